@@ -1,0 +1,71 @@
+/** The load generator as the harness sees it: one process of its own, asked for one measurement at a time. */
+
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { RequestShape } from './wire.ts'
+
+export type LoadJob = {
+  /** Always on loopback. */
+  port: number
+  request: RequestShape
+  clients: number
+  /** Load of the same kind that precedes the measured time and is not counted. */
+  warmMs: number
+  measureMs: number
+}
+
+export type LoadResult = {
+  requests: number
+  perSecond: number
+  p50Ms: number
+  p99Ms: number
+  /** Processor time the generator itself took in the measured time, as a share of one core. */
+  cpuShare: number
+}
+
+/** What the two processes say to each other. */
+export type LoadAnswer = { done: LoadResult } | { failed: string }
+
+export type Load = {
+  /** Rejects when any response was not 2xx, any connection broke or nothing came back at all. */
+  run(job: LoadJob): Promise<LoadResult>
+  stop(): Promise<void>
+}
+
+export const startLoad = (): Load => {
+  const child = fork(fileURLToPath(new URL('load-process.ts', import.meta.url)), {
+    execPath: process.execPath,
+    // One generation big enough for all the young garbage of a window: collections would show as latency.
+    execArgv: ['--max-semi-space-size=32'],
+    stdio: ['ignore', 2, 2, 'ipc'],
+  })
+  const exited = once(child, 'exit')
+  let busy = false
+  return {
+    async run(job) {
+      if (busy) throw new Error('the load generator measures one contender at a time')
+      busy = true
+      try {
+        const answer = await new Promise<LoadAnswer>((resolve, reject) => {
+          const settle = (finish: () => void) => {
+            child.off('message', onMessage).off('exit', onExit)
+            finish()
+          }
+          const onMessage = (message: LoadAnswer) => settle(() => resolve(message))
+          const onExit = () => settle(() => reject(new Error('the load generator ended unasked')))
+          child.on('message', onMessage).on('exit', onExit)
+          child.send(job, (error) => error && settle(() => reject(error)))
+        })
+        if ('failed' in answer) throw new Error(answer.failed)
+        return answer.done
+      } finally {
+        busy = false
+      }
+    },
+    async stop() {
+      if (child.connected) child.disconnect()
+      await exited
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type pg from 'pg'
+import type { Clock } from '../ground/clock.ts'
+import { sha256Hex } from '../ground/crypto.ts'
+import type { Log } from '../ground/log.ts'
+
+/** Resolves beside this file in the source tree and beside the bundle once built. */
+const folder = new URL('./migrations/', import.meta.url)
+
+/** Any fixed number: every process that migrates this database takes the same lock. */
+const lockId = 7_134_250_911
+
+export type Migration = { name: string; sql: string; checksum: string }
+
+export const readMigrations = async (): Promise<Migration[]> => {
+  const names = (await readdir(folder)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).sort()
+  return Promise.all(
+    names.map(async (name) => {
+      const sql = await readFile(new URL(name, folder), 'utf8')
+      return { name: name.replace(/\.sql$/, ''), sql, checksum: sha256Hex(sql) }
+    }),
+  )
+}
+
+type Applied = { name: string; checksum: string }
+
+const applied = async (client: pg.ClientBase): Promise<Applied[]> => {
+  await client.query(`create table if not exists schema_migrations (
+    name text primary key, checksum text not null, applied_at timestamptz(3) not null)`)
+  return (await client.query<Applied>('select name, checksum from schema_migrations order by name')).rows
+}
+
+const assertSameHistory = (done: Applied[], known: Migration[]): void => {
+  done.forEach((row, i) => {
+    const expected = known[i]
+    if (!expected) {
+      throw new Error(
+        `the database has migration ${row.name}, which this version does not know: run a newer one`,
+      )
+    }
+    if (row.name !== expected.name || row.checksum !== expected.checksum) {
+      throw new Error(`migration ${row.name} in the database differs from ${expected.name} of this version`)
+    }
+  })
+}
+
+type Needs = { connect: () => Promise<pg.Client>; clock: Clock; log: Log }
+
+/** Brings the schema up to `upTo` (default: all), each file in its own transaction, one process at a time. */
+export const migrate = async ({ connect, clock, log }: Needs, upTo?: string): Promise<string[]> => {
+  const migrations = await readMigrations()
+  const client = await connect()
+  const ran: string[] = []
+  try {
+    // The default timeout suits requests; a migration on a large table may take its time.
+    await client.query('set statement_timeout = 0')
+    await client.query('select pg_advisory_lock($1)', [lockId])
+    const done = await applied(client)
+    assertSameHistory(done, migrations)
+    for (const { name, sql, checksum } of migrations.slice(done.length)) {
+      if (upTo !== undefined && name > upTo) break
+      log.info({ migration: name }, 'migrating')
+      await client.query('begin')
+      try {
+        await client.query(sql)
+        await client.query('insert into schema_migrations values ($1, $2, $3)', [name, checksum, clock.now()])
+        await client.query('commit')
+      } catch (error) {
+        await client.query('rollback')
+        throw new Error(`migration ${name} failed and was undone`, { cause: error })
+      }
+      ran.push(name)
+    }
+  } finally {
+    await client.end()
+  }
+  return ran
+}

@@ -1,0 +1,143 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import pg from 'pg'
+import type { Log } from '../ground/log.ts'
+import type { Statement } from './statement.ts'
+
+export interface Runner {
+  rows<P extends readonly unknown[], R>(statement: Statement<P, R>, ...params: P): Promise<R[]>
+  /** The first row, if any. */
+  row<P extends readonly unknown[], R>(statement: Statement<P, R>, ...params: P): Promise<R | undefined>
+  /** How many rows the statement changed. */
+  change<P extends readonly unknown[]>(statement: Statement<P, never>, ...params: P): Promise<number>
+}
+
+export interface Tx extends Runner {
+  /** What fails inside is undone alone, and the transaction goes on. */
+  savepoint<T>(work: () => Promise<T>): Promise<T>
+}
+
+export interface Db extends Runner {
+  /** A short, explicit transaction. No network call may happen inside: see assertNotInTransaction. */
+  tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** A connection of one's own, for COPY and LISTEN. The caller ends it. */
+  connect(): Promise<pg.Client>
+  close(): Promise<void>
+}
+
+const openTransaction = new AsyncLocalStorage<{ open: boolean }>()
+
+/** Called by everything that talks to the network: a remote party must never hold our row locks. */
+export const assertNotInTransaction = (what: string): void => {
+  if (openTransaction.getStore()?.open) throw new Error(`${what} inside a database transaction`)
+}
+
+// Counters and sums stay exact up to 2^53; text would make every reader convert.
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
+    if (oid === pg.types.builtins.INT8 && format !== 'binary') return (text: string) => exactInteger(text)
+    return pg.types.getTypeParser(oid, format)
+  }) as pg.CustomTypesConfig['getTypeParser'],
+}
+
+const exactInteger = (text: string): number => {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value))
+    throw new RangeError(`the database holds ${text}, which is not exact here`)
+  return value
+}
+
+export type DbOptions = {
+  url: string
+  log: Log
+  poolSize?: number
+  /** Shown in pg_stat_activity. */
+  name?: string
+}
+
+const clientOptions = ({ url, name }: DbOptions): pg.ClientConfig => ({
+  connectionString: url,
+  application_name: name ?? 'tidings',
+  connectionTimeoutMillis: 5_000,
+  // Ends a statement that lost its way before the caller's own limits do.
+  statement_timeout: 60_000,
+  idle_in_transaction_session_timeout: 60_000,
+  keepAlive: true,
+  types,
+})
+
+const runnerOn = (query: (config: pg.QueryConfig) => Promise<pg.QueryResult>): Runner => {
+  const run = (statement: Statement<readonly unknown[], unknown>, params: readonly unknown[]) =>
+    query({ name: statement.name, text: statement.text, values: params as unknown[] })
+  return {
+    rows: async (statement, ...params) => (await run(statement, params)).rows,
+    row: async (statement, ...params) => (await run(statement, params)).rows[0],
+    change: async (statement, ...params) => (await run(statement, params)).rowCount ?? 0,
+  }
+}
+
+const transactionOn = (client: pg.PoolClient): Tx => {
+  let savepoints = 0
+  return {
+    ...runnerOn((config) => client.query(config)),
+    savepoint: async (work) => {
+      const name = `s${++savepoints}`
+      await client.query(`savepoint ${name}`)
+      try {
+        const result = await work()
+        await client.query(`release savepoint ${name}`)
+        return result
+      } catch (error) {
+        await client.query(`rollback to savepoint ${name}`)
+        throw error
+      }
+    },
+  }
+}
+
+export const openDb = (options: DbOptions): Db => {
+  const pool = new pg.Pool({
+    ...clientOptions(options),
+    max: options.poolSize ?? 10,
+    idleTimeoutMillis: 30_000,
+  })
+  // An idle connection that the server ended; the next query opens another.
+  pool.on('error', (error) => options.log.warn({ err: error }, 'an idle database connection was lost'))
+
+  return {
+    ...runnerOn((config) => {
+      // A statement beside an open transaction would not see its writes and could wait for its locks for ever.
+      assertNotInTransaction('a statement on another connection')
+      return pool.query(config)
+    }),
+
+    tx: async (work) => {
+      assertNotInTransaction('a second transaction')
+      const client = await pool.connect()
+      const scope = { open: true }
+      let broken: Error | undefined
+      try {
+        await client.query('begin')
+        const result = await openTransaction.run(scope, () => work(transactionOn(client)))
+        await client.query('commit')
+        return result
+      } catch (error) {
+        await client.query('rollback').catch((fault: Error) => {
+          broken = fault
+        })
+        throw error
+      } finally {
+        // Work started inside that outlives the transaction is free to use the network again.
+        scope.open = false
+        client.release(broken)
+      }
+    },
+
+    connect: async () => {
+      const client = new pg.Client(clientOptions(options))
+      await client.connect()
+      return client
+    },
+
+    close: () => pool.end(),
+  }
+}

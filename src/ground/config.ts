@@ -1,0 +1,342 @@
+/** Environment to configuration, once. The only place in the house that reads the environment. */
+import { z } from 'zod'
+
+type Variable<T> = {
+  schema: z.ZodType<T, string>
+  /** What it takes, in words that fit after "takes". */
+  takes: string
+  about: string
+  /** Shown in the documentation; the value itself comes from the schema's user. */
+  fallback?: string
+  secret?: true
+}
+
+const variable = <T>(v: Variable<T>): Variable<T> => v
+
+const whole = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
+    .pipe(z.number().int().min(min).max(max))
+
+const oneOf = <const T extends readonly [string, ...string[]]>(...values: T) => z.enum(values)
+
+const flag = oneOf('true', 'false').transform((v) => v === 'true')
+
+const url = (...protocols: string[]) =>
+  z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol))
+
+const key32 = z
+  .string()
+  .regex(/^[A-Za-z0-9+/_-]{43}=?$/)
+  .transform((text) => Buffer.from(text, 'base64'))
+  .refine((bytes) => bytes.length === 32)
+
+const hostname = z
+  .string()
+  .toLowerCase()
+  .regex(/^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/)
+
+const providerList = <const T extends readonly [string, ...string[]]>(...names: T) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .pipe(z.array(z.enum(names)).min(1))
+
+export const variables = {
+  NODE_ENV: variable({
+    schema: oneOf('development', 'test', 'production'),
+    takes: '`development`, `test` or `production`',
+    fallback: 'development',
+    about:
+      'In `production` there is no local provider, no dev tools and no insecure webhooks, and the secrets are required; the service refuses to start otherwise.',
+  }),
+  HOST: variable({
+    schema: z.string().min(1),
+    takes: 'an address to listen on',
+    fallback: '127.0.0.1',
+    about: 'Listen address. `0.0.0.0` accepts connections from other machines.',
+  }),
+  PORT: variable({
+    schema: whole(0, 65535),
+    takes: 'a whole number from 0 to 65535',
+    fallback: '3000',
+    about: 'Listen port. 0 picks a free one.',
+  }),
+  BASE_URL: variable({
+    schema: url('http:', 'https:').transform((text) => text.replace(/\/+$/, '')),
+    takes: 'an http or https address',
+    fallback: '`http://HOST:PORT`',
+    about: 'The public address, used in links that leave the service.',
+  }),
+  SERVICE_DOMAIN: variable({
+    schema: hostname,
+    takes: 'a domain name',
+    fallback: '`tidings.test`; required in production',
+    about: "The service's own domain: sandbox senders and return paths live under it.",
+  }),
+  DATABASE_URL: variable({
+    schema: url('postgres:', 'postgresql:'),
+    takes: 'a postgres:// address of a PostgreSQL 15 or newer',
+    about: 'Absent: PostgreSQL 18 comes with the package and runs on `DATA_DIR`.',
+    secret: true,
+  }),
+  DATABASE_POOL_SIZE: variable({
+    schema: whole(2, 500),
+    takes: 'a whole number from 2 to 500',
+    fallback: '10',
+    about: 'Connections each process keeps to the database. Statements are shared, so few are needed.',
+  }),
+  DATA_DIR: variable({
+    schema: z.string().min(1),
+    takes: 'a folder',
+    fallback: './.data',
+    about: 'Where the embedded database and the generated master key live.',
+  }),
+  REDIS_URL: variable({
+    schema: url('redis:', 'rediss:'),
+    takes: 'a redis:// or rediss:// address',
+    about: 'Rate buckets shared by many processes. Absent: each process counts for itself.',
+    secret: true,
+  }),
+  RATE_LIMITER: variable({
+    schema: oneOf('auto', 'off'),
+    takes: '`auto` or `off`',
+    fallback: 'auto',
+    about: '`auto` counts on Redis when `REDIS_URL` is set, else in process. `off` lets every request pass.',
+  }),
+  MASTER_KEY: variable({
+    schema: key32,
+    takes: '32 bytes in base64, for example from `openssl rand -base64 32`',
+    fallback: 'made once and kept in `DATA_DIR`; required in production',
+    about: 'Encrypts stored secrets and signs tracking and unsubscribe tokens.',
+    secret: true,
+  }),
+  MASTER_KEY_PREVIOUS: variable({
+    schema: z
+      .string()
+      .transform((text) => text.split(',').map((part) => part.trim()))
+      .pipe(z.array(key32)),
+    takes: 'former master keys, comma-separated',
+    about: 'Keys that stored secrets may still be sealed under while a new `MASTER_KEY` is rolled out.',
+    secret: true,
+  }),
+  EMAIL_PROVIDER: variable({
+    schema: providerList('local', 'smtp', 'ses'),
+    takes: '`local`, `smtp` or `ses`, or several, comma-separated, tried in order',
+    fallback: '`local`; required in production, without `local`',
+    about: 'Who hands email over. `smtp` needs `SMTP_URL`.',
+  }),
+  SMTP_URL: variable({
+    schema: url('smtp:', 'smtps:'),
+    takes: 'an smtp:// or smtps:// address',
+    about: 'The relay of the `smtp` provider.',
+    secret: true,
+  }),
+  SMS_PROVIDER: variable({
+    schema: providerList('local', 'aws', 'smpp'),
+    takes: '`local`, `aws` or `smpp`, or several, comma-separated, tried in order',
+    fallback: '`local`; required in production, without `local`',
+    about: 'Who hands SMS over. `smpp` needs `SMPP_URL`.',
+  }),
+  SMPP_URL: variable({
+    schema: url('smpp:', 'ssmpp:'),
+    takes: 'an smpp:// or ssmpp:// address',
+    about: 'The message centre of the `smpp` provider.',
+    secret: true,
+  }),
+  DEV_TOOLS: variable({
+    schema: oneOf('on', 'off').transform((v) => v === 'on'),
+    takes: '`on` or `off`',
+    fallback: '`on`; `off` in production and not to be turned on there',
+    about: 'The routes under `/api/dev`, for clients on the same machine only.',
+  }),
+  FIRST_RUN_FILE: variable({
+    schema: z.string().min(1),
+    takes: 'a file path',
+    about: 'The first start writes its credentials there as JSON, readable by its owner only.',
+  }),
+  TRUSTED_PROXY_HOPS: variable({
+    schema: whole(0, 16),
+    takes: 'a whole number from 0 to 16',
+    fallback: '1',
+    about:
+      'How many proxies stand before the service: the caller is that many entries from the right of `X-Forwarded-For`. With 0 the header is never read.',
+  }),
+  IDEMPOTENCY_TTL_HOURS: variable({
+    schema: whole(1, 168),
+    takes: 'a whole number from 1 to 168',
+    fallback: '24',
+    about: 'How long an answer is replayed under its `Idempotency-Key`.',
+  }),
+  WEBHOOK_ALLOW_INSECURE: variable({
+    schema: flag,
+    takes: '`true` or `false`',
+    fallback: 'false',
+    about: 'Allows webhooks to plain http and to private hosts. Production refuses to start with it.',
+  }),
+  REQUEST_TIMEOUT_SECONDS: variable({
+    schema: whole(1, 600),
+    takes: 'a whole number from 1 to 600',
+    fallback: '60',
+    about: 'A request whose headers and body have not fully arrived by then is ended.',
+  }),
+  METRICS_TOKEN: variable({
+    schema: z.string().min(16),
+    takes: 'at least 16 characters',
+    about: 'Bearer token for `/metrics`. Absent: only clients on the same machine may read it.',
+    secret: true,
+  }),
+  LOG_LEVEL: variable({
+    schema: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    takes: '`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`',
+    fallback: 'info',
+    about: 'What is logged. One line per request is `info`.',
+  }),
+  LOG_FORMAT: variable({
+    schema: oneOf('json', 'pretty'),
+    takes: '`json` or `pretty`',
+    fallback: '`pretty` on a terminal, else `json`',
+    about: 'Lines for machines or for people. Both go to standard error.',
+  }),
+} as const
+
+type Name = keyof typeof variables
+type Read = { [N in Name]: z.output<(typeof variables)[N]['schema']> | undefined }
+
+export type Config = {
+  production: boolean
+  host: string
+  port: number
+  /** Undefined: known once the port is. */
+  baseUrl: string | undefined
+  serviceDomain: string
+  databaseUrl: string | undefined
+  databasePoolSize: number
+  dataDir: string
+  redisUrl: string | undefined
+  rateLimiter: 'auto' | 'off'
+  masterKey: Buffer | undefined
+  masterKeyPrevious: Buffer[]
+  emailProviders: ('local' | 'smtp' | 'ses')[]
+  smtpUrl: string | undefined
+  smsProviders: ('local' | 'aws' | 'smpp')[]
+  smppUrl: string | undefined
+  devTools: boolean
+  firstRunFile: string | undefined
+  trustedProxyHops: number
+  idempotencyTtlHours: number
+  webhookAllowInsecure: boolean
+  requestTimeoutMs: number
+  metricsToken: string | undefined
+  logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  logFormat: 'json' | 'pretty'
+}
+
+/** Every fault of the configuration at once, one line each. */
+export class ConfigFault extends Error {
+  readonly faults: string[]
+  constructor(faults: string[]) {
+    super(
+      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((f) => `  ${f}`).join('\n')}`,
+    )
+    this.name = 'ConfigFault'
+    this.faults = faults
+  }
+}
+
+const readVariables = (env: NodeJS.ProcessEnv, faults: string[]): Read => {
+  const read: Record<string, unknown> = {}
+  for (const [name, { schema, takes, secret }] of Object.entries(variables) as [Name, Variable<unknown>][]) {
+    const text = env[name]?.trim()
+    if (!text) continue
+    const result = schema.safeParse(text)
+    if (result.success) read[name] = result.data
+    else faults.push(`${name} takes ${takes}${secret ? '' : `, not ${JSON.stringify(text.slice(0, 60))}`}.`)
+  }
+  return read as Read
+}
+
+/** Rules that span variables. A variable that was present but unreadable has its own fault already. */
+const crossFaults = (env: NodeJS.ProcessEnv, read: Read): string[] => {
+  const faults: string[] = []
+  const absent = (name: Name) => !env[name]?.trim()
+  if (read.EMAIL_PROVIDER?.includes('smtp') && absent('SMTP_URL')) {
+    faults.push(`SMTP_URL is required by EMAIL_PROVIDER=smtp: it takes ${variables.SMTP_URL.takes}.`)
+  }
+  if (read.SMS_PROVIDER?.includes('smpp') && absent('SMPP_URL')) {
+    faults.push(`SMPP_URL is required by SMS_PROVIDER=smpp: it takes ${variables.SMPP_URL.takes}.`)
+  }
+  if (read.NODE_ENV !== 'production') return faults
+  for (const name of ['SERVICE_DOMAIN', 'MASTER_KEY', 'EMAIL_PROVIDER', 'SMS_PROVIDER'] as const) {
+    if (absent(name)) faults.push(`${name} is required in production: it takes ${variables[name].takes}.`)
+  }
+  for (const name of ['EMAIL_PROVIDER', 'SMS_PROVIDER'] as const) {
+    if ((read[name] as string[] | undefined)?.includes('local')) {
+      faults.push(`${name} cannot be local in production: it takes ${variables[name].takes}.`)
+    }
+  }
+  if (read.DEV_TOOLS)
+    faults.push('DEV_TOOLS cannot be turned on in production: leave it out or set it to off.')
+  if (read.WEBHOOK_ALLOW_INSECURE) {
+    faults.push('WEBHOOK_ALLOW_INSECURE cannot be true in production: leave it out or set it to false.')
+  }
+  return faults
+}
+
+export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config => {
+  const faults: string[] = []
+  const read = readVariables(env, faults)
+  faults.push(...crossFaults(env, read))
+  if (faults.length > 0) throw new ConfigFault(faults)
+
+  const production = read.NODE_ENV === 'production'
+  return {
+    production,
+    host: read.HOST ?? '127.0.0.1',
+    port: read.PORT ?? 3000,
+    baseUrl: read.BASE_URL,
+    serviceDomain: read.SERVICE_DOMAIN ?? 'tidings.test',
+    databaseUrl: read.DATABASE_URL,
+    databasePoolSize: read.DATABASE_POOL_SIZE ?? 10,
+    dataDir: read.DATA_DIR ?? './.data',
+    redisUrl: read.REDIS_URL,
+    rateLimiter: read.RATE_LIMITER ?? 'auto',
+    masterKey: read.MASTER_KEY,
+    masterKeyPrevious: read.MASTER_KEY_PREVIOUS ?? [],
+    emailProviders: read.EMAIL_PROVIDER ?? ['local'],
+    smtpUrl: read.SMTP_URL,
+    smsProviders: read.SMS_PROVIDER ?? ['local'],
+    smppUrl: read.SMPP_URL,
+    devTools: read.DEV_TOOLS ?? !production,
+    firstRunFile: read.FIRST_RUN_FILE,
+    trustedProxyHops: read.TRUSTED_PROXY_HOPS ?? 1,
+    idempotencyTtlHours: read.IDEMPOTENCY_TTL_HOURS ?? 24,
+    webhookAllowInsecure: read.WEBHOOK_ALLOW_INSECURE ?? false,
+    requestTimeoutMs: (read.REQUEST_TIMEOUT_SECONDS ?? 60) * 1000,
+    metricsToken: read.METRICS_TOKEN,
+    logLevel: read.LOG_LEVEL ?? 'info',
+    logFormat: read.LOG_FORMAT ?? (terminal ? 'pretty' : 'json'),
+  }
+}
+
+/** The reference page, made from the table above so that it cannot drift. */
+export const configurationPage = (): string => {
+  const rows = (Object.entries(variables) as [Name, Variable<unknown>][]).map(
+    ([name, v]) => `| \`${name}\` | ${v.takes} | ${v.fallback ?? 'none'} | ${v.about} |`,
+  )
+  return [
+    '# Configuration',
+    '',
+    'Generated by `npm run docs` from `src/ground/config.ts`; a test holds the two together.',
+    '',
+    'Everything is set through the environment, read once at start. An empty value counts as absent. When',
+    'something is wrong the service does not start and names every fault at once.',
+    '',
+    '| variable | takes | default | about |',
+    '|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n')
+}

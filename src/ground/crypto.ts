@@ -1,0 +1,69 @@
+import { createCipheriv, createDecipheriv, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+
+export const sha256 = (text: string | Buffer): Buffer => hash('sha256', text, 'buffer')
+export const sha256Hex = (text: string | Buffer): string => hash('sha256', text)
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** Uniform base62 characters from a cryptographic source: bytes past the last whole multiple of 62 are redrawn. */
+export const randomBase62 = (length: number): string => {
+  let out = ''
+  while (out.length < length) {
+    for (const byte of randomBytes(length * 2)) {
+      if (byte < 248 && out.length < length) out += base62[byte % 62]
+    }
+  }
+  return out
+}
+
+/** A number as fixed-width base62, most significant digit first. */
+export const toBase62 = (value: number, width: number): string => {
+  let rest = value
+  let out = ''
+  for (let i = 0; i < width; i++) {
+    out = base62[rest % 62] + out
+    rest = Math.floor(rest / 62)
+  }
+  return out
+}
+
+export const sameBytes = (a: string | Buffer, b: string | Buffer): boolean => {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+export interface Vault {
+  /** Encrypts a secret for storage. The context (table and row id) is bound in, so a value cannot be moved. */
+  seal(plain: string, context: string): string
+  open(sealed: string, context: string): string
+}
+
+const keyId = (key: Buffer): string => sha256Hex(key).slice(0, 8)
+
+/**
+ * AES-256-GCM under the master key. Each value names the key that sealed it, so a new master key can be put
+ * in place while values under the previous ones still open.
+ */
+export const makeVault = (current: Buffer, previous: Buffer[] = []): Vault => {
+  const keys = new Map([current, ...previous].map((key) => [keyId(key), key]))
+  const currentId = keyId(current)
+  return {
+    seal: (plain, context) => {
+      const iv = randomBytes(12)
+      const cipher = createCipheriv('aes-256-gcm', current, iv).setAAD(Buffer.from(context))
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      return `v1.${currentId}.${iv.toString('base64url')}.${body.toString('base64url')}`
+    },
+    open: (sealed, context) => {
+      const [version, id, iv, body] = sealed.split('.')
+      const key = keys.get(id ?? '')
+      if (version !== 'v1' || !iv || !body) throw new Error('a sealed value has an unknown form')
+      if (!key) throw new Error(`a sealed value needs master key ${id}, which is not configured`)
+      const bytes = Buffer.from(body, 'base64url')
+      const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'))
+        .setAAD(Buffer.from(context))
+        .setAuthTag(bytes.subarray(-16))
+      return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/** Where a keyset page ended: the last row's creation time (UTC text) and id. */
+export type Position = { createdAt: string; id: string }
+
+const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
+
+export const encodeCursor = ({ createdAt, id }: Position): string =>
+  Buffer.from(JSON.stringify({ c: createdAt, i: id })).toString('base64url')
+
+/** Undefined when the text is not a cursor this service made. */
+export const decodeCursor = (text: string): Position | undefined => {
+  if (!/^[A-Za-z0-9_-]{1,512}$/.test(text)) return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    if (typeof value !== 'object' || value === null) return undefined
+    const { c, i, ...rest } = value as Record<string, unknown>
+    if (typeof c !== 'string' || typeof i !== 'string' || Object.keys(rest).length > 0) return undefined
+    if (!instant.test(c) || Number.isNaN(Date.parse(c)) || !/^[a-z]{3}_[0-9a-z]{26}$/.test(i))
+      return undefined
+    // One text per position: a re-encoding that differs was not made here.
+    return encodeCursor({ createdAt: c, id: i }) === text ? { createdAt: c, id: i } : undefined
+  } catch {
+    return undefined
+  }
+}

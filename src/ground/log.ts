@@ -1,0 +1,40 @@
+import { pino } from 'pino'
+import pretty from 'pino-pretty'
+
+export type Log = pino.Logger
+
+/** Fields that never reach a log line, whatever object they arrive in. */
+const secretPaths = [
+  'authorization',
+  'cookie',
+  'key',
+  'password',
+  'secret',
+  'token',
+  'body',
+  'headers.authorization',
+  'headers.cookie',
+  'req.headers.authorization',
+  'req.headers.cookie',
+]
+
+export type LogOptions = {
+  level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  format: 'json' | 'pretty'
+}
+
+/** Lines go to standard error, so that what a command prints on standard output stays clean to pipe. */
+export const makeLog = ({ level, format }: LogOptions): Log => {
+  const options: pino.LoggerOptions = {
+    level,
+    base: undefined,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    redact: { paths: secretPaths, censor: '[redacted]' },
+  }
+  if (format === 'pretty') {
+    return pino(options, pretty({ destination: 2, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }))
+  }
+  return pino(options, pino.destination({ dest: 2, sync: false, minLength: 4096 }))
+}
+
+export const silentLog = (): Log => pino({ level: 'silent' })
