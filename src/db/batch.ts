@@ -12,6 +12,8 @@ export type BatchOptions<In, Out> = {
   run: (items: In[]) => Promise<Out[]>
   /** Items of one caller run in the order they were given. Without it, any two items may run side by side. */
   caller?: (item: In) => string
+  /** Items of one caller also never share a statement. */
+  apart?: true
   maxItems?: number
   lanes?: number
   /** How long a second statement waits for company while the first is still under way. */
@@ -34,7 +36,7 @@ type Waiting<In, Out> = {
 }
 
 export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In, Out> => {
-  const { run, caller, maxItems = 100, lanes = 2, waitMs = 2, harmless = refusedCleanly } = options
+  const { run, caller, apart, maxItems = 100, lanes = 2, waitMs = 2, harmless = refusedCleanly } = options
   let queue: Waiting<In, Out>[] = []
   let busy = 0
   let flushing = false
@@ -44,20 +46,20 @@ export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In
 
   /** The next items, oldest first, leaving those whose caller has earlier ones under way. */
   const take = (): Waiting<In, Out>[] => {
-    if (!caller || callersAtWork.size === 0) {
-      if (queue.length <= maxItems) {
-        const all = queue
-        queue = []
-        return all
-      }
-      return queue.splice(0, maxItems)
-    }
+    if (!caller || (callersAtWork.size === 0 && !apart)) return queue.splice(0, maxItems)
     const taken: Waiting<In, Out>[] = []
     const left: Waiting<In, Out>[] = []
+    const held = new Set(callersAtWork)
     for (const waiting of queue) {
-      const held = waiting.caller !== undefined && callersAtWork.has(waiting.caller)
-      if (held || taken.length === maxItems) left.push(waiting)
-      else taken.push(waiting)
+      const name = waiting.caller as string
+      if (taken.length === maxItems || held.has(name)) {
+        left.push(waiting)
+        // What comes later from the same caller must not overtake this one.
+        held.add(name)
+      } else {
+        taken.push(waiting)
+        if (apart) held.add(name)
+      }
     }
     queue = left
     return taken

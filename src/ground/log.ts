@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import pretty from 'pino-pretty'
+import { currentRequestId } from './request-context.ts'
 
 export type Log = pino.Logger
 
@@ -29,6 +30,10 @@ export const makeLog = ({ level, format }: LogOptions): Log => {
     level,
     base: undefined,
     timestamp: pino.stdTimeFunctions.isoTime,
+    mixin: () => {
+      const id = currentRequestId()
+      return id === undefined ? {} : { request_id: id }
+    },
     redact: { paths: secretPaths, censor: '[redacted]' },
   }
   if (format === 'pretty') {

@@ -1,0 +1,55 @@
+/** The account PostgreSQL runs under. It refuses root, so a service started by root lends it another. */
+import { chmod, mkdir, readFile, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { absentAsNull } from './fault.ts'
+
+export type Account = { uid: number; gid: number }
+
+export const asRoot = (): boolean => process.getuid?.() === 0
+
+/** What Linux distributions without an account file (minimal containers) use for it. */
+const customaryNobody: Account = { uid: 65534, gid: 65534 }
+
+const nobody = async (): Promise<Account> => {
+  const accounts = await readFile('/etc/passwd', 'utf8').catch(() => '')
+  const [, uid, gid] = /^nobody:[^:]*:(-?\d+):(-?\d+):/m.exec(accounts) ?? []
+  // macOS writes nobody as -2, which spawn and chown take as it stands.
+  return uid !== undefined && gid !== undefined ? { uid: Number(uid), gid: Number(gid) } : customaryNobody
+}
+
+/**
+ * Null: PostgreSQL runs as whoever we are. As root a cluster that an ordinary user made stays that user's,
+ * so that a single `sudo` does not lock its owner out.
+ */
+export const serverAccount = async (cluster: string): Promise<Account | null> => {
+  if (!asRoot()) return null
+  const owner = await stat(cluster).catch(absentAsNull)
+  return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : nobody()
+}
+
+const canRead = 4
+const canEnter = 1
+
+const allows = async (path: string, { uid, gid }: Account, wanted: number): Promise<boolean> => {
+  const { mode, uid: owner, gid: group } = await stat(path)
+  const bits = owner === uid ? mode >> 6 : group === gid ? mode >> 3 : mode
+  return (bits & wanted) === wanted
+}
+
+/** The first folder on the way to this one that the account may not pass, or null when it gets there. */
+export const barrierTo = async (folder: string, account: Account): Promise<string | null> => {
+  const parent = dirname(folder)
+  const above = parent === folder ? null : await barrierTo(parent, account)
+  if (above !== null) return above
+  return (await allows(folder, account, canEnter)) ? null : folder
+}
+
+export const mayRead = async (file: string, account: Account): Promise<boolean> =>
+  (await barrierTo(dirname(file), account)) === null && (await allows(file, account, canRead))
+
+/** Makes the folder, and those above it that are missing, passable for every account whatever our umask is. */
+export const makeOpenFolder = async (folder: string): Promise<void> => {
+  const first = await mkdir(folder, { recursive: true })
+  if (first === undefined) return
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await chmod(made, 0o755)
+}

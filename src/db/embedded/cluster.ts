@@ -1,0 +1,187 @@
+/** The cluster on disk: how it is made, its password, and what its running server says of itself. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  chmod,
+  chown,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Account } from './account.ts'
+import type { Binaries } from './binaries.ts'
+import { absentAsNull, EmbeddedFault, lastLines } from './fault.ts'
+import type { Layout } from './folder.ts'
+import type { ClusterMark } from './processes.ts'
+
+export const role = 'tidings'
+export const database = 'tidings'
+
+/** Nothing of our environment: secrets in it are none of PostgreSQL's business, and locale or zone would seep in. */
+export const serverEnvironment = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
+
+/** Own session: a terminal's Ctrl-C must not reach it. The folder we were started in may be closed to its account. */
+export const serverSpawn = (account: Account | null) => ({
+  cwd: '/',
+  env: serverEnvironment,
+  detached: true,
+  ...account,
+})
+
+const finished = (tool: ChildProcess): Promise<{ ended: string | null; output: string }> =>
+  new Promise((resolve, reject) => {
+    let output = ''
+    tool.stdout?.on('data', (text) => {
+      output += text
+    })
+    tool.stderr?.on('data', (text) => {
+      output += text
+    })
+    tool.on('error', reject)
+    tool.on('close', (code, signal) =>
+      resolve({ ended: code === 0 ? null : (signal ?? `exit code ${code}`), output }),
+    )
+  })
+
+const draftPrefix = 'postgres.init-'
+
+export const newPassword = () => randomBytes(24).toString('base64url')
+
+const sync = async (path: string) => {
+  const handle = await open(path)
+  await handle.sync().finally(() => handle.close())
+}
+
+type Making = { layout: Layout; binaries: Binaries; account: Account | null; durable: boolean }
+
+const initdb = async (draft: string, { layout, binaries, account, durable }: Making) => {
+  const tool = spawn(
+    binaries.initdb,
+    [
+      ...['-D', join(draft, 'cluster'), '-U', role, `--pwfile=${join(draft, 'password')}`],
+      ...['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions'],
+      ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', ...(durable ? [] : ['--no-sync'])],
+    ],
+    { ...serverSpawn(account), stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  const { ended, output } = await finished(tool).catch((cause) => {
+    throw new EmbeddedFault(`Could not run ${binaries.initdb}: ${cause.message}`, { cause })
+  })
+  if (ended === null) return
+  throw new EmbeddedFault(
+    `Could not make the embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}); ` +
+      `initdb ended with ${ended}:\n${lastLines(output)}`,
+  )
+}
+
+/** Made aside and renamed when complete, so that a cluster of that name is always whole. */
+export const makeCluster = async (making: Making): Promise<void> => {
+  const { home, cluster, passwordFile } = making.layout
+  for (const name of await readdir(home)) {
+    if (name.startsWith(draftPrefix)) await rm(join(home, name), { recursive: true, force: true, maxRetries: 5 })
+  }
+  // A new name each time: an initdb whose service was killed may still be writing under the old one.
+  const draft = join(home, `${draftPrefix}${randomBytes(4).toString('hex')}`)
+  const password = newPassword()
+  try {
+    await mkdir(draft, { mode: 0o700 })
+    await mkdir(join(draft, 'cluster'), { mode: 0o700 })
+    await writeFile(join(draft, 'password'), password, { mode: 0o600 })
+    if (making.account) {
+      const { uid, gid } = making.account
+      for (const path of ['', 'cluster', 'password']) await chown(join(draft, path), uid, gid)
+    }
+    await initdb(draft, making)
+    await rename(join(draft, 'cluster'), cluster)
+    if (making.durable) await sync(home)
+  } finally {
+    await rm(draft, { recursive: true, force: true, maxRetries: 5 })
+  }
+  await keepPassword(passwordFile, password)
+}
+
+/** Its presence also says that the cluster was completed once, so it is written after the cluster is in place. */
+export const keepPassword = async (file: string, password: string): Promise<void> => {
+  const draft = `${file}.new`
+  await rm(draft, { force: true })
+  await writeFile(draft, `${password}\n`, { mode: 0o600, flag: 'wx' })
+  await chmod(draft, 0o600)
+  await sync(draft)
+  await rename(draft, file)
+}
+
+export const readPassword = async (file: string): Promise<string | null> =>
+  (await readFile(file, 'utf8').catch(absentAsNull))?.trim() || null
+
+/** Single-user mode asks for no password; no server may be running on the cluster. */
+export const resetPassword = async ({ layout, binaries, account }: Making): Promise<string> => {
+  const password = newPassword()
+  const tool = spawn(binaries.postgres, ['--single', '-D', layout.cluster, 'postgres'], {
+    ...serverSpawn(account),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  tool.stdin.on('error', () => undefined)
+  tool.stdin.end(`ALTER ROLE ${role} PASSWORD '${password}'\n`)
+  const { ended, output } = await finished(tool)
+  if (ended !== null || /ERROR|FATAL/.test(output)) {
+    throw new EmbeddedFault(
+      `${layout.passwordFile} is missing and a new password could not be set:\n${lastLines(output)}`,
+    )
+  }
+  await keepPassword(layout.passwordFile, password)
+  return password
+}
+
+export type ClusterState = 'absent' | 'whole'
+
+/** Never guesses: what is neither a whole cluster of our version nor plainly nothing is left for a person to look at. */
+export const clusterState = async (layout: Layout, binaries: Binaries): Promise<ClusterState> => {
+  const { cluster, dataDir, passwordFile } = layout
+  const folder = await stat(cluster).catch(absentAsNull)
+  if (folder === null) {
+    if ((await readPassword(passwordFile)) === null) return 'absent'
+    throw new EmbeddedFault(
+      `DATA_DIR ${dataDir} had a database, but ${cluster} is gone. Restore it from a backup, ` +
+        `or remove ${passwordFile} to begin with an empty one.`,
+    )
+  }
+  const major = (await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(absentAsNull))?.trim()
+  if (major === undefined) {
+    throw new EmbeddedFault(
+      `${cluster} (in DATA_DIR ${dataDir}) is not a PostgreSQL cluster. Move it away, or set another DATA_DIR.`,
+    )
+  }
+  const ours = binaries.version.split('.')[0]
+  if (major === ours) return 'whole'
+  throw new EmbeddedFault(
+    `${cluster} (in DATA_DIR ${dataDir}) was made by PostgreSQL ${major}, but this release brings ${ours}. ` +
+      'Go back to the release that made it and take a backup, then restore that into a new DATA_DIR.',
+  )
+}
+
+const systemIdentifierBytes = 8
+
+/** Path and system identifier together: a copy of the cluster elsewhere has another mark. */
+export const markOf = async (cluster: string): Promise<ClusterMark> => {
+  const folder = await realpath(cluster)
+  const control = await readFile(join(folder, 'global', 'pg_control'))
+  const digest = createHash('sha256').update(folder).update(control.subarray(0, systemIdentifierBytes))
+  return { folder, name: `tidings-${digest.digest('hex').slice(0, 16)}` }
+}
+
+export type PidFile = { pid: number; port: number; status: string }
+
+/** What a running (or killed) server wrote about itself; the lines' order is PostgreSQL's. */
+export const readPidFile = async (cluster: string): Promise<PidFile | null> => {
+  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(absentAsNull)
+  const lines = text?.split('\n') ?? []
+  const pid = Number(lines[0])
+  return pid > 0 ? { pid, port: Number(lines[3] ?? 0), status: lines[7]?.trim() ?? '' } : null
+}

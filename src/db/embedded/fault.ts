@@ -1,0 +1,23 @@
+/** A fault with a message a person can act on: it names the folder or variable and what to do. */
+export class EmbeddedFault extends Error {
+  override name = 'EmbeddedFault'
+}
+
+export const errnoOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+
+/** `null` instead of the error when a file or process is simply not there (any more). */
+export const absentAsNull = (error: unknown): null => {
+  const code = errnoOf(error)
+  if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return null
+  throw error
+}
+
+export const lastLines = (text: string, count = 8): string =>
+  text
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '')
+    .slice(-count)
+    .map((line) => `  ${line}`)
+    .join('\n')

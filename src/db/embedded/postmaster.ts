@@ -1,0 +1,215 @@
+/** One running PostgreSQL server: launched, found again, ended. */
+import { spawn } from 'node:child_process'
+import { open, readFile, rename, rm, stat, truncate } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { Log } from '../../ground/log.ts'
+import type { Account } from './account.ts'
+import type { Binaries } from './binaries.ts'
+import { readPidFile, serverSpawn } from './cluster.ts'
+import { absentAsNull, EmbeddedFault, lastLines } from './fault.ts'
+import type { Layout } from './folder.ts'
+import { birthOf, type ClusterMark, clusterProcesses, isClusterProcess, pause, signal, within } from './processes.ts'
+
+export type Postmaster = { pid: number; port: number; alive(): boolean | Promise<boolean> }
+
+export type Server = {
+  layout: Layout
+  binaries: Binaries
+  account: Account | null
+  mark: ClusterMark
+  settings: Record<string, string>
+  log: Log
+}
+
+const defaults: Record<string, string> = {
+  shared_buffers: '128MB',
+  max_connections: '100',
+  fsync: 'on',
+  synchronous_commit: 'on',
+  jit: 'off',
+  timezone: 'UTC',
+  // Statement errors go back to whoever caused them; in a file they would only leak addresses.
+  log_min_messages: 'log',
+  log_checkpoints: 'off',
+  log_timezone: 'UTC',
+}
+
+/** All but the port, which differs from start to start. */
+const lastingArguments = ({ layout, binaries, mark, settings }: Server): string[] => {
+  const fixed = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    cluster_name: mark.name,
+    // PostgreSQL keeps unknown names with a dot as they are: this tells which release a running server is from.
+    'tidings.binaries': binaries.version,
+  }
+  const all = Object.entries({ ...defaults, ...settings, ...fixed })
+  return ['-D', layout.cluster, ...all.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+}
+
+/** Whether the server now on this cluster was started with exactly what we would start it with. */
+const startedAlike = async (server: Server): Promise<boolean> => {
+  const started = await readFile(join(server.layout.cluster, 'postmaster.opts'), 'utf8').catch(absentAsNull)
+  const quoted = lastingArguments(server).map((argument) => `"${argument}"`)
+  return started?.trim().replace(/ "-c" "port=\d+"$/, '') === [server.binaries.postgres, ...quoted].join(' ')
+}
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.on('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+
+const rotateAt = 1_000_000
+const truncateAt = 8_000_000
+
+const openLog = async (file: string) => {
+  const size = (await stat(file).catch(absentAsNull))?.size ?? 0
+  if (size > rotateAt) await rename(file, `${file}.1`)
+  const handle = await open(file, 'a', 0o600)
+  return { handle, from: (await handle.stat()).size }
+}
+
+/** The server appends to a file it holds open, so emptying it in place is the way to bound it while it runs. */
+export const boundLog = async (file: string): Promise<void> => {
+  const size = (await stat(file).catch(absentAsNull))?.size ?? 0
+  if (size > truncateAt) await truncate(file)
+}
+
+const readLog = async (file: string, from = 0): Promise<string> =>
+  ((await readFile(file).catch(absentAsNull)) ?? Buffer.alloc(0)).subarray(from).toString()
+
+export const lastLogLines = async (file: string): Promise<string> => lastLines(await readLog(file))
+
+export class PortTaken extends Error {}
+
+const startFault = (output: string, ended: string, { layout }: Server, port: number): Error => {
+  if (/could not (bind|create any TCP)/.test(output)) return new PortTaken(`port ${port}`)
+  return new EmbeddedFault(
+    `The embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) did not start (${ended}). ` +
+      `Its last words, from ${layout.logFile}:\n${lastLines(output)}`,
+  )
+}
+
+/** Starts the server and waits until it takes connections, for as long as it lives: recovery may take its time. */
+export const launch = async (server: Server, port: number): Promise<Postmaster> => {
+  const { layout, binaries, account, log } = server
+  const { handle, from } = await openLog(layout.logFile)
+  const child = spawn(binaries.postgres, [...lastingArguments(server), '-c', `port=${port}`], {
+    ...serverSpawn(account),
+    stdio: ['ignore', handle.fd, handle.fd],
+  })
+  let ended: string | null = null
+  child.on('error', (error) => {
+    ended = error.message
+  })
+  child.on('exit', (code, by) => {
+    ended = by ?? `exit code ${code}`
+  })
+  child.unref()
+  await handle.close()
+  const since = performance.now()
+  for (let reported = 0; ; ) {
+    if (ended !== null) throw startFault(await readLog(layout.logFile, from), ended, server, port)
+    const said = await readPidFile(layout.cluster)
+    if (child.pid !== undefined && said?.pid === child.pid && said.status === 'ready') {
+      return { pid: child.pid, port, alive: () => ended === null }
+    }
+    const seconds = Math.floor((performance.now() - since) / 10_000) * 10
+    if (seconds > reported) {
+      reported = seconds
+      log.info({ seconds }, 'the embedded database is still starting: it recovers from an unclean stop')
+    }
+    await pause(10)
+  }
+}
+
+const pulseOf = async (pid: number): Promise<Postmaster['alive']> => {
+  const birth = await birthOf(pid)
+  if (process.platform === 'linux') return async () => birth !== null && (await birthOf(pid)) === birth
+  return () => {
+    try {
+      return process.kill(pid, 0)
+    } catch {
+      return false
+    }
+  }
+}
+
+/** A server that an earlier service left running on this cluster, proven by more than its pid. */
+export const findPostmaster = async (cluster: string, mark: ClusterMark) => {
+  const said = await readPidFile(cluster)
+  if (said === null || !(await isClusterProcess(said.pid, mark))) return null
+  return { pid: said.pid, port: said.port, status: said.status, alive: await pulseOf(said.pid) }
+}
+
+const fastStopMs = 20_000
+const hardStopMs = 5_000
+
+/** Fast shutdown; a server that does not heed it is ended ever harder, which its write-ahead log survives. */
+export const endPostmaster = async (postmaster: Postmaster, mark: ClusterMark, fastMs = fastStopMs) => {
+  const gone = async () => !(await postmaster.alive())
+  if (await gone()) return
+  signal(postmaster.pid, 'SIGINT')
+  if (await within(fastMs, gone)) return
+  signal(postmaster.pid, 'SIGQUIT')
+  if (await within(hardStopMs, gone)) return
+  signal(postmaster.pid, 'SIGKILL')
+  await within(hardStopMs, gone)
+  await endLeftovers(mark)
+}
+
+/** Ends processes whose postmaster is gone: they hold the shared memory without which no new server may start. */
+export const endLeftovers = async (mark: ClusterMark): Promise<void> => {
+  const nothingLeft = async () => (await clusterProcesses(mark)).length === 0
+  // Those that are not busy notice by themselves, at once.
+  if (await within(300, nothingLeft, 20)) return
+  for (const name of ['SIGQUIT', 'SIGKILL'] as const) {
+    for (const pid of await clusterProcesses(mark)) signal(pid, name)
+    if (await within(name === 'SIGQUIT' ? 1000 : hardStopMs, nothingLeft, 20)) return
+  }
+  throw new EmbeddedFault(
+    `Processes ${(await clusterProcesses(mark)).join(', ')} of an earlier embedded database in ${mark.folder} ` +
+      'cannot be ended. End them by hand, or restart the machine.',
+  )
+}
+
+/** After an unclean stop: nothing of the old server may run on, and a pid file naming a recycled pid misleads PostgreSQL. */
+export const clearRemains = async (cluster: string, mark: ClusterMark): Promise<void> => {
+  const file = join(cluster, 'postmaster.pid')
+  if ((await stat(file).catch(absentAsNull)) === null) return
+  await endLeftovers(mark)
+  await rm(file, { force: true })
+}
+
+export type Adoption = { postmaster: Postmaster } | null
+
+/** The running server when it can be taken over as it is; otherwise it is ended. */
+export const adopt = async (
+  server: Server,
+  answers: (port: number) => Promise<boolean>,
+): Promise<Postmaster | null> => {
+  const { layout, mark, log } = server
+  const settled = await settledPostmaster(layout.cluster, mark)
+  if (settled === null) return null
+  const fit = settled.status === 'ready' && (await startedAlike(server))
+  if (fit && (await answers(settled.port))) return settled
+  log.warn({ pid: settled.pid }, 'the embedded database left running by an earlier service is restarted')
+  await endPostmaster(settled, mark)
+  return null
+}
+
+/** Waits out a server that is just recovering or stopping. */
+const settledPostmaster = async (cluster: string, mark: ClusterMark) => {
+  for (const end = performance.now() + fastStopMs; ; ) {
+    const found = await findPostmaster(cluster, mark)
+    const passing = found?.status === 'starting' || found?.status === 'stopping'
+    if (!passing || performance.now() >= end) return found
+    await pause(20)
+  }
+}

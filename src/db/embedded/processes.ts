@@ -1,0 +1,117 @@
+/** Which processes are alive, since when, and which of them belong to one PostgreSQL cluster. */
+import { execFile } from 'node:child_process'
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const linux = process.platform === 'linux'
+
+export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/** True as soon as the condition holds, false when it did not within the time. */
+export const within = async (
+  ms: number,
+  condition: () => boolean | Promise<boolean>,
+  everyMs = 10,
+): Promise<boolean> => {
+  const end = performance.now() + ms
+  while (!(await condition())) {
+    if (performance.now() >= end) return false
+    await pause(everyMs)
+  }
+  return true
+}
+
+let bootId: Promise<string> | undefined
+const thisBoot = () => {
+  bootId ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+    (id) => id.trim().slice(0, 8),
+    () => 'boot',
+  )
+  return bootId
+}
+
+/**
+ * Tells one life of a pid from the next: the pair (pid, birth) is never used twice, whereas a pid alone is.
+ * Null when no such process lives; a zombie no longer holds anything and counts as gone.
+ */
+export const birthOf = async (pid: number): Promise<string | null> => {
+  if (!linux) {
+    const started = await psColumn(pid, 'lstart')
+    return started ? started.replace(/\W+/g, '_') : null
+  }
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
+  if (stat === null) return null
+  // The command name, in brackets, may itself hold spaces and brackets.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, startTicks] = [fields[0], fields[19]]
+  if (state === 'Z' || state === 'X') return null
+  return `${await thisBoot()}_${startTicks}`
+}
+
+const psColumn = async (pid: number, column: string): Promise<string | null> => {
+  const found = await run('ps', ['-p', String(pid), '-o', 'stat=', '-o', `${column}=`]).catch(() => null)
+  const [state = 'Z', ...rest] = found?.stdout.trim().split(/\s+/) ?? []
+  return state.startsWith('Z') ? null : rest.join(' ')
+}
+
+export type ClusterMark = {
+  /** The cluster's folder, as the kernel names it (no symbolic links). */
+  folder: string
+  /** What PostgreSQL puts into the title of each of the cluster's processes. */
+  name: string
+}
+
+type Postgres = { pid: number; command: string; cwd: string | null }
+
+/** A shell or an editor that merely stands in the cluster's folder must never be taken for the server. */
+const postgresCommand = /^(?:postgres: |(?:.*\/)?postgres -D )/
+
+const postgresOnLinux = async (pid: number): Promise<Postgres | null> => {
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').then(
+    (text) => text.replaceAll('\0', ' '),
+    () => '',
+  )
+  if (!postgresCommand.test(command) || (await birthOf(pid)) === null) return null
+  // Unreadable for root without CAP_SYS_PTRACE (most containers) when the process runs as another user.
+  const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => null)
+  return { pid, command, cwd }
+}
+
+const everyPostgres = async (): Promise<Postgres[]> => {
+  if (linux) {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+    return (await Promise.all(pids.map(postgresOnLinux))).filter((found) => found !== null)
+  }
+  const { stdout } = await run('ps', ['-axww', '-o', 'pid=', '-o', 'stat=', '-o', 'command='])
+  return stdout.split('\n').flatMap((line) => {
+    const [, pid, state, command = ''] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? []
+    const counts = !state?.startsWith('Z') && postgresCommand.test(command)
+    return counts ? [{ pid: Number(pid), command: `${command} `, cwd: null }] : []
+  })
+}
+
+/** Where the kernel tells the working directory it decides; titles are the next best proof. */
+const belongs = ({ command, cwd }: Postgres, mark: ClusterMark): boolean => {
+  if (cwd !== null) return cwd === mark.folder
+  return command.startsWith(`postgres: ${mark.name}: `) || command.includes(`postgres -D ${mark.folder} `)
+}
+
+/** Every living process of the cluster: the postmaster, if there is one, and all its children. */
+export const clusterProcesses = async (mark: ClusterMark): Promise<number[]> =>
+  (await everyPostgres()).filter((found) => belongs(found, mark)).map(({ pid }) => pid)
+
+export const isClusterProcess = async (pid: number, mark: ClusterMark): Promise<boolean> => {
+  if (!linux) return (await clusterProcesses(mark)).includes(pid)
+  const found = await postgresOnLinux(pid)
+  return found !== null && belongs(found, mark)
+}
+
+/** Sends the signal; a process that has gone meanwhile is no fault. */
+export const signal = (pid: number, name: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}

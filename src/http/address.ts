@@ -1,0 +1,22 @@
+import type { IncomingMessage } from 'node:http'
+import { parseAddress } from '../ground/address.ts'
+
+/** An X-Forwarded-For entry may carry a port: `203.0.113.9:51234`, `[2001:db8::1]:443`. */
+const withoutPort = (entry: string): string => {
+  const bracketed = entry.match(/^\[([^\]]+)\](?::\d+)?$/)
+  if (bracketed) return bracketed[1] as string
+  const v4 = entry.match(/^(\d+\.\d+\.\d+\.\d+):\d+$/)
+  return v4 ? (v4[1] as string) : entry
+}
+
+/**
+ * The caller's address: so many entries from the right of X-Forwarded-For as there are proxies of ours, since
+ * what stands further left is the client's own claim. Null when it cannot be read.
+ */
+export const callerAddress = (request: IncomingMessage, trustedHops: number): string | null => {
+  const forwarded = trustedHops > 0 ? request.headers['x-forwarded-for'] : undefined
+  if (forwarded === undefined) return parseAddress(request.socket.remoteAddress ?? '')?.toString() ?? null
+  const entries = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded).split(',')
+  const entry = entries[entries.length - trustedHops]?.trim()
+  return entry ? (parseAddress(withoutPort(entry))?.toString() ?? null) : null
+}

@@ -1,0 +1,171 @@
+import { z } from 'zod'
+import type { Db } from '../../db/pool.ts'
+import { Failure } from '../../ground/errors.ts'
+import type { Scope } from '../../ground/scope.ts'
+import type { AddSuppressions } from '../../suppressions/add.ts'
+import type { RemoveSuppression } from '../../suppressions/remove.ts'
+import {
+  CreateSuppressions,
+  channels,
+  reasons,
+  Suppression,
+  SuppressionList,
+  Target,
+} from '../../suppressions/shapes.ts'
+import {
+  findSuppression,
+  listSuppressions,
+  listTenantSuppressions,
+  type SuppressionRow,
+} from '../../suppressions/store.ts'
+import { malformed } from '../envelope.ts'
+import { page, pageOf, pageQuery } from '../page.ts'
+import { defineRoute, type Route } from '../route.ts'
+import { validate } from '../validate.ts'
+
+const show = (row: SuppressionRow): z.output<typeof Suppression> => ({
+  id: row.id,
+  channel: row.channel,
+  value: row.value,
+  reason: row.reason,
+  scope: row.reason === 'unsubscribe' ? 'broadcast' : 'all',
+  tenant_id: row.tenant_id,
+  source: row.source,
+  message_id: row.message_id,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+const ListQuery = pageQuery.extend({
+  channel: z.enum(channels).optional(),
+  value: z.string().max(320).optional(),
+  reason: z.enum(reasons).optional(),
+})
+
+const Named = z.object({
+  id: z.string().optional(),
+  channel: z.enum(channels).optional(),
+  value: z.string().optional(),
+})
+type Named = z.output<typeof Named>
+
+/** The target a delete names in its query, its body or, alike, in both. */
+const targetOf = (query: Named, body: Named | undefined): { id: string } | Target => {
+  const read = (named: Named): { id: string } | Target | undefined => {
+    const { id, channel, value } = named
+    if (id !== undefined && (channel !== undefined || value !== undefined)) {
+      throw malformed('Name the id, or channel and value, not both.', ['id'])
+    }
+    if (id !== undefined) return { id }
+    return channel === undefined && value === undefined ? undefined : validate(Target, { channel, value })
+  }
+  const [one, two] = [read(query), read(body ?? {})]
+  if (one && two && JSON.stringify(one) !== JSON.stringify(two)) throw new Failure('QUERY_BODY_CONFLICT')
+  const target = one ?? two
+  if (!target) throw malformed('Name an id, or channel and value, in the query or the body.')
+  return target
+}
+
+const Deleted = z.strictObject({ id: z.string(), deleted: z.literal(true) }).meta({ id: 'Deleted' })
+
+type Needs = { db: Db; add: AddSuppressions; remove: RemoveSuppression }
+
+export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
+  const list = (scope: Scope, { channel, value, reason, cursor, limit }: z.output<typeof ListQuery>) => {
+    const filters = [channel ?? null, value?.toLowerCase() ?? null, reason ?? null] as const
+    const position = [cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const
+    return scope.tenantId === null
+      ? db.rows(listSuppressions, scope.orgId, ...filters, ...position)
+      : db.rows(listTenantSuppressions, scope.orgId, scope.tenantId, ...filters, ...position)
+  }
+
+  const removed = async (scope: Scope, target: { id: string } | Target) => ({
+    status: 200,
+    body: { ...(await remove(scope, target)), deleted: true as const },
+  })
+
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/suppressions',
+      tag: 'Suppressions',
+      summary: 'Add suppressions',
+      about:
+        'Adds one target, or up to 1,000 as `items`, with reason `manual`. A target that is suppressed already is returned unchanged.',
+      scope: 'write:suppressions',
+      idempotent: true,
+      body: CreateSuppressions,
+      answers: {
+        201: { schema: z.union([Suppression, SuppressionList]), about: 'Added, at least one of them.' },
+        200: { schema: z.union([Suppression, SuppressionList]), about: 'All were there already.' },
+      },
+      handle: async ({ caller, body }) => {
+        const targets = 'items' in body ? body.items : [body]
+        const added = await add(caller, targets)
+        const shown = added.map(({ row }) => show(row))
+        return {
+          status: added.some(({ created }) => created) ? 201 : 200,
+          body: 'items' in body ? { data: shown } : shown[0],
+        }
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/suppressions',
+      tag: 'Suppressions',
+      summary: 'List suppressions',
+      scope: 'read:suppressions',
+      query: ListQuery,
+      answers: { 200: { schema: pageOf(Suppression), about: 'A page, newest first.' } },
+      handle: async ({ caller, query }) => ({
+        status: 200,
+        body: page(await list(caller, query), query.limit, show),
+      }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/suppressions/{id}',
+      tag: 'Suppressions',
+      summary: 'Get a suppression',
+      scope: 'read:suppressions',
+      params: { id: 'suppression' },
+      answers: { 200: { schema: Suppression, about: 'The suppression.' } },
+      refuses: ['NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const row = await db.row(findSuppression, caller.orgId, caller.tenantId, params.id as string)
+        if (!row) throw new Failure('NOT_FOUND')
+        return { status: 200, body: show(row) }
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/suppressions/{id}',
+      tag: 'Suppressions',
+      summary: 'Remove a suppression by id',
+      scope: 'write:suppressions',
+      params: { id: 'suppression' },
+      answers: { 200: { schema: Deleted, about: 'Removed.' } },
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'SUPPRESSION_PROTECTED'],
+      handle: ({ caller, params }) => removed(caller, { id: params.id as string }),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/suppressions',
+      tag: 'Suppressions',
+      summary: 'Remove a suppression by target',
+      about: 'Names `id`, or `channel` and `value`, in the query or in the body.',
+      scope: 'write:suppressions',
+      query: Named,
+      body: Named.optional(),
+      answers: { 200: { schema: Deleted, about: 'Removed.' } },
+      refuses: [
+        'NOT_FOUND',
+        'TENANT_FORBIDDEN',
+        'ENVIRONMENT_ESCALATION',
+        'SUPPRESSION_PROTECTED',
+        'QUERY_BODY_CONFLICT',
+      ],
+      handle: ({ caller, query, body }) => removed(caller, targetOf(query, body)),
+    }),
+  ]
+}

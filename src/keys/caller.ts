@@ -1,0 +1,19 @@
+import type { Range } from '../ground/address.ts'
+import type { Scope } from '../ground/scope.ts'
+import type { Plan } from '../orgs/plans.ts'
+import type { ScopeName } from './scopes.ts'
+
+export type TenantState = 'active' | 'suspended' | 'archived' | 'erased' | 'missing'
+
+/** Who is calling: the key's reach (as a scope) and its restrictions. */
+export type Caller = Scope & {
+  keyId: string
+  scopes: ReadonlySet<ScopeName>
+  /** State of the tenant the key is bound to; undefined for a platform-root key. */
+  tenantState: TenantState | undefined
+  allowedDomainIds: readonly string[] | null
+  allowedRanges: readonly Range[] | null
+  ratePerMinute: number | null
+  expiresAt: number | null
+  org: { plan: Plan; ratePerMinute: number; suspended: boolean }
+}

@@ -1,0 +1,103 @@
+import { makeBatcher } from '../db/batch.ts'
+import type { Db } from '../db/pool.ts'
+import { makeShortCache } from '../db/short-cache.ts'
+import { parseRange } from '../ground/address.ts'
+import { sha256 } from '../ground/crypto.ts'
+import type { Log } from '../ground/log.ts'
+import { requestsPerMinute } from '../orgs/plans.ts'
+import type { Caller, TenantState } from './caller.ts'
+import { isKeyShaped } from './secret.ts'
+import { type CallerRow, findCallers, touchKeys } from './store.ts'
+
+const touchEveryMs = 60_000
+
+const callerOf = (row: CallerRow): Caller => ({
+  orgId: row.org_id,
+  tenantId: row.tenant_id,
+  environment: row.environment,
+  projectId: row.project_id,
+  keyId: row.id,
+  scopes: new Set(row.scopes),
+  tenantState: row.tenant_id === null ? undefined : ((row.tenant_status ?? 'missing') as TenantState),
+  allowedDomainIds: row.allowed_domain_ids,
+  allowedRanges:
+    row.allowed_cidrs?.map((text) => parseRange(text)).filter((range) => range !== undefined) ?? null,
+  ratePerMinute: row.rate_limit_per_minute,
+  expiresAt: row.expires_at?.getTime() ?? null,
+  org: {
+    plan: row.plan,
+    ratePerMinute: row.org_rate ?? requestsPerMinute[row.plan],
+    suspended: row.suspended,
+  },
+})
+
+export interface Callers {
+  /** The caller a key string names at that instant; undefined for an unknown, revoked or expired key. */
+  find(key: string, atMs: number): Promise<Caller | undefined>
+  /** Notes that a key was used; written at most once a minute and never waited for. */
+  used(caller: Caller, atMs: number): void
+  forgetOrg(orgId: string): void
+  forgetAll(): void
+  drained(): Promise<void>
+}
+
+type Needs = { db: Db; log: Log; trusted: () => boolean }
+
+export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
+  const copies = makeShortCache<Caller>({ trusted })
+  const lookup = makeBatcher<Buffer, Caller | undefined>({
+    name: 'keys.find_callers',
+    run: async (hashes) => {
+      const found: (Caller | undefined)[] = new Array(hashes.length).fill(undefined)
+      for (const row of await db.rows(findCallers, hashes)) found[row.ordinal - 1] = callerOf(row)
+      return found
+    },
+  })
+  const touch = makeBatcher<{ caller: Caller; atMs: number }, void>({
+    name: 'keys.touch',
+    lanes: 1,
+    run: async (uses) => {
+      await db.change(
+        touchKeys,
+        uses.map((use) => use.caller.orgId),
+        uses.map((use) => use.caller.keyId),
+        uses.map((use) => new Date(use.atMs)),
+      )
+      return uses.map(() => undefined)
+    },
+  })
+  const lastTouched = new Map<string, number>()
+
+  const live = (caller: Caller, atMs: number): Caller | undefined =>
+    caller.expiresAt !== null && atMs >= caller.expiresAt ? undefined : caller
+
+  return {
+    find: async (key, atMs) => {
+      if (!isKeyShaped(key)) return undefined
+      const hash = sha256(key)
+      const name = hash.toString('latin1')
+      const copy = copies.get(name)
+      if (copy) return live(copy, atMs)
+      const mark = copies.mark()
+      const caller = await lookup.submit(hash)
+      if (!caller) return undefined
+      copies.keep(name, caller.orgId, caller, mark)
+      return live(caller, atMs)
+    },
+    used: (caller, atMs) => {
+      const last = lastTouched.get(caller.keyId)
+      if (last !== undefined && atMs - last < touchEveryMs) return
+      if (lastTouched.size > 50_000) lastTouched.clear()
+      lastTouched.set(caller.keyId, atMs)
+      touch.submit({ caller, atMs }).catch((error) => {
+        lastTouched.delete(caller.keyId)
+        log.warn({ err: error, key_id: caller.keyId }, 'the last use of a key could not be noted')
+      })
+    },
+    forgetOrg: copies.forgetOrg,
+    forgetAll: copies.clear,
+    drained: async () => {
+      await Promise.all([lookup.drained(), touch.drained()])
+    },
+  }
+}

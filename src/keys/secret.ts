@@ -1,0 +1,21 @@
+/** The key string: `svc_live_` or `svc_test_`, 32 random base62 characters, 6 of a CRC-32 over what precedes. */
+import { crc32 } from 'node:zlib'
+import { randomBase62, sha256, toBase62 } from '../ground/crypto.ts'
+import type { Environment } from '../ground/scope.ts'
+
+const shape = /^svc_(?:live|test)_[0-9A-Za-z]{38}$/
+
+const checksum = (text: string): string => toBase62(crc32(text), 6)
+
+export type MintedKey = { key: string; hash: Buffer; prefix: string; lastFour: string }
+
+/** Only the hash and the two ends are stored; the key itself is shown once. */
+export const mintKey = (environment: Environment): MintedKey => {
+  const head = `svc_${environment}_${randomBase62(32)}`
+  const key = head + checksum(head)
+  return { key, hash: sha256(key), prefix: key.slice(0, 13), lastFour: key.slice(-4) }
+}
+
+/** Whether the string can be a key of ours at all; a mistyped one is refused without a database read. */
+export const isKeyShaped = (text: string): boolean =>
+  text.length === 47 && shape.test(text) && checksum(text.slice(0, 41)) === text.slice(41)

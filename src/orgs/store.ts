@@ -1,0 +1,66 @@
+import { statement } from '../db/statement.ts'
+import type { Plan } from './plans.ts'
+
+export type OrgRow = {
+  id: string
+  name: string
+  slug: string
+  plan: Plan
+  owner_user_id: string | null
+  rate_limit_per_minute: number | null
+  email_monthly: number | null
+  sms_monthly: number | null
+  suspended_at: Date | null
+  suspension_reason: string | null
+  created_at: Date
+}
+
+export const insertOrg = statement<
+  [id: string, name: string, slug: string, plan: Plan, at: Date],
+  { id: string }
+>(
+  'orgs.insert',
+  `insert into orgs (id, name, slug, plan, created_at, updated_at)
+   values ($1, $2, $3, $4, $5, $5)
+   on conflict (slug) do nothing
+   returning id`,
+)
+
+export const setOwner = statement<[orgId: string, userId: string, at: Date]>(
+  'orgs.set_owner',
+  'update orgs set owner_user_id = $2, updated_at = $3 where id = $1',
+)
+
+export const findOrg = statement<[orgId: string], OrgRow>('orgs.find', 'select * from orgs where id = $1')
+
+export const anyOrg = statement<[], { id: string }>('orgs.any', 'select id from orgs limit 1')
+
+export const suspendOrg = statement<[orgId: string, reason: string, at: Date], { id: string }>(
+  'orgs.suspend',
+  `update orgs set suspended_at = $3, suspension_reason = $2, updated_at = $3
+   where id = $1 and suspended_at is null
+   returning id`,
+)
+
+export const unsuspendOrg = statement<[orgId: string, at: Date], { id: string }>(
+  'orgs.unsuspend',
+  `update orgs set suspended_at = null, suspension_reason = null, updated_at = $2
+   where id = $1 and suspended_at is not null
+   returning id`,
+)
+
+/** A contract figure left out keeps what is there; moving to another plan without one drops the old contract. */
+export const setPlan = statement<
+  [orgId: string, plan: Plan, rate: number | null, email: number | null, sms: number | null, at: Date],
+  OrgRow
+>(
+  'orgs.set_plan',
+  `update orgs set
+     plan = $2,
+     rate_limit_per_minute = coalesce($3::integer, case when plan = $2 then rate_limit_per_minute end),
+     email_monthly = coalesce($4::bigint, case when plan = $2 then email_monthly end),
+     sms_monthly = coalesce($5::bigint, case when plan = $2 then sms_monthly end),
+     updated_at = $6
+   where id = $1
+   returning *`,
+)

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+
+export const channels = ['email', 'sms'] as const
+export const reasons = ['bounce', 'complaint', 'unsubscribe', 'stop', 'manual'] as const
+export const sources = ['api', 'dashboard', 'provider', 'one_click', 'email_link', 'sms_reply'] as const
+
+const emailAddress = z
+  .email('Takes an email address.')
+  .max(320)
+  .transform((text) => text.toLowerCase())
+const e164 = z.string().regex(/^\+[1-9]\d{1,14}$/, 'Takes a number in E.164 form, such as +14155550100.')
+
+/** The two forms a target takes, by channel; addresses compare lower-cased. */
+export const Target = z.discriminatedUnion('channel', [
+  z.object({ channel: z.literal('email'), value: emailAddress }),
+  z.object({ channel: z.literal('sms'), value: e164 }),
+])
+export type Target = z.output<typeof Target>
+
+export const SuppressionInput = Target.meta({ id: 'SuppressionInput' })
+
+export const CreateSuppressions = z
+  .union([z.object({ items: z.array(SuppressionInput).min(1).max(1_000) }), SuppressionInput])
+  .meta({ id: 'CreateSuppressions' })
+
+const at = z.iso.datetime()
+
+export const Suppression = z
+  .strictObject({
+    id: z.string(),
+    channel: z.enum(channels),
+    value: z.string(),
+    reason: z.enum(reasons),
+    scope: z.enum(['all', 'broadcast']),
+    tenant_id: z.string().nullable(),
+    source: z.enum(sources),
+    message_id: z.string().nullable(),
+    created_at: at,
+    updated_at: at,
+  })
+  .meta({ id: 'Suppression' })
+
+export const SuppressionList = z.strictObject({ data: z.array(Suppression) }).meta({ id: 'SuppressionBatch' })
