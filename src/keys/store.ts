@@ -20,6 +20,7 @@ export type KeyRow = {
   last_used_at: Date | null
   created_at: Date
   revoked_at: Date | null
+  created_by: string | null
 }
 
 export type CallerRow = Pick<
@@ -89,16 +90,16 @@ export const insertKey = statement<
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)`,
 )
 
-/** Newest first; `after` is where the page before ended. */
+/** Newest first, with those revoked since; `after` is where the page before ended. */
 export const listKeys = statement<
-  [orgId: string, includeRevoked: boolean, afterAt: string | null, afterId: string | null, limit: number],
+  [orgId: string, revokedSince: Date, afterAt: string | null, afterId: string | null, limit: number],
   KeyRow
 >(
   'keys.list',
   `select org_id, id, name, environment, prefix, last_four, scopes, tenant_id, project_id, allowed_domain_ids,
-     allowed_cidrs, rate_limit_per_minute, expires_at, last_used_at, created_at, revoked_at
+     allowed_cidrs, rate_limit_per_minute, expires_at, last_used_at, created_at, revoked_at, created_by
    from api_keys
-   where org_id = $1 and ($2 or revoked_at is null)
+   where org_id = $1 and (revoked_at is null or revoked_at > $2)
      and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4))
    order by created_at desc, id desc
    limit $5`,

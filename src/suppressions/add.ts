@@ -56,15 +56,14 @@ export const makeAddSuppressions = ({ db, clock }: Needs): AddSuppressions => {
       asked.map((a) => a.target.channel),
       asked.map((a) => a.target.value),
     )
-    const known = new Map(rows.map((row) => [nameOfAsked(asked[row.ordinal - 1] as Asked), row]))
+    const known = new Map<string, SuppressionRow>()
+    for (const row of rows) known.set(nameOfAsked(asked[row.ordinal - 1] as Asked), row)
     // Deleted between the two statements: the caller wants it there, so it is made after all.
     const gone = asked.filter((a) => !known.has(nameOfAsked(a)))
-    for (const added of gone.length > 0 ? await insert(gone) : []) {
-      known.set(
-        nameOf(gone[0]!.scope.orgId, added.row.tenant_id, added.row.channel, added.row.value),
-        added.row,
-      )
-    }
+    const remade = gone.length > 0 ? await insert(gone) : []
+    remade.forEach(({ row }, i) => {
+      known.set(nameOfAsked(gone[i] as Asked), row)
+    })
     return known
   }
 

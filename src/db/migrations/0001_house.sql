@@ -107,6 +107,8 @@ create table api_keys (
   rate_limit_per_minute integer,
   expires_at timestamptz(3),
   last_used_at timestamptz(3),
+  -- The person who made it in the dashboard; null for a key made by a key or an operator.
+  created_by text,
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   revoked_at timestamptz(3),

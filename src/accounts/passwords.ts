@@ -1,0 +1,7 @@
+import { hash, verify } from '@node-rs/argon2'
+
+/** argon2id at OWASP's first recommendation: 19 MiB, two passes, one lane. */
+const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+
+export const hashPassword = (password: string): Promise<string> => hash(password, cost)
+export const verifyPassword = (stored: string, password: string): Promise<boolean> => verify(stored, password)

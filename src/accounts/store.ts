@@ -1,0 +1,79 @@
+import { statement } from '../db/statement.ts'
+
+export const insertUser = statement<
+  [
+    id: string,
+    email: string,
+    name: string,
+    passwordHash: string | null,
+    verifiedAt: Date | null,
+    orgId: string,
+    at: Date,
+  ]
+>(
+  'accounts.insert_user',
+  `insert into users (id, email, name, password_hash, email_verified_at, default_org_id, created_at, updated_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $7)`,
+)
+
+export const findUserByEmail = statement<[email: string], { id: string }>(
+  'accounts.find_user_by_email',
+  'select id from users where email = lower($1)',
+)
+
+export const insertMembership = statement<
+  [orgId: string, id: string, userId: string, role: string, at: Date]
+>(
+  'accounts.insert_membership',
+  'insert into memberships (org_id, id, user_id, role, created_at) values ($1, $2, $3, $4, $5)',
+)
+
+export const insertSession = statement<
+  [
+    id: string,
+    userId: string,
+    tokenHash: Buffer,
+    method: string,
+    ip: string | null,
+    userAgent: string,
+    at: Date,
+    expiresAt: Date,
+  ]
+>(
+  'accounts.insert_session',
+  `insert into sessions (id, user_id, token_hash, session_version, method, ip_address, user_agent, created_at,
+     last_active_at, expires_at)
+   select $1, $2, $3, session_version, $4, $5, $6, $7, $7, $8 from users where id = $2`,
+)
+
+export type SessionRow = {
+  session_id: string
+  user_id: string
+  org_id: string | null
+  role: string | null
+  suspended: boolean | null
+}
+
+/**
+ * The signed-in user with the membership that is active: the org the cookie names, else the default org, else
+ * the longest-standing membership.
+ */
+export const findSession = statement<[tokenHash: Buffer, activeOrg: string | null, now: Date], SessionRow>(
+  'accounts.find_session',
+  `select s.id as session_id, s.user_id, m.org_id, m.role, o.suspended_at is not null as suspended
+   from sessions s
+   join users u on u.id = s.user_id and u.session_version = s.session_version
+   left join lateral (
+     select org_id, role from memberships
+     where user_id = s.user_id and ($2::text is null or org_id = $2)
+     order by (org_id = u.default_org_id) desc nulls last, created_at, id
+     limit 1
+   ) m on true
+   left join orgs o on o.id = m.org_id
+   where s.token_hash = $1 and s.expires_at > $3`,
+)
+
+export const endSession = statement<[tokenHash: Buffer]>(
+  'accounts.end_session',
+  'delete from sessions where token_hash = $1',
+)

@@ -1,0 +1,54 @@
+import { findEmbedded, startEmbedded } from '../db/embedded/supervisor.ts'
+import { migrate } from '../db/migrate.ts'
+import { type Db, openDb } from '../db/pool.ts'
+import { systemClock } from '../ground/clock.ts'
+import type { Config } from '../ground/config.ts'
+import type { Log } from '../ground/log.ts'
+
+export type Database = { url: string; close(): Promise<void> }
+
+const borrowed = (url: string): Database => ({ url, close: async () => undefined })
+
+/** The database this process owns for its life: the configured one, or the embedded one on the data folder. */
+export const ownDatabase = async (config: Config, log: Log, onLost: () => void): Promise<Database> => {
+  if (config.databaseUrl !== undefined) return borrowed(config.databaseUrl)
+  const server = await startEmbedded({ dataDir: config.dataDir, log, onLost })
+  if (server.adopted) log.warn('took over the database server that a killed service left running')
+  return { url: server.url, close: server.stop }
+}
+
+/** As above, but a server another process runs on the same folder is shared. */
+export const anyDatabase = async (config: Config, log: Log, onLost: () => void): Promise<Database> => {
+  if (config.databaseUrl !== undefined) return borrowed(config.databaseUrl)
+  const running = await findEmbedded(config.dataDir)
+  return running === null ? ownDatabase(config, log, onLost) : borrowed(running)
+}
+
+export const migrateAll = async (url: string, log: Log): Promise<string[]> => {
+  const db = openDb({ url, log, poolSize: 1 })
+  try {
+    return await migrate({ connect: db.connect, clock: systemClock, log })
+  } finally {
+    await db.close()
+  }
+}
+
+/** For a command that runs and ends: a migrated database, given back afterwards. */
+export const withDatabase = async <T>(
+  config: Config,
+  log: Log,
+  work: (db: Db, url: string) => Promise<T>,
+): Promise<T> => {
+  const database = await anyDatabase(config, log, () => undefined)
+  try {
+    await migrateAll(database.url, log)
+    const db = openDb({ url: database.url, log, poolSize: 4, name: 'tidings command' })
+    try {
+      return await work(db, database.url)
+    } finally {
+      await db.close()
+    }
+  } finally {
+    await database.close()
+  }
+}

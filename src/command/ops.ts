@@ -1,0 +1,198 @@
+/** `tidings ops …`: what an operator with access to the database may do. There is no HTTP route for any of it. */
+import { parseArgs } from 'node:util'
+import type { Db } from '../db/pool.ts'
+import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
+import type { Config } from '../ground/config.ts'
+import { isId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import { scopes } from '../keys/scopes.ts'
+import { issueKey, makeFoundOrg } from '../operator/found-org.ts'
+import { isPlan, plans, requestsPerMinute } from '../orgs/plans.ts'
+import { findOrg, type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
+import { readSetting } from '../settings/store.ts'
+import { withDatabase } from './database.ts'
+import { Fault } from './fault.ts'
+import { welcome } from './welcome.ts'
+
+export const opsUsage = `tidings ops org create --name <name> [--plan <plan>] [--owner <email>] [--json]
+tidings ops org suspend <org_id> --reason <text> --operator <name>
+tidings ops org unsuspend <org_id> --operator <name>
+tidings ops org status <org_id> [--json]
+tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [--sms <monthly>] [--json]
+tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]`
+
+type Options = Record<string, string | boolean | undefined>
+type Ground = { db: Db; clock: Clock; config: Config; options: Options }
+
+const print = (options: Options, value: unknown, text: string): void => {
+  process.stdout.write(`${options.json ? JSON.stringify(value) : text.trimEnd()}\n`)
+}
+
+const text = (options: Options, name: string): string | undefined => {
+  const value = options[name]
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
+}
+
+const needed = (options: Options, name: string): string => {
+  const value = text(options, name)
+  if (value === undefined) throw new Fault(`--${name} is required.\n\n${opsUsage}`)
+  return value
+}
+
+const figure = (options: Options, name: string, least: number): number | null => {
+  const value = text(options, name)
+  if (value === undefined) return null
+  if (!/^\d{1,15}$/.test(value) || Number(value) < least) {
+    throw new Fault(`--${name} takes a whole number from ${least}.`)
+  }
+  return Number(value)
+}
+
+const orgIdOf = (value: string | undefined): string => {
+  if (value === undefined || !isId('org', value))
+    throw new Fault(`Name the org by its id (org_…).\n\n${opsUsage}`)
+  return value
+}
+
+const existing = async (db: Db, orgId: string): Promise<OrgRow> => {
+  const org = await db.row(findOrg, orgId)
+  if (!org) throw new Fault(`There is no org ${orgId}.`)
+  return org
+}
+
+const planOf = (value: string): OrgRow['plan'] => {
+  if (!isPlan(value)) throw new Fault(`There is no plan ${value}: take one of ${plans.join(', ')}.`)
+  return value
+}
+
+const showOrg = (org: OrgRow) => ({
+  id: org.id,
+  slug: org.slug,
+  name: org.name,
+  plan: org.plan,
+  rate_per_minute: org.rate_limit_per_minute ?? requestsPerMinute[org.plan],
+  email_monthly: org.email_monthly,
+  sms_monthly: org.sms_monthly,
+  suspended_at: org.suspended_at?.toISOString() ?? null,
+  suspension_reason: org.suspension_reason,
+  created_at: org.created_at.toISOString(),
+})
+
+const asLines = (value: Record<string, unknown>): string =>
+  Object.entries(value)
+    .map(([name, shown]) => `${name.padEnd(18)} ${shown ?? 'none'}`)
+    .join('\n')
+
+const createOrg = async ({ db, clock, config, options }: Ground): Promise<void> => {
+  const baseUrl = config.baseUrl ?? `http://${config.host}:${config.port}`
+  const owner = text(options, 'owner')
+  if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner))
+    throw new Fault('--owner takes an email address.')
+  const { found } = makeFoundOrg({ db, clock, baseUrl, serviceDomain: config.serviceDomain })
+  const founded = await found({
+    name: needed(options, 'name').slice(0, 80),
+    plan: planOf(text(options, 'plan') ?? 'free'),
+    ...(owner !== undefined && { ownerEmail: owner }),
+    withSenders: !config.production,
+  })
+  print(options, founded, welcome(founded).replace('This is the first start, so these', 'These'))
+}
+
+const suspend = async ({ db, clock, options }: Ground, orgId: string): Promise<void> => {
+  const reason = needed(options, 'reason')
+  needed(options, 'operator')
+  await existing(db, orgId)
+  const changed = await db.row(suspendOrg, orgId, reason, clock.now())
+  const org = await existing(db, orgId)
+  const since = org.suspended_at?.toISOString()
+  print(
+    options,
+    showOrg(org),
+    changed ? `${orgId} is suspended.` : `${orgId} was suspended already, since ${since}.`,
+  )
+}
+
+const unsuspend = async ({ db, clock, options }: Ground, orgId: string): Promise<void> => {
+  await existing(db, orgId)
+  const changed = await db.row(unsuspendOrg, orgId, clock.now())
+  const org = await existing(db, orgId)
+  print(options, showOrg(org), changed ? `${orgId} works again.` : `${orgId} was not suspended.`)
+}
+
+const changePlan = async (
+  { db, clock, options }: Ground,
+  orgId: string,
+  plan: string | undefined,
+): Promise<void> => {
+  if (plan === undefined) throw new Fault(`Name the plan: one of ${plans.join(', ')}.`)
+  const contract = [
+    figure(options, 'rate', 1),
+    figure(options, 'email', 0),
+    figure(options, 'sms', 0),
+  ] as const
+  const org = await db.row(setPlan, orgId, planOf(plan), ...contract, clock.now())
+  if (!org) throw new Fault(`There is no org ${orgId}.`)
+  print(options, showOrg(org), asLines(showOrg(org)))
+}
+
+const createKey = async ({ db, clock, options }: Ground, orgId: string): Promise<void> => {
+  await existing(db, orgId)
+  const environment = text(options, 'environment') ?? 'live'
+  if (environment !== 'live' && environment !== 'test') throw new Fault('--environment takes live or test.')
+  const asked = text(options, 'scopes')
+    ?.split(',')
+    .map((name) => name.trim()) ?? [...scopes]
+  const unknown = asked.filter((name) => !(scopes as readonly string[]).includes(name))
+  if (unknown.length > 0) throw new Fault(`There is no scope ${unknown.join(', ')}.`)
+  const name = (text(options, 'name') ?? 'API key').slice(0, 100)
+  const made = await db.tx((tx) => issueKey(tx, { orgId, name, environment, scopes: asked, at: clock.now() }))
+  print(options, { ...made, environment }, `${made.id}  ${made.key}\nThe key is shown once; keep it.`)
+}
+
+const dispatch = async (ground: Ground, [noun, verb, ...rest]: string[]): Promise<void> => {
+  const { db, options } = ground
+  switch (`${noun} ${verb}`) {
+    case 'org create':
+      return createOrg(ground)
+    case 'org suspend':
+      return suspend(ground, orgIdOf(rest[0]))
+    case 'org unsuspend':
+      return unsuspend(ground, orgIdOf(rest[0]))
+    case 'org status': {
+      const org = showOrg(await existing(db, orgIdOf(rest[0])))
+      return print(options, org, asLines(org))
+    }
+    case 'org plan':
+      return changePlan(ground, orgIdOf(rest[0]), rest[1])
+    case 'key create':
+      return createKey(ground, orgIdOf(rest[0]))
+    default:
+      throw new Fault(`There is no such command.\n\n${opsUsage}`)
+  }
+}
+
+const parse = (args: string[]): { positionals: string[]; values: Options } => {
+  const string = { type: 'string' } as const
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        json: { type: 'boolean' },
+        ...{ name: string, plan: string, owner: string, reason: string, operator: string },
+        ...{ rate: string, email: string, sms: string, environment: string, scopes: string },
+      },
+    })
+  } catch (error) {
+    throw new Fault(`${(error as Error).message}\n\n${opsUsage}`)
+  }
+}
+
+export const ops = (config: Config, log: Log, args: string[]): Promise<void> => {
+  const { positionals, values: options } = parse(args)
+  return withDatabase(config, log, async (db) => {
+    const kept = config.devTools ? await db.row(readSetting, 'clock_offset_ms') : undefined
+    const clock = kept ? movableClock(Number(kept.value)) : systemClock
+    await dispatch({ db, clock, config, options }, positionals)
+  })
+}

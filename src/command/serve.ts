@@ -1,0 +1,92 @@
+import { writeFile } from 'node:fs/promises'
+import type { Config } from '../ground/config.ts'
+import type { Log } from '../ground/log.ts'
+import { type Founded, makeFoundOrg } from '../operator/found-org.ts'
+import { resolveMasterKey } from '../operator/master-key.ts'
+import { build, type House } from '../wiring.ts'
+import { anyDatabase, migrateAll, ownDatabase } from './database.ts'
+import { Fault } from './fault.ts'
+import { welcome } from './welcome.ts'
+
+export type Parts = { api: boolean; worker: boolean }
+
+/** Past this the process ends anyway: something hangs, and the supervisor above wants its answer. */
+const longestStopMs = 60_000
+
+const portFault = (config: Config, error: NodeJS.ErrnoException): unknown => {
+  if (error.code === 'EADDRINUSE') {
+    return new Fault(
+      `Port ${config.port} on ${config.host} is taken. Set PORT to a free one, or stop what listens there.`,
+    )
+  }
+  if (error.code === 'EACCES') {
+    return new Fault(`Port ${config.port} needs privileges this user lacks. Set PORT to 1024 or above.`)
+  }
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
+    return new Fault(`HOST ${config.host} is not an address of this machine.`)
+  }
+  return error
+}
+
+const keepFirstRun = async (config: Config, founded: Founded): Promise<void> => {
+  if (config.firstRunFile === undefined) return
+  await writeFile(config.firstRunFile, `${JSON.stringify(founded)}\n`, { mode: 0o600 }).catch((error) => {
+    throw new Fault(`FIRST_RUN_FILE ${config.firstRunFile} cannot be written: ${error.message}`)
+  })
+}
+
+const greet = async (config: Config, house: House, baseUrl: string): Promise<void> => {
+  const { db, clock } = house
+  const { serviceDomain } = config
+  const founded = config.production
+    ? undefined
+    : await makeFoundOrg({ db, clock, baseUrl, serviceDomain }).foundFirst()
+  if (founded) {
+    process.stdout.write(welcome(founded))
+    await keepFirstRun(config, founded)
+  } else {
+    process.stdout.write(`\n  Tidings is ready at ${baseUrl}      API reference: ${baseUrl}/docs\n\n`)
+  }
+}
+
+/** Resolves with why the process should end. A second signal of a kind while stopping is ignored. */
+const untilToldToStop = (lost: Promise<void>): Promise<string> =>
+  new Promise((resolve) => {
+    process.on('SIGINT', () => resolve('SIGINT'))
+    process.on('SIGTERM', () => resolve('SIGTERM'))
+    // The launcher holds the other end of this channel; when it dies without a word nobody is left to stop us.
+    if (process.channel) process.once('disconnect', () => resolve('the launcher is gone'))
+    void lost.then(() => resolve('the database is gone'))
+  })
+
+/** Runs the service in the foreground until it is told to stop; resolves with the exit code. */
+export const serve = async (config: Config, log: Log, parts: Parts): Promise<number> => {
+  await resolveMasterKey(config)
+  let onLost: () => void = () => undefined
+  const lost = new Promise<void>((resolve) => {
+    onLost = resolve
+  })
+  const told = untilToldToStop(lost)
+  // One process that is everything owns its folder; parts of a cluster may share a running server.
+  const database = await (parts.api && parts.worker ? ownDatabase : anyDatabase)(config, log, onLost)
+  let house: House | undefined
+  try {
+    await migrateAll(database.url, log)
+    house = await build(config, database.url, log)
+    if (parts.api) {
+      const baseUrl = await house.startApi().catch((error) => {
+        throw portFault(config, error)
+      })
+      await greet(config, house, baseUrl)
+    }
+    if (parts.worker) await house.startWorker()
+    const why = await told
+    log.info({ why }, 'stopping')
+    return why === 'the database is gone' ? 1 : 0
+  } finally {
+    setTimeout(() => process.exit(1), longestStopMs).unref()
+    await house?.stop()
+    await database.close()
+    log.info('stopped')
+  }
+}

@@ -1,0 +1,55 @@
+/** The dev tools: see and move everything. Loopback clients only, and absent in production. */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { isLoopback } from '../../ground/address.ts'
+import type { MovableClock } from '../../ground/clock.ts'
+import { Failure } from '../../ground/errors.ts'
+import { withRequestId } from '../../ground/request-context.ts'
+import type { Tasks } from '../../worker/tasks.ts'
+import { parseJson, validate } from '../validate.ts'
+
+/** A proxy on the same machine is a loopback peer too, but its clients are not: a forwarded request is refused. */
+const fromThisMachine = (request: FastifyRequest): boolean =>
+  isLoopback(request.socket.remoteAddress) &&
+  ['x-forwarded-for', 'forwarded', 'x-real-ip'].every((name) => request.headers[name] === undefined)
+
+const bodyOf = <T>(schema: z.ZodType<T>, request: FastifyRequest): T => {
+  const bytes = request.body as Buffer | undefined
+  return validate(schema, bytes && bytes.length > 0 ? parseJson(bytes) : undefined)
+}
+
+const Clock = z.strictObject({ advance_seconds: z.number().min(0).max(3_200_000_000) })
+
+type Needs = {
+  clock: MovableClock
+  /** Keeps the new offset for the other processes and the next start. */
+  keepOffset: (offsetMs: number) => Promise<void>
+  tasks: Tasks
+}
+
+export const registerDevTools = (app: FastifyInstance, { clock, keepOffset, tasks }: Needs): void => {
+  const Run = z.strictObject({ task: z.enum(Object.keys(tasks)) })
+
+  app.register(
+    async (dev) => {
+      dev.addHook('onRequest', async (request) => {
+        if (!fromThisMachine(request)) throw new Failure('NOT_FOUND')
+      })
+
+      dev.post('/clock', async (request) => {
+        const { advance_seconds } = bodyOf(Clock, request)
+        clock.advance(advance_seconds * 1000)
+        await keepOffset(clock.offset())
+        return { now: clock.now().toISOString() }
+      })
+
+      dev.post('/run', (request) =>
+        withRequestId(request.id, async () => {
+          const { task } = bodyOf(Run, request)
+          return { task, counts: await tasks[task]?.run() }
+        }),
+      )
+    },
+    { prefix: '/api/dev' },
+  )
+}

@@ -1,0 +1,36 @@
+import type { FastifyInstance } from 'fastify'
+import { isLoopback } from '../../ground/address.ts'
+import { sameBytes } from '../../ground/crypto.ts'
+import { Failure } from '../../ground/errors.ts'
+import type { Metrics } from '../metrics.ts'
+
+type Needs = {
+  metrics: Metrics
+  metricsToken: string | undefined
+  /** Resolves when the service can take requests; throws what is wrong. */
+  ready: () => Promise<void>
+}
+
+export const registerHealth = (app: FastifyInstance, { metrics, metricsToken, ready }: Needs): void => {
+  app.get('/healthz', async () => ({ status: 'ok' }))
+
+  app.get('/readyz', async (_request, reply) => {
+    try {
+      await ready()
+      return { status: 'ready' }
+    } catch {
+      return reply.code(503).send({ status: 'not_ready' })
+    }
+  })
+
+  app.get('/metrics', async (request, reply) => {
+    const given = request.headers.authorization ?? ''
+    const open =
+      metricsToken === undefined
+        ? isLoopback(request.socket.remoteAddress)
+        : sameBytes(given, `Bearer ${metricsToken}`)
+    // Figures tell how an org fares; to anyone else the path does not exist.
+    if (!open) throw new Failure('NOT_FOUND')
+    return reply.type(metrics.contentType).send(await metrics.text())
+  })
+}

@@ -1,0 +1,161 @@
+/** Builds the house, top to bottom. The only place that knows every room. */
+import type { FastifyInstance } from 'fastify'
+import { makeSessions } from './accounts/sessions.ts'
+import { listen } from './db/listen.ts'
+import { openDb } from './db/pool.ts'
+import { makeAllowedSenderDomains } from './domains/sender.ts'
+import { movableClock, systemClock } from './ground/clock.ts'
+import type { Config } from './ground/config.ts'
+import type { Log } from './ground/log.ts'
+import { makeServe } from './http/call.ts'
+import { registerDashboardKeys } from './http/dashboard/api-keys.ts'
+import { makeDashboardDoor } from './http/dashboard/door.ts'
+import { registerDevTools } from './http/dev/routes.ts'
+import { makeDoor } from './http/door.ts'
+import { makeMetrics } from './http/metrics.ts'
+import { registerHealth } from './http/public/health.ts'
+import type { Route } from './http/route.ts'
+import { makeServer } from './http/server.ts'
+import { suppressionRoutes } from './http/v1/suppressions.ts'
+import { makeIdempotency } from './idempotency/claims.ts'
+import { makeCallers } from './keys/callers.ts'
+import type { Limiter } from './limits/contract.ts'
+import { makeMemoryLimiter } from './limits/memory.ts'
+import { makeRedisLimiter } from './limits/redis.ts'
+import { ping, readSetting, writeSetting } from './settings/store.ts'
+import { makeAddSuppressions } from './suppressions/add.ts'
+import { makeRemoveSuppression } from './suppressions/remove.ts'
+import { makeTenantsByReference } from './tenants/by-reference.ts'
+import { makeRecurring } from './worker/recurring.ts'
+import { makeTasks } from './worker/tasks.ts'
+
+export type Overrides = {
+  /** Further routes through the same door; tests and benchmarks prove the door with them. */
+  routes?: (rooms: Rooms) => Route[]
+  checkAnswers?: boolean
+}
+
+/** What further routes may stand on. */
+export type Rooms = {
+  db: ReturnType<typeof openDb>
+  allowedSenderDomains: ReturnType<typeof makeAllowedSenderDomains>
+}
+
+const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
+  if (config.rateLimiter === 'off') return undefined
+  return config.redisUrl === undefined ? makeMemoryLimiter() : makeRedisLimiter({ url: config.redisUrl, log })
+}
+
+/** Outside production the clock can be moved, and a restart goes on from where it was moved to. */
+const openClock = async (config: Config, db: ReturnType<typeof openDb>) => {
+  if (!config.devTools) return { clock: systemClock, moved: undefined }
+  const kept = await db.row(readSetting, 'clock_offset_ms')
+  const moved = movableClock(Number(kept?.value ?? 0))
+  return { clock: moved, moved }
+}
+
+export const build = async (config: Config, url: string, log: Log, overrides: Overrides = {}) => {
+  const db = openDb({ url, log, poolSize: config.databasePoolSize })
+  const { clock, moved } = await openClock(config, db)
+  const limiter = await openLimiter(config, log)
+  const metrics = makeMetrics()
+
+  // Copies of callers are used only while changes to them can be heard.
+  const trusted = () => listener.healthy()
+  const callers = makeCallers({ db, log, trusted })
+  const tenants = makeTenantsByReference({ db, clock, trusted })
+  const listener = await listen({
+    connect: db.connect,
+    log,
+    channel: 'callers_changed',
+    onMessage: (orgId) => {
+      callers.forgetOrg(orgId)
+      tenants.forgetOrg(orgId)
+    },
+    onGap: () => {
+      callers.forgetAll()
+      tenants.forgetAll()
+    },
+  })
+
+  const idempotency = makeIdempotency({
+    db,
+    clock,
+    log,
+    ttlHours: config.idempotencyTtlHours,
+    production: config.production,
+  })
+  const sessions = makeSessions({ db, clock })
+  const tasks = makeTasks({ idempotency })
+  const rooms: Rooms = { db, allowedSenderDomains: makeAllowedSenderDomains({ db }) }
+
+  const routes: Route[] = [
+    ...suppressionRoutes({
+      db,
+      add: makeAddSuppressions({ db, clock }),
+      remove: makeRemoveSuppression({ db }),
+    }),
+    ...(overrides.routes?.(rooms) ?? []),
+  ]
+
+  const makeApp = (): FastifyInstance => {
+    const app = makeServer({
+      routes,
+      door: makeDoor({ callers, tenants, limiter, clock, trustedProxyHops: config.trustedProxyHops }),
+      serve: makeServe({ idempotency, tenants, log, checkAnswers: overrides.checkAnswers ?? false }),
+      log,
+      metrics,
+      requestTimeoutMs: config.requestTimeoutMs,
+    })
+    registerHealth(app, {
+      metrics,
+      metricsToken: config.metricsToken,
+      ready: async () => {
+        await db.row(ping)
+      },
+    })
+    registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })
+    if (moved) {
+      registerDevTools(app, {
+        clock: moved,
+        tasks,
+        keepOffset: async (offset) => {
+          await db.change(writeSetting, 'clock_offset_ms', JSON.stringify(offset), moved.now())
+        },
+      })
+    }
+    return app
+  }
+
+  const recurring = makeRecurring({ url, log, tasks })
+  let app: FastifyInstance | undefined
+
+  return {
+    db,
+    clock,
+    routes,
+    sessions,
+    tasks,
+    /** Listens and resolves with the address clients on this machine can use. */
+    startApi: async (): Promise<string> => {
+      app = makeApp()
+      await app.listen({ host: config.host, port: config.port })
+      const bound = app.server.address()
+      const port = typeof bound === 'object' && bound ? bound.port : config.port
+      return (
+        config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`
+      )
+    },
+    startWorker: () => recurring.start(),
+    /** Takes nothing new, finishes what was taken, then lets go of everything. */
+    stop: async (): Promise<void> => {
+      await Promise.all([app?.close(), recurring.stop()])
+      await callers.drained()
+      await listener.close()
+      await limiter?.close()
+      await db.close()
+    },
+  }
+}
+
+export type House = Awaited<ReturnType<typeof build>>

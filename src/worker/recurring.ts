@@ -1,0 +1,47 @@
+import { PgBoss } from 'pg-boss'
+import type { Log } from '../ground/log.ts'
+import type { Tasks } from './tasks.ts'
+
+export interface Recurring {
+  start(): Promise<void>
+  /** Starts nothing more and waits for what runs. */
+  stop(): Promise<void>
+}
+
+type Needs = { url: string; log: Log; tasks: Tasks }
+
+const drainMs = 30_000
+
+/** Each task on its schedule, once per tick however many workers there are. */
+export const makeRecurring = ({ url, log, tasks }: Needs): Recurring => {
+  let boss: PgBoss | undefined
+  return {
+    start: async () => {
+      boss = new PgBoss({ connectionString: url, max: 2, application_name: 'tidings recurring' })
+      // pg-boss mends itself after a lost connection; without a listener the fault would end the process.
+      boss.on('error', (error) => log.warn({ err: error }, 'the job queue met a fault'))
+      await boss.start()
+      for (const [name, { cron, run }] of Object.entries(tasks)) {
+        // At most one waiting and one running: a tick missed while one runs long is caught up once.
+        await boss.createQueue(name, {
+          policy: 'stately',
+          retryLimit: 2,
+          retryDelay: 30,
+          expireInSeconds: 3_600,
+        })
+        await boss.schedule(name, cron, null, { tz: 'UTC' })
+        await boss.work(name, { pollingIntervalSeconds: 5 }, async () => {
+          const counts = await run()
+          log.info({ task: name, ...counts }, 'task done')
+          return counts
+        })
+      }
+      const known = new Set(Object.keys(tasks))
+      for (const { name } of await boss.getSchedules()) if (!known.has(name)) await boss.unschedule(name)
+    },
+    stop: async () => {
+      await boss?.stop({ graceful: true, timeout: drainMs })
+      boss = undefined
+    },
+  }
+}
