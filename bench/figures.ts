@@ -26,13 +26,12 @@ export const pairedRatios = (of: readonly number[], to: readonly number[]): numb
 }
 
 /**
- * The order of one round: it starts one further along each time and runs backwards every second time, so no
- * contender always runs first, and none always runs in the wake of the same other.
+ * The order of one round: it starts one further along each time and goes the other way every second time, so
+ * that each contender has its turn at being first and none always runs in the wake of the same other.
  */
 export const roundOrder = <T>(contenders: readonly T[], round: number): T[] => {
-  const from = contenders.length === 0 ? 0 : round % contenders.length
-  const rotated = [...contenders.slice(from), ...contenders.slice(0, from)]
-  return round % 2 === 1 ? rotated.reverse() : rotated
+  const step = round % 2 === 0 ? 1 : -1
+  return contenders.map((_, place) => contenders.at((round + step * place) % contenders.length)!)
 }
 
 export const rounded = (value: number, digits: number): number => Number(value.toFixed(digits))

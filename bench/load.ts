@@ -36,8 +36,7 @@ export type Load = {
 export const startLoad = (): Load => {
   const child = fork(fileURLToPath(new URL('load-process.ts', import.meta.url)), {
     execPath: process.execPath,
-    // One generation big enough for all the young garbage of a window: collections would show as latency.
-    execArgv: ['--max-semi-space-size=32'],
+    execArgv: [],
     stdio: ['ignore', 2, 2, 'ipc'],
   })
   const exited = once(child, 'exit')

@@ -3,31 +3,25 @@ import type { Log } from '../ground/log.ts'
 import { assertCost, type Bucket, type BucketState, type Limiter } from './contract.ts'
 
 /**
- * Judges and counts one call in all its buckets, as one atomic step.
+ * Judges and counts one call in all its buckets, as one atomic step. A cost of 0 only reads.
  *
- * A bucket is one list of `ms:n`, oldest first, one entry for each millisecond in which something was counted;
- * n is everything counted up to and including that millisecond. The first entry is the last one that left, so
- * the calls in the window are the difference of n between the two ends, and what leaves is found by search
- * instead of being added up: a bucket that held 60,000 entries and was then left alone does not stall Redis.
+ * A bucket is one list, oldest first, with an entry for each millisecond in which something was counted: that
+ * millisecond, and everything counted up to its end. The first entry is the last one that left the window, so
+ * the calls in the window are the difference between the two ends, and what leaves is found by search instead
+ * of being added up: a bucket left alone with 60,000 entries in it does not stall Redis when it is used again.
+ * Entries are packed doubles, which took a fifth off the time of text.
  *
- * Keys outlive the window by a grace, since Redis expires by its own clock and a process may run ahead of it.
+ * Redis expires keys by its own clock, ahead of which a process may run: hence a grace beyond the window, and
+ * room in it to renew the expiry only once a second.
  */
 const takeScript = `
+local call, pack, unpack = redis.call, struct.pack, struct.unpack
 local at, cost, grace = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
-local function read(entry)
-  local colon = string.find(entry, ':', 1, true)
-  return tonumber(string.sub(entry, 1, colon - 1)), tonumber(string.sub(entry, colon + 1))
-end
-
-local function write(ms, n)
-  return string.format('%.0f:%.0f', ms, n)
-end
-
-local function leave(key, window, now)
+local function let_go(key, until_ms)
   local function gone(index)
-    local entry = redis.call('LINDEX', key, index)
-    return entry and read(entry) + window <= now
+    local entry = call('LINDEX', key, index)
+    return entry and unpack('<dd', entry) <= until_ms
   end
   local low, high = 1, 2
   while gone(high) do low, high = high, high * 2 end
@@ -35,52 +29,54 @@ local function leave(key, window, now)
     local middle = math.floor((low + high) / 2)
     if gone(middle) then low = middle else high = middle end
   end
-  redis.call('LTRIM', key, low, -1)
+  call('LTRIM', key, low, -1)
 end
 
-local seen, refused = {}, 0
-for i, key in ipairs(KEYS) do
-  local limit, window = tonumber(ARGV[2 + 2 * i]), tonumber(ARGV[3 + 2 * i])
-  local bucket = { limit = limit, window = window, now = at, total = 0 }
-  local last = redis.call('LINDEX', key, -1)
+local times, newests, sums = {}, {}, {}
+-- With its first place filled Lua keeps the answer an array; filled from the second on it is a slower hash.
+local answer, refused = { 0 }, 0
+for i = 1, #KEYS do
+  local key, limit, window = KEYS[i], tonumber(ARGV[2 + 2 * i]), tonumber(ARGV[3 + 2 * i])
+  local total, oldest = 0, at
+  local last = call('LINDEX', key, -1)
   if last then
-    local newest, n = read(last)
+    local newest, sum = unpack('<dd', last)
     if newest + window <= at then
-      redis.call('UNLINK', key)
+      call('UNLINK', key)
     else
-      bucket.newest, bucket.n, bucket.now = newest, n, math.max(at, newest)
-      local first = redis.call('LRANGE', key, 0, 1)
-      bucket.oldest = read(first[2])
-      if bucket.oldest + window <= bucket.now then
-        leave(key, window, bucket.now)
-        first = redis.call('LRANGE', key, 0, 1)
-        bucket.oldest = read(first[2])
+      local now = math.max(at, newest)
+      local first = call('LRANGE', key, 0, 1)
+      oldest = unpack('<dd', first[2])
+      if oldest + window <= now then
+        let_go(key, now - window)
+        first = call('LRANGE', key, 0, 1)
+        oldest = unpack('<dd', first[2])
       end
-      local _, left = read(first[1])
-      bucket.total = n - left
+      local _, left = unpack('<dd', first[1])
+      total = sum - left
+      times[i], newests[i], sums[i] = now, newest, sum
     end
   end
-  if refused == 0 and bucket.total + cost > limit then refused = i end
-  seen[i] = bucket
+  if refused == 0 and total + cost > limit then refused = i end
+  answer[2 * i] = math.max(0, limit - total)
+  answer[2 * i + 1] = oldest + window
 end
+answer[1] = refused
+if refused > 0 or cost == 0 then return answer end
 
-local answer = { refused }
-for i, key in ipairs(KEYS) do
-  local bucket = seen[i]
-  if refused == 0 and cost > 0 then
-    if bucket.total == 0 then
-      redis.call('RPUSH', key, '0:0', write(at, cost))
-      bucket.oldest = at
-    elseif bucket.newest == bucket.now then
-      redis.call('LSET', key, -1, write(bucket.newest, bucket.n + cost))
-    else
-      redis.call('RPUSH', key, write(bucket.now, bucket.n + cost))
-    end
-    redis.call('PEXPIRE', key, bucket.window + grace)
-    bucket.total = bucket.total + cost
+for i = 1, #KEYS do
+  local key, now, newest, sum = KEYS[i], times[i], newests[i], sums[i]
+  if not newest then
+    call('RPUSH', key, pack('<dd', 0, 0), pack('<dd', at, cost))
+  elseif newest == now then
+    call('LSET', key, -1, pack('<dd', now, sum + cost))
+  else
+    call('RPUSH', key, pack('<dd', now, sum + cost))
   end
-  answer[2 * i] = math.max(0, bucket.limit - bucket.total)
-  answer[2 * i + 1] = (bucket.oldest or at) + bucket.window
+  if not newest or math.floor(newest / 1000) < math.floor(now / 1000) then
+    call('PEXPIRE', key, tonumber(ARGV[3 + 2 * i]) + grace)
+  end
+  answer[2 * i] = answer[2 * i] - cost
 end
 return answer
 `

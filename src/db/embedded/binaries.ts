@@ -67,7 +67,13 @@ const copyReadable = async (from: string, to: string): Promise<void> => {
 /** Two services may copy at once: each works on its own folder and the first rename counts. */
 const ownCopy = async (native: string, folder: string): Promise<string> => {
   const copy = join(folder, 'native')
-  if (await access(join(copy, 'bin', 'postgres')).then(() => true, () => false)) return copy
+  if (
+    await access(join(copy, 'bin', 'postgres')).then(
+      () => true,
+      () => false,
+    )
+  )
+    return copy
   const draft = join(folder, `native.${process.pid}`)
   await rm(draft, { recursive: true, force: true })
   await copyReadable(native, draft)
@@ -80,7 +86,12 @@ const ownCopy = async (native: string, folder: string): Promise<string> => {
 
 const usableInPlace = async (native: string, account: Account | null): Promise<boolean> => {
   if (account) {
-    const needed = ['bin/postgres', 'bin/initdb', 'lib/postgresql/plpgsql.so', 'share/postgresql/postgres.bki']
+    const needed = [
+      'bin/postgres',
+      'bin/initdb',
+      'lib/postgresql/plpgsql.so',
+      'share/postgresql/postgres.bki',
+    ]
     for (const file of needed) if (!(await mayRead(join(native, file), account))) return false
   }
   try {

@@ -85,7 +85,8 @@ const initdb = async (draft: string, { layout, binaries, account, durable }: Mak
 export const makeCluster = async (making: Making): Promise<void> => {
   const { home, cluster, passwordFile } = making.layout
   for (const name of await readdir(home)) {
-    if (name.startsWith(draftPrefix)) await rm(join(home, name), { recursive: true, force: true, maxRetries: 5 })
+    if (name.startsWith(draftPrefix))
+      await rm(join(home, name), { recursive: true, force: true, maxRetries: 5 })
   }
   // A new name each time: an initdb whose service was killed may still be writing under the old one.
   const draft = join(home, `${draftPrefix}${randomBytes(4).toString('hex')}`)
@@ -121,7 +122,11 @@ export const readPassword = async (file: string): Promise<string | null> =>
   (await readFile(file, 'utf8').catch(absentAsNull))?.trim() || null
 
 /** Single-user mode asks for no password; no server may be running on the cluster. */
-export const resetPassword = async ({ layout, binaries, account }: Making): Promise<string> => {
+export const resetPassword = async ({
+  layout,
+  binaries,
+  account,
+}: Omit<Making, 'durable'>): Promise<string> => {
   const password = newPassword()
   const tool = spawn(binaries.postgres, ['--single', '-D', layout.cluster, 'postgres'], {
     ...serverSpawn(account),

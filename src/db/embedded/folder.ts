@@ -41,7 +41,8 @@ const writableFolder = async (given: string): Promise<string> => {
     await mkdir(folder, { recursive: true })
     const { mode } = await stat(folder)
     // Root may write anywhere, yet whoever took every write bit away meant the folder to stay as it is.
-    if (asRoot() && (mode & 0o222) === 0) throw new EmbeddedFault(`${named}, which is read-only. ${elsewhere}`)
+    if (asRoot() && (mode & 0o222) === 0)
+      throw new EmbeddedFault(`${named}, which is read-only. ${elsewhere}`)
     await access(folder, constants.W_OK | constants.X_OK)
     return await realpath(folder)
   } catch (cause) {
@@ -50,7 +51,10 @@ const writableFolder = async (given: string): Promise<string> => {
     if (code === 'EEXIST' || code === 'ENOTDIR') {
       throw new EmbeddedFault(`${named}, but that or a part of it is not a folder. ${elsewhere}`, { cause })
     }
-    const exists = await stat(folder).then(() => true, () => false)
+    const exists = await stat(folder).then(
+      () => true,
+      () => false,
+    )
     const problem = exists ? 'which is read-only for this user' : 'which cannot be created'
     throw new EmbeddedFault(`${named}, ${problem} (${code}). ${elsewhere}`, { cause })
   }

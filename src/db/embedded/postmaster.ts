@@ -1,6 +1,6 @@
 /** One running PostgreSQL server: launched, found again, ended. */
 import { spawn } from 'node:child_process'
-import { open, readFile, rename, rm, stat, truncate } from 'node:fs/promises'
+import { readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Log } from '../../ground/log.ts'
@@ -9,7 +9,16 @@ import type { Binaries } from './binaries.ts'
 import { readPidFile, serverSpawn } from './cluster.ts'
 import { absentAsNull, EmbeddedFault, lastLines } from './fault.ts'
 import type { Layout } from './folder.ts'
-import { birthOf, type ClusterMark, clusterProcesses, isClusterProcess, pause, signal, within } from './processes.ts'
+import {
+  birthOf,
+  type ClusterMark,
+  clusterProcesses,
+  isClusterProcess,
+  pause,
+  signal,
+  within,
+} from './processes.ts'
+import { openLog, readLog } from './server-log.ts'
 
 export type Postmaster = { pid: number; port: number; alive(): boolean | Promise<boolean> }
 
@@ -65,39 +74,33 @@ export const freePort = (): Promise<number> =>
     })
   })
 
-const rotateAt = 1_000_000
-const truncateAt = 8_000_000
+/** Both pass: another port may be free, and leftovers can be ended. */
+export type Obstacle = 'port taken' | 'leftovers'
 
-const openLog = async (file: string) => {
-  const size = (await stat(file).catch(absentAsNull))?.size ?? 0
-  if (size > rotateAt) await rename(file, `${file}.1`)
-  const handle = await open(file, 'a', 0o600)
-  return { handle, from: (await handle.stat()).size }
+const obstacleIn = (output: string): Obstacle | null => {
+  if (/could not (bind|create any TCP)/.test(output)) return 'port taken'
+  return /pre-existing shared memory block|lock file "postmaster.pid" already exists/.test(output)
+    ? 'leftovers'
+    : null
 }
 
-/** The server appends to a file it holds open, so emptying it in place is the way to bound it while it runs. */
-export const boundLog = async (file: string): Promise<void> => {
-  const size = (await stat(file).catch(absentAsNull))?.size ?? 0
-  if (size > truncateAt) await truncate(file)
-}
-
-const readLog = async (file: string, from = 0): Promise<string> =>
-  ((await readFile(file).catch(absentAsNull)) ?? Buffer.alloc(0)).subarray(from).toString()
-
-export const lastLogLines = async (file: string): Promise<string> => lastLines(await readLog(file))
-
-export class PortTaken extends Error {}
-
-const startFault = (output: string, ended: string, { layout }: Server, port: number): Error => {
-  if (/could not (bind|create any TCP)/.test(output)) return new PortTaken(`port ${port}`)
-  return new EmbeddedFault(
+const startFault = (output: string, ended: string, { layout }: Server) =>
+  new EmbeddedFault(
     `The embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) did not start (${ended}). ` +
       `Its last words, from ${layout.logFile}:\n${lastLines(output)}`,
   )
+
+const slowStartReport = (log: Log) => {
+  let next = performance.now() + 10_000
+  return () => {
+    if (performance.now() < next) return
+    next += 10_000
+    log.info('the embedded database is still starting: it recovers from an unclean stop')
+  }
 }
 
 /** Starts the server and waits until it takes connections, for as long as it lives: recovery may take its time. */
-export const launch = async (server: Server, port: number): Promise<Postmaster> => {
+export const launch = async (server: Server, port: number): Promise<Postmaster | Obstacle> => {
   const { layout, binaries, account, log } = server
   const { handle, from } = await openLog(layout.logFile)
   const child = spawn(binaries.postgres, [...lastingArguments(server), '-c', `port=${port}`], {
@@ -113,17 +116,16 @@ export const launch = async (server: Server, port: number): Promise<Postmaster> 
   })
   child.unref()
   await handle.close()
-  const since = performance.now()
-  for (let reported = 0; ; ) {
-    if (ended !== null) throw startFault(await readLog(layout.logFile, from), ended, server, port)
+  for (const stillStarting = slowStartReport(log); ; stillStarting()) {
+    if (ended !== null) {
+      const output = await readLog(layout.logFile, from)
+      const obstacle = obstacleIn(output)
+      if (obstacle) return obstacle
+      throw startFault(output, ended, server)
+    }
     const said = await readPidFile(layout.cluster)
     if (child.pid !== undefined && said?.pid === child.pid && said.status === 'ready') {
       return { pid: child.pid, port, alive: () => ended === null }
-    }
-    const seconds = Math.floor((performance.now() - since) / 10_000) * 10
-    if (seconds > reported) {
-      reported = seconds
-      log.info({ seconds }, 'the embedded database is still starting: it recovers from an unclean stop')
     }
     await pause(10)
   }
@@ -148,19 +150,24 @@ export const findPostmaster = async (cluster: string, mark: ClusterMark) => {
   return { pid: said.pid, port: said.port, status: said.status, alive: await pulseOf(said.pid) }
 }
 
-const fastStopMs = 20_000
-const hardStopMs = 5_000
+const patient = { fastMs: 20_000, hardMs: 5_000 }
+/** For a server that has already shown that it does not react. */
+const impatient = { fastMs: 2_000, hardMs: 1_000 }
 
 /** Fast shutdown; a server that does not heed it is ended ever harder, which its write-ahead log survives. */
-export const endPostmaster = async (postmaster: Postmaster, mark: ClusterMark, fastMs = fastStopMs) => {
+export const endPostmaster = async (
+  postmaster: Postmaster,
+  mark: ClusterMark,
+  { fastMs, hardMs } = patient,
+) => {
   const gone = async () => !(await postmaster.alive())
   if (await gone()) return
   signal(postmaster.pid, 'SIGINT')
   if (await within(fastMs, gone)) return
   signal(postmaster.pid, 'SIGQUIT')
-  if (await within(hardStopMs, gone)) return
+  if (await within(hardMs, gone)) return
   signal(postmaster.pid, 'SIGKILL')
-  await within(hardStopMs, gone)
+  await within(patient.hardMs, gone)
   await endLeftovers(mark)
 }
 
@@ -171,7 +178,7 @@ export const endLeftovers = async (mark: ClusterMark): Promise<void> => {
   if (await within(300, nothingLeft, 20)) return
   for (const name of ['SIGQUIT', 'SIGKILL'] as const) {
     for (const pid of await clusterProcesses(mark)) signal(pid, name)
-    if (await within(name === 'SIGQUIT' ? 1000 : hardStopMs, nothingLeft, 20)) return
+    if (await within(name === 'SIGQUIT' ? impatient.hardMs : patient.hardMs, nothingLeft, 20)) return
   }
   throw new EmbeddedFault(
     `Processes ${(await clusterProcesses(mark)).join(', ')} of an earlier embedded database in ${mark.folder} ` +
@@ -187,29 +194,30 @@ export const clearRemains = async (cluster: string, mark: ClusterMark): Promise<
   await rm(file, { force: true })
 }
 
-export type Adoption = { postmaster: Postmaster } | null
+/** The first moments of a start come before the pid file's last line. */
+const startingStates = ['', 'starting']
+
+/** Waits out a server that is just recovering (however long that takes) or stopping. */
+const settledPostmaster = async ({ layout, mark, log }: Server) => {
+  const stoppedBy = performance.now() + patient.fastMs
+  for (const stillStarting = slowStartReport(log); ; stillStarting()) {
+    const found = await findPostmaster(layout.cluster, mark)
+    const stopping = found?.status === 'stopping' && performance.now() < stoppedBy
+    if (found === null || !(stopping || startingStates.includes(found.status))) return found
+    await pause(20)
+  }
+}
 
 /** The running server when it can be taken over as it is; otherwise it is ended. */
 export const adopt = async (
   server: Server,
   answers: (port: number) => Promise<boolean>,
 ): Promise<Postmaster | null> => {
-  const { layout, mark, log } = server
-  const settled = await settledPostmaster(layout.cluster, mark)
-  if (settled === null) return null
-  const fit = settled.status === 'ready' && (await startedAlike(server))
-  if (fit && (await answers(settled.port))) return settled
-  log.warn({ pid: settled.pid }, 'the embedded database left running by an earlier service is restarted')
-  await endPostmaster(settled, mark)
+  const left = await settledPostmaster(server)
+  if (left === null) return null
+  const alike = left.status === 'ready' && (await startedAlike(server))
+  if (alike && (await answers(left.port))) return left
+  server.log.warn({ pid: left.pid }, 'the embedded database left running by an earlier service is restarted')
+  await endPostmaster(left, server.mark, alike ? impatient : patient)
   return null
-}
-
-/** Waits out a server that is just recovering or stopping. */
-const settledPostmaster = async (cluster: string, mark: ClusterMark) => {
-  for (const end = performance.now() + fastStopMs; ; ) {
-    const found = await findPostmaster(cluster, mark)
-    const passing = found?.status === 'starting' || found?.status === 'stopping'
-    if (!passing || performance.now() >= end) return found
-    await pause(20)
-  }
 }

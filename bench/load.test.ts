@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, expect, test } from 'vitest'
+import { startLoad } from './load.ts'
+import { counterSlot } from './wire.ts'
+
+const load = startLoad()
+afterAll(load.stop)
+
+const underLoad = async (answer: RequestListener) => {
+  const server = createServer(answer)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  try {
+    const request = { method: 'POST', path: '/', body: counterSlot }
+    return await load.run({ port, request, clients: 4, warmMs: 50, measureMs: 150 })
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+test('no two requests of a run carry the same counter, and every answer is counted', async () => {
+  const seen: string[] = []
+  const result = await underLoad(async (request, response) => {
+    seen.push(Buffer.concat(await request.toArray()).toString())
+    response.writeHead(201, { 'content-length': 2 }).end('ok')
+  })
+  expect(new Set(seen).size).toBe(seen.length)
+  expect(result.requests).toBeGreaterThan(0)
+  expect(result.requests).toBeLessThanOrEqual(seen.length)
+  expect(result.perSecond).toBeCloseTo(result.requests / 0.15)
+  expect(result.p99Ms).toBeGreaterThanOrEqual(result.p50Ms)
+})
+
+test('one answer that is not 2xx fails the run and is shown', async () => {
+  let served = 0
+  const run = underLoad((_, response) => {
+    const text = ++served === 5 ? 'out of quota' : 'ok'
+    response.writeHead(served === 5 ? 429 : 200, { 'content-length': text.length }).end(text)
+  })
+  await expect(run).rejects.toThrow(/^1 responses were not 2xx.*out of quota/s)
+})
+
+test('a chunked answer fails the run', async () => {
+  await expect(underLoad((_, response) => void response.write('part'))).rejects.toThrow(/chunked/)
+})
+
+test('a server that closes connections fails the run', async () => {
+  await expect(underLoad((request) => request.socket.destroy())).rejects.toThrow(
+    /closed a connection|ECONNRESET/,
+  )
+})

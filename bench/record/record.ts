@@ -1,0 +1,41 @@
+import { type Bench, type Ground, serverContender } from '../harness.ts'
+import { pgbench } from '../servers/pgbench.ts'
+import { counterSlot, type RequestShape } from '../wire.ts'
+
+const server = (file: string) => new URL(`../servers/${file}`, import.meta.url)
+
+const rowRequest = (path: string): RequestShape => ({
+  method: 'POST',
+  path,
+  headers: { 'content-type': 'application/json' },
+  body: `{"channel":"email","value":"user${counterSlot}@example.com"}`,
+})
+
+const withDatabase = async (ground: Ground) => ({ databaseUrl: (await ground.database()).url })
+
+export const record: Bench = {
+  name: 'record',
+  about: 'Accept a POST with a small JSON body, record it for one org and count it, answer 201.',
+  clients: [1, 10, 100, 500],
+  baseline: 'plain-fastify',
+  contenders: [
+    serverContender({
+      name: 'bare-http',
+      program: server('bare-http.ts'),
+      request: () => rowRequest('/rows'),
+    }),
+    serverContender({
+      name: 'plain-fastify',
+      program: server('plain-fastify.ts'),
+      params: withDatabase,
+      request: () => rowRequest('/rows'),
+    }),
+    pgbench,
+  ],
+  targets: [
+    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'house', to: 'plain-fastify', atLeast: 3 },
+    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'house', to: 'bare-http', atLeast: 0.35 },
+    { kind: 'ratio', figure: 'p50Ms', clients: 1, of: 'house', to: 'plain-fastify', atMost: 1.3 },
+    { kind: 'rss', of: 'house', atMost: 250 },
+  ],
+}

@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest'
+import {
+  benchSection,
+  judge,
+  type Outcome,
+  type Row,
+  resultsFile,
+  resultsOf,
+  type Target,
+} from './results.ts'
+
+const row = (contender: string, clients: number, perSecond: number[], more: Partial<Row> = {}): Row => ({
+  contender,
+  clients,
+  samples: perSecond.map((each, round) => ({
+    perSecond: each,
+    p50Ms: 1000 / each,
+    p99Ms: 3000 / each,
+    rssMb: 80 + round,
+    loadCpuShare: each / 10_000,
+  })),
+  ...more,
+})
+
+const outcome = (rows: Row[], targets: Target[] = []): Outcome => ({
+  bench: 'record',
+  about: 'Records a row.',
+  baseline: 'plain',
+  targets,
+  rows,
+  notes: ['PostgreSQL 18.4'],
+})
+
+test('a result holds medians, the peak of memory and the ratio to the baseline at the same clients', () => {
+  const results = resultsOf(outcome([row('plain', 10, [100, 50, 110]), row('house', 10, [310, 150, 320])]))
+  expect(results).toEqual([
+    {
+      bench: 'record',
+      contender: 'plain@10',
+      per_second: 100,
+      p50_ms: 10,
+      p99_ms: 30,
+      rss_mb: 82,
+      ratio_to: 'plain@10',
+      ratio: 1,
+    },
+    {
+      bench: 'record',
+      contender: 'house@10',
+      per_second: 310,
+      p50_ms: 3.226,
+      p99_ms: 9.677,
+      rss_mb: 82,
+      ratio_to: 'plain@10',
+      ratio: 3,
+    },
+  ])
+})
+
+test('a contender without a process of ours has no memory figure', () => {
+  const bare = { contender: 'pgbench', clients: 1, samples: [{ perSecond: 1, p50Ms: 1, p99Ms: 1 }] }
+  expect(resultsOf(outcome([bare]))[0]).toMatchObject({ rss_mb: null, ratio_to: null, ratio: null })
+})
+
+test('a skipped contender has no result and is named with its reason', () => {
+  const rows = [row('plain', 1, [100]), row('pgbench', 1, [], { skipped: 'not installed' })]
+  expect(resultsOf(outcome(rows)).map(({ contender }) => contender)).toEqual(['plain@1'])
+  expect(benchSection(outcome(rows))).toContain('- pgbench skipped: not installed (clients: 1)')
+})
+
+test('a skipped baseline leaves the others without a ratio', () => {
+  const rows = [row('plain', 1, [], { skipped: 'broken' }), row('house', 1, [100])]
+  expect(resultsOf(outcome(rows))).toMatchObject([{ contender: 'house@1', ratio_to: null, ratio: null }])
+})
+
+test('targets are met, missed or not measured', () => {
+  const rows = [row('plain', 100, [100, 100]), row('house', 100, [299, 301])]
+  const atLeast = (bound: number): Target => ({
+    kind: 'ratio',
+    figure: 'perSecond',
+    clients: 100,
+    of: 'house',
+    to: 'plain',
+    atLeast: bound,
+  })
+  expect(judge(atLeast(3), rows)).toEqual({
+    says: 'per second at 100 clients: house at least 3 × plain',
+    measured: 3,
+    verdict: 'met',
+  })
+  expect(judge(atLeast(3.001), rows).verdict).toBe('missed')
+  expect(judge(atLeast(3), rows.slice(0, 1))).toMatchObject({ verdict: 'not measured' })
+  expect(judge({ kind: 'rss', of: 'house', atMost: 80.5 }, rows)).toMatchObject({
+    measured: 81,
+    verdict: 'missed',
+  })
+  expect(judge({ kind: 'rss', of: 'house', atMost: 81 }, rows).verdict).toBe('met')
+  const latency: Target = {
+    kind: 'ratio',
+    figure: 'p50Ms',
+    clients: 100,
+    of: 'house',
+    to: 'plain',
+    atMost: 0.5,
+  }
+  expect(judge(latency, rows)).toMatchObject({
+    says: 'p50 at 100 clients: house at most 0.5 × plain',
+    verdict: 'met',
+  })
+})
+
+test('the results file names the conditions, then a table and the targets of each bench', () => {
+  const targets: Target[] = [
+    { kind: 'ratio', figure: 'p50Ms', clients: 1, of: 'house', to: 'plain', atMost: 1.3 },
+    { kind: 'rss', of: 'nobody', atMost: 250 },
+  ]
+  const text = resultsFile(
+    {
+      date: new Date('2026-02-03T04:05:06Z'),
+      nodeVersion: 'v24.1.0',
+      cores: 2,
+      command: 'npm run bench',
+      rounds: 3,
+      measureMs: 3000,
+    },
+    [outcome([row('plain', 1, [1000, 2000, 3000]), row('house', 1, [4000, 2000, 6000])], targets)],
+  )
+  expect(text).toContain('| 2026-02-03 | v24.1.0 | 2 | `npm run bench` |')
+  expect(text).toContain('3 rounds of 3.0 s each')
+  expect(text.slice(text.indexOf('## record'))).toBe(`## record
+
+Records a row.
+
+| contender | clients | per second | p50 ms | p99 ms | RSS MB | ratio to plain | lowest to highest |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| plain | 1 | 2,000 | 0.500 | 1.50 | 82 | 1.00 |  |
+| house | 1 | 4,000 | 0.250 | 0.750 | 82 | 2.00 | 1.00 to 4.00 |
+
+- PostgreSQL 18.4
+- the load generator took at most 40 % of one core (house@1)
+
+Targets:
+
+- p50 at 1 client: house at most 1.3 × plain: met (0.50)
+- resident memory of nobody: at most 250 MB: not measured
+`)
+})

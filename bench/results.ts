@@ -1,0 +1,216 @@
+/** From samples to what is shown: one JSON line per result, and the whole of RESULTS.md. */
+
+import { median, pairedRatios, rounded } from './figures.ts'
+
+/** What one contender did in one round at one number of clients. */
+export type Sample = {
+  perSecond: number
+  p50Ms: number
+  p99Ms: number
+  /** Highest resident memory of the contender's process under this load; absent where it is not one of ours. */
+  rssMb?: number
+  /** The load generator's own share of one core; absent where the contender makes its own load. */
+  loadCpuShare?: number
+}
+
+/** One sample per round, in the order of the rounds, or why there is none. */
+export type Row = { contender: string; clients: number; samples: Sample[]; skipped?: string }
+
+type Bound = { atLeast: number } | { atMost: number }
+
+export type Target = Bound &
+  (
+    | { kind: 'ratio'; figure: 'perSecond' | 'p50Ms' | 'p99Ms'; clients: number; of: string; to: string }
+    | { kind: 'rss'; of: string }
+  )
+
+export type Outcome = {
+  bench: string
+  about: string
+  /** The contender every ratio is to, at the same number of clients. */
+  baseline: string
+  targets: Target[]
+  rows: Row[]
+  /** Conditions worth knowing when reading the figures. */
+  notes: string[]
+}
+
+export type Result = {
+  bench: string
+  contender: string
+  per_second: number
+  p50_ms: number
+  p99_ms: number
+  rss_mb: number | null
+  ratio_to: string | null
+  ratio: number | null
+}
+
+const rowOf = (rows: Row[], contender: string, clients: number): Row | undefined =>
+  rows.find((row) => row.contender === contender && row.clients === clients && !row.skipped)
+
+const ratiosBetween = (
+  rows: Row[],
+  figure: 'perSecond' | 'p50Ms' | 'p99Ms',
+  clients: number,
+  of: string,
+  to: string,
+): number[] | undefined => {
+  const [upper, lower] = [rowOf(rows, of, clients), rowOf(rows, to, clients)]
+  if (!upper || !lower) return undefined
+  return pairedRatios(
+    upper.samples.map((sample) => sample[figure]),
+    lower.samples.map((sample) => sample[figure]),
+  )
+}
+
+const peakRss = (samples: Sample[]): number | undefined => {
+  const measured = samples.flatMap(({ rssMb }) => (rssMb === undefined ? [] : [rssMb]))
+  return measured.length === 0 ? undefined : Math.max(...measured)
+}
+
+const middle = (row: Row, figure: 'perSecond' | 'p50Ms' | 'p99Ms') =>
+  median(row.samples.map((sample) => sample[figure]))
+
+/** Contenders that were skipped have no result: they are named in the notes of the table instead. */
+export const resultsOf = ({ bench, baseline, rows }: Outcome): Result[] =>
+  rows
+    .filter((row) => !row.skipped)
+    .map((row) => {
+      const ratios = ratiosBetween(rows, 'perSecond', row.clients, row.contender, baseline)
+      const rss = peakRss(row.samples)
+      return {
+        bench,
+        contender: `${row.contender}@${row.clients}`,
+        per_second: rounded(middle(row, 'perSecond'), 1),
+        p50_ms: rounded(middle(row, 'p50Ms'), 3),
+        p99_ms: rounded(middle(row, 'p99Ms'), 3),
+        rss_mb: rss === undefined ? null : rounded(rss, 1),
+        ratio_to: ratios ? `${baseline}@${row.clients}` : null,
+        ratio: ratios ? rounded(median(ratios), 3) : null,
+      }
+    })
+
+const figureNames = { perSecond: 'per second', p50Ms: 'p50', p99Ms: 'p99' }
+
+const describeTarget = (target: Target): string => {
+  const bound = 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
+  if (target.kind === 'rss') return `resident memory of ${target.of}: ${bound} MB`
+  const clients = target.clients === 1 ? '1 client' : `${target.clients} clients`
+  return `${figureNames[target.figure]} at ${clients}: ${target.of} ${bound} × ${target.to}`
+}
+
+const measureTarget = (target: Target, rows: Row[]): number | undefined => {
+  if (target.kind === 'rss') {
+    return peakRss(rows.flatMap((row) => (row.contender === target.of ? row.samples : [])))
+  }
+  const ratios = ratiosBetween(rows, target.figure, target.clients, target.of, target.to)
+  return ratios && median(ratios)
+}
+
+export type Verdict = { says: string; measured?: number; verdict: 'met' | 'missed' | 'not measured' }
+
+/** The bound is held against the figure itself, not against what rounding makes of it. */
+export const judge = (target: Target, rows: Row[]): Verdict => {
+  const says = describeTarget(target)
+  const measured = measureTarget(target, rows)
+  if (measured === undefined) return { says, verdict: 'not measured' }
+  const met = 'atLeast' in target ? measured >= target.atLeast : measured <= target.atMost
+  return { says, measured, verdict: met ? 'met' : 'missed' }
+}
+
+const grouped = (value: number, digits = 0) =>
+  value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+
+/** Three significant places are what such a measurement is worth, from microseconds to seconds. */
+const millis = (value: number) => grouped(value, value < 1 ? 3 : value < 100 ? 2 : 0)
+
+const tableLine = (cells: string[]) => `| ${cells.join(' | ')} |`
+
+const rowLine = (row: Row, { baseline, rows }: Outcome): string => {
+  const ratios = ratiosBetween(rows, 'perSecond', row.clients, row.contender, baseline)
+  const rss = peakRss(row.samples)
+  const spread = ratios && `${grouped(Math.min(...ratios), 2)} to ${grouped(Math.max(...ratios), 2)}`
+  return tableLine([
+    row.contender,
+    String(row.clients),
+    grouped(middle(row, 'perSecond')),
+    millis(middle(row, 'p50Ms')),
+    millis(middle(row, 'p99Ms')),
+    rss === undefined ? '' : grouped(rss),
+    ratios ? grouped(median(ratios), 2) : '',
+    spread && row.contender !== baseline ? spread : '',
+  ])
+}
+
+const skippedNotes = (rows: Row[]): string[] => {
+  const clientsByReason = new Map<string, number[]>()
+  for (const { contender, clients, skipped } of rows) {
+    if (!skipped) continue
+    const reason = `${contender} skipped: ${skipped}`
+    clientsByReason.set(reason, [...(clientsByReason.get(reason) ?? []), clients])
+  }
+  return [...clientsByReason].map(([reason, clients]) => `${reason} (clients: ${clients.join(', ')})`)
+}
+
+const loadNote = (rows: Row[]): string[] => {
+  const shares = rows.flatMap((row) => {
+    const measured = row.samples.flatMap(({ loadCpuShare }) => loadCpuShare ?? [])
+    return measured.length ? [{ label: `${row.contender}@${row.clients}`, share: median(measured) }] : []
+  })
+  const highest = shares.reduce((a, b) => (b.share > a.share ? b : a), { label: '', share: 0 })
+  if (!highest.label) return []
+  return [`the load generator took at most ${grouped(highest.share * 100)} % of one core (${highest.label})`]
+}
+
+export const benchSection = (outcome: Outcome): string => {
+  const { bench, about, baseline, rows, targets, notes } = outcome
+  const lines = [`## ${bench}`, '', about, '']
+  const heads = ['contender', 'clients', 'per second', 'p50 ms', 'p99 ms', 'RSS MB']
+  lines.push(tableLine([...heads, `ratio to ${baseline}`, 'lowest to highest']))
+  lines.push(tableLine(['---', ...Array<string>(heads.length + 1).fill('---:')]))
+  for (const row of rows) if (!row.skipped) lines.push(rowLine(row, outcome))
+  const remarks = [...notes, ...loadNote(rows), ...skippedNotes(rows)]
+  if (remarks.length) lines.push('', ...remarks.map((remark) => `- ${remark}`))
+  if (targets.length) {
+    lines.push('', 'Targets:', '')
+    for (const target of targets) {
+      const { says, measured, verdict } = judge(target, rows)
+      lines.push(`- ${says}: ${verdict}${measured === undefined ? '' : ` (${grouped(measured, 2)})`}`)
+    }
+  }
+  return lines.join('\n')
+}
+
+export type RunFacts = {
+  date: Date
+  nodeVersion: string
+  cores: number
+  command: string
+  rounds: number
+  measureMs: number
+}
+
+export const resultsFile = (facts: RunFacts, outcomes: Outcome[]): string => {
+  const head = [
+    '# Benchmark results',
+    '',
+    'Written by the benchmark command; not to be edited.',
+    '',
+    tableLine(['date', 'Node', 'cores', 'command']),
+    tableLine(['---', '---', '---:', '---']),
+    tableLine([
+      facts.date.toISOString().slice(0, 10),
+      facts.nodeVersion,
+      String(facts.cores),
+      `\`${facts.command}\``,
+    ]),
+    '',
+    `Contenders take turns, round by round, in a changing order: ${facts.rounds} rounds of ` +
+      `${grouped(facts.measureMs / 1000, 1)} s each after a warm-up. Figures are medians over the rounds; a ratio is ` +
+      'the median of the ratios inside each round, with the lowest and highest beside it; RSS is the highest ' +
+      "resident memory of the contender's own process under load. Everything shares the same machine, so the " +
+      'ratios carry further than the figures.',
+  ]
+  return `${[head.join('\n'), ...outcomes.map(benchSection)].join('\n\n')}\n`
+}

@@ -1,0 +1,116 @@
+// Bundles the service into dist/, which is what `npm start` and the published package run.
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const source = join(root, 'src')
+const dist = join(root, 'dist')
+const bundle = join(dist, 'tidings.mjs')
+
+const filesUnder = (folder) =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? filesUnder(path) : [path]
+  })
+
+/** Changes when any source is edited, added or removed. */
+const stampOfSources = () => {
+  const stamp = createHash('sha256')
+  for (const path of [
+    ...filesUnder(source).sort(),
+    join(root, 'package.json'),
+    fileURLToPath(import.meta.url),
+  ]) {
+    const { mtimeMs, size } = statSync(path)
+    stamp.update(`${path.slice(root.length)} ${mtimeMs} ${size}\n`)
+  }
+  return stamp.digest('hex')
+}
+
+const bannerOf = (stamp) => `// built from ${stamp}`
+
+/** The stamp is the bundle's own first line: no moment exists at which the two could disagree. */
+export const isUpToDate = () => {
+  const banner = Buffer.from(bannerOf(stampOfSources()))
+  const found = Buffer.alloc(banner.length)
+  try {
+    const file = openSync(bundle)
+    readSync(file, found)
+    closeSync(file)
+  } catch {
+    return false
+  }
+  return found.equals(banner)
+}
+
+const draftPrefix = '.draft-'
+
+/** Written aside and renamed, so that neither a second build nor a service starting now meets half a file. */
+const publish = (path, contents) => {
+  const draft = join(dist, `${draftPrefix}${randomBytes(6).toString('hex')}`)
+  writeFileSync(draft, contents)
+  renameSync(draft, path)
+}
+
+const abandonedAfterMs = 60_000
+
+const sweepAbandonedDrafts = () => {
+  for (const name of readdirSync(dist)) {
+    if (!name.startsWith(draftPrefix)) continue
+    const age = Date.now() - (statSync(join(dist, name), { throwIfNoEntry: false })?.mtimeMs ?? Date.now())
+    if (age > abandonedAfterMs) rmSync(join(dist, name), { force: true })
+  }
+}
+
+const publishMigrations = () => {
+  const [from, to] = [join(source, 'db', 'migrations'), join(dist, 'migrations')]
+  mkdirSync(to, { recursive: true })
+  const names = existsSync(from) ? readdirSync(from).filter((name) => name.endsWith('.sql')) : []
+  for (const name of names) publish(join(to, name), readFileSync(join(from, name)))
+  for (const name of readdirSync(to)) if (!names.includes(name)) rmSync(join(to, name), { force: true })
+}
+
+export const build = async () => {
+  // Taken before the sources are read: an edit during the build makes the next start build again.
+  const stamp = stampOfSources()
+  // Loaded only here, since most starts find nothing to build.
+  const esbuild = await import('esbuild')
+  const { outputFiles } = await esbuild.build({
+    entryPoints: [join(source, 'main.ts')],
+    outfile: bundle,
+    write: false,
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'esm',
+    packages: 'external',
+    sourcemap: 'linked',
+    banner: { js: bannerOf(stamp) },
+    logLevel: 'silent',
+  })
+  mkdirSync(dist, { recursive: true })
+  sweepAbandonedDrafts()
+  publishMigrations()
+  // The map before the bundle that refers to it.
+  const mapFirst = [...outputFiles].sort(
+    (a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map')),
+  )
+  for (const { path, contents } of mapFirst) publish(path, contents)
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) await build()

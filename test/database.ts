@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { inject } from 'vitest'
+
+export type TestDatabase = {
+  url: string
+  /** Looks from outside, as an operator would, not through the code under test. */
+  sql<R = Record<string, unknown>>(text: string, params?: unknown[]): Promise<R[]>
+  drop(): Promise<void>
+}
+
+/** A database of one's own: a copy of the migrated template, or an empty one. */
+export const makeTestDatabase = async (from: 'migrated' | 'empty' = 'migrated'): Promise<TestDatabase> => {
+  const { url: serverUrl, template } = inject('database')
+  const name = `tidings_test_${randomBytes(6).toString('hex')}`
+  const admin = async (text: string): Promise<void> => {
+    const client = new pg.Client(serverUrl)
+    await client.connect()
+    await client.query(text).finally(() => client.end())
+  }
+  await admin(`create database ${name}${from === 'migrated' ? ` template ${template}` : ''}`)
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  const pool = new pg.Pool({ connectionString: url.href, max: 2 })
+  pool.on('error', () => undefined)
+  return {
+    url: url.href,
+    sql: async <R>(text: string, params?: unknown[]) => (await pool.query(text, params)).rows as R[],
+    drop: async () => {
+      await pool.end()
+      await admin(`drop database ${name} with (force)`)
+    },
+  }
+}

@@ -1,0 +1,143 @@
+/** A whole house on a database of its own, with clients that speak plain HTTP to it. */
+import { Agent, request } from 'undici'
+import { onTestFinished } from 'vitest'
+import { type Config, readConfig } from '../src/ground/config.ts'
+import { newId } from '../src/ground/ids.ts'
+import { type Log, silentLog } from '../src/ground/log.ts'
+import type { Environment } from '../src/ground/scope.ts'
+import { scopes } from '../src/keys/scopes.ts'
+import { mintKey } from '../src/keys/secret.ts'
+import { type Founded, makeFoundOrg } from '../src/operator/found-org.ts'
+import type { Plan } from '../src/orgs/plans.ts'
+import { build, type House, type Overrides } from '../src/wiring.ts'
+import { makeTestDatabase, type TestDatabase } from './database.ts'
+
+export type Reply = {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert whole bodies by value
+  body: any
+  text: string
+}
+
+export type Ask = {
+  key?: string
+  body?: unknown
+  /** Sent as it is, in place of `body`. */
+  raw?: string | Buffer
+  headers?: Record<string, string>
+}
+
+export type KeyOptions = {
+  environment?: Environment
+  scopes?: readonly string[]
+  tenantId?: string | null
+  projectId?: string | null
+  allowedDomainIds?: string[]
+  allowedCidrs?: string[]
+  ratePerMinute?: number
+  expiresAt?: Date
+}
+
+export type TestHouse = {
+  house: House
+  database: TestDatabase
+  url: string
+  ask(method: string, path: string, options?: Ask): Promise<Reply>
+  org(options?: { plan?: Plan; name?: string }): Promise<Founded>
+  /** A key put straight into the database, with any restriction. */
+  key(orgId: string, options?: KeyOptions): Promise<string>
+  tenant(orgId: string, options?: { status?: string; ref?: string }): Promise<string>
+  stop(): Promise<void>
+}
+
+export type HouseOptions = Overrides & {
+  config?: Partial<Config>
+  env?: Record<string, string>
+  log?: Log
+  database?: TestDatabase
+}
+
+const agent = new Agent({ keepAliveTimeout: 1_000, connections: 256 })
+
+const asker = (url: string): TestHouse['ask'] => async (method, path, { key, body, raw, headers } = {}) => {
+  const payload = raw ?? (body === undefined ? null : JSON.stringify(body))
+  const answer = await request(`${url}${path}`, {
+    method: method as 'GET',
+    dispatcher: agent,
+    headers: {
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...(payload !== null && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: payload,
+  })
+  const text = await answer.body.text()
+  let parsed: unknown
+  try {
+    parsed = text === '' ? undefined : JSON.parse(text)
+  } catch {
+    parsed = undefined
+  }
+  return { status: answer.statusCode, headers: answer.headers, body: parsed, text }
+}
+
+export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHouse> => {
+  const database = options.database ?? (await makeTestDatabase())
+  const config: Config = {
+    ...readConfig({
+      PORT: '0',
+      LOG_LEVEL: 'silent',
+      ...(process.env.REDIS_URL && { REDIS_URL: process.env.REDIS_URL }),
+      ...options.env,
+    }),
+    ...options.config,
+  }
+  const house = await build(config, database.url, options.log ?? silentLog(), { checkAnswers: true, ...options })
+  const url = await house.startApi()
+  const { db, clock } = house
+  const { found } = makeFoundOrg({ db, clock, baseUrl: url, serviceDomain: config.serviceDomain })
+
+  return {
+    house,
+    database,
+    url,
+    ask: asker(url),
+    org: ({ plan = 'enterprise', name = 'Acme' } = {}) => found({ name, plan, withSenders: true }),
+    key: async (orgId, o = {}) => {
+      const environment = o.environment ?? 'live'
+      const { key, hash, prefix, lastFour } = mintKey(environment)
+      await database.sql(
+        `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, tenant_id, project_id,
+           allowed_domain_ids, allowed_cidrs, rate_limit_per_minute, expires_at, created_at, updated_at)
+         values ($1, $2, $3, 'test', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)`,
+        [
+          ...[orgId, newId('key'), hash, environment, prefix, lastFour, o.scopes ?? scopes],
+          ...[o.tenantId ?? null, o.projectId ?? null, o.allowedDomainIds ?? null, o.allowedCidrs ?? null],
+          ...[o.ratePerMinute ?? null, o.expiresAt ?? null, clock.now()],
+        ],
+      )
+      return key
+    },
+    tenant: async (orgId, { status = 'active', ref } = {}) => {
+      const id = newId('tenant')
+      await database.sql(
+        `insert into tenants (org_id, id, slug, name, external_ref, status, created_environment, created_at, updated_at)
+         values ($1, $2, $2, $2, $3, $4, 'live', $5, $5)`,
+        [orgId, id, ref?.toLowerCase() ?? null, status, clock.now()],
+      )
+      return id
+    },
+    stop: async () => {
+      await house.stop()
+      if (!options.database) await database.drop()
+    },
+  }
+}
+
+/** As above, ended with the test that asked for it. */
+export const testHouse = async (options: HouseOptions = {}): Promise<TestHouse> => {
+  const started = await startTestHouse(options)
+  onTestFinished(started.stop)
+  return started
+}
