@@ -21,7 +21,12 @@ const startServer = async (): Promise<{ url: string; stop: () => Promise<void> }
   if (given) return { url: given, stop: async () => undefined }
   const dataDir = await mkdtemp(join(tmpdir(), 'tidings-test-'))
   // The tests that prove durability start servers of their own.
-  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' }
+  const settings = {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    max_connections: '200',
+  }
   const server = await startEmbedded({ dataDir, log: silentLog(), settings })
   return {
     url: server.url,

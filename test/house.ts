@@ -60,27 +60,29 @@ export type HouseOptions = Overrides & {
 
 const agent = new Agent({ keepAliveTimeout: 1_000, connections: 256 })
 
-const asker = (url: string): TestHouse['ask'] => async (method, path, { key, body, raw, headers } = {}) => {
-  const payload = raw ?? (body === undefined ? null : JSON.stringify(body))
-  const answer = await request(`${url}${path}`, {
-    method: method as 'GET',
-    dispatcher: agent,
-    headers: {
-      ...(key !== undefined && { authorization: `Bearer ${key}` }),
-      ...(payload !== null && { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    body: payload,
-  })
-  const text = await answer.body.text()
-  let parsed: unknown
-  try {
-    parsed = text === '' ? undefined : JSON.parse(text)
-  } catch {
-    parsed = undefined
+const asker =
+  (url: string): TestHouse['ask'] =>
+  async (method, path, { key, body, raw, headers } = {}) => {
+    const payload = raw ?? (body === undefined ? null : JSON.stringify(body))
+    const answer = await request(`${url}${path}`, {
+      method: method as 'GET',
+      dispatcher: agent,
+      headers: {
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        ...(payload !== null && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: payload,
+    })
+    const text = await answer.body.text()
+    let parsed: unknown
+    try {
+      parsed = text === '' ? undefined : JSON.parse(text)
+    } catch {
+      parsed = undefined
+    }
+    return { status: answer.statusCode, headers: answer.headers, body: parsed, text }
   }
-  return { status: answer.statusCode, headers: answer.headers, body: parsed, text }
-}
 
 export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHouse> => {
   const database = options.database ?? (await makeTestDatabase())
@@ -93,7 +95,10 @@ export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHo
     }),
     ...options.config,
   }
-  const house = await build(config, database.url, options.log ?? silentLog(), { checkAnswers: true, ...options })
+  const house = await build(config, database.url, options.log ?? silentLog(), {
+    checkAnswers: true,
+    ...options,
+  })
   const url = await house.startApi()
   const { db, clock } = house
   const { found } = makeFoundOrg({ db, clock, baseUrl: url, serviceDomain: config.serviceDomain })

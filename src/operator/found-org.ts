@@ -5,9 +5,9 @@ import { findUserByEmail, insertMembership, insertUser } from '../accounts/store
 import type { Db, Tx } from '../db/pool.ts'
 import { insertVerifiedDomain } from '../domains/store.ts'
 import type { Clock } from '../ground/clock.ts'
-import { randomBase62 } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
 import type { Environment } from '../ground/scope.ts'
+import { slugOf, suffixed } from '../ground/slug.ts'
 import { scopes } from '../keys/scopes.ts'
 import { mintKey } from '../keys/secret.ts'
 import { insertKey } from '../keys/store.ts'
@@ -16,7 +16,6 @@ import { anyOrg, insertOrg, setOwner } from '../orgs/store.ts'
 import { insertProject } from '../projects/store.ts'
 import { insertAlphanumeric } from '../senders/store.ts'
 import { claimSetting } from '../settings/store.ts'
-import { slugOf } from '../tenants/by-reference.ts'
 
 export type Founded = {
   base_url: string
@@ -71,9 +70,9 @@ const insertWithFreeSlug = async (
   plan: Plan,
   at: Date,
 ): Promise<string> => {
-  const base = slugOf(name)
+  const base = slugOf(name, 'org')
   for (let tries = 0; tries < 10; tries++) {
-    const slug = tries === 0 ? base : `${base.slice(0, 41)}-${randomBase62(6).toLowerCase()}`
+    const slug = tries === 0 ? base : suffixed(base)
     if (await tx.row(insertOrg, id, name, slug, plan, at)) return slug
   }
   throw new Error(`no free slug was found for ${base}`)

@@ -1,10 +1,10 @@
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import type { Clock } from '../ground/clock.ts'
-import { randomBase62 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
+import { slugOf, suffixed } from '../ground/slug.ts'
 import { findTenantByRef, insertTenantByRef, type TenantRef } from './store.ts'
 
 /** The reference as sent, trimmed. Blank counts as empty. */
@@ -17,20 +17,6 @@ export const readReference = (header: string): string => {
   if (length < 1 || length > 200) throw new Failure('INVALID_TENANT_REF')
   return ref
 }
-
-/** Lower case, runs of other characters to one dash, at most 48 characters. */
-export const slugOf = (text: string): string => {
-  const slug = text
-    .toLowerCase()
-    .normalize('NFKD')
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, 48)
-    .replace(/^-+|-+$/g, '')
-  return slug || 'tenant'
-}
-
-const suffixed = (slug: string): string =>
-  `${slug.slice(0, 41).replace(/-+$/, '')}-${randomBase62(6).toLowerCase()}`
 
 export interface TenantsByReference {
   /** The usable tenant that holds the reference; undefined when none does. */
@@ -68,7 +54,7 @@ export const makeTenantsByReference = ({ db, clock, trusted }: Needs): TenantsBy
       for (let tries = 0; tries < 5; tries++) {
         const known = await find(scope.orgId, ref)
         if (known) return known
-        const slug = tries === 0 ? slugOf(ref) : suffixed(slugOf(ref))
+        const slug = tries === 0 ? slugOf(ref, 'tenant') : suffixed(slugOf(ref, 'tenant'))
         const now = clock.now()
         const id = newId('tenant', now.getTime())
         const made = await db.row(insertTenantByRef, scope.orgId, id, slug, ref, ref, scope.environment, now)

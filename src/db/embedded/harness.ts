@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import type { Account } from './account.ts'
+import { silentLog } from '../../ground/log.ts'
+import { type Account, asRoot } from './account.ts'
+import { startEmbedded } from './supervisor.ts'
 
 export const run = promisify(execFile)
 
@@ -46,6 +48,33 @@ export const cleanUp = async (): Promise<void> => {
     await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
   }
 }
+
+/** `options` over settings that make a throwaway database fast. */
+export const start = (
+  dataDir: string,
+  { settings = {}, ...options }: Partial<Parameters<typeof startEmbedded>[0]> = {},
+) => startEmbedded({ dataDir, log: silentLog(), settings: { ...fastSettings, ...settings }, ...options })
+
+let pattern: Promise<string> | undefined
+
+const makePattern = async () => {
+  const dataDir = join(await temporaryFolder(), 'data')
+  const embedded = await start(dataDir)
+  await query(embedded.url, `create table kept as select 'kept' as word`)
+  await embedded.stop()
+  return dataDir
+}
+
+/** A data folder with a stopped database that holds one row; copied, since making one anew takes a second. */
+export const usedFolder = async (): Promise<string> => {
+  pattern ??= makePattern()
+  const dataDir = join(await temporaryFolder(), 'data')
+  await run('cp', ['-a', await pattern, dataDir])
+  return dataDir
+}
+
+/** An account without rights; a suite that does not run as root is one itself. */
+export const ordinary: Account | undefined = asRoot() ? { uid: 65534, gid: 65534 } : undefined
 
 const embeddedUrl = new URL('./supervisor.ts', import.meta.url).href
 const logUrl = new URL('../../ground/log.ts', import.meta.url).href

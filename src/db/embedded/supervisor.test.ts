@@ -1,48 +1,23 @@
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { silentLog } from '../../ground/log.ts'
 import {
   cleanUp,
-  fastSettings,
   postmasterPid,
   processesIn,
   query,
-  run,
+  start,
   statOf,
   temporaryFolder,
+  usedFolder,
 } from './harness.ts'
-import { EmbeddedFault, findEmbedded, startEmbedded } from './supervisor.ts'
-
-const log = silentLog()
-const settings = fastSettings
-
-const start = (dataDir: string, more: Record<string, string> = {}) =>
-  startEmbedded({ dataDir, log, settings: { ...settings, ...more } })
-
-let pattern: Promise<string> | undefined
-
-const makePattern = async () => {
-  const dataDir = join(await temporaryFolder(), 'data')
-  const embedded = await start(dataDir)
-  await query(embedded.url, `create table kept as select 'kept' as word`)
-  await embedded.stop()
-  return dataDir
-}
-
-/** A data folder with a stopped database that holds one row; copied, since making one anew takes a second. */
-const usedFolder = async (): Promise<string> => {
-  pattern ??= makePattern()
-  const dataDir = join(await temporaryFolder(), 'data')
-  await run('cp', ['-a', await pattern, dataDir])
-  return dataDir
-}
+import { EmbeddedFault, findEmbedded } from './supervisor.ts'
 
 afterAll(cleanUp)
 
 test('an empty folder gets a database with deterministic text order, checksums and a secret password', async () => {
   const dataDir = join(await temporaryFolder(), 'not', 'yet', 'there')
-  const embedded = await start(dataDir, { work_mem: '5MB' })
+  const embedded = await start(dataDir, { settings: { work_mem: '5MB' } })
   const setting = async (name: string) =>
     Object.values((await query(embedded.url, `show ${name}`))[0] ?? {})[0]
   const [facts] = await query(
@@ -143,7 +118,7 @@ test('a folder that is no cluster, or one of another version, is left alone and 
 
 test('a server that does not start is quoted', async () => {
   const dataDir = await usedFolder()
-  const fault = await start(dataDir, { shared_buffers: 'plenty' }).catch((error) => error)
+  const fault = await start(dataDir, { settings: { shared_buffers: 'plenty' } }).catch((error) => error)
   expect(fault).toBeInstanceOf(EmbeddedFault)
   expect(fault.message).toMatch(/did not start .*\n.*invalid value for parameter "shared_buffers": "plenty"/s)
 })

@@ -1,0 +1,33 @@
+/** `npm run check`: types, lint and format, architecture, generated pages. Says everything that is wrong. */
+import { spawnSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { architectureFaults, readSources } from './architecture.ts'
+import { stalePages } from './docs.ts'
+
+const root = dirname(import.meta.dirname)
+
+const programOf = (name: string, bin: string): string => {
+  const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`)
+  return join(dirname(manifest), bin)
+}
+
+const passes = (title: string, program: string, args: string[]): boolean => {
+  const { status } = spawnSync(process.execPath, [program, ...args], { stdio: 'inherit', cwd: root })
+  console.log(`${status === 0 ? 'ok  ' : 'FAIL'} ${title}`)
+  return status === 0
+}
+
+const isClean = (title: string, faults: string[]): boolean => {
+  for (const fault of faults) console.log(`     ${fault}`)
+  console.log(`${faults.length === 0 ? 'ok  ' : 'FAIL'} ${title}`)
+  return faults.length === 0
+}
+
+const results = [
+  passes('types', programOf('typescript', 'bin/tsc'), ['--noEmit']),
+  passes('lint and format', programOf('@biomejs/biome', 'bin/biome'), ['ci', '--error-on-warnings', '.']),
+  isClean('architecture', architectureFaults(readSources(join(root, 'src')))),
+  isClean('generated pages', await stalePages()),
+]
+process.exitCode = results.every(Boolean) ? 0 : 1
