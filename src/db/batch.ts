@@ -65,9 +65,17 @@ export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In
     return taken
   }
 
+  const runAll = async (batch: Waiting<In, Out>[]): Promise<Out[]> => {
+    const outs = await run(batch.map((waiting) => waiting.item))
+    if (outs.length !== batch.length) {
+      throw new Error(`${options.name} answered ${outs.length} of ${batch.length} items`)
+    }
+    return outs
+  }
+
   const settleOne = async (waiting: Waiting<In, Out>): Promise<void> => {
     try {
-      const [out] = await run([waiting.item])
+      const [out] = await runAll([waiting])
       waiting.resolve(out as Out)
     } catch (error) {
       waiting.reject(error)
@@ -77,10 +85,7 @@ export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In
   const settle = async (batch: Waiting<In, Out>[]): Promise<void> => {
     let outs: Out[]
     try {
-      outs = await run(batch.map((waiting) => waiting.item))
-      if (outs.length !== batch.length) {
-        throw new Error(`${options.name} answered ${outs.length} of ${batch.length} items`)
-      }
+      outs = await runAll(batch)
     } catch (error) {
       if (batch.length === 1 || !harmless(error)) {
         for (const waiting of batch) waiting.reject(error)

@@ -35,7 +35,14 @@ export const listen = async ({ connect, log, channel, onMessage, onGap }: Needs)
     }
     fresh.on('error', lost)
     fresh.on('end', lost)
-    await fresh.query(`listen ${channel}`)
+    try {
+      await fresh.query(`listen ${channel}`)
+    } catch (error) {
+      await fresh.end().catch(() => undefined)
+      throw error
+    }
+    // Closed while this connection was being made: nobody else would end it.
+    if (closed) return fresh.end()
     client = fresh
     healthy = true
     onGap()
@@ -45,7 +52,7 @@ export const listen = async ({ connect, log, channel, onMessage, onGap }: Needs)
     for (let delay = 100; !closed; delay = Math.min(delay * 2, 5_000)) {
       try {
         await attach()
-        log.info({ channel }, 'listening to the database again')
+        if (!closed) log.info({ channel }, 'listening to the database again')
         return
       } catch {
         await sleep(delay, undefined, { ref: false })

@@ -22,15 +22,24 @@ export const readMigrations = async (): Promise<Migration[]> => {
   )
 }
 
-type Applied = { name: string; checksum: string }
+export type Applied = { name: string; checksum: string }
 
-const applied = async (client: pg.ClientBase): Promise<Applied[]> => {
-  await client.query(`create table if not exists schema_migrations (
-    name text primary key, checksum text not null, applied_at timestamptz(3) not null)`)
-  return (await client.query<Applied>('select name, checksum from schema_migrations order by name')).rows
+/** Waits its turn: whoever changes the schema holds this until its connection ends. */
+export const lockSchema = async (client: pg.ClientBase): Promise<void> => {
+  // The default timeout suits requests; a migration on a large table may take its time.
+  await client.query('set statement_timeout = 0')
+  await client.query('select pg_advisory_lock($1)', [lockId])
 }
 
-const assertSameHistory = (done: Applied[], known: Migration[]): void => {
+export const appliedMigrations = async (client: pg.ClientBase): Promise<Applied[]> =>
+  (
+    await client.query<Applied>(
+      'select name, checksum from public.schema_migrations order by name collate "C"',
+    )
+  ).rows
+
+/** What the database went through must be how this version's own list begins. */
+export const assertSameHistory = (done: Applied[], known: Migration[]): void => {
   done.forEach((row, i) => {
     const expected = known[i]
     if (!expected) {
@@ -44,29 +53,54 @@ const assertSameHistory = (done: Applied[], known: Migration[]): void => {
   })
 }
 
-type Needs = { connect: () => Promise<pg.Client>; clock: Clock; log: Log }
+/** Under the schema's lock and inside a transaction of the caller's. */
+export const applyMigration = async (
+  client: pg.ClientBase,
+  { name, sql, checksum }: Migration,
+  at: Date,
+): Promise<void> => {
+  await client.query(`create table if not exists public.schema_migrations (
+    name text primary key, checksum text not null, applied_at timestamptz(3) not null)`)
+  await client.query(sql)
+  await client.query('insert into public.schema_migrations values ($1, $2, $3)', [name, checksum, at])
+}
+
+const history = async (client: pg.ClientBase): Promise<Applied[]> => {
+  const { rows } = await client.query("select to_regclass('public.schema_migrations') as found")
+  return rows[0].found === null ? [] : appliedMigrations(client)
+}
+
+type Needs = {
+  connect: () => Promise<pg.Client>
+  clock: Clock
+  log: Log
+  /** Default: the files beside this one. */
+  migrations?: Migration[]
+}
 
 /** Brings the schema up to `upTo` (default: all), each file in its own transaction, one process at a time. */
-export const migrate = async ({ connect, clock, log }: Needs, upTo?: string): Promise<string[]> => {
-  const migrations = await readMigrations()
+export const migrate = async (
+  { connect, clock, log, migrations }: Needs,
+  upTo?: string,
+): Promise<string[]> => {
+  const known = migrations ?? (await readMigrations())
   const client = await connect()
   const ran: string[] = []
   try {
-    // The default timeout suits requests; a migration on a large table may take its time.
-    await client.query('set statement_timeout = 0')
-    await client.query('select pg_advisory_lock($1)', [lockId])
-    const done = await applied(client)
-    assertSameHistory(done, migrations)
-    for (const { name, sql, checksum } of migrations.slice(done.length)) {
+    await lockSchema(client)
+    const done = await history(client)
+    assertSameHistory(done, known)
+    for (const migration of known.slice(done.length)) {
+      const { name } = migration
       if (upTo !== undefined && name > upTo) break
       log.info({ migration: name }, 'migrating')
       await client.query('begin')
       try {
-        await client.query(sql)
-        await client.query('insert into schema_migrations values ($1, $2, $3)', [name, checksum, clock.now()])
+        await applyMigration(client, migration, clock.now())
         await client.query('commit')
       } catch (error) {
-        await client.query('rollback')
+        // Where this fails too the connection is gone, and the server undoes the rest by itself.
+        await client.query('rollback').catch(() => undefined)
         throw new Error(`migration ${name} failed and was undone`, { cause: error })
       }
       ran.push(name)

@@ -24,11 +24,16 @@ export interface Db extends Runner {
   close(): Promise<void>
 }
 
-const openTransaction = new AsyncLocalStorage<{ open: boolean }>()
+type Scope = { open: boolean }
+
+const openTransaction = new AsyncLocalStorage<Scope>()
+
+/** Whether the caller, or whoever awaits it, holds a transaction open. */
+export const inTransaction = (): boolean => openTransaction.getStore()?.open === true
 
 /** Called by everything that talks to the network: a remote party must never hold our row locks. */
 export const assertNotInTransaction = (what: string): void => {
-  if (openTransaction.getStore()?.open) throw new Error(`${what} inside a database transaction`)
+  if (inTransaction()) throw new Error(`${what} inside a database transaction`)
 }
 
 // Counters and sums stay exact up to 2^53; text would make every reader convert.
@@ -75,19 +80,25 @@ const runnerOn = (query: (config: pg.QueryConfig) => Promise<pg.QueryResult>): R
   }
 }
 
-const transactionOn = (client: pg.PoolClient): Tx => {
+const transactionOn = (client: pg.PoolClient, scope: Scope): Tx => {
   let savepoints = 0
+  const query = async (config: pg.QueryConfig): Promise<pg.QueryResult> => {
+    // By then the connection may carry somebody else's transaction.
+    if (!scope.open) throw new Error(`${config.name ?? config.text} came after its transaction had ended`)
+    return client.query(config)
+  }
   return {
-    ...runnerOn((config) => client.query(config)),
+    ...runnerOn(query),
     savepoint: async (work) => {
       const name = `s${++savepoints}`
-      await client.query(`savepoint ${name}`)
+      await query({ text: `savepoint ${name}` })
       try {
         const result = await work()
-        await client.query(`release savepoint ${name}`)
+        await query({ text: `release savepoint ${name}` })
         return result
       } catch (error) {
-        await client.query(`rollback to savepoint ${name}`)
+        // Where this fails too the connection is gone, and the first fault says more about why.
+        await query({ text: `rollback to savepoint ${name}` }).catch(() => undefined)
         throw error
       }
     },
@@ -113,12 +124,24 @@ export const openDb = (options: DbOptions): Db => {
     tx: async (work) => {
       assertNotInTransaction('a second transaction')
       const client = await pool.connect()
-      const scope = { open: true }
+      const scope: Scope = { open: true }
       let broken: Error | undefined
+      // The pool listens only to idle connections: one lost between two statements would end the process.
+      const onLost = (error: Error) => {
+        broken = error
+      }
+      client.on('error', onLost)
       try {
         await client.query('begin')
-        const result = await openTransaction.run(scope, () => work(transactionOn(client)))
-        await client.query('commit')
+        const result = await openTransaction
+          .run(scope, async () => work(transactionOn(client, scope)))
+          // Work started inside that outlives the transaction is free to use the network again.
+          .finally(() => {
+            scope.open = false
+          })
+        const { command } = await client.query('commit')
+        // What the server answers when a statement failed and the work went on as if it had not.
+        if (command === 'ROLLBACK') throw new Error('the transaction had failed and was undone at its end')
         return result
       } catch (error) {
         await client.query('rollback').catch((fault: Error) => {
@@ -126,13 +149,13 @@ export const openDb = (options: DbOptions): Db => {
         })
         throw error
       } finally {
-        // Work started inside that outlives the transaction is free to use the network again.
-        scope.open = false
+        client.off('error', onLost)
         client.release(broken)
       }
     },
 
     connect: async () => {
+      assertNotInTransaction('a connection of its own')
       const client = new pg.Client(clientOptions(options))
       await client.connect()
       return client

@@ -27,12 +27,19 @@ export const flatBody = (failure: Failure): string => {
 export const flatStatus = (failure: Failure): number =>
   failure.code === 'INVALID_CURSOR' ? 400 : failure.status
 
-export const headersOf = (failure: Failure): Record<string, string> => ({
-  ...failure.detail.headers,
-  ...(failure.detail.retryAfter !== undefined && {
-    'retry-after': String(Math.max(1, Math.ceil(failure.detail.retryAfter))),
-  }),
-})
+/** Every 429 says when to come back, but for the one whose day is simply spent. */
+const retryAfterOf = ({ code, status, detail }: Failure): number | undefined => {
+  if (code === 'SANDBOX_DAILY_LIMIT') return undefined
+  return detail.retryAfter ?? (status === 429 ? 60 : undefined)
+}
+
+export const headersOf = (failure: Failure): Record<string, string> => {
+  const seconds = retryAfterOf(failure)
+  return {
+    ...failure.detail.headers,
+    ...(seconds !== undefined && { 'retry-after': String(Math.max(1, Math.ceil(seconds))) }),
+  }
+}
 
 type FrameworkError = { code?: string; statusCode?: number }
 

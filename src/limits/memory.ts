@@ -104,6 +104,11 @@ const stateOf = (window: Window | undefined, { limit, windowMs }: Bucket, at: nu
         resetAt: window.ring[window.head]! + windowMs,
       }
 
+export type MemoryLimiter = Limiter & {
+  /** What it holds at the moment, counted on the spot: for metrics, not for every request. */
+  held(): { buckets: number; bytes: number }
+}
+
 /**
  * Sliding windows in this process, answered at once. A bucket needs 16 bytes for each millisecond in which it
  * counted something, so never more than `windowMs` pairs, whatever its limit.
@@ -112,7 +117,7 @@ const stateOf = (window: Window | undefined, { limit, windowMs }: Bucket, at: nu
  * oldest among equals. The calls counted in that one are forgotten: a flood of names gives some callers a small
  * part of their limit back, never a full bucket while there is an emptier one beside it.
  */
-export const makeMemoryLimiter = ({ maxBuckets = 100_000 } = {}): Limiter => {
+export const makeMemoryLimiter = ({ maxBuckets = 100_000 } = {}): MemoryLimiter => {
   const byName = new Map<string, Window>()
   const all: Window[] = []
   /** The windows of the call under way; kept between calls so that none has to be made. */
@@ -149,9 +154,10 @@ export const makeMemoryLimiter = ({ maxBuckets = 100_000 } = {}): Limiter => {
   const evict = (at: number): void => {
     let victim: Window | undefined
     let least = Number.POSITIVE_INFINITY
+    // Spread over the whole list: buckets opened one after the other are often alike, and full together.
+    const stride = Math.max(1, Math.floor(all.length / sample))
     for (let looked = 0; looked < sample; looked++) {
-      if (hand >= all.length) hand = 0
-      const window = all[hand++]!
+      const window = all[(hand + looked * stride) % all.length]!
       // About to be counted in: dropping it here would lose that count.
       if (taking.includes(window)) continue
       settle(window, window.windowMs, at)
@@ -161,6 +167,7 @@ export const makeMemoryLimiter = ({ maxBuckets = 100_000 } = {}): Limiter => {
         least = share
       }
     }
+    hand += 1
     if (victim !== undefined) drop(victim)
   }
 
@@ -224,6 +231,11 @@ export const makeMemoryLimiter = ({ maxBuckets = 100_000 } = {}): Limiter => {
       if (window !== undefined) settle(window, bucket.windowMs, at)
       return stateOf(window, bucket, at)
     },
+
+    held: () => ({
+      buckets: all.length,
+      bytes: all.reduce((bytes, { ring }) => bytes + ring.byteLength, 0),
+    }),
 
     async close() {
       byName.clear()

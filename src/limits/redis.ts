@@ -84,9 +84,6 @@ return answer
 const keyPrefix = 'tidings:limit:'
 const graceMs = 10_000
 const warnEveryMs = 5_000
-/** A connection on which nothing moves for this long is given up; the pings keep a healthy one moving. */
-const deadAfterMs = 5_000
-const pingEveryMs = 2_000
 /** Calls waiting for an answer; beyond them calls pass at once. */
 const mostWaiting = 10_000
 
@@ -101,7 +98,9 @@ const take = defineScript({
   transformReply: (reply: unknown) => reply as number[],
 })
 
-const connectTo = (url: string) => {
+const connectTo = (url: string, timeoutMs: number) => {
+  // A connection on which nothing moves for this long is given up; the pings keep a healthy one moving.
+  const deadAfterMs = 20 * timeoutMs
   try {
     return createClient({
       url,
@@ -112,7 +111,7 @@ const connectTo = (url: string) => {
       // Its own timeout ends once a command is written, so it does not see a server that falls silent.
       commandOptions: { timeout: undefined },
       maintNotifications: 'disabled',
-      pingInterval: pingEveryMs,
+      pingInterval: 8 * timeoutMs,
       socket: {
         connectTimeout: deadAfterMs,
         socketTimeout: deadAfterMs,
@@ -143,7 +142,7 @@ export const makeRedisLimiter = async ({
   log,
   timeoutMs = 250,
 }: RedisLimiterOptions): Promise<Limiter> => {
-  const client = connectTo(url)
+  const client = connectTo(url, timeoutMs)
   let closed = false
   let answers = 0
   /** A question went unanswered and nothing else was answered since: asking more would only delay more calls. */

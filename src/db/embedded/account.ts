@@ -1,7 +1,7 @@
 /** The account PostgreSQL runs under. It refuses root, so a service started by root lends it another. */
 import { chmod, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { absentAsNull } from './fault.ts'
+import { absentAsNull, errnoOf } from './fault.ts'
 
 export type Account = { uid: number; gid: number }
 
@@ -47,9 +47,25 @@ export const barrierTo = async (folder: string, account: Account): Promise<strin
 export const mayRead = async (file: string, account: Account): Promise<boolean> =>
   (await barrierTo(dirname(file), account)) === null && (await allows(file, account, canRead))
 
+/** Node's own recursive mkdir never returns where a file system answers ENOENT for an existing parent, as /proc does. */
+export const makeFolders = async (folder: string): Promise<string[]> => {
+  const make = () =>
+    mkdir(folder).then(
+      () => [folder],
+      (error) => {
+        if (errnoOf(error) === 'EEXIST') return []
+        throw error
+      },
+    )
+  try {
+    return await make()
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT' || dirname(folder) === folder) throw error
+    return [...(await makeFolders(dirname(folder))), ...(await make())]
+  }
+}
+
 /** Makes the folder, and those above it that are missing, passable for every account whatever our umask is. */
 export const makeOpenFolder = async (folder: string): Promise<void> => {
-  const first = await mkdir(folder, { recursive: true })
-  if (first === undefined) return
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await chmod(made, 0o755)
+  for (const made of await makeFolders(folder)) await chmod(made, 0o755)
 }

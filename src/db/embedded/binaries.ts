@@ -1,4 +1,5 @@
 /** The PostgreSQL programs that npm brought, made usable: library links in place, readable by the server's account. */
+import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, chmod, copyFile, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -74,8 +75,7 @@ const ownCopy = async (native: string, folder: string): Promise<string> => {
     )
   )
     return copy
-  const draft = join(folder, `native.${process.pid}`)
-  await rm(draft, { recursive: true, force: true })
+  const draft = join(folder, `native.${randomBytes(4).toString('hex')}`)
   await copyReadable(native, draft)
   await rename(draft, copy).catch(async (error) => {
     if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'EEXIST') throw error

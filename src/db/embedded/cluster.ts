@@ -75,9 +75,11 @@ const initdb = async (draft: string, { layout, binaries, account, durable }: Mak
     throw new EmbeddedFault(`Could not run ${binaries.initdb}: ${cause.message}`, { cause })
   })
   if (ended === null) return
+  const nameless = /could not look up effective user ID/.test(output)
   throw new EmbeddedFault(
     `Could not make the embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}); ` +
-      `initdb ended with ${ended}:\n${lastLines(output)}`,
+      `initdb ended with ${ended}:\n${lastLines(output)}` +
+      (nameless ? '\nGive this user id a name in /etc/passwd, or set DATABASE_URL.' : ''),
   )
 }
 

@@ -1,9 +1,9 @@
 /** Where one service's embedded database lives: in DATA_DIR or, when its account cannot get in there, elsewhere. */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, link, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { access, chmod, link, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Account, asRoot, barrierTo, makeOpenFolder, serverAccount } from './account.ts'
+import { type Account, asRoot, barrierTo, makeFolders, makeOpenFolder, serverAccount } from './account.ts'
 import { absentAsNull, EmbeddedFault, errnoOf } from './fault.ts'
 
 export type Layout = {
@@ -31,6 +31,7 @@ const readPointer = async (dataDir: string): Promise<string | null> => {
   return text?.split('\n')[0]?.trim() || null
 }
 
+const notFolder = 'but that or a part of it is not a folder'
 const elsewhere = 'Choose another folder with DATA_DIR, or set DATABASE_URL.'
 
 /** Makes DATA_DIR when it is missing, refuses one that cannot be written to, and answers its real path. */
@@ -38,19 +39,18 @@ const writableFolder = async (given: string): Promise<string> => {
   const folder = resolve(given)
   const named = `DATA_DIR is ${folder}`
   try {
-    await mkdir(folder, { recursive: true })
-    const { mode } = await stat(folder)
+    await makeFolders(folder)
+    const found = await stat(folder)
+    if (!found.isDirectory()) throw new EmbeddedFault(`${named}, ${notFolder}. ${elsewhere}`)
     // Root may write anywhere, yet whoever took every write bit away meant the folder to stay as it is.
-    if (asRoot() && (mode & 0o222) === 0)
+    if (asRoot() && (found.mode & 0o222) === 0)
       throw new EmbeddedFault(`${named}, which is read-only. ${elsewhere}`)
     await access(folder, constants.W_OK | constants.X_OK)
     return await realpath(folder)
   } catch (cause) {
     if (cause instanceof EmbeddedFault) throw cause
     const code = errnoOf(cause)
-    if (code === 'EEXIST' || code === 'ENOTDIR') {
-      throw new EmbeddedFault(`${named}, but that or a part of it is not a folder. ${elsewhere}`, { cause })
-    }
+    if (code === 'ENOTDIR') throw new EmbeddedFault(`${named}, ${notFolder}. ${elsewhere}`, { cause })
     const exists = await stat(folder).then(
       () => true,
       () => false,
@@ -118,6 +118,16 @@ const refuseForeign = async (layout: Layout): Promise<void> => {
   )
 }
 
+/**
+ * DATA_DIR is ours to arrange: what is secret in it has its own mode, so letting others pass (not list) is better
+ * than keeping the data out of the volume it was given.
+ */
+const letPass = async (dataDir: string, account: Account): Promise<void> => {
+  if ((await barrierTo(dataDir, account)) !== dataDir) return
+  const { mode } = await stat(dataDir)
+  await chmod(dataDir, (mode & 0o7777) | 0o011)
+}
+
 export type Place = { layout: Layout; account: Account | null; movedOut: boolean }
 
 export const prepareFolder = async (given: string, sharedDir: string): Promise<Place> => {
@@ -129,6 +139,7 @@ export const prepareFolder = async (given: string, sharedDir: string): Promise<P
     await refuseForeign(layout)
     return { layout, account, movedOut: false }
   }
+  await letPass(dataDir, account)
   const made = (await stat(layout.cluster).catch(absentAsNull)) !== null
   if (pointer === null && !made && (await barrierTo(dataDir, account)) !== null) {
     const home = await moveOut(dataDir, sharedDir)

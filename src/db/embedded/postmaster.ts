@@ -173,16 +173,20 @@ export const endPostmaster = async (
 
 /** Ends processes whose postmaster is gone: they hold the shared memory without which no new server may start. */
 export const endLeftovers = async (mark: ClusterMark): Promise<void> => {
-  const nothingLeft = async () => (await clusterProcesses(mark)).length === 0
+  let left = await clusterProcesses(mark)
+  const nothingLeft = async () => {
+    const living = await Promise.all(left.map((pid) => isClusterProcess(pid, mark)))
+    left = left.filter((_, index) => living[index])
+    return left.length === 0
+  }
   // Those that are not busy notice by themselves, at once.
   if (await within(300, nothingLeft, 20)) return
-  for (const name of ['SIGQUIT', 'SIGKILL'] as const) {
-    for (const pid of await clusterProcesses(mark)) signal(pid, name)
-    if (await within(name === 'SIGQUIT' ? impatient.hardMs : patient.hardMs, nothingLeft, 20)) return
-  }
+  // Nothing gentler is worth its wait: without a postmaster recovery is due anyhow.
+  for (const pid of left) signal(pid, 'SIGKILL')
+  if (await within(patient.hardMs, nothingLeft, 20)) return
   throw new EmbeddedFault(
-    `Processes ${(await clusterProcesses(mark)).join(', ')} of an earlier embedded database in ${mark.folder} ` +
-      'cannot be ended. End them by hand, or restart the machine.',
+    `Processes ${left.join(', ')} of an earlier embedded database in ${mark.folder} cannot be ended. ` +
+      'End them by hand, or restart the machine.',
   )
 }
 

@@ -1,9 +1,12 @@
 /** Which processes are alive, since when, and which of them belong to one PostgreSQL cluster. */
 import { execFile } from 'node:child_process'
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { errnoOf } from './fault.ts'
 
-const run = promisify(execFile)
+/** A fixed zone and language, since two processes compare what ps told them. */
+const ps = (args: string[]) =>
+  promisify(execFile)('ps', args, { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } })
 const linux = process.platform === 'linux'
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
@@ -22,14 +25,17 @@ export const within = async (
   return true
 }
 
-let bootId: Promise<string> | undefined
-const thisBoot = () => {
-  bootId ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
-    (id) => id.trim().slice(0, 8),
-    () => 'boot',
-  )
-  return bootId
+/** What the kernel tells of processes comes from memory: reading it never waits, so it is read at once. */
+const fromKernel = (read: () => string): string | null => {
+  try {
+    return read()
+  } catch {
+    return null
+  }
 }
+
+const thisBoot = () =>
+  fromKernel(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))?.slice(0, 8) ?? 'boot'
 
 /**
  * Tells one life of a pid from the next: the pair (pid, birth) is never used twice, whereas a pid alone is.
@@ -40,17 +46,21 @@ export const birthOf = async (pid: number): Promise<string | null> => {
     const started = await psColumn(pid, 'lstart')
     return started ? started.replace(/\W+/g, '_') : null
   }
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
+  return linuxBirthOf(pid)
+}
+
+const linuxBirthOf = (pid: number): string | null => {
+  const stat = fromKernel(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   if (stat === null) return null
   // The command name, in brackets, may itself hold spaces and brackets.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [state, startTicks] = [fields[0], fields[19]]
   if (state === 'Z' || state === 'X') return null
-  return `${await thisBoot()}_${startTicks}`
+  return `${thisBoot()}_${startTicks}`
 }
 
 const psColumn = async (pid: number, column: string): Promise<string | null> => {
-  const found = await run('ps', ['-p', String(pid), '-o', 'stat=', '-o', `${column}=`]).catch(() => null)
+  const found = await ps(['-p', String(pid), '-o', 'stat=', '-o', `${column}=`]).catch(() => null)
   const [state = 'Z', ...rest] = found?.stdout.trim().split(/\s+/) ?? []
   return state.startsWith('Z') ? null : rest.join(' ')
 }
@@ -67,23 +77,21 @@ type Postgres = { pid: number; command: string; cwd: string | null }
 /** A shell or an editor that merely stands in the cluster's folder must never be taken for the server. */
 const postgresCommand = /^(?:postgres: |(?:.*\/)?postgres -D )/
 
-const postgresOnLinux = async (pid: number): Promise<Postgres | null> => {
-  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').then(
-    (text) => text.replaceAll('\0', ' '),
-    () => '',
-  )
-  if (!postgresCommand.test(command) || (await birthOf(pid)) === null) return null
+const postgresOnLinux = (pid: number): Postgres | null => {
+  const titled = fromKernel(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? ''
+  const command = titled.replaceAll('\0', ' ')
+  if (!postgresCommand.test(command) || linuxBirthOf(pid) === null) return null
   // Unreadable for root without CAP_SYS_PTRACE (most containers) when the process runs as another user.
-  const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => null)
+  const cwd = fromKernel(() => readlinkSync(`/proc/${pid}/cwd`))
   return { pid, command, cwd }
 }
 
 const everyPostgres = async (): Promise<Postgres[]> => {
   if (linux) {
-    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
-    return (await Promise.all(pids.map(postgresOnLinux))).filter((found) => found !== null)
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+    return pids.map((pid) => postgresOnLinux(Number(pid))).filter((found) => found !== null)
   }
-  const { stdout } = await run('ps', ['-axww', '-o', 'pid=', '-o', 'stat=', '-o', 'command='])
+  const { stdout } = await ps(['-axww', '-o', 'pid=', '-o', 'stat=', '-o', 'command='])
   return stdout.split('\n').flatMap((line) => {
     const [, pid, state, command = ''] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? []
     const counts = !state?.startsWith('Z') && postgresCommand.test(command)
@@ -103,7 +111,7 @@ export const clusterProcesses = async (mark: ClusterMark): Promise<number[]> =>
 
 export const isClusterProcess = async (pid: number, mark: ClusterMark): Promise<boolean> => {
   if (!linux) return (await clusterProcesses(mark)).includes(pid)
-  const found = await postgresOnLinux(pid)
+  const found = postgresOnLinux(pid)
   return found !== null && belongs(found, mark)
 }
 
@@ -112,6 +120,6 @@ export const signal = (pid: number, name: NodeJS.Signals): void => {
   try {
     process.kill(pid, name)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    if (errnoOf(error) !== 'ESRCH') throw error
   }
 }

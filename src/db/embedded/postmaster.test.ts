@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { silentLog } from '../../ground/log.ts'
+import { serverAccount } from './account.ts'
+import { nativeFolder, usableBinaries } from './binaries.ts'
+import { makeCluster, markOf } from './cluster.ts'
+import { findLayout } from './folder.ts'
+import {
+  cleanUp,
+  fastSettings,
+  processesIn,
+  spawnService,
+  start,
+  temporaryFolder,
+  usedFolder,
+} from './harness.ts'
+import { launch } from './postmaster.ts'
+import { clusterProcesses } from './processes.ts'
+import { boundLog } from './server-log.ts'
+
+afterAll(cleanUp)
+
+const layoutOf = async (dataDir: string) => {
+  const layout = await findLayout(dataDir)
+  if (layout === null) throw new Error(`${dataDir} is missing`)
+  return layout
+}
+
+describe.concurrent('the server itself', { timeout: 30_000 }, () => {
+  test('does not start on a port that somebody else took first, and says so', async () => {
+    const layout = await layoutOf(await usedFolder())
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const address = other.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    const account = await serverAccount(layout.cluster)
+    const binaries = await usableBinaries(nativeFolder(), account, layout.dataDir)
+    const mark = await markOf(layout.cluster)
+    const server = { layout, account, binaries, mark, settings: fastSettings, log: silentLog() }
+    expect(await launch(server, port)).toBe('port taken')
+    expect(await processesIn(layout.cluster)).toEqual([])
+    other.close()
+  })
+
+  test('is told from a shell and an editor that stand in its folder', async () => {
+    const dataDir = await usedFolder()
+    const cluster = join(dataDir, 'postgres')
+    const bystander = execFile('sh', ['-c', 'sleep 60 # postgres -D'], { cwd: cluster })
+    const mark = await markOf(cluster)
+    expect(await clusterProcesses(mark)).toEqual([])
+    const embedded = await start(dataDir)
+    expect(await clusterProcesses(mark)).not.toContain(bystander.pid)
+    expect((await clusterProcesses(mark)).length).toBeGreaterThan(3)
+    await embedded.stop()
+    bystander.kill('SIGKILL')
+  })
+
+  test('has its log emptied when it has grown beyond bounds', async () => {
+    const file = join(await temporaryFolder(), 'postgres.log')
+    await writeFile(file, Buffer.alloc(9_000_000, 'x'))
+    await boundLog(file)
+    expect((await stat(file)).size).toBe(0)
+    await writeFile(file, 'short')
+    await boundLog(file)
+    expect((await stat(file)).size).toBe(5)
+  })
+
+  test('is not made when initdb fails, whose last words are quoted', async () => {
+    const dataDir = await temporaryFolder()
+    const bin = join(await temporaryFolder(), 'bin')
+    await mkdir(bin)
+    const initdb = join(bin, 'initdb')
+    await writeFile(
+      initdb,
+      '#!/bin/sh\necho creating\necho "initdb: error: No space left on device" >&2\nexit 1\n',
+      {
+        mode: 0o755,
+      },
+    )
+    const layout = await layoutOf(dataDir)
+    const account = await serverAccount(layout.cluster)
+    const binaries = { initdb, postgres: '', version: '18' }
+    await expect(makeCluster({ layout, binaries, account, durable: false })).rejects.toThrow(
+      /DATA_DIR .* initdb ended with exit code 1:\n {2}creating\n {2}initdb: error: No space left on device/,
+    )
+    expect(await readdir(dataDir)).toEqual([])
+  })
+
+  test('is not made where the disk takes no more, and nothing half made stays', async () => {
+    const dataDir = await temporaryFolder()
+    const said = await spawnService({ dataDir, under: ['sh', '-c', 'ulimit -f 2000; exec "$@"', 'sh'] }).said
+    expect(said.fault).toBe('EmbeddedFault')
+    expect(said.message).toMatch(/Could not make the embedded database .* initdb ended with/)
+    expect(await readdir(dataDir)).toEqual([])
+  })
+})

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { makeVault, randomBase62, sameBytes, toBase62 } from './crypto.ts'
+
+test('a sealed secret opens under the same key and context only', () => {
+  const vault = makeVault(randomBytes(32))
+  const sealed = vault.seal('whsec_🔑', 'webhook_endpoints/whe_1')
+  expect(sealed).not.toContain('whsec')
+  expect(vault.open(sealed, 'webhook_endpoints/whe_1')).toBe('whsec_🔑')
+  expect(() => vault.open(sealed, 'webhook_endpoints/whe_2')).toThrow()
+  expect(() => makeVault(randomBytes(32)).open(sealed, 'webhook_endpoints/whe_1')).toThrow('not configured')
+})
+
+test('the same secret never seals to the same text, and a changed one does not open', () => {
+  const vault = makeVault(randomBytes(32))
+  const [a, b] = [vault.seal('x', 'c'), vault.seal('x', 'c')]
+  expect(a).not.toBe(b)
+  const [head, id, iv, body = ''] = a.split('.')
+  const flipped = `${body.slice(0, -2)}${body.at(-2) === 'A' ? 'B' : 'A'}${body.at(-1)}`
+  expect(() => vault.open([head, id, iv, flipped].join('.'), 'c')).toThrow()
+  expect(() => vault.open('v2.x.y.z', 'c')).toThrow('unknown form')
+  expect(() => vault.open('', 'c')).toThrow('unknown form')
+})
+
+test('after a rotation the previous key still opens and the new one seals', () => {
+  const [old, fresh] = [randomBytes(32), randomBytes(32)]
+  const sealed = makeVault(old).seal('secret', 'c')
+  const rotated = makeVault(fresh, [old])
+  expect(rotated.open(sealed, 'c')).toBe('secret')
+  expect(makeVault(fresh).open(rotated.seal('secret', 'c'), 'c')).toBe('secret')
+})
+
+test('random base62 uses every character about as often as any other', () => {
+  const counts = new Map<string, number>()
+  for (const character of randomBase62(62_000)) counts.set(character, (counts.get(character) ?? 0) + 1)
+  expect(counts.size).toBe(62)
+  // Six standard deviations: a biased draw (bytes modulo 62) puts the first eight characters at about +23 %.
+  for (const count of counts.values()) expect(Math.abs(count - 1_000)).toBeLessThan(190)
+})
+
+test('numbers have a fixed width in base62', () => {
+  expect(toBase62(0, 6)).toBe('000000')
+  expect(toBase62(61, 6)).toBe('00000z')
+  expect(toBase62(0xffffffff, 6)).toBe('4gfFC3')
+})
+
+test('byte comparison is exact on values of equal and unequal length', () => {
+  expect(sameBytes('abc', 'abc')).toBe(true)
+  expect(sameBytes('abc', 'abd')).toBe(false)
+  expect(sameBytes('abc', 'abcd')).toBe(false)
+})

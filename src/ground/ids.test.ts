@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { isId, newId, prefixes } from './ids.ts'
+
+test('S-006 every resource has the prefix of its kind, then 26 characters of lower-case Crockford base32', () => {
+  expect(prefixes).toMatchObject({
+    message: 'msg',
+    verification: 'ver',
+    job: 'job',
+    template: 'tpl',
+    dltTemplate: 'dlt',
+    suppression: 'sup',
+    inboundSms: 'ism',
+    brand: 'brd',
+    campaign: 'cmp',
+    contact: 'con',
+    audience: 'aud',
+  })
+  for (const [kind, prefix] of Object.entries(prefixes)) {
+    const id = newId(kind as keyof typeof prefixes)
+    expect(id).toMatch(new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`))
+    expect(isId(kind as keyof typeof prefixes, id)).toBe(true)
+  }
+})
+
+test('S-006 a contact is minted as con_ and read as ctc_ too', () => {
+  const id = newId('contact')
+  expect(isId('contact', id.replace('con_', 'ctc_'))).toBe(true)
+  expect(isId('message', id.replace('con_', 'ctc_'))).toBe(false)
+})
+
+/** Decodes the 26 characters back to the 128 bits of the UUID. */
+const bitsOf = (id: string): bigint => {
+  const digits = '0123456789abcdefghjkmnpqrstvwxyz'
+  return [...id.slice(4)].reduce((bits, digit) => bits * 32n + BigInt(digits.indexOf(digit)), 0n)
+}
+
+test('an id is a UUIDv7 of its instant', () => {
+  const ms = Date.UTC(2100, 0, 1, 12, 30, 15, 123)
+  const bits = bitsOf(newId('message', ms))
+  expect(Number(bits >> 80n)).toBe(ms)
+  expect((bits >> 76n) & 0xfn).toBe(7n)
+  expect((bits >> 62n) & 0x3n).toBe(2n)
+})
+
+test('ids of one process are in order and never repeat, within a millisecond and when the clock steps back', () => {
+  const made: string[] = []
+  const start = Date.UTC(2101, 0, 1)
+  for (let i = 0; i < 10_000; i++) made.push(newId('message', start))
+  for (let i = 0; i < 100; i++) made.push(newId('message', start - 5_000))
+  for (let i = 0; i < 100; i++) made.push(newId('message', start + i))
+  expect(new Set(made).size).toBe(made.length)
+  expect([...made].sort()).toEqual(made)
+})
+
+test.each([
+  'sup_',
+  'sup',
+  '',
+  'sup_01m7ekszz4e8brbwp01pb7h1d',
+  'sup_01m7ekszz4e8brbwp01pb7h1dpp',
+  'SUP_01m7ekszz4e8brbwp01pb7h1dp',
+  'sup_01M7EKSZZ4E8BRBWP01PB7H1DP',
+  'msg_01m7ekszz4e8brbwp01pb7h1dp',
+  'sup_81m7ekszz4e8brbwp01pb7h1dp',
+  'sup_01m7ekszz4e8brbwp01pb7h1di',
+  'sup_01m7ekszz4e8brbwp01pb7h1dp\n',
+])('%j is not the id of a suppression', (text) => {
+  expect(isId('suppression', text)).toBe(false)
+})

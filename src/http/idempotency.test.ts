@@ -1,0 +1,325 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Founded } from '../operator/found-org.ts'
+import { defineRoute, type Route } from './route.ts'
+
+let t: TestHouse
+let acme: Founded
+
+let runs = 0
+let hold: Promise<void> | undefined
+let started: (() => void) | undefined
+
+/** A POST whose effect is counted and that can be held half way, or refuse. */
+const effect = (path: string): Route =>
+  defineRoute({
+    method: 'POST',
+    path,
+    tag: 'Probe',
+    summary: 'Has an effect',
+    scope: 'send:email',
+    idempotent: true,
+    body: z
+      .object({ n: z.number(), refuse: z.boolean().optional(), items: z.array(z.number()).optional() })
+      .loose(),
+    answers: { 200: { schema: z.any(), about: 'Done.' } },
+    handle: async ({ body }) => {
+      runs++
+      started?.()
+      await hold
+      if (body.refuse) throw new Failure('SUPPRESSED')
+      const items = body.items?.map((n, index) =>
+        n % 2 === 0
+          ? { index, id: `msg_${runs}_${index}`, status: 'sent', error: null }
+          : {
+              index,
+              id: null,
+              status: 'failed',
+              error: { code: 'SUPPRESSED', message: 'The recipient is suppressed.' },
+            },
+      )
+      return { status: 200, body: { run: runs, ...(items && { data: items }) } }
+    },
+  })
+
+beforeAll(async () => {
+  t = await startTestHouse({ routes: () => [effect('/probe/effect'), effect('/probe/other-effect')] })
+  acme = await t.org()
+})
+afterAll(() => t.stop())
+
+const send = (
+  key: string,
+  body: unknown,
+  options: { as?: string; path?: string; headers?: Record<string, string> } = {},
+) =>
+  t.ask('POST', `/api/v1${options.path ?? '/probe/effect'}`, {
+    key: options.as ?? acme.keys.live,
+    body,
+    headers: { 'idempotency-key': key, ...options.headers },
+  })
+const refusal = (reply: Reply) => [reply.status, reply.body?.error?.code]
+const advance = (seconds: number) => t.ask('POST', '/api/dev/clock', { body: { advance_seconds: seconds } })
+const stored = (key: string) => t.database.sql('select * from idempotency_keys where key = $1', [key])
+
+/** Starts a request that stays in flight until it is let go. */
+const sendHeld = async (key: string, body: unknown) => {
+  let release: () => void = () => undefined
+  hold = new Promise((resolve) => {
+    release = resolve
+  })
+  const begun = new Promise<void>((resolve) => {
+    started = resolve
+  })
+  const answer = send(key, body)
+  await begun
+  hold = undefined
+  started = undefined
+  return { answer, release }
+}
+
+describe('an idempotency key', () => {
+  test('S-014 is any printable string of up to 255 characters; an empty header counts as absent', async () => {
+    for (const key of ['1', 'order #42, retry', '0b7e1c0e-0000-4000-8000-000000000000', '~'.repeat(255)]) {
+      const first = await send(key, { n: 1 })
+      expect([first.status, (await send(key, { n: 1 })).body]).toEqual([200, first.body])
+    }
+    for (const key of ['~'.repeat(256), 'caf\u00e9', 'tab\there']) {
+      const reply = await send(key, { n: 1 })
+      expect(refusal(reply)).toEqual([422, 'VALIDATION_ERROR'])
+      expect(reply.body.error.errors).toEqual([
+        {
+          path: ['headers', 'Idempotency-Key'],
+          code: 'custom',
+          message: 'Takes 1 to 255 printable ASCII characters.',
+        },
+      ])
+    }
+    const before = runs
+    await send('', { n: 1 })
+    await send('', { n: 1 })
+    expect(runs).toBe(before + 2)
+  })
+
+  test('S-015 X-343 a retry within the window returns the recorded response and has no second effect', async () => {
+    const first = await send('retry', { n: 1, text: 'ü' })
+    const before = runs
+    const again = await send('retry', { text: 'ü', n: 1 })
+    expect(runs).toBe(before)
+    expect([again.status, again.text]).toEqual([first.status, first.text])
+    expect(first.headers['idempotent-replayed']).toBe(undefined)
+    expect(again.headers['idempotent-replayed']).toBe('true')
+    expect(again.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
+    await advance(24 * 3600 - 60)
+    expect((await send('retry', { n: 1, text: 'ü' })).text).toBe(first.text)
+    await advance(120)
+    const fresh = await send('retry', { n: 1, text: 'ü' })
+    expect(fresh.headers['idempotent-replayed']).toBe(undefined)
+    expect(runs).toBe(before + 1)
+  })
+
+  test('S-016 X-210 with a different body, route or method it is 409 IDEMPOTENCY_MISMATCH', async () => {
+    await send('mismatch', { n: 1 })
+    const before = runs
+    const replies = [
+      await send('mismatch', { n: 2 }),
+      await send('mismatch', { n: 1, extra: true }),
+      await send('mismatch', { n: 1 }, { path: '/probe/other-effect' }),
+    ]
+    expect(replies.map(refusal)).toEqual(new Array(3).fill([409, 'IDEMPOTENCY_MISMATCH']))
+    expect(replies[0]?.body.error.type).toBe('validation_error')
+    expect(runs).toBe(before)
+    expect((await send('mismatch', { n: 1 })).headers['idempotent-replayed']).toBe('true')
+  })
+
+  test('the path is the route, however it was written: /v1 and a query make no difference', async () => {
+    const first = await send('alias', { n: 1 })
+    const alias = await t.ask('POST', '/v1/probe/effect?x=1', {
+      key: acme.keys.live,
+      body: { n: 1 },
+      headers: { 'idempotency-key': 'alias' },
+    })
+    expect(alias.text).toBe(first.text)
+  })
+
+  test('S-017 X-212 while the first request runs a retry is 409 IDEMPOTENCY_IN_FLIGHT', async () => {
+    const { answer, release } = await sendHeld('flight', { n: 1 })
+    const before = runs
+    const retry = await send('flight', { n: 1 })
+    expect(refusal(retry)).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT'])
+    expect(retry.body.error.type).toBe('rate_limit_error')
+    expect(refusal(await send('flight', { n: 2 }))).toEqual([409, 'IDEMPOTENCY_MISMATCH'])
+    release()
+    const first = await answer
+    expect(first.status).toBe(200)
+    expect((await send('flight', { n: 1 })).text).toBe(first.text)
+    expect(runs).toBe(before)
+  })
+
+  test('S-017 of any number of requests at once one runs', async () => {
+    const before = runs
+    const replies = await Promise.all(Array.from({ length: 40 }, () => send('storm', { n: 1 })))
+    expect(runs).toBe(before + 1)
+    const done = replies.filter((reply) => reply.status === 200)
+    expect(done.length).toBeGreaterThan(0)
+    expect(new Set(done.map((reply) => reply.text)).size).toBe(1)
+    for (const reply of replies)
+      if (reply.status !== 200) expect(refusal(reply)).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT'])
+  })
+
+  test('X-213 the lock of a request that died is free after 330 seconds, not before', async () => {
+    await send('died', { n: 1 })
+    // As a process that was killed between its claim and its answer leaves it.
+    await t.database.sql(
+      "update idempotency_keys set status = null, body = null, locked_until = $1 where key = 'died'",
+      [new Date(t.house.clock.millis() + 330_000)],
+    )
+    const before = runs
+    await advance(320)
+    expect(refusal(await send('died', { n: 1 }))).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT'])
+    expect(runs).toBe(before)
+    await advance(11)
+    expect((await send('died', { n: 1 })).status).toBe(200)
+    expect(runs).toBe(before + 1)
+    expect((await send('died', { n: 1 })).headers['idempotent-replayed']).toBe('true')
+  })
+
+  test('X-213 a claim locks the key for 330 seconds and the recorded answer releases it', async () => {
+    const { answer, release } = await sendHeld('lock', { n: 1 })
+    const [row] = await stored('lock')
+    const ahead = (row?.locked_until as Date).getTime() - t.house.clock.millis()
+    expect(ahead).toBeGreaterThan(325_000)
+    expect(ahead).toBeLessThanOrEqual(330_000)
+    release()
+    await answer
+    expect((await stored('lock'))[0]).toMatchObject({ locked_until: null, status: 200 })
+  })
+
+  test('a refusal frees the key, so that the request can be mended under it', async () => {
+    expect(refusal(await send('freed', { n: 1, refuse: true }))).toEqual([422, 'SUPPRESSED'])
+    expect(await stored('freed')).toEqual([])
+    expect((await send('freed', { n: 1 })).status).toBe(200)
+  })
+
+  test('a request that fails its schema never takes the key', async () => {
+    expect(refusal(await send('schema', { n: 'one' }))).toEqual([422, 'VALIDATION_ERROR'])
+    expect(await stored('schema')).toEqual([])
+  })
+
+  test('S-018 it is separate per org, tenant and environment', async () => {
+    const other = await t.org({ name: 'Other' })
+    const tenantId = await t.tenant(acme.org.id)
+    const callers = [
+      acme.keys.live,
+      acme.keys.test,
+      other.keys.live,
+      await t.key(acme.org.id, { tenantId }),
+      await t.key(acme.org.id, { tenantId, environment: 'test' }),
+    ]
+    const replies = []
+    for (const [n, as] of callers.entries()) replies.push(await send('shared', { n }, { as }))
+    expect(replies.map((reply) => reply.status)).toEqual(callers.map(() => 200))
+    expect(new Set(replies.map((reply) => reply.text)).size).toBe(callers.length)
+    for (const [n, as] of callers.entries())
+      expect((await send('shared', { n }, { as })).text).toBe(replies[n]?.text)
+    const second = await t.key(acme.org.id)
+    expect((await send('shared', { n: 0 }, { as: second })).text).toBe(replies[0]?.text)
+  })
+
+  test('S-019 S-020 it is honoured wherever a route says so, and ignored elsewhere', async () => {
+    const body = { channel: 'email', value: 'honoured@example.com' }
+    const first = await send('honoured', body, { path: '/suppressions' })
+    expect(first.status).toBe(201)
+    const again = await send('honoured', body, { path: '/suppressions' })
+    expect([again.status, again.text]).toEqual([201, first.text])
+    expect(t.house.routes.filter((route) => route.idempotent).every((route) => route.method === 'POST')).toBe(
+      true,
+    )
+    const read = await t.ask('GET', '/api/v1/suppressions', {
+      key: acme.keys.live,
+      headers: { 'idempotency-key': 'honoured' },
+    })
+    expect([read.status, read.headers['idempotent-replayed']]).toEqual([200, undefined])
+  })
+
+  test('S-021 a replayed batch returns its outcomes per item verbatim, failed items included', async () => {
+    const body = { n: 1, items: [2, 3, 4, 5] }
+    const first = await send('batch', body)
+    expect(first.body.data.map((item: { status: string }) => item.status)).toEqual([
+      'sent',
+      'failed',
+      'sent',
+      'failed',
+    ])
+    const before = runs
+    const again = await send('batch', body)
+    expect([again.status, again.text, runs]).toEqual([200, first.text, before])
+  })
+
+  test('what is stored is a hash of the request, never its body', async () => {
+    await send('hashed', { n: 1, secret: 'hunter2' })
+    const [row] = await stored('hashed')
+    expect(row?.fingerprint).toEqual(
+      createHash('sha256').update('POST /api/v1/probe/effect\n{"n":1,"secret":"hunter2"}').digest(),
+    )
+    expect(JSON.stringify(row)).not.toContain('hunter2')
+  })
+
+  test('retention removes keys past their window and no other', async () => {
+    await send('old', { n: 1 })
+    await advance(25 * 3600)
+    await send('young', { n: 1 })
+    const { answer, release } = await sendHeld('running', { n: 1 })
+    const reply = await t.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
+    expect(reply.body).toEqual({
+      task: 'retention',
+      counts: { idempotency_keys_deleted: expect.any(Number) },
+    })
+    expect(reply.body.counts.idempotency_keys_deleted).toBeGreaterThan(0)
+    expect(await stored('old')).toEqual([])
+    expect(await stored('young')).toHaveLength(1)
+    expect(await stored('running')).toHaveLength(1)
+    release()
+    await answer
+  })
+})
+
+describe('without a lock store', () => {
+  const withoutTable = async (env: Record<string, string>) => {
+    const house = await startTestHouse({ routes: () => [effect('/probe/effect')], env })
+    const { keys } = await house.org()
+    // Only the claim meets the fault: a broken connection, as when the server goes away in the middle.
+    await house.database.sql(`create function cut() returns trigger language plpgsql as $$
+      begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`)
+    await house.database.sql('create trigger cut before insert on idempotency_keys execute function cut()')
+    const reply = await house.ask('POST', '/api/v1/probe/effect', {
+      key: keys.live,
+      body: { n: 1 },
+      headers: { 'idempotency-key': 'k' },
+    })
+    await house.stop()
+    return reply
+  }
+
+  test('X-215 in production the request is told to come back instead of running unlocked', async () => {
+    const before = runs
+    const reply = await withoutTable({
+      NODE_ENV: 'production',
+      SERVICE_DOMAIN: 'tidings.example',
+      MASTER_KEY: Buffer.alloc(32).toString('base64'),
+      EMAIL_PROVIDER: 'ses',
+      SMS_PROVIDER: 'aws',
+    })
+    expect(refusal(reply)).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT'])
+    expect(runs).toBe(before)
+  })
+
+  test('X-215 outside production it runs without its lock', async () => {
+    const before = runs
+    expect((await withoutTable({})).status).toBe(200)
+    expect(runs).toBe(before + 1)
+  })
+})

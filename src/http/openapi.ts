@@ -1,0 +1,201 @@
+/** The OpenAPI 3.1 description of /api/v1, read off the same route objects the router serves. */
+import { z } from 'zod'
+import { type Code, statusOf } from '../ground/errors.ts'
+import { type IdKind, prefixes } from '../ground/ids.ts'
+import {
+  type OpenApiDocument,
+  type Operation,
+  type Parameter,
+  type Response,
+  referTo,
+  referToAll,
+} from './openapi/document.ts'
+import { headers, parameters, rateHeaders, text } from './openapi/headers.ts'
+import { about, tagTexts } from './openapi/prose.ts'
+import { codesOf, ErrorBody, exampleOf, refusal, refusals, sharedRefusals } from './openapi/refusals.ts'
+import { type JsonSchema, makeShapes, type Shapes } from './openapi/shapes.ts'
+import type { Method, Route } from './route.ts'
+
+export type { OpenApiDocument } from './openapi/document.ts'
+
+const pathOf = (route: Route): string => `/api/v1${route.path}`
+
+/** `GET /emails/{id}/events` is `getEmailsByIdEvents`: it changes only when the address does. */
+export const operationIdOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => {
+  const words = path
+    .split('/')
+    .filter(Boolean)
+    .map((part) => part.replace(/^\{(\w+)\}$/, 'by-$1'))
+    .flatMap((part) => part.split(/[^A-Za-z0-9]+/))
+  return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+const pathParameters = ({ path, params = {} }: Route): Parameter[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const kind: IdKind | undefined = params[name]
+    const pattern = kind && `^${prefixes[kind]}_[0-7][0-9a-hjkmnp-tv-z]{25}$`
+    return { name, in: 'path', required: true, schema: text(pattern ? { pattern } : { minLength: 1 }) }
+  })
+
+/**
+ * In a query every value is text. One that says it stands for a number or a truth value is described as such, with
+ * the bounds of what it becomes in place of those of its text.
+ */
+const asSent = (field: JsonSchema, becomes: JsonSchema = {}): JsonSchema => {
+  const out = { ...field }
+  const type = out.type === 'integer' ? 'number' : out.type
+  if (typeof becomes.default === type) out.default = becomes.default
+  if (type !== 'number' && type !== 'boolean') return out
+  for (const ofText of ['pattern', 'format', 'minLength', 'maxLength', 'enum'] as const) delete out[ofText]
+  const { minimum, maximum } = becomes
+  return { ...(minimum !== undefined && { minimum }), ...(maximum !== undefined && { maximum }), ...out }
+}
+
+const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
+  if (!route.query) return []
+  const { properties, required = [] } = shapes.sent(route.query)
+  if (!properties)
+    throw new Error(`the query of ${route.method} ${route.path} must be an object without a name`)
+  const becomes = z.toJSONSchema(route.query, { io: 'output', unrepresentable: 'any' }).properties ?? {}
+  return Object.entries(properties as Record<string, JsonSchema>).map(([name, field]) => {
+    const { description, ...schema } = asSent(field, becomes[name] as JsonSchema | undefined)
+    return {
+      name,
+      in: 'query',
+      required: required.includes(name),
+      ...(description !== undefined && { description }),
+      schema,
+    }
+  })
+}
+
+const answers = (route: Route, shapes: Shapes): Record<string, Response> => {
+  const names = ['X-Request-Id', ...Object.keys(rateHeaders)]
+  if (route.idempotent) names.push('Idempotent-Replayed')
+  const rows = Object.entries(route.answers).map(([status, { schema, about: description }]) => [
+    status,
+    {
+      description,
+      headers: referToAll('headers', names),
+      content: { 'application/json': { schema: shapes.answered(schema) } },
+    },
+  ])
+  return Object.fromEntries(rows)
+}
+
+const scopeLine = (scope: Route['scope']): string =>
+  typeof scope === 'string'
+    ? `Needs the scope \`${scope}\`.`
+    : `Needs one of the scopes ${scope.map((name) => `\`${name}\``).join(', ')}.`
+
+const describeRoute = (route: Route, shapes: Shapes): Operation => ({
+  operationId: operationIdOf(route),
+  tags: [route.tag],
+  summary: route.summary,
+  description: [route.about, scopeLine(route.scope)].filter(Boolean).join('\n\n'),
+  'x-required-scope': typeof route.scope === 'string' ? route.scope : [...route.scope],
+  security: [{ apiKey: [] }],
+  parameters: [
+    ...pathParameters(route),
+    ...queryParameters(route, shapes),
+    ...(route.idempotent ? [referTo('parameters', 'Idempotency-Key')] : []),
+    referTo('parameters', 'X-Service-Tenant-Ref'),
+  ],
+  ...(route.body && {
+    requestBody: {
+      required: route.body._zod.optin !== 'optional',
+      content: { 'application/json': { schema: shapes.sent(route.body) } },
+    },
+  }),
+  responses: { ...answers(route, shapes), ...refusals(route) },
+})
+
+const describeWebhook = (hook: WebhookShape, shapes: Shapes): Operation => ({
+  operationId: `on-${hook.event.replace(/[^A-Za-z0-9]+/g, '-')}`,
+  ...(hook.tag && { tags: [hook.tag] }),
+  summary: hook.summary,
+  ...(hook.about && { description: hook.about }),
+  security: [],
+  requestBody: { required: true, content: { 'application/json': { schema: shapes.answered(hook.body) } } },
+  responses: { '2XX': { description: 'Taken. Any other answer is tried again later.' } },
+})
+
+const describePaths = (routes: readonly Route[], shapes: Shapes): OpenApiDocument['paths'] => {
+  const paths: OpenApiDocument['paths'] = {}
+  for (const route of routes) {
+    const item = paths[pathOf(route)] ?? {}
+    item[route.method.toLowerCase() as Lowercase<Method>] = describeRoute(route, shapes)
+    paths[pathOf(route)] = item
+  }
+  return paths
+}
+
+/** In the order of the prose, then in the order of the routes. */
+const describeTags = (used: Iterable<string>): OpenApiDocument['tags'] => {
+  const order = Object.keys(tagTexts)
+  const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length)
+  return [...new Set(used)]
+    .sort((a, b) => place(a) - place(b))
+    .map((name) => ({ name, ...(tagTexts[name] !== undefined && { description: tagTexts[name] }) }))
+}
+
+/** An event the service posts to a subscriber's endpoint. */
+export type WebhookShape = {
+  event: string
+  tag?: string
+  summary: string
+  about?: string
+  body: z.ZodType
+}
+
+type Described = {
+  routes: readonly Route[]
+  serviceVersion: string
+  /** The public address; absent, the one the description was fetched from. */
+  baseUrl?: string | undefined
+  webhooks?: readonly WebhookShape[]
+}
+
+export const describeApi = (described: Described): OpenApiDocument => {
+  const { routes, serviceVersion, baseUrl = '/', webhooks = [] } = described
+  const shapes = makeShapes(
+    routes.flatMap(({ query, body }) => [query, body].filter((schema) => schema !== undefined)),
+    [
+      ErrorBody,
+      ...routes.flatMap((route) => Object.values(route.answers).map(({ schema }) => schema)),
+      ...webhooks.map(({ body }) => body),
+    ],
+  )
+  const codes = [...new Set(routes.flatMap(codesOf))]
+  const told = (Object.entries(sharedRefusals) as [Code, string][]).filter(([code]) => codes.includes(code))
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tidings',
+      version: serviceVersion,
+      summary: 'Email, SMS and one-time codes over plain HTTP.',
+      description: about,
+      license: { name: 'GNU Affero General Public License v3.0 only', identifier: 'AGPL-3.0-only' },
+    },
+    servers: [{ url: baseUrl, description: 'This service' }],
+    tags: describeTags([...routes, ...webhooks].flatMap(({ tag }) => tag ?? [])),
+    paths: describePaths(routes, shapes),
+    webhooks: Object.fromEntries(
+      webhooks.map((hook) => [hook.event, { post: describeWebhook(hook, shapes) }]),
+    ),
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key, `svc_live_…` or `svc_test_…`. It is shown once, when it is made.',
+        },
+      },
+      parameters,
+      headers,
+      responses: Object.fromEntries(told.map(([code, name]) => [name, refusal(statusOf(code), [code])])),
+      examples: Object.fromEntries(codes.map((code) => [code, exampleOf(code)])),
+      schemas: shapes.components,
+    },
+  }
+}

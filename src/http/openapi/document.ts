@@ -1,0 +1,68 @@
+/** The members of an OpenAPI 3.1 document that the description uses. */
+import type { Code } from '../../ground/errors.ts'
+import type { Method } from '../route.ts'
+import type { JsonSchema } from './shapes.ts'
+
+export type Reference = { $ref: string }
+export type Header = { description: string; schema: JsonSchema }
+export type Example = { summary: string; value: unknown }
+export type Content = {
+  'application/json': { schema: JsonSchema | Reference; examples?: Record<string, Reference> }
+}
+
+export type Parameter = {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required: boolean
+  description?: string
+  schema: JsonSchema
+}
+
+export type Response = {
+  description: string
+  headers?: Record<string, Reference>
+  content?: Content
+  'x-error-codes'?: Code[]
+}
+
+export type Operation = {
+  operationId: string
+  tags?: string[]
+  summary: string
+  description?: string
+  'x-required-scope'?: string | string[]
+  security: Record<string, string[]>[]
+  parameters?: (Parameter | Reference)[]
+  requestBody?: { required: boolean; content: Content }
+  responses: Record<string, Response | Reference>
+}
+
+export type OpenApiDocument = {
+  openapi: '3.1.0'
+  info: {
+    title: string
+    version: string
+    summary: string
+    description: string
+    license: { name: string; identifier: string }
+  }
+  servers: { url: string; description: string }[]
+  tags: { name: string; description?: string }[]
+  paths: Record<string, Partial<Record<Lowercase<Method>, Operation>>>
+  webhooks: Record<string, { post: Operation }>
+  components: {
+    securitySchemes: Record<string, Record<string, string>>
+    parameters: Record<string, Parameter>
+    headers: Record<string, Header>
+    responses: Record<string, Response>
+    examples: Record<string, Example>
+    schemas: Record<string, JsonSchema>
+  }
+}
+
+export const referTo = (part: keyof OpenApiDocument['components'], name: string): Reference => ({
+  $ref: `#/components/${part}/${name}`,
+})
+
+export const referToAll = (part: 'headers' | 'examples', names: string[]): Record<string, Reference> =>
+  Object.fromEntries(names.map((name) => [name, referTo(part, name)]))
