@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     include: ['{src,test,bench}/**/*.test.ts'],
     globalSetup: ['test/global-setup.ts'],
+    setupFiles: ['test/network-guard.ts'],
     pool: 'forks',
     testTimeout: 30_000,
     hookTimeout: 60_000,

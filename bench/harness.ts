@@ -104,7 +104,9 @@ export const runBench = async (
       }
     }
   } finally {
-    await Promise.all([...running.values()].map((contender) => contender.stop()))
+    // A server that ends badly is worth a word, but not the figures it gave.
+    const ends = await Promise.allSettled([...running.values()].map((contender) => contender.stop()))
+    for (const end of ends) if (end.status === 'rejected') say(`${bench.name}: ${end.reason}`)
   }
   const { name, about, baseline, targets } = bench
   return { bench: name, about, baseline, targets, rows, notes: strangersNote(strangers) }

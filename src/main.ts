@@ -39,7 +39,7 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
       return 0
     }
     case 'ops':
-      await ops(config, log, args)
+      await ops(config, log, args, (text) => process.stdout.write(text))
       return 0
     default:
       throw new Fault(`There is no command ${command}.\n\n${usage}`)

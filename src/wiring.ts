@@ -1,7 +1,9 @@
 /** Builds the house, top to bottom. The only place that knows every room. */
 import type { FastifyInstance } from 'fastify'
+import service from '../package.json' with { type: 'json' }
 import { makeSessions } from './accounts/sessions.ts'
 import { listen } from './db/listen.ts'
+import { guardNetwork, logOncePerPlace } from './db/network-guard.ts'
 import { openDb } from './db/pool.ts'
 import { makeAllowedSenderDomains } from './domains/sender.ts'
 import { movableClock, systemClock } from './ground/clock.ts'
@@ -14,6 +16,7 @@ import { registerDevTools } from './http/dev/routes.ts'
 import { makeDoor } from './http/door.ts'
 import { makeMetrics } from './http/metrics.ts'
 import { registerHealth } from './http/public/health.ts'
+import { registerReference } from './http/public/reference.ts'
 import type { Route } from './http/route.ts'
 import { makeServer } from './http/server.ts'
 import { suppressionRoutes } from './http/v1/suppressions.ts'
@@ -56,6 +59,7 @@ const openClock = async (config: Config, db: ReturnType<typeof openDb>) => {
 
 export const build = async (config: Config, url: string, log: Log, overrides: Overrides = {}) => {
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
+  const endGuard = guardNetwork(logOncePerPlace(log))
   const { clock, moved } = await openClock(config, db)
   const limiter = await openLimiter(config, log)
   const metrics = makeMetrics()
@@ -114,6 +118,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
         await db.row(ping)
       },
     })
+    registerReference(app, { routes, serviceVersion: service.version, baseUrl: config.baseUrl })
     registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })
     if (moved) {
       registerDevTools(app, {
@@ -154,6 +159,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
       await listener.close()
       await limiter?.close()
       await db.close()
+      endGuard()
     },
   }
 }

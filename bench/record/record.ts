@@ -30,6 +30,15 @@ export const record: Bench = {
       params: withDatabase,
       request: () => rowRequest('/rows'),
     }),
+    serverContender<{ port: number; key: string }>({
+      name: 'house',
+      program: server('house.ts'),
+      params: withDatabase,
+      request: ({ key }) => {
+        const request = rowRequest('/api/v1/bench/rows')
+        return { ...request, headers: { ...request.headers, authorization: `Bearer ${key}` } }
+      },
+    }),
     pgbench,
   ],
   targets: [

@@ -22,10 +22,13 @@ tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [
 tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]`
 
 type Options = Record<string, string | boolean | undefined>
-type Ground = { db: Db; clock: Clock; config: Config; options: Options }
+type Ground = { db: Db; clock: Clock; config: Config; options: Options; out: Out }
 
-const print = (options: Options, value: unknown, text: string): void => {
-  process.stdout.write(`${options.json ? JSON.stringify(value) : text.trimEnd()}\n`)
+/** Where a command's answer goes: standard output, or a test's ear. */
+export type Out = (text: string) => void
+
+const print = ({ options, out }: Ground, value: unknown, text: string): void => {
+  out(`${options.json ? JSON.stringify(value) : text.trimEnd()}\n`)
 }
 
 const text = (options: Options, name: string): string | undefined => {
@@ -83,7 +86,8 @@ const asLines = (value: Record<string, unknown>): string =>
     .map(([name, shown]) => `${name.padEnd(18)} ${shown ?? 'none'}`)
     .join('\n')
 
-const createOrg = async ({ db, clock, config, options }: Ground): Promise<void> => {
+const createOrg = async (ground: Ground): Promise<void> => {
+  const { db, clock, config, options } = ground
   const baseUrl = config.baseUrl ?? `http://${config.host}:${config.port}`
   const owner = text(options, 'owner')
   if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner))
@@ -95,10 +99,11 @@ const createOrg = async ({ db, clock, config, options }: Ground): Promise<void> 
     ...(owner !== undefined && { ownerEmail: owner }),
     withSenders: !config.production,
   })
-  print(options, founded, welcome(founded).replace('This is the first start, so these', 'These'))
+  print(ground, founded, welcome(founded).replace('This is the first start, so these', 'These'))
 }
 
-const suspend = async ({ db, clock, options }: Ground, orgId: string): Promise<void> => {
+const suspend = async (ground: Ground, orgId: string): Promise<void> => {
+  const { db, clock, options } = ground
   const reason = needed(options, 'reason')
   needed(options, 'operator')
   await existing(db, orgId)
@@ -106,24 +111,22 @@ const suspend = async ({ db, clock, options }: Ground, orgId: string): Promise<v
   const org = await existing(db, orgId)
   const since = org.suspended_at?.toISOString()
   print(
-    options,
+    ground,
     showOrg(org),
     changed ? `${orgId} is suspended.` : `${orgId} was suspended already, since ${since}.`,
   )
 }
 
-const unsuspend = async ({ db, clock, options }: Ground, orgId: string): Promise<void> => {
+const unsuspend = async (ground: Ground, orgId: string): Promise<void> => {
+  const { db, clock } = ground
   await existing(db, orgId)
   const changed = await db.row(unsuspendOrg, orgId, clock.now())
   const org = await existing(db, orgId)
-  print(options, showOrg(org), changed ? `${orgId} works again.` : `${orgId} was not suspended.`)
+  print(ground, showOrg(org), changed ? `${orgId} works again.` : `${orgId} was not suspended.`)
 }
 
-const changePlan = async (
-  { db, clock, options }: Ground,
-  orgId: string,
-  plan: string | undefined,
-): Promise<void> => {
+const changePlan = async (ground: Ground, orgId: string, plan: string | undefined): Promise<void> => {
+  const { db, clock, options } = ground
   if (plan === undefined) throw new Fault(`Name the plan: one of ${plans.join(', ')}.`)
   const contract = [
     figure(options, 'rate', 1),
@@ -132,10 +135,11 @@ const changePlan = async (
   ] as const
   const org = await db.row(setPlan, orgId, planOf(plan), ...contract, clock.now())
   if (!org) throw new Fault(`There is no org ${orgId}.`)
-  print(options, showOrg(org), asLines(showOrg(org)))
+  print(ground, showOrg(org), asLines(showOrg(org)))
 }
 
-const createKey = async ({ db, clock, options }: Ground, orgId: string): Promise<void> => {
+const createKey = async (ground: Ground, orgId: string): Promise<void> => {
+  const { db, clock, options } = ground
   await existing(db, orgId)
   const environment = text(options, 'environment') ?? 'live'
   if (environment !== 'live' && environment !== 'test') throw new Fault('--environment takes live or test.')
@@ -146,11 +150,11 @@ const createKey = async ({ db, clock, options }: Ground, orgId: string): Promise
   if (unknown.length > 0) throw new Fault(`There is no scope ${unknown.join(', ')}.`)
   const name = (text(options, 'name') ?? 'API key').slice(0, 100)
   const made = await db.tx((tx) => issueKey(tx, { orgId, name, environment, scopes: asked, at: clock.now() }))
-  print(options, { ...made, environment }, `${made.id}  ${made.key}\nThe key is shown once; keep it.`)
+  print(ground, { ...made, environment }, `${made.id}  ${made.key}\nThe key is shown once; keep it.`)
 }
 
 const dispatch = async (ground: Ground, [noun, verb, ...rest]: string[]): Promise<void> => {
-  const { db, options } = ground
+  const { db } = ground
   switch (`${noun} ${verb}`) {
     case 'org create':
       return createOrg(ground)
@@ -160,7 +164,7 @@ const dispatch = async (ground: Ground, [noun, verb, ...rest]: string[]): Promis
       return unsuspend(ground, orgIdOf(rest[0]))
     case 'org status': {
       const org = showOrg(await existing(db, orgIdOf(rest[0])))
-      return print(options, org, asLines(org))
+      return print(ground, org, asLines(org))
     }
     case 'org plan':
       return changePlan(ground, orgIdOf(rest[0]), rest[1])
@@ -188,11 +192,11 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
   }
 }
 
-export const ops = (config: Config, log: Log, args: string[]): Promise<void> => {
+export const ops = (config: Config, log: Log, args: string[], out: Out): Promise<void> => {
   const { positionals, values: options } = parse(args)
   return withDatabase(config, log, async (db) => {
     const kept = config.devTools ? await db.row(readSetting, 'clock_offset_ms') : undefined
     const clock = kept ? movableClock(Number(kept.value)) : systemClock
-    await dispatch({ db, clock, config, options }, positionals)
+    await dispatch({ db, clock, config, options, out }, positionals)
   })
 }

@@ -101,7 +101,9 @@ export const migrate = async (
       } catch (error) {
         // Where this fails too the connection is gone, and the server undoes the rest by itself.
         await client.query('rollback').catch(() => undefined)
-        throw new Error(`migration ${name} failed and was undone`, { cause: error })
+        throw new Error(`migration ${name} failed and was undone: ${(error as Error).message}`, {
+          cause: error,
+        })
       }
       ran.push(name)
     }

@@ -157,6 +157,8 @@ export const openDb = (options: DbOptions): Db => {
     connect: async () => {
       assertNotInTransaction('a connection of its own')
       const client = new pg.Client(clientOptions(options))
+      // The next statement tells of a lost connection; without a listener it would end the process.
+      client.on('error', () => undefined)
       await client.connect()
       return client
     },

@@ -22,10 +22,12 @@ const secretPaths = [
 export type LogOptions = {
   level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   format: 'json' | 'pretty'
+  /** A file descriptor or path in place of standard error. */
+  destination?: number | string
 }
 
 /** Lines go to standard error, so that what a command prints on standard output stays clean to pipe. */
-export const makeLog = ({ level, format }: LogOptions): Log => {
+export const makeLog = ({ level, format, destination = 2 }: LogOptions): Log => {
   const options: pino.LoggerOptions = {
     level,
     base: undefined,
@@ -37,9 +39,12 @@ export const makeLog = ({ level, format }: LogOptions): Log => {
     redact: { paths: secretPaths, censor: '[redacted]' },
   }
   if (format === 'pretty') {
-    return pino(options, pretty({ destination: 2, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }))
+    return pino(options, pretty({ destination, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }))
   }
-  return pino(options, pino.destination({ dest: 2, sync: false, minLength: 4096 }))
+  return pino(
+    options,
+    pino.destination({ dest: destination, sync: false, minLength: 4096, periodicFlush: 250 }),
+  )
 }
 
 export const silentLog = (): Log => pino({ level: 'silent' })

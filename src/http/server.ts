@@ -143,6 +143,13 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
     })
     done()
   })
+  // A connection that was busy when the service began to stop is kept alive by its client; it is let go of as
+  // soon as its answer is out, or it would hold up the stop for as long as the client likes.
+  let letGo: NodeJS.Timeout | undefined
+  app.addHook('preClose', async () => {
+    letGo = setInterval(() => app.server.closeIdleConnections(), 50)
+  })
+  app.addHook('onClose', async () => clearInterval(letGo))
   app.setErrorHandler(answerError)
   app.setNotFoundHandler(answerUnknown)
 

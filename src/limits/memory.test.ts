@@ -70,6 +70,15 @@ test('the emptiest goes first, by share of its limit and not by number', () => {
   expect(remaining('new', 100)).toBe(99)
 })
 
+test('a bucket whose calls have all left goes before any that still holds some', () => {
+  const limiter = makeMemoryLimiter({ maxBuckets: 2 })
+  limiter.take([bucket('left', 10)], start, 10)
+  limiter.take([bucket('live', 100)], start + 1)
+  limiter.take([bucket('new')], start + minute)
+  expect(limiter.peek(bucket('live', 100), start + minute)).toMatchObject({ remaining: 99 })
+  expect(limiter.held().buckets).toBe(2)
+})
+
 test('among equals the oldest goes', () => {
   const limiter = makeMemoryLimiter({ maxBuckets: 4 })
   for (const [i, name] of ['b', 'c', 'a', 'd'].entries())

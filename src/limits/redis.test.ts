@@ -8,6 +8,8 @@ import { silentLog } from '../ground/log.ts'
 import type { Bucket, Limiter } from './contract.ts'
 import { makeRedisLimiter } from './redis.ts'
 
+vi.setConfig({ testTimeout: 20_000 })
+
 const minute = 60_000
 const start = 1_800_000_000_000
 const bucket: Bucket = { name: '{org_1}', limit: 5, windowMs: minute }
@@ -182,6 +184,7 @@ test('a connection gone dead is replaced, and limits hold again', async () => {
 test('a store that comes up after the start is used from then on', async () => {
   const port = await freePort()
   const { limiter, log } = await limiterOf(`redis://127.0.0.1:${port}`)
+  await sleep(600)
   expect(await limiter.take([bucket], start)).toBeNull()
   await standIn(port)
   await untilAnswered(limiter)

@@ -204,9 +204,6 @@ export const makeRedisLimiter = async ({
     })
 
   client.on('error', warn)
-  client.on('ready', () => {
-    silent = false
-  })
   await new Promise<void>((resolve) => {
     const timer = setTimeout(() => {
       warn(`no connection within ${timeoutMs} ms`)

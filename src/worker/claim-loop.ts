@@ -35,6 +35,7 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
   let stopping = false
   let rested: (() => void) | undefined
   let woken = false
+  const passes = new Set<Promise<number>>()
 
   const handle = async (row: Row): Promise<void> => {
     try {
@@ -83,6 +84,15 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
     }
   }
 
+  const passOver = async (): Promise<number> => {
+    for (let total = 0; ; ) {
+      const rows = stopping ? [] : await claim(batch)
+      if (rows.length === 0) return total
+      await workAll(rows)
+      total += rows.length
+    }
+  }
+
   const wake = (): void => {
     woken = true
     rested?.()
@@ -95,17 +105,14 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
     },
     wake,
     pass: async () => {
-      for (let total = 0; ; ) {
-        const rows = await claim(batch)
-        if (rows.length === 0) return total
-        await workAll(rows)
-        total += rows.length
-      }
+      const passing = passOver()
+      passes.add(passing)
+      return passing.finally(() => passes.delete(passing))
     },
     drain: async () => {
       stopping = true
       wake()
-      await running
+      await Promise.allSettled([running, ...passes])
     },
   }
 }

@@ -1,4 +1,4 @@
-import { chmod, cp, readdir, readlink, rm, stat } from 'node:fs/promises'
+import { chmod, readdir, readlink, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -12,7 +12,7 @@ let unlinked: string
 /** The installed package as npm leaves it when install scripts are off. */
 const packageWithoutLinks = async (): Promise<string> => {
   const copy = join(await temporaryFolder(), 'package')
-  await cp(join(nativeFolder(), '..'), copy, { recursive: true, verbatimSymlinks: true })
+  await run('cp', ['-a', join(nativeFolder(), '..'), copy])
   for (const name of await readdir(join(copy, 'native', 'lib'))) {
     const path = join(copy, 'native', 'lib', name)
     if (await readlink(path).catch(() => null)) await rm(path)

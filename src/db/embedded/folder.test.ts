@@ -192,9 +192,6 @@ describe
 
     test('a DATA_DIR that was moved finds its database; a new one under the old name starts empty beside it', async () => {
       const { dataDir, sharedDir } = await privateUsedFolder()
-      const first = await start(dataDir, { sharedDir })
-      await query(first.url, `create table kept as select 'kept' as word`)
-      await first.stop()
       await rename(dataDir, `${dataDir}-moved`)
       const moved = await start(`${dataDir}-moved`, { sharedDir })
       const fresh = await start(dataDir, { sharedDir })

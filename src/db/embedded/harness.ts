@@ -77,14 +77,14 @@ export const usedFolder = async (): Promise<string> => {
 export const ordinary: Account | undefined = asRoot() ? { uid: 65534, gid: 65534 } : undefined
 
 const embeddedUrl = new URL('./supervisor.ts', import.meta.url).href
-const logUrl = new URL('../../ground/log.ts', import.meta.url).href
 
 const serviceScript = `
   import { startEmbedded } from '${embeddedUrl}'
-  import { silentLog } from '${logUrl}'
+  const ignore = () => undefined
+  const log = { info: ignore, warn: ignore, error: ignore, fatal: ignore }
   const say = (message) => process.stdout.write(JSON.stringify(message) + '\\n')
   try {
-    const { url, adopted, stop } = await startEmbedded({ ...JSON.parse(process.argv[1]), log: silentLog() })
+    const { url, adopted, stop } = await startEmbedded({ ...JSON.parse(process.argv[1]), log })
     process.on('SIGTERM', () => stop().then(() => process.exit(0)))
     setInterval(() => undefined, 1000)
     say({ url, adopted })

@@ -77,7 +77,13 @@ const ensureDatabase = async (password: string, port: number, layout: Layout): P
         `The password in ${layout.passwordFile} is not the one of the database in ${layout.cluster}. ` +
           'Remove that file: the next start sets a new one.',
       )
-    } else throw error
+    } else {
+      throw new EmbeddedFault(
+        `The embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) runs, but does not answer on ` +
+          `127.0.0.1:${port}: ${error instanceof Error ? error.message : error}. Its log is ${layout.logFile}.`,
+        { cause: error },
+      )
+    }
   }
 }
 
@@ -213,7 +219,13 @@ export const findEmbedded = async (dataDir: string): Promise<string | null> => {
     const running = await findPostmaster(layout.cluster, await markOf(layout.cluster))
     return running?.status === 'ready' ? addressOf(password, running.port) : null
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null
-    throw asFault(error, dataDir)
+    const code = errnoOf(error)
+    if (code === 'ENOENT') return null
+    if (code !== 'EACCES' && code !== 'EPERM') throw error
+    throw new EmbeddedFault(
+      `The embedded database in DATA_DIR ${dataDir} belongs to another user. ` +
+        'Run this command as the user who runs the service, or as root.',
+      { cause: error },
+    )
   }
 }

@@ -8,7 +8,8 @@ This interface is the whole contract. There are no client libraries to install, 
 JSON over HTTP, and any HTTP client will do.
 
 \`\`\`sh
-curl "$BASE_URL/api/v1/suppressions" -H "Authorization: Bearer $API_KEY"
+curl "$BASE_URL/api/v1/suppressions" \\
+  -H "Authorization: Bearer $API_KEY"
 \`\`\`
 
 ## Keys

@@ -41,6 +41,7 @@ const hasCursor = ({ query }: Route): boolean => query instanceof z.ZodObject &&
 
 /** What any route can answer before its own rules are asked. */
 const ofDoor: readonly Code[] = [
+  'INSUFFICIENT_SCOPE',
   'UNAUTHORIZED',
   'ORG_SUSPENDED',
   'IP_NOT_ALLOWED',
@@ -49,21 +50,22 @@ const ofDoor: readonly Code[] = [
   'TENANT_ARCHIVED',
   'TENANT_NOT_FOUND',
   'TENANT_KEY_FORBIDDEN',
-  'INVALID_TENANT_REF',
   'TENANT_NOT_USABLE',
-  'INSUFFICIENT_SCOPE',
+  'INVALID_TENANT_REF',
 ]
 
-/** Every code the route can answer with, each once, in the order the checks are made. */
+/** Every code the route can answer with, each once; what is particular to it comes first. */
 export const codesOf = (route: Route): Code[] => {
   const { body, query, idempotent, params = {}, bars = {}, refuses = [] } = route
-  const codes: Code[] = [...ofDoor, ...Object.values(bars)]
-  if (body) codes.push('PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
+  const codes: Code[] = []
   if (body || query || idempotent) codes.push('VALIDATION_ERROR')
   if (hasCursor(route)) codes.push('INVALID_CURSOR')
-  if (idempotent) codes.push('IDEMPOTENCY_MISMATCH', 'IDEMPOTENCY_IN_FLIGHT')
+  if (body) codes.push('PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
   if (Object.keys(params).length > 0) codes.push('NOT_FOUND')
-  return [...new Set([...codes, ...refuses, 'INTERNAL_ERROR' as const])]
+  codes.push(...refuses, ...Object.values(bars))
+  if (idempotent) codes.push('IDEMPOTENCY_MISMATCH', 'IDEMPOTENCY_IN_FLIGHT')
+  codes.push(...ofDoor, 'INTERNAL_ERROR')
+  return [...new Set(codes)]
 }
 
 /** Refusals that read the same wherever they occur: described once. */

@@ -19,7 +19,10 @@ const convert = (schema: z.ZodType, io: Side): { shape: JsonSchema; named: JsonS
     io,
     target: 'draft-2020-12',
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => {
+    override: ({ zodSchema, jsonSchema }) => {
+      // Zod keeps examples from the side that is sent when the schema changes the value; they are of what is sent.
+      const examples = z.globalRegistry.get(zodSchema)?.examples
+      if (examples) jsonSchema.examples = examples as JsonSchema['examples']
       // Answers may gain members within a version, so that none of them is closed.
       if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern

@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { tidings } from '../../test/command-line.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { startTestHouse, type TestHouse } from '../../test/house.ts'
+import { verifyPassword } from '../accounts/passwords.ts'
+import { readConfig } from '../ground/config.ts'
+import { newId } from '../ground/ids.ts'
+import { silentLog } from '../ground/log.ts'
+import { scopes } from '../keys/scopes.ts'
+import { Fault } from './fault.ts'
+import { ops as runOps } from './ops.ts'
+
+let database: TestDatabase
+let t: TestHouse
+
+/** In this process, as main.ts calls it; the whole way through the launcher has a test of its own. */
+const opsIn = async (env: Record<string, string>, args: string[]) => {
+  let stdout = ''
+  const fault = await runOps(
+    readConfig({ DATABASE_URL: database.url, ...env }),
+    silentLog(),
+    args,
+    (text) => {
+      stdout += text
+    },
+  ).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  return { stdout, fault }
+}
+const ops = (...args: string[]) => opsIn({}, args)
+
+beforeAll(async () => {
+  database = await makeTestDatabase()
+  t = await startTestHouse({ database })
+})
+afterAll(async () => {
+  await t.stop()
+  await database.drop()
+})
+
+const created = async (...args: string[]) =>
+  JSON.parse((await ops('org', 'create', '--json', ...args)).stdout)
+const ask = (key: string) => t.ask('GET', '/api/v1/suppressions', { key })
+
+describe('ops org create', () => {
+  test('makes an org whose keys work at once, and prints its credentials as JSON', async () => {
+    const made = await created('--name', 'Über Org', '--plan', 'pro', '--owner', 'Ann@Example.com')
+    expect(made).toEqual({
+      base_url: 'http://127.0.0.1:3000',
+      org: { id: expect.stringMatching(/^org_/), slug: 'u-ber-org' },
+      owner: { email: 'ann@example.com', password: expect.any(String) },
+      keys: { live: expect.stringMatching(/^svc_live_/), test: expect.stringMatching(/^svc_test_/) },
+      domain: 'example.test',
+      sms_sender: 'TIDINGS',
+    })
+    expect((await ask(made.keys.live)).headers['x-ratelimit-plan']).toBe('pro')
+    expect((await ask(made.keys.test)).status).toBe(200)
+    const [org] = await database.sql<Record<string, string>>(
+      `select u.email, u.password_hash, u.email_verified_at is not null as verified, m.role, p.slug as project,
+         p.is_default, d.name as domain, d.status as domain_status, n.sender_id, n.iso_country, n.status as sender_status
+       from orgs o join users u on u.id = o.owner_user_id join memberships m on m.user_id = u.id and m.org_id = o.id
+       join projects p on p.org_id = o.id join domains d on d.org_id = o.id join phone_numbers n on n.org_id = o.id
+       where o.id = $1`,
+      [made.org.id],
+    )
+    expect(org).toMatchObject({
+      ...{ email: 'ann@example.com', verified: true, role: 'owner', project: 'default', is_default: true },
+      ...{ domain: 'example.test', domain_status: 'verified' },
+      ...{ sender_id: 'TIDINGS', iso_country: 'GB', sender_status: 'verified' },
+    })
+    expect(org?.password_hash).toMatch(/^\$argon2id\$/)
+    expect(await verifyPassword(org?.password_hash as string, made.owner.password)).toBe(true)
+    const keys = await database.sql<{ scopes: string[] }>('select scopes from api_keys where org_id = $1', [
+      made.org.id,
+    ])
+    expect(keys).toEqual([{ scopes: [...scopes] }, { scopes: [...scopes] }])
+  })
+
+  test('keeps no key in the clear', async () => {
+    const made = await created('--name', 'Clear')
+    const [row] = await database.sql<Record<string, unknown>>(
+      "select row_to_json(k) as row from api_keys k where environment = 'live' and org_id = $1",
+      [made.org.id],
+    )
+    expect(JSON.stringify(row)).not.toContain(made.keys.live.slice(13, -4))
+  })
+
+  test('a taken slug gets a suffix, and an owner with an account keeps the password', async () => {
+    const first = await created('--name', 'Twice', '--owner', 'bob@example.com')
+    const second = await created('--name', 'Twice', '--owner', 'bob@example.com')
+    expect(first.org.slug).toBe('twice')
+    expect(second.org.slug).toMatch(/^twice-[0-9a-z]{6}$/)
+    expect(second.owner).toEqual({ email: 'bob@example.com', password: null })
+  })
+
+  test('in production it makes no domain and no sender', async () => {
+    const env = {
+      ...{ NODE_ENV: 'production', SERVICE_DOMAIN: 'tidings.example' },
+      ...{ MASTER_KEY: Buffer.alloc(32).toString('base64'), EMAIL_PROVIDER: 'ses', SMS_PROVIDER: 'aws' },
+    }
+    const { stdout } = await opsIn(env, ['org', 'create', '--name', 'Prod', '--json'])
+    const made = JSON.parse(stdout)
+    expect([made.domain, made.sms_sender]).toEqual([null, null])
+    expect(await database.sql('select 1 from domains where org_id = $1', [made.org.id])).toEqual([])
+  })
+
+  test('without --json it prints what a person can act on', async () => {
+    const { code, stdout } = await tidings(['ops', 'org', 'create', '--name', 'Human'], {
+      DATABASE_URL: database.url,
+    })
+    expect(code).toBe(0)
+    expect(stdout).toContain('live key       svc_live_')
+    expect(stdout).toContain('curl http://127.0.0.1:3000/api/v1/suppressions')
+  })
+})
+
+describe('ops org suspend, unsuspend, status', () => {
+  test('a suspended org is refused by a running service, and works again after', async () => {
+    const { org, keys } = await created('--name', 'Suspendable')
+    expect((await ask(keys.live)).status).toBe(200)
+    const first = await ops('org', 'suspend', org.id, '--reason', 'unpaid bills', '--operator', 'kim')
+    expect(first.stdout).toBe(`${org.id} is suspended.\n`)
+    await expect.poll(async () => (await ask(keys.live)).body?.error?.code).toBe('ORG_SUSPENDED')
+    const [row] = await database.sql<{ suspended_at: Date }>('select suspended_at from orgs where id = $1', [
+      org.id,
+    ])
+    const second = await ops('org', 'suspend', org.id, '--reason', 'other', '--operator', 'kim')
+    expect(second.stdout).toBe(`${org.id} was suspended already, since ${row?.suspended_at.toISOString()}.\n`)
+    const status = JSON.parse((await ops('org', 'status', org.id, '--json')).stdout)
+    expect(status).toMatchObject({
+      id: org.id,
+      suspension_reason: 'unpaid bills',
+      suspended_at: row?.suspended_at.toISOString(),
+    })
+    expect((await ops('org', 'unsuspend', org.id)).stdout).toBe(`${org.id} works again.\n`)
+    await expect.poll(async () => (await ask(keys.live)).status).toBe(200)
+    expect((await ops('org', 'unsuspend', org.id)).stdout).toBe(`${org.id} was not suspended.\n`)
+  })
+})
+
+describe('ops org plan', () => {
+  test('sets the plan and a contract, which a running service follows', async () => {
+    const { org, keys } = await created('--name', 'Grows', '--plan', 'free')
+    expect((await ask(keys.live)).headers['x-ratelimit-limit']).toBe('60')
+    const { stdout } = await ops(
+      'org',
+      'plan',
+      org.id,
+      'enterprise',
+      '--rate',
+      '250000',
+      '--email',
+      '5000000',
+      '--json',
+    )
+    expect(JSON.parse(stdout)).toMatchObject({
+      plan: 'enterprise',
+      rate_per_minute: 250_000,
+      email_monthly: 5_000_000,
+      sms_monthly: null,
+    })
+    await expect.poll(async () => (await ask(keys.live)).headers['x-ratelimit-limit']).toBe('250000')
+    // A figure left out keeps the contract on the same plan, and goes with it to another.
+    expect(
+      JSON.parse((await ops('org', 'plan', org.id, 'enterprise', '--sms', '7', '--json')).stdout),
+    ).toMatchObject({ rate_per_minute: 250_000, email_monthly: 5_000_000, sms_monthly: 7 })
+    expect(JSON.parse((await ops('org', 'plan', org.id, 'pro', '--json')).stdout)).toMatchObject({
+      rate_per_minute: 600,
+      email_monthly: null,
+      sms_monthly: null,
+    })
+  })
+})
+
+describe('ops key create', () => {
+  test('makes a key with the scopes and environment asked for', async () => {
+    const { org } = await created('--name', 'Keyed')
+    const { stdout } = await ops(
+      'key',
+      'create',
+      org.id,
+      '--environment',
+      'test',
+      '--name',
+      'CI',
+      '--scopes',
+      'read:suppressions,send:email',
+      '--json',
+    )
+    const made = JSON.parse(stdout)
+    expect(made).toEqual({
+      id: expect.stringMatching(/^key_/),
+      key: expect.stringMatching(/^svc_test_/),
+      environment: 'test',
+    })
+    expect((await ask(made.key)).status).toBe(200)
+    const write = await t.ask('POST', '/api/v1/suppressions', {
+      key: made.key,
+      body: { channel: 'email', value: 'a@b.co' },
+    })
+    expect(write.body.error.code).toBe('INSUFFICIENT_SCOPE')
+  })
+})
+
+describe('mistakes', () => {
+  const unknown = newId('org')
+  test.each([
+    [['org', 'create'], '--name is required.'],
+    [['org', 'create', '--name', ' '], '--name is required.'],
+    [
+      ['org', 'create', '--name', 'x', '--plan', 'gold'],
+      'There is no plan gold: take one of free, payg, pro, enterprise.',
+    ],
+    [['org', 'create', '--name', 'x', '--owner', 'nobody'], '--owner takes an email address.'],
+    [['org', 'suspend', unknown, '--operator', 'kim'], '--reason is required.'],
+    [['org', 'suspend', unknown, '--reason', 'x'], '--operator is required.'],
+    [['org', 'suspend', unknown, '--reason', 'x', '--operator', 'kim'], `There is no org ${unknown}.`],
+    [['org', 'status', 'acme'], 'Name the org by its id (org_…).'],
+    [['org', 'status', unknown], `There is no org ${unknown}.`],
+    [['org', 'plan', unknown, 'pro'], `There is no org ${unknown}.`],
+    [['org', 'plan', unknown, 'pro', '--rate', '0'], '--rate takes a whole number from 1.'],
+    [['org', 'plan', unknown], 'Name the plan: one of free, payg, pro, enterprise.'],
+    [['key', 'create', unknown], `There is no org ${unknown}.`],
+    [['org', 'destroy'], 'There is no such command.'],
+    [[], 'There is no such command.'],
+    [['org', 'create', '--nmae', 'x'], "Unknown option '--nmae'"],
+  ])('tidings ops %j says %j and changes nothing', async (args, message) => {
+    const before = await database.sql('select count(*) from orgs')
+    const { fault, stdout } = await ops(...args).catch((fault: unknown) => ({ fault, stdout: '' }))
+    expect(fault).toBeInstanceOf(Fault)
+    expect((fault as Fault).message).toContain(message)
+    expect(stdout).toBe('')
+    expect(await database.sql('select count(*) from orgs')).toEqual(before)
+  })
+
+  test('an unknown command and a faulty configuration are told in plain lines', async () => {
+    const wrong = await tidings(['ops', 'org', 'status', 'acme'], { DATABASE_URL: database.url })
+    expect([wrong.code, wrong.stdout, wrong.stderr.split('\n')[0]]).toEqual([
+      1,
+      '',
+      'Name the org by its id (org_…).',
+    ])
+    expect(wrong.stderr).not.toMatch(/^\s+at /m)
+    const unknown = await tidings(['dance'], {})
+    expect([unknown.code, unknown.stderr.split('\n')[0]]).toEqual([1, 'There is no command dance.'])
+    const faulty = await tidings(['start'], { PORT: 'x', TRUSTED_PROXY_HOPS: '-1' })
+    expect(faulty.code).toBe(1)
+    expect(faulty.stderr.trim().split('\n')).toEqual([
+      'The configuration has 2 faults:',
+      '  PORT takes a whole number from 0 to 65535, not "x".',
+      '  TRUSTED_PROXY_HOPS takes a whole number from 0 to 16, not "-1".',
+    ])
+    expect((await tidings(['help'], {})).stdout).toContain('tidings start')
+  })
+})

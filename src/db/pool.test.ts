@@ -1,0 +1,315 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { silentLog } from '../ground/log.ts'
+import { assertNotInTransaction, type Db, inTransaction, openDb, type Tx } from './pool.ts'
+import { statement } from './statement.ts'
+
+const insert = statement<[note: string]>('test.insert', 'insert into notes (note) values ($1)')
+const insertReturning = statement<[note: string], { id: number }>(
+  'test.insert_returning',
+  'insert into notes (note) values ($1) returning id',
+)
+const insertAs = statement<[id: number, note: string]>(
+  'test.insert_as',
+  'insert into notes (id, note) overriding system value values ($1, $2)',
+)
+const all = statement<[], { note: string }>('test.all', 'select note from notes order by id')
+const find = statement<[note: string], { note: string }>(
+  'test.find',
+  'select note from notes where note = $1 order by id',
+)
+const rename = statement<[from: string, to: string]>(
+  'test.rename',
+  'update notes set note = $2 where note = $1',
+)
+const backend = statement<[], { pid: number }>('test.backend', 'select pg_backend_pid() as pid')
+const whole = statement<[text: string], { value: number }>('test.int8', 'select $1::int8 as value')
+const nap = statement<[], { slept: string }>('test.nap', 'select pg_sleep(30)::text as slept')
+
+let database: TestDatabase
+let db: Db
+
+const notes = async (): Promise<string[]> =>
+  (await database.sql<{ note: string }>('select note from notes order by id')).map((row) => row.note)
+
+const terminate = (pid: number) => database.sql('select pg_terminate_backend($1, 5000)', [pid])
+
+/** Ends every session of the database but the one that asks. */
+const terminateAll = () =>
+  database.sql(`select pg_terminate_backend(pid, 5000) from pg_stat_activity
+    where datname = current_database() and application_name = 'pool test'`)
+
+beforeAll(async () => {
+  database = await makeTestDatabase('empty')
+  await database.sql(
+    'create table notes (id int generated always as identity primary key, note text not null)',
+  )
+  db = openDb({ url: database.url, log: silentLog(), poolSize: 3, name: 'pool test' })
+})
+
+beforeEach(() => database.sql('truncate notes restart identity'))
+
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+describe('a statement', () => {
+  test('gives all rows, the first row or none, and how many rows it changed', async () => {
+    expect(await db.change(insert, 'a')).toBe(1)
+    await db.change(insert, 'a')
+    expect(await db.rows(find, 'a')).toEqual([{ note: 'a' }, { note: 'a' }])
+    expect(await db.row(find, 'a')).toEqual({ note: 'a' })
+    expect(await db.row(find, 'b')).toBeUndefined()
+    expect(await db.change(rename, 'a', 'b')).toBe(2)
+    expect(await db.change(rename, 'a', 'b')).toBe(0)
+  })
+
+  test('reads bigints as numbers, exactly, and refuses one it could not give exactly', async () => {
+    const { MAX_SAFE_INTEGER: most, MIN_SAFE_INTEGER: least } = Number
+    for (const value of [0, -1, 2 ** 31, most, least]) {
+      expect(await db.row(whole, String(value))).toEqual({ value })
+    }
+    for (const text of ['9007199254740992', '-9007199254740993', '9223372036854775807']) {
+      await expect(db.row(whole, text)).rejects.toThrow(`the database holds ${text}, which is not exact here`)
+    }
+    expect(await db.row(whole, '7')).toEqual({ value: 7 })
+  })
+
+  test('is prepared once per connection under its name', async () => {
+    await db.tx(async (tx) => {
+      for (const note of ['a', 'b']) await tx.row(find, note)
+      const { pid } = (await tx.row(backend))!
+      expect(pid).toBeGreaterThan(0)
+      const prepared = await tx.rows(
+        statement<[], { name: string }>(
+          'test.prepared',
+          `select name from pg_prepared_statements order by name`,
+        ),
+      )
+      expect(prepared.filter(({ name }) => name === 'test.find')).toHaveLength(1)
+    })
+  })
+})
+
+describe('a transaction', () => {
+  test('commits what its work did and gives back its result', async () => {
+    const result = await db.tx(async (tx) => {
+      await tx.change(insert, 'a')
+      expect(await notes()).toEqual([])
+      await tx.change(insert, 'b')
+      return 'done'
+    })
+    expect(result).toBe('done')
+    expect(await notes()).toEqual(['a', 'b'])
+  })
+
+  test('is undone whole when its work throws, whether before its first await or later', async () => {
+    const late = db.tx(async (tx) => {
+      await tx.change(insert, 'a')
+      throw new Error('late')
+    })
+    await expect(late).rejects.toThrow('late')
+    const early = db.tx(() => {
+      throw new Error('early')
+    })
+    await expect(early).rejects.toThrow('early')
+    expect(await notes()).toEqual([])
+    expect(inTransaction()).toBe(false)
+  })
+
+  test('is undone whole when one of its statements fails', async () => {
+    const failing = db.tx(async (tx) => {
+      await tx.change(insertAs, 1, 'a')
+      await tx.change(insertAs, 1, 'b')
+    })
+    await expect(failing).rejects.toMatchObject({ code: '23505' })
+    expect(await notes()).toEqual([])
+  })
+
+  test('never counts as committed when its work swallowed the failure of a statement', async () => {
+    const swallowing = db.tx(async (tx) => {
+      await tx.change(insertAs, 1, 'a')
+      await tx.change(insertAs, 1, 'b').catch(() => undefined)
+      return 'done'
+    })
+    await expect(swallowing).rejects.toThrow('the transaction had failed and was undone at its end')
+    expect(await notes()).toEqual([])
+  })
+
+  test('leaves its connection fit for the next one', async () => {
+    const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
+    await expect(one.tx((tx) => tx.change(insertAs, 1, null as unknown as string))).rejects.toMatchObject({
+      code: '23502',
+    })
+    expect(await one.change(insert, 'after')).toBe(1)
+    await one.tx((tx) => tx.change(insert, 'and again'))
+    await one.close()
+    expect(await notes()).toEqual(['after', 'and again'])
+  })
+
+  test('takes no statement on another connection, no second transaction and no connection of its own', async () => {
+    await db.tx(async (tx) => {
+      await expect(db.rows(all)).rejects.toThrow(
+        'a statement on another connection inside a database transaction',
+      )
+      await expect(db.tx(async () => undefined)).rejects.toThrow(
+        'a second transaction inside a database transaction',
+      )
+      await expect(db.connect()).rejects.toThrow('a connection of its own inside a database transaction')
+      await tx.change(insert, 'a')
+    })
+    expect(await notes()).toEqual(['a'])
+  })
+
+  test('is seen by everything its work calls, and by nothing beside or after it', async () => {
+    const deep = async () => {
+      await sleep(1)
+      assertNotInTransaction('a call')
+    }
+    const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+    const { promise: looked, resolve: look } = Promise.withResolvers<void>()
+    const open = db.tx(async () => {
+      await expect(deep()).rejects.toThrow('a call inside a database transaction')
+      look()
+      await left
+    })
+    await looked
+    await deep()
+    leave()
+    await open
+    await deep()
+  })
+
+  test('lets work that outlives it use the network and the pool, but no longer the transaction', async () => {
+    const { promise: end, resolve: ended } = Promise.withResolvers<void>()
+    const outliving = await db.tx(async (tx) => ({
+      free: end.then(async () => {
+        assertNotInTransaction('a call')
+        return db.change(insert, 'later')
+      }),
+      late: end.then(() => tx.change(insert, 'too late')),
+      lateSavepoint: end.then(() => tx.savepoint(async () => undefined)),
+    }))
+    const refused = Promise.all([
+      expect(outliving.late).rejects.toThrow('test.insert came after its transaction had ended'),
+      expect(outliving.lateSavepoint).rejects.toThrow('savepoint s1 came after its transaction had ended'),
+    ])
+    ended()
+    await outliving.free
+    await refused
+    expect(await notes()).toEqual(['later'])
+  })
+})
+
+describe('a savepoint', () => {
+  test('undoes what failed inside it and nothing else', async () => {
+    await db.tx(async (tx) => {
+      await tx.change(insert, 'before')
+      await expect(
+        tx.savepoint(async () => {
+          await tx.change(insert, 'inside')
+          throw new Error('no')
+        }),
+      ).rejects.toThrow('no')
+      await tx.change(insert, 'after')
+    })
+    expect(await notes()).toEqual(['before', 'after'])
+  })
+
+  test('makes the transaction usable again after a failed statement', async () => {
+    await db.tx(async (tx) => {
+      await tx.change(insertAs, 7, 'first')
+      await expect(tx.savepoint(() => tx.change(insertAs, 7, 'second'))).rejects.toMatchObject({
+        code: '23505',
+      })
+      await tx.change(insertAs, 8, 'third')
+    })
+    expect(await notes()).toEqual(['first', 'third'])
+  })
+
+  test('gives back its result, can stand in another and goes with the transaction', async () => {
+    const nested = async (tx: Tx) => {
+      const id = await tx.savepoint(async () => {
+        await tx
+          .savepoint(async () => {
+            await tx.change(insert, 'inner')
+            throw new Error('inner only')
+          })
+          .catch(() => undefined)
+        return (await tx.row(insertReturning, 'outer'))!.id
+      })
+      expect(id).toBeGreaterThan(0)
+    }
+    await db.tx(nested)
+    expect(await notes()).toEqual(['outer'])
+    const undone = db.tx(async (tx) => {
+      await nested(tx)
+      throw new Error('all of it')
+    })
+    await expect(undone).rejects.toThrow('all of it')
+    expect(await notes()).toEqual(['outer'])
+  })
+
+  test('reports the first fault when the connection is lost inside it', async () => {
+    const lost = db.tx((tx) =>
+      tx.savepoint(async () => {
+        const { pid } = (await tx.row(backend))!
+        await terminate(pid)
+        await tx.change(insert, 'a')
+      }),
+    )
+    await expect(lost).rejects.toThrow(/terminat|connection/i)
+  })
+})
+
+describe('a lost connection', () => {
+  test('during a statement fails the transaction and is not given back to the pool', async () => {
+    const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
+    let gone = 0
+    const lost = one.tx(async (tx) => {
+      gone = (await tx.row(backend))!.pid
+      await tx.change(insert, 'a')
+      await Promise.all([tx.row(nap), terminate(gone)])
+    })
+    await expect(lost).rejects.toMatchObject({ code: '57P01' })
+    expect((await one.row(backend))!.pid).not.toBe(gone)
+    expect(await notes()).toEqual([])
+    await one.close()
+  })
+
+  test('between two statements neither ends the process nor commits nor comes back', async () => {
+    const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
+    let gone = 0
+    const lost = one.tx(async (tx) => {
+      gone = (await tx.row(backend))!.pid
+      await tx.change(insert, 'a')
+      await terminate(gone)
+      // Time for the driver to notice while no statement is under way.
+      await sleep(50)
+    })
+    await expect(lost).rejects.toThrow(/connection|terminat/i)
+    expect((await one.row(backend))!.pid).not.toBe(gone)
+    expect(await notes()).toEqual([])
+    await one.close()
+  })
+
+  test('of a connection of its own does not end the process', async () => {
+    const client = await db.connect()
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    await terminate(rows[0]!.pid)
+    await expect(client.query('select 1')).rejects.toThrow(/connection|terminat/i)
+    await client.end().catch(() => undefined)
+  })
+
+  test('of every connection at once is over with the next statement', async () => {
+    await Promise.all([1, 2, 3].map(() => db.tx((tx) => tx.row(backend))))
+    await terminateAll()
+    await expect.poll(() => db.row(whole, '1').catch(() => 'still down')).toEqual({ value: 1 })
+    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => db.row(whole, String(i))))
+    expect(results).toEqual(Array.from({ length: 20 }, (_, value) => ({ value })))
+    await db.tx((tx) => tx.change(insert, 'works again'))
+    expect(await notes()).toEqual(['works again'])
+  })
+})

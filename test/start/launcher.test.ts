@@ -1,0 +1,238 @@
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { lives, oldNode, type Run, run, until } from './launched.ts'
+
+const repository = join(import.meta.dirname, '..', '..')
+
+/** Says what it is, then what reaches it, and takes a moment to stop, as the service does. */
+const reporter = `
+  const say = (event: object) => process.stdout.write(JSON.stringify(event) + '\\n')
+  const [how] = process.argv.slice(2)
+  const { TIDINGS_LAUNCHER: launcher } = process.env
+  let ending: NodeJS.Timeout | undefined
+  const stop = (why: string) => {
+    say({ why })
+    ending ??= setTimeout(() => process.exit(7), 400)
+  }
+  process.on('SIGINT', () => stop('SIGINT'))
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('disconnect', () => stop('disconnect'))
+  say({ pid: process.pid, major: Number(process.version.slice(1, 3)), args: process.argv.slice(2), launcher })
+  if (how === 'end') process.exit(3)
+  if (how === 'die') process.kill(process.pid, 'SIGKILL')
+  setTimeout(() => process.exit(99), 30_000)`
+
+type Event = { pid?: number; why?: string; major?: number; args?: string[]; launcher?: string }
+
+const made: string[] = []
+
+/** A package like ours with the reporter in the service's place. */
+const makePackage = async (): Promise<string> => {
+  const root = await mkdtemp(join(tmpdir(), 'tidings-launcher-'))
+  made.push(root)
+  await cp(join(repository, 'bin'), join(root, 'bin'), { recursive: true })
+  await mkdir(join(root, 'scripts'))
+  await cp(join(repository, 'scripts', 'build.js'), join(root, 'scripts', 'build.js'))
+  await mkdir(join(root, 'src', 'db', 'migrations'), { recursive: true })
+  await writeFile(join(root, 'src', 'main.ts'), reporter)
+  await writeFile(join(root, 'src', 'db', 'migrations', '001.sql'), 'select 1')
+  await writeFile(join(root, 'package.json'), '{ "name": "tidings", "type": "module" }')
+  await symlink(join(repository, 'node_modules'), join(root, 'node_modules'))
+  return root
+}
+
+const launch = (root: string, args: string[], { node = [] as string[], env = {} } = {}): Run =>
+  run(process.execPath, [...node, join(root, 'bin', 'tidings.js'), ...args], {
+    env: { ...process.env, ...env },
+  })
+
+const eventsOf = (launched: Run): Event[] =>
+  launched
+    .output()
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+
+const started = (launched: Run) => until('it has started', () => eventsOf(launched)[0])
+
+const heard = (launched: Run) => eventsOf(launched).flatMap(({ why }) => why ?? [])
+
+const bundleOf = (root: string) => readFile(join(root, 'dist', 'tidings.mjs'), 'utf8').catch(() => '')
+
+const endsWith = async (root: string, code: number) => {
+  const launched = launch(root, ['end'])
+  expect([await launched.ended(), launched.errors()]).toEqual([code, ''])
+}
+
+afterAll(async () => {
+  for (const root of made) await rm(root, { recursive: true, force: true })
+})
+
+describe.concurrent('the launcher', { timeout: 30_000 }, () => {
+  test('builds at the first start, and again only when a source was edited, added or removed', async () => {
+    const root = await makePackage()
+    const starts = async () => {
+      await endsWith(root, 3)
+      return (await bundleOf(root)).split('\n')[0]
+    }
+    const first = await starts()
+    const written = (await stat(join(root, 'dist', 'tidings.mjs'))).mtimeMs
+    expect(await starts()).toBe(first)
+    expect((await stat(join(root, 'dist', 'tidings.mjs'))).mtimeMs).toBe(written)
+    await writeFile(join(root, 'src', 'db', 'migrations', '002.sql'), 'select 2')
+    await rm(join(root, 'src', 'db', 'migrations', '001.sql'))
+    const second = await starts()
+    expect(await readdir(join(root, 'dist', 'migrations'))).toEqual(['002.sql'])
+    await utimes(join(root, 'src', 'main.ts'), new Date(), new Date())
+    const third = await starts()
+    expect(new Set([first, second, third]).size).toBe(3)
+    expect((await readdir(join(root, 'dist'))).sort()).toEqual([
+      'migrations',
+      'tidings.mjs',
+      'tidings.mjs.map',
+    ])
+  })
+
+  test('runs the bundle it came with where there are no sources', async () => {
+    const root = await makePackage()
+    await endsWith(root, 3)
+    await rm(join(root, 'src'), { recursive: true })
+    await rm(join(root, 'scripts'), { recursive: true })
+    await endsWith(root, 3)
+  })
+
+  test('builds whole files when several start at once', async () => {
+    const root = await makePackage()
+    await Promise.all([1, 2, 3, 4].map(() => endsWith(root, 3)))
+    expect(await bundleOf(root)).toMatch(/^\/\/ built from .*sourceMappingURL=tidings\.mjs\.map\s*$/s)
+    expect((await readdir(join(root, 'dist'))).sort()).toEqual([
+      'migrations',
+      'tidings.mjs',
+      'tidings.mjs.map',
+    ])
+  })
+
+  test('says which source is broken and keeps the bundle that worked', async () => {
+    const root = await makePackage()
+    await endsWith(root, 3)
+    const working = await bundleOf(root)
+    await writeFile(join(root, 'src', 'main.ts'), 'const = 1')
+    const launched = launch(root, ['end'])
+    expect(await launched.ended()).toBe(1)
+    expect(launched.errors()).toMatch(/Could not build .*main\.ts:1/s)
+    expect(launched.errors()).not.toMatch(/^ +at /m)
+    expect(await bundleOf(root)).toBe(working)
+  })
+
+  test('runs the service in its own process where this is Node 24', async () => {
+    const launched = launch(await makePackage(), ['start', '--flag', 'a b'])
+    const { pid, args, launcher } = await started(launched)
+    expect({ pid, args, launcher }).toEqual({
+      pid: launched.pid,
+      args: ['start', '--flag', 'a b'],
+      launcher: undefined,
+    })
+    launched.signal('SIGTERM')
+    expect(await launched.ended()).toBe(7)
+  })
+
+  test('finds the Node 24 that npm brought where this is an older one', async () => {
+    const launched = launch(await makePackage(), ['start', '--flag', 'a b'], { node: oldNode })
+    const { pid, args, launcher, major } = await started(launched)
+    expect({ args, launcher }).toEqual({ args: ['start', '--flag', 'a b'], launcher: '1' })
+    expect(pid).not.toBe(launched.pid)
+    expect(major).toBeGreaterThanOrEqual(24)
+    launched.signal('SIGTERM')
+    expect(await launched.ended()).toBe(7)
+    expect(heard(launched)).toEqual(['SIGTERM'])
+  })
+
+  test('says what to do where there is no Node 24 at all', async () => {
+    const root = await makePackage()
+    await endsWith(root, 3)
+    await rename(join(root, 'src'), join(root, 'gone'))
+    await rm(join(root, 'node_modules'))
+    const launched = launch(root, ['start'], { node: oldNode })
+    expect(await launched.ended()).toBe(1)
+    expect(launched.errors()).toMatch(
+      /^Tidings needs Node 24; this is 20\.11\.0, .* Run `npm install` without `--omit=optional`, or install Node 24.*\n$/,
+    )
+  })
+
+  test('leaves with the code of the service, or 128 and the signal that killed it', async () => {
+    const root = await makePackage()
+    await endsWith(root, 3)
+    const [ended, died] = [launch(root, ['end'], { node: oldNode }), launch(root, ['die'], { node: oldNode })]
+    expect([await ended.ended(), await died.ended()]).toEqual([3, 137])
+  })
+
+  test('passes a Ctrl-C on once, although the terminal sends it to the whole group and npm repeats it', async () => {
+    const launched = launch(await makePackage(), ['start'], { node: oldNode })
+    await started(launched)
+    launched.signalGroup('SIGINT')
+    launched.signal('SIGINT')
+    await until('it is stopping', () => heard(launched).length > 0)
+    launched.signal('SIGINT')
+    expect(await launched.ended()).toBe(7)
+    expect(heard(launched)).toEqual(['SIGINT'])
+  })
+
+  test('takes a closed terminal for a request to stop', async () => {
+    const launched = launch(await makePackage(), ['start'], { node: oldNode })
+    await started(launched)
+    launched.signalGroup('SIGHUP')
+    expect(await launched.ended()).toBe(7)
+    expect(heard(launched)).toEqual(['SIGTERM'])
+  })
+
+  test('killed outright, is missed by the service, which stops', async () => {
+    const launched = launch(await makePackage(), ['start'], { node: oldNode })
+    const { pid = 0 } = await started(launched)
+    launched.signalGroup('SIGKILL')
+    await until('the service is gone', async () => !(await lives(pid)))
+    expect(heard(launched)).toEqual(['disconnect'])
+  })
+
+  test.for([
+    { name: 'in one process', node: [] },
+    { name: 'in two', node: oldNode },
+  ])('stops the service when the npm that started it was killed, $name', async ({ node }) => {
+    const root = await makePackage()
+    await endsWith(root, 3)
+    const command = [process.execPath, ...node, 'bin/tidings.js', 'start']
+      .map((part) => `'${part}'`)
+      .join(' ')
+    // The shell that npm runs a script with, kept from replacing itself by its command, as some do.
+    const shell = run('sh', ['-c', `${command}; true`], {
+      cwd: root,
+      env: { ...process.env, npm_lifecycle_script: 'node bin/tidings.js start' },
+    })
+    const { pid = 0 } = await started(shell)
+    shell.signal('SIGKILL')
+    await until('the service is gone', async () => !(await lives(pid)))
+    expect(heard(shell)).toEqual(['SIGTERM'])
+  })
+
+  test('runs any script under Node 24 with its arguments and its exit code', async () => {
+    const root = await makePackage()
+    const script = join(root, 'script.ts')
+    await writeFile(script, 'const n: number = 5; console.log(process.argv.slice(2).join()); process.exit(n)')
+    const launched = run(process.execPath, [...oldNode, join(root, 'bin', 'node24.js'), script, 'x', '-y'])
+    expect(await launched.ended()).toBe(5)
+    expect(launched.output()).toBe('x,-y\n')
+  })
+})
