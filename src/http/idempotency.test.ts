@@ -190,7 +190,7 @@ describe('an idempotency key', () => {
   test('X-213 a claim locks the key for 330 seconds and the recorded answer releases it', async () => {
     const { answer, release } = await sendHeld('lock', { n: 1 })
     const [row] = await stored('lock')
-    const ahead = ((row as { locked_until: Date }).locked_until).getTime() - t.house.clock.millis()
+    const ahead = (row as { locked_until: Date }).locked_until.getTime() - t.house.clock.millis()
     expect(ahead).toBeGreaterThan(325_000)
     expect(ahead).toBeLessThanOrEqual(330_000)
     release()

@@ -1,5 +1,5 @@
 /** The account PostgreSQL runs under. It refuses root, so a service started by root lends it another. */
-import { chmod, mkdir, readFile, stat } from 'node:fs/promises'
+import { chmod, chown, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { absentAsNull, errnoOf } from './fault.ts'
 
@@ -68,4 +68,11 @@ export const makeFolders = async (folder: string): Promise<string[]> => {
 /** Makes the folder, and those above it that are missing, passable for every account whatever our umask is. */
 export const makeOpenFolder = async (folder: string): Promise<void> => {
   for (const made of await makeFolders(folder)) await chmod(made, 0o755)
+}
+
+/** What root writes into somebody's data folder is theirs, or they could not go on without root. */
+export const leaveToOwner = async (path: string): Promise<void> => {
+  if (!asRoot()) return
+  const { uid, gid } = await stat(dirname(path))
+  await chown(path, uid, gid)
 }

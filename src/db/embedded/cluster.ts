@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import {
-  chmod,
   chown,
   mkdir,
   open,
@@ -15,7 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Account } from './account.ts'
+import { type Account, leaveToOwner } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import { absentAsNull, EmbeddedFault, lastLines } from './fault.ts'
 import type { Layout } from './folder.ts'
@@ -115,7 +114,7 @@ export const keepPassword = async (file: string, password: string): Promise<void
   const draft = `${file}.new`
   await rm(draft, { force: true })
   await writeFile(draft, `${password}\n`, { mode: 0o600, flag: 'wx' })
-  await chmod(draft, 0o600)
+  await leaveToOwner(draft)
   await sync(draft)
   await rename(draft, file)
 }

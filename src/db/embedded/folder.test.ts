@@ -138,6 +138,7 @@ describe.concurrent('DATA_DIR', { timeout: 30_000 }, () => {
       const before = spawnService({ dataDir, as: somebody })
       await before.said
       await before.end('SIGTERM')
+      await rm(join(dataDir, 'postgres.log'))
       const embedded = await start(dataDir)
       const status = await readFile(`/proc/${await postmasterPid(join(dataDir, 'postgres'))}/status`, 'utf8')
       expect(status).toMatch(/^Uid:\t1\t/m)

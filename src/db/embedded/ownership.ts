@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { leaveToOwner } from './account.ts'
 import { absentAsNull, EmbeddedFault, errnoOf } from './fault.ts'
 import { birthOf, pause } from './processes.ts'
 
@@ -61,6 +62,7 @@ export const claimFolder = async (home: string, dataDir: string, patienceMs = gr
   const token = await ownToken()
   const draft = join(home, `${draftPrefix}${token}`)
   await mkdir(draft)
+  await leaveToOwner(draft)
   await writeFile(join(draft, token), '')
   const end = performance.now() + patienceMs
   for (;;) {

@@ -1,5 +1,6 @@
 /** PostgreSQL's own log: a bounded file in DATA_DIR, quoted from when something goes wrong. */
 import { open, readFile, rename, stat, truncate } from 'node:fs/promises'
+import { leaveToOwner } from './account.ts'
 import { absentAsNull, lastLines } from './fault.ts'
 
 const rotateAt = 1_000_000
@@ -9,6 +10,7 @@ export const openLog = async (file: string) => {
   const size = (await stat(file).catch(absentAsNull))?.size ?? 0
   if (size > rotateAt) await rename(file, `${file}.1`)
   const handle = await open(file, 'a', 0o600)
+  await leaveToOwner(file)
   return { handle, from: (await handle.stat()).size }
 }
 

@@ -90,17 +90,21 @@ const ensureDatabase = async (password: string, port: number, layout: Layout): P
 const launchTries = 5
 
 /** A given port is kept (clients know it); otherwise a free one is picked, again when it is lost in a race. */
-const launchClean = async (server: Server, port?: number): Promise<Postmaster> => {
-  for (let tries = 0; tries < launchTries; tries++) {
+const launchClean = async (server: Server, kept?: number): Promise<Postmaster> => {
+  for (let tries = 1; ; tries++) {
     await clearRemains(server.layout.cluster, server.mark)
-    const started = await launch(server, port ?? (await freePort()))
+    const port = kept ?? (await freePort())
+    const started = await launch(server, port)
     if (typeof started === 'object') return started
     if (started === 'leftovers') await endLeftovers(server.mark)
-    else if (port !== undefined) break
+    if (tries < launchTries && (started === 'leftovers' || kept === undefined)) continue
+    throw new EmbeddedFault(
+      `The embedded database in ${server.layout.cluster} (DATA_DIR ${server.layout.dataDir}) cannot start: ` +
+        (started === 'leftovers'
+          ? 'an earlier one still runs there.'
+          : `port ${port} on 127.0.0.1 is taken.`),
+    )
   }
-  throw new EmbeddedFault(
-    `The embedded database found no free port on 127.0.0.1 (DATA_DIR ${server.layout.dataDir}).`,
-  )
 }
 
 const passwordOf = async (server: Server): Promise<string> => {
@@ -114,7 +118,7 @@ const passwordOf = async (server: Server): Promise<string> => {
 }
 
 const bringUp = async (server: Server) => {
-  const { layout, mark, log } = server
+  const { layout, mark } = server
   const password = await passwordOf(server)
   const answers = (port: number) =>
     ensureDatabase(password, port, layout).then(
@@ -122,13 +126,7 @@ const bringUp = async (server: Server) => {
       () => false,
     )
   const left = await adopt(server, answers)
-  if (left) {
-    log.info(
-      { pid: left.pid, port: left.port },
-      'took over the embedded database that an earlier service left running',
-    )
-    return { postmaster: left, adopted: true, password }
-  }
+  if (left) return { postmaster: left, adopted: true, password }
   const postmaster = await launchClean(server)
   try {
     await ensureDatabase(password, postmaster.port, layout)
@@ -154,8 +152,11 @@ const embeddedOn = async (server: Server, claim: Claim, onLost: () => void): Pro
   const logLook = setInterval(() => boundLog(layout.logFile).catch(() => undefined), logLookMs).unref()
   const stop = async () => {
     clearInterval(logLook)
-    await endPostmaster(await watch.end(), mark)
-    await claim.release()
+    try {
+      await endPostmaster(await watch.end(), mark)
+    } finally {
+      await claim.release()
+    }
   }
   let stopped: Promise<void> | undefined
   return {
@@ -200,6 +201,7 @@ export const startEmbedded = async ({
       join(account ? sharedDir : layout.dataDir, 'binaries'),
     )
     if ((await clusterState(layout, binaries)) === 'absent') {
+      log.info({ folder: layout.cluster }, 'making the embedded database')
       await makeCluster({ layout, binaries, account, durable: settings.fsync !== 'off' })
     }
     const server = { layout, binaries, account, settings, log, mark: await markOf(layout.cluster) }

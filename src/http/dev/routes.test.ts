@@ -1,0 +1,92 @@
+import Fastify from 'fastify'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestHouse, type TestHouse } from '../../../test/house.ts'
+import { movableClock } from '../../ground/clock.ts'
+import { registerDevTools } from './routes.ts'
+
+let t: TestHouse
+beforeAll(async () => {
+  t = await startTestHouse()
+})
+afterAll(() => t.stop())
+
+const production = {
+  ...{
+    NODE_ENV: 'production',
+    SERVICE_DOMAIN: 'tidings.example',
+    EMAIL_PROVIDER: 'ses',
+    SMS_PROVIDER: 'aws',
+  },
+  MASTER_KEY: Buffer.alloc(32).toString('base64'),
+}
+
+describe('the dev clock', () => {
+  test('moves forward only, for this process and the next start', async () => {
+    const before = Date.now()
+    const moved = await t.ask('POST', '/api/dev/clock', { body: { advance_seconds: 86_400 } })
+    expect(moved.status).toBe(200)
+    expect(Object.keys(moved.body)).toEqual(['now'])
+    expect(Date.parse(moved.body.now)).toBeGreaterThanOrEqual(before + 86_400_000)
+    for (const advance_seconds of [-1, '5', null, undefined, 1e18]) {
+      expect((await t.ask('POST', '/api/dev/clock', { body: { advance_seconds } })).status).toBe(422)
+    }
+    const restarted = await startTestHouse({ database: t.database })
+    expect(restarted.house.clock.millis()).toBeGreaterThanOrEqual(before + 86_400_000)
+    await restarted.stop()
+  })
+})
+
+describe('dev run', () => {
+  test('runs a task to its end and answers counts; an unknown one is refused', async () => {
+    const done = await t.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
+    expect([done.status, done.body]).toEqual([
+      200,
+      { task: 'retention', counts: { idempotency_keys_deleted: 0 } },
+    ])
+    const unknown = await t.ask('POST', '/api/dev/run', { body: { task: 'explode' } })
+    expect([unknown.status, unknown.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+    expect((await t.ask('POST', '/api/dev/run', {})).status).toBe(422)
+  })
+})
+
+describe('who may use the dev tools', () => {
+  test('a request that came through a proxy is refused, whatever machine the proxy is on', async () => {
+    for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip']) {
+      const reply = await t.ask('POST', '/api/dev/run', {
+        body: { task: 'retention' },
+        headers: { [name]: '127.0.0.1' },
+      })
+      expect([reply.status, reply.body.error.code]).toEqual([404, 'NOT_FOUND'])
+    }
+  })
+
+  test('a peer that is not loopback is refused', async () => {
+    const app = Fastify()
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    let ran = 0
+    const tasks = { retention: { cron: '* * * * *', run: async () => ({ ran: ++ran }) } }
+    registerDevTools(app, { clock: movableClock(), keepOffset: async () => undefined, tasks })
+    const from = (remoteAddress: string) =>
+      app.inject({ method: 'POST', url: '/api/dev/run', payload: '{"task":"retention"}', remoteAddress })
+    for (const outside of ['203.0.113.9', '10.0.0.1', '192.168.1.1', '2001:db8::1', '::ffff:10.0.0.1']) {
+      const refused = await from(outside)
+      expect(refused.json().code ?? refused.json().message, outside).toMatch(/NOT_FOUND|Not found/)
+    }
+    expect(ran).toBe(0)
+    for (const inside of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1']) {
+      expect((await from(inside)).statusCode, inside).toBe(200)
+    }
+    await app.close()
+  })
+
+  test('in production, and with DEV_TOOLS=off, they do not exist and the clock is the system clock', async () => {
+    for (const env of [production, { DEV_TOOLS: 'off' }]) {
+      const house = await startTestHouse({ database: t.database, env })
+      const reply = await house.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
+      const ahead = house.house.clock.millis() - Date.now()
+      await house.stop()
+      expect([reply.status, reply.body.error.code]).toEqual([404, 'NOT_FOUND'])
+      expect(Math.abs(ahead)).toBeLessThan(5_000)
+    }
+  })
+})

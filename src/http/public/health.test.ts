@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeTestDatabase } from '../../../test/database.ts'
+import { startTestHouse, type TestHouse } from '../../../test/house.ts'
+
+let t: TestHouse
+beforeAll(async () => {
+  t = await startTestHouse()
+})
+afterAll(() => t.stop())
+
+test('healthz and readyz answer without a key', async () => {
+  expect((await t.ask('GET', '/healthz')).body).toEqual({ status: 'ok' })
+  expect((await t.ask('GET', '/readyz')).body).toEqual({ status: 'ready' })
+})
+
+test('while the database is away readyz is 503 and healthz 200, and both recover by themselves', async () => {
+  const database = await makeTestDatabase()
+  const house = await startTestHouse({ database })
+  const name = new URL(database.url).pathname.slice(1)
+  const { keys } = await house.org()
+  const read = () => house.ask('GET', '/api/v1/suppressions', { key: keys.live })
+  expect((await read()).status).toBe(200)
+  await t.database.sql(`alter database ${name} with allow_connections false`)
+  await t.database.sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  await expect.poll(async () => (await house.ask('GET', '/readyz')).status).toBe(503)
+  expect((await house.ask('GET', '/healthz')).status).toBe(200)
+  const refused = await read()
+  expect([refused.status, refused.body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
+  expect(refused.text).not.toMatch(/connection|postgres|datname/i)
+  await t.database.sql(`alter database ${name} with allow_connections true`)
+  await expect.poll(async () => (await house.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
+  expect((await read()).status).toBe(200)
+  await house.stop()
+  await database.drop()
+})
+
+test('metrics hold request figures by route and status, not by id', async () => {
+  const { keys } = await t.org()
+  await t.ask('GET', '/api/v1/suppressions/sup_01m7ekszz4e8brbwp01pb7h1dp', { key: keys.live })
+  const { status, text, headers } = await t.ask('GET', '/metrics')
+  expect([status, headers['content-type']]).toEqual([200, expect.stringContaining('text/plain')])
+  expect(text).toContain(
+    'http_request_duration_seconds_count{method="GET",route="/api/v1/suppressions/:id",status="404"} 1',
+  )
+  expect(text).not.toContain('sup_01m7')
+  expect(text).toContain('process_resident_memory_bytes')
+})
+
+test('metrics are for this machine, or for whoever holds the token', async () => {
+  const guarded = await startTestHouse({
+    database: t.database,
+    env: { METRICS_TOKEN: 'a-long-enough-token' },
+  })
+  const ask = (authorization?: string) =>
+    guarded.ask('GET', '/metrics', authorization ? { headers: { authorization } } : {})
+  expect((await ask()).status).toBe(404)
+  expect((await ask('Bearer a-long-enough-tokem')).status).toBe(404)
+  expect((await ask('Bearer a-long-enough-token')).status).toBe(200)
+  await guarded.stop()
+})

@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { newId } from '../ground/ids.ts'
+import type { Founded } from '../operator/found-org.ts'
+
+let t: TestHouse
+let acme: Founded
+beforeAll(async () => {
+  t = await startTestHouse()
+  acme = await t.org()
+})
+afterAll(() => t.stop())
+
+const refusal = (reply: Reply) => [reply.status, reply.body?.error?.code]
+const add = (body: unknown, key = acme.keys.live) => t.ask('POST', '/api/v1/suppressions', { key, body })
+const remove = (query: string, body?: unknown, key = acme.keys.live) =>
+  t.ask('DELETE', `/api/v1/suppressions${query}`, { key, ...(body !== undefined && { body }) })
+const rows = () => t.database.sql('select * from suppressions order by id')
+
+/** A suppression another part of the service wrote. */
+const insert = async (reason: string, value: string, tenantId: string | null = null): Promise<string> => {
+  const id = newId('suppression')
+  await t.database.sql(
+    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
+     values ($1, $2, $3, 'email', $4, $5, 'provider', 'live', $6, $6)`,
+    [acme.org.id, id, tenantId, value, reason, t.house.clock.now()],
+  )
+  return id
+}
+
+describe('adding', () => {
+  test('an address is kept lower-cased, once; adding it again returns the row unchanged with 200', async () => {
+    const first = await add({ channel: 'email', value: 'Some.One@Example.com' })
+    const again = await add({ channel: 'email', value: 'some.one@EXAMPLE.com' })
+    expect([first.status, again.status]).toEqual([201, 200])
+    expect(again.body).toEqual(first.body)
+    const number = await add({ channel: 'sms', value: '+14155550100' })
+    expect([number.status, number.body.value]).toEqual([201, '+14155550100'])
+  })
+
+  test('a row that is there for another reason stays as it is', async () => {
+    const id = await insert('complaint', 'angry@example.com')
+    const reply = await add({ channel: 'email', value: 'angry@example.com' })
+    expect([reply.status, reply.body.id, reply.body.reason]).toEqual([200, id, 'complaint'])
+  })
+
+  test('many at once answer in their order, one row for one target, whoever asks at the same time', async () => {
+    const items = ['b@many.test', 'a@many.test', 'B@many.test'].map((value) => ({ channel: 'email', value }))
+    const replies = await Promise.all(Array.from({ length: 10 }, () => add({ items })))
+    for (const reply of replies) {
+      expect(reply.body.data.map((row: { value: string }) => row.value)).toEqual([
+        'b@many.test',
+        'a@many.test',
+        'b@many.test',
+      ])
+      expect(reply.body).toEqual(replies[0]?.body)
+    }
+    expect(replies.filter((reply) => reply.status === 201).length).toBeGreaterThanOrEqual(1)
+    expect(await t.database.sql("select 1 from suppressions where value like '%@many.test'")).toHaveLength(2)
+  })
+
+  test('single adds at once share statements and each gets its own answer', async () => {
+    const values = Array.from({ length: 150 }, (_, i) => `own${i % 120}@example.com`)
+    const replies = await Promise.all(values.map((value) => add({ channel: 'email', value })))
+    expect(replies.map((reply) => reply.body.value)).toEqual(values)
+    expect(replies.filter((reply) => reply.status === 201)).toHaveLength(120)
+    expect(replies.filter((reply) => reply.status === 200)).toHaveLength(30)
+  })
+
+  test.each([
+    [{}],
+    [{ channel: 'email' }],
+    [{ channel: 'email', value: 'no address' }],
+    [{ channel: 'email', value: `${'x'.repeat(320)}@example.com` }],
+    [{ channel: 'sms', value: '4155550100' }],
+    [{ channel: 'sms', value: '+04155550100' }],
+    [{ channel: 'sms', value: '+1415555010012345' }],
+    [{ items: [] }],
+    [{ items: Array.from({ length: 1_001 }, () => ({ channel: 'sms', value: '+14155550100' })) }],
+    [
+      {
+        items: [
+          { channel: 'email', value: 'fine@example.com' },
+          { channel: 'email', value: 'not' },
+        ],
+      },
+    ],
+    [[]],
+    [null],
+    ['text'],
+  ])('%j is refused and nothing is added', async (body) => {
+    const before = await rows()
+    expect(refusal(await add(body))).toEqual([422, 'VALIDATION_ERROR'])
+    expect(await rows()).toEqual(before)
+  })
+})
+
+describe('removing', () => {
+  test('X-299 bounce, manual and unsubscribe are removed by id, by target in the query and by target in the body', async () => {
+    for (const reason of ['bounce', 'manual', 'unsubscribe']) {
+      const byId = await insert(reason, `id-${reason}@example.com`)
+      expect((await remove(`/${byId}`)).body).toEqual({ id: byId, deleted: true })
+      const byQuery = await insert(reason, `query-${reason}@example.com`)
+      expect((await remove(`?channel=email&value=QUERY-${reason}@example.com`)).body).toEqual({
+        id: byQuery,
+        deleted: true,
+      })
+      const byBody = await insert(reason, `body-${reason}@example.com`)
+      expect((await remove('', { channel: 'email', value: `body-${reason}@example.com` })).body).toEqual({
+        id: byBody,
+        deleted: true,
+      })
+    }
+  })
+
+  test('X-260 X-300 a stop or complaint stays: 409 SUPPRESSION_PROTECTED', async () => {
+    for (const reason of ['stop', 'complaint']) {
+      const id = await insert(reason, `${reason}@protected.test`)
+      for (const reply of [
+        await remove(`/${id}`),
+        await remove(`?id=${id}`),
+        await remove('', { channel: 'email', value: `${reason}@protected.test` }),
+      ]) {
+        expect(refusal(reply)).toEqual([409, 'SUPPRESSION_PROTECTED'])
+      }
+      expect((await t.ask('GET', `/api/v1/suppressions/${id}`, { key: acme.keys.live })).body.reason).toBe(
+        reason,
+      )
+    }
+  })
+
+  test('X-301 the same target in query and body is accepted', async () => {
+    const id = await insert('manual', 'same@example.com')
+    expect(
+      (await remove('?channel=email&value=same@example.com', { channel: 'email', value: 'Same@example.com' }))
+        .body,
+    ).toEqual({ id, deleted: true })
+  })
+
+  test('X-261 X-302 different targets in query and body are 422 QUERY_BODY_CONFLICT and nothing is deleted', async () => {
+    const one = await insert('manual', 'one@conflict.test')
+    await insert('manual', 'two@conflict.test')
+    const before = await rows()
+    const replies = [
+      await remove('?channel=email&value=one@conflict.test', {
+        channel: 'email',
+        value: 'two@conflict.test',
+      }),
+      await remove(`?id=${one}`, { channel: 'email', value: 'one@conflict.test' }),
+      await remove(`?id=${one}`, { id: newId('suppression') }),
+    ]
+    expect(replies.map(refusal)).toEqual(new Array(3).fill([422, 'QUERY_BODY_CONFLICT']))
+    expect(await rows()).toEqual(before)
+  })
+
+  test('naming no target is 422, one that is not there 404', async () => {
+    expect(refusal(await remove(''))).toEqual([422, 'VALIDATION_ERROR'])
+    expect(refusal(await remove('?channel=email'))).toEqual([422, 'VALIDATION_ERROR'])
+    expect(refusal(await remove(`?id=${newId('suppression')}`))).toEqual([404, 'NOT_FOUND'])
+    expect(refusal(await remove('?channel=email&value=nobody@example.com'))).toEqual([404, 'NOT_FOUND'])
+    expect(refusal(await remove('/sup_wrong'))).toEqual([404, 'NOT_FOUND'])
+  })
+
+  test('a tenant key does not remove the row of the org', async () => {
+    const tenantId = await t.tenant(acme.org.id)
+    const key = await t.key(acme.org.id, { tenantId })
+    const id = await insert('manual', 'org-level@example.com')
+    expect(refusal(await remove(`/${id}`, undefined, key))).toEqual([403, 'TENANT_FORBIDDEN'])
+    expect(refusal(await remove('?channel=email&value=org-level@example.com', undefined, key))).toEqual([
+      404,
+      'NOT_FOUND',
+    ])
+  })
+
+  test('of two removals at once one succeeds', async () => {
+    const id = await insert('manual', 'race@example.com')
+    const statuses = (await Promise.all(Array.from({ length: 8 }, () => remove(`/${id}`)))).map(
+      (reply) => reply.status,
+    )
+    expect(statuses.sort()).toEqual([200, 404, 404, 404, 404, 404, 404, 404])
+  })
+})
+
+describe('listing', () => {
+  test('filters by channel, value and reason', async () => {
+    const org = await t.org({ name: 'Filters' })
+    const key = org.keys.live
+    await add(
+      {
+        items: [
+          { channel: 'email', value: 'x@f.test' },
+          { channel: 'sms', value: '+14155550111' },
+        ],
+      },
+      key,
+    )
+    const values = async (query: string) =>
+      (await t.ask('GET', `/api/v1/suppressions?${query}`, { key })).body.data.map(
+        (row: { value: string }) => row.value,
+      )
+    expect(await values('channel=sms')).toEqual(['+14155550111'])
+    expect(await values('value=X@F.test')).toEqual(['x@f.test'])
+    expect(await values('value=%2B14155550111&channel=sms')).toEqual(['+14155550111'])
+    expect(await values('reason=manual')).toHaveLength(2)
+    expect(await values('reason=bounce')).toEqual([])
+  })
+})
