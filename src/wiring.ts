@@ -1,6 +1,5 @@
 /** Builds the house, top to bottom. The only place that knows every room. */
 import type { FastifyInstance } from 'fastify'
-import service from '../package.json' with { type: 'json' }
 import { makeSessions } from './accounts/sessions.ts'
 import { listen } from './db/listen.ts'
 import { guardNetwork, logOncePerPlace } from './db/network-guard.ts'
@@ -9,6 +8,7 @@ import { makeAllowedSenderDomains } from './domains/sender.ts'
 import { movableClock, systemClock } from './ground/clock.ts'
 import type { Config } from './ground/config.ts'
 import type { Log } from './ground/log.ts'
+import { readServiceVersion } from './ground/version.ts'
 import { makeServe } from './http/call.ts'
 import { registerDashboardKeys } from './http/dashboard/api-keys.ts'
 import { makeDashboardDoor } from './http/dashboard/door.ts'
@@ -118,7 +118,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
         await db.row(ping)
       },
     })
-    registerReference(app, { routes, serviceVersion: service.version, baseUrl: config.baseUrl })
+    registerReference(app, { routes, serviceVersion: readServiceVersion(), baseUrl: config.baseUrl })
     registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })
     if (moved) {
       registerDevTools(app, {

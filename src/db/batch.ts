@@ -52,11 +52,8 @@ export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In
     const held = new Set(callersAtWork)
     for (const waiting of queue) {
       const name = waiting.caller as string
-      if (taken.length === maxItems || held.has(name)) {
-        left.push(waiting)
-        // What comes later from the same caller must not overtake this one.
-        held.add(name)
-      } else {
+      if (taken.length === maxItems || held.has(name)) left.push(waiting)
+      else {
         taken.push(waiting)
         if (apart) held.add(name)
       }

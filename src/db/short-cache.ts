@@ -30,6 +30,7 @@ export const makeShortCache = <V>({ ttlMs = 5_000, max = 10_000, trusted }: Opti
     mark: () => changes,
     keep: (key, orgId, value, mark) => {
       if (mark !== changes || !trusted()) return
+      copies.delete(key)
       if (copies.size >= max) copies.delete(copies.keys().next().value as string)
       copies.set(key, { orgId, value, until: performance.now() + ttlMs })
     },

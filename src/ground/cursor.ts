@@ -3,6 +3,12 @@ export type Position = { createdAt: string; id: string }
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
+/** A day the calendar has, in a year the database has: Date.parse reads 31 February, and year 0 is no year there. */
+const isInstant = (text: string): boolean => {
+  const date = new Date(text)
+  return !Number.isNaN(date.getTime()) && date.toISOString() === text && !text.startsWith('0000')
+}
+
 export const encodeCursor = ({ createdAt, id }: Position): string =>
   Buffer.from(JSON.stringify({ c: createdAt, i: id })).toString('base64url')
 
@@ -14,8 +20,7 @@ export const decodeCursor = (text: string): Position | undefined => {
     if (typeof value !== 'object' || value === null) return undefined
     const { c, i, ...rest } = value as Record<string, unknown>
     if (typeof c !== 'string' || typeof i !== 'string' || Object.keys(rest).length > 0) return undefined
-    if (!instant.test(c) || Number.isNaN(Date.parse(c)) || !/^[a-z]{3}_[0-9a-z]{26}$/.test(i))
-      return undefined
+    if (!instant.test(c) || !isInstant(c) || !/^[a-z]{3}_[0-9a-z]{26}$/.test(i)) return undefined
     // One text per position: a re-encoding that differs was not made here.
     return encodeCursor({ createdAt: c, id: i }) === text ? { createdAt: c, id: i } : undefined
   } catch {

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Failure } from '../ground/errors.ts'
@@ -18,13 +18,23 @@ declare module 'fastify' {
 
 const megabyte = 1_048_576
 const json = 'application/json; charset=utf-8'
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** `/v1/…` names the same routes as `/api/v1/…`. */
-const unalias = (url: string): string => (/^\/v1(?=[/?]|$)/.test(url) ? `/api${url}` : url)
+/** A target may name the whole address, and `/v1/…` names the same routes as `/api/v1/…`. */
+const rewrite = (url: string): string => {
+  const target = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(?=([/?#]?))/i, (_, next) =>
+    next === '/' ? '' : '/',
+  )
+  return /^\/v1(?=[/?#]|$)/.test(target) ? `/api${target}` : target
+}
 
-const isFlat = (url: string): boolean => url.startsWith('/api/internal') || url.startsWith('/api/auth')
-const isPublicApi = (url: string): boolean => /^\/api\/v1(?=[/?]|$)/.test(url)
+/** The path as the router reads it: an encoded letter is that letter, and a fragment is no part of it. */
+const pathOf = (url: string): string =>
+  (url.split(/[?#]/, 1)[0] as string).replace(/%([2-7][0-9a-f])/gi, (_, hex) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  )
+
+const isFlat = (url: string): boolean => /^\/api\/(?:internal|auth)(?=\/|$)/.test(pathOf(url))
+const isPublicApi = (url: string): boolean => /^\/api\/v1(?=\/|$)/.test(pathOf(url))
 
 export type ServerNeeds = {
   routes: readonly Route[]
@@ -34,6 +44,8 @@ export type ServerNeeds = {
   metrics: Metrics
   requestTimeoutMs: number
 }
+
+const notHttp = (): Failure => malformed('This is not a valid HTTP request.')
 
 const refuse = (reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply => {
   const flat = isFlat(request.url)
@@ -45,10 +57,21 @@ const refuse = (reply: FastifyReply, request: FastifyRequest, failure: Failure):
     .send(flat ? flatBody(failure) : envelope(failure, request.id))
 }
 
+/** The answer under way on a socket; Node keeps it there and offers no other way to it. */
+const underWay = (socket: Socket): ServerResponse | undefined =>
+  (socket as { _httpMessage?: ServerResponse })._httpMessage ?? undefined
+
 /** Bytes that never became a request: there is no reply to send, only a socket to write to. */
 const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket): void => {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
+    return
+  }
+  const answer = underWay(socket)
+  if (answer?.req.complete) {
+    // Came behind a whole request: that one gets its own answer, which is the last on this connection.
+    if (answer.headersSent) answer.once('finish', () => socket.destroySoon())
+    else answer.setHeader('connection', 'close')
     return
   }
   const failure =
@@ -56,7 +79,7 @@ const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket): void
       ? new Failure('PAYLOAD_TOO_LARGE', { message: 'The request headers are larger than 16 KB.' })
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? malformed('The request did not arrive in time.')
-        : malformed('This is not a valid HTTP request.')
+        : notHttp()
   const id = newId('request')
   const body = envelope(failure, id)
   socket.end(
@@ -66,8 +89,20 @@ const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket): void
   )
 }
 
+type Served = { pattern: RegExp; methods: string[] }
+
+/** Which methods each path takes. */
+const servedPaths = (routes: readonly Route[]): Served[] =>
+  [...Map.groupBy(routes, (route) => route.path)].map(([path, there]) => {
+    const methods: string[] = there.map(({ method }) => method)
+    if (methods.includes('GET')) methods.push('HEAD')
+    const literals = `/api/v1${path}`.split(/\{\w+\}/).map(RegExp.escape)
+    return { pattern: new RegExp(`^${literals.join('[^/]+')}$`), methods: methods.sort() }
+  })
+
 export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   const { routes, door, serve, log, metrics, requestTimeoutMs } = needs
+  const served = servedPaths(routes)
 
   const toFailure = (error: unknown): Failure => {
     if (error instanceof Failure) return error
@@ -87,13 +122,14 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   }
 
   /** Nothing is served here. Only a known caller is told so; a stranger learns no path. */
-  const answerUnknown = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    try {
-      if (isPublicApi(request.url)) await door.admit(request, reply, undefined)
-      throw new Failure('NOT_FOUND')
-    } catch (error) {
-      return answerError(error, request, reply)
-    }
+  const refuseUnknown = async (request: FastifyRequest, reply: FastifyReply): Promise<never> => {
+    if (!isPublicApi(request.url)) throw new Failure('NOT_FOUND')
+    request.admitted = await door.admit(request, reply, undefined)
+    const path = pathOf(request.url)
+    const allow = served.find(({ pattern }) => pattern.test(path))?.methods
+    // A known path says which methods it takes. One that takes this method was refused for its shape.
+    if (!allow || allow.includes(request.method)) throw new Failure('NOT_FOUND')
+    throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: allow.join(', ') } })
   }
 
   const app = Fastify({
@@ -107,16 +143,21 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
     exposeHeadRoutes: true,
     http: {
       maxHeaderSize: 16_384,
+      // Refused below, in the envelope.
+      requireHostHeader: false,
       headersTimeout: Math.min(requestTimeoutMs, 15_000),
       connectionsCheckingInterval: Math.max(100, Math.min(2_000, requestTimeoutMs / 4)),
     },
-    rewriteUrl: (request: IncomingMessage) => unalias(request.url ?? '/'),
+    rewriteUrl: (request: IncomingMessage) => rewrite(request.url ?? '/'),
     clientErrorHandler: answerBrokenRequest,
     // A path that cannot even be decoded never reaches the router.
     frameworkErrors: (_error, request, reply) => {
-      void answerUnknown(request, reply as unknown as FastifyReply)
+      const own = reply as unknown as FastifyReply
+      refuseUnknown(request, own).catch((error) => answerError(error, request, own))
     },
   })
+  // Node would answer an expectation it does not know with a bare 417; it may as well be ignored.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.decorateRequest('admitted', null)
   app.removeAllContentTypeParsers()
@@ -127,7 +168,13 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
 
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    done()
+    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) {
+      reply.header('connection', 'close')
+      done(notHttp())
+    } else if (request.is404) {
+      // Before the body is looked at: whoever may not know the path learns nothing from its type or size either.
+      refuseUnknown(request, reply).catch(done)
+    } else done()
   })
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'unknown'
@@ -151,15 +198,12 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   })
   app.addHook('onClose', async () => clearInterval(letGo))
   app.setErrorHandler(answerError)
-  app.setNotFoundHandler(answerUnknown)
+  app.setNotFoundHandler(refuseUnknown)
 
-  const served = new Map<string, string[]>()
   for (const route of routes) {
-    const url = `/api/v1${route.path.replace(/\{(\w+)\}/g, ':$1')}`
-    served.set(url, [...(served.get(url) ?? []), route.method])
     app.route({
       method: route.method,
-      url,
+      url: `/api/v1${route.path.replace(/\{(\w+)\}/g, ':$1')}`,
       bodyLimit: route.bodyLimit ?? 6 * megabyte,
       onRequest: async (request, reply) => {
         request.admitted = await door.admit(request, reply, route)
@@ -169,21 +213,6 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
         reply.type(json)
         return text
       },
-    })
-  }
-
-  // A known path with another method says which ones it takes, after the same gates as an unknown path.
-  for (const [url, taken] of served) {
-    const allow = taken.includes('GET') ? [...taken, 'HEAD'] : taken
-    app.route({
-      method: methods.filter((method) => !taken.includes(method)),
-      url,
-      exposeHeadRoute: false,
-      onRequest: async (request, reply) => {
-        request.admitted = await door.admit(request, reply, undefined)
-        throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: allow.sort().join(', ') } })
-      },
-      handler: () => undefined,
     })
   }
   return app

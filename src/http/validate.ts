@@ -61,21 +61,48 @@ export const validate = <T>(schema: z.ZodType<T>, input: unknown): T => {
 /** Escapes that can stand for NUL or half a surrogate pair: neither can be stored as text. */
 const suspectEscape = /\\u(?:0000|[dD][89a-fA-F])/
 
-const unstorable = (value: unknown, path: (string | number)[]): (string | number)[] | undefined => {
-  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? path : undefined
+/** Where such text stands; the path is only put together once there is one, since a body may hold millions of values. */
+const unstorable = (value: unknown): (string | number)[] | undefined => {
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? [] : undefined
   if (typeof value !== 'object' || value === null) return undefined
-  if (path.length > 200) return path
-  for (const [key, item] of Object.entries(value)) {
-    if (key.includes('\0') || !key.isWellFormed()) return path
-    const found = unstorable(item, [...path, Array.isArray(value) ? Number(key) : key])
-    if (found) return found
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const found = unstorable(value[i])
+      if (found) return [i, ...found]
+    }
+    return undefined
+  }
+  for (const key of Object.keys(value)) {
+    if (key.includes('\0') || !key.isWellFormed()) return []
+    const found = unstorable((value as Record<string, unknown>)[key])
+    if (found) return [key, ...found]
   }
   return undefined
+}
+
+/** Deeper than any body of ours: whatever walks or writes the value later must not run out of stack. */
+const maxDepth = 200
+
+const tooDeep = (json: Buffer): boolean => {
+  let depth = 0
+  let quoted = false
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (quoted) {
+      if (byte === 0x5c) at++
+      else if (byte === 0x22) quoted = false
+    } else if (byte === 0x22) quoted = true
+    else if (byte === 0x5b || byte === 0x7b) {
+      if (++depth > maxDepth) return true
+    } else if (byte === 0x5d || byte === 0x7d) depth--
+  }
+  return false
 }
 
 /** The JSON of a body. Bytes that are not UTF-8 text and text that cannot be stored are refused with the rest. */
 export const parseJson = (bytes: Buffer): unknown => {
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.')
+  if (tooDeep(bytes)) throw malformed('Nested too deeply.')
   const text = bytes.toString('utf8')
   let value: unknown
   try {
@@ -84,7 +111,7 @@ export const parseJson = (bytes: Buffer): unknown => {
     throw malformed('The body is not JSON.')
   }
   if (suspectEscape.test(text)) {
-    const path = unstorable(value, [])
+    const path = unstorable(value)
     if (path) throw malformed('Holds a character that cannot be stored.', path)
   }
   return value

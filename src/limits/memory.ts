@@ -105,7 +105,7 @@ const stateOf = (window: Window | undefined, { limit, windowMs }: Bucket, at: nu
       }
 
 export type MemoryLimiter = Limiter & {
-  /** What it holds at the moment, counted on the spot: for metrics, not for every request. */
+  /** Buckets and the bytes of their rings, added up on the spot: for metrics, not for every request. */
   held(): { buckets: number; bytes: number }
 }
 

@@ -1,6 +1,6 @@
 import { PgBoss } from 'pg-boss'
 import type { Log } from '../ground/log.ts'
-import type { Tasks } from './tasks.ts'
+import type { Task, Tasks } from './tasks.ts'
 
 export interface Recurring {
   start(): Promise<void>
@@ -8,16 +8,41 @@ export interface Recurring {
   stop(): Promise<void>
 }
 
-type Needs = { url: string; log: Log; tasks: Tasks }
+type Needs = {
+  url: string
+  log: Log
+  tasks: Tasks
+  /** How often due schedules and waiting jobs are looked for, in seconds. */
+  pace?: { schedules: number; jobs: number }
+}
 
 const drainMs = 30_000
 
 /** Each task on its schedule, once per tick however many workers there are. */
-export const makeRecurring = ({ url, log, tasks }: Needs): Recurring => {
+export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5 } }: Needs): Recurring => {
   let boss: PgBoss | undefined
+
+  const runTask = async (name: string, run: Task['run']) => {
+    try {
+      const counts = await run()
+      log.info({ task: name, ...counts }, 'task done')
+      return counts
+    } catch (error) {
+      // The queue notes the fault in its own tables and tries again; people look here.
+      log.error({ err: error, task: name }, 'a task failed')
+      throw error
+    }
+  }
+
   return {
     start: async () => {
-      boss = new PgBoss({ connectionString: url, max: 2, application_name: 'tidings recurring' })
+      boss = new PgBoss({
+        connectionString: url,
+        max: 2,
+        application_name: 'tidings recurring',
+        cronMonitorIntervalSeconds: pace.schedules,
+        cronWorkerIntervalSeconds: pace.jobs,
+      })
       // pg-boss mends itself after a lost connection; without a listener the fault would end the process.
       boss.on('error', (error) => log.warn({ err: error }, 'the job queue met a fault'))
       await boss.start()
@@ -30,11 +55,7 @@ export const makeRecurring = ({ url, log, tasks }: Needs): Recurring => {
           expireInSeconds: 3_600,
         })
         await boss.schedule(name, cron, null, { tz: 'UTC' })
-        await boss.work(name, { pollingIntervalSeconds: 5 }, async () => {
-          const counts = await run()
-          log.info({ task: name, ...counts }, 'task done')
-          return counts
-        })
+        await boss.work(name, { pollingIntervalSeconds: pace.jobs }, () => runTask(name, run))
       }
       const known = new Set(Object.keys(tasks))
       for (const { name } of await boss.getSchedules()) if (!known.has(name)) await boss.unschedule(name)

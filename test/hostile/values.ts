@@ -139,7 +139,7 @@ export const oddTexts = [
   "' or 1=1 --",
   '"; drop table orgs; --',
   '{{7*7}}',
-  '${7*7}',
+  '#{7*7}',
   '%s%s%n',
   '%',
   '\\',
@@ -196,7 +196,21 @@ const oddPiece: fc.Arbitrary<string> = fc.oneof(
     ...['"\\u0000"', '"a\\u0000b"', '"\\ud800"', '"\\udc00\\ud800"', '"\\uD83D x"', '{"\\u0000":1}'],
     ...['{"\\ud800":1}', '{"__proto__":{"admin":true}}', '{"constructor":{"prototype":{"admin":true}}}'],
     ...['{"toString":null,"valueOf":null}', '{"length":4294967296}', '{"a":1,"a":2}'],
-    ...['NaN', 'Infinity', 'undefined', '01', '+1', '.5', '1.', '0x10', "'a'", '"a', '"\t"', '"\u0000"', '"\\x"'],
+    ...[
+      'NaN',
+      'Infinity',
+      'undefined',
+      '01',
+      '+1',
+      '.5',
+      '1.',
+      '0x10',
+      "'a'",
+      '"a',
+      '"\t"',
+      '"\u0000"',
+      '"\\x"',
+    ],
     ...['"\\u12"', '/**/1', '1,', ',', '{a:1}', '{"a"}', '[1,]'],
   ),
   fc.constantFrom(150, 250, 5_000, 100_000).chain((levels) =>
@@ -280,13 +294,19 @@ export const hostileBody = (schema: Schema | undefined, resolve: Resolve): fc.Ar
         .tuple(json, fc.nat(), fc.constantFrom(0x00, 0x0a, 0x22, 0x5c, 0x7b, 0x80, 0xc0, 0xed, 0xff))
         .map(([made, at, byte]) => spoiled(utf8(made), at, byte)),
     },
-    { weight: 1, arbitrary: fc.tuple(json, fc.nat()).map(([made, at]) => utf8(made.slice(0, at % (made.length + 1)))) },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(json, fc.nat()).map(([made, at]) => utf8(made.slice(0, at % (made.length + 1)))),
+    },
     { weight: 1, arbitrary: json.map((made) => utf8(`\ufeff${made}`)) },
     { weight: 1, arbitrary: json.map((made) => Buffer.from(`\ufeff${made}`, 'utf16le')) },
     { weight: 1, arbitrary: json.map((made) => utf8(`[${made}]`)) },
     { weight: 1, arbitrary: fc.tuple(json, oddPiece).map(([made, piece]) => utf8(made + piece)) },
     // The same members twice, so that the later win.
-    { weight: 1, arbitrary: fc.tuple(json, json).map(([one, two]) => utf8(one.replace(/\}$/, `,${two.slice(1)}`))) },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(json, json).map(([one, two]) => utf8(one.replace(/\}$/, `,${two.slice(1)}`))),
+    },
     { weight: 1, arbitrary: wholeBodies.map(utf8) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)) },
   )

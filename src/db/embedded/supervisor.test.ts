@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   cleanUp,
   postmasterPid,
@@ -11,80 +11,97 @@ import {
   temporaryFolder,
   usedFolder,
 } from './harness.ts'
-import { EmbeddedFault, findEmbedded } from './supervisor.ts'
+import { type Embedded, EmbeddedFault, findEmbedded } from './supervisor.ts'
 
 afterAll(cleanUp)
 
-describe.concurrent('the embedded database', { timeout: 30_000 }, () => {
-  test('an empty folder gets a database with deterministic text order, checksums and a secret password', async () => {
-    const dataDir = join(await temporaryFolder(), 'not', 'yet', 'there')
-    const embedded = await start(dataDir, { settings: { work_mem: '5MB' } })
-    const setting = async (name: string) =>
-      Object.values((await query(embedded.url, `show ${name}`))[0] ?? {})[0]
+describe('a database made in an empty folder', { timeout: 30_000 }, () => {
+  let dataDir: string
+  let embedded: Embedded
+
+  const setting = async (name: string) =>
+    Object.values((await query(embedded.url, `show ${name}`))[0] ?? {})[0]
+
+  beforeAll(async () => {
+    dataDir = join(await temporaryFolder(), 'not', 'yet', 'there')
+    embedded = await start(dataDir, { settings: { work_mem: '5MB' } })
+  }, 30_000)
+
+  test('has a deterministic text order, knows Unicode and keeps checksums', async () => {
     const [facts] = await query(
       embedded.url,
-      `select datlocprovider, datlocale, pg_encoding_to_char(encoding) as encoding,
-         (select string_agg(word, '' order by word) from unnest('{b,B,a,Z,é}'::text[]) word) as sorted,
-         upper('é') as upper, current_user as role,
-         (select rolpassword like 'SCRAM-SHA-256%' from pg_authid where rolname = current_user) as scram
+      `select datlocprovider, datlocale, pg_encoding_to_char(encoding) as encoding, upper('é') as upper,
+         (select string_agg(word, '' order by word) from unnest('{b,B,a,Z,é}'::text[]) word) as sorted
        from pg_database where datname = current_database()`,
     )
-    expect(embedded.url).toMatch(/^postgres:\/\/tidings:[\w-]{32}@127\.0\.0\.1:\d+\/tidings$/)
-    expect(embedded.adopted).toBe(false)
     expect(facts).toEqual({
       datlocprovider: 'b',
       datlocale: 'C.UTF-8',
       encoding: 'UTF8',
-      sorted: 'BZabé',
       upper: 'É',
-      role: 'tidings',
-      scram: true,
+      sorted: 'BZabé',
     })
     expect(await setting('data_checksums')).toBe('on')
+  })
+
+  test('is reached on the loopback address only, with a secret password', async () => {
+    expect(embedded.url).toMatch(/^postgres:\/\/tidings:[\w-]{32}@127\.0\.0\.1:\d+\/tidings$/)
     expect(await setting('listen_addresses')).toBe('127.0.0.1')
     expect(await setting('unix_socket_directories')).toBe('')
-    expect(await setting('synchronous_commit')).toBe('on')
-    expect(await setting('work_mem')).toBe('5MB')
     expect((await stat(join(dataDir, 'postgres.password'))).mode & 0o777).toBe(0o600)
-    await embedded.stop()
+    const [stored] = await query(
+      embedded.url,
+      `select left(rolpassword, 14) as kind from pg_authid where rolname = 'tidings'`,
+    )
+    expect(stored).toEqual({ kind: 'SCRAM-SHA-256$' })
+    const guessed = embedded.url.replace(/:[\w-]+@/, ':guessed@')
+    await expect(query(guessed, 'select 1')).rejects.toThrow(/password/)
   })
 
-  test('a wrong password is refused', async () => {
-    const embedded = await start(await usedFolder())
-    await expect(query(embedded.url.replace(/:[\w-]+@/, ':wrong@'), 'select 1')).rejects.toThrow(/password/)
-    await embedded.stop()
+  test('has our settings, under those that the service asks for', async () => {
+    expect(await setting('synchronous_commit')).toBe('on')
+    expect(await setting('timezone')).toBe('UTC')
+    expect(await setting('work_mem')).toBe('5MB')
+    expect(await setting('fsync')).toBe('off')
   })
 
-  test('what was written is there after a stop and a start, and stopping twice leaves no process behind', async () => {
-    const dataDir = await usedFolder()
-    const embedded = await start(dataDir)
-    expect(await query(embedded.url, 'select word from kept')).toEqual([{ word: 'kept' }])
+  test('runs in a session of its own, out of reach of a terminal', async () => {
+    const pid = await postmasterPid(join(dataDir, 'postgres'))
+    const [, , group, session] = (await statOf(pid)) ?? []
+    expect([group, session]).toEqual([String(pid), String(pid)])
+  })
+
+  test('logs to its own file, but nothing that a statement contained', async () => {
+    await query(embedded.url, `select 'a@b.test'::int`).catch(() => undefined)
+    const text = await readFile(join(dataDir, 'postgres.log'), 'utf8')
+    expect(text).toContain('ready to accept connections')
+    expect(text).not.toContain('a@b.test')
+  })
+
+  test('is found by an operator command while it runs, and leaves no process behind, however often it is stopped', async () => {
+    expect(await findEmbedded(dataDir)).toBe(embedded.url)
     expect(await processesIn(dataDir)).not.toEqual([])
     await Promise.all([embedded.stop(), embedded.stop()])
     await embedded.stop()
     expect(await processesIn(dataDir)).toEqual([])
+    expect(await findEmbedded(dataDir)).toBeNull()
+    expect(await findEmbedded(join(dataDir, 'nothing'))).toBeNull()
   })
+})
 
-  test('the server is in a session of its own, out of reach of a terminal', async () => {
+describe.concurrent('a database that was there before', { timeout: 30_000 }, () => {
+  test('still has what was written, and its log starts anew when it has grown', async () => {
     const dataDir = await usedFolder()
+    await writeFile(join(dataDir, 'postgres.log'), 'old\n'.repeat(300_000))
     const embedded = await start(dataDir)
-    const pid = await postmasterPid(join(dataDir, 'postgres'))
-    const [, , group, session] = (await statOf(pid)) ?? []
-    expect([group, session]).toEqual([String(pid), String(pid)])
+    expect(embedded.adopted).toBe(false)
+    expect(await query(embedded.url, 'select word from kept')).toEqual([{ word: 'kept' }])
+    expect(await readFile(join(dataDir, 'postgres.log'), 'utf8')).not.toContain('old')
+    expect((await stat(join(dataDir, 'postgres.log.1'))).size).toBe(1_200_000)
     await embedded.stop()
   })
 
-  test('a making that was interrupted is cleaned up and done again', async () => {
-    const dataDir = await temporaryFolder()
-    await mkdir(join(dataDir, 'postgres.init-1234', 'cluster', 'base'), { recursive: true })
-    await writeFile(join(dataDir, 'postgres.init-1234', 'cluster', 'PG_VERSION'), '18\n')
-    const embedded = await start(dataDir)
-    expect(await query(embedded.url, 'select 1 as one')).toEqual([{ one: 1 }])
-    await expect(stat(join(dataDir, 'postgres.init-1234'))).rejects.toThrow(/ENOENT/)
-    await embedded.stop()
-  })
-
-  test('a lost password is replaced and the data stays', async () => {
+  test('gets a new password when that was lost, and keeps its data', async () => {
     const dataDir = await usedFolder()
     await rm(join(dataDir, 'postgres.password'))
     const embedded = await start(dataDir)
@@ -92,20 +109,20 @@ describe.concurrent('the embedded database', { timeout: 30_000 }, () => {
     await embedded.stop()
   })
 
-  test('a password that does not fit is named, with what to do', async () => {
+  test('is not opened by a password that does not fit, which is named with what to do', async () => {
     const dataDir = await usedFolder()
     await writeFile(join(dataDir, 'postgres.password'), 'another\n')
     await expect(start(dataDir)).rejects.toThrow(/postgres\.password is not the one .* Remove that file/)
     expect(await processesIn(dataDir)).toEqual([])
   })
 
-  test('a database that has vanished is not silently replaced by an empty one', async () => {
+  test('is not silently replaced by an empty one when it has vanished', async () => {
     const dataDir = await usedFolder()
     await rename(join(dataDir, 'postgres'), join(dataDir, 'away'))
     await expect(start(dataDir)).rejects.toThrow(/is gone\. Restore it from a backup/)
   })
 
-  test('a folder that is no cluster, or one of another version, is left alone and named', async () => {
+  test('is left alone, and named, when it is of another version or no database at all', async () => {
     const dataDir = await temporaryFolder()
     await mkdir(join(dataDir, 'postgres'))
     await writeFile(join(dataDir, 'postgres', 'precious'), 'x')
@@ -117,7 +134,7 @@ describe.concurrent('the embedded database', { timeout: 30_000 }, () => {
     expect(await readFile(join(dataDir, 'postgres', 'precious'), 'utf8')).toBe('x')
   })
 
-  test('a server that does not start is quoted', async () => {
+  test('is quoted when it does not start', async () => {
     const dataDir = await usedFolder()
     const fault = await start(dataDir, { settings: { shared_buffers: 'plenty' } }).catch((error) => error)
     expect(fault).toBeInstanceOf(EmbeddedFault)
@@ -126,26 +143,13 @@ describe.concurrent('the embedded database', { timeout: 30_000 }, () => {
     )
   })
 
-  test('the running database is found by another process of the operator, and only while it runs', async () => {
-    const dataDir = await usedFolder()
-    expect(await findEmbedded(dataDir)).toBeNull()
+  test('is made again when its making was interrupted', async () => {
+    const dataDir = await temporaryFolder()
+    await mkdir(join(dataDir, 'postgres.init-1234', 'cluster', 'base'), { recursive: true })
+    await writeFile(join(dataDir, 'postgres.init-1234', 'cluster', 'PG_VERSION'), '18\n')
     const embedded = await start(dataDir)
-    expect(await findEmbedded(dataDir)).toBe(embedded.url)
-    await embedded.stop()
-    expect(await findEmbedded(dataDir)).toBeNull()
-    expect(await findEmbedded(join(dataDir, 'nothing'))).toBeNull()
-  })
-
-  test('its log stays in a file that starts anew when it has grown', async () => {
-    const dataDir = await usedFolder()
-    await writeFile(join(dataDir, 'postgres.log'), 'old\n'.repeat(300_000))
-    const embedded = await start(dataDir)
-    await query(embedded.url, `select 'a@b.test'::int`).catch(() => undefined)
-    const text = await readFile(join(dataDir, 'postgres.log'), 'utf8')
-    expect(text).toContain('ready to accept connections')
-    expect(text).not.toContain('old')
-    expect(text).not.toContain('a@b.test')
-    expect((await stat(join(dataDir, 'postgres.log.1'))).size).toBe(1_200_000)
+    expect(await query(embedded.url, 'select 1 as one')).toEqual([{ one: 1 }])
+    await expect(stat(join(dataDir, 'postgres.init-1234'))).rejects.toThrow(/ENOENT/)
     await embedded.stop()
   })
 })

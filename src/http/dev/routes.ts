@@ -6,6 +6,7 @@ import type { MovableClock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import type { Tasks } from '../../worker/tasks.ts'
+import { malformed } from '../envelope.ts'
 import { parseJson, validate } from '../validate.ts'
 
 /** A proxy on the same machine is a loopback peer too, but its clients are not: a forwarded request is refused. */
@@ -19,6 +20,9 @@ const bodyOf = <T>(schema: z.ZodType<T>, request: FastifyRequest): T => {
 }
 
 const Clock = z.strictObject({ advance_seconds: z.number().min(0).max(3_200_000_000) })
+
+/** Well before years of five digits, which no timestamp, cursor or id can show. */
+const lastInstant = Date.UTC(9000, 0)
 
 type Needs = {
   clock: MovableClock
@@ -38,6 +42,9 @@ export const registerDevTools = (app: FastifyInstance, { clock, keepOffset, task
 
       dev.post('/clock', async (request) => {
         const { advance_seconds } = bodyOf(Clock, request)
+        if (clock.millis() + advance_seconds * 1000 > lastInstant) {
+          throw malformed('The clock goes no further than the year 9000.', ['advance_seconds'])
+        }
         clock.advance(advance_seconds * 1000)
         await keepOffset(clock.offset())
         return { now: clock.now().toISOString() }

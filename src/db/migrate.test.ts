@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { catalogueOf } from '../../test/catalogue.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { systemClock } from '../ground/clock.ts'
+import { silentLog } from '../ground/log.ts'
+import { type Migration, migrate, readMigrations } from './migrate.ts'
+
+const known = await readMigrations()
+
+const empty = async (): Promise<TestDatabase> => {
+  const database = await makeTestDatabase('empty')
+  onTestFinished(database.drop)
+  return database
+}
+
+const migrateOn = (database: TestDatabase, migrations?: Migration[], upTo?: string) => {
+  const connect = async () => {
+    const client = new pg.Client(database.url)
+    await client.connect()
+    return client
+  }
+  return migrate({ connect, clock: systemClock, log: silentLog(), ...(migrations && { migrations }) }, upTo)
+}
+
+const made = (name: string, sql: string): Migration => ({
+  name,
+  sql,
+  checksum: createHash('sha256').update(sql).digest('hex'),
+})
+
+const first = made('0001_first', 'create table things (id int primary key)')
+const second = made('0002_second', 'alter table things add column name text not null default $$none$$')
+
+const appliedIn = async (database: TestDatabase): Promise<string[]> =>
+  (await database.sql<{ name: string }>('select name from schema_migrations order by name')).map(
+    (r) => r.name,
+  )
+
+describe('the schema', () => {
+  test('is made whole from nothing, and nothing is left to do afterwards', async () => {
+    const database = await empty()
+    expect(await migrateOn(database)).toEqual(known.map(({ name }) => name))
+    expect(await appliedIn(database)).toEqual(known.map(({ name }) => name))
+    expect(await migrateOn(database)).toEqual([])
+  })
+
+  test('is the same from wherever an installation starts', async () => {
+    const fresh = await empty()
+    await migrateOn(fresh)
+    const wanted = await catalogueOf(fresh)
+    expect(wanted.columns.length).toBeGreaterThan(50)
+    for (const { name } of known.slice(0, -1)) {
+      const older = await empty()
+      expect((await migrateOn(older, undefined, name)).at(-1)).toBe(name)
+      await migrateOn(older)
+      expect(await catalogueOf(older), `from ${name}`).toEqual(wanted)
+    }
+  })
+
+  test('is the same when every migration is applied by a release of its own', async () => {
+    const [fresh, stepped] = [await empty(), await empty()]
+    await migrateOn(fresh)
+    for (let i = 0; i < known.length; i++) {
+      expect(await migrateOn(stepped, known.slice(0, i + 1))).toEqual([known[i]!.name])
+    }
+    expect(await catalogueOf(stepped)).toEqual(await catalogueOf(fresh))
+  })
+
+  test('is told apart from one that differs in a default, a constraint, an index, a trigger or a function', async () => {
+    const database = await empty()
+    await migrateOn(database)
+    let before = await catalogueOf(database)
+    for (const [part, change] of [
+      ['columns', `alter table orgs alter column name set default 'x'`],
+      ['columns', 'alter table orgs alter column name type varchar(10)'],
+      ['constraints', 'alter table orgs add check (length(name) < 10)'],
+      ['indexes', 'create index on orgs (name)'],
+      ['triggers', 'alter table orgs disable trigger orgs_announce'],
+      ['functions', 'create function nothing() returns int language sql as $$ select 1 $$'],
+      ['sequences', 'create sequence counted'],
+    ] as const) {
+      await database.sql(change)
+      const after = await catalogueOf(database)
+      expect(after[part], change).not.toEqual(before[part])
+      before = after
+    }
+  })
+})
+
+describe('migrations', () => {
+  test('are in the order of their numbers, each number once', () => {
+    const numbers = known.map(({ name }) => Number(name.slice(0, 4)))
+    expect(numbers).toEqual(known.map((_, i) => i + 1))
+  })
+
+  test('started by many processes at once are applied once, and all succeed', async () => {
+    const database = await empty()
+    const ran = await Promise.all(Array.from({ length: 6 }, () => migrateOn(database)))
+    expect(ran.filter((names) => names.length > 0)).toEqual([known.map(({ name }) => name)])
+    expect(await appliedIn(database)).toEqual(known.map(({ name }) => name))
+  })
+
+  test('leave nothing of one that fails, keep those before it, and go on once it is mended', async () => {
+    const database = await empty()
+    const failing = made(
+      '0002_second',
+      'create table half (id int); select 1 / 0; create table whole (id int)',
+    )
+    await expect(migrateOn(database, [first, failing])).rejects.toThrow(
+      'migration 0002_second failed and was undone: division by zero',
+    )
+    expect(await appliedIn(database)).toEqual(['0001_first'])
+    expect((await catalogueOf(database)).relations.join()).not.toContain('half')
+    expect(await migrateOn(database, [first, second])).toEqual(['0002_second'])
+  })
+
+  test('leave nothing when the very first one fails', async () => {
+    const database = await empty()
+    await expect(migrateOn(database, [made('0001_first', 'create table a (b nosuchtype)')])).rejects.toThrow(
+      'migration 0001_first failed and was undone: type "nosuchtype" does not exist',
+    )
+    expect((await catalogueOf(database)).relations).toEqual([])
+  })
+
+  test('let the next process go on after one fails', async () => {
+    const database = await empty()
+    const results = await Promise.allSettled([
+      migrateOn(database, [made('0001_first', 'select pg_sleep(0.2); select 1 / 0')]),
+      migrateOn(database, [first]),
+      migrateOn(database, [first]),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled'])
+    expect(await appliedIn(database)).toEqual(['0001_first'])
+  })
+
+  test('refuse a database whose applied migration was changed since', async () => {
+    const database = await empty()
+    await migrateOn(database, [first, second])
+    const edited = made('0001_first', `${first.sql} -- edited`)
+    await expect(migrateOn(database, [edited, second])).rejects.toThrow(
+      'migration 0001_first in the database differs from 0001_first of this version',
+    )
+    const other = made('0002_other', 'select 1')
+    await expect(migrateOn(database, [first, other])).rejects.toThrow(
+      'migration 0002_second in the database differs from 0002_other of this version',
+    )
+  })
+
+  test('refuse a database that a newer version has migrated', async () => {
+    const database = await empty()
+    await migrateOn(database, [first, second])
+    await expect(migrateOn(database, [first])).rejects.toThrow(
+      'the database has migration 0002_second, which this version does not know: run a newer one',
+    )
+    expect(await appliedIn(database)).toEqual(['0001_first', '0002_second'])
+  })
+
+  test('may take longer than a statement of a request may', async () => {
+    const database = await empty()
+    await database.sql(
+      `alter database "${new URL(database.url).pathname.slice(1)}" set statement_timeout = 50`,
+    )
+    expect(await migrateOn(database, [made('0001_first', 'select pg_sleep(0.15)')])).toEqual(['0001_first'])
+  })
+})

@@ -1,0 +1,126 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { declaredStatements, statement } from './statement.ts'
+
+const source = join(import.meta.dirname, '..')
+const files = globSync('**/*.ts', { cwd: source }).filter((file) => !file.endsWith('.test.ts'))
+const stores = files.filter((file) => /(^|\/)store\.ts$/.test(file))
+
+const withoutComments = (text: string): string =>
+  text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '')
+
+const declares = (text: string): boolean => /\bstatement\s*[<(]/.test(withoutComments(text))
+
+let database: TestDatabase
+let client: pg.Client
+
+/** What PostgreSQL says to the statement, parsed and planned against the migrated schema but not run. */
+const faultOf = async (text: string): Promise<string | undefined> => {
+  try {
+    await client.query(`prepare looked_at as ${text}`)
+  } catch (error) {
+    return (error as Error).message
+  }
+  try {
+    // Some faults, such as a conflict target without an index, show only in the plan.
+    const { rows } = await client.query<{ params: number }>(
+      "select cardinality(parameter_types) as params from pg_prepared_statements where name = 'looked_at'",
+    )
+    const nulls = new Array(rows[0]!.params).fill('null').join(', ')
+    await client.query(`explain execute looked_at${nulls && ` (${nulls})`}`)
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    await client.query('deallocate looked_at')
+  }
+}
+
+beforeAll(async () => {
+  for (const file of stores) await import(join(source, file))
+  database = await makeTestDatabase()
+  client = new pg.Client(database.url)
+  await client.connect()
+  await client.query('set plan_cache_mode = force_generic_plan')
+})
+
+afterAll(async () => {
+  await client.end()
+  await database.drop()
+})
+
+describe('the statements of the house', () => {
+  test('are declared in stores, where this test finds them', () => {
+    const elsewhere = files.filter(
+      (file) =>
+        !stores.includes(file) &&
+        file !== join('db', 'statement.ts') &&
+        declares(readFileSync(join(source, file), 'utf8')),
+    )
+    expect(elsewhere).toEqual([])
+  })
+
+  test('are all known once the stores are loaded', () => {
+    const written = stores.flatMap((file) => [
+      ...withoutComments(readFileSync(join(source, file), 'utf8')).matchAll(/\bstatement\s*[<(]/g),
+    ])
+    expect(written.length).toBeGreaterThan(20)
+    expect(declaredStatements()).toHaveLength(written.length)
+  })
+
+  test('fit the migrated schema', async () => {
+    const faults: string[] = []
+    for (const { name, text } of declaredStatements()) {
+      const fault = await faultOf(text)
+      if (fault !== undefined) faults.push(`${name}: ${fault}`)
+    }
+    expect(faults).toEqual([])
+  })
+
+  test('carry their slice in their name', () => {
+    for (const { name } of declaredStatements()) expect(name).toMatch(/^[a-z_]+\.[a-z0-9_]+$/)
+  })
+})
+
+describe('what this test would catch', () => {
+  test.each([
+    ['a column that is not there', 'select nothing from orgs', 'column "nothing" does not exist'],
+    ['a table that is not there', 'select 1 from nowhere', 'relation "nowhere" does not exist'],
+    ['a type that does not fit', 'select 1 from orgs where created_at = 5', 'operator does not exist'],
+    [
+      'a conflict target without its index',
+      'insert into orgs (id) values ($1) on conflict (plan) do nothing',
+      'no unique or exclusion constraint',
+    ],
+    ['a parameter nobody can type', 'select $1 is null', 'could not determine data type of parameter $1'],
+    ['a slip of the pen', 'selct 1', 'syntax error'],
+  ])('%s', async (_, text, fault) => {
+    expect(await faultOf(text)).toContain(fault)
+    expect(await faultOf('select id from orgs where id = $1')).toBeUndefined()
+  })
+
+  test('a statement declared outside a store', () => {
+    expect(declares("const a = statement<[id: string]>('a', 'select 1')")).toBe(true)
+    expect(declares("const a = statement('a', 'select 1')")).toBe(true)
+    expect(declares('const a = statement<\n  [id: string]\n>(')).toBe(true)
+    expect(
+      declares('/** A statement (or two). */\n// a statement (no)\nimport type { Statement } from'),
+    ).toBe(false)
+  })
+})
+
+describe('a declaration', () => {
+  test('is refused when its name stands for another text, and fine when repeated', () => {
+    const made = statement('test.twice', 'select 1')
+    expect(statement('test.twice', 'select 1')).toEqual(made)
+    expect(() => statement('test.twice', 'select 2')).toThrow('two statements are named test.twice')
+  })
+
+  test('is refused when PostgreSQL would cut its name', () => {
+    expect(() => statement(`test.${'n'.repeat(59)}`, 'select 1')).toThrow('longer than 63 bytes')
+    expect(() => statement(`test.${'é'.repeat(30)}`, 'select 1')).toThrow('longer than 63 bytes')
+    expect(statement(`test.${'n'.repeat(58)}`, 'select 1').name).toHaveLength(63)
+  })
+})

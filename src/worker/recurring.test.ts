@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { type Log, silentLog } from '../ground/log.ts'
+import { makeRecurring, type Recurring } from './recurring.ts'
+import type { Tasks } from './tasks.ts'
+
+let database: TestDatabase
+let workers: Recurring[]
+
+beforeEach(async () => {
+  database = await makeTestDatabase('empty')
+  workers = []
+})
+
+afterEach(async () => {
+  await Promise.all(workers.map((worker) => worker.stop()))
+  await database.drop()
+})
+
+const begin = async (tasks: Tasks, log: Log = silentLog()): Promise<Recurring> => {
+  const worker = makeRecurring({ url: database.url, log, tasks, pace: { schedules: 1, jobs: 1 } })
+  workers.push(worker)
+  await worker.start()
+  return worker
+}
+
+const everyMinute = '* * * * *'
+const rarely = '0 0 1 1 *'
+const nothing = async () => ({})
+
+const schedules = () =>
+  database.sql<{ name: string; cron: string; timezone: string }>(
+    'select name, cron, timezone from pgboss.schedule order by name',
+  )
+
+/** Asks for a run now, as the schedule would. */
+const push = (name: string) =>
+  database.sql(
+    `insert into pgboss.job (name, policy) select name, policy from pgboss.queue where name = $1`,
+    [name],
+  )
+
+test('every task is scheduled by UTC, and a schedule nobody knows any more is removed', async () => {
+  const first = await begin({ kept: { cron: rarely, run: nothing }, former: { cron: rarely, run: nothing } })
+  expect((await schedules()).map(({ name }) => name)).toEqual(['former', 'kept'])
+  await first.stop()
+  await begin({ kept: { cron: '5 4 * * *', run: nothing }, added: { cron: rarely, run: nothing } })
+  expect(await schedules()).toEqual([
+    { name: 'added', cron: rarely, timezone: 'UTC' },
+    { name: 'kept', cron: '5 4 * * *', timezone: 'UTC' },
+  ])
+})
+
+test('a task runs once per tick, however many workers there are', async () => {
+  const ran: string[] = []
+  const tasksOf = (worker: string): Tasks => ({
+    tick: {
+      cron: everyMinute,
+      run: async () => {
+        ran.push(worker)
+        return { done: 1 }
+      },
+    },
+  })
+  await Promise.all([begin(tasksOf('a')), begin(tasksOf('b'))])
+  await expect.poll(() => ran.length, { timeout: 20_000 }).toBeGreaterThan(0)
+  // Several more looks of both workers at the same tick.
+  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  const [{ ticks }] = (await database.sql<{ ticks: number }>(
+    "select count(distinct singleton_on)::int as ticks from pgboss.job where data->>'name' = 'tick'",
+  )) as [{ ticks: number }]
+  // A tick that falls while the run before is still waiting is caught up with it, so there may be fewer runs.
+  expect(ran.length).toBeLessThanOrEqual(ticks)
+})
+
+test('stop waits for the run under way, and starts no other', async () => {
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+  let [started, ended] = [0, 0]
+  const worker = await begin({
+    long: {
+      cron: rarely,
+      run: async () => {
+        started++
+        await gate
+        ended++
+        return {}
+      },
+    },
+  })
+  await push('long')
+  await expect.poll(() => started, { timeout: 10_000 }).toBe(1)
+  let stopped = false
+  const stopping = worker.stop().then(() => {
+    stopped = true
+  })
+  await push('long')
+  await new Promise((resolve) => setTimeout(resolve, 700))
+  expect(stopped).toBe(false)
+  open()
+  await stopping
+  expect([started, ended]).toEqual([1, 1])
+  expect(await database.sql("select state from pgboss.job where name = 'long' order by created_on")).toEqual([
+    { state: 'completed' },
+    { state: 'created' },
+  ])
+})
+
+test('a failing task is told of, tried again later and harms no other', async () => {
+  const told: { task: string; text: string }[] = []
+  const log = {
+    info: () => undefined,
+    warn: () => undefined,
+    error: ({ task }: { task: string }, text: string) => told.push({ task, text }),
+  } as unknown as Log
+  let ran = 0
+  await begin(
+    {
+      failing: {
+        cron: rarely,
+        run: async () => {
+          throw new Error('not today')
+        },
+      },
+      fine: {
+        cron: rarely,
+        run: async () => {
+          ran++
+          return {}
+        },
+      },
+    },
+    log,
+  )
+  await push('failing')
+  await push('fine')
+  await expect.poll(() => [told.length, ran], { timeout: 10_000 }).toEqual([1, 1])
+  expect(told).toEqual([{ task: 'failing', text: 'a task failed' }])
+  await expect
+    .poll(() => database.sql("select state from pgboss.job where name = 'failing'"))
+    .toEqual([{ state: 'retry' }])
+})
+
+test('a worker that was never started stops at once', async () => {
+  await makeRecurring({ url: database.url, log: silentLog(), tasks: {} }).stop()
+})

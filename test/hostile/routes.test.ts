@@ -1,0 +1,148 @@
+import fc from 'fast-check'
+import { afterAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Code } from '../../src/ground/errors.ts'
+import { defineRoute, type Route } from '../../src/http/route.ts'
+import { startTestHouse } from '../house.ts'
+import { gatedProbe, senderProbe } from '../probes.ts'
+import { changed, judge, makeDigest } from './judge.ts'
+import { patience, runs } from './runs.ts'
+import { type Aim, type Aimed, shotsAt } from './shots.ts'
+import { type Entry, readSurface } from './surface.ts'
+import { tell, write } from './wire.ts'
+
+/** A route that hands its whole body on, as one that stores metadata does, so that nothing odd is cut off before. */
+const keeper: Route = defineRoute({
+  method: 'POST',
+  path: '/probe/keeper',
+  tag: 'Probe',
+  summary: 'Hands its body on',
+  scope: 'send:email',
+  idempotent: true,
+  query: z.object({
+    at: z.iso.datetime().optional(),
+    n: z
+      .string()
+      .regex(/^\d{1,4}$/)
+      .optional(),
+  }),
+  body: z.looseObject({
+    metadata: z.record(z.string(), z.unknown()).optional(),
+    list: z
+      .array(z.union([z.string().min(1).max(40), z.number().int().min(-5).max(5), z.null()]))
+      .max(20)
+      .optional(),
+    at: z.iso.datetime().optional(),
+    kind: z.enum(['one', 'two']),
+  }),
+  answers: { 200: { schema: z.unknown(), about: 'What was handed on.' } },
+  handle: async ({ body }) => ({ status: 200, body }),
+})
+
+const t = await startTestHouse({
+  env: { RATE_LIMITER: 'off' },
+  routes: (rooms) => [keeper, gatedProbe(() => undefined), senderProbe(rooms)],
+})
+afterAll(() => t.stop())
+
+const acme = await t.org()
+const { entries, resolve } = await readSurface(t)
+const digest = await makeDigest(t.database)
+const tenantId = await t.tenant(acme.org.id, { ref: 'known' })
+const keys = [
+  acme.keys.live,
+  acme.keys.test,
+  await t.key(acme.org.id, { tenantId }),
+  await t.key(acme.org.id, { scopes: ['read:suppressions'] }),
+]
+const [owner] = await t.database.sql<{ owner_user_id: string }>('select owner_user_id from orgs')
+
+const fill = () =>
+  t.database.sql(
+    `insert into suppressions (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
+     select $1, 'sup_01j0000000000000000000' || lpad(n::text, 4, '0'), 'sms', '+1415555' || lpad(n::text, 4, '0'),
+       (array['manual', 'stop', 'bounce'])[1 + n % 3], 'api', (array['live', 'test'])[1 + n % 2], $2, $2
+     from generate_series(1, 60) n on conflict do nothing`,
+    [acme.org.id, new Date()],
+  )
+
+const idsIn = async (): Promise<string[]> => {
+  const tables = await t.database.sql<{ name: string }>(
+    "select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'id'",
+  )
+  const rows = await t.database.sql<{ id: string }>(
+    tables.map(({ name }) => `select id from "${name}"`).join(' union all '),
+  )
+  // A caller's own key must not be among what the callers remove.
+  return rows.map(({ id }) => id).filter((id) => !id.startsWith('key_'))
+}
+
+const usualHeaders = (entry: Entry, session: string): Aim['headers'] =>
+  entry.path.startsWith('/api/internal')
+    ? fc.constantFrom([['Cookie', `service_session=${session}`]], [])
+    : fc.constantFrom(...keys).map((key) => [['Authorization', `Bearer ${key}`]])
+
+/** A tenant is made from its reference once a request passed every rule but those of the route itself. */
+const beforeTenant = new Set<Code>([
+  ...(['UNAUTHORIZED', 'ORG_SUSPENDED', 'IP_NOT_ALLOWED', 'RATE_LIMITED', 'TENANT_KEY_FORBIDDEN'] as const),
+  ...(['INVALID_TENANT_REF', 'INSUFFICIENT_SCOPE', 'METHOD_NOT_ALLOWED', 'PAYLOAD_TOO_LARGE'] as const),
+  ...(['UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR', 'INVALID_CURSOR'] as const),
+])
+
+const seen = new Map<string, number>()
+afterAll(() => {
+  if (process.env.SHOW) console.log(JSON.stringify([...seen].sort(), null, 1))
+})
+
+const hit = async (entry: Entry, shot: Aimed, before: Record<string, string>) => {
+  const toHead = shot.method === 'HEAD'
+  const heard = await tell(t.url, write(shot), { toHead })
+  expect([heard.answers.length, heard.end]).toEqual([1, 'answered'])
+  const [answer] = heard.answers
+  if (!answer) throw new Error('no answer')
+  const code = judge(answer, toHead)
+  const label = `${entry.method} ${entry.path} ${answer.status} ${code ?? ''}`
+  seen.set(label, (seen.get(label) ?? 0) + 1)
+  const aside = shot.hostile.some((part) => ['path', 'target', 'method'].includes(part))
+  if (code && entry.codes && !aside) expect([...entry.codes]).toContain(code)
+  const after = await digest()
+  const refused = answer.status >= 300
+  const read = ['GET', 'HEAD'].includes(shot.method)
+  if (refused || read) {
+    const mayName = shot.headers.some(([name]) => name === 'X-Service-Tenant-Ref')
+    const madeTenant = mayName && (!code || !beforeTenant.has(code))
+    expect(changed(before, after).filter((table) => !(madeTenant && table === 'tenants'))).toEqual([])
+  }
+  return after
+}
+
+test.for(entries.map((entry) => [`${entry.method} ${entry.path}`, entry] as const))(
+  '%s answers whatever it is sent as documented and changes nothing that it refuses',
+  { timeout: patience(60_000) },
+  async ([, entry]) => {
+    await fill()
+    const session = await t.house.sessions.open(owner?.owner_user_id as string, {
+      method: 'credentials',
+      ip: null,
+      userAgent: '',
+    })
+    const ids = await idsIn()
+    let state = await digest()
+    const aim: Aim = {
+      resolve,
+      ids: (prefix) => ids.filter((id) => id.startsWith(`${prefix}_`)),
+      headers: usualHeaders(entry, session),
+    }
+    await fc.assert(
+      fc.asyncProperty(shotsAt(entry, aim), async (shot) => {
+        try {
+          state = await hit(entry, shot, state)
+        } catch (error) {
+          state = await digest()
+          throw error
+        }
+      }),
+      runs(100),
+    )
+  },
+)

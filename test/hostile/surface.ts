@@ -1,0 +1,102 @@
+/** Everything the house answers on: each route of the API as it describes itself, and all the paths beside it. */
+
+import type { IdKind } from '../../src/ground/ids.ts'
+import type { OpenApiDocument, Parameter, Response } from '../../src/http/openapi/document.ts'
+import type { TestHouse } from '../house.ts'
+import type { Resolve, Schema } from './values.ts'
+
+export type Named = { name: string; required: boolean; schema: Schema }
+
+export type Entry = {
+  method: string
+  /** Parameters in braces. */
+  path: string
+  params: Record<string, IdKind>
+  query: Named[]
+  headers: Named[]
+  body: Schema | undefined
+  /** Codes its description lists; undefined where there is no description. */
+  codes: ReadonlySet<string> | undefined
+}
+
+export type Surface = { entries: Entry[]; resolve: Resolve }
+
+const entry = (method: string, path: string, more: Partial<Entry> = {}): Entry => ({
+  method,
+  path,
+  params: {},
+  query: [],
+  headers: [],
+  body: undefined,
+  codes: undefined,
+  ...more,
+})
+
+const page: Named[] = [
+  { name: 'limit', required: false, schema: { type: 'integer', minimum: 1, maximum: 100 } },
+  { name: 'cursor', required: false, schema: { type: 'string' } },
+]
+
+/** What stands beside /api/v1 has no description of its own to be read. */
+const besides: Entry[] = [
+  entry('GET', '/api/internal/api-keys', { query: page }),
+  entry('GET', '/api/internal/nowhere'),
+  entry('POST', '/api/auth/nowhere'),
+  entry('POST', '/api/dev/clock', {
+    body: {
+      type: 'object',
+      properties: { advance_seconds: { type: 'number', minimum: 0, maximum: 60 } },
+      required: ['advance_seconds'],
+    },
+  }),
+  entry('POST', '/api/dev/run', {
+    body: { type: 'object', properties: { task: { enum: ['retention'] } }, required: ['task'] },
+  }),
+  entry('POST', '/api/dev/nowhere'),
+  entry('GET', '/api/openapi.json'),
+  entry('GET', '/docs'),
+  entry('GET', '/docs/start.js'),
+  entry('GET', '/healthz'),
+  entry('GET', '/readyz'),
+  entry('GET', '/metrics'),
+  entry('GET', '/'),
+  entry('POST', '/nowhere'),
+  entry('GET', '/api/v1'),
+  entry('POST', '/api/v1/nowhere'),
+  entry('DELETE', '/v1/nowhere/{id}'),
+]
+
+const partOf = (document: OpenApiDocument, reference: string): unknown =>
+  reference
+    .replace(/^#\//, '')
+    .split('/')
+    .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], document)
+
+export const readSurface = async ({ house, ask }: TestHouse): Promise<Surface> => {
+  const document: OpenApiDocument = (await ask('GET', '/api/openapi.json')).body
+  const follow = <T>(value: T | { $ref: string }): T =>
+    typeof value === 'object' && value !== null && '$ref' in value
+      ? (partOf(document, value.$ref) as T)
+      : (value as T)
+
+  const routes = house.routes.map(({ method, path, params = {} }) => {
+    const operation = document.paths[`/api/v1${path}`]?.[method.toLowerCase() as 'get']
+    if (!operation) throw new Error(`${method} ${path} is not described`)
+    const parameters = (operation.parameters ?? []).map((parameter) => follow<Parameter>(parameter))
+    const named = (where: Parameter['in']): Named[] =>
+      parameters
+        .filter((parameter) => parameter.in === where)
+        .map(({ name, required, schema }) => ({ name, required, schema: schema as Schema }))
+    const codes = Object.values(operation.responses).flatMap(
+      (response) => follow<Response>(response)['x-error-codes'] ?? [],
+    )
+    return entry(method, `/api/v1${path}`, {
+      params,
+      query: named('query'),
+      headers: named('header'),
+      body: operation.requestBody?.content['application/json'].schema as Schema | undefined,
+      codes: new Set(codes),
+    })
+  })
+  return { entries: [...routes, ...besides], resolve: (reference) => partOf(document, reference) as Schema }
+}
