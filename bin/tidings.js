@@ -59,6 +59,8 @@ await bringUpToDate().catch(leaveWithOneLine)
 followNpm()
 if (thisIsNode24()) {
   process.setSourceMapsEnabled(true)
+  // A closed terminal is a request to stop like any other.
+  process.on('SIGHUP', () => process.kill(process.pid, 'SIGTERM'))
   await import(pathToFileURL(bundle).href)
 } else {
   await runApart().catch(leaveWithOneLine)

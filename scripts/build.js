@@ -36,8 +36,9 @@ const stampOfSources = () => {
     join(root, 'package.json'),
     fileURLToPath(import.meta.url),
   ]) {
-    const { mtimeMs, size } = statSync(path)
-    stamp.update(`${path.slice(root.length)} ${mtimeMs} ${size}\n`)
+    // An editor's passing file may be gone by now.
+    const found = statSync(path, { throwIfNoEntry: false })
+    stamp.update(`${path.slice(root.length)} ${found?.mtimeMs} ${found?.size}\n`)
   }
   return stamp.digest('hex')
 }
@@ -90,7 +91,7 @@ export const build = async () => {
   const stamp = stampOfSources()
   // Loaded only here, since most starts find nothing to build.
   const esbuild = await import('esbuild')
-  const { outputFiles } = await esbuild.build({
+  const building = esbuild.build({
     entryPoints: [join(source, 'main.ts')],
     outfile: bundle,
     write: false,
@@ -103,6 +104,8 @@ export const build = async () => {
     banner: { js: bannerOf(stamp) },
     logLevel: 'silent',
   })
+  // Its helper process would otherwise live on inside the service.
+  const { outputFiles } = await building.finally(esbuild.stop)
   mkdirSync(dist, { recursive: true })
   sweepAbandonedDrafts()
   publishMigrations()

@@ -1,4 +1,5 @@
 /** The command line. */
+import { backup, restore } from './command/backup.ts'
 import { anyDatabase, migrateAll } from './command/database.ts'
 import { Fault } from './command/fault.ts'
 import { ops, opsUsage } from './command/ops.ts'
@@ -38,6 +39,12 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
       process.stdout.write(ran.length > 0 ? `Applied ${ran.join(', ')}.\n` : 'The schema is up to date.\n')
       return 0
     }
+    case 'backup':
+      await backup(config, log, args)
+      return 0
+    case 'restore':
+      await restore(config, log, args)
+      return 0
     case 'ops':
       await ops(config, log, args, (text) => process.stdout.write(text))
       return 0

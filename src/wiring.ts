@@ -46,7 +46,8 @@ export type Rooms = {
 
 const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
   if (config.rateLimiter === 'off') return undefined
-  return config.redisUrl === undefined ? makeMemoryLimiter() : makeRedisLimiter({ url: config.redisUrl, log })
+  const { redisUrl: url, redisPrefix: prefix } = config
+  return url === undefined ? makeMemoryLimiter() : makeRedisLimiter({ url, log, prefix })
 }
 
 /** Outside production the clock can be moved, and a restart goes on from where it was moved to. */

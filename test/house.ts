@@ -90,7 +90,11 @@ export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHo
     ...readConfig({
       PORT: '0',
       LOG_LEVEL: 'silent',
-      ...(process.env.REDIS_URL && { REDIS_URL: process.env.REDIS_URL }),
+      // Houses on one database count together; all others stay apart on a Redis they share.
+      ...(process.env.REDIS_URL && {
+        REDIS_URL: process.env.REDIS_URL,
+        REDIS_PREFIX: new URL(database.url).pathname,
+      }),
       ...options.env,
     }),
     ...options.config,

@@ -33,15 +33,14 @@ export const migrateAll = async (url: string, log: Log): Promise<string[]> => {
   }
 }
 
-/** For a command that runs and ends: a migrated database, given back afterwards. */
-export const withDatabase = async <T>(
+/** For a command that runs and ends: the database with whatever schema it has, given back afterwards. */
+export const withDatabaseAsItIs = async <T>(
   config: Config,
   log: Log,
   work: (db: Db, url: string) => Promise<T>,
 ): Promise<T> => {
   const database = await anyDatabase(config, log, () => undefined)
   try {
-    await migrateAll(database.url, log)
     const db = openDb({ url: database.url, log, poolSize: 4, name: 'tidings command' })
     try {
       return await work(db, database.url)
@@ -52,3 +51,14 @@ export const withDatabase = async <T>(
     await database.close()
   }
 }
+
+/** As above, migrated first. */
+export const withDatabase = <T>(
+  config: Config,
+  log: Log,
+  work: (db: Db, url: string) => Promise<T>,
+): Promise<T> =>
+  withDatabaseAsItIs(config, log, async (db, url) => {
+    await migrateAll(url, log)
+    return work(db, url)
+  })

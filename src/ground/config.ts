@@ -100,6 +100,12 @@ export const variables = {
     about: 'Rate buckets shared by many processes. Absent: each process counts for itself.',
     secret: true,
   }),
+  REDIS_PREFIX: variable({
+    schema: z.string().regex(/^[\x21-\x7e]{1,64}$/),
+    takes: '1 to 64 printable characters without spaces',
+    fallback: 'tidings:',
+    about: 'Stands before every Redis key, so that several installations can share one Redis.',
+  }),
   RATE_LIMITER: variable({
     schema: oneOf('auto', 'off'),
     takes: '`auto` or `off`',
@@ -216,6 +222,7 @@ export type Config = {
   databasePoolSize: number
   dataDir: string
   redisUrl: string | undefined
+  redisPrefix: string
   rateLimiter: 'auto' | 'off'
   masterKey: Buffer | undefined
   masterKeyPrevious: Buffer[]
@@ -302,6 +309,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     databasePoolSize: read.DATABASE_POOL_SIZE ?? 10,
     dataDir: read.DATA_DIR ?? './.data',
     redisUrl: read.REDIS_URL,
+    redisPrefix: read.REDIS_PREFIX ?? 'tidings:',
     rateLimiter: read.RATE_LIMITER ?? 'auto',
     masterKey: read.MASTER_KEY,
     masterKeyPrevious: read.MASTER_KEY_PREVIOUS ?? [],

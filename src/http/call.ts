@@ -82,8 +82,11 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
       const bytes = request.body as Buffer | undefined
       const raw = route.body && bytes && bytes.length > 0 ? parseJson(bytes) : undefined
       const body = route.body && validate(route.body, raw)
+      route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)
       const fingerprint = key === undefined ? undefined : fingerprintOf(request, raw)
+      const params = request.params as Record<string, string>
+      checkParams(route, params)
 
       let { caller } = admitted
       if (admitted.newTenantRef !== undefined) {
@@ -101,8 +104,6 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
       }
 
       try {
-        const params = request.params as Record<string, string>
-        checkParams(route, params)
         const answer = await route.handle({
           caller,
           query,

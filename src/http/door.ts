@@ -5,7 +5,7 @@ import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
 import type { Caller, TenantState } from '../keys/caller.ts'
 import type { Callers } from '../keys/callers.ts'
-import type { Bucket, BucketState, Limiter } from '../limits/contract.ts'
+import type { BucketState, Limiter } from '../limits/contract.ts'
 import { readReference, type TenantsByReference } from '../tenants/by-reference.ts'
 import { callerAddress } from './address.ts'
 import type { Route } from './route.ts'
@@ -72,15 +72,7 @@ export const makeDoor = ({ callers, tenants, limiter, clock, trustedProxyHops }:
 
   const spendRate = async (caller: Caller, reply: FastifyReply, now: number): Promise<void> => {
     if (!limiter) return
-    const buckets: Bucket[] = []
-    if (caller.ratePerMinute !== null) {
-      buckets.push({
-        name: `{${caller.orgId}}:${caller.keyId}`,
-        limit: caller.ratePerMinute,
-        windowMs: minute,
-      })
-    }
-    buckets.push({ name: `{${caller.orgId}}`, limit: caller.org.ratePerMinute, windowMs: minute })
+    const { buckets } = caller
     const answer = limiter.take(buckets, now)
     const taken = answer instanceof Promise ? await answer : answer
     if (!taken) return

@@ -43,6 +43,9 @@ export type Route = {
   params?: Record<string, IdKind>
   query?: z.ZodType
   body?: z.ZodType
+  /** Rules between query and body that no schema of one of them can state. Throws what is wrong. */
+  // biome-ignore lint/suspicious/noExplicitAny: narrowed like handle
+  check?: (input: Pick<Call<any, any>, 'query' | 'body'>) => void
   answers: Record<number, AnswerShape>
   /** Codes of the route's own rules; those of the door are added to every route. */
   refuses?: readonly Code[]
@@ -59,9 +62,10 @@ type Input<S> = S extends z.ZodType ? z.output<S> : undefined
 
 /** Ties the types of a handler to the schemas on the same object. */
 export const defineRoute = <const Q extends z.ZodType | undefined, const B extends z.ZodType | undefined>(
-  route: Omit<Route, 'query' | 'body' | 'handle'> & {
+  route: Omit<Route, 'query' | 'body' | 'check' | 'handle'> & {
     query?: Q
     body?: B
+    check?: (input: Pick<Call<Input<Q>, Input<B>>, 'query' | 'body'>) => void
     handle: (call: Call<Input<Q>, Input<B>>) => Promise<Answer>
   },
 ): Route => route as Route

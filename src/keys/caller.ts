@@ -1,5 +1,6 @@
 import type { Range } from '../ground/address.ts'
 import type { Scope } from '../ground/scope.ts'
+import type { Bucket } from '../limits/contract.ts'
 import type { Plan } from '../orgs/plans.ts'
 import type { ScopeName } from './scopes.ts'
 
@@ -14,6 +15,8 @@ export type Caller = Scope & {
   allowedDomainIds: readonly string[] | null
   allowedRanges: readonly Range[] | null
   ratePerMinute: number | null
+  /** What a request of this key is counted in: its own bucket when it has one, then the org's. */
+  buckets: readonly Bucket[]
   expiresAt: number | null
-  org: { plan: Plan; ratePerMinute: number; suspended: boolean }
+  org: { plan: Plan; suspended: boolean }
 }

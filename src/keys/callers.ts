@@ -4,12 +4,26 @@ import { makeShortCache } from '../db/short-cache.ts'
 import { parseRange } from '../ground/address.ts'
 import { sha256 } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
+import type { Bucket } from '../limits/contract.ts'
 import { requestsPerMinute } from '../orgs/plans.ts'
 import type { Caller, TenantState } from './caller.ts'
 import { isKeyShaped } from './secret.ts'
 import { type CallerRow, findCallers, touchKeys } from './store.ts'
 
 const touchEveryMs = 60_000
+
+const minute = 60_000
+
+/** The braces keep the buckets of one org on one node of a Redis cluster. */
+const bucketsOf = (row: CallerRow): Bucket[] => {
+  const org = {
+    name: `{${row.org_id}}`,
+    limit: row.org_rate ?? requestsPerMinute[row.plan],
+    windowMs: minute,
+  }
+  if (row.rate_limit_per_minute === null) return [org]
+  return [{ name: `{${row.org_id}}:${row.id}`, limit: row.rate_limit_per_minute, windowMs: minute }, org]
+}
 
 const callerOf = (row: CallerRow): Caller => ({
   orgId: row.org_id,
@@ -23,10 +37,10 @@ const callerOf = (row: CallerRow): Caller => ({
   allowedRanges:
     row.allowed_cidrs?.map((text) => parseRange(text)).filter((range) => range !== undefined) ?? null,
   ratePerMinute: row.rate_limit_per_minute,
+  buckets: bucketsOf(row),
   expiresAt: row.expires_at?.getTime() ?? null,
   org: {
     plan: row.plan,
-    ratePerMinute: row.org_rate ?? requestsPerMinute[row.plan],
     suspended: row.suspended,
   },
 })

@@ -81,7 +81,6 @@ end
 return answer
 `
 
-const keyPrefix = 'tidings:limit:'
 const graceMs = 10_000
 const warnEveryMs = 5_000
 /** Calls waiting for an answer; beyond them calls pass at once. */
@@ -89,9 +88,9 @@ const mostWaiting = 10_000
 
 const take = defineScript({
   SCRIPT: takeScript,
-  parseCommand(parser, buckets: readonly Bucket[], atMs: number, cost: number) {
+  parseCommand(parser, prefix: string, buckets: readonly Bucket[], atMs: number, cost: number) {
     parser.push(String(buckets.length))
-    for (const { name } of buckets) parser.pushKey(keyPrefix + name)
+    for (const { name } of buckets) parser.pushKey(prefix + name)
     parser.push(String(Math.floor(atMs)), String(cost), String(graceMs))
     for (const { limit, windowMs } of buckets) parser.push(String(limit), String(windowMs))
   },
@@ -131,7 +130,13 @@ const statesOf = (buckets: readonly Bucket[], answer: number[]): BucketState[] =
     resetAt: answer[2 * i + 2]!,
   }))
 
-export type RedisLimiterOptions = { url: string; log: Pick<Log, 'info' | 'warn'>; timeoutMs?: number }
+export type RedisLimiterOptions = {
+  url: string
+  log: Pick<Log, 'info' | 'warn'>
+  timeoutMs?: number
+  /** Stands before every key, so that several installations can share one Redis. */
+  prefix?: string
+}
 
 /**
  * Sliding windows shared by many processes. Whatever is wrong with Redis, a call is answered null within
@@ -141,6 +146,7 @@ export const makeRedisLimiter = async ({
   url,
   log,
   timeoutMs = 250,
+  prefix = 'tidings:',
 }: RedisLimiterOptions): Promise<Limiter> => {
   const client = connectTo(url, timeoutMs)
   let closed = false
@@ -187,7 +193,7 @@ export const makeRedisLimiter = async ({
       }
       // Through one turn of the event loop: when this process was the slow one, the answer is already here.
       const timer = setTimeout(() => setImmediate(giveUp), timeoutMs)
-      client.take(buckets, atMs, cost).then(
+      client.take(`${prefix}limit:`, buckets, atMs, cost).then(
         (answer) => {
           waiting = false
           clearTimeout(timer)

@@ -69,6 +69,9 @@ export const judge = (answer: Answer, toHead = false): Code | undefined => {
   return typeof body.error === 'string' ? judgeFlat(answer, body) : judgeEnvelope(answer, body)
 }
 
+/** Bytes no request could be read from, whatever they were meant for. */
+export const isNotHttp = ({ body }: Answer): boolean => body.includes('"This is not a valid HTTP request."')
+
 /** A digest per table. The last use of a key is noted whatever comes of the request. */
 export const makeDigest = async (database: TestDatabase): Promise<() => Promise<Record<string, string>>> => {
   const tables = await database.sql<{ name: string }>(

@@ -6,12 +6,23 @@ import { asked, askedBody, hostileBody, oddCursor, oddTexts, type Resolve } from
 import type { Field, Shot } from './wire.ts'
 
 export type Part = 'path' | 'target' | 'query' | 'headers' | 'body' | 'method'
-const parts: Part[] = ['path', 'target', 'query', 'headers', 'body', 'method']
+
+/** Sets of parts to spoil: mostly one, so that the rest of the request carries it as far in as it gets. */
+const spoiling = (among: readonly Part[]): fc.Arbitrary<Part[]> => {
+  const deep = among.filter((part) => part === 'query' || part === 'headers' || part === 'body')
+  return fc.oneof(
+    ...(deep.length > 0 ? [{ weight: 4, arbitrary: fc.subarray(deep, { minLength: 1, maxLength: 2 }) }] : []),
+    { weight: 2, arbitrary: fc.constantFrom(...among).map((part) => [part]) },
+    { weight: 1, arbitrary: fc.subarray([...among], { minLength: 2 }) },
+  )
+}
+
+const allParts: Part[] = ['path', 'target', 'query', 'headers', 'body', 'method']
 
 export type Aimed = Shot & { hostile: Part[] }
 
 /** A header value may hold these bytes and no other. */
-export const headerText = (maxLength = 300): fc.Arbitrary<string> =>
+const headerText = (maxLength = 300): fc.Arbitrary<string> =>
   fc.string({
     unit: fc
       .oneof(
@@ -131,30 +142,43 @@ const encodeSome = (path: string, seed: number): string =>
     (seed >> (at % 31)) & 1 ? `%${letter.charCodeAt(0).toString(16)}` : letter,
   )
 
-/** The same path, or one that a careless reader takes for it. */
-const hostileTarget = (path: string): fc.Arbitrary<string> =>
-  fc.oneof(
-    fc.constantFrom(
-      ...[`${path}/`, `/${path}`, path.replaceAll('/', '//'), `${path}/.`, `${path}/..`, `/x/..${path}`],
-      ...[`/./${path}`, `${path};x=y`, `${path}%20`, `${path}%00`, `${path}#x`, `${path}%3Fx`, `${path}?`],
-      ...[
-        path.toUpperCase(),
-        path.replace(/^\/api\/v1/, '/v1'),
-        path.replaceAll('/', '%2F'),
-        path.slice(1) || '*',
-      ],
-      ...[
-        path.replaceAll('/', '\\'),
-        `http://localhost${path}`,
-        `HTTP://evil.example:1${path}`,
-        `http://${path}`,
-      ],
-      ...[`https://a@b:99999${path}`, '*', `${path}${'/a'.repeat(3_000)}`, `${path}/${'%61'.repeat(3_000)}`],
-    ),
-    fc.integer({ min: 1 }).map((seed) => encodeSome(path, seed)),
-    oddComponent.map((odd) => `${path}/${odd}`),
-    oddComponent.map((odd) => `/${odd}`),
-  )
+/** Makes of a path the same path, or one that a careless reader takes for it. */
+export const mangle: fc.Arbitrary<(path: string) => string> = fc.oneof(
+  fc.constantFrom<((path: string) => string)[]>(
+    (path) => `${path}/`,
+    (path) => `/${path}`,
+    (path) => path.replaceAll('/', '//'),
+    (path) => `${path}/.`,
+    (path) => `${path}/..`,
+    (path) => `/x/..${path}`,
+    (path) => `/.${path}`,
+    (path) => `${path};x=y`,
+    (path) => `${path}%20`,
+    (path) => `${path}%00`,
+    (path) => `${path}#x`,
+    (path) => `${path}%3Fx`,
+    (path) => `${path}?`,
+    (path) => path.toUpperCase(),
+    (path) => path.replace(/^\/api\/v1/, '/v1'),
+    (path) => path.replace(/^\/api\/v1/, '/%761'),
+    (path) => path.replace(/v1/, '%761'),
+    (path) => path.replaceAll('/', '%2F'),
+    (path) => path.replaceAll('/', '\\'),
+    (path) => `http://localhost${path}`,
+    (path) => `http://localhost${path.replace(/^\/api\/v1/, '/v1')}`,
+    (path) => `HTTP://evil.example:1${path}`,
+    (path) => `http://${path}`,
+    (path) => `https://a@b:99999${path}`,
+    (path) => `${path}${'/a'.repeat(3_000)}`,
+    (path) => `${path}/${'%61'.repeat(3_000)}`,
+    () => '*',
+    () => 'http://localhost',
+    () => 'http://localhost?x',
+  ),
+  fc.integer({ min: 1 }).map((seed) => (path: string) => encodeSome(path, seed)),
+  oddComponent.map((odd) => (path: string) => `${path}/${odd}`),
+  oddComponent.map((odd) => () => `/${odd}`),
+)
 
 const methods = [
   ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'LINK'],
@@ -190,7 +214,9 @@ const hostileQuery = ({ query }: Entry, resolve: Resolve): fc.Arbitrary<string> 
     fc.constantFrom('=', '=', '=', '', '==', '%3D'),
   )
   const oddPart = odd.map(([[base, ending], value, equals]) => `${base}${rawTarget(ending)}${equals}${value}`)
+  const cursor = query.some((parameter) => parameter.name === 'cursor')
   return fc.oneof(
+    ...(cursor ? [oddCursor.map((text) => `cursor=${text}`)] : []),
     fc
       .tuple(askedQuery({ query } as Entry, resolve), fc.array(oddPart, { minLength: 1, maxLength: 4 }))
       .map(([good, bad]) => [good, ...bad].filter(Boolean).join('&')),
@@ -242,8 +268,7 @@ export const shotsAt = (entry: Entry, aim: Aim): fc.Arbitrary<Aimed> => {
       .tuple(...names.map(param))
       .map((values) => entry.path.replace(/\{\w+\}/g, () => values.shift() as string))
 
-  return fc
-    .subarray(aim.parts ?? parts, { minLength: 1, maxLength: 3 })
+  return spoiling(aim.parts ?? allParts)
     .chain((hostile) => {
       const is = (part: Part): boolean => hostile.includes(part)
       const path = pathWith(is('path') ? () => hostileParam : askedParam)
@@ -252,7 +277,7 @@ export const shotsAt = (entry: Entry, aim: Aim): fc.Arbitrary<Aimed> => {
         hostile: fc.constant(hostile),
         base: aim.headers,
         method: is('method') ? fc.constantFrom(...methods) : fc.constant(entry.method),
-        path: is('target') ? path.chain(hostileTarget) : path,
+        path: is('target') ? fc.tuple(path, mangle).map(([given, make]) => make(given)) : path,
         query: is('query') ? hostileQuery(entry, resolve) : askedQuery(entry, resolve),
         odd: is('headers') ? fc.array(oddField, { minLength: 1, maxLength: 4 }) : fc.constant<Field[]>([]),
         body: is('body')

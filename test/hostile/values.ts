@@ -45,51 +45,60 @@ const number = (schema: Schema): fc.Arbitrary<number> => {
   return fc.double({ min, max, noNaN: true })
 }
 
-const object = (schema: Schema, resolve: Resolve, depth: number): fc.Arbitrary<unknown> => {
+const object = (schema: Schema, resolve: Resolve, how: How): fc.Arbitrary<unknown> => {
   const required = (schema.required ?? []) as string[]
   const fields: Record<string, fc.Arbitrary<unknown>> = {}
   for (const [name, field] of Object.entries((schema.properties ?? {}) as Record<string, Schema>)) {
-    fields[name] = asked(field, resolve, depth + 1)
+    fields[name] = asked(field, resolve, how)
   }
-  const record = fc.record(fields, { requiredKeys: required.filter((name) => name in fields) })
+  const record = fc.record(fields, {
+    requiredKeys: Object.keys(fields).filter((name) => how.full || required.includes(name)),
+  })
   const further = schema.additionalProperties
   if (typeof further !== 'object' || further === null) return record
-  const extra = fc.dictionary(fc.string({ maxLength: 8 }), asked(further as Schema, resolve, depth + 1), {
+  const extra = fc.dictionary(fc.string({ maxLength: 8 }), asked(further as Schema, resolve, how), {
     maxKeys: 3,
   })
   return fc.tuple(extra, record).map(([more, own]) => ({ ...more, ...own }))
 }
 
+type How = {
+  /** With every property there is, and something in every list. */
+  full?: boolean
+  depth?: number
+}
+
 /** Values of the shape the schema describes, as far as a schema can tell. */
-export const asked = (schema: Schema, resolve: Resolve, depth = 0): fc.Arbitrary<unknown> => {
-  if (depth > 6) return fc.constant(null)
-  if (typeof schema.$ref === 'string') return asked(resolve(schema.$ref), resolve, depth + 1)
+export const asked = (schema: Schema, resolve: Resolve, outer: How = {}): fc.Arbitrary<unknown> => {
+  const how = { ...outer, depth: (outer.depth ?? 0) + 1 }
+  if (how.depth > 8) return fc.constant(null)
+  if (typeof schema.$ref === 'string') return asked(resolve(schema.$ref), resolve, how)
   if ('const' in schema) return fc.constant(schema.const)
   if (Array.isArray(schema.enum)) return fc.constantFrom(...schema.enum)
   const choices = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
-  if (choices) return fc.oneof(...choices.map((choice) => asked(choice, resolve, depth + 1)))
+  if (choices) return fc.oneof(...choices.map((choice) => asked(choice, resolve, how)))
   if (Array.isArray(schema.allOf)) {
     return fc
-      .tuple(...(schema.allOf as Schema[]).map((part) => asked(part, resolve, depth + 1)))
+      .tuple(...(schema.allOf as Schema[]).map((part) => asked(part, resolve, how)))
       .map((parts) => Object.assign({}, ...parts))
   }
   const { type } = schema
   if (Array.isArray(type)) {
-    return fc.oneof(...type.map((one) => asked({ ...schema, type: one }, resolve, depth + 1)))
+    return fc.oneof(...type.map((one) => asked({ ...schema, type: one }, resolve, how)))
   }
   if (type === 'string') return text(schema)
   if (type === 'integer' || type === 'number') return number(schema)
   if (type === 'boolean') return fc.boolean()
   if (type === 'null') return fc.constant(null)
   if (type === 'array') {
-    const minLength = Number(schema.minItems ?? 0)
-    const items = asked((schema.items ?? {}) as Schema, resolve, depth + 1)
+    const minLength = Math.max(Number(schema.minItems ?? 0), how.full ? 1 : 0)
+    const items = asked((schema.items ?? {}) as Schema, resolve, how)
     return fc.array(items, {
       minLength,
       maxLength: Math.max(minLength, Math.min(Number(schema.maxItems ?? 4), 4)),
     })
   }
-  if (type === 'object') return object(schema, resolve, depth)
+  if (type === 'object') return object(schema, resolve, how)
   return fc.jsonValue()
 }
 

@@ -36,6 +36,11 @@ const reporter = `
   if (how === 'die') process.kill(process.pid, 'SIGKILL')
   setTimeout(() => process.exit(99), 30_000)`
 
+const ways = [
+  { name: 'in one process', node: [] },
+  { name: 'in two', node: oldNode },
+]
+
 type Event = { pid?: number; why?: string; major?: number; args?: string[]; launcher?: string }
 
 const made: string[] = []
@@ -191,8 +196,8 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     expect(heard(launched)).toEqual(['SIGINT'])
   })
 
-  test('takes a closed terminal for a request to stop', async () => {
-    const launched = launch(await makePackage(), ['start'], { node: oldNode })
+  test.for(ways)('takes a closed terminal for a request to stop, $name', async ({ node }) => {
+    const launched = launch(await makePackage(), ['start'], { node })
     await started(launched)
     launched.signalGroup('SIGHUP')
     expect(await launched.ended()).toBe(7)
@@ -207,10 +212,7 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     expect(heard(launched)).toEqual(['disconnect'])
   })
 
-  test.for([
-    { name: 'in one process', node: [] },
-    { name: 'in two', node: oldNode },
-  ])('stops the service when the npm that started it was killed, $name', async ({ node }) => {
+  test.for(ways)('stops the service when the npm that started it was killed, $name', async ({ node }) => {
     const root = await makePackage()
     await endsWith(root, 3)
     const command = [process.execPath, ...node, 'bin/tidings.js', 'start']

@@ -56,11 +56,12 @@ const ofDoor: readonly Code[] = [
 
 /** Every code the route can answer with, each once; what is particular to it comes first. */
 export const codesOf = (route: Route): Code[] => {
-  const { body, query, idempotent, params = {}, bars = {}, refuses = [] } = route
+  const { method, body, query, idempotent, params = {}, bars = {}, refuses = [] } = route
   const codes: Code[] = []
   if (body || query || idempotent) codes.push('VALIDATION_ERROR')
   if (hasCursor(route)) codes.push('INVALID_CURSOR')
-  if (body) codes.push('PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
+  // A body is read, and judged by its kind and size, whether the route asks for one or not.
+  if (method !== 'GET') codes.push('PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
   if (Object.keys(params).length > 0) codes.push('NOT_FOUND')
   codes.push(...refuses, ...Object.values(bars))
   if (idempotent) codes.push('IDEMPOTENCY_MISMATCH', 'IDEMPOTENCY_IN_FLIGHT')

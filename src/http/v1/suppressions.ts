@@ -157,6 +157,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       scope: 'write:suppressions',
       query: Named,
       body: Named.optional(),
+      check: ({ query, body }) => void targetOf(query, body),
       answers: { 200: { schema: Deleted, about: 'Removed.' } },
       refuses: [
         'NOT_FOUND',

@@ -1,0 +1,206 @@
+/** Everything that is stored, as it was at one instant, while the service goes on writing. */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { open, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { constants, createGzip } from 'node:zlib'
+import type pg from 'pg'
+import { to as copyTo } from 'pg-copy-streams'
+import { hasHistory, partitionsIn, quoted, sequencesIn, type Table, tablesIn } from '../db/catalogue.ts'
+import { sqlState } from '../db/faults.ts'
+import { appliedMigrations } from '../db/migrate.ts'
+import type { Clock } from '../ground/clock.ts'
+import {
+  BackupFault,
+  endOfRows,
+  formatVersion,
+  type Header,
+  headerLine,
+  type Rows,
+  tableLine,
+  trailerLine,
+} from './backup-format.ts'
+
+/** Told as the work goes on. */
+export type Progress = {
+  bytes(table: string, soFar: number): void
+  table(table: string, rows: number): void
+}
+
+export type Needs = {
+  connect: () => Promise<pg.Client>
+  clock: Clock
+  serviceVersion: string
+  progress?: Progress
+  signal?: AbortSignal
+}
+
+export type BackedUp = { rows: Rows; takenAt: string }
+
+/** Values are written the same way whatever the server's own settings say, and nothing ends us for being slow. */
+export const prepareSession = async (client: pg.ClientBase): Promise<void> => {
+  await client.query(`set client_encoding = 'UTF8'; set datestyle = 'ISO'; set intervalstyle = 'postgres';
+    set timezone = 'UTC'; set bytea_output = 'hex'; set extra_float_digits = 3`)
+  await client.query(`select set_config(name, '0', false) from pg_settings where name in
+    ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout', 'lock_timeout')`)
+}
+
+const noSuchTable = '42P01'
+
+const sameTables = (one: Table[], other: Table[]): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+const tries = 5
+
+/**
+ * Opens the snapshot over these tables; false when they are not the tables any more. They are locked against
+ * changes of the schema before the snapshot is taken: one emptied or rewritten in between would look empty in it.
+ */
+const openSnapshot = async (client: pg.ClientBase, tables: Table[]): Promise<boolean> => {
+  await client.query('begin isolation level repeatable read read only')
+  try {
+    const names = [...tables.map(({ name }) => quoted(name)), quoted('schema_migrations')]
+    await client.query(`lock table ${names.join(', ')} in access share mode`)
+    // A policy that hides rows must be an error here, never a smaller backup.
+    await client.query('set local row_security = off')
+    if (sameTables(tables, await tablesIn(client))) return true
+  } catch (error) {
+    if (sqlState(error) !== noSuchTable) throw error
+  }
+  await client.query('rollback')
+  return false
+}
+
+const tablesAtOneInstant = async (client: pg.ClientBase): Promise<Table[]> => {
+  for (let tried = 0; tried < tries; tried++) {
+    const tables = await tablesIn(client)
+    if (!(await hasHistory(client)) || tables.length === 0) {
+      throw new BackupFault(
+        'There is nothing to back up: the database has no tables of Tidings. Is DATABASE_URL or DATA_DIR right?',
+      )
+    }
+    if (await openSnapshot(client, tables)) return tables
+  }
+  throw new BackupFault('The schema keeps changing: try again once the migration is over.')
+}
+
+const headerOf = async (client: pg.ClientBase, tables: Table[], needs: Needs): Promise<Header> => ({
+  tidings_backup: formatVersion,
+  service_version: needs.serviceVersion,
+  taken_at: needs.clock.now().toISOString(),
+  migrations: await appliedMigrations(client),
+  tables: tables.map(({ name, columns }) => ({ name, columns })),
+  partitions: await partitionsIn(client),
+  // Read after the snapshot was taken, so never behind a value that a row in it carries.
+  sequences: await sequencesIn(client),
+})
+
+const copyOf = ({ name, partitioned, columns }: Table): string => {
+  const list = columns.map((column) => `"${column.replaceAll('"', '""')}"`).join(', ')
+  return partitioned
+    ? `copy (select ${list} from ${quoted(name)}) to stdout`
+    : `copy ${quoted(name)} (${list}) to stdout`
+}
+
+async function* content(
+  client: pg.Client,
+  tables: Table[],
+  header: Header,
+  progress: Progress | undefined,
+): AsyncGenerator<Buffer, Rows> {
+  yield headerLine(header)
+  const rows: Rows = {}
+  for (const table of tables) {
+    yield tableLine(table.name)
+    const copy = client.query(copyTo(copyOf(table)))
+    let bytes = 0
+    for await (const chunk of copy as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      progress?.bytes(table.name, bytes)
+      yield chunk
+    }
+    yield endOfRows
+    // The count comes after the last row, so it is there once the connection answers something else.
+    await client.query('select')
+    rows[table.name] = copy.rowCount
+    progress?.table(table.name, copy.rowCount)
+  }
+  return rows
+}
+
+/** Writes a whole backup into a stream, with little of it in memory at a time. */
+export const backUp = async (needs: Needs, out: Writable): Promise<BackedUp> => {
+  const client = await needs.connect()
+  try {
+    await prepareSession(client)
+    const tables = await tablesAtOneInstant(client)
+    const header = await headerOf(client, tables, needs)
+    let rows: Rows = {}
+    const digested = async function* () {
+      const digest = createHash('sha256')
+      const parts = content(client, tables, header, needs.progress)
+      let part = await parts.next()
+      for (; !part.done; part = await parts.next()) {
+        digest.update(part.value)
+        yield part.value
+      }
+      rows = part.value
+      yield trailerLine(rows, digest.digest('hex'))
+    }
+    const gzip = createGzip({ level: constants.Z_BEST_SPEED, chunkSize: 256 * 1024 })
+    await pipeline(Readable.from(digested()), gzip, out, { signal: needs.signal })
+    return { rows, takenAt: header.taken_at }
+  } finally {
+    await client.end()
+  }
+}
+
+const isThere = async (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(dirname(path), 'r')
+  // Not every file system can; the rename itself has happened either way.
+  await folder.sync().catch(() => undefined)
+  await folder.close()
+}
+
+type FileId = { ino: number; dev: number }
+
+const isStill = async (path: string, { ino, dev }: FileId): Promise<boolean> => {
+  const now = await stat(path).catch(() => undefined)
+  return now?.ino === ino && now.dev === dev
+}
+
+/** As above into a file, which appears under its name only when it is whole and on the disk. */
+export const backUpToFile = async (needs: Needs, path: string): Promise<BackedUp & { bytes: number }> => {
+  const refuseIfThere = async () => {
+    if (await isThere(path)) throw new BackupFault(`${path} exists already and is not overwritten.`)
+  }
+  await refuseIfThere()
+  const partial = `${path}.partial`
+  // What a killed backup left behind.
+  await rm(partial, { force: true })
+  const out = createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
+  await once(out, 'open')
+  const ours = await stat(partial)
+  try {
+    const done = await backUp(needs, out)
+    await refuseIfThere()
+    if (!(await isStill(partial, ours))) {
+      throw new BackupFault(`Another backup is being written to ${path} at the same time.`)
+    }
+    await rename(partial, path)
+    await syncFolder(path)
+    return { ...done, bytes: out.bytesWritten }
+  } catch (error) {
+    out.destroy()
+    if (await isStill(partial, ours)) await rm(partial, { force: true })
+    throw error
+  }
+}

@@ -1,0 +1,146 @@
+/** Values on, just inside and just outside the bounds that a JSON Schema declares. */
+import fc from 'fast-check'
+import { asked, type Resolve, type Schema } from './values.ts'
+
+export type Case = {
+  value: unknown
+  /** Whether the schema takes it; undefined where a bound alone does not say. */
+  inside: boolean | undefined
+}
+
+const numbers = (schema: Schema): Case[] => {
+  const step = schema.type === 'integer' ? 1 : 1e-6
+  const cases: Case[] = [
+    { value: 'many', inside: false },
+    { value: 1e308, inside: schema.maximum === undefined ? undefined : false },
+  ]
+  if (schema.type === 'integer') cases.push({ value: 1.5, inside: false })
+  for (const [bound, outward] of [
+    [schema.minimum, -step],
+    [schema.maximum, step],
+  ] as const) {
+    if (typeof bound !== 'number' || Math.abs(bound) >= Number.MAX_SAFE_INTEGER) continue
+    cases.push(
+      { value: bound, inside: true },
+      { value: bound - outward, inside: true },
+      { value: bound + outward, inside: false },
+    )
+  }
+  return cases
+}
+
+const texts = (schema: Schema): Case[] => {
+  // A pattern or a format has its own idea of what a text of that length looks like.
+  const free = schema.pattern === undefined && schema.format === undefined
+  const least = Number(schema.minLength ?? 0)
+  const most = Number(schema.maxLength ?? 0)
+  const of = (length: number): string => 'x'.repeat(length)
+  return [
+    { value: of(least), inside: free ? true : undefined },
+    ...(least > 0 ? [{ value: of(least - 1), inside: false }] : []),
+    ...(most > 0
+      ? [
+          { value: of(most), inside: free ? true : undefined },
+          { value: of(most + 1), inside: false },
+          { value: of(most * 20), inside: false },
+        ]
+      : []),
+  ]
+}
+
+const lists = (schema: Schema, resolve: Resolve): Case[] => {
+  const [item] = fc.sample(asked((schema.items ?? {}) as Schema, resolve, { full: true }), { numRuns: 1 })
+  const of = (length: number): unknown[] => new Array(length).fill(item)
+  const least = Number(schema.minItems ?? 0)
+  const most = schema.maxItems as number | undefined
+  return [
+    { value: of(least), inside: true },
+    ...(least > 0 ? [{ value: of(least - 1), inside: false }] : []),
+    ...(most === undefined
+      ? []
+      : [
+          { value: of(most), inside: true },
+          { value: of(most + 1), inside: false },
+        ]),
+    { value: { 0: item, length: 1 }, inside: false },
+  ]
+}
+
+/** Choices of shapes are looked into one by one; a value beyond one choice may lie within another. */
+export const casesOf = (schema: Schema, resolve: Resolve): Case[] => {
+  if (typeof schema.$ref === 'string') return casesOf(resolve(schema.$ref), resolve)
+  const choices = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
+  if (choices) {
+    return choices
+      .flatMap((choice) => casesOf(choice, resolve))
+      .map(({ value, inside }) => ({ value, inside: inside || undefined }))
+  }
+  if ('const' in schema)
+    return [
+      { value: schema.const, inside: true },
+      { value: 'other', inside: false },
+    ]
+  if (Array.isArray(schema.enum)) {
+    const cased = schema.enum.map((value) => ({ value: String(value).toUpperCase(), inside: false }))
+    return [
+      ...schema.enum.map((value) => ({ value, inside: true })),
+      ...cased.filter(({ value }) => !(schema.enum as unknown[]).includes(value)),
+      { value: '', inside: false },
+      { value: '__proto__', inside: false },
+    ]
+  }
+  if (schema.type === 'integer' || schema.type === 'number') return numbers(schema)
+  if (schema.type === 'string') return texts(schema)
+  if (schema.type === 'array') return lists(schema, resolve)
+  if (schema.type === 'object')
+    return [
+      { value: [], inside: false },
+      { value: 'text', inside: false },
+    ]
+  return []
+}
+
+export type Place = {
+  path: (string | number)[]
+  schema: Schema
+  /** Whole bodies that have something in this place. */
+  sample: fc.Arbitrary<unknown>
+}
+
+/** Every property of a body, at any depth, each with bodies it occurs in. */
+export const placesIn = (
+  schema: Schema,
+  resolve: Resolve,
+  path: Place['path'] = [],
+  around: (inner: fc.Arbitrary<unknown>) => fc.Arbitrary<unknown> = (inner) => inner,
+): Place[] => {
+  if (path.length > 8) return []
+  if (typeof schema.$ref === 'string') return placesIn(resolve(schema.$ref), resolve, path, around)
+  const choices = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
+  if (choices) return choices.flatMap((choice) => placesIn(choice, resolve, path, around))
+  if (schema.type === 'array') {
+    const items = (schema.items ?? {}) as Schema
+    const at = [...path, 0]
+    const within = (inner: fc.Arbitrary<unknown>) => around(inner.map((item) => [item]))
+    return [
+      { path: at, schema: items, sample: within(asked(items, resolve, { full: true })) },
+      ...placesIn(items, resolve, at, within),
+    ]
+  }
+  if (schema.type !== 'object') return []
+  return Object.entries((schema.properties ?? {}) as Record<string, Schema>).flatMap(([name, field]) => {
+    const whole = asked(schema, resolve, { full: true })
+    const within = (inner: fc.Arbitrary<unknown>) =>
+      around(fc.tuple(whole, inner).map(([all, own]) => ({ ...(all as object), [name]: own })))
+    const at = [...path, name]
+    return [{ path: at, schema: field, sample: around(whole) }, ...placesIn(field, resolve, at, within)]
+  })
+}
+
+/** A copy of the body with the value in that place. */
+export const put = (body: unknown, path: Place['path'], value: unknown): unknown => {
+  const [first, ...rest] = path
+  if (first === undefined) return value
+  if (Array.isArray(body)) return body.map((item, i) => (i === first ? put(item, rest, value) : item))
+  return { ...(body as object), [first]: put((body as Record<string, unknown>)[first], rest, value) }
+}

@@ -1,0 +1,30 @@
+/** A route that hands its whole body on, as one that stores metadata does, so that nothing odd is cut off before. */
+import { z } from 'zod'
+import { defineRoute, type Route } from '../../src/http/route.ts'
+
+export const keeperProbe: Route = defineRoute({
+  method: 'POST',
+  path: '/probe/keeper',
+  tag: 'Probe',
+  summary: 'Hands its body on',
+  scope: 'send:email',
+  idempotent: true,
+  query: z.object({
+    at: z.iso.datetime().optional(),
+    n: z
+      .string()
+      .regex(/^\d{1,4}$/)
+      .optional(),
+  }),
+  body: z.looseObject({
+    kind: z.enum(['one', 'two']),
+    at: z.iso.datetime().optional(),
+    share: z.number().min(0).max(1).optional(),
+    count: z.int().min(-5).max(5).nullable().optional(),
+    list: z.array(z.string().min(1).max(40)).min(1).max(20).optional(),
+    nested: z.object({ names: z.array(z.object({ name: z.string().min(2).max(8) })).max(3) }).optional(),
+    metadata: z.record(z.string(), z.unknown()).optional(),
+  }),
+  answers: { 200: { schema: z.unknown(), about: 'What was handed on.' } },
+  handle: async ({ body }) => ({ status: 200, body }),
+})

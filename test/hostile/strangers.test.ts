@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import { afterAll, expect, test } from 'vitest'
+import { mintKey } from '../../src/keys/secret.ts'
+import { startTestHouse } from '../house.ts'
+import { gatedProbe, scopeProbes } from '../probes.ts'
+import { isNotHttp, judge } from './judge.ts'
+import { patience, runs } from './runs.ts'
+import { type Aim, mangle, shotsAt } from './shots.ts'
+import { readSurface } from './surface.ts'
+import { type Answer, type Field, tell, write } from './wire.ts'
+
+const t = await startTestHouse({
+  env: { RATE_LIMITER: 'off' },
+  routes: () => [...scopeProbes(), gatedProbe(() => undefined)],
+})
+afterAll(() => t.stop())
+
+const acme = await t.org()
+const { entries, resolve } = await readSurface(t)
+const ours = entries.filter(({ path }) => /^(?:\/api)?\/v1(?:\/|$)/.test(path))
+
+const expired = await t.key(acme.org.id, { expiresAt: new Date(0) })
+const revoked = await t.key(acme.org.id)
+await t.database.sql('update api_keys set revoked_at = created_at where last_four = $1 and prefix = $2', [
+  revoked.slice(-4),
+  revoked.slice(0, 13),
+])
+
+const strangers: fc.Arbitrary<readonly Field[]> = fc.constantFrom<(readonly Field[])[]>(
+  [],
+  ...[expired, revoked, mintKey('live').key, `${acme.keys.live}x`, acme.keys.live.toLowerCase(), '\xff'].map(
+    (key): Field[] => [['Authorization', `Bearer ${key}`]],
+  ),
+  [['Authorization', acme.keys.live]],
+  [['Authorization', `Basic ${acme.keys.live}`]],
+  [['X-Api-Key', acme.keys.live]],
+  [['Cookie', `authorization=Bearer ${acme.keys.live}`]],
+)
+
+/** All of an answer that does not name the request or the moment. */
+const told = ({ status, headers, body }: Answer) => {
+  const { date: _date, 'x-request-id': id, connection: _connection, 'keep-alive': _alive, ...rest } = headers
+  return { status, headers: rest, body: body.toString('utf8').replaceAll(String(id), '') }
+}
+
+const ask = async (bytes: Buffer, toHead = false): Promise<Answer> => {
+  const { answers, end } = await tell(t.url, bytes, { toHead })
+  expect([answers.length, end]).toEqual([1, 'answered'])
+  judge(answers[0] as Answer, toHead)
+  return answers[0] as Answer
+}
+
+const plain = (method: string, target: string, headers: readonly Field[] = []): Buffer =>
+  write({ method, target, headers, body: undefined })
+
+test('X-002 S-002 without a usable key every path and method under /api/v1 gives the same answer, to the byte', {
+  timeout: patience(60_000),
+}, async () => {
+  const first = told(await ask(plain('GET', '/api/v1/suppressions')))
+  expect(first.status).toBe(401)
+  const shots = ours.map((entry) => {
+    const aim: Aim = {
+      resolve,
+      ids: () => [],
+      headers: strangers,
+      parts: ['path', 'query', 'headers', 'body', 'method'],
+    }
+    return shotsAt(entry, aim)
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(...shots), async (shot) => {
+      const toHead = shot.method === 'HEAD'
+      const answer = await ask(write(shot), toHead)
+      // What is no HTTP at all is refused before anything in it means something.
+      if (isNotHttp(answer) || (toHead && answer.status === 422)) return
+      expect(told(answer)).toEqual(toHead ? { ...first, body: '' } : first)
+    }),
+    runs(400),
+  )
+})
+
+test('a stranger cannot tell a path that is served from one that is not, however it is written', {
+  timeout: patience(60_000),
+}, async () => {
+  const known = ours.map(({ path }) => path).filter((path) => /\/v1\/(?!nowhere)/.test(path))
+  const same = (path: string): string =>
+    path.replace(/[^/]+$/, (last) => (last.startsWith('{') ? last : last.replace(/[a-z]/g, 'q')))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...known),
+      mangle,
+      fc.constantFrom('GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'),
+      strangers,
+      async (path, mangled, method, headers) => {
+        const at = (chosen: string) => plain(method, mangled(chosen.replace(/\{\w+\}/g, 'x')), headers)
+        const [served, other] = [await ask(at(path)), await ask(at(same(path)))]
+        expect(told(served)).toEqual(told(other))
+      },
+    ),
+    runs(300),
+  )
+})
+
+test('a stranger whose body is of the wrong kind, too large or never sent is told no more than any other', async () => {
+  const first = told(await ask(plain('GET', '/api/v1/suppressions')))
+  const large = Buffer.alloc(7 * 1_048_576, 0x20)
+  for (const target of ['/api/v1/suppressions', '/api/v1/nowhere', '/v1/probe/gated', '/api/%761/nowhere']) {
+    for (const type of [
+      'application/json',
+      'text/plain',
+      'nonsense',
+      '',
+      'multipart/form-data; boundary=x',
+    ]) {
+      const headers: Field[] = [['Content-Type', type]]
+      const unsent = Buffer.from(
+        `POST ${target} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: 9999999\r\n\r\n`,
+      )
+      for (const bytes of [
+        write({ method: 'POST', target, headers, body: Buffer.from('{') }),
+        write({ method: 'PUT', target, headers, body: large }),
+        write({ method: 'POST', target, headers, body: large, framing: 'chunked' }),
+        unsent,
+      ]) {
+        expect(told(await ask(bytes)), `${target} ${type}`).toEqual(first)
+      }
+    }
+  }
+})
+
+test('a stranger who sends whatever address it likes is refused or told to wait, nothing else', async () => {
+  const limited = await startTestHouse({ database: t.database })
+  try {
+    const statuses = new Map<number, number>()
+    const bodies = new Set<string>()
+    for (let i = 0; i < 240; i++) {
+      const headers: Field[] = [
+        ['X-Forwarded-For', ['unknown', '203.0.113.9', '\xff, ,', '::1%lo'][i % 4] as string],
+      ]
+      const { answers } = await tell(limited.url, plain('GET', `/api/v1/x${i}`, headers))
+      const answer = answers[0] as Answer
+      judge(answer)
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+      bodies.add(told(answer).body)
+    }
+    // 60 from the one readable address, and of the 180 from nowhere 100.
+    expect(Object.fromEntries(statuses)).toEqual({ 401: 160, 429: 80 })
+    expect(bodies.size).toBe(2)
+  } finally {
+    await limited.stop()
+  }
+})

@@ -1,0 +1,442 @@
+import { connect, type Socket } from 'node:net'
+import fc from 'fast-check'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startTestHouse, type TestHouse } from '../house.ts'
+import { changed, judge, makeDigest } from './judge.ts'
+import { patience, runs } from './runs.ts'
+import { type Answer, type Heard, open, tell } from './wire.ts'
+
+let t: TestHouse
+let key: string
+let digest: () => Promise<Record<string, string>>
+let before: Record<string, string>
+
+/** What nobody caught, and what the service itself says went wrong. */
+const stray: unknown[] = []
+const note = (error: unknown) => stray.push(error)
+const log = pino({ level: 'error' }, { write: (line: string) => note(line) })
+
+/** The timeout of the house under test, and as much again as a busy machine may need. */
+const timeoutMs = 1_000
+const slackMs = 15_000
+
+beforeAll(async () => {
+  process.on('unhandledRejection', note)
+  process.on('uncaughtException', note)
+  t = await startTestHouse({ env: { REQUEST_TIMEOUT_SECONDS: '1', RATE_LIMITER: 'off' }, log })
+  key = (await t.org()).keys.live
+  digest = await makeDigest(t.database)
+})
+afterAll(async () => {
+  await t.stop()
+  process.off('unhandledRejection', note)
+  process.off('uncaughtException', note)
+})
+
+beforeEach(async () => {
+  before = await digest()
+})
+afterEach(async () => {
+  expect((await t.ask('GET', '/api/v1/suppressions', { key })).status).toBe(200)
+  expect(stray.splice(0)).toEqual([])
+})
+
+const list = (extra = '') =>
+  `GET /api/v1/suppressions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n${extra}\r\n`
+const head = (fields: string) =>
+  `POST /api/v1/suppressions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n${fields}\r\n`
+const target = (value: string) => JSON.stringify({ channel: 'email', value })
+const whole = (value: string) => {
+  const body = target(value)
+  return head(`Content-Length: ${body.length}\r\n`) + body
+}
+
+const codesOf = ({ answers }: Heard) => answers.map((answer) => judge(answer) ?? answer.status)
+
+const untouched = async () => expect(changed(before, await digest())).toEqual([])
+
+/** Refused with the code, if anything was said at all, and the connection ended in time. */
+const ends = async (bytes: string | Buffer, ...allowed: string[]): Promise<void> => {
+  const heard = await tell(t.url, bytes, { untilClosed: true, patienceMs: timeoutMs + slackMs })
+  const label = JSON.stringify(bytes.toString('latin1').slice(0, 120))
+  expect([label, heard.end]).not.toEqual([label, 'silent'])
+  expect(heard.rest.length, label).toBe(0)
+  expect(heard.answers.length, label).toBeLessThanOrEqual(1)
+  for (const code of codesOf(heard)) expect(allowed, label).toContain(code)
+}
+
+describe('a body that does not arrive', () => {
+  test('cut off half way by the end of the connection is refused', async () => {
+    const line = await open(t.url)
+    line.send(`${head('Content-Length: 100\r\n')}{"channel":`)
+    line.socket.end()
+    const heard = await line.heard({ untilClosed: true })
+    expect([codesOf(heard), heard.end]).toEqual([['VALIDATION_ERROR'], 'closed'])
+    await untouched()
+  })
+
+  test('cut off half way by a reset leaves nothing behind', async () => {
+    for (const bytes of [
+      head('Content-Length: 100\r\n'),
+      `${head('Content-Length: 100\r\n')}{"channel":`,
+      `${head('Transfer-Encoding: chunked\r\n')}5\r\n{"cha`,
+      list().slice(0, 40),
+    ]) {
+      const line = await open(t.url)
+      line.send(bytes)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      line.reset()
+    }
+    await untouched()
+  })
+
+  test('a client that is gone before its answer does no harm', async () => {
+    for (let i = 0; i < 100; i++) {
+      const line = await open(t.url)
+      line.send(i % 2 === 0 ? list() : whole(`gone${i}@example.com`))
+      if (i % 3 === 0) await new Promise((resolve) => setTimeout(resolve, i % 7))
+      line.reset()
+    }
+  })
+
+  test.each([
+    ['one byte at a time', (n: number) => '{"channel":"email"}'[n] ?? ' '],
+    ['not at all', () => ''],
+  ])('sent %s ends at the timeout', async (_how, next) => {
+    const line = await open(t.url)
+    line.send(head('Content-Length: 100\r\n'))
+    let n = 0
+    const drip = setInterval(() => line.send(next(n++)), 250)
+    const heard = await line.heard({ untilClosed: true, patienceMs: timeoutMs + slackMs })
+    clearInterval(drip)
+    expect([codesOf(heard), heard.end === 'silent']).toEqual([['VALIDATION_ERROR'], false])
+    await untouched()
+  })
+
+  test('chunks that never end come to an end at the timeout', async () => {
+    const line = await open(t.url)
+    line.send(head('Transfer-Encoding: chunked\r\n'))
+    const drip = setInterval(() => line.send('1\r\n \r\n'), 50)
+    const heard = await line.heard({ untilClosed: true, patienceMs: timeoutMs + slackMs })
+    clearInterval(drip)
+    expect([codesOf(heard), heard.end === 'silent']).toEqual([['VALIDATION_ERROR'], false])
+  })
+})
+
+describe('headers that do not arrive', () => {
+  test.each([
+    ['one byte at a time', (n: number) => list()[n] ?? 'x'],
+    ['line by line without end', () => 'x: y\r\n'],
+    ['not at all', () => ''],
+  ])('sent %s end at the timeout', async (_how, next) => {
+    const line = await open(t.url)
+    line.send(next === undefined ? '' : 'GET / HTTP/1.1\r\nHost: a\r\n')
+    let n = 0
+    const drip = setInterval(() => line.send(next(n++)), 250)
+    const heard = await line.heard({ untilClosed: true, patienceMs: timeoutMs + slackMs })
+    clearInterval(drip)
+    expect(heard.end).not.toBe('silent')
+    for (const code of codesOf(heard)) expect(code).toBe('VALIDATION_ERROR')
+  })
+
+  test('a connection that says nothing is ended', async () => {
+    const heard = await tell(t.url, '', { untilClosed: true, patienceMs: timeoutMs + slackMs })
+    expect(heard.end).not.toBe('silent')
+  })
+
+  test('more than 16 KB of them are refused, in one header or in many', async () => {
+    await ends(list(`X-Giant: ${'x'.repeat(20_000)}\r\n`), 'PAYLOAD_TOO_LARGE')
+    await ends(list(`${'x'.repeat(20_000)}: y\r\n`), 'PAYLOAD_TOO_LARGE')
+    await ends(list(`X-Giant: ${'x'.repeat(3_000_000)}\r\n`), 'PAYLOAD_TOO_LARGE')
+    await ends(list('X-Many: y\r\n'.repeat(3_000)), 'PAYLOAD_TOO_LARGE')
+    await ends(list('a:\r\n'.repeat(100_000)), 'PAYLOAD_TOO_LARGE')
+    await ends(`GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 'PAYLOAD_TOO_LARGE')
+    await ends(`${'X'.repeat(20_000)} / HTTP/1.1\r\n\r\n`, 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE')
+  })
+
+  test('more than a thousand small ones are read', async () => {
+    const heard = await tell(t.url, list('a: b\r\n'.repeat(1_500)))
+    expect(heard.answers[0]?.status).toBe(200)
+  })
+})
+
+describe('a body that is too large', () => {
+  const limit = 6 * 1_048_576
+  const chunks = (bytes: number) => `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`
+
+  test('is refused with and without Content-Length, whether it is sent or only announced', async () => {
+    await ends(`${head(`Content-Length: ${limit + 1}\r\n`)}${' '.repeat(limit + 1)}`, 'PAYLOAD_TOO_LARGE')
+    await ends(
+      `${head('Transfer-Encoding: chunked\r\n')}${chunks(65_536).repeat(97)}0\r\n\r\n`,
+      'PAYLOAD_TOO_LARGE',
+    )
+    const announced = await tell(t.url, head('Content-Length: 9007199254740991\r\n'))
+    expect(codesOf(announced)).toEqual(['PAYLOAD_TOO_LARGE'])
+    await untouched()
+  })
+
+  test('and goes on without end is cut off', async () => {
+    const line = await open(t.url)
+    line.send(head('Transfer-Encoding: chunked\r\n'))
+    const piece = chunks(65_536)
+    const flood = setInterval(() => {
+      if (line.socket.writable && line.socket.writableLength < 1_000_000)
+        for (let i = 0; i < 20; i++) line.send(piece)
+    }, 5)
+    const heard = await line.heard({ untilClosed: true, patienceMs: timeoutMs + slackMs })
+    clearInterval(flood)
+    line.close()
+    expect(heard.end).not.toBe('silent')
+    for (const code of codesOf(heard)) expect(code).toBe('PAYLOAD_TOO_LARGE')
+  })
+})
+
+describe('framing that can be read two ways', () => {
+  const smuggled = () => whole('smuggled@example.com')
+  const isThere = async () =>
+    (await t.database.sql("select 1 from suppressions where value = 'smuggled@example.com'")).length > 0
+
+  test('is refused, and what hides behind it is never run', async () => {
+    const inner = smuggled()
+    const outer = target('outer@example.com')
+    const asChunk = `${outer.length.toString(16)}\r\n${outer}\r\n0\r\n\r\n`
+    for (const fields of [
+      `Content-Length: ${asChunk.length}\r\nTransfer-Encoding: chunked\r\n`,
+      `Transfer-Encoding: chunked\r\nContent-Length: 4\r\n`,
+      `Content-Length: 4\r\nContent-Length: ${outer.length}\r\n`,
+      `Content-Length: ${outer.length}\r\nContent-Length: ${outer.length}\r\n`,
+      `Content-Length: ${outer.length}, ${outer.length}\r\n`,
+      'Content-Length: +4\r\n',
+      'Content-Length: -4\r\n',
+      'Content-Length: 0x4\r\n',
+      'Content-Length: 4 4\r\n',
+      'Content-Length: 99999999999999999999999\r\n',
+      'Content-Length:\r\n',
+      `Content-Length : ${outer.length}\r\n`,
+      'Transfer-Encoding: chunked, identity\r\n',
+      'Transfer-Encoding: xchunked\r\n',
+      'Transfer-Encoding : chunked\r\n',
+      'Transfer-Encoding:\x0bchunked\r\n',
+      'Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n',
+      'Transfer-Encoding: x\r\n y: chunked\r\n',
+      'X: y\r\n Content-Length: 4\r\n',
+      'X: y\nContent-Length: 4\r\n',
+      'X: y\rContent-Length: 4\r\n',
+      'X: \0\r\n',
+      'X\0: y\r\n',
+      ': y\r\n',
+      'no colon\r\n',
+    ]) {
+      await ends(head(fields) + asChunk + inner, 'VALIDATION_ERROR')
+      await ends(head(fields) + outer + inner, 'VALIDATION_ERROR')
+      expect([fields, await isThere()]).toEqual([fields, false])
+    }
+    await untouched()
+  })
+
+  test('a chunk of no honest size is refused', async () => {
+    for (const body of [
+      'zz\r\n',
+      '-1\r\n{}\r\n0\r\n\r\n',
+      'ffffffffffffffffff\r\n{}',
+      '0x2\r\n{}\r\n0\r\n\r\n',
+      '\r\n{}\r\n0\r\n\r\n',
+      '2\r\n{}garbage\r\n0\r\n\r\n',
+      '2 \r\n{}\r\n0\r\n\r\n',
+      '2\n{}\n0\n\n',
+      `2;${'x'.repeat(100_000)}\r\n{}\r\n0\r\n\r\n`,
+      `2\r\n{}\r\n0\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`,
+      '1\r\n{\r\n'.repeat(10),
+    ]) {
+      await ends(head('Transfer-Encoding: chunked\r\n') + body, 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE')
+    }
+    await untouched()
+  })
+})
+
+describe('several requests on one connection', () => {
+  test('sent at once are answered in order', async () => {
+    const requests = Array.from({ length: 60 }, (_, i) =>
+      i % 3 === 0 ? list() : whole(`pipe${i}@example.com`),
+    )
+    const heard = await tell(t.url, requests.join(''), { answers: 60 })
+    expect(heard.answers.map(({ status }) => status)).toEqual(
+      requests.map((_, i) => (i % 3 === 0 ? 200 : 201)),
+    )
+    const values = heard.answers.flatMap(({ body }, i) =>
+      i % 3 === 0 ? [] : [JSON.parse(String(body)).value],
+    )
+    expect(values).toEqual(requests.flatMap((_, i) => (i % 3 === 0 ? [] : [`pipe${i}@example.com`])))
+  })
+
+  test('of which the last is garbage get their own answers first', async () => {
+    const heard = await tell(t.url, `${whole('kept@example.com')}\x00\x01garbage\r\n\r\n`, {
+      untilClosed: true,
+    })
+    expect([heard.answers[0]?.status, heard.end]).toEqual([201, 'closed'])
+    expect(JSON.parse(String(heard.answers[0]?.body)).value).toBe('kept@example.com')
+    for (const code of codesOf({ ...heard, answers: heard.answers.slice(1) }))
+      expect(code).toBe('VALIDATION_ERROR')
+  })
+
+  test('a refusal leaves the connection in step', async () => {
+    const bad = '{"channel":'
+    const text = head(`Content-Length: ${bad.length}\r\n`) + bad + list() + list()
+    const heard = await tell(t.url, text, { answers: 3 })
+    expect(heard.answers.map(({ status }) => status)).toEqual([422, 200, 200])
+  })
+})
+
+describe('other protocols', () => {
+  test('HTTP/1.0 is answered, and the connection ends with the answer', async () => {
+    const heard = await tell(t.url, list().replace('HTTP/1.1', 'HTTP/1.0'), { untilClosed: true })
+    expect([heard.answers[0]?.status, heard.end]).toEqual([200, 'closed'])
+    const bare = await tell(t.url, 'GET /api/v1/x HTTP/1.0\r\n\r\n', { untilClosed: true })
+    expect(codesOf(bare)).toEqual(['UNAUTHORIZED'])
+  })
+
+  test('HTTP/1.1 without a Host is refused in the envelope', async () => {
+    for (const path of ['/api/v1/suppressions', '/healthz', '/nowhere']) {
+      const heard = await tell(t.url, `GET ${path} HTTP/1.1\r\n\r\n`, { untilClosed: true })
+      expect([codesOf(heard), heard.end]).toEqual([['VALIDATION_ERROR'], 'closed'])
+    }
+  })
+
+  test.each<[string, string | Buffer]>([
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0'],
+    ['HTTP/0.9', 'GET /\r\n'],
+    ['HTTP/1.2', 'GET / HTTP/1.2\r\nHost: a\r\n\r\n'],
+    ['HTTP/3.0', 'GET / HTTP/3.0\r\nHost: a\r\n\r\n'],
+    ['a method in lower case', 'get /healthz HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['a method nobody knows', 'FROBNICATE /healthz HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['a tunnel', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n'],
+    ['TLS', Buffer.from('16030100c8010000c403035f', 'hex')],
+    ['SSH', 'SSH-2.0-OpenSSH_9.6\r\n'],
+    ['SMTP', 'EHLO example.com\r\n'],
+    ['RTSP', 'OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n'],
+    ['a proxy header', 'PROXY TCP4 203.0.113.1 203.0.113.2 1 2\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['an answer', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
+    ['empty lines', '\r\n'.repeat(20_000)],
+    ['zeros', Buffer.alloc(50_000)],
+  ])('%s gets a refusal or a closed connection', async (_name, bytes) => {
+    await ends(bytes, 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE', 'NOT_FOUND')
+  })
+
+  test('any bytes get a refusal or a closed connection, and change nothing unless they were a request', {
+    timeout: patience(60_000),
+  }, async () => {
+    const spoil = fc.tuple(
+      fc.constantFrom(list(), whole('spoiled@example.com')),
+      fc.array(
+        fc.record({
+          at: fc.nat(),
+          cut: fc.nat({ max: 3 }),
+          bytes: fc.oneof(
+            fc.uint8Array({ maxLength: 4 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
+            fc.constantFrom('\r\n', '\n', '\r', '\0', ' ', ':', '\t', '\r\n\r\n', 'HTTP/1.1'),
+          ),
+        }),
+        { minLength: 1, maxLength: 4 },
+      ),
+    )
+    const mangled = spoil.map(([text, spots]) =>
+      spots.reduce((now, { at, cut, bytes }) => {
+        const from = at % (now.length + 1)
+        return now.slice(0, from) + bytes + now.slice(from + cut)
+      }, text),
+    )
+    const noise = fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes).toString('latin1'))
+    let state = before
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof({ weight: 4, arbitrary: mangled }, { weight: 1, arbitrary: noise }),
+        async (bytes) => {
+          const line = await open(t.url)
+          line.send(bytes)
+          // Nothing more will come, so that whatever is half a request is known to be one.
+          line.socket.end()
+          const toHead = bytes.startsWith('HEAD')
+          const heard = await line.heard({ untilClosed: true, toHead, patienceMs: timeoutMs + slackMs })
+          line.close()
+          expect(heard.end).not.toBe('silent')
+          for (const answer of heard.answers) judge(answer, toHead)
+          const after = await digest()
+          if (!heard.answers.some(({ status }) => status === 201)) expect(changed(state, after)).toEqual([])
+          state = after
+        },
+      ),
+      runs(250),
+    )
+  })
+})
+
+describe('clients that hold on', () => {
+  test('one that never reads its answers holds up nobody', async () => {
+    const rows = Array.from({ length: 100 }, (_, i) => ({
+      channel: 'email',
+      value: `${'x'.repeat(40)}${i}@example.com`,
+    }))
+    await t.ask('POST', '/api/v1/suppressions', { key, body: { items: rows } })
+    const line = await open(t.url)
+    line.socket.pause()
+    const page = list().replace('/suppressions', '/suppressions?limit=100')
+    for (let i = 0; i < 500; i++) line.send(page)
+    for (let i = 0; i < 20; i++)
+      expect((await t.ask('GET', '/api/v1/suppressions', { key })).status).toBe(200)
+    line.reset()
+  })
+
+  test('two thousand that say nothing leave room for the others', { timeout: 60_000 }, async () => {
+    const patient = await startTestHouse({ database: t.database, env: { RATE_LIMITER: 'off' }, log })
+    const { port } = new URL(patient.url)
+    const idle: Socket[] = []
+    try {
+      for (let batch = 0; batch < 20; batch++) {
+        await Promise.all(
+          Array.from(
+            { length: 100 },
+            () =>
+              new Promise<void>((resolve, reject) => {
+                const socket = connect(Number(port), '127.0.0.1', resolve)
+                socket.once('error', reject)
+                idle.push(socket)
+              }),
+          ),
+        )
+      }
+      for (const socket of idle.slice(0, 1_000)) socket.write('GET /api/v1/suppressions HTTP/1.1\r\n')
+      for (let i = 0; i < 50; i++) {
+        const { answers } = await tell(patient.url, i % 2 === 0 ? list() : whole(`crowd${i}@example.com`))
+        expect((answers[0] as Answer).status).toBe(i % 2 === 0 ? 200 : 201)
+      }
+    } finally {
+      for (const socket of idle) socket.destroy()
+      await patient.stop()
+    }
+  })
+
+  test.each([
+    ['never reads its answers', true],
+    ['never finishes its request', false],
+  ])('one that %s does not keep the service from stopping', { timeout: 60_000 }, async (_how, reads) => {
+    const house = await startTestHouse({
+      database: t.database,
+      env: { RATE_LIMITER: 'off', REQUEST_TIMEOUT_SECONDS: '2' },
+      log,
+    })
+    const line = await open(house.url)
+    if (reads) {
+      line.socket.pause()
+      const page = list().replace('/suppressions', '/suppressions?limit=100')
+      for (let i = 0; i < 3_000; i++) line.send(page)
+    } else line.send(`${head('Content-Length: 100\r\n')}{`)
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    const stopped = house.stop().then(() => 'stopped')
+    const late = new Promise((resolve) => setTimeout(resolve, 25_000, 'still waiting').unref())
+    const outcome = await Promise.race([stopped, late])
+    line.reset()
+    await stopped
+    expect(outcome).toBe('stopped')
+  })
+})
