@@ -45,6 +45,9 @@ export type ServerNeeds = {
   requestTimeoutMs: number
 }
 
+/** How long a client that is about to lose its connection may take to read or to send the rest. */
+const lingerMs = 2_000
+
 const notHttp = (): Failure => malformed('This is not a valid HTTP request.')
 
 const refuse = (reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply => {
@@ -87,6 +90,39 @@ const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket): void
       `Content-Type: ${json}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${id}\r\n` +
       `Connection: close\r\n\r\n${body}`,
   )
+  // Time to read it; a client that then still holds on would keep the connection half open for ever.
+  setTimeout(() => socket.destroy(), lingerMs).unref()
+}
+
+/** A whole request is being worked on. Other connections wait for their client, to send or to read. */
+const isAtWork = (socket: Socket): boolean => {
+  const answer = underWay(socket)
+  return answer?.req.complete === true && !answer.writableEnded
+}
+
+/**
+ * Node stops watching over its timeouts as soon as it begins to close. Connections at work stay until their answer is
+ * out; the others are let go of at once when idle, and after a while when their client keeps them waiting.
+ */
+const letGoOnClose = (app: FastifyInstance): void => {
+  const waiting = new Map<Socket, number>()
+  app.server.on('connection', (socket: Socket) => {
+    waiting.set(socket, 0)
+    socket.once('close', () => waiting.delete(socket))
+  })
+  const tickMs = 50
+  let ticks: NodeJS.Timeout | undefined
+  app.addHook('preClose', async () => {
+    ticks = setInterval(() => {
+      app.server.closeIdleConnections()
+      for (const [socket, waitedMs] of waiting) {
+        if (isAtWork(socket)) waiting.set(socket, 0)
+        else if (waitedMs < lingerMs) waiting.set(socket, waitedMs + tickMs)
+        else socket.destroy()
+      }
+    }, tickMs)
+  })
+  app.addHook('onClose', async () => clearInterval(ticks))
 }
 
 type Served = { pattern: RegExp; methods: string[] }
@@ -190,13 +226,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
     })
     done()
   })
-  // A connection that was busy when the service began to stop is kept alive by its client; it is let go of as
-  // soon as its answer is out, or it would hold up the stop for as long as the client likes.
-  let letGo: NodeJS.Timeout | undefined
-  app.addHook('preClose', async () => {
-    letGo = setInterval(() => app.server.closeIdleConnections(), 50)
-  })
-  app.addHook('onClose', async () => clearInterval(letGo))
+  letGoOnClose(app)
   app.setErrorHandler(answerError)
   app.setNotFoundHandler(refuseUnknown)
 
