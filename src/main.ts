@@ -5,8 +5,10 @@ import { Fault } from './command/fault.ts'
 import { ops, opsUsage } from './command/ops.ts'
 import { serve } from './command/serve.ts'
 import { EmbeddedFault } from './db/embedded/supervisor.ts'
+import { SchemaFault } from './db/migrate.ts'
 import { ConfigFault, readConfig } from './ground/config.ts'
 import { makeLog } from './ground/log.ts'
+import { MasterKeyFault } from './operator/master-key.ts'
 
 const usage = `tidings start                    the whole service in one process
 tidings api                      the HTTP part alone
@@ -54,7 +56,7 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
 }
 
 const isTold = (error: unknown): error is Error =>
-  error instanceof Fault || error instanceof ConfigFault || error instanceof EmbeddedFault
+  [Fault, ConfigFault, EmbeddedFault, SchemaFault, MasterKeyFault].some((kind) => error instanceof kind)
 
 const [command, ...args] = process.argv.slice(2)
 try {

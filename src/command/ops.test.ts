@@ -134,9 +134,13 @@ describe('ops org suspend, unsuspend, status', () => {
       suspension_reason: 'unpaid bills',
       suspended_at: row?.suspended_at.toISOString(),
     })
-    expect((await ops('org', 'unsuspend', org.id)).stdout).toBe(`${org.id} works again.\n`)
+    expect((await ops('org', 'unsuspend', org.id, '--operator', 'kim')).stdout).toBe(
+      `${org.id} works again.\n`,
+    )
     await expect.poll(async () => (await ask(keys.live)).status).toBe(200)
-    expect((await ops('org', 'unsuspend', org.id)).stdout).toBe(`${org.id} was not suspended.\n`)
+    expect((await ops('org', 'unsuspend', org.id, '--operator', 'kim')).stdout).toBe(
+      `${org.id} was not suspended.\n`,
+    )
   })
 })
 
@@ -251,6 +255,13 @@ describe('mistakes', () => {
       'The configuration has 2 faults:',
       '  PORT takes a whole number from 0 to 65535, not "x".',
       '  TRUSTED_PROXY_HOPS takes a whole number from 0 to 16, not "-1".',
+    ])
+    const away = await tidings(['migrate'], {
+      DATABASE_URL: 'postgres://someone:hunter2@127.0.0.1:1/tidings',
+    })
+    expect([away.code, away.stderr.trim()]).toEqual([
+      1,
+      'The database tidings at 127.0.0.1:1 cannot be used: connect ECONNREFUSED 127.0.0.1:1. Check DATABASE_URL.',
     ])
     expect((await tidings(['help'], {})).stdout).toContain('tidings start')
   })

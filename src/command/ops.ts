@@ -12,7 +12,7 @@ import { findOrg, type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs
 import { readSetting } from '../settings/store.ts'
 import { withDatabase } from './database.ts'
 import { Fault } from './fault.ts'
-import { welcome } from './welcome.ts'
+import { credentials } from './welcome.ts'
 
 export const opsUsage = `tidings ops org create --name <name> [--plan <plan>] [--owner <email>] [--json]
 tidings ops org suspend <org_id> --reason <text> --operator <name>
@@ -99,7 +99,11 @@ const createOrg = async (ground: Ground): Promise<void> => {
     ...(owner !== undefined && { ownerEmail: owner }),
     withSenders: !config.production,
   })
-  print(ground, founded, welcome(founded).replace('This is the first start, so these', 'These'))
+  print(
+    ground,
+    founded,
+    `\n  The organisation is made. Its keys are shown once; keep them.\n\n${credentials(founded)}`,
+  )
 }
 
 const suspend = async (ground: Ground, orgId: string): Promise<void> => {
@@ -118,7 +122,8 @@ const suspend = async (ground: Ground, orgId: string): Promise<void> => {
 }
 
 const unsuspend = async (ground: Ground, orgId: string): Promise<void> => {
-  const { db, clock } = ground
+  const { db, clock, options } = ground
+  needed(options, 'operator')
   await existing(db, orgId)
   const changed = await db.row(unsuspendOrg, orgId, clock.now())
   const org = await existing(db, orgId)

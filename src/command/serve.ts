@@ -61,7 +61,6 @@ const untilToldToStop = (lost: Promise<void>): Promise<string> =>
 
 /** Runs the service in the foreground until it is told to stop; resolves with the exit code. */
 export const serve = async (config: Config, log: Log, parts: Parts): Promise<number> => {
-  await resolveMasterKey(config)
   let onLost: () => void = () => undefined
   const lost = new Promise<void>((resolve) => {
     onLost = resolve
@@ -71,6 +70,8 @@ export const serve = async (config: Config, log: Log, parts: Parts): Promise<num
   const database = await (parts.api && parts.worker ? ownDatabase : anyDatabase)(config, log, onLost)
   let house: House | undefined
   try {
+    // Made once, at the first start, so that it is there to be backed up before anything is sealed under it.
+    await resolveMasterKey(config)
     await migrateAll(database.url, log)
     house = await build(config, database.url, log)
     if (parts.api) {

@@ -1,14 +1,9 @@
 import type { Founded } from '../operator/found-org.ts'
 
-/** What the first start prints, once: enough to act on without reading anything else. */
-export const welcome = (founded: Founded): string => {
+/** The credentials of a new org and a request to try them with. */
+export const credentials = (founded: Founded): string => {
   const { base_url, org, owner, keys, domain, sms_sender } = founded
-  return `
-  Tidings is ready at ${base_url}
-
-  This is the first start, so these were made for you. They are shown once; keep them.
-
-    organisation   ${org.slug}  (${org.id})
+  return `    organisation   ${org.slug}  (${org.id})
     owner          ${owner.email}
     password       ${owner.password ?? 'unchanged'}
     live key       ${keys.live}
@@ -22,7 +17,16 @@ export const welcome = (founded: Founded): string => {
       -H 'Authorization: Bearer ${keys.live}' \\
       -H 'Content-Type: application/json' \\
       -d '{"channel":"email","value":"someone@example.com"}'
-
-  API reference: ${base_url}/docs      Stop with Ctrl-C.
 `
 }
+
+/** What the first start prints, once: enough to act on without reading anything else. */
+export const welcome = (founded: Founded): string => `
+  Tidings is ready at ${founded.base_url}
+
+  This is the first start, so these were made for you. They are shown once; keep them.
+
+${credentials(founded)}
+  API reference: ${founded.base_url}/docs      Stop with Ctrl-C.
+
+`

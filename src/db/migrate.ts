@@ -10,6 +10,9 @@ const folder = new URL('./migrations/', import.meta.url)
 /** Any fixed number: every process that migrates this database takes the same lock. */
 const lockId = 7_134_250_911
 
+/** A schema this version cannot work with, told so that a person can act on it. */
+export class SchemaFault extends Error {}
+
 export type Migration = { name: string; sql: string; checksum: string }
 
 export const readMigrations = async (): Promise<Migration[]> => {
@@ -43,12 +46,14 @@ export const assertSameHistory = (done: Applied[], known: Migration[]): void => 
   done.forEach((row, i) => {
     const expected = known[i]
     if (!expected) {
-      throw new Error(
+      throw new SchemaFault(
         `the database has migration ${row.name}, which this version does not know: run a newer one`,
       )
     }
     if (row.name !== expected.name || row.checksum !== expected.checksum) {
-      throw new Error(`migration ${row.name} in the database differs from ${expected.name} of this version`)
+      throw new SchemaFault(
+        `migration ${row.name} in the database differs from ${expected.name} of this version`,
+      )
     }
   })
 }
@@ -101,7 +106,7 @@ export const migrate = async (
       } catch (error) {
         // Where this fails too the connection is gone, and the server undoes the rest by itself.
         await client.query('rollback').catch(() => undefined)
-        throw new Error(`migration ${name} failed and was undone: ${(error as Error).message}`, {
+        throw new SchemaFault(`migration ${name} failed and was undone: ${(error as Error).message}`, {
           cause: error,
         })
       }

@@ -79,8 +79,8 @@ test('production names everything it lacks and everything it forbids, at once', 
   ).toEqual([
     'SERVICE_DOMAIN is required in production: it takes a domain name.',
     'MASTER_KEY is required in production: it takes 32 bytes in base64, for example from `openssl rand -base64 32`.',
-    'SMS_PROVIDER is required in production: it takes `local`, `aws` or `smpp`, or several, comma-separated, tried in order.',
-    'EMAIL_PROVIDER cannot be local in production: it takes `local`, `smtp` or `ses`, or several, comma-separated, tried in order.',
+    'SMS_PROVIDER is required in production: it takes `aws`, `smpp` or, outside production, `local`; several, comma-separated, are tried in order.',
+    'EMAIL_PROVIDER cannot be local in production: it takes `smtp`, `ses` or, outside production, `local`; several, comma-separated, are tried in order.',
     'DEV_TOOLS cannot be turned on in production: leave it out or set it to off.',
     'WEBHOOK_ALLOW_INSECURE cannot be true in production: leave it out or set it to false.',
   ])

@@ -130,7 +130,7 @@ export const variables = {
   }),
   EMAIL_PROVIDER: variable({
     schema: providerList('local', 'smtp', 'ses'),
-    takes: '`local`, `smtp` or `ses`, or several, comma-separated, tried in order',
+    takes: '`smtp`, `ses` or, outside production, `local`; several, comma-separated, are tried in order',
     fallback: '`local`; required in production, without `local`',
     about: 'Who hands email over. `smtp` needs `SMTP_URL`.',
   }),
@@ -142,7 +142,7 @@ export const variables = {
   }),
   SMS_PROVIDER: variable({
     schema: providerList('local', 'aws', 'smpp'),
-    takes: '`local`, `aws` or `smpp`, or several, comma-separated, tried in order',
+    takes: '`aws`, `smpp` or, outside production, `local`; several, comma-separated, are tried in order',
     fallback: '`local`; required in production, without `local`',
     about: 'Who hands SMS over. `smpp` needs `SMPP_URL`.',
   }),

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { parseAddress } from '../ground/address.ts'
+import { isLoopback, parseAddress } from '../ground/address.ts'
 
 /** An X-Forwarded-For entry may carry a port: `203.0.113.9:51234`, `[2001:db8::1]:443`. */
 const withoutPort = (entry: string): string => {
@@ -20,3 +20,8 @@ export const callerAddress = (request: IncomingMessage, trustedHops: number): st
   const entry = entries[entries.length - trustedHops]?.trim()
   return entry ? (parseAddress(withoutPort(entry))?.toString() ?? null) : null
 }
+
+/** A proxy on the same machine is a loopback peer too, but its clients are not: a forwarded request does not count. */
+export const fromThisMachine = (request: IncomingMessage): boolean =>
+  isLoopback(request.socket.remoteAddress) &&
+  ['x-forwarded-for', 'forwarded', 'x-real-ip'].every((name) => request.headers[name] === undefined)

@@ -310,6 +310,20 @@ describe('the envelope', () => {
     ])
   })
 
+  test('X-160 where a body has several forms the faults are those of the form that was meant', async () => {
+    const faults = async (body: unknown) =>
+      (await t.ask('POST', '/api/v1/suppressions', { key: acme.keys.live, body })).body.error.errors.map(
+        (row: { path: unknown; code: string }) => [row.path, row.code],
+      )
+    expect(await faults({})).toEqual([[['channel'], 'required']])
+    expect(await faults({ channel: 'fax' })).toEqual([[['channel'], 'invalid_enum']])
+    expect(await faults({ channel: 'email', value: 'x' })).toEqual([[['value'], 'invalid_string']])
+    expect(await faults({ items: [{ channel: 'sms', value: 'x' }, { channel: 'sms' }] })).toEqual([
+      [['items', 0, 'value'], 'invalid_string'],
+      [['items', 1, 'value'], 'required'],
+    ])
+  })
+
   test('X-160 unparseable JSON is a schema failure at the empty path', async () => {
     for (const raw of ['{', '[1,', 'nul', '\u0000', Buffer.from([0x22, 0xff, 0x22])]) {
       const reply = await t.ask('POST', '/api/v1/suppressions', { key: acme.keys.live, raw })

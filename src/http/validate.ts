@@ -27,7 +27,38 @@ const codeOf = (issue: Issue): string => {
 const pathOf = (path: PropertyKey[]): (string | number)[] =>
   path.map((part) => (typeof part === 'number' ? part : String(part)))
 
+/** The value a path's last part names, where the input is the object that should hold it. */
+const fieldAt = (input: unknown, path: PropertyKey[]): unknown => {
+  const name = path.at(-1)
+  return typeof input === 'object' && input !== null && name !== undefined
+    ? (input as Record<PropertyKey, unknown>)[name]
+    : input
+}
+
+type Union = Extract<Issue, { code: 'invalid_union' }>
+
+/** Of several forms the one that came furthest is the one that was meant; of equals the last. */
+const nearestForm = (issue: Union): Issue[] => {
+  const reach = (issues: Issue[]) => Math.max(0, ...issues.map((found) => found.path.length))
+  return issue.errors.reduce<Issue[]>((best, form) => (reach(form) >= reach(best) ? form : best), [])
+}
+
 const rowsOf = (issue: Issue): FieldError[] => {
+  if (issue.code === 'invalid_union') {
+    const form = nearestForm(issue)
+    // Without forms to compare, it was the field that tells the forms apart that fits none.
+    if (form.length === 0) {
+      const code = fieldAt(issue.input, issue.path) === undefined ? 'required' : 'invalid_enum'
+      return [
+        {
+          path: pathOf(issue.path),
+          code,
+          message: code === 'required' ? 'Required.' : 'Takes another value.',
+        },
+      ]
+    }
+    return form.flatMap((inner) => rowsOf({ ...inner, path: [...issue.path, ...inner.path] }))
+  }
   // One row per misspelt name, at its own path, so that a client can point at it.
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({

@@ -1,18 +1,13 @@
 /** The dev tools: see and move everything. Loopback clients only, and absent in production. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { isLoopback } from '../../ground/address.ts'
 import type { MovableClock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import type { Tasks } from '../../worker/tasks.ts'
+import { fromThisMachine } from '../address.ts'
 import { malformed } from '../envelope.ts'
 import { parseJson, validate } from '../validate.ts'
-
-/** A proxy on the same machine is a loopback peer too, but its clients are not: a forwarded request is refused. */
-const fromThisMachine = (request: FastifyRequest): boolean =>
-  isLoopback(request.socket.remoteAddress) &&
-  ['x-forwarded-for', 'forwarded', 'x-real-ip'].every((name) => request.headers[name] === undefined)
 
 const bodyOf = <T>(schema: z.ZodType<T>, request: FastifyRequest): T => {
   const bytes = request.body as Buffer | undefined
@@ -26,7 +21,7 @@ const lastInstant = Date.UTC(9000, 0)
 
 type Needs = {
   clock: MovableClock
-  /** Keeps the new offset for the other processes and the next start. */
+  /** Keeps the new offset for the next start. */
   keepOffset: (offsetMs: number) => Promise<void>
   tasks: Tasks
 }
@@ -37,7 +32,7 @@ export const registerDevTools = (app: FastifyInstance, { clock, keepOffset, task
   app.register(
     async (dev) => {
       dev.addHook('onRequest', async (request) => {
-        if (!fromThisMachine(request)) throw new Failure('NOT_FOUND')
+        if (!fromThisMachine(request.raw)) throw new Failure('NOT_FOUND')
       })
 
       dev.post('/clock', async (request) => {

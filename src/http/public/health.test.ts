@@ -47,6 +47,8 @@ test('metrics hold request figures by route and status, not by id', async () => 
 })
 
 test('metrics are for this machine, or for whoever holds the token', async () => {
+  const forwarded = await t.ask('GET', '/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } })
+  expect(forwarded.status).toBe(404)
   const guarded = await startTestHouse({
     database: t.database,
     env: { METRICS_TOKEN: 'a-long-enough-token' },

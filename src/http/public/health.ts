@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { isLoopback } from '../../ground/address.ts'
 import { sameBytes } from '../../ground/crypto.ts'
 import { Failure } from '../../ground/errors.ts'
+import { fromThisMachine } from '../address.ts'
 import type { Metrics } from '../metrics.ts'
 
 type Needs = {
@@ -26,9 +26,7 @@ export const registerHealth = (app: FastifyInstance, { metrics, metricsToken, re
   app.get('/metrics', async (request, reply) => {
     const given = request.headers.authorization ?? ''
     const open =
-      metricsToken === undefined
-        ? isLoopback(request.socket.remoteAddress)
-        : sameBytes(given, `Bearer ${metricsToken}`)
+      metricsToken === undefined ? fromThisMachine(request.raw) : sameBytes(given, `Bearer ${metricsToken}`)
     // Figures tell how an org fares; to anyone else the path does not exist.
     if (!open) throw new Failure('NOT_FOUND')
     return reply.type(metrics.contentType).send(await metrics.text())
