@@ -19,6 +19,29 @@ const secretPaths = [
   'req.headers.cookie',
 ]
 
+type FromDatabase = Error & { severity: string; code: string }
+const isFromDatabase = (error: unknown): error is FromDatabase =>
+  error instanceof Error && 'severity' in error
+
+/**
+ * PostgreSQL quotes what it stumbled over, which is a caller's data: the row in `detail` and `where`, and in the errors
+ * of class 22 the value in the message itself. Its code, table and constraint say enough.
+ */
+const showError = (error: Error): unknown => {
+  if (!(error instanceof Error)) return error
+  const { detail, where, internalQuery, ...shown } = pino.stdSerializers.err(error)
+  let { message, stack } = shown
+  const chain = new Set<Error>()
+  for (let at: unknown = error; at instanceof Error && !chain.has(at); at = at.cause) {
+    chain.add(at)
+    if (!isFromDatabase(at) || !at.code?.startsWith('22')) continue
+    const masked = at.message.replace(/".*"/s, '"[redacted]"')
+    message = message.replaceAll(at.message, () => masked)
+    stack = stack.replaceAll(at.message, () => masked)
+  }
+  return { ...shown, message, stack, ...(!isFromDatabase(error) && detail !== undefined && { detail }) }
+}
+
 export type LogOptions = {
   level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   format: 'json' | 'pretty'
@@ -36,6 +59,7 @@ export const makeLog = ({ level, format, destination = 2 }: LogOptions): Log => 
       const id = currentRequestId()
       return id === undefined ? {} : { request_id: id }
     },
+    serializers: { err: showError },
     redact: { paths: secretPaths, censor: '[redacted]' },
   }
   if (format === 'pretty') {

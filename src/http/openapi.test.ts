@@ -134,7 +134,7 @@ describe('the description of the running house', () => {
     expect(document.info).toMatchObject({
       title: 'Tidings',
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
-      license: { identifier: 'AGPL-3.0-only' },
+      license: { identifier: 'MIT' },
     })
     expect(document.servers.map(({ url }) => url)).toEqual(['/'])
     expect(document.webhooks).toEqual({})

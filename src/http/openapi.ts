@@ -175,7 +175,7 @@ export const describeApi = (described: Described): OpenApiDocument => {
       version: serviceVersion,
       summary: 'Email, SMS and one-time codes over plain HTTP.',
       description: about,
-      license: { name: 'GNU Affero General Public License v3.0 only', identifier: 'MIT' },
+      license: { name: 'MIT License', identifier: 'MIT' },
     },
     servers: [{ url: baseUrl, description: 'This service' }],
     tags: describeTags([...routes, ...webhooks].flatMap(({ tag }) => tag ?? [])),

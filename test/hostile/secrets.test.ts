@@ -1,0 +1,165 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { statement } from '../../src/db/statement.ts'
+import { Failure } from '../../src/ground/errors.ts'
+import { makeLog } from '../../src/ground/log.ts'
+import { defineRoute, type Route } from '../../src/http/route.ts'
+import { mintKey } from '../../src/keys/secret.ts'
+import type { Rooms } from '../../src/wiring.ts'
+import { testHouse } from '../house.ts'
+import { tell, write } from './wire.ts'
+
+const body = z.object({ how: z.string(), text: z.string() })
+const readsNumber = statement<[text: string], { n: number }>(
+  'test.reads_number',
+  'select ($1::text)::int as n',
+)
+
+/** Goes wrong in every way a request can. */
+const breaks = ({ db }: Rooms): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/probe/breaks',
+    tag: 'Probe',
+    summary: 'Breaks',
+    scope: 'send:email',
+    idempotent: true,
+    body,
+    answers: { 200: { schema: z.object({}), about: 'Never.' } },
+    handle: async ({ body: { how, text } }) => {
+      if (how === 'error') throw new Error('its own message', { cause: new Error('its own cause') })
+      if (how === 'value') throw { text: 'its own value' }
+      if (how === 'failure') throw new Failure('INTERNAL_ERROR', { cause: new Error('a hidden cause') })
+      if (how === 'database') await db.row(readsNumber, text)
+      return { status: 200, body: {} }
+    },
+  })
+
+/** A house that logs all it can into a file, and what it wrote there. */
+const loggingHouse = async (format: 'json' | 'pretty') => {
+  const folder = await mkdtemp(join(tmpdir(), 'tidings-log-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const destination = join(folder, 'log')
+  const log = makeLog({ level: 'trace', format, destination })
+  const t = await testHouse({ log, routes: (rooms) => [breaks(rooms)] })
+  const lines = async (): Promise<string> => {
+    await new Promise<void>((resolve) => log.flush(() => resolve()))
+    return readFile(destination, 'utf8')
+  }
+  return { t, log, lines }
+}
+
+describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
+  test('never holds a key, a cookie, an idempotency key, a body or an address, whatever becomes of the request', async () => {
+    const { t, lines } = await loggingHouse(format)
+    const { org, keys } = await t.org()
+    const stranger = mintKey('live').key
+    const [owner] = await t.database.sql<{ owner_user_id: string }>('select owner_user_id from orgs')
+    const session = await t.house.sessions.open(owner?.owner_user_id as string, {
+      method: 'credentials',
+      ip: null,
+      userAgent: 'MARK-agent',
+    })
+    // Rows that the database refuses are quoted in what it says about them.
+    await t.database.sql(`alter table suppressions add constraint refused check (value not like '%refused%')`)
+    await t.database.sql(
+      `alter table idempotency_keys add constraint refused check (key not like '%refused%')`,
+    )
+
+    const mark = (what: string) => `MARK-${what}`
+    const post = (path: string, content: string, more: Record<string, string> = {}) =>
+      t.ask('POST', path, {
+        key: keys.live,
+        raw: content,
+        headers: {
+          'idempotency-key': `${mark('idempotency')}-${Math.random()}`,
+          cookie: `service_session=${session}; other=${mark('cookie')}`,
+          'x-marked': mark('header'),
+          'user-agent': mark('agent'),
+          ...more,
+        },
+      })
+    const text = (value: string) => JSON.stringify({ channel: 'email', value: `mark-${value}@example.com` })
+    const broken = (how: string) => JSON.stringify({ how, text: mark(`body-${how}`) })
+    const v1 = '/api/v1/suppressions'
+
+    const statuses: Record<string, number> = {}
+    const note = async (name: string, reply: Promise<{ status: number }>) => {
+      statuses[name] = (await reply).status
+    }
+    await note('good', post(v1, text('good')))
+    await note('by tenant', post(v1, text('tenant'), { 'x-service-tenant-ref': mark('tenant') }))
+    await note('bad json', post(v1, `{"channel":"email","value":"${mark('json')}`))
+    await note('bad shape', post(v1, JSON.stringify({ channel: mark('channel') })))
+    await note('bad type', post(v1, mark('type'), { 'content-type': `text/${mark('type')}` }))
+    await note('bad idempotency key', post(v1, text('key'), { 'idempotency-key': `${mark('bad')}\xe9` }))
+    await note('bad path', post(`/api/v1/${mark('path')}`, text('path')))
+    await note('bad url', post(`/api/v1/%zz${mark('path')}`, text('path')))
+    await note('bad query', t.ask('GET', `${v1}?cursor=${mark('cursor')}`, { key: keys.live }))
+    await note('good query', t.ask('GET', `${v1}?value=${mark('query')}`, { key: keys.live }))
+    await note('stranger', t.ask('GET', v1, { key: stranger }))
+    await note('basic', t.ask('GET', v1, { headers: { authorization: `Basic ${mark('basic')}` } }))
+    await note(
+      'member',
+      t.ask('GET', '/api/internal/api-keys', { headers: { cookie: `service_session=${session}` } }),
+    )
+    await note('refused row', post(v1, text('refused')))
+    await note('refused key', post(v1, text('key'), { 'idempotency-key': mark('refused') }))
+    for (const how of ['error', 'value', 'failure', 'database']) {
+      await note(how, post('/api/v1/probe/breaks', broken(how)))
+    }
+    const authorization = ['Authorization', `Bearer ${keys.live}`] as const
+    await tell(
+      t.url,
+      write({
+        method: 'GET',
+        target: v1,
+        headers: [authorization, ['X', `${mark('raw')}\0`]],
+        body: undefined,
+      }),
+    )
+    await tell(t.url, `${mark('noise')}\r\n\r\n`)
+    await t.database.sql('update orgs set suspended_at = created_at where id = $1', [org.id])
+    await expect.poll(async () => (await t.ask('GET', v1, { key: keys.live })).status).toBe(403)
+
+    expect(statuses).toEqual({
+      ...{ good: 201, 'by tenant': 201, 'bad json': 422, 'bad shape': 422, 'bad type': 415 },
+      ...{ 'bad idempotency key': 422, 'bad path': 404, 'bad url': 404, 'bad query': 422, 'good query': 200 },
+      ...{ stranger: 401, basic: 401, member: 200, 'refused row': 500, 'refused key': 500 },
+      ...{ error: 500, value: 500, failure: 500, database: 500 },
+    })
+
+    const logged = await lines()
+    expect(logged.match(/request failed/g)).toHaveLength(6)
+    for (const own of ['its own message', 'its own cause', 'a hidden cause', 'req_'])
+      expect(logged).toContain(own)
+    for (const secret of [keys.live, keys.test, stranger, session]) {
+      expect(logged).not.toContain(secret)
+      expect(logged).not.toContain(secret.slice(-20))
+    }
+    expect(logged.match(/.*mark-.*/gi) ?? []).toEqual([])
+  })
+
+  test('never holds what is handed to it under the name of a secret', async () => {
+    const { log, lines } = await loggingHouse(format)
+    const secret = 'MARK-secret'
+    log.info({
+      authorization: secret,
+      cookie: secret,
+      password: secret,
+      token: secret,
+      key: secret,
+      body: { secret },
+    })
+    log.error(
+      { req: { headers: { authorization: secret, cookie: secret } }, headers: { cookie: secret } },
+      'a line',
+    )
+    const logged = await lines()
+    expect(logged).toContain('a line')
+    expect(logged).not.toContain(secret)
+  })
+})
