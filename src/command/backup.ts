@@ -75,11 +75,19 @@ const summary = (rows: Rows): string => {
 const whereTheKeyIs = (config: Config): string =>
   config.masterKey ? 'MASTER_KEY' : join(config.dataDir, 'master.key')
 
-const tell = (text: string): void => {
+type Tell = (text: string) => void
+
+/** Standard output may be carrying the backup itself. */
+const onStandardError: Tell = (text) => {
   process.stderr.write(`${text}\n`)
 }
 
-export const backup = (config: Config, log: Log, args: string[]): Promise<void> => {
+export const backup = async (
+  config: Config,
+  log: Log,
+  args: string[],
+  tell: Tell = onStandardError,
+): Promise<void> => {
   const path = pathIn(args, 'backup')
   return interruptible((signal) =>
     withDatabaseAsItIs(config, log, async ({ connect }) => {
@@ -105,7 +113,12 @@ const sourceOf = async (path: string): Promise<Source> => {
   return { open: () => createReadStream(path), rereadable: (await stat(path)).isFile() }
 }
 
-export const restore = (config: Config, log: Log, args: string[]): Promise<void> => {
+export const restore = async (
+  config: Config,
+  log: Log,
+  args: string[],
+  tell: Tell = onStandardError,
+): Promise<void> => {
   const path = pathIn(args, 'restore')
   return interruptible(async (signal) => {
     const source = await sourceOf(path)

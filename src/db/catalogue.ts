@@ -112,7 +112,8 @@ export const indexesIn = async (client: pg.ClientBase): Promise<Pair[]> => {
     `select
        case when k.oid is null then format('drop index %s', i.indexrelid::regclass)
          else format('alter table %s drop constraint %I', i.indrelid::regclass, k.conname) end as before,
-       case when k.oid is null then pg_get_indexdef(i.indexrelid)
+       -- The definition of a partitioned table's index leaves its partitions out; with them it is made whole.
+       case when k.oid is null then regexp_replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON ')
          else format('alter table %s add constraint %I %s', i.indrelid::regclass, k.conname,
            pg_get_constraintdef(k.oid)) end as after
      from pg_index i

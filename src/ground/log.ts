@@ -29,7 +29,7 @@ const isFromDatabase = (error: unknown): error is FromDatabase =>
  */
 const showError = (error: Error): unknown => {
   if (!(error instanceof Error)) return error
-  const { detail, where, internalQuery, ...shown } = pino.stdSerializers.err(error)
+  const { detail: _detail, where: _where, internalQuery: _query, ...shown } = pino.stdSerializers.err(error)
   let { message, stack } = shown
   const chain = new Set<Error>()
   for (let at: unknown = error; at instanceof Error && !chain.has(at); at = at.cause) {
@@ -39,7 +39,7 @@ const showError = (error: Error): unknown => {
     message = message.replaceAll(at.message, () => masked)
     stack = stack.replaceAll(at.message, () => masked)
   }
-  return { ...shown, message, stack, ...(!isFromDatabase(error) && detail !== undefined && { detail }) }
+  return { ...shown, message, stack }
 }
 
 export type LogOptions = {

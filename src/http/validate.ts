@@ -37,9 +37,20 @@ const fieldAt = (input: unknown, path: PropertyKey[]): unknown => {
 
 type Union = Extract<Issue, { code: 'invalid_union' }>
 
-/** Of several forms the one that came furthest is the one that was meant; of equals the last. */
+/** How many parts of the path are there in what was sent. */
+const depthIn = (input: unknown, path: PropertyKey[]): number => {
+  let value = input
+  for (const [depth, part] of path.entries()) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return depth
+    value = (value as Record<PropertyKey, unknown>)[part]
+  }
+  return path.length
+}
+
+/** Of several forms the one whose faults lie deepest in what was sent is the one that was meant; of equals the last. */
 const nearestForm = (issue: Union): Issue[] => {
-  const reach = (issues: Issue[]) => Math.max(0, ...issues.map((found) => found.path.length))
+  const reach = (issues: Issue[]) =>
+    issues.reduce((furthest, found) => Math.max(furthest, depthIn(issue.input, found.path)), 0)
   return issue.errors.reduce<Issue[]>((best, form) => (reach(form) >= reach(best) ? form : best), [])
 }
 

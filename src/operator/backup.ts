@@ -130,9 +130,20 @@ async function* content(
   return rows
 }
 
+/** A connection that ends when the work is called off, so that no statement is waited for any more. */
+export const connectUntil = async (
+  connect: () => Promise<pg.Client>,
+  signal: AbortSignal | undefined,
+): Promise<pg.Client> => {
+  signal?.throwIfAborted()
+  const client = await connect()
+  signal?.addEventListener('abort', () => client.end().catch(() => undefined), { once: true })
+  return client
+}
+
 /** Writes a whole backup into a stream, with little of it in memory at a time. */
 export const backUp = async (needs: Needs, out: Writable): Promise<BackedUp> => {
-  const client = await needs.connect()
+  const client = await connectUntil(needs.connect, needs.signal)
   try {
     await prepareSession(client)
     const tables = await tablesAtOneInstant(client)

@@ -27,7 +27,7 @@ import {
 } from '../db/migrate.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
-import { type Progress, prepareSession } from './backup.ts'
+import { connectUntil, type Progress, prepareSession } from './backup.ts'
 import { BackupFault, type Header, type Part, type Rows, readBackup } from './backup-format.ts'
 
 export type Source = {
@@ -271,7 +271,7 @@ const analyse = async (connect: Needs['connect']): Promise<void> => {
 export const restore = async (needs: Needs, source: Source): Promise<Restored> => {
   if (source.rereadable) await proveWhole(readBackup(source.open()), needs.signal)
   const parts = readBackup(source.open())
-  const client = await needs.connect()
+  const client = await connectUntil(needs.connect, needs.signal)
   try {
     const header = await headerOf(parts)
     const rows = await fill(client, parts, header, needs).catch(async (error) => {

@@ -55,16 +55,17 @@ describe('the PostgreSQL programs', { timeout: 30_000 }, () => {
   })
 
   test.runIf(asRoot())('are copied to where the account they run under can read them', async () => {
-    const [hidden, copies] = [await packageWithoutLinks(), join(await temporaryFolder(), 'copies')]
-    await chmod(join(hidden, '..', '..'), 0o700)
+    const copies = join(await temporaryFolder(), 'copies')
+    await chmod(join(unlinked, '..', '..'), 0o700)
     const both = await Promise.all([
-      usableBinaries(hidden, nobody, copies),
-      usableBinaries(hidden, nobody, copies),
+      usableBinaries(unlinked, nobody, copies),
+      usableBinaries(unlinked, nobody, copies),
     ])
     expect(both[0]).toEqual(both[1])
     expect(both[0].postgres.startsWith(copies)).toBe(true)
     expect(await versionSaidBy(both[0].postgres, nobody)).toMatch(/PostgreSQL\) 18/)
     expect(await readdir(join(copies, both[0].version))).toEqual(['native'])
+    await chmod(join(unlinked, '..', '..'), 0o755)
   })
 
   test('get their library links where install scripts were off', async () => {

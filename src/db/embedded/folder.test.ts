@@ -2,6 +2,7 @@ import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } f
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { asRoot } from './account.ts'
+import { prepareFolder } from './folder.ts'
 import {
   cleanUp,
   ordinary,
@@ -90,7 +91,7 @@ describe.concurrent('DATA_DIR', { timeout: 30_000 }, () => {
     expect(said.message).toMatch(`belongs to uid ${(await stat(join(dataDir, 'postgres'))).uid}`)
   })
 
-  test('for an ordinary user everything stays in DATA_DIR, and a killed service is succeeded', async () => {
+  test('for an ordinary user everything stays in DATA_DIR and stays theirs, even after a start as root', async () => {
     const dataDir = await ordinaryFolder()
     const first = spawnService({ dataDir, as: ordinary, sharedDir: join(dataDir, 'must-not-be-made') })
     const { url, adopted } = await first.said
@@ -105,12 +106,22 @@ describe.concurrent('DATA_DIR', { timeout: 30_000 }, () => {
     await second.end('SIGTERM')
     expect(await processesIn(dataDir)).toEqual([])
     expect((await readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.log', 'postgres.password'])
+
+    // Once as root: it stays theirs, down to the log file that this start makes anew.
+    await rm(join(dataDir, 'postgres.log'))
+    const embedded = await start(dataDir)
+    const status = await readFile(`/proc/${await postmasterPid(join(dataDir, 'postgres'))}/status`, 'utf8')
+    expect(status).toMatch(new RegExp(`^Uid:\t${owner}\t`, 'm'))
+    await embedded.stop()
+    const third = spawnService({ dataDir, as: ordinary })
+    expect(await third.said).toMatchObject({ adopted: false })
+    await third.end('SIGTERM')
   })
 
   test.runIf(asRoot())(
     'a folder of ours that is closed to others lets PostgreSQL pass and stays closed to listing',
     async () => {
-      const dataDir = await temporaryFolder()
+      const dataDir = await usedFolder()
       await chmod(dataDir, 0o700)
       const embedded = await start(dataDir, { sharedDir: join(dataDir, 'must-not-be-made') })
       expect((await stat(dataDir)).mode & 0o777).toBe(0o711)
@@ -128,43 +139,25 @@ describe.concurrent('DATA_DIR', { timeout: 30_000 }, () => {
       expect(said.message).toMatch(/Give this user id a name in \/etc\/passwd, or set DATABASE_URL\.$/)
     },
   )
-
-  test.runIf(asRoot())(
-    'root runs a database that an ordinary user made as that user, who can go on with it',
-    async () => {
-      const dataDir = await temporaryFolder()
-      const somebody = { uid: 1, gid: 1 }
-      await chown(dataDir, somebody.uid, somebody.gid)
-      const before = spawnService({ dataDir, as: somebody })
-      await before.said
-      await before.end('SIGTERM')
-      await rm(join(dataDir, 'postgres.log'))
-      const embedded = await start(dataDir)
-      const status = await readFile(`/proc/${await postmasterPid(join(dataDir, 'postgres'))}/status`, 'utf8')
-      expect(status).toMatch(/^Uid:\t1\t/m)
-      await embedded.stop()
-      const after = spawnService({ dataDir, as: somebody })
-      expect(await after.said).toMatchObject({ adopted: false })
-      await after.end('SIGTERM')
-    },
-  )
 })
 
 describe
   .runIf(asRoot())
   .concurrent('a private DATA_DIR of a service run by root', { timeout: 30_000 }, () => {
-    test('its database is kept in a shared folder, which DATA_DIR points to, also for the next start', async () => {
+    test('its database is kept in a shared folder, which DATA_DIR points to, whatever the umask', async () => {
       const { dataDir, sharedDir } = await privateFolder()
-      const embedded = await start(dataDir, { sharedDir })
-      await query(embedded.url, `create table kept as select 'kept' as word`)
+      const strict = ['sh', '-c', 'umask 077; exec "$@"', 'sh']
+      const first = spawnService({ dataDir, sharedDir, under: strict })
+      const { url = '' } = await first.said
+      await query(url, `create table kept as select 'kept' as word`)
       const [home = '', explanation] = (await readFile(join(dataDir, 'postgres.location'), 'utf8')).split(
         '\n',
       )
       expect(home.startsWith(`${sharedDir}/`)).toBe(true)
       expect(explanation).toContain('keeps its data there')
       expect(await readFile(join(home, 'belongs-to'), 'utf8')).toBe(`${dataDir}\n`)
-      expect(await findEmbedded(dataDir)).toBe(embedded.url)
-      await embedded.stop()
+      expect(await findEmbedded(dataDir)).toBe(url)
+      await first.end('SIGTERM')
       const again = await start(dataDir, { sharedDir })
       expect(await query(again.url, 'select word from kept')).toEqual(kept)
       await again.stop()
@@ -201,6 +194,16 @@ describe
       await Promise.all([moved.stop(), fresh.stop()])
     })
 
+    test('a database elsewhere whose DATA_DIR is gone is kept, and pointed out to the next that moves there', async () => {
+      const [gone, next] = [await privateFolder(), await privateFolder()]
+      const first = await prepareFolder(gone.dataDir, gone.sharedDir)
+      expect(first.movedOut).toEqual({ abandoned: [] })
+      await rm(gone.dataDir, { recursive: true })
+      const second = await prepareFolder(next.dataDir, gone.sharedDir)
+      expect(second.movedOut).toEqual({ abandoned: [first.layout.home] })
+      expect((await readdir(gone.sharedDir)).length).toBe(2)
+    })
+
     test('its vanished database is not silently replaced by an empty one', async () => {
       const { dataDir, sharedDir } = await privateUsedFolder()
       await rm(sharedDir, { recursive: true })
@@ -218,13 +221,5 @@ describe
       const dataDir = await usedFolder()
       await chmod(join(dataDir, '..'), 0o700)
       expect(await faultOf(start(dataDir))).toContain(`Run \`chmod o+x ${join(dataDir, '..')}\``)
-    })
-
-    test('a strict umask does not lock PostgreSQL out', async () => {
-      const { dataDir, sharedDir } = await privateFolder()
-      await mkdir(dataDir)
-      const service = spawnService({ dataDir, sharedDir, under: ['sh', '-c', 'umask 077; exec "$@"', 'sh'] })
-      expect(await service.said).toMatchObject({ adopted: false })
-      await service.end('SIGTERM')
     })
   })

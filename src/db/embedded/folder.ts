@@ -100,6 +100,17 @@ const openHome = async (home: string, dataDir: string): Promise<void> => {
   }
 }
 
+/** Databases whose data folder is gone or has another by now: nobody will start them, and nobody else sees their size. */
+const abandonedIn = async (sharedDir: string): Promise<string[]> => {
+  const abandoned: string[] = []
+  for (const name of (await readdir(sharedDir).catch(absentAsNull)) ?? []) {
+    const home = join(sharedDir, name)
+    const owner = await readFile(join(home, 'belongs-to'), 'utf8').catch(absentAsNull)
+    if (owner !== null && (await readPointer(owner.trim())) !== home) abandoned.push(home)
+  }
+  return abandoned
+}
+
 const refuseUnreachable = async (layout: Layout, account: Account): Promise<void> => {
   const barrier = await barrierTo(layout.home, account)
   if (barrier === null) return
@@ -128,7 +139,12 @@ const letPass = async (dataDir: string, account: Account): Promise<void> => {
   await chmod(dataDir, (mode & 0o7777) | 0o011)
 }
 
-export type Place = { layout: Layout; account: Account | null; movedOut: boolean }
+export type Place = {
+  layout: Layout
+  account: Account | null
+  /** Set when this start chose a folder outside DATA_DIR, with what earlier ones left beside it. */
+  movedOut?: { abandoned: string[] }
+}
 
 export const prepareFolder = async (given: string, sharedDir: string): Promise<Place> => {
   const dataDir = await writableFolder(given)
@@ -137,18 +153,18 @@ export const prepareFolder = async (given: string, sharedDir: string): Promise<P
   const account = await serverAccount(layout.cluster)
   if (account === null) {
     await refuseForeign(layout)
-    return { layout, account, movedOut: false }
+    return { layout, account }
   }
   await letPass(dataDir, account)
   const made = (await stat(layout.cluster).catch(absentAsNull)) !== null
   if (pointer === null && !made && (await barrierTo(dataDir, account)) !== null) {
     const home = await moveOut(dataDir, sharedDir)
     await openHome(home, dataDir)
-    return { layout: layoutAt(dataDir, home), account, movedOut: true }
+    return { layout: layoutAt(dataDir, home), account, movedOut: { abandoned: await abandonedIn(sharedDir) } }
   }
   if (pointer !== null) await openHome(layout.home, dataDir)
   await refuseUnreachable(layout, account)
-  return { layout, account, movedOut: false }
+  return { layout, account }
 }
 
 /** The layout of a data folder that a service may have prepared; changes nothing. */

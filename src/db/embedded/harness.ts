@@ -73,8 +73,8 @@ export const usedFolder = async (): Promise<string> => {
   return dataDir
 }
 
-/** An account without rights; a suite that does not run as root is one itself. */
-export const ordinary: Account | undefined = asRoot() ? { uid: 65534, gid: 65534 } : undefined
+/** A named account without rights, other than nobody; a suite that does not run as root is one itself. */
+export const ordinary: Account | undefined = asRoot() ? { uid: 1, gid: 1 } : undefined
 
 const embeddedUrl = new URL('./supervisor.ts', import.meta.url).href
 

@@ -177,6 +177,18 @@ const asFault = (error: unknown, dataDir: string): unknown => {
   })
 }
 
+const tellOfMove = ({ dataDir, home }: Layout, abandoned: string[], log: Log) => {
+  log.warn(
+    { data_dir: dataDir, kept_in: home },
+    'DATA_DIR lies under a folder private to root: the database is kept elsewhere',
+  )
+  if (abandoned.length === 0) return
+  log.warn(
+    { folders: abandoned },
+    'databases of data folders that are gone take up space: delete them if they may go',
+  )
+}
+
 export const startEmbedded = async ({
   dataDir,
   log,
@@ -188,12 +200,7 @@ export const startEmbedded = async ({
   try {
     const native = nativeFolder()
     const { layout, account, movedOut } = await prepareFolder(dataDir, sharedDir)
-    if (movedOut) {
-      log.warn(
-        { data_dir: layout.dataDir, kept_in: layout.home },
-        'DATA_DIR is private to root: the database is kept elsewhere',
-      )
-    }
+    if (movedOut) tellOfMove(layout, movedOut.abandoned, log)
     claim = await claimFolder(layout.home, layout.dataDir)
     const binaries = await usableBinaries(
       native,

@@ -1,0 +1,224 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { constants, createGzip, gunzipSync, gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { backUpToFile } from './backup.ts'
+import { BackupFault, endOfRows, type Part, readBackup } from './backup-format.ts'
+import {
+  empty,
+  fileName,
+  fileSource,
+  isUntouched,
+  known,
+  needsOf,
+  pipeSource,
+  restoreInto,
+} from './harness.ts'
+
+describe('a file that is not a whole backup', () => {
+  let whole: Buffer
+  let source: TestDatabase
+
+  const readAll = async (bytes: Buffer): Promise<string> => {
+    const parts: Part[] = []
+    for await (const part of readBackup(Readable.from([bytes]))) parts.push(part)
+    return JSON.stringify(parts)
+  }
+
+  beforeAll(async () => {
+    source = await makeTestDatabase()
+    await source.sql(
+      `insert into settings select 's' || i, to_jsonb(md5(i::text)), '2026-01-01' from generate_series(1, 50) i`,
+    )
+    const file = fileName()
+    await backUpToFile(needsOf(source), file)
+    whole = await readFile(file)
+  })
+
+  afterAll(() => source.drop())
+
+  test('is refused wherever it was cut off', async () => {
+    for (let length = 0; length < whole.length; length += 7) {
+      await expect(readAll(whole.subarray(0, length)), `${length} bytes`).rejects.toThrow(BackupFault)
+    }
+    await expect(readAll(whole.subarray(0, -1))).rejects.toThrow('The backup is cut off')
+    await expect(readAll(whole.subarray(0, 1_500))).rejects.toThrow('The backup is cut off')
+  })
+
+  test('is refused, or reads the same, whichever byte was changed', async () => {
+    const wanted = await readAll(whole)
+    for (let at = 0; at < whole.length; at += 5) {
+      const changed = Buffer.from(whole)
+      changed[at] = changed[at]! ^ 0x10
+      const read = await readAll(changed).catch((error) => error)
+      if (read instanceof Error) expect(read, `byte ${at}`).toBeInstanceOf(BackupFault)
+      else expect(read, `byte ${at}`).toBe(wanted)
+    }
+  })
+
+  const lines = () => gunzipSync(whole).toString().split('\n')
+  const zipped = (texts: string[]) => gzipSync(texts.join('\n'))
+  const headerWith = (change: object) => {
+    const [header = '', ...rest] = lines()
+    return zipped([JSON.stringify({ ...JSON.parse(header), ...change }), ...rest])
+  }
+
+  test('is refused when its content was changed and zipped anew', async () => {
+    const text = gunzipSync(whole).toString()
+    expect(text).toContain('\ns7\t')
+    await expect(readAll(gzipSync(text.replace('\ns7\t', '\ns8\t')))).rejects.toThrow(
+      'The backup is damaged: its content does not match its checksum.',
+    )
+    await expect(readAll(gzipSync(`${text}\n`))).rejects.toThrow('it goes on after its trailer')
+    await expect(readAll(Buffer.concat([whole, whole]))).rejects.toThrow('it goes on after its trailer')
+    await expect(readAll(zipped(lines().slice(0, -2)))).rejects.toThrow('The backup is cut off')
+    await expect(readAll(zipped(lines().filter((line) => line !== '{"table":"orgs"}')))).rejects.toThrow(
+      'where table orgs should be there is something else',
+    )
+  })
+
+  test('is refused when it is something else', async () => {
+    const others: [string, Buffer][] = [
+      ['text', Buffer.from('-- PostgreSQL database dump\n')],
+      ['a picture', Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')],
+      ['zipped text', gzipSync('hello\nworld\n')],
+      ['zipped JSON', gzipSync('{"name":"tidings"}\n')],
+      ['zipped bytes', gzipSync(Buffer.alloc(20_000_000))],
+      ['zipped nothing', gzipSync('')],
+    ]
+    for (const [what, bytes] of others) {
+      await expect(readAll(bytes), what).rejects.toThrow('This is not a backup of Tidings.')
+    }
+  })
+
+  test('is refused when its format is newer, or its header does not make sense', async () => {
+    await expect(readAll(headerWith({ tidings_backup: 2 }))).rejects.toThrow(
+      'The backup has format 2, and this version reads up to 1: restore it with a newer one.',
+    )
+    await expect(readAll(headerWith({ migrations: [] }))).rejects.toThrow(
+      'its header is not what a header is',
+    )
+  })
+
+  test('is refused when somebody put SQL where a partition is described', async () => {
+    for (const bound of [
+      `FOR VALUES FROM (pg_read_file('/etc/passwd')) TO (MAXVALUE)`,
+      `DEFAULT; drop table orgs`,
+      `FOR VALUES IN ('a'); drop table orgs --')`,
+      `FOR VALUES IN ('\\')`,
+    ]) {
+      const partitions = [{ name: 'p', parent: 'orgs', bound, by: null }]
+      await expect(readAll(headerWith({ partitions })), bound).rejects.toThrow(
+        'its header is not what a header is',
+      )
+    }
+    const by = [{ name: 'p', parent: 'orgs', bound: 'DEFAULT', by: 'RANGE (pg_sleep(1))' }]
+    await expect(readAll(headerWith({ partitions: by }))).rejects.toThrow(
+      'its header is not what a header is',
+    )
+  })
+
+  test('leaves the database as it was, from a file and from a pipe', async () => {
+    const cut = fileName()
+    await writeFile(cut, whole.subarray(0, -20))
+    const text = gunzipSync(whole).toString()
+    const tampered = gzipSync(text.replace('\ns7\t', '\ns8\t'))
+    const target = await empty()
+    await expect(restoreInto(target, fileSource(cut), known)).rejects.toThrow('The backup is cut off')
+    await expect(restoreInto(target, pipeSource(whole.subarray(0, -20)), known)).rejects.toThrow(
+      'The backup is cut off',
+    )
+    await expect(restoreInto(target, pipeSource(tampered), known)).rejects.toThrow(/duplicate key|checksum/)
+    await expect(restoreInto(target, pipeSource(Buffer.from('no')), known)).rejects.toThrow('not a backup')
+    await isUntouched(target)
+    await restoreInto(target, pipeSource(whole), known)
+    expect(await target.sql('select count(*)::int as count from settings')).toEqual([{ count: 50 }])
+  })
+
+  test('leaves the database as it was when its rows break a rule', async () => {
+    const text = gunzipSync(whole).toString()
+    const orphan =
+      '{"table":"sessions"}\nses_1\tusr_nobody\t\\\\x00\t0\tpassword\t\\N\t\t2026-01-01\t2026-01-01\t2026-01-01\n'
+    const changed = text.replace('{"table":"sessions"}\n', orphan).replace('"sessions":0', '"sessions":1')
+    const body = changed.slice(0, changed.lastIndexOf('\n{"rows"') + 1)
+    const trailer = JSON.parse(changed.slice(body.length))
+    trailer.sha256 = createHash('sha256').update(body).digest('hex')
+    const target = await empty()
+    await expect(
+      restoreInto(target, pipeSource(gzipSync(`${body}${JSON.stringify(trailer)}\n`)), known),
+    ).rejects.toMatchObject({ code: '23503' })
+    await isUntouched(target)
+    trailer.rows.sessions = 2
+    await expect(
+      restoreInto(target, pipeSource(gzipSync(`${body}${JSON.stringify(trailer)}\n`)), known),
+    ).rejects.toThrow('Table sessions has 2 rows in the backup, but 1 arrived.')
+    await isUntouched(target)
+  })
+})
+
+test('rows are read whole however the stream is cut into pieces', async () => {
+  const piece = fc.constantFrom('\\.', '\\', '.', '\n', 'a', '\\\\.', '\\N\t', 'longer text')
+  const row = fc
+    .array(piece, { maxLength: 8 })
+    .map((parts) => parts.join('').replaceAll('\n', '\\n'))
+    .filter((text) => text !== '\\.')
+  const header = {
+    tidings_backup: 1,
+    service_version: '1',
+    taken_at: '2026-01-01T00:00:00.000Z',
+    migrations: [{ name: '0001', checksum: 'x' }],
+    partitions: [],
+    sequences: [],
+  }
+  const zippedInPieces = async (text: Buffer, cuts: number[]): Promise<Buffer[]> => {
+    const gzip = createGzip()
+    const out: Buffer[] = []
+    gzip.on('data', (chunk) => out.push(chunk))
+    const ends = [...new Set(cuts.map((cut) => cut % text.length))].sort((a, b) => a - b)
+    let from = 0
+    for (const end of [...ends, text.length]) {
+      gzip.write(text.subarray(from, end))
+      from = end
+      await new Promise<void>((resolve) => gzip.flush(constants.Z_SYNC_FLUSH, resolve))
+    }
+    gzip.end()
+    await once(gzip, 'end')
+    return out
+  }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(row, { maxLength: 6 }), { minLength: 1, maxLength: 4 }),
+      fc.array(fc.nat(), { maxLength: 30, size: 'max' }),
+      async (tables, cuts) => {
+        const named = tables.map((rows, i) => ({
+          name: `t${i}`,
+          text: rows.map((text) => `${text}\n`).join(''),
+        }))
+        const body = Buffer.from(
+          `${JSON.stringify({ ...header, tables: named.map(({ name }) => ({ name, columns: ['a'] })) })}\n${named
+            .map(({ name, text }) => `${JSON.stringify({ table: name })}\n${text}${endOfRows}`)
+            .join('')}`,
+        )
+        const sha256 = createHash('sha256').update(body).digest('hex')
+        const counts = Object.fromEntries(tables.map((rows, i) => [`t${i}`, rows.length]))
+        const whole = Buffer.concat([body, Buffer.from(`${JSON.stringify({ rows: counts, sha256 })}\n`)])
+        const read: Record<string, string> = {}
+        let table = ''
+        for await (const part of readBackup(Readable.from(await zippedInPieces(whole, cuts)))) {
+          if (part.kind === 'table') {
+            table = part.table
+            read[table] = ''
+          }
+          if (part.kind === 'rows') read[table] += part.bytes.toString()
+          if (part.kind === 'trailer') expect(part.rows).toEqual(counts)
+        }
+        expect(read).toEqual(Object.fromEntries(named.map(({ name, text }) => [name, text])))
+      },
+    ),
+    { numRuns: 150 },
+  )
+})

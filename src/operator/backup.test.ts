@@ -1,0 +1,375 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { Writable } from 'node:stream'
+import { gunzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { catalogueOf } from '../../test/catalogue.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { migrate } from '../db/migrate.ts'
+import { backUp, backUpToFile } from './backup.ts'
+import { readBackup } from './backup-format.ts'
+import {
+  connectTo,
+  contentsOf,
+  empty,
+  fileName,
+  fileSource,
+  known,
+  later,
+  made,
+  migrated,
+  needsOf,
+  pipeSource,
+  restoreInto,
+  withStrange,
+} from './harness.ts'
+
+const hostile = [
+  '',
+  ' ',
+  'plain',
+  '\\.',
+  '\n\\.\n',
+  '\\.\n',
+  '\\N',
+  '\\\\',
+  'tab\there',
+  'line\nbreak\r\nand return\rand \u2028',
+  '\b\f\v\u0001\u001f\u007f',
+  'ünïcödé 漢字 🜁 👩‍👩‍👧 \u{10ffff}',
+  'quote \' and " and ` and $$',
+  '{"table":"orgs"}',
+  '{"rows":{},"sha256":""}',
+  '\ufeffbom',
+  'x'.repeat(300_000),
+  '\\.\n'.repeat(100_000),
+]
+
+/** Partitions that a running service adds as time goes by, after the schema was made. */
+const addMonths = async (database: TestDatabase): Promise<void> => {
+  await database.sql(`create table letters_2026_02 partition of letters
+    for values from ('2026-02-01') to ('2026-03-01')`)
+  await database.sql('create table letters_rest partition of letters default')
+}
+
+const fillWithHostile = async (database: TestDatabase): Promise<void> => {
+  const at = '2026-01-15T10:00:00.123Z'
+  await database.sql(
+    `insert into orgs (id, name, slug, plan, created_at, updated_at) values ('org_1', $1, 'a', 'pro', $2, $2)`,
+    ['Acme\\.\n', at],
+  )
+  await database.sql(
+    `insert into users (id, email, default_org_id, created_at, updated_at) values ('usr_1', 'a@b', 'org_1', $1, $1)`,
+    [at],
+  )
+  await database.sql(`update orgs set owner_user_id = 'usr_1'`)
+  await database.sql('alter table kinds disable trigger all')
+  for (const words of [...hostile, null]) {
+    await database.sql(
+      `insert into kinds (words, bytes, tree, list, at, flag) values ($1, $2, $3, $4, $5, $6)`,
+      [
+        words,
+        words === null ? null : Buffer.from(words),
+        JSON.stringify({ words, nested: [words, null, 1.5e300] }),
+        [words, null, 'NULL', '', '{}', ',"'],
+        '2026-01-01T00:00:00.123456Z',
+        words === null ? null : words.length > 5,
+      ],
+    )
+  }
+  await database.sql(`insert into kinds (bytes, grid, at, day, span, exact, rough, address, uuid, mood, tree, list)
+    values ('\\x00ff0a5c2e0a', '{{1,2},{3,4}}', 'infinity', '-infinity', '1 mon -3 days 04:05:06.789012', 'NaN',
+        '-infinity', '2001:db8::/32', gen_random_uuid(), 'so so', 'null', '{}'),
+      ('', null, '4713-01-01 BC', '5000-12-31', '-1 us', 12345678901234567890.123456789012345678901234567890,
+        4.9e-324, '10.0.0.1', null, 'fine', '"\\u001f"', null),
+      (null, '[2:3][0:1]={{1,2},{3,4}}', '2026-06-01 12:00:00.000001+00', null, null, -0.0, '-0', null, null, null, null, null)`)
+  await database.sql('alter table kinds enable trigger kinds_tell')
+  await database.sql('alter table kinds enable always trigger kinds_always')
+  await database.sql(`insert into "Odd ""Name""" values ('x', 1, 'fine'), (null, null, null)`)
+  await database.sql(
+    'begin; insert into hens values (1, 1), (2, null); insert into eggs values (1, 1), (2, 2); commit',
+  )
+  await database.sql('insert into nodes values (2, null), (1, 2), (3, 1)')
+  await addMonths(database)
+  await database.sql(`insert into letters select 'org_1', i, '2026-01-01'::timestamptz + i * interval '1 day', 'body ' || i
+    from generate_series(1, 90) i`)
+  await database.sql(`insert into replies select org_id, id, sent_at from letters`)
+  await database.sql(
+    `insert into regions select (array['eu', 'it''s', 'us', null])[1 + i % 4], i from generate_series(1, 40) i`,
+  )
+  await database.sql(`select nextval('tickets'), nextval('tickets')`)
+}
+
+describe('a backup restored into an empty database', () => {
+  let source: TestDatabase
+  let file: string
+
+  beforeAll(async () => {
+    source = await makeTestDatabase('empty')
+    await migrate({ ...needsOf(source), migrations: withStrange })
+    await fillWithHostile(source)
+    file = fileName()
+    await backUpToFile(needsOf(source), file)
+  })
+
+  afterAll(() => source.drop())
+
+  test('gives the same rows, sequences and schema', async () => {
+    const target = await empty()
+    const { rows } = await restoreInto(target, fileSource(file))
+    const contents = await contentsOf(source)
+    expect(await contentsOf(target)).toEqual(contents)
+    expect(contents['sequence tickets']).toEqual({ last_value: '105', is_called: true })
+    expect(await catalogueOf(target)).toEqual(await catalogueOf(source))
+    expect(rows).toMatchObject({ kinds: hostile.length + 4, letters: 90, orgs: 1, told: 0 })
+  })
+
+  test('gives the same through a pipe', async () => {
+    const target = await empty()
+    await restoreInto(target, pipeSource(await readFile(file)))
+    expect(await contentsOf(target)).toEqual(await contentsOf(source))
+  })
+
+  test('gives the same when the empty schema is there already, with a service looking at it', async () => {
+    const target = await migrated(withStrange)
+    const service = await connectTo(target)()
+    await service.query('listen told; listen callers_changed')
+    const heard: string[] = []
+    service.on('notification', ({ channel }) => heard.push(channel))
+    await restoreInto(target, fileSource(file))
+    expect(await contentsOf(target)).toEqual(await contentsOf(source))
+    expect(await catalogueOf(target)).toEqual(await catalogueOf(source))
+    await service.query('select 1')
+    expect(heard).toEqual([])
+    await service.end()
+  })
+
+  test('gives the same when a part of the schema is there already', async () => {
+    const target = await migrated(known)
+    await restoreInto(target, fileSource(file))
+    expect(await contentsOf(target)).toEqual(await contentsOf(source))
+  })
+
+  test('is brought to the schema of a newer version, whose tables may be there already', async () => {
+    for (const target of [await empty(), await migrated([...withStrange, later])]) {
+      await restoreInto(target, fileSource(file), [...withStrange, later])
+      const [kinds] = await target.sql('select count(*)::int as count, min(added) as added from kinds')
+      expect(kinds).toEqual({ count: hostile.length + 4, added: 'by a later version' })
+      const fresh = await migrated([...withStrange, later])
+      await addMonths(fresh)
+      expect(await catalogueOf(target)).toEqual(await catalogueOf(fresh))
+    }
+  })
+
+  test('lets the service go on: rules hold, identities continue, triggers fire again', async () => {
+    const target = await empty()
+    await restoreInto(target, fileSource(file))
+    await expect(target.sql('insert into eggs values (9, 99)')).rejects.toMatchObject({ code: '23503' })
+    await expect(target.sql(`update orgs set owner_user_id = 'usr_9'`)).rejects.toMatchObject({
+      code: '23503',
+    })
+    await expect(target.sql('insert into eggs values (9, 1)')).rejects.toMatchObject({ code: '23505' })
+    const [last] = await target.sql<{ id: string }>('select max(id) as id from kinds')
+    const [next] = await target.sql<{ id: string }>(
+      `insert into kinds (words) values ('next') returning id, twice, touched`,
+    )
+    expect(next).toEqual({ id: String(Number(last!.id) + 1), twice: 8, touched: 1 })
+    expect(await target.sql('select what from told')).toEqual([
+      { what: 'kinds INSERT' },
+      { what: 'kinds INSERT' },
+    ])
+    expect(await target.sql(`select nextval('tickets')`)).toEqual([{ nextval: '110' }])
+  })
+
+  test('has statistics, so that the first requests are planned well', async () => {
+    const target = await empty()
+    await restoreInto(target, fileSource(file))
+    expect(await target.sql(`select reltuples from pg_class where relname = 'letters_2026_01'`)).toEqual([
+      { reltuples: 30 },
+    ])
+  })
+
+  test('can be backed up again to the same content', async () => {
+    const target = await empty()
+    await restoreInto(target, fileSource(file))
+    const second = fileName()
+    await backUpToFile(needsOf(target), second)
+    const partsOf = async (path: string) => {
+      const rows: Record<string, string[]> = {}
+      let table = ''
+      for await (const part of readBackup(createReadStream(path))) {
+        if (part.kind === 'table') table = part.table
+        if (part.kind === 'rows') rows[table] = [...(rows[table] ?? []), part.bytes.toString()]
+      }
+      return Object.fromEntries(
+        Object.entries(rows).map(([name, texts]) => [name, texts.join('').split('\n').sort()]),
+      )
+    }
+    expect(await partsOf(second)).toEqual(await partsOf(file))
+  })
+
+  test('is a file only its owner can read, with a line that says what it is', async () => {
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(existsSync(`${file}.partial`)).toBe(false)
+    const [first = ''] = gunzipSync(await readFile(file))
+      .toString()
+      .split('\n')
+    expect(JSON.parse(first)).toMatchObject({
+      tidings_backup: 1,
+      service_version: '1.2.3',
+      migrations: withStrange.map(({ name, checksum }) => ({ name, checksum })),
+    })
+  })
+})
+
+test('any text, bytes and document come back as they were', async () => {
+  const source = await migrated(withStrange)
+  await source.sql('alter table kinds disable trigger all')
+  const storable = fc.string({ unit: 'binary', maxLength: 40 }).filter((text) => !text.includes('\0'))
+  const awkward = fc
+    .array(fc.constantFrom('\\', '.', '\n', '\r', '\t', 'N', '"', '{', '}', ',', 'é', '\u2028'), {
+      maxLength: 12,
+    })
+    .map((parts) => parts.join(''))
+  const values = fc.sample(
+    fc.tuple(fc.option(fc.oneof(storable, awkward)), fc.option(fc.uint8Array({ maxLength: 30 })), fc.json()),
+    400,
+  )
+  for (const [words, bytes, tree] of values) {
+    await source.sql(
+      'insert into kinds (words, bytes, tree, list) values ($1, $2, $3::text::json::jsonb, $4)',
+      [words, bytes && Buffer.from(bytes), tree.replaceAll('\\u0000', ''), [words]],
+    )
+  }
+  const file = fileName()
+  await backUpToFile(needsOf(source), file)
+  const target = await empty()
+  await restoreInto(target, fileSource(file))
+  expect(await contentsOf(target)).toEqual(await contentsOf(source))
+})
+
+test('a backup taken while others write is of one instant', async () => {
+  const accounts = made(
+    '9001_accounts',
+    `create table a_left (id int primary key, cents int not null);
+     create table a_notes (id bigint generated always as identity, note text);
+     create table m_bulk as select i, repeat(md5(i::text), 4) as text from generate_series(1, 150000) i;
+     create table z_right (id int primary key, cents int not null);
+     create table z_notes (id bigint generated always as identity, note text);
+     insert into a_left select i, 100 from generate_series(1, 20) i;
+     insert into z_right select i, 100 from generate_series(1, 20) i;`,
+  )
+  const empties = made('9002_none', 'truncate a_left, z_right, m_bulk')
+  const source = await migrated([...known, accounts])
+  let [writing, moved] = [true, 0]
+  const write = async () => {
+    const client = await connectTo(source)()
+    while (writing) {
+      const [one, other, cents] = [1, 2, 3].map(() => 1 + Math.floor(Math.random() * 20))
+      await client
+        .query(`begin; update z_right set cents = cents + ${cents} where id = ${one};
+        update a_left set cents = cents - ${cents} where id = ${other};
+        insert into a_notes (note) values ('moved'); insert into z_notes (note) values ('moved'); commit`)
+        .catch(() => client.query('rollback'))
+      moved++
+    }
+    await client.end()
+  }
+  const writers = [write(), write(), write()]
+  await expect.poll(() => moved).toBeGreaterThan(20)
+  const chunks: Buffer[] = []
+  const out = new Writable({
+    write: (chunk, _, done) => {
+      chunks.push(chunk)
+      done()
+    },
+  })
+  const { rows } = await backUp(needsOf(source), out)
+  writing = false
+  await Promise.all(writers)
+  const [after] = await source.sql<{ count: number }>('select count(*)::int as count from a_notes')
+  expect(after!.count).toBeGreaterThan(rows.a_notes!)
+
+  const target = await empty()
+  // The same migration as far as anybody can tell, but without the rows that it put in at the source.
+  const emptied = { ...accounts, sql: `${accounts.sql};${empties.sql}` }
+  await restoreInto(target, pipeSource(Buffer.concat(chunks)), [...known, emptied])
+  const [sums] = await target.sql(`select
+    (select sum(cents) from a_left)::int + (select sum(cents) from z_right)::int as cents,
+    (select count(*) from a_notes) - (select count(*) from z_notes) as difference,
+    (select count(*) from m_bulk)::int as bulk`)
+  expect(sums).toEqual({ cents: 4_000, difference: '0', bulk: 150_000 })
+  expect(await target.sql('select count(*)::int as notes from a_notes')).toEqual([{ notes: rows.a_notes }])
+})
+
+describe('backup', () => {
+  test('refuses a database without our tables', async () => {
+    const file = fileName()
+    await expect(backUpToFile(needsOf(await empty()), file)).rejects.toThrow('There is nothing to back up')
+    expect([existsSync(file), existsSync(`${file}.partial`)]).toEqual([false, false])
+  })
+
+  test('never overwrites a file, and takes away what a killed one left', async () => {
+    const source = await migrated(known)
+    const file = fileName()
+    await writeFile(`${file}.partial`, 'half a backup', { mode: 0o644 })
+    await backUpToFile(needsOf(source), file)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    const before = await readFile(file)
+    await expect(backUpToFile(needsOf(source), file)).rejects.toThrow('exists already and is not overwritten')
+    expect(await readFile(file)).toEqual(before)
+  })
+
+  test('leaves nothing when it fails or is called off in the middle', async () => {
+    const source = await migrated(known)
+    await source.sql(`insert into settings select 's' || i, to_jsonb(repeat(md5(i::text), 50)), '2026-01-01'
+      from generate_series(1, 2000) i`)
+    const stop = new AbortController()
+    const off = fileName()
+    const progress = { bytes: () => stop.abort(new Error('called off')), table: () => undefined }
+    await expect(backUpToFile({ ...needsOf(source), progress, signal: stop.signal }, off)).rejects.toThrow()
+    const lost = fileName()
+    let client: pg.Client | undefined
+    const connect = async () => {
+      client = await connectTo(source)()
+      return client
+    }
+    const cut = { bytes: () => void client!.end(), table: () => undefined }
+    await expect(backUpToFile({ ...needsOf(source), connect, progress: cut }, lost)).rejects.toThrow()
+    for (const file of [off, lost]) {
+      expect([existsSync(file), existsSync(`${file}.partial`)]).toEqual([false, false])
+    }
+  })
+
+  test('of rows that a policy would hide fails instead of leaving them out', async () => {
+    const source = await migrated(known)
+    await source.sql(
+      'alter table settings enable row level security; alter table settings force row level security',
+    )
+    const [{ superuser }] = (await source.sql<{ superuser: boolean }>(
+      'select rolsuper as superuser from pg_roles where rolname = current_user',
+    )) as [{ superuser: boolean }]
+    const file = fileName()
+    const backed = backUpToFile(needsOf(source), file)
+    if (superuser) await backed
+    else await expect(backed).rejects.toMatchObject({ code: '42501' })
+  })
+
+  test('of the schema as it stands needs nothing that a backup does not carry', async () => {
+    const source = await makeTestDatabase()
+    onTestFinished(source.drop)
+    const kinds = await source.sql<{ relkind: string }>(
+      `select distinct relkind from pg_class where relnamespace = 'public'::regnamespace order by relkind`,
+    )
+    // Tables, partitioned tables, their indexes, sequences and views: anything else has rows or state of its own.
+    for (const { relkind } of kinds) expect(['r', 'p', 'i', 'I', 'S', 'v', 'c']).toContain(relkind)
+    expect(
+      await source.sql(
+        `select nspname from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'`,
+      ),
+    ).toEqual([{ nspname: 'public' }])
+    expect(await source.sql('select oid from pg_largeobject_metadata')).toEqual([])
+  })
+})

@@ -1,0 +1,150 @@
+/** For the tests beside: databases to back up and to restore into, and a look at all that is in them. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import pg from 'pg'
+import { afterAll, expect, onTestFinished } from 'vitest'
+import { catalogueOf } from '../../test/catalogue.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { type Migration, migrate, readMigrations } from '../db/migrate.ts'
+import { systemClock } from '../ground/clock.ts'
+import { silentLog } from '../ground/log.ts'
+import { restore } from './restore.ts'
+
+export const made = (name: string, sql: string): Migration => ({
+  name,
+  sql,
+  checksum: createHash('sha256').update(sql).digest('hex'),
+})
+
+export const known = await readMigrations()
+
+/** What later migrations may bring: every kind of column, reference, partition, sequence and trigger. */
+export const strange = made(
+  '9001_strange',
+  `create type mood as enum ('fine', 'so so');
+   create table "Odd ""Name""" ("a b" text, "c""d" int, "select" mood);
+   create table kinds (
+     id bigint generated always as identity primary key,
+     words text, bytes bytea, tree jsonb, list text[], grid int[][], at timestamptz, day date, span interval,
+     exact numeric, rough double precision, flag boolean, address inet, uuid uuid, mood mood,
+     twice int generated always as (length(words) * 2) stored,
+     touched int not null default 0
+   );
+   create table hens (id int primary key, egg int);
+   create table eggs (id int primary key, hen int not null references hens (id), unique nulls not distinct (hen));
+   alter table hens add constraint hens_egg foreign key (egg) references eggs (id) deferrable initially deferred;
+   create table nodes (id int primary key, parent int references nodes (id) on delete cascade);
+   create table letters (org_id text not null references orgs (id), id int not null, sent_at timestamptz(3) not null,
+     body text, primary key (org_id, id, sent_at)) partition by range (sent_at);
+   create index letters_page on letters (org_id, sent_at desc) where body is not null;
+   create table letters_2026_01 partition of letters for values from ('2026-01-01') to ('2026-02-01');
+   create table replies (org_id text, letter_id int, sent_at timestamptz(3),
+     foreign key (org_id, letter_id, sent_at) references letters (org_id, id, sent_at));
+   create table regions (name text, id int) partition by list (name);
+   create table regions_eu partition of regions for values in ('eu', 'it''s') partition by hash (id);
+   create table regions_eu_0 partition of regions_eu for values with (modulus 2, remainder 0);
+   create table regions_eu_1 partition of regions_eu for values with (modulus 2, remainder 1);
+   create table regions_rest partition of regions default;
+   create sequence tickets increment by 5 start with 100;
+   create table told (what text);
+   create function tell() returns trigger language plpgsql as $$
+   begin
+     perform pg_notify('told', tg_op);
+     insert into told values (tg_table_name || ' ' || tg_op);
+     new.touched := new.touched + 1;
+     return new;
+   end $$;
+   create trigger kinds_tell before insert or update on kinds for each row execute function tell();
+   create trigger kinds_always after insert on kinds for each row execute function tell();
+   alter table kinds enable always trigger kinds_always;
+   create trigger kinds_off before insert on kinds for each row execute function tell();
+   alter table kinds disable trigger kinds_off;
+   create index kinds_words on kinds (lower(left(words, 20))) where flag;
+   create index kinds_tree on kinds using gin (tree);`,
+)
+export const later = made(
+  '9002_later',
+  `alter table kinds add column added text not null default 'by a later version';
+   create table later (id int primary key);`,
+)
+
+export const withStrange = [...known, strange]
+
+const folder = await mkdtemp(join(tmpdir(), 'tidings-backup-'))
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+let files = 0
+export const fileName = (): string => join(folder, `${++files}.backup`)
+
+export const empty = async (): Promise<TestDatabase> => {
+  const database = await makeTestDatabase('empty')
+  onTestFinished(database.drop)
+  return database
+}
+
+export const connectTo = (database: TestDatabase) => async () => {
+  const client = new pg.Client(database.url)
+  client.on('error', () => undefined)
+  await client.connect()
+  return client
+}
+
+export const needsOf = (database: TestDatabase) => ({
+  connect: connectTo(database),
+  clock: systemClock,
+  log: silentLog(),
+  serviceVersion: '1.2.3',
+})
+
+export const migrated = async (migrations: Migration[]): Promise<TestDatabase> => {
+  const database = await empty()
+  await migrate({ ...needsOf(database), migrations })
+  return database
+}
+
+export const fileSource = (path: string) => ({ open: () => createReadStream(path), rereadable: true })
+export const pipeSource = (bytes: Buffer) => ({ open: () => Readable.from([bytes]), rereadable: false })
+
+/** With the migrations of this version and one more, unless others are given. */
+export const restoreInto = (
+  database: TestDatabase,
+  source: Parameters<typeof restore>[1],
+  migrations = withStrange,
+) => restore({ ...needsOf(database), migrations }, source)
+
+const tablesOf = async (database: TestDatabase): Promise<string[]> =>
+  (
+    await database.sql<{ name: string }>(
+      `select format('%I', relname) as name from pg_class
+       where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and relname <> 'schema_migrations'`,
+    )
+  ).map(({ name }) => name)
+
+/** The rows of every table as one digest each, with the state of every sequence. */
+export const contentsOf = async (database: TestDatabase): Promise<Record<string, unknown>> => {
+  const contents: Record<string, unknown> = {}
+  for (const table of await tablesOf(database)) {
+    const [row] = await database.sql(
+      `select count(*)::int as rows, md5(string_agg(t::text, E'\\n' order by t::text collate "C")) as digest
+       from ${table} t`,
+    )
+    contents[table] = row
+  }
+  for (const { name } of await database.sql<{ name: string }>(
+    `select sequencename as name from pg_sequences where schemaname = 'public'`,
+  )) {
+    ;[contents[`sequence ${name}`]] = await database.sql(`select last_value, is_called from "${name}"`)
+  }
+  return contents
+}
+
+/** Nothing at all: no table, no type, no function. */
+export const isUntouched = async (database: TestDatabase): Promise<void> => {
+  const { relations, types, functions } = await catalogueOf(database)
+  expect({ relations, types, functions }).toEqual({ relations: [], types: [], functions: [] })
+}
