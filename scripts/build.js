@@ -45,6 +45,16 @@ const stampOfSources = () => {
 
 const bannerOf = (stamp) => `// built from ${stamp}`
 
+/**
+ * Everything goes into the one file, since loading a thousand small ones was most of a start. Left out is what holds
+ * a binary (argon2), what is resolved at run time (Scalar, Fastify) and what starts threads from its own files (pino).
+ */
+const leftOut = ['@node-rs/argon2', '@scalar/*', 'fastify', 'pino', 'pg-native']
+
+/** Packages written for require find none in a module of the newer kind. */
+const requireForPackages =
+  "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
+
 /** The stamp is the bundle's own first line: no moment exists at which the two could disagree. */
 export const isUpToDate = () => {
   const banner = Buffer.from(bannerOf(stampOfSources()))
@@ -99,9 +109,11 @@ export const build = async () => {
     platform: 'node',
     target: 'node24',
     format: 'esm',
-    packages: 'external',
+    external: leftOut,
     sourcemap: 'linked',
-    banner: { js: bannerOf(stamp) },
+    // Stacks need names and lines, not a second copy of every package.
+    sourcesContent: false,
+    banner: { js: `${bannerOf(stamp)}\n${requireForPackages}` },
     logLevel: 'silent',
   })
   // Its helper process would otherwise live on inside the service.

@@ -101,7 +101,9 @@ describe('a backup ended in the middle', () => {
   const endedBy = async (signal: NodeJS.Signals) => {
     const file = fileName()
     const holder = new pg.Client(source.url)
+    holder.on('error', () => undefined)
     await holder.connect()
+    onTestFinished(() => holder.end())
     await holder.query('begin; lock table settings in access exclusive mode')
     const child = startTidings(['backup', file], envOf(source))
     let stderr = ''
@@ -115,7 +117,7 @@ describe('a backup ended in the middle', () => {
     expect(existsSync(`${file}.partial`)).toBe(true)
     child.kill(signal)
     const [code] = await closed
-    await holder.end()
+    await holder.query('rollback')
     return { file, code, stderr }
   }
 
@@ -136,8 +138,8 @@ describe('a backup ended in the middle', () => {
 test('the embedded database is backed up while the service runs on it', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'tidings-backup-service-'))
   const service = startTidings(['start'], { DATA_DIR: dataDir, PORT: '0' })
+  const closed = once(service, 'close')
   onTestFinished(async () => {
-    const closed = once(service, 'close')
     service.kill('SIGTERM')
     await closed
     await rm(dataDir, { recursive: true, force: true })

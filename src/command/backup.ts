@@ -31,7 +31,12 @@ const longMs = 10_000
 const makeProgress = (terminal: boolean): Progress => {
   let told = performance.now()
   const begun = told
-  const say = (text: string) => process.stderr.write(terminal ? `\r\x1b[K${text}` : text)
+  const say = (text: string): void => {
+    process.stderr.write(terminal ? `\r\x1b[K${text}` : text)
+  }
+  const sayIfLong = (text: string): void => {
+    if (terminal || performance.now() - begun > longMs) say(text)
+  }
   return {
     bytes: (table, soFar) => {
       const now = performance.now()
@@ -39,9 +44,8 @@ const makeProgress = (terminal: boolean): Progress => {
       told = now
       say(`${table}  ${inMegabytes(soFar)} so far${terminal ? '' : '\n'}`)
     },
-    table: (table, rows) => {
-      if (terminal || performance.now() - begun > longMs) say(`${table}  ${grouped(rows)} rows\n`)
-    },
+    table: (table, rows) => sayIfLong(`${table}  ${grouped(rows)} rows\n`),
+    stage: (what) => sayIfLong(`${what}\n`),
   }
 }
 
@@ -62,9 +66,9 @@ const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Prom
 
 const asFault = (error: unknown): unknown => {
   if (error instanceof BackupFault) return new Fault(error.message, { cause: error })
-  const { code, syscall, message } = error as NodeJS.ErrnoException
-  // A file that cannot be opened, a full disk, a reader that went away.
-  return syscall !== undefined && code !== 'ECONNREFUSED' ? new Fault(message, { cause: error }) : error
+  const { syscall, message } = error as NodeJS.ErrnoException
+  // A file that cannot be opened, a full disk, a reader that went away, a database that does not answer.
+  return syscall === undefined ? error : new Fault(message, { cause: error })
 }
 
 const summary = (rows: Rows): string => {

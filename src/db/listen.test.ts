@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
 import { silentLog } from '../ground/log.ts'
 import { type Listener, listen } from './listen.ts'
@@ -11,17 +11,24 @@ let gaps: number
 let refusing: boolean
 let listener: Listener | undefined
 
-beforeEach(async () => {
+beforeAll(async () => {
   database = await makeTestDatabase('empty')
   db = openDb({ url: database.url, log: silentLog(), name: 'listen test' })
+})
+
+afterAll(async () => {
+  await db.close()
+  await database.drop()
+})
+
+beforeEach(() => {
   heard = []
   gaps = 0
   refusing = false
   listener = undefined
   return async () => {
     await listener?.close()
-    await db.close()
-    await database.drop()
+    await expect.poll(sessions).toEqual([])
   }
 })
 

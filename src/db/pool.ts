@@ -112,7 +112,9 @@ export const openDb = (options: DbOptions): Db => {
     idleTimeoutMillis: 30_000,
   })
   // An idle connection that the server ended; the next query opens another.
-  pool.on('error', (error) => options.log.warn({ err: error }, 'an idle database connection was lost'))
+  pool.on('error', ({ message }) =>
+    options.log.warn({ reason: message }, 'an idle database connection was lost'),
+  )
 
   return {
     ...runnerOn((config) => {

@@ -133,9 +133,7 @@ const makeReader = (chunks: AsyncIterator<Buffer>) => {
       }
       // All but a last line that may turn out to be the end. A row may be far larger than what is held at once.
       const lastLine = held.lastIndexOf(newline) + 1
-      const mayBeEnd =
-        (lastLine > 0 || atLineStart) &&
-        endOfRows.subarray(0, held.length - lastLine).equals(held.subarray(lastLine))
+      const mayBeEnd = endOfRows.subarray(0, held.length - lastLine).equals(held.subarray(lastLine))
       const bytes = take(mayBeEnd ? lastLine : held.length)
       if (bytes.length > 0) {
         atLineStart = bytes.at(-1) === newline

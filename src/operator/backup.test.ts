@@ -43,8 +43,8 @@ const hostile = [
   '{"table":"orgs"}',
   '{"rows":{},"sha256":""}',
   '\ufeffbom',
-  'x'.repeat(300_000),
-  '\\.\n'.repeat(100_000),
+  'x'.repeat(100_000),
+  '\\.\n'.repeat(40_000),
 ]
 
 /** Partitions that a running service adds as time goes by, after the schema was made. */
@@ -186,9 +186,10 @@ describe('a backup restored into an empty database', () => {
   test('has statistics, so that the first requests are planned well', async () => {
     const target = await empty()
     await restoreInto(target, fileSource(file))
-    expect(await target.sql(`select reltuples from pg_class where relname = 'letters_2026_01'`)).toEqual([
-      { reltuples: 30 },
-    ])
+    const [found] = await target.sql<{ columns: number }>(
+      `select count(*)::int as columns from pg_stats where tablename = 'letters_2026_01'`,
+    )
+    expect(found!.columns).toBe(4)
   })
 
   test('can be backed up again to the same content', async () => {
@@ -235,14 +236,18 @@ test('any text, bytes and document come back as they were', async () => {
     .map((parts) => parts.join(''))
   const values = fc.sample(
     fc.tuple(fc.option(fc.oneof(storable, awkward)), fc.option(fc.uint8Array({ maxLength: 30 })), fc.json()),
-    400,
+    250,
   )
-  for (const [words, bytes, tree] of values) {
-    await source.sql(
-      'insert into kinds (words, bytes, tree, list) values ($1, $2, $3::text::json::jsonb, $4)',
-      [words, bytes && Buffer.from(bytes), tree.replaceAll('\\u0000', ''), [words]],
-    )
-  }
+  await source.sql(
+    `insert into kinds (words, bytes, tree, list)
+     select words, bytes, tree::json::jsonb, array[words] from unnest($1::text[], $2::bytea[], $3::text[])
+       as v (words, bytes, tree)`,
+    [
+      values.map(([words]) => words),
+      values.map(([, bytes]) => bytes && Buffer.from(bytes)),
+      values.map(([, , tree]) => tree.replaceAll('\\u0000', '')),
+    ],
+  )
   const file = fileName()
   await backUpToFile(needsOf(source), file)
   const target = await empty()
@@ -255,7 +260,7 @@ test('a backup taken while others write is of one instant', async () => {
     '9001_accounts',
     `create table a_left (id int primary key, cents int not null);
      create table a_notes (id bigint generated always as identity, note text);
-     create table m_bulk as select i, repeat(md5(i::text), 4) as text from generate_series(1, 150000) i;
+     create table m_bulk as select i, repeat(md5(i::text), 4) as text from generate_series(1, 60000) i;
      create table z_right (id int primary key, cents int not null);
      create table z_notes (id bigint generated always as identity, note text);
      insert into a_left select i, 100 from generate_series(1, 20) i;
@@ -300,7 +305,7 @@ test('a backup taken while others write is of one instant', async () => {
     (select sum(cents) from a_left)::int + (select sum(cents) from z_right)::int as cents,
     (select count(*) from a_notes) - (select count(*) from z_notes) as difference,
     (select count(*) from m_bulk)::int as bulk`)
-  expect(sums).toEqual({ cents: 4_000, difference: '0', bulk: 150_000 })
+  expect(sums).toEqual({ cents: 4_000, difference: '0', bulk: 60_000 })
   expect(await target.sql('select count(*)::int as notes from a_notes')).toEqual([{ notes: rows.a_notes }])
 })
 
@@ -328,7 +333,11 @@ describe('backup', () => {
       from generate_series(1, 2000) i`)
     const stop = new AbortController()
     const off = fileName()
-    const progress = { bytes: () => stop.abort(new Error('called off')), table: () => undefined }
+    const progress = {
+      bytes: () => stop.abort(new Error('called off')),
+      table: () => undefined,
+      stage: () => undefined,
+    }
     await expect(backUpToFile({ ...needsOf(source), progress, signal: stop.signal }, off)).rejects.toThrow()
     const lost = fileName()
     let client: pg.Client | undefined
@@ -336,7 +345,7 @@ describe('backup', () => {
       client = await connectTo(source)()
       return client
     }
-    const cut = { bytes: () => void client!.end(), table: () => undefined }
+    const cut = { bytes: () => void client!.end(), table: () => undefined, stage: () => undefined }
     await expect(backUpToFile({ ...needsOf(source), connect, progress: cut }, lost)).rejects.toThrow()
     for (const file of [off, lost]) {
       expect([existsSync(file), existsSync(`${file}.partial`)]).toEqual([false, false])

@@ -28,6 +28,8 @@ import {
 export type Progress = {
   bytes(table: string, soFar: number): void
   table(table: string, rows: number): void
+  /** What is done now that is no table. */
+  stage(what: string): void
 }
 
 export type Needs = {

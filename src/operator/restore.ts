@@ -252,6 +252,7 @@ const fill = async (client: pg.Client, parts: Parts, header: Header, needs: Need
   await each(client, [...foreignKeys, ...rest], 'before')
   const rows = await load(client, parts, header, needs)
   await setSequences(client, header)
+  needs.progress?.stage('building indexes and proving references')
   await each(client, [...rest, ...foreignKeys], 'after')
   await client.query('commit')
   return rows
@@ -269,9 +270,13 @@ const analyse = async (connect: Needs['connect']): Promise<void> => {
 }
 
 export const restore = async (needs: Needs, source: Source): Promise<Restored> => {
-  if (source.rereadable) await proveWhole(readBackup(source.open()), needs.signal)
+  const { connect, clock, log, migrations, progress, signal } = needs
+  if (source.rereadable) {
+    progress?.stage('checking that the backup is whole')
+    await proveWhole(readBackup(source.open()), signal)
+  }
+  const client = await connectUntil(connect, signal)
   const parts = readBackup(source.open())
-  const client = await connectUntil(needs.connect, needs.signal)
   try {
     const header = await headerOf(parts)
     const rows = await fill(client, parts, header, needs).catch(async (error) => {
@@ -279,7 +284,7 @@ export const restore = async (needs: Needs, source: Source): Promise<Restored> =
       throw error
     })
     await client.end()
-    const { connect, clock, log, migrations } = needs
+    progress?.stage('bringing the schema up to date and gathering statistics')
     await migrate({ connect, clock, log, ...(migrations && { migrations }) })
     await analyse(connect)
     return { rows, takenAt: header.taken_at, serviceVersion: header.service_version }

@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../house.ts'
-import { gatedProbe } from '../probes.ts'
-import { casesOf, type Place, placesIn, put } from './bounds.ts'
+import { startTestHouse, testHouse } from '../house.ts'
+import { gatedProbe, senderProbe } from '../probes.ts'
+import { casesOf, type Place, placesIn, put, putPiece } from './bounds.ts'
 import { judge } from './judge.ts'
 import { keeperProbe } from './keeper.ts'
 import { type Entry, type Named, readSurface } from './surface.ts'
-import { asked } from './values.ts'
+import { asked, oddCursor, unstorable } from './values.ts'
 import { type Answer, type Field, tell, write } from './wire.ts'
 
 const t = await startTestHouse({
   env: { RATE_LIMITER: 'off' },
-  routes: () => [keeperProbe, gatedProbe(() => undefined)],
+  routes: (rooms) => [keeperProbe, gatedProbe(() => undefined), senderProbe(rooms)],
 })
 afterAll(() => t.stop())
 
@@ -19,12 +19,12 @@ const { keys } = await t.org()
 const { entries, resolve } = await readSurface(t)
 const described = entries.filter(({ codes }) => codes !== undefined)
 
-type Given = { query?: string; headers?: Field[]; body?: unknown }
+type Given = { query?: string; headers?: Field[]; body?: string }
 
 /** A request that is as it should be save for what is given. */
 const send = async (entry: Entry, { query = '', headers = [], body }: Given): Promise<Answer> => {
   const params = (text: string) => text.replace(/\{\w+\}/g, 'x')
-  const payload = body ?? (entry.body && sampleOf(entry))
+  const payload = body ?? (entry.body && JSON.stringify(sampleOf(entry)))
   const { answers, end } = await tell(
     t.url,
     write({
@@ -35,7 +35,7 @@ const send = async (entry: Entry, { query = '', headers = [], body }: Given): Pr
         ...headers,
         ...(payload === undefined ? [] : [['Content-Type', 'application/json'] as const]),
       ],
-      body: payload === undefined ? undefined : Buffer.from(JSON.stringify(payload)),
+      body: payload === undefined ? undefined : Buffer.from(payload),
     }),
   )
   expect(end).toBe('answered')
@@ -99,7 +99,7 @@ test('every body property takes its described bounds and refuses what lies beyon
     for (const place of places) {
       for (const { value, inside } of casesOf(place.schema, resolve)) {
         const [sample] = fc.sample(place.sample, { numRuns: 1 })
-        const refusal = refusalOf(await send(entry, { body: put(sample, place.path, value) }))
+        const refusal = refusalOf(await send(entry, { body: JSON.stringify(put(sample, place.path, value)) }))
         const label = `${entry.method} ${entry.path} ${place.path.join('.')}=${JSON.stringify(value)?.slice(0, 60)}`
         if (inside !== undefined) judgeCase(label, refusal, place.path, inside)
         tried++
@@ -107,4 +107,77 @@ test('every body property takes its described bounds and refuses what lies beyon
     }
   }
   expect(tried).toBeGreaterThan(50)
+})
+
+/** Among the worst of each kind. */
+const worst = [
+  ...unstorable,
+  ...['1e999', '-0', 'null', '[]', '""', '{"__proto__":{"a":1}}', '"__proto__"', '9223372036854775808'],
+  `"${'x'.repeat(100_000)}"`,
+  `${'['.repeat(250)}${']'.repeat(250)}`,
+  `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
+]
+
+test('every body property takes or refuses what no column can hold, alone and among others, without a fault', async () => {
+  for (const entry of described) {
+    for (const { path, sample, least } of entry.body ? placesIn(entry.body, resolve) : []) {
+      for (const base of [sample, least]) {
+        for (const piece of worst) {
+          const [body] = fc.sample(base, { numRuns: 1 })
+          const answer = await send(entry, { body: putPiece(body, path, piece) })
+          if (unstorable.includes(piece))
+            expect([entry.path, path, piece, answer.status]).toEqual([entry.path, path, piece, 422])
+        }
+      }
+    }
+  }
+})
+
+test('every query parameter takes or refuses what no column can hold without a fault', async () => {
+  for (const entry of described) {
+    for (const { name } of entry.query) {
+      for (const value of ['%00', 'a%00b', '%ff', '%ed%a0%80', '%', '', '%F4%8F%BF%BF', 'x'.repeat(8_000)]) {
+        const body = entry.body && '{}'
+        const given = { query: `${name}=${value}`, ...(body !== undefined && { body }) }
+        const { status } = await send(entry, given)
+        if (value.includes('%00')) expect([entry.path, name, status]).toEqual([entry.path, name, 422])
+        await send(entry, { query: `${name}[]=${value}&${name}[a]=${value}&${name}=${value}&${name}=x` })
+      }
+    }
+  }
+})
+
+test('S-012 every cursor that names no moment is unreadable, and every one that does is read', async () => {
+  for (const entry of described.filter(({ query }) => query.some(({ name }) => name === 'cursor'))) {
+    for (const cursor of fc.sample(oddCursor, { numRuns: 100 })) {
+      const { c } = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as { c: string }
+      const moment = new Date(c)
+      const real = !Number.isNaN(moment.getTime()) && moment.toISOString() === c && c > '0001'
+      const { code } = refusalOf(await send(entry, { query: `cursor=${cursor}` }))
+      expect([c, code]).toEqual([c, real ? undefined : 'INVALID_CURSOR'])
+    }
+  }
+})
+
+test('the clock of the dev tools goes as far as dates can be shown, and no further', async () => {
+  const house = await testHouse({ env: { RATE_LIMITER: 'off' } })
+  const { keys: own } = await house.org()
+  const statuses = new Set<number>()
+  for (let i = 0; i < 120; i++) {
+    const reply = await house.ask('POST', '/api/dev/clock', { body: { advance_seconds: 3_200_000_000 } })
+    statuses.add(reply.status)
+  }
+  expect([...statuses]).toEqual([200, 422])
+  for (const value of ['one@example.com', 'two@example.com']) {
+    const made = await house.ask('POST', '/api/v1/suppressions', {
+      key: own.live,
+      body: { channel: 'email', value },
+    })
+    expect(made.status).toBe(201)
+  }
+  const page = await house.ask('GET', '/api/v1/suppressions?limit=1', { key: own.live })
+  const next = await house.ask('GET', `/api/v1/suppressions?cursor=${page.body.next_cursor}`, {
+    key: own.live,
+  })
+  expect(next.body.data).toHaveLength(1)
 })

@@ -105,36 +105,58 @@ export type Place = {
   schema: Schema
   /** Whole bodies that have something in this place. */
   sample: fc.Arbitrary<unknown>
+  /** Bodies with as little else in them as may be. */
+  least: fc.Arbitrary<unknown>
 }
+
+type Around = (inner: fc.Arbitrary<unknown>) => fc.Arbitrary<unknown>
 
 /** Every property of a body, at any depth, each with bodies it occurs in. */
 export const placesIn = (
   schema: Schema,
   resolve: Resolve,
   path: Place['path'] = [],
-  around: (inner: fc.Arbitrary<unknown>) => fc.Arbitrary<unknown> = (inner) => inner,
+  around: { full: Around; least: Around } = { full: (inner) => inner, least: (inner) => inner },
 ): Place[] => {
   if (path.length > 8) return []
   if (typeof schema.$ref === 'string') return placesIn(resolve(schema.$ref), resolve, path, around)
   const choices = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
   if (choices) return choices.flatMap((choice) => placesIn(choice, resolve, path, around))
+  const place = (at: Place['path'], own: Schema, within: typeof around): Place[] => [
+    {
+      path: at,
+      schema: own,
+      sample: within.full(asked(own, resolve, { full: true })),
+      least: within.least(asked(own, resolve, { least: true })),
+    },
+    ...placesIn(own, resolve, at, within),
+  ]
   if (schema.type === 'array') {
-    const items = (schema.items ?? {}) as Schema
-    const at = [...path, 0]
-    const within = (inner: fc.Arbitrary<unknown>) => around(inner.map((item) => [item]))
-    return [
-      { path: at, schema: items, sample: within(asked(items, resolve, { full: true })) },
-      ...placesIn(items, resolve, at, within),
-    ]
+    const inList =
+      (outer: Around): Around =>
+      (inner) =>
+        outer(inner.map((item) => [item]))
+    const within = { full: inList(around.full), least: inList(around.least) }
+    return place([...path, 0], (schema.items ?? {}) as Schema, within)
   }
   if (schema.type !== 'object') return []
   return Object.entries((schema.properties ?? {}) as Record<string, Schema>).flatMap(([name, field]) => {
-    const whole = asked(schema, resolve, { full: true })
-    const within = (inner: fc.Arbitrary<unknown>) =>
-      around(fc.tuple(whole, inner).map(([all, own]) => ({ ...(all as object), [name]: own })))
-    const at = [...path, name]
-    return [{ path: at, schema: field, sample: around(whole) }, ...placesIn(field, resolve, at, within)]
+    const inObject =
+      (outer: Around, others: fc.Arbitrary<unknown>): Around =>
+      (inner) =>
+        outer(fc.tuple(others, inner).map(([all, own]) => ({ ...(all as object), [name]: own })))
+    const within = {
+      full: inObject(around.full, asked(schema, resolve, { full: true })),
+      least: inObject(around.least, asked(schema, resolve, { least: true })),
+    }
+    return place([...path, name], field, within)
   })
+}
+
+/** The JSON of the body with a piece of text, which need not be JSON, in that place. */
+export const putPiece = (body: unknown, path: Place['path'], piece: string): string => {
+  const mark = 'the place of the piece'
+  return JSON.stringify(put(body, path, mark)).replace(JSON.stringify(mark), () => piece)
 }
 
 /** A copy of the body with the value in that place. */

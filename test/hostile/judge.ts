@@ -54,8 +54,15 @@ const judgeFlat = (answer: Answer, body: Record<string, unknown>): Code => {
   return meant as Code
 }
 
+/** Bytes no request could be read from, whatever they were meant for. */
+export const isNotHttp = ({ body }: Answer): boolean => body.includes('"This is not a valid HTTP request."')
+
+const flatAt = /^\/api\/(?:internal|auth)\//
+
+export type Asked = { toHead?: boolean; target?: string }
+
 /** Throws unless it is a success or a refusal as documented; the code of a refusal, when it has a body to read. */
-export const judge = (answer: Answer, toHead = false): Code | undefined => {
+export const judge = (answer: Answer, { toHead = false, target = '' }: Asked = {}): Code | undefined => {
   expect(isId('request', answer.headers['x-request-id'] ?? ''), 'a request id').toBe(true)
   if (answer.status < 400) return undefined
   expect(answer.status, 'a fault of the service').not.toBe(500)
@@ -66,11 +73,11 @@ export const judge = (answer: Answer, toHead = false): Code | undefined => {
   if (answer.status === 405) expect(answer.headers.allow).toMatch(/^[A-Z]+(?:, [A-Z]+)*$/)
   if (toHead) return undefined
   const body = JSON.parse(answer.body.toString('utf8')) as Record<string, unknown>
-  return typeof body.error === 'string' ? judgeFlat(answer, body) : judgeEnvelope(answer, body)
+  const flat = typeof body.error === 'string'
+  if (flatAt.test(target) && !isNotHttp(answer)) expect(flat, 'a flat body').toBe(true)
+  if (target.startsWith('/api/v1')) expect(flat, 'a flat body').toBe(false)
+  return flat ? judgeFlat(answer, body) : judgeEnvelope(answer, body)
 }
-
-/** Bytes no request could be read from, whatever they were meant for. */
-export const isNotHttp = ({ body }: Answer): boolean => body.includes('"This is not a valid HTTP request."')
 
 /** A digest per table. The last use of a key is noted whatever comes of the request. */
 export const makeDigest = async (database: TestDatabase): Promise<() => Promise<Record<string, string>>> => {

@@ -1,5 +1,9 @@
-/** A route that hands its whole body on, as one that stores metadata does, so that nothing odd is cut off before. */
+/**
+ * A route that hands its whole body on, as one that stores metadata does, so that nothing odd is cut off before. One kind
+ * it refuses, once it holds the Idempotency-Key of the request.
+ */
 import { z } from 'zod'
+import { Failure } from '../../src/ground/errors.ts'
 import { defineRoute, type Route } from '../../src/http/route.ts'
 
 export const keeperProbe: Route = defineRoute({
@@ -26,5 +30,9 @@ export const keeperProbe: Route = defineRoute({
     metadata: z.record(z.string(), z.unknown()).optional(),
   }),
   answers: { 200: { schema: z.unknown(), about: 'What was handed on.' } },
-  handle: async ({ body }) => ({ status: 200, body }),
+  refuses: ['SUPPRESSED'],
+  handle: async ({ body }) => {
+    if (body.kind === 'two') throw new Failure('SUPPRESSED')
+    return { status: 200, body }
+  },
 })

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import type { Code } from '../../src/ground/errors.ts'
@@ -51,7 +52,12 @@ const idsIn = async (): Promise<string[]> => {
 const usualHeaders = (entry: Entry, session: string): Aim['headers'] =>
   entry.path.startsWith('/api/internal')
     ? fc.constantFrom([['Cookie', `service_session=${session}`]], [])
-    : fc.constantFrom(...keys, acme.keys.live).map((key) => [['Authorization', `Bearer ${key}`]])
+    : fc
+        .tuple(fc.constantFrom(...keys, acme.keys.live), fc.option(fc.uuid(), { freq: 2 }))
+        .map(([key, once]) => [
+          ['Authorization', `Bearer ${key}`],
+          ...(once === null ? [] : [['Idempotency-Key', once] as const]),
+        ])
 
 /** A tenant is made from its reference once a request passed every rule but those of the route itself. */
 const beforeTenant = new Set<Code>([
@@ -60,21 +66,22 @@ const beforeTenant = new Set<Code>([
   ...(['UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR', 'INVALID_CURSOR', 'QUERY_BODY_CONFLICT'] as const),
 ])
 
-const seen = new Map<string, number>()
-afterAll(() => {
-  if (process.env.SHOW) console.log(JSON.stringify([...seen].sort(), null, 1))
-})
-
 const hit = async (entry: Entry, shot: Aimed, before: Record<string, string>) => {
   const toHead = shot.method === 'HEAD'
   const heard = await tell(t.url, write(shot), { toHead })
-  expect([heard.answers.length, heard.end]).toEqual([1, 'answered'])
   const [answer] = heard.answers
-  if (!answer) throw new Error('no answer')
-  const code = judge(answer, toHead)
-  const label = `${entry.method} ${entry.path} ${answer.status} ${code ?? ''}`
-  seen.set(label, (seen.get(label) ?? 0) + 1)
+  if (!answer) {
+    // An answer given before the whole body was read can be lost with the connection that was to end with it.
+    const ends = shot.headers.some(([name, value]) => name === 'Connection' && value === 'close')
+    expect([heard.end, ends && shot.body !== undefined]).toEqual(['reset', true])
+    const after = await digest()
+    expect(changed(before, after)).toEqual([])
+    return after
+  }
+  const code = judge(answer, { toHead, target: shot.target })
   const aside = shot.hostile.some((part) => ['path', 'target', 'method'].includes(part))
+  // What is read as other text than it was would be stored as what nobody sent.
+  if (answer.status < 300 && entry.body && shot.body && !aside) expect(isUtf8(shot.body)).toBe(true)
   if (code && entry.codes && !aside && !isNotHttp(answer)) expect([...entry.codes]).toContain(code)
   const after = await digest()
   const refused = answer.status >= 300
@@ -113,7 +120,7 @@ test.for(entries.map((entry) => [`${entry.method} ${entry.path}`, entry] as cons
           throw error
         }
       }),
-      runs(100),
+      runs(80),
     )
   },
 )

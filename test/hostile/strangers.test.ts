@@ -46,7 +46,7 @@ const told = ({ status, headers, body }: Answer) => {
 const ask = async (bytes: Buffer, toHead = false): Promise<Answer> => {
   const { answers, end } = await tell(t.url, bytes, { toHead })
   expect([answers.length, end]).toEqual([1, 'answered'])
-  judge(answers[0] as Answer, toHead)
+  judge(answers[0] as Answer, { toHead })
   return answers[0] as Answer
 }
 

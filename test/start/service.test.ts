@@ -1,4 +1,15 @@
-import { chmod, chown, mkdtemp, readdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -157,6 +168,16 @@ describe('npm start', { timeout: 60_000 }, () => {
       expect.stringMatching(new RegExp(`DATA_DIR is ${folder}, which is read-only`)),
     ])
     await chmod(folder, 0o755)
+  })
+
+  test('says in one line that DATA_DIR is not a folder', async () => {
+    const file = join(await temporaryFolder(), 'file')
+    await writeFile(file, '')
+    const service = start({ DATA_DIR: file, PORT: await freePort() })
+    expect(await service.ended()).toBe(1)
+    expect(told(service)).toEqual([
+      expect.stringMatching(new RegExp(`DATA_DIR is ${file}, but .* not a folder`)),
+    ])
   })
 
   test.runIf(root)('serves an ordinary user from a folder of theirs', async () => {
