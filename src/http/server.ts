@@ -45,9 +45,6 @@ export type ServerNeeds = {
   requestTimeoutMs: number
 }
 
-/** How long a client that is about to lose its connection may take to read or to send the rest. */
-const lingerMs = 2_000
-
 const notHttp = (): Failure => malformed('This is not a valid HTTP request.')
 
 const refuse = (reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply => {
@@ -90,8 +87,6 @@ const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket): void
       `Content-Type: ${json}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${id}\r\n` +
       `Connection: close\r\n\r\n${body}`,
   )
-  // Time to read it; a client that then still holds on would keep the connection half open for ever.
-  setTimeout(() => socket.destroy(), lingerMs).unref()
 }
 
 /** A whole request is being worked on. Other connections wait for their client, to send or to read. */
@@ -99,6 +94,9 @@ const isAtWork = (socket: Socket): boolean => {
   const answer = underWay(socket)
   return answer?.req.complete === true && !answer.writableEnded
 }
+
+/** How long a client may still take, once the service stops, to send the rest of a request or to read an answer. */
+const lingerMs = 2_000
 
 /**
  * Node stops watching over its timeouts as soon as it begins to close. Connections at work stay until their answer is

@@ -87,6 +87,14 @@ export const empty = async (): Promise<TestDatabase> => {
   return database
 }
 
+/** The migrations of this version, which a copy of the template has already, and those given beside them. */
+export const migrated = async (migrations: Migration[]): Promise<TestDatabase> => {
+  const database = await makeTestDatabase('migrated')
+  onTestFinished(database.drop)
+  await migrate({ ...needsOf(database), migrations })
+  return database
+}
+
 export const connectTo = (database: TestDatabase) => async () => {
   const client = new pg.Client(database.url)
   client.on('error', () => undefined)
@@ -100,12 +108,6 @@ export const needsOf = (database: TestDatabase) => ({
   log: silentLog(),
   serviceVersion: '1.2.3',
 })
-
-export const migrated = async (migrations: Migration[]): Promise<TestDatabase> => {
-  const database = await empty()
-  await migrate({ ...needsOf(database), migrations })
-  return database
-}
 
 export const fileSource = (path: string) => ({ open: () => createReadStream(path), rereadable: true })
 export const pipeSource = (bytes: Buffer) => ({ open: () => Readable.from([bytes]), rereadable: false })

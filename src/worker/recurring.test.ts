@@ -65,7 +65,7 @@ test('a task runs once per tick, however many workers there are', async () => {
   await Promise.all([begin(tasksOf('a')), begin(tasksOf('b'))])
   await expect.poll(() => ran.length, { timeout: 20_000 }).toBeGreaterThan(0)
   // Several more looks of both workers at the same tick.
-  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  await new Promise((resolve) => setTimeout(resolve, 2_000))
   const [{ ticks }] = (await database.sql<{ ticks: number }>(
     "select count(distinct singleton_on)::int as ticks from pgboss.job where data->>'name' = 'tick'",
   )) as [{ ticks: number }]

@@ -153,10 +153,11 @@ export const placesIn = (
   })
 }
 
-/** The JSON of the body with a piece of text, which need not be JSON, in that place. */
-export const putPiece = (body: unknown, path: Place['path'], piece: string): string => {
+/** The JSON of the body with a piece in that place, which need not be JSON, nor even text. */
+export const putPiece = (body: unknown, path: Place['path'], piece: Buffer): Buffer => {
   const mark = 'the place of the piece'
-  return JSON.stringify(put(body, path, mark)).replace(JSON.stringify(mark), () => piece)
+  const [before = '', after = ''] = JSON.stringify(put(body, path, mark)).split(JSON.stringify(mark))
+  return Buffer.concat([Buffer.from(before), piece, Buffer.from(after)])
 }
 
 /** A copy of the body with the value in that place. */

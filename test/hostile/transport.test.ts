@@ -381,14 +381,18 @@ describe('clients that hold on or let go', () => {
       .toEqual([])
   })
 
-  test('one that holds on to its connection after a refusal loses it', async () => {
-    const line = await open(t.url)
-    line.send('no request at all\r\n\r\n')
-    expect(codesOf(await line.heard({ untilClosed: true }))).toEqual(['VALIDATION_ERROR'])
-    // Our side is still open; the other takes what is sent until it lets go for good.
-    const drip = setInterval(() => line.send('x'), 50)
-    await expect.poll(() => line.socket.destroyed, { interval: 50, timeout: slackMs }).toBe(true)
-    clearInterval(drip)
+  test('those that hold on to their connections after a refusal lose them', async () => {
+    // Both ends of every connection live in this process.
+    const sockets = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
+    const had = sockets()
+    const lines = await Promise.all(Array.from({ length: 60 }, () => open(t.url)))
+    for (const line of lines) {
+      line.send('no request at all\r\n\r\n')
+      expect(codesOf(await line.heard({ untilClosed: true }))).toEqual(['VALIDATION_ERROR'])
+    }
+    expect(sockets() - had).toBeGreaterThan(100)
+    await expect.poll(() => sockets() - had, { timeout: slackMs }).toBeLessThan(80)
+    for (const line of lines) line.close()
   })
 
   /** Asks for more than the buffers between the two take, and reads none of it. */
