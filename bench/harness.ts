@@ -152,6 +152,8 @@ export type ServerSpec<Ready extends { port: number }> = {
   params?: (ground: Ground) => Promise<object> | object
   /** The one request of the bench, from what the program said when it was ready. */
   request: (ready: Ready) => RequestShape
+  /** Flags of Node the program runs under. */
+  flags?: string[]
 }
 
 /** A contender that is an HTTP server in a Node process of its own, under the harness's load. */
@@ -160,10 +162,11 @@ export const serverContender = <Ready extends { port: number }>({
   program,
   params,
   request,
+  flags,
 }: ServerSpec<Ready>): Contender => ({
   name,
   async start(ground) {
-    const server = await startServer<Ready>(name, program, (await params?.(ground)) ?? {})
+    const server = await startServer<Ready>(name, program, (await params?.(ground)) ?? {}, flags)
     const shape = request(server.ready)
     return {
       async take(turn) {
@@ -185,10 +188,15 @@ const readyWithinMs = 60_000
 const endWithinMs = 10_000
 
 /** Parameters go through the environment, not the command line, which every user of the machine can read. */
-export const startServer = async <Ready>(name: string, program: URL, params: object) => {
+export const startServer = async <Ready>(
+  name: string,
+  program: URL,
+  params: object,
+  flags: string[] = [],
+) => {
   const child = fork(fileURLToPath(program), {
     execPath: process.execPath,
-    execArgv: [],
+    execArgv: flags,
     env: { ...process.env, BENCH_PARAMS: JSON.stringify(params) },
     // Standard output belongs to the results.
     stdio: ['ignore', 2, 2, 'ipc'],

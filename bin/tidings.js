@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { serviceFlags } from './flags.js'
 import { leaveWithOneLine, runInForeground, thisIsNode24 } from './node24.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -33,7 +34,7 @@ const parentOf = (pid) => /\) \S (\d+)/.exec(readProc(pid, 'stat'))?.[1]
  * passes on ends at a shell that stands between the two where that does not replace itself by its command.
  */
 const followNpm = () => {
-  if (!/^(exec )?node bin\/tidings\.js/.test(process.env.npm_lifecycle_script ?? '')) return
+  if (!/^(exec )?node (--\S+ )*bin\/tidings\.js/.test(process.env.npm_lifecycle_script ?? '')) return
   const parent = process.ppid
   const npm = readProc(parent, 'cmdline').includes('bin/tidings.js') ? parentOf(parent) : undefined
   const look = setInterval(() => {
@@ -49,7 +50,7 @@ const followNpm = () => {
  * and a channel whose `disconnect` tells it that this launcher was killed.
  */
 const runApart = () =>
-  runInForeground(['--enable-source-maps', bundle, ...process.argv.slice(2)], {
+  runInForeground([...serviceFlags, bundle, ...process.argv.slice(2)], {
     detached: true,
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, TIDINGS_LAUNCHER: '1' },

@@ -1,3 +1,4 @@
+import { serviceFlags } from '../../bin/flags.js'
 import { type Bench, type Ground, serverContender } from '../harness.ts'
 import { pgbench } from '../servers/pgbench.ts'
 import { counterSlot, type RequestShape } from '../wire.ts'
@@ -32,6 +33,8 @@ export const record: Bench = {
     }),
     serverContender<{ port: number; key: string }>({
       name: 'house',
+      // As `npm start` runs it.
+      flags: serviceFlags,
       program: server('house.ts'),
       params: withDatabase,
       request: ({ key }) => {
