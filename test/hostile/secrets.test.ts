@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,9 +46,13 @@ const loggingHouse = async (format: 'json' | 'pretty') => {
   const destination = join(folder, 'log')
   const log = makeLog({ level: 'trace', format, destination })
   const t = await testHouse({ log, routes: (rooms) => [breaks(rooms)] })
+  /** All that was logged so far: the pretty log goes through a stream, so it waits for a last line of its own. */
   const lines = async (): Promise<string> => {
-    await new Promise<void>((resolve) => log.flush(() => resolve()))
-    return readFile(destination, 'utf8')
+    const last = `the last line is ${randomUUID()}`
+    log.fatal(last)
+    const read = () => readFile(destination, 'utf8').catch(() => '')
+    await expect.poll(read, { timeout: 10_000 }).toContain(last)
+    return read()
   }
   return { t, log, lines }
 }
