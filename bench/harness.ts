@@ -221,7 +221,16 @@ export const startServer = async <Ready>(
     clearTimeout(last)
     if (code !== 0) throw new Error(`${name} did not end cleanly: ${code ?? by}`)
   }
-  return { pid: child.pid!, ready: ready.ready, stop }
+  /** Hands the program a message and waits for the one it answers with. */
+  const ask = <Answer>(message: object): Promise<Answer> => {
+    const answered = once(child, 'message').then(([answer]) => answer as Answer)
+    child.send(message)
+    return Promise.race([
+      answered,
+      exited.then(([code, by]) => Promise.reject(new Error(`${name} ended unasked with ${code ?? by}`))),
+    ])
+  }
+  return { pid: child.pid!, ready: ready.ready, ask, stop }
 }
 
 const residentMb = async (pid: number): Promise<number | undefined> => {
@@ -231,7 +240,7 @@ const residentMb = async (pid: number): Promise<number | undefined> => {
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024
 }
 
-const watchMemory = (pid: number) => {
+export const watchMemory = (pid: number) => {
   let peak: number | undefined
   const look = async () => {
     const now = await residentMb(pid)

@@ -5,13 +5,15 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Arguments, readArguments, usage } from './arguments.ts'
+import { audit } from './audit/audit.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
 import { startLoad } from './load.ts'
 import { record } from './record/record.ts'
+import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
 
-const benches: Bench[] = [record]
+const benches: Bench[] = [record, reserve, audit]
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 const print = (line: string) => process.stdout.write(`${line}\n`)

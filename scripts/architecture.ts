@@ -10,8 +10,9 @@ import { parseSync } from 'oxc-parser'
 export const floors: string[][] = [
   ['ground'],
   ['db'],
-  ['limits', 'settings', 'idempotency'],
+  ['limits', 'settings', 'idempotency', 'events', 'audit'],
   ['orgs'],
+  ['usage'],
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
   ['domains', 'senders'],
   ['operator'],

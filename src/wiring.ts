@@ -1,11 +1,15 @@
 /** Builds the house, top to bottom. The only place that knows every room. */
 import type { FastifyInstance } from 'fastify'
 import { makeSessions } from './accounts/sessions.ts'
+import { type Audit, makeAudit } from './audit/append.ts'
+import { makeChain } from './audit/chain.ts'
+import { makePruneAudit } from './audit/retention.ts'
 import { listen } from './db/listen.ts'
 import { guardNetwork, logOncePerPlace } from './db/network-guard.ts'
 import { openDb } from './db/pool.ts'
 import { makeAllowedSenderDomains } from './domains/sender.ts'
-import { movableClock, systemClock } from './ground/clock.ts'
+import { type AppendEvents, makeAppendEvents } from './events/append.ts'
+import { type Clock, movableClock, systemClock } from './ground/clock.ts'
 import type { Config } from './ground/config.ts'
 import type { Log } from './ground/log.ts'
 import { readServiceVersion } from './ground/version.ts'
@@ -19,16 +23,29 @@ import { registerHealth } from './http/public/health.ts'
 import { registerReference } from './http/public/reference.ts'
 import type { Route } from './http/route.ts'
 import { makeServer } from './http/server.ts'
+import { keyRoutes } from './http/v1/keys.ts'
+import { projectRoutes } from './http/v1/projects.ts'
 import { suppressionRoutes } from './http/v1/suppressions.ts'
+import { tenantRoutes } from './http/v1/tenants.ts'
+import { usageRoutes } from './http/v1/usage.ts'
 import { makeIdempotency } from './idempotency/claims.ts'
 import { makeCallers } from './keys/callers.ts'
+import { makeManageKeys } from './keys/manage.ts'
 import type { Limiter } from './limits/contract.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
 import { makeRedisLimiter } from './limits/redis.ts'
+import { makeManageProjects } from './projects/manage.ts'
 import { ping, readSetting, writeSetting } from './settings/store.ts'
 import { makeAddSuppressions } from './suppressions/add.ts'
 import { makeRemoveSuppression } from './suppressions/remove.ts'
+import { eraseTenantSuppressions } from './suppressions/store.ts'
 import { makeTenantsByReference } from './tenants/by-reference.ts'
+import { makeCreateTenants } from './tenants/create.ts'
+import { makeEraseTenant } from './tenants/erase.ts'
+import { makeTenantLifecycle } from './tenants/lifecycle.ts'
+import { makeReadUsage } from './usage/read.ts'
+import { makeUsage, type Usage } from './usage/reserve.ts'
+import { makeLinkLoop } from './worker/link-audit.ts'
 import { makeRecurring } from './worker/recurring.ts'
 import { makeTasks } from './worker/tasks.ts'
 
@@ -41,6 +58,10 @@ export type Overrides = {
 /** What further routes may stand on. */
 export type Rooms = {
   db: ReturnType<typeof openDb>
+  clock: Clock
+  usage: Usage
+  audit: Audit
+  appendEvents: AppendEvents
   allowedSenderDomains: ReturnType<typeof makeAllowedSenderDomains>
 }
 
@@ -68,18 +89,22 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   // Copies of callers are used only while changes to them can be heard.
   const trusted = () => listener.healthy()
   const callers = makeCallers({ db, log, trusted })
-  const tenants = makeTenantsByReference({ db, clock, trusted })
+  const audit = makeAudit({ clock, log, secret: config.auditSigningSecret })
+  const appendEvents = makeAppendEvents({ clock })
+  const usage = makeUsage({ db, clock, trusted })
+  const createTenants = makeCreateTenants({ db, clock, audit })
+  const tenants = makeTenantsByReference({ db, create: createTenants, trusted })
+  const keepers = [callers, tenants, usage]
+  const forget = (orgId: string) => {
+    for (const keeper of keepers) keeper.forgetOrg(orgId)
+  }
   const listener = await listen({
     connect: db.connect,
     log,
     channel: 'callers_changed',
-    onMessage: (orgId) => {
-      callers.forgetOrg(orgId)
-      tenants.forgetOrg(orgId)
-    },
+    onMessage: forget,
     onGap: () => {
-      callers.forgetAll()
-      tenants.forgetAll()
+      for (const keeper of keepers) keeper.forgetAll()
     },
   })
 
@@ -91,15 +116,36 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     production: config.production,
   })
   const sessions = makeSessions({ db, clock })
-  const tasks = makeTasks({ idempotency })
-  const rooms: Rooms = { db, allowedSenderDomains: makeAllowedSenderDomains({ db }) }
+  const secret = config.auditSigningSecret
+  const chain = makeChain({ db, clock, log, secret })
+  const pruneAudit = makePruneAudit({ db, clock, secret, days: config.auditRetentionDays })
+  const tasks = makeTasks({ idempotency, chain, pruneAudit })
+  const rooms: Rooms = {
+    db,
+    clock,
+    usage,
+    audit,
+    appendEvents,
+    allowedSenderDomains: makeAllowedSenderDomains({ db }),
+  }
+
+  // Slices that hold work or rows of a tenant join these lists.
+  const lifecycle = makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [] })
+  const erase = makeEraseTenant({
+    ...{ db, clock, audit, appendEvents, forget },
+    steps: [{ run: (tx, ...tenant) => tx.change(eraseTenantSuppressions, ...tenant) }],
+  })
 
   const routes: Route[] = [
+    ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
+    ...projectRoutes({ db, manage: makeManageProjects({ db, clock }) }),
     ...suppressionRoutes({
       db,
-      add: makeAddSuppressions({ db, clock }),
-      remove: makeRemoveSuppression({ db }),
+      add: makeAddSuppressions({ db, clock, audit }),
+      remove: makeRemoveSuppression({ db, audit, log }),
     }),
+    ...tenantRoutes({ db, create: createTenants, lifecycle, erase }),
+    ...usageRoutes({ clock, read: makeReadUsage({ db, usage }), tenants: lifecycle }),
     ...(overrides.routes?.(rooms) ?? []),
   ]
 
@@ -134,6 +180,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   }
 
   const recurring = makeRecurring({ url, log, tasks })
+  const linking = makeLinkLoop({ chain, log })
   let app: FastifyInstance | undefined
 
   return {
@@ -142,6 +189,8 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     routes,
     sessions,
     tasks,
+    rooms,
+    chain,
     /** Listens and resolves with the address clients on this machine can use. */
     startApi: async (): Promise<string> => {
       app = makeApp()
@@ -152,10 +201,13 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
         config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`
       )
     },
-    startWorker: () => recurring.start(),
+    startWorker: async () => {
+      linking.start()
+      await recurring.start()
+    },
     /** Takes nothing new, finishes what was taken, then lets go of everything. */
     stop: async (): Promise<void> => {
-      await Promise.all([app?.close(), recurring.stop()])
+      await Promise.all([app?.close(), recurring.stop(), linking.drain()])
       await callers.drained()
       await listener.close()
       await limiter?.close()

@@ -1,14 +1,12 @@
-/** The child's side of a contender that is a server: parameters in, port out, a clean end. */
+/** The child's side of a contender: parameters in, word that it is ready out, a clean end. */
 
-/** `ready` carries the port and whatever else the contender's request is made from, such as a key. */
+/** Of a server `ready` carries the port and whatever else the contender's request is made from, such as a key. */
 export type FromServer<Ready> = { ready: Ready } | { failed: string }
 
 export type Served<Ready> = { ready: Ready; close(): Promise<void> }
 
-/** Serves on port 0 of 127.0.0.1 until the harness lets go of the channel, which it also does by dying. */
-export const serveBench = <Params, Ready extends { port: number }>(
-  start: (params: Params) => Promise<Served<Ready>>,
-): void => {
+/** Runs, a server on port 0 of 127.0.0.1, until the harness lets go of the channel, which it also does by dying. */
+export const serveBench = <Params, Ready>(start: (params: Params) => Promise<Served<Ready>>): void => {
   const say = (message: FromServer<Ready>) => process.send?.(message)
   // Ctrl-C reaches the whole group; the harness ends this process in its own order.
   process.on('SIGINT', () => {})

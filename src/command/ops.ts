@@ -1,5 +1,7 @@
 /** `tidings ops …`: what an operator with access to the database may do. There is no HTTP route for any of it. */
 import { parseArgs } from 'node:util'
+import { type Audit, makeAudit } from '../audit/append.ts'
+import { type Chain, isWhole, makeChain } from '../audit/chain.ts'
 import type { Db } from '../db/pool.ts'
 import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config.ts'
@@ -7,6 +9,7 @@ import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import { scopes } from '../keys/scopes.ts'
 import { issueKey, makeFoundOrg } from '../operator/found-org.ts'
+import { writeOperatorEntry } from '../operator/operator-entry.ts'
 import { isPlan, plans, requestsPerMinute } from '../orgs/plans.ts'
 import { findOrg, type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
 import { readSetting } from '../settings/store.ts'
@@ -19,10 +22,20 @@ tidings ops org suspend <org_id> --reason <text> --operator <name>
 tidings ops org unsuspend <org_id> --operator <name>
 tidings ops org status <org_id> [--json]
 tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [--sms <monthly>] [--json]
+tidings ops audit verify <org_id> [--json]
 tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]`
 
 type Options = Record<string, string | boolean | undefined>
-type Ground = { db: Db; clock: Clock; config: Config; options: Options; out: Out }
+type Ground = {
+  db: Db
+  clock: Clock
+  log: Log
+  audit: Audit
+  chain: Chain
+  config: Config
+  options: Options
+  out: Out
+}
 
 /** Where a command's answer goes: standard output, or a test's ear. */
 export type Out = (text: string) => void
@@ -107,11 +120,16 @@ const createOrg = async (ground: Ground): Promise<void> => {
 }
 
 const suspend = async (ground: Ground, orgId: string): Promise<void> => {
-  const { db, clock, options } = ground
+  const { db, clock, log, options } = ground
   const reason = needed(options, 'reason')
-  needed(options, 'operator')
+  const operator = needed(options, 'operator')
   await existing(db, orgId)
-  const changed = await db.row(suspendOrg, orgId, reason, clock.now())
+  const changed = await db.tx(async (tx) => {
+    const at = clock.now()
+    const done = await tx.row(suspendOrg, orgId, reason, at)
+    if (done) await writeOperatorEntry(tx, log, orgId, 'org.suspended', { reason, operator }, at)
+    return done
+  })
   const org = await existing(db, orgId)
   const since = org.suspended_at?.toISOString()
   print(
@@ -122,29 +140,45 @@ const suspend = async (ground: Ground, orgId: string): Promise<void> => {
 }
 
 const unsuspend = async (ground: Ground, orgId: string): Promise<void> => {
-  const { db, clock, options } = ground
-  needed(options, 'operator')
-  await existing(db, orgId)
-  const changed = await db.row(unsuspendOrg, orgId, clock.now())
+  const { db, clock, log, options } = ground
+  const operator = needed(options, 'operator')
+  const { suspension_reason } = await existing(db, orgId)
+  const metadata = { reason: suspension_reason ?? '', operator }
+  const changed = await db.tx(async (tx) => {
+    const at = clock.now()
+    const done = await tx.row(unsuspendOrg, orgId, at)
+    if (done) await writeOperatorEntry(tx, log, orgId, 'org.unsuspended', metadata, at)
+    return done
+  })
   const org = await existing(db, orgId)
   print(ground, showOrg(org), changed ? `${orgId} works again.` : `${orgId} was not suspended.`)
 }
 
 const changePlan = async (ground: Ground, orgId: string, plan: string | undefined): Promise<void> => {
-  const { db, clock, options } = ground
+  const { db, clock, audit, options } = ground
   if (plan === undefined) throw new Fault(`Name the plan: one of ${plans.join(', ')}.`)
   const contract = [
     figure(options, 'rate', 1),
     figure(options, 'email', 0),
     figure(options, 'sms', 0),
   ] as const
-  const org = await db.row(setPlan, orgId, planOf(plan), ...contract, clock.now())
-  if (!org) throw new Fault(`There is no org ${orgId}.`)
+  const next = planOf(plan)
+  const before = await existing(db, orgId)
+  const org = await db.tx(async (tx) => {
+    const row = await tx.row(setPlan, orgId, next, ...contract, clock.now())
+    if (!row) throw new Fault(`There is no org ${orgId}.`)
+    if (next !== before.plan) {
+      const action = plans.indexOf(next) > plans.indexOf(before.plan) ? 'plan.upgraded' : 'plan.downgraded'
+      const entry = { orgId, actor: { kind: 'system' }, resourceType: 'org', resourceId: orgId } as const
+      await audit(tx, { ...entry, action, metadata: { from: before.plan, to: next } })
+    }
+    return row
+  })
   print(ground, showOrg(org), asLines(showOrg(org)))
 }
 
 const createKey = async (ground: Ground, orgId: string): Promise<void> => {
-  const { db, clock, options } = ground
+  const { db, clock, audit, options } = ground
   await existing(db, orgId)
   const environment = text(options, 'environment') ?? 'live'
   if (environment !== 'live' && environment !== 'test') throw new Fault('--environment takes live or test.')
@@ -154,8 +188,36 @@ const createKey = async (ground: Ground, orgId: string): Promise<void> => {
   const unknown = asked.filter((name) => !(scopes as readonly string[]).includes(name))
   if (unknown.length > 0) throw new Fault(`There is no scope ${unknown.join(', ')}.`)
   const name = (text(options, 'name') ?? 'API key').slice(0, 100)
-  const made = await db.tx((tx) => issueKey(tx, { orgId, name, environment, scopes: asked, at: clock.now() }))
+  const made = await db.tx(async (tx) => {
+    const issued = await issueKey(tx, { orgId, name, environment, scopes: asked, at: clock.now() })
+    const entry = {
+      orgId,
+      actor: { kind: 'system' },
+      resourceType: 'api_key',
+      resourceId: issued.id,
+    } as const
+    await audit(tx, { ...entry, action: 'api_key.created', metadata: { name, environment, scopes: asked } })
+    return issued
+  })
   print(ground, { ...made, environment }, `${made.id}  ${made.key}\nThe key is shown once; keep it.`)
+}
+
+/** Walks the org's whole chain; ends with a fault when anything was removed, put in or moved. */
+const verifyAudit = async (ground: Ground, orgId: string): Promise<void> => {
+  await existing(ground.db, orgId)
+  await ground.chain.link()
+  const report = await ground.chain.verify(orgId)
+  print(
+    ground,
+    report,
+    asLines({
+      ...report,
+      missing: report.missing.join(' ') || null,
+      broken: report.broken.join(' ') || null,
+      stray: report.stray.join(' ') || null,
+    }),
+  )
+  if (!isWhole(report)) throw new Fault('The audit chain of this org is not whole.')
 }
 
 const dispatch = async (ground: Ground, [noun, verb, ...rest]: string[]): Promise<void> => {
@@ -175,6 +237,8 @@ const dispatch = async (ground: Ground, [noun, verb, ...rest]: string[]): Promis
       return changePlan(ground, orgIdOf(rest[0]), rest[1])
     case 'key create':
       return createKey(ground, orgIdOf(rest[0]))
+    case 'audit verify':
+      return verifyAudit(ground, orgIdOf(rest[0]))
     default:
       throw new Fault(`There is no such command.\n\n${opsUsage}`)
   }
@@ -202,6 +266,9 @@ export const ops = (config: Config, log: Log, args: string[], out: Out): Promise
   return withDatabase(config, log, async (db) => {
     const kept = config.devTools ? await db.row(readSetting, 'clock_offset_ms') : undefined
     const clock = kept ? movableClock(Number(kept.value)) : systemClock
-    await dispatch({ db, clock, config, options, out }, positionals)
+    const secret = config.auditSigningSecret
+    const audit = makeAudit({ clock, log, secret })
+    const chain = makeChain({ db, clock, log, secret })
+    await dispatch({ db, clock, log, audit, chain, config, options, out }, positionals)
   })
 }

@@ -34,3 +34,6 @@ export const lostConnection = (error: unknown): boolean => {
 export const uniqueViolation = (error: unknown, constraint?: string): boolean =>
   sqlState(error) === '23505' &&
   (constraint === undefined || (error as { constraint?: string }).constraint === constraint)
+
+/** Something refers to the row, or the row refers to something that is not there. */
+export const foreignKeyViolation = (error: unknown): boolean => sqlState(error) === '23503'

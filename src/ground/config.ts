@@ -128,6 +128,24 @@ export const variables = {
     about: 'Keys that stored secrets may still be sealed under while a new `MASTER_KEY` is rolled out.',
     secret: true,
   }),
+  AUDIT_SIGNING_SECRET: variable({
+    schema: z.string().min(1),
+    takes: 'a text of your own, kept secret',
+    about: 'Signs audit entries. Absent: entries are written unsigned and cannot be verified.',
+    secret: true,
+  }),
+  AUDIT_SIGNING_CUTOVER: variable({
+    schema: z.string(),
+    takes: 'an ISO 8601 instant; anything else counts as absent',
+    fallback: '2026-08-10T00:00:00Z',
+    about: 'From this instant on every audit entry must carry a valid signature.',
+  }),
+  AUDIT_LOG_RETENTION_DAYS: variable({
+    schema: whole(1, 36_500),
+    takes: 'a whole number from 1 to 36500',
+    fallback: '365',
+    about: 'Audit entries older than this are removed at night.',
+  }),
   EMAIL_PROVIDER: variable({
     schema: providerList('local', 'smtp', 'ses'),
     takes: '`smtp`, `ses` or, outside production, `local`; several, comma-separated, are tried in order',
@@ -226,6 +244,10 @@ export type Config = {
   rateLimiter: 'auto' | 'off'
   masterKey: Buffer | undefined
   masterKeyPrevious: Buffer[]
+  auditSigningSecret: string | undefined
+  /** As configured, for showing; the instant in force beside it. */
+  auditCutover: { text: string; at: Date }
+  auditRetentionDays: number
   emailProviders: ('local' | 'smtp' | 'ses')[]
   smtpUrl: string | undefined
   smsProviders: ('local' | 'aws' | 'smpp')[]
@@ -292,6 +314,18 @@ const crossFaults = (env: NodeJS.ProcessEnv, read: Read): string[] => {
   return faults
 }
 
+const defaultCutover = '2026-08-10T00:00:00Z'
+
+/** A zone is part of an instant: a text without one could mean any of a day's hours. */
+const isInstant = (text: string): boolean =>
+  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/.test(text) &&
+  !Number.isNaN(Date.parse(text))
+
+const cutoverOf = (text: string | undefined): Config['auditCutover'] => {
+  const held = text !== undefined && isInstant(text) ? text : defaultCutover
+  return { text: held, at: new Date(held) }
+}
+
 export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config => {
   const faults: string[] = []
   const read = readVariables(env, faults)
@@ -313,6 +347,9 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     rateLimiter: read.RATE_LIMITER ?? 'auto',
     masterKey: read.MASTER_KEY,
     masterKeyPrevious: read.MASTER_KEY_PREVIOUS ?? [],
+    auditSigningSecret: read.AUDIT_SIGNING_SECRET,
+    auditCutover: cutoverOf(read.AUDIT_SIGNING_CUTOVER),
+    auditRetentionDays: read.AUDIT_LOG_RETENTION_DAYS ?? 365,
     emailProviders: read.EMAIL_PROVIDER ?? ['local'],
     smtpUrl: read.SMTP_URL,
     smsProviders: read.SMS_PROVIDER ?? ['local'],

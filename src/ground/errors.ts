@@ -92,6 +92,7 @@ export const catalogue = {
   IP_POOL_PAUSED: at(409, 'The dedicated IP pool of this domain is paused.'),
   IP_POOL_IN_USE: at(409, 'Domains are still assigned to this IP pool.'),
   BY_KEY_NOT_AVAILABLE: at(422, 'by_key is not available to a tenant-bound key.'),
+  KEY_REVOKED: at(409, 'This key is revoked and cannot be changed.'),
   SELF_REVOKE_FORBIDDEN: at(422, 'A key cannot revoke itself.'),
   DOMAIN_ALREADY_ADDED: at(409, 'This domain is in the project already.'),
   DOMAIN_RESERVED: at(422, 'This domain belongs to the service.'),

@@ -1,5 +1,6 @@
 /** What happens to an admitted request: its input is judged, its Idempotency-Key claimed, its route called. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Actor } from '../audit/append.ts'
 import { canonicalJson, TooDeep } from '../ground/canonical.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
@@ -89,8 +90,10 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
       checkParams(route, params)
 
       let { caller } = admitted
+      const userAgent = (request.headers['user-agent'] ?? '').slice(0, 512)
+      const actor: Actor = { kind: 'key', keyId: caller.keyId, ip: admitted.address, userAgent }
       if (admitted.newTenantRef !== undefined) {
-        caller = { ...caller, tenantId: await tenants.findOrCreate(caller, admitted.newTenantRef) }
+        caller = { ...caller, tenantId: await tenants.findOrCreate(caller, actor, admitted.newTenantRef) }
       }
 
       let claim: Claim | undefined
@@ -111,7 +114,7 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
           params,
           requestId: request.id,
           address: admitted.address,
-          userAgent: (request.headers['user-agent'] ?? '').slice(0, 512),
+          userAgent,
           claim,
         })
         if (checkAnswers) heldAgainstShape(route, answer)

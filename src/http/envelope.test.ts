@@ -118,6 +118,7 @@ const rows: [id: string, code: Code, status: number, type: string][] = [
 const added: [code: Code, status: number, type: string][] = [
   ['KEY_CREATION_RATE_LIMITED', 429, 'rate_limit_error'],
   ['TEST_DAILY_LIMIT', 429, 'rate_limit_error'],
+  ['KEY_REVOKED', 409, 'validation_error'],
   ['TENANT_NOT_ACTIVE', 409, 'validation_error'],
   ['TENANT_NOT_SUSPENDED', 409, 'validation_error'],
   ['TENANT_NOT_ARCHIVED', 409, 'validation_error'],

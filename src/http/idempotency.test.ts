@@ -274,10 +274,7 @@ describe('an idempotency key', () => {
     await send('young', { n: 1 })
     const { answer, release } = await sendHeld('running', { n: 1 })
     const reply = await t.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
-    expect(reply.body).toEqual({
-      task: 'retention',
-      counts: { idempotency_keys_deleted: expect.any(Number) },
-    })
+    expect(reply.body).toMatchObject({ task: 'retention' })
     expect(reply.body.counts.idempotency_keys_deleted).toBeGreaterThan(0)
     expect(await stored('old')).toEqual([])
     expect(await stored('young')).toHaveLength(1)

@@ -143,7 +143,7 @@ describe('the description of the running house', () => {
   test('every operation needs a key, names its scope and takes the tenant header', () => {
     for (const { operation } of operationsOf(document)) {
       expect(operation.security).toEqual([{ apiKey: [] }])
-      expect(operation['x-required-scope']).toMatch(/^(read|write|send):/)
+      for (const scope of [operation['x-required-scope']].flat()) expect(scope).toMatch(/^(read|write|send):/)
       expect(operation.parameters).toContainEqual({ $ref: '#/components/parameters/X-Service-Tenant-Ref' })
     }
     expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' })
@@ -292,7 +292,17 @@ describe('one operation', () => {
 
   test('bodies and repeats bring the refusals, headers and parameter that belong to them', () => {
     const bare = described([probe()]).paths['/api/v1/probes']?.get
-    expect(Object.keys(bare?.responses ?? {})).toEqual(['200', '401', '403', '409', '422', '429', '500'])
+    expect(Object.keys(bare?.responses ?? {})).toEqual([
+      '200',
+      '401',
+      '402',
+      '403',
+      '409',
+      '422',
+      '429',
+      '500',
+    ])
+    expect(bare?.responses['402']).toMatchObject({ 'x-error-codes': ['PLAN_RESOURCE_LIMIT'] })
     expect(bare?.responses['409']).toMatchObject({ 'x-error-codes': ['TENANT_NOT_USABLE'] })
     expect(bare?.responses['422']).toMatchObject({ 'x-error-codes': ['INVALID_TENANT_REF'] })
 

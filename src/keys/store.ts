@@ -23,6 +23,11 @@ export type KeyRow = {
   created_by: string | null
 }
 
+const keyColumns = `org_id, id, name, environment, prefix, last_four, scopes, tenant_id, project_id, allowed_domain_ids,
+  allowed_cidrs, rate_limit_per_minute, expires_at, last_used_at, created_at, revoked_at, created_by`
+
+export type Origin = 'api' | 'dashboard' | 'operator'
+
 export type CallerRow = Pick<
   KeyRow,
   | 'org_id'
@@ -81,13 +86,17 @@ export const insertKey = statement<
     allowedCidrs: string[] | null,
     ratePerMinute: number | null,
     expiresAt: Date | null,
+    origin: Origin,
+    createdBy: string | null,
     at: Date,
-  ]
+  ],
+  KeyRow
 >(
   'keys.insert',
   `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, tenant_id, project_id,
-     allowed_domain_ids, allowed_cidrs, rate_limit_per_minute, expires_at, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)`,
+     allowed_domain_ids, allowed_cidrs, rate_limit_per_minute, expires_at, origin, created_by, created_at, updated_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17)
+   returning ${keyColumns}`,
 )
 
 /** Newest first, with those revoked since; `after` is where the page before ended. */
@@ -96,8 +105,7 @@ export const listKeys = statement<
   KeyRow
 >(
   'keys.list',
-  `select org_id, id, name, environment, prefix, last_four, scopes, tenant_id, project_id, allowed_domain_ids,
-     allowed_cidrs, rate_limit_per_minute, expires_at, last_used_at, created_at, revoked_at, created_by
+  `select ${keyColumns}
    from api_keys
    where org_id = $1 and (revoked_at is null or revoked_at > $2)
      and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4))
@@ -110,4 +118,92 @@ export const revokeKey = statement<[orgId: string, id: string, at: Date], { revo
   `update api_keys set revoked_at = $3, updated_at = $3
    where org_id = $1 and id = $2 and revoked_at is null
    returning revoked_at`,
+)
+
+/** Creations of one org go one after the other, so that counting them and adding one is not a race. */
+export const lockOrgForKeys = statement<[orgId: string], { plan: Plan }>(
+  'keys.lock_org',
+  'select plan from orgs where id = $1 for no key update',
+)
+
+/** Keys in force, and when those made through either surface in the last hour were made, oldest first. */
+export const countKeys = statement<[orgId: string, hourAgo: Date], { active: number; recent: Date[] | null }>(
+  'keys.count',
+  `select count(*) filter (where revoked_at is null) as active,
+     array_agg(created_at order by created_at) filter (where origin <> 'operator' and created_at > $2) as recent
+   from api_keys where org_id = $1`,
+)
+
+/** What a key's restrictions name and the org does not have. */
+export const unknownReferences = statement<
+  [orgId: string, tenantId: string | null, domainIds: string[] | null],
+  { tenant_missing: boolean; unknown_domains: string[] | null }
+>(
+  'keys.unknown_references',
+  `select
+     $2::text is not null and not exists (
+       select 1 from tenants where org_id = $1 and id = $2 and status <> 'erased') as tenant_missing,
+     (select array_agg(asked.id) from unnest($3::text[]) as asked (id)
+      where not exists (select 1 from domains d where d.org_id = $1 and d.id = asked.id)) as unknown_domains`,
+)
+
+export const holdProject = statement<[orgId: string, id: string], { id: string }>(
+  'keys.hold_project',
+  'select id from projects where org_id = $1 and id = $2 for key share',
+)
+
+export const findKey = statement<[orgId: string, id: string], KeyRow>(
+  'keys.find',
+  `select ${keyColumns} from api_keys where org_id = $1 and id = $2`,
+)
+
+export const lockKey = statement<[orgId: string, id: string], KeyRow>(
+  'keys.lock',
+  `select ${keyColumns} from api_keys where org_id = $1 and id = $2 for update`,
+)
+
+export const updateKey = statement<
+  [
+    orgId: string,
+    id: string,
+    name: string,
+    scopes: string[],
+    tenantId: string | null,
+    allowedDomainIds: string[] | null,
+    allowedCidrs: string[] | null,
+    ratePerMinute: number | null,
+    expiresAt: Date | null,
+    at: Date,
+  ],
+  KeyRow
+>(
+  'keys.update',
+  `update api_keys set name = $3, scopes = $4, tenant_id = $5, allowed_domain_ids = $6, allowed_cidrs = $7,
+     rate_limit_per_minute = $8, expires_at = $9, updated_at = $10
+   where org_id = $1 and id = $2 and revoked_at is null
+   returning ${keyColumns}`,
+)
+
+/** Newest first; filters that are null match everything. */
+export const listManagedKeys = statement<
+  [
+    orgId: string,
+    tenantId: string | null,
+    projectId: string | null,
+    environment: Environment | null,
+    includeRevoked: boolean,
+    afterAt: string | null,
+    afterId: string | null,
+    limit: number,
+  ],
+  KeyRow
+>(
+  'keys.list_managed',
+  `select ${keyColumns} from api_keys
+   where org_id = $1
+     and ($2::text is null or tenant_id = $2) and ($3::text is null or project_id = $3)
+     and ($4::text is null or environment = $4) and ($5 or revoked_at is null)
+     and ($6::timestamptz is null or (created_at, id) < ($6::timestamptz, $7))
+   order by created_at desc, id desc
+   limit $8`,
 )

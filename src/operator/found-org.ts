@@ -51,8 +51,8 @@ export const issueKey = async (
 ): Promise<{ id: string; key: string }> => {
   const { key, hash, prefix, lastFour } = mintKey(order.environment)
   const id = newId('key', order.at.getTime())
-  const unrestricted = [null, null, null, null, null, null] as const
-  await tx.change(
+  const unrestricted = [null, null, null, null, null, null, 'operator', null] as const
+  await tx.row(
     insertKey,
     ...([order.orgId, id, hash, order.name, order.environment, prefix, lastFour] as const),
     [...order.scopes],
@@ -110,7 +110,7 @@ export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain }: Needs): Foun
     const email = (order.ownerEmail ?? `owner@${slug}.${serviceDomain}`).toLowerCase()
     const owner = await insertOwner(tx, orgId, email, password, at)
     const projectId = newId('project', at.getTime())
-    await tx.change(insertProject, orgId, projectId, 'Default', 'default', true, 'live', at)
+    await tx.row(insertProject, orgId, projectId, 'Default', 'default', true, 'live', at)
     const keyOf = (name: string, environment: Environment) =>
       issueKey(tx, { orgId, name, environment, scopes, at })
     const live = await keyOf('First live key', 'live')

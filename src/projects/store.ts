@@ -1,6 +1,20 @@
 import { statement } from '../db/statement.ts'
 import type { Environment } from '../ground/scope.ts'
+import type { Plan } from '../orgs/plans.ts'
 
+export type ProjectRow = {
+  id: string
+  name: string
+  slug: string
+  is_default: boolean
+  created_environment: Environment
+  created_at: Date
+  updated_at: Date
+}
+
+const columns = 'id, name, slug, is_default, created_environment, created_at, updated_at'
+
+/** Nothing when the slug is taken. */
 export const insertProject = statement<
   [
     orgId: string,
@@ -10,9 +24,62 @@ export const insertProject = statement<
     isDefault: boolean,
     environment: Environment,
     at: Date,
-  ]
+  ],
+  ProjectRow
 >(
   'projects.insert',
   `insert into projects (org_id, id, name, slug, is_default, created_environment, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $7)`,
+   values ($1, $2, $3, $4, $5, $6, $7, $7)
+   on conflict (org_id, slug) do nothing
+   returning ${columns}`,
+)
+
+export const lockOrgForProjects = statement<[orgId: string], { plan: Plan }>(
+  'projects.lock_org',
+  'select plan from orgs where id = $1 for no key update',
+)
+
+export const countProjects = statement<[orgId: string], { n: number }>(
+  'projects.count',
+  'select count(*) as n from projects where org_id = $1',
+)
+
+/** A null project reads every one of the org. */
+export const findProject = statement<[orgId: string, onlyId: string | null, id: string], ProjectRow>(
+  'projects.find',
+  `select ${columns} from projects where org_id = $1 and ($2::text is null or id = $2) and id = $3`,
+)
+
+export const listProjects = statement<
+  [orgId: string, onlyId: string | null, afterAt: string | null, afterId: string | null, limit: number],
+  ProjectRow
+>(
+  'projects.list',
+  `select ${columns} from projects
+   where org_id = $1 and ($2::text is null or id = $2)
+     and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4))
+   order by created_at desc, id desc
+   limit $5`,
+)
+
+/** Null leaves the field as it is at that moment, so that two changes of different fields both stand. */
+export const updateProject = statement<
+  [orgId: string, id: string, name: string | null, slug: string | null, at: Date],
+  ProjectRow
+>(
+  'projects.update',
+  `update projects set name = coalesce($3, name), slug = coalesce($4, slug), updated_at = $5
+   where org_id = $1 and id = $2 returning ${columns}`,
+)
+
+/** Which tables still hold rows of the project, never how many. */
+export const blockingTables = statement<[orgId: string, id: string], { api_keys: boolean; domains: boolean }>(
+  'projects.blocking_tables',
+  `select exists (select 1 from api_keys where org_id = $1 and project_id = $2) as api_keys,
+     exists (select 1 from domains where org_id = $1 and project_id = $2) as domains`,
+)
+
+export const deleteProject = statement<[orgId: string, id: string], { id: string }>(
+  'projects.delete',
+  'delete from projects where org_id = $1 and id = $2 and not is_default returning id',
 )

@@ -1,5 +1,6 @@
+import type { Actor, Audit } from '../audit/append.ts'
 import { makeBatcher } from '../db/batch.ts'
-import type { Db } from '../db/pool.ts'
+import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
@@ -9,21 +10,41 @@ import { findTargets, insertManual, type SuppressionRow } from './store.ts'
 export type Added = { row: SuppressionRow; created: boolean }
 
 /** Adds manual suppressions; one that is there already, whatever its reason, is returned unchanged. */
-export type AddSuppressions = (scope: Scope, targets: Target[]) => Promise<Added[]>
+export type AddSuppressions = (scope: Scope, actor: Actor, targets: Target[]) => Promise<Added[]>
 
-type Asked = { scope: Scope; target: Target }
+type Asked = { scope: Scope; actor: Actor; target: Target }
 
 const nameOf = (orgId: string, tenantId: string | null, channel: string, value: string): string =>
   `${orgId} ${tenantId ?? ''} ${channel} ${value}`
 const nameOfAsked = ({ scope, target }: Asked): string =>
   nameOf(scope.orgId, scope.tenantId, target.channel, target.value)
 
-type Needs = { db: Db; clock: Clock }
+type Needs = { db: Db; clock: Clock; audit: Audit }
 
-export const makeAddSuppressions = ({ db, clock }: Needs): AddSuppressions => {
-  const insert = async (asked: Asked[]): Promise<Added[]> => {
+export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppressions => {
+  const record = (tx: Tx, asked: Asked[], added: Added[]): Promise<void> =>
+    audit(
+      tx,
+      ...added.flatMap(({ row, created }, i) => {
+        const { scope, actor } = asked[i] as Asked
+        if (!created) return []
+        const { id: resourceId, channel, value, reason } = row
+        const metadata = { channel, value, reason }
+        const entry = { orgId: scope.orgId, actor, resourceType: 'suppression', resourceId, metadata }
+        return [{ ...entry, action: 'suppression.added' as const }]
+      }),
+    )
+
+  const insertAndRecord = (asked: Asked[]): Promise<Added[]> =>
+    db.tx(async (tx) => {
+      const added = await insert(tx, asked)
+      await record(tx, asked, added)
+      return added
+    })
+
+  const insert = async (tx: Tx, asked: Asked[]): Promise<Added[]> => {
     const now = clock.now()
-    const inserted = await db.rows(
+    const inserted = await tx.rows(
       insertManual,
       asked.map((a) => a.scope.orgId),
       asked.map(() => newId('suppression', now.getTime())),
@@ -36,7 +57,10 @@ export const makeAddSuppressions = ({ db, clock }: Needs): AddSuppressions => {
     const made = new Map(
       inserted.map((row) => [nameOf(row.org_id, row.tenant_id, row.channel, row.value), row]),
     )
-    const known = await readKnown(asked.filter((a) => !made.has(nameOfAsked(a))))
+    const known = await readKnown(
+      tx,
+      asked.filter((a) => !made.has(nameOfAsked(a))),
+    )
     return asked.map((a) => {
       const name = nameOfAsked(a)
       const row = made.get(name)
@@ -47,9 +71,9 @@ export const makeAddSuppressions = ({ db, clock }: Needs): AddSuppressions => {
     })
   }
 
-  const readKnown = async (asked: Asked[]): Promise<Map<string, SuppressionRow>> => {
+  const readKnown = async (tx: Tx, asked: Asked[]): Promise<Map<string, SuppressionRow>> => {
     if (asked.length === 0) return new Map()
-    const rows = await db.rows(
+    const rows = await tx.rows(
       findTargets,
       asked.map((a) => a.scope.orgId),
       asked.map((a) => a.scope.tenantId),
@@ -60,18 +84,18 @@ export const makeAddSuppressions = ({ db, clock }: Needs): AddSuppressions => {
     for (const row of rows) known.set(nameOfAsked(asked[row.ordinal - 1] as Asked), row)
     // Deleted between the two statements: the caller wants it there, so it is made after all.
     const gone = asked.filter((a) => !known.has(nameOfAsked(a)))
-    const remade = gone.length > 0 ? await insert(gone) : []
+    const remade = gone.length > 0 ? await insert(tx, gone) : []
     remade.forEach(({ row }, i) => {
       known.set(nameOfAsked(gone[i] as Asked), row)
     })
     return known
   }
 
-  const single = makeBatcher<Asked, Added>({ name: 'suppressions.add', run: insert })
+  const single = makeBatcher<Asked, Added>({ name: 'suppressions.add', run: insertAndRecord })
 
-  return async (scope, targets) => {
+  return async (scope, actor, targets) => {
     const [only, ...others] = targets
-    if (only && others.length === 0) return [await single.submit({ scope, target: only })]
-    return insert(targets.map((target) => ({ scope, target })))
+    if (only && others.length === 0) return [await single.submit({ scope, actor, target: only })]
+    return insertAndRecord(targets.map((target) => ({ scope, actor, target })))
   }
 }

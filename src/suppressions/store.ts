@@ -129,3 +129,12 @@ export const deleteSuppression = statement<[orgId: string, id: string], { id: st
    where org_id = $1 and id = $2 and reason not in ('stop', 'complaint')
    returning id`,
 )
+
+/** Proof of an opt-out outlives the tenant; the rest goes with it. */
+export const eraseTenantSuppressions = statement<[orgId: string, tenantId: string, limit: number]>(
+  'suppressions.erase_tenant',
+  `delete from suppressions where (org_id, id) in (
+     select org_id, id from suppressions
+     where org_id = $1 and tenant_id = $2 and reason not in ('stop', 'complaint')
+     limit $3)`,
+)

@@ -1,3 +1,5 @@
+import type { Chain } from '../audit/chain.ts'
+import type { PruneAudit } from '../audit/retention.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 
 /** Background work by name: run on its schedule by the worker, and on demand by the dev tools. */
@@ -10,9 +12,19 @@ export type Task = {
 
 export type Tasks = Record<string, Task>
 
-export const makeTasks = ({ idempotency }: { idempotency: Idempotency }): Tasks => ({
+type Needs = { idempotency: Idempotency; chain: Chain; pruneAudit: PruneAudit }
+
+export const makeTasks = ({ idempotency, chain, pruneAudit }: Needs): Tasks => ({
   retention: {
     cron: '7 * * * *',
-    run: async () => ({ idempotency_keys_deleted: await idempotency.sweep() }),
+    run: async () => {
+      // What is pruned must have its place in the chain first.
+      const audit_entries_linked = await chain.link()
+      return {
+        idempotency_keys_deleted: await idempotency.sweep(),
+        audit_entries_linked,
+        audit_entries_deleted: await pruneAudit(),
+      }
+    },
   },
 })

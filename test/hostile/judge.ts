@@ -7,7 +7,7 @@ import type { Answer } from './wire.ts'
 
 const rowCodes = [
   ...['required', 'invalid_type', 'too_small', 'too_big', 'invalid_string', 'invalid_enum'],
-  ...['unrecognized', 'custom'],
+  ...['unrecognized', 'custom', 'STILL_REFERENCED'],
 ]
 
 type Row = { path: unknown; code: string; message: string }

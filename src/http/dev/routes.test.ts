@@ -41,7 +41,10 @@ describe('dev run', () => {
     const done = await t.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
     expect([done.status, done.body]).toEqual([
       200,
-      { task: 'retention', counts: { idempotency_keys_deleted: 0 } },
+      {
+        task: 'retention',
+        counts: { idempotency_keys_deleted: 0, audit_entries_linked: 0, audit_entries_deleted: 0 },
+      },
     ])
     const unknown = await t.ask('POST', '/api/dev/run', { body: { task: 'explode' } })
     expect([unknown.status, unknown.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])

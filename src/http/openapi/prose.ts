@@ -70,5 +70,9 @@ export const statusTexts: Record<number, string> = {
 
 /** What each group of operations is about. The order here is the order of the groups in the description. */
 export const tagTexts: Record<string, string> = {
+  Keys: 'Who may call, for what, from where, how often and until when.',
+  Tenants: "A platform's own customers, each kept apart from the others.",
+  Projects: 'Parts of an organisation with their own keys, domains and messages.',
+  Usage: 'What was sent this month, what it cost and what is left.',
   Suppressions: 'Addresses and numbers that are not to be written to, and why.',
 }

@@ -19,7 +19,7 @@ const faults = ['required', 'invalid_type', 'too_small', 'too_big', 'invalid_str
 const FieldFault = z
   .object({
     path: z.array(z.union([z.string(), z.int()])).meta({ description: 'Where it stands in what was sent.' }),
-    code: z.enum([...faults, 'unrecognized', 'custom']),
+    code: z.enum([...faults, 'unrecognized', 'custom', 'STILL_REFERENCED']),
     message: z.string(),
   })
   .meta({ id: 'FieldFault' })
@@ -32,7 +32,10 @@ export const ErrorBody = z
       message: z.string().meta({ description: 'For people; its wording may change.' }),
       code: z.string().meta({ description: 'For programs; stable.' }),
       request_id: z.string().meta({ description: 'The same as X-Request-Id.' }),
-      errors: z.array(FieldFault).optional().meta({ description: 'With VALIDATION_ERROR, a row per fault.' }),
+      errors: z
+        .array(FieldFault)
+        .optional()
+        .meta({ description: 'A row per fault, or per kind still in use.' }),
     }),
   })
   .meta({ id: 'Error' })
@@ -52,6 +55,8 @@ const ofDoor: readonly Code[] = [
   'TENANT_KEY_FORBIDDEN',
   'TENANT_NOT_USABLE',
   'INVALID_TENANT_REF',
+  // A tenant made from its reference is one more.
+  'PLAN_RESOURCE_LIMIT',
 ]
 
 /** Every code the route can answer with, each once; what is particular to it comes first. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Actor } from '../../audit/append.ts'
 import type { Db } from '../../db/pool.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { Scope } from '../../ground/scope.ts'
@@ -18,6 +19,8 @@ import {
   listTenantSuppressions,
   type SuppressionRow,
 } from '../../suppressions/store.ts'
+import { actorOf } from '../actor.ts'
+import { Deleted } from '../deleted.ts'
 import { malformed } from '../envelope.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
@@ -66,8 +69,6 @@ const targetOf = (query: Named, body: Named | undefined): { id: string } | Targe
   return target
 }
 
-const Deleted = z.strictObject({ id: z.string(), deleted: z.literal(true) }).meta({ id: 'Deleted' })
-
 type Needs = { db: Db; add: AddSuppressions; remove: RemoveSuppression }
 
 export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
@@ -79,9 +80,9 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       : db.rows(listTenantSuppressions, scope.orgId, scope.tenantId, ...filters, ...position)
   }
 
-  const removed = async (scope: Scope, target: { id: string } | Target) => ({
+  const removed = async (scope: Scope, actor: Actor, target: { id: string } | Target) => ({
     status: 200,
-    body: { ...(await remove(scope, target)), deleted: true as const },
+    body: { ...(await remove(scope, actor, target)), deleted: true as const },
   })
 
   return [
@@ -99,9 +100,10 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
         201: { schema: z.union([Suppression, SuppressionList]), about: 'Added, at least one of them.' },
         200: { schema: z.union([Suppression, SuppressionList]), about: 'All were there already.' },
       },
-      handle: async ({ caller, body }) => {
+      handle: async (call) => {
+        const { body } = call
         const targets = 'items' in body ? body.items : [body]
-        const added = await add(caller, targets)
+        const added = await add(call.caller, actorOf(call), targets)
         const shown = added.map(({ row }) => show(row))
         return {
           status: added.some(({ created }) => created) ? 201 : 200,
@@ -146,7 +148,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       params: { id: 'suppression' },
       answers: { 200: { schema: Deleted, about: 'Removed.' } },
       refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'SUPPRESSION_PROTECTED'],
-      handle: ({ caller, params }) => removed(caller, { id: params.id as string }),
+      handle: (call) => removed(call.caller, actorOf(call), { id: call.params.id as string }),
     }),
     defineRoute({
       method: 'DELETE',
@@ -166,7 +168,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
         'SUPPRESSION_PROTECTED',
         'QUERY_BODY_CONFLICT',
       ],
-      handle: ({ caller, query, body }) => removed(caller, targetOf(query, body)),
+      handle: (call) => removed(call.caller, actorOf(call), targetOf(call.query, call.body)),
     }),
   ]
 }

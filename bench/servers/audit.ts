@@ -1,0 +1,74 @@
+/** Audit entries of one org, each in a transaction of its own: with the chain and its linker, or into a plain table. */
+import { insertEntries } from '../../src/audit/store.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDb, type Tx } from '../../src/db/pool.ts'
+import { type Statement, statement } from '../../src/db/statement.ts'
+import { systemClock } from '../../src/ground/clock.ts'
+import { readConfig } from '../../src/ground/config.ts'
+import { newId } from '../../src/ground/ids.ts'
+import { makeLog } from '../../src/ground/log.ts'
+import { build } from '../../src/wiring.ts'
+import { makeLinkLoop } from '../../src/worker/link-audit.ts'
+import { workBench } from './work.ts'
+
+const plainTable = 'create table if not exists bench_plain_entries (like audit_entries including all)'
+
+type Params = typeof insertEntries extends Statement<infer P, never> ? P : never
+
+/** The same row, without its place in the line for the chain. */
+const insertPlain = statement<Params>(
+  'bench.insert_plain_entries',
+  `insert into bench_plain_entries (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
+     user_agent, created_at, signature)
+   select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[], $8::text[],
+     $9::text[], $10::timestamptz[], $11::text[])`,
+)
+
+const plainly = (tx: Tx): Tx => ({
+  ...tx,
+  change: (given, ...params) =>
+    given.name === insertEntries.name
+      ? tx.change(insertPlain, ...(params as unknown as Params))
+      : tx.change(given, ...params),
+})
+
+workBench(async ({ databaseUrl, chained }: { databaseUrl: string; chained: boolean }) => {
+  const log = makeLog({ level: 'info', format: 'json', destination: '/dev/null' })
+  const db = openDb({ url: databaseUrl, log, poolSize: 1 })
+  await migrate({ connect: db.connect, clock: systemClock, log })
+  const client = await db.connect()
+  await client.query(plainTable).finally(() => client.end())
+  await db.close()
+
+  const orgId = newId('org')
+  // A connection for each writer, so that all of them have a transaction open at the same time.
+  const env = { PORT: '0', DATABASE_POOL_SIZE: '110', AUDIT_SIGNING_SECRET: 'bench' }
+  const house = await build(readConfig(env), databaseUrl, log)
+  const { audit } = house.rooms
+  const linking = makeLinkLoop({ chain: house.chain, log })
+  if (chained) linking.start()
+  return {
+    one: (n) =>
+      house.db.tx((tx) =>
+        audit(chained ? tx : plainly(tx), {
+          ...{
+            orgId,
+            action: 'suppression.added',
+            resourceType: 'suppression',
+            resourceId: newId('suppression'),
+          },
+          actor: { kind: 'key', keyId: `key_${n}`, ip: '127.0.0.1', userAgent: 'bench' },
+          metadata: { channel: 'email', value: `user${n}@example.com`, reason: 'manual' },
+        }),
+      ),
+    ...(chained && {
+      settle: async () => {
+        await house.chain.link()
+      },
+    }),
+    close: async () => {
+      await linking.drain()
+      await house.stop()
+    },
+  }
+})

@@ -1,0 +1,39 @@
+/** What every send does before its provider is called: `usage.reserve` of the house, for one org or for many. */
+import { migrate } from '../../src/db/migrate.ts'
+import { openDb } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/ground/clock.ts'
+import { readConfig } from '../../src/ground/config.ts'
+import { newId } from '../../src/ground/ids.ts'
+import { makeLog } from '../../src/ground/log.ts'
+import { insertOrg, setPlan } from '../../src/orgs/store.ts'
+import { build } from '../../src/wiring.ts'
+import { workBench } from './work.ts'
+
+workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) => {
+  const log = makeLog({ level: 'info', format: 'json', destination: '/dev/null' })
+  const db = openDb({ url: databaseUrl, log, poolSize: 1 })
+  await migrate({ connect: db.connect, clock: systemClock, log })
+  const senders: { orgId: string; keyId: string }[] = []
+  for (let i = 0; i < orgs; i++) {
+    const orgId = newId('org')
+    const at = systemClock.now()
+    await db.row(insertOrg, orgId, 'Bench', orgId, 'enterprise', at)
+    // A quota to be judged, and never met.
+    await db.row(setPlan, orgId, 'enterprise', null, 1e12, 1e12, at)
+    senders.push({ orgId, keyId: newId('key') })
+  }
+  await db.close()
+
+  const house = await build(readConfig({ PORT: '0' }), databaseUrl, log)
+  const { usage } = house.rooms
+  return {
+    one: async (client) => {
+      const sender = senders[client % senders.length]!
+      await usage.reserve({
+        ...{ ...sender, tenantId: null, environment: 'live', channel: 'sms' },
+        ...{ units: 1, segments: 1, costMicros: 6_500 },
+      })
+    },
+    close: house.stop,
+  }
+})

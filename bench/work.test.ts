@@ -1,0 +1,40 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import type { Sample } from './results.ts'
+import { takeTurn as take } from './servers/work.ts'
+
+const takeTurn = async (...of: Parameters<typeof take>) => (await take(...of)) as Sample
+
+test('a turn counts what ended in the measured time, each client doing one unit after the other', async () => {
+  const units = [0, 0]
+  const sample = await takeTurn(
+    {
+      one: async (client) => {
+        units[client]!++
+        await pause(10)
+      },
+    },
+    { clients: 2, warmMs: 100, measureMs: 200 },
+  )
+  for (const n of units) expect(n).toBeGreaterThan(5)
+  const done = (sample.perSecond * 200) / 1000
+  expect(Math.round(done)).toBeLessThan(units[0]! + units[1]!)
+  expect(sample.p50Ms).toBeGreaterThanOrEqual(9)
+  expect(sample.p99Ms).toBeGreaterThanOrEqual(sample.p50Ms)
+})
+
+test('work put off to the end counts in the time', async () => {
+  const one = () => pause(5)
+  const turn = { clients: 4, warmMs: 0, measureMs: 200 }
+  const plain = await takeTurn({ one }, turn)
+  const settled = await takeTurn({ one, settle: () => pause(600) }, turn)
+  expect(settled.perSecond).toBeLessThan(plain.perSecond / 2)
+})
+
+test('a unit that fails fails the turn; one in which none ended is skipped', async () => {
+  const turn = { clients: 1, warmMs: 0, measureMs: 50 }
+  await expect(takeTurn({ one: () => Promise.reject(new Error('broke')) }, turn)).rejects.toThrow('broke')
+  expect(await take({ one: () => pause(100) }, turn)).toEqual({
+    skipped: 'nothing was done within the 50 ms measured',
+  })
+})

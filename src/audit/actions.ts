@@ -1,0 +1,41 @@
+/** Every action name there is. Readers must tolerate names they do not know; writers may not invent any. */
+export const actions = [
+  ...['user.registered', 'user.login', 'user.login_failed', 'user.email_verified', 'user.phone_verified'],
+  ...['user.password_reset', 'user.sessions_revoked', 'user.2fa_enabled', 'user.2fa_disabled'],
+  ...['user.data_exported', 'user.account_deleted'],
+  ...['api_key.created', 'api_key.updated', 'api_key.revoked'],
+  ...['domain.added', 'domain.removed', 'domain.verified', 'domain.unverified', 'domain.region_updated'],
+  ...['domain.tenant_rebound', 'domain.warmup_started'],
+  ...['webhook.created', 'webhook.updated', 'webhook.removed', 'webhook.rotated'],
+  ...['webhook.delivery_replayed', 'webhook.test_fired'],
+  ...['template.created', 'template.updated', 'template.removed'],
+  ...['audience.created', 'audience.removed', 'audience.csv_imported', 'audience.sent'],
+  ...['contact.created', 'contact.removed', 'suppression.added', 'suppression.removed'],
+  ...['message.sent', 'message.canceled'],
+  ...['tenant.created', 'tenant.updated', 'tenant.suspended', 'tenant.unsuspended', 'tenant.archived'],
+  ...['tenant.restored', 'tenant.erased', 'tenant.quota_updated'],
+  ...['pool.created', 'pool.updated', 'pool.removed'],
+  ...['brand.created', 'brand.updated', 'brand.removed', 'brand.verified', 'brand.unverified'],
+  ...['campaign.created', 'campaign.updated', 'campaign.removed', 'campaign.verified', 'campaign.unverified'],
+  ...[
+    'phone_number.provisioned',
+    'phone_number.released',
+    'phone_number.verified',
+    'phone_number.unverified',
+  ],
+  ...[
+    'member.invited',
+    'member.joined',
+    'member.removed',
+    'member.role_changed',
+    'member.invitation_revoked',
+  ],
+  ...['plan.upgraded', 'plan.downgraded', 'org.created', 'org.updated', 'org.exported'],
+  ...['org.spend_cap_updated', 'org.sms_geo_updated', 'org.suspended', 'org.unsuspended', 'org.deleted'],
+  ...['org.ownership_transferred', 'org.session_policy_updated', 'org.sso_updated', 'org.sso_removed'],
+  ...['audit.verified', 'scim.token_created', 'scim.token_revoked'],
+  ...['ip_pool.created', 'ip_pool.updated', 'ip_pool.removed', 'dlt.created', 'dlt.removed'],
+  ...['oauth.granted', 'oauth.revoked'],
+] as const
+
+export type Action = (typeof actions)[number]

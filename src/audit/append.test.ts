@@ -1,0 +1,384 @@
+/** That nothing can change an entry once it is written, and that writing it never stands in the way. */
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Reply, startTestHouse, testHouse } from '../../test/house.ts'
+import { keyClient, keyIdOf } from '../../test/key-client.ts'
+import { openLogFile } from '../../test/log-file.ts'
+import { expectRefusal } from '../../test/refusal.ts'
+import { tenantClient } from '../../test/tenant-client.ts'
+import { trailOf, withTrail } from '../../test/trail.ts'
+import { ops as runOps } from '../command/ops.ts'
+import { openDb } from '../db/pool.ts'
+import { statement } from '../db/statement.ts'
+import { readConfig } from '../ground/config.ts'
+import { newId } from '../ground/ids.ts'
+import { type Log, silentLog } from '../ground/log.ts'
+import type { Entry } from './append.ts'
+
+const secret = 'audit-test-secret'
+const logFile = await openLogFile()
+const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret }, log: logFile.log })
+afterAll(async () => {
+  await t.stop()
+  await logFile.remove()
+})
+
+const acme = await t.org()
+const orgId = acme.org.id
+const { live } = acme.keys
+const trailing = <T>(work: () => Promise<T>, org = orgId) => withTrail(t.database, org, work)
+
+const opsIn = async (args: string[], to: Log = silentLog()): Promise<string> => {
+  let said = ''
+  const config = readConfig({ DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret })
+  await runOps(config, to, args, (text) => {
+    said += text
+  })
+  return said
+}
+
+describe('the table', () => {
+  const refused = { code: '42501', message: 'audit entries are append-only' }
+  const path = (name: string) => `select set_config('tidings.audit_path', '${name}', true)`
+  /** Runs statements in one transaction that is undone; says how the last one ended. */
+  const tried = async (...statements: string[]): Promise<unknown> => {
+    const client = await t.house.db.connect()
+    try {
+      await client.query('begin')
+      for (const sql of statements.slice(0, -1)) await client.query(sql)
+      return await client.query(statements.at(-1) as string).then(
+        ({ rowCount }) => rowCount,
+        ({ code, message }) => ({ code, message }),
+      )
+    } finally {
+      await client.query('rollback')
+      await client.end()
+    }
+  }
+  const where = `where id = (select id from audit_entries where org_id = '${orgId}' order by id limit 1)`
+  beforeAll(() => t.ask('POST', '/api/v1/tenants', { key: live, body: { name: 'There' } }))
+
+  test.each([
+    ["update audit_entries set action = 'x'"],
+    ['update audit_entries set actor_user_id = null'],
+    ['update audit_entries set signature = null'],
+    ["update audit_entries set ip_address = null, user_agent = ''"],
+    ['update audit_entries set metadata = null'],
+    ['delete from audit_entries'],
+  ])('A-092 refuses: %s, of one entry or of all', async (sql) => {
+    expect(await tried(`${sql} ${where}`)).toEqual(refused)
+    expect(await tried(sql)).toEqual(refused)
+  })
+
+  test('A-092 refuses to be emptied', async () => {
+    expect(await tried('truncate audit_entries')).toEqual(refused)
+    expect(await tried('truncate audit_entries, audit_links, audit_unlinked, audit_chains')).toEqual(refused)
+  })
+
+  test('A-092 lets the erasure of a person clear the actor and sign anew, and nothing else', async () => {
+    const person = newId('user')
+    const named = `insert into audit_entries (org_id, id, actor_user_id, action, created_at)
+      values ('${orgId}', 'aud_person', '${person}', 'user.login', '2026-11-01')`
+    const of = `where actor_user_id = '${person}'`
+    const erasing = (sql: string) => tried(named, path('erasure'), sql)
+    expect(await erasing(`update audit_entries set actor_user_id = null, signature = 'x' ${of}`)).toBe(1)
+    for (const set of [
+      ...["actor_user_id = 'usr_other'", "actor_user_id = null, action = 'user.registered'"],
+      ...["actor_user_id = null, metadata = '{}'", "actor_user_id = null, resource_id = 'x'"],
+      ...["actor_user_id = null, resource_type = 'x'", "actor_user_id = null, org_id = 'x'"],
+      ...["actor_user_id = null, id = 'x'", "actor_user_id = null, ip_address = '::1'"],
+      ...["actor_user_id = null, user_agent = 'x'", "actor_user_id = null, created_at = '2026-11-02'"],
+      "signature = 'x'",
+    ]) {
+      expect(await erasing(`update audit_entries set ${set} ${of}`), set).toEqual(refused)
+    }
+    // An entry of nobody has nothing to clear.
+    expect(await tried(path('erasure'), `update audit_entries set signature = null ${where}`)).toEqual(
+      refused,
+    )
+    expect(await erasing(`delete from audit_entries ${of}`)).toEqual(refused)
+    expect(await erasing('truncate audit_entries')).toEqual(refused)
+  })
+
+  test('A-092 lets retention remove whole entries, and nothing else', async () => {
+    expect(await tried(path('retention'), `delete from audit_entries ${where}`)).toBe(1)
+    expect(await tried(path('retention'), `update audit_entries set action = 'x' ${where}`)).toEqual(refused)
+    expect(await tried(path('retention'), 'truncate audit_entries')).toEqual(refused)
+  })
+
+  test('A-092 the chain beside it is closed the same way', async () => {
+    await t.house.chain.link()
+    const closed = { code: '42501', message: 'the audit chain is append-only' }
+    for (const sql of [
+      ...["update audit_links set digest = ''", 'delete from audit_links', 'truncate audit_links'],
+    ]) {
+      expect(await tried(sql), sql).toEqual(closed)
+    }
+    expect(await tried(path('erasure'), 'delete from audit_links')).toEqual(closed)
+    expect(await tried(path('retention'), "update audit_links set digest = ''")).toEqual(closed)
+    expect(await tried(path('retention'), 'delete from audit_links')).toBeGreaterThan(0)
+  })
+
+  test('A-092 no route of the service edits or deletes an entry', () => {
+    const touching = t.house.routes.filter(({ path: name, method }) => method !== 'GET' && /audit/.test(name))
+    expect(touching).toEqual([])
+  })
+})
+
+describe('a failing entry', () => {
+  /** While this runs no entry of the org can be written. */
+  const barred = async <T>(org: string, work: () => Promise<T>): Promise<T> => {
+    await t.database.sql(`create function bar_entries() returns trigger language plpgsql as
+      $$ begin if new.org_id = '${org}' then raise exception 'no entries today'; end if; return new; end $$`)
+    await t.database.sql(
+      'create trigger bar_entries before insert on audit_entries for each row execute function bar_entries()',
+    )
+    try {
+      return await work()
+    } finally {
+      await t.database.sql('drop function bar_entries cascade')
+    }
+  }
+  type Lost = { audit_entries: Record<string, unknown>[]; request_id?: string; level: number; err: object }
+  const lost = async (resourceId: string) =>
+    ((await logFile.lines('audit entries could not be written')) as Lost[]).filter(({ audit_entries }) =>
+      audit_entries.some((row) => row.resourceId === resourceId),
+    )
+
+  test('A-113 R-10 never blocks the action: it is done, the whole entry is in the log and none in the table', async () => {
+    const org = await t.org({ name: 'Barred' })
+    const keyId = await keyIdOf(t, org.keys.live)
+    const client = tenantClient(t, org)
+    const keys = await keyClient(t, org)
+    const from = { 'user-agent': 'probe/1', 'x-forwarded-for': '203.0.113.9' }
+    const call = (method: string, path: string, body?: unknown) =>
+      t.ask(method, `/api/v1${path}`, {
+        key: org.keys.live,
+        headers: from,
+        ...(body !== undefined && { body }),
+      })
+    const { result, trail } = await trailing(
+      () =>
+        barred(org.org.id, async () => {
+          const tenant = await call('POST', '/tenants', { name: 'Made', slug: 'made' })
+          const { id } = tenant.body
+          const done: [string, string, Reply][] = [['tenant.created', id, tenant]]
+          done.push(['tenant.updated', id, await call('PATCH', `/tenants/${id}`, { name: 'Named' })])
+          done.push([
+            'tenant.quota_updated',
+            id,
+            await call('PATCH', `/tenants/${id}/quota`, { sms_monthly: 1 }),
+          ])
+          done.push(['tenant.suspended', id, await call('POST', `/tenants/${id}/suspend`)])
+          done.push(['tenant.erased', id, await call('POST', `/tenants/${id}/erase`)])
+          const key = await call('POST', '/keys', { name: 'Made' })
+          done.push(['api_key.created', key.body.id, key])
+          done.push(['api_key.revoked', key.body.id, await call('DELETE', `/keys/${key.body.id}`)])
+          const sup = await call('POST', '/suppressions', { channel: 'email', value: 'x@example.com' })
+          done.push(['suppression.added', sup.body.id, sup])
+          done.push([
+            'suppression.removed',
+            sup.body.id,
+            await call('DELETE', `/suppressions/${sup.body.id}`),
+          ])
+          return done
+        }),
+      org.org.id,
+    )
+    expect(result.map(([, , { status }]) => status)).toEqual([201, 200, 200, 200, 200, 201, 200, 201, 200])
+    expect(trail).toEqual([])
+    const tenantId = result[0]?.[1] as string
+    expect((await client.get(tenantId)).body).toMatchObject({ name: 'Named', status: 'erased' })
+    expect((await keys.get(result[5]?.[1] as string)).body.revoked_at).not.toBe(null)
+    const waiting = 'select 1 from audit_unlinked where org_id = $1'
+    expect(await t.database.sql(waiting, [org.org.id])).toEqual([])
+
+    for (const [action, resourceId, reply] of result) {
+      const line = async () =>
+        (await lost(resourceId)).filter(({ audit_entries }) => audit_entries[0]?.action === action)
+      await expect.poll(async () => (await line()).length, { timeout: 5_000 }).toBe(1)
+      const [told] = await line()
+      expect(told).toMatchObject({ level: 50, err: { message: 'no entries today' } })
+      expect(told?.audit_entries).toEqual([
+        {
+          ...{ id: expect.stringMatching(/^aud_/), orgId: org.org.id, actorUserId: null, action },
+          ...{ resourceType: expect.any(String), resourceId, metadata: expect.stringContaining(keyId) },
+          ...{ ip: '203.0.113.9', userAgent: 'probe/1', createdAt: expect.any(String) },
+          signature: expect.stringMatching(/^[0-9a-f]{64}$/),
+        },
+      ])
+      if (action !== 'suppression.added') expect(told?.request_id).toBe(reply.headers['x-request-id'])
+    }
+  })
+
+  test("A-113 R-10 nor does the operator's, or one whose metadata no row can hold", async () => {
+    const { org } = await t.org({ plan: 'free', name: 'Barred too' })
+    await barred(org.id, async () => {
+      await opsIn(['org', 'suspend', org.id, '--reason', 'unpaid', '--operator', 'kim'], logFile.log)
+      await opsIn(['org', 'plan', org.id, 'pro'], logFile.log)
+    })
+    const [row] = await t.database.sql('select plan, suspension_reason from orgs where id = $1', [org.id])
+    expect(row).toEqual({ plan: 'pro', suspension_reason: 'unpaid' })
+    expect(await trailOf(t.database, org.id)).toEqual([])
+    await expect
+      .poll(async () => (await lost(org.id)).map(({ audit_entries }) => audit_entries[0]?.action), {
+        timeout: 5_000,
+      })
+      .toEqual(['org.suspended', 'plan.upgraded'])
+    expect((await lost(org.id))[0]?.audit_entries[0]).toMatchObject({
+      ...{ orgId: org.id, resourceType: 'org', metadata: { reason: 'unpaid', operator: 'kim' } },
+    })
+
+    const { db, audit } = t.house.rooms
+    const endless: Record<string, unknown> = {}
+    endless.self = endless
+    for (const metadata of [endless, { big: 1n }]) {
+      const resourceId = newId('key')
+      const entry = {
+        orgId,
+        actor: { kind: 'system' },
+        action: 'org.updated',
+        resourceType: null,
+        resourceId,
+        metadata,
+      } as const
+      expect(await db.tx(async (tx) => audit(tx, entry).then(() => 'went on'))).toBe('went on')
+      await expect.poll(async () => (await lost(resourceId)).length, { timeout: 5_000 }).toBe(1)
+    }
+  })
+
+  const addScratch = statement<[n: number]>('test.add_scratch', 'insert into scratch values ($1)')
+
+  test('R-10 is undone alone: what the action did before and does after it is committed', async () => {
+    await t.database.sql('create table scratch (n int)')
+    onTestFinished(async () => {
+      await t.database.sql('drop table scratch')
+    })
+    const { db, audit } = t.house.rooms
+    const { org } = await t.org({ name: 'Alone' })
+    const entry: Entry = {
+      ...{ orgId: org.id, actor: { kind: 'system' }, action: 'org.updated' },
+      ...{ resourceType: null, resourceId: null },
+    }
+    await barred(org.id, () =>
+      db.tx(async (tx) => {
+        await tx.change(addScratch, 1)
+        // One that could be written goes with the one that could not: they are one statement.
+        await audit(tx, { ...entry, orgId }, entry)
+        await tx.change(addScratch, 2)
+      }),
+    )
+    expect(await t.database.sql('select n from scratch order by n')).toEqual([{ n: 1 }, { n: 2 }])
+    expect(await trailOf(t.database, org.id)).toEqual([])
+  })
+
+  test('R-10 an action that fails leaves no entry, however late it fails', async () => {
+    const { db, audit } = t.house.rooms
+    const { org } = await t.org({ name: 'Fails' })
+    const entry: Entry = {
+      ...{ orgId: org.id, actor: { kind: 'system' }, action: 'org.updated' },
+      ...{ resourceType: null, resourceId: null },
+    }
+    const failing = db.tx(async (tx) => {
+      await audit(tx, entry)
+      throw new Error('after all')
+    })
+    await expect(failing).rejects.toThrow('after all')
+    // At the commit itself.
+    await t.database.sql(`create function too_late() returns trigger language plpgsql as
+      $$ begin if new.org_id = '${org.id}' then raise exception 'too late'; end if; return null; end $$`)
+    await t.database.sql(
+      'create constraint trigger too_late after insert on tenants deferrable initially deferred for each row execute function too_late()',
+    )
+    const late = await t.ask('POST', '/api/v1/tenants', {
+      key: await t.key(org.id),
+      body: { name: 'Late' },
+    })
+    await t.database.sql('drop function too_late cascade')
+    expectRefusal(late, 'INTERNAL_ERROR')
+    expect(await trailOf(t.database, org.id)).toEqual([])
+    expect(await t.database.sql('select 1 from audit_unlinked where org_id = $1', [org.id])).toEqual([])
+  })
+})
+
+describe('writers', () => {
+  const entry = (orgId: string, resourceId: string): Entry => ({
+    ...{ orgId, actor: { kind: 'system' }, action: 'org.updated' },
+    ...{ resourceType: 'org', resourceId },
+  })
+
+  const gate = () => {
+    let open: () => void = () => undefined
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    return { open, opened }
+  }
+
+  test('of one org never wait for each other: fifty hold their entries uncommitted at the same time', async () => {
+    const house = await testHouse()
+    const { org } = await house.org()
+    const db = openDb({ url: house.database.url, log: silentLog(), poolSize: 50 })
+    onTestFinished(() => db.close())
+    const { audit } = house.house.rooms
+    const writers = 50
+    let written = 0
+    const all = gate()
+    await Promise.all(
+      Array.from({ length: writers }, (_, i) =>
+        db.tx(async (tx) => {
+          await audit(tx, entry(org.id, String(i)))
+          if (++written === writers) all.open()
+          // None commits before all have written: one that waited for another's commit would wait for ever.
+          await all.opened
+        }),
+      ),
+    )
+    expect(await trailOf(house.database, org.id)).toHaveLength(writers)
+  })
+
+  test('nor for a linker, nor a linker for them: an open entry is passed over and linked later', async () => {
+    const house = await testHouse()
+    const { org } = await house.org()
+    const { db, audit } = house.house.rooms
+    const { chain } = house.house
+    const write = (name: string) => db.tx((tx) => audit(tx, entry(org.id, name)))
+    await write('first')
+    const [written, done] = [gate(), gate()]
+    const open = db.tx(async (tx) => {
+      await audit(tx, entry(org.id, 'open'))
+      written.open()
+      await done.opened
+    })
+    await written.opened
+    await write('second')
+    expect(await chain.link()).toBe(2)
+    done.open()
+    await open
+    const client = await db.connect()
+    await client.query('begin')
+    await client.query('select * from audit_chains where org_id = $1 for update', [org.id])
+    await write('while a linker has the chain')
+    expect(await chain.link()).toBe(0)
+    await client.query('rollback')
+    await client.end()
+    expect(await chain.link()).toBe(2)
+    const linked = await house.database.sql<{ resource_id: string }>(
+      `select e.resource_id from audit_links l join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id
+       where l.org_id = $1 order by l.seq`,
+      [org.id],
+    )
+    expect(linked.map((row) => row.resource_id)).toEqual([
+      'first',
+      'second',
+      'open',
+      'while a linker has the chain',
+    ])
+    expect(await chain.verify(org.id)).toMatchObject({
+      checked: 4,
+      missing: [],
+      broken: [],
+      stray: [],
+      waiting: 0,
+    })
+  })
+})

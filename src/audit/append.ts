@@ -1,0 +1,101 @@
+import type { Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import type { Action } from './actions.ts'
+import { canonicalMetadata, sign } from './sign.ts'
+import { insertEntries } from './store.ts'
+
+/** Who did it: a person at the dashboard, a key, or the service itself. */
+export type Actor =
+  | { kind: 'user'; userId: string; ip: string | null; userAgent: string }
+  | { kind: 'key'; keyId: string; ip: string | null; userAgent: string }
+  | { kind: 'system' }
+
+export type Entry = {
+  orgId: string
+  actor: Actor
+  action: Action
+  resourceType: string | null
+  resourceId: string | null
+  metadata?: Record<string, unknown>
+}
+
+/**
+ * Writes the entry in the transaction of the action, under a savepoint: it commits with the action or not at
+ * all, and when it cannot be written the action goes on and the whole entry is in the log instead.
+ */
+export type Audit = (tx: Tx, ...entries: Entry[]) => Promise<void>
+
+type Row = {
+  id: string
+  orgId: string
+  actorUserId: string | null
+  action: string
+  resourceType: string | null
+  resourceId: string | null
+  metadata: string | null
+  ip: string | null
+  userAgent: string
+  createdAt: Date
+  signature: string | null
+}
+
+/** A key and the service are no person; who made the key once is not who used it now. */
+const saidBy = (actor: Actor): Record<string, unknown> => {
+  if (actor.kind === 'key') return { via: 'api_key', api_key_id: actor.keyId }
+  return actor.kind === 'system' ? { via: 'system' } : {}
+}
+
+type Needs = { clock: Clock; log: Log; secret: string | undefined }
+
+export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
+  const rowOf = ({ orgId, actor, action, resourceType, resourceId, metadata }: Entry): Row => {
+    const createdAt = clock.now()
+    const said = { ...metadata, ...saidBy(actor) }
+    const held = Object.keys(said).length === 0 ? null : said
+    const fields = {
+      id: newId('auditEntry', createdAt.getTime()),
+      orgId,
+      actorUserId: actor.kind === 'user' ? actor.userId : null,
+      action,
+      resourceType,
+      resourceId,
+      createdAt,
+    }
+    return {
+      ...fields,
+      metadata: canonicalMetadata(held),
+      ip: actor.kind === 'system' ? null : actor.ip,
+      userAgent: actor.kind === 'system' ? '' : actor.userAgent.slice(0, 512),
+      signature: secret === undefined ? null : sign(secret, { ...fields, metadata: held }),
+    }
+  }
+
+  return async (tx, ...entries) => {
+    if (entries.length === 0) return
+    let known: readonly (Entry | Row)[] = entries
+    try {
+      const rows = entries.map(rowOf)
+      known = rows
+      await tx.savepoint(() =>
+        tx.change(
+          insertEntries,
+          rows.map((row) => row.orgId),
+          rows.map((row) => row.id),
+          rows.map((row) => row.actorUserId),
+          rows.map((row) => row.action),
+          rows.map((row) => row.resourceType),
+          rows.map((row) => row.resourceId),
+          rows.map((row) => row.metadata),
+          rows.map((row) => row.ip),
+          rows.map((row) => row.userAgent),
+          rows.map((row) => row.createdAt),
+          rows.map((row) => row.signature),
+        ),
+      )
+    } catch (error) {
+      log.error({ err: error, audit_entries: known }, 'audit entries could not be written')
+    }
+  }
+}

@@ -1,0 +1,219 @@
+/** The chain behind the log: how it grows, and the command that walks it. */
+import { createHash, createHmac } from 'node:crypto'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { chainOf, linksOf, whole, writer } from '../../test/chain.ts'
+import { tidings } from '../../test/command-line.ts'
+import { startTestHouse, testHouse } from '../../test/house.ts'
+import { openLogFile } from '../../test/log-file.ts'
+import { meddle } from '../../test/meddle.ts'
+import { ops as runOps } from '../command/ops.ts'
+import { readConfig } from '../ground/config.ts'
+import { newId } from '../ground/ids.ts'
+import { silentLog } from '../ground/log.ts'
+import { makeChain } from './chain.ts'
+
+const secret = 'audit-test-secret'
+
+describe('linking', async () => {
+  const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret } })
+  afterAll(() => t.stop())
+  const { one, many } = writer(t)
+  const { chain } = t.house
+
+  test('follows the order of the entries; each link holds a digest over the one before and its entry', async () => {
+    const { org } = await t.org()
+    for (const name of ['a', 'b', 'c']) await one(org.id, name)
+    expect(await chain.verify(org.id)).toEqual(whole(org.id, 0, { head: 'none', waiting: 3 }))
+    expect(await chain.link()).toBe(3)
+    expect(await chain.link()).toBe(0)
+    const links = await linksOf(t, org.id)
+    expect(links.map(({ seq, resource_id }) => [seq, resource_id])).toEqual([
+      [1, 'a'],
+      [2, 'b'],
+      [3, 'c'],
+    ])
+    let digest = Buffer.alloc(0)
+    for (const { seq, entry_id, digest: held } of links) {
+      const [row] = await t.database.sql<{ created_at: Date; metadata: object }>(
+        'select created_at, metadata from audit_entries where id = $1',
+        [entry_id],
+      )
+      const { created_at, metadata } = row as NonNullable<typeof row>
+      const name = links[seq - 1]?.resource_id
+      expect(metadata).toEqual({ note: `about ${name}`, via: 'system' })
+      const text = JSON.stringify([
+        ...[seq, org.id, entry_id, 'org.updated', 'org', name, { note: `about ${name}`, via: 'system' }],
+        created_at.toISOString(),
+      ])
+      digest = createHash('sha256').update(digest).update(text).digest()
+      expect(held.equals(digest)).toBe(true)
+    }
+    const [row] = await t.database.sql('select * from audit_chains where org_id = $1', [org.id])
+    expect(row).toMatchObject({
+      ...{ head_seq: '3', head_digest: digest, pruned_seq: '0', pruned_digest: null, pruned_signature: null },
+      head_signature: createHmac('sha256', secret)
+        .update(JSON.stringify(['head', org.id, 3, digest.toString('hex')]))
+        .digest('hex'),
+    })
+    expect(await chain.verify(org.id)).toEqual(whole(org.id, 3))
+  })
+
+  test('goes on where it stopped, in any number, each org for itself', async () => {
+    const [a, b] = [(await t.org()).org.id, (await t.org()).org.id]
+    await many(a, 2_300)
+    await many(b, 3)
+    expect(await chain.link()).toBe(2_303)
+    await many(a, 2, 2_300)
+    expect(await chain.link()).toBe(2)
+    expect((await linksOf(t, a)).map(({ seq, resource_id }) => `${seq} ${resource_id}`)).toEqual(
+      Array.from({ length: 2_302 }, (_, i) => `${i + 1} e${i}`),
+    )
+    expect(await chain.verify(a)).toEqual(whole(a, 2_302))
+    expect(await chain.verify(b)).toEqual(whole(b, 3))
+  })
+
+  test('by several linkers at once, while entries arrive, links each entry once', async () => {
+    const { org } = await t.org()
+    const linkers = [chain, chainOf(t, secret), chainOf(t, secret)]
+    let writing = true
+    const linking = linkers.map(async (linker) => {
+      let linked = 0
+      while (writing) linked += await linker.link()
+      return linked
+    })
+    await Promise.all(Array.from({ length: 120 }, (_, i) => one(org.id, `e${i}`)))
+    writing = false
+    const linked = (await Promise.all(linking)).reduce((sum, n) => sum + n, await chain.link())
+    expect(linked).toBe(120)
+    expect(new Set((await linksOf(t, org.id)).map(({ resource_id }) => resource_id)).size).toBe(120)
+    expect(await chain.verify(org.id)).toEqual(whole(org.id, 120))
+  })
+
+  test('of one org that was meddled with does not stop the others', async () => {
+    const ids = [(await t.org()).org.id, (await t.org()).org.id].sort()
+    const [first, second] = ids as [string, string]
+    await one(first, 'a')
+    await chain.link()
+    // Without its head the chain would begin again at a place that is taken.
+    await t.database.sql('delete from audit_chains where org_id = $1', [first])
+    await one(first, 'b')
+    await one(second, 'c')
+    const logFile = await openLogFile()
+    onTestFinished(logFile.remove)
+    const linker = makeChain({ db: t.house.db, clock: t.house.clock, log: logFile.log, secret })
+    expect(await linker.link()).toBe(1)
+    expect(await chain.verify(second)).toEqual(whole(second, 1))
+    expect(await chain.verify(first)).toMatchObject({ broken: [1], head: 'none', waiting: 1 })
+    await expect
+      .poll(async () =>
+        (await logFile.lines('audit entries of an org could not be linked')).map((line) => line.org_id),
+      )
+      .toEqual([first])
+  })
+
+  test('is told in the log, with the place and digest that a forger of the database cannot reach', async () => {
+    const { org } = await t.org()
+    const logFile = await openLogFile()
+    onTestFinished(logFile.remove)
+    await many(org.id, 3)
+    await makeChain({ db: t.house.db, clock: t.house.clock, log: logFile.log, secret }).link()
+    const [last] = (await linksOf(t, org.id)).slice(-1)
+    await expect
+      .poll(async () =>
+        (await logFile.lines('audit chain grew'))
+          .filter((line) => line.org_id === org.id)
+          .map(({ seq, digest }) => [seq, digest]),
+      )
+      .toEqual([[3, last?.digest.toString('hex')]])
+  })
+
+  test('in the worker happens by itself', async () => {
+    const { org } = await t.org()
+    await one(org.id, 'a')
+    const worker = await testHouse({ database: t.database, env: { AUDIT_SIGNING_SECRET: secret } })
+    await worker.house.startWorker()
+    await expect.poll(() => linksOf(t, org.id), { timeout: 10_000 }).toHaveLength(1)
+    await one(org.id, 'b')
+    await expect.poll(() => linksOf(t, org.id), { timeout: 10_000 }).toHaveLength(2)
+  })
+})
+
+describe('tidings ops audit verify', async () => {
+  const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret } })
+  afterAll(() => t.stop())
+  const { many } = writer(t)
+  const fault = 'The audit chain of this org is not whole.'
+
+  const verify = async (orgId: string, ...options: string[]) => {
+    let said = ''
+    const config = readConfig({ DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret })
+    const ended = await runOps(config, silentLog(), ['audit', 'verify', orgId, ...options], (text) => {
+      said += text
+    }).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    return { said, ended }
+  }
+
+  test('links what waits, prints the report and ends well when the chain is whole', async () => {
+    const { org } = await t.org()
+    await many(org.id, 3)
+    expect(await verify(org.id, '--json')).toEqual({
+      said: `${JSON.stringify(whole(org.id, 3))}\n`,
+      ended: undefined,
+    })
+    expect((await verify(org.id)).said).toBe(
+      [
+        ...[`org_id             ${org.id}`, 'checked            3', 'missing            none'],
+        ...['broken             none', 'stray              none', 'head               ok'],
+        ...['pruned             none', 'waiting            0', ''],
+      ].join('\n'),
+    )
+  })
+
+  test.each([
+    ['missing', 'delete from audit_entries where org_id = $1'],
+    ['broken', "update audit_entries set action = 'x' where org_id = $1"],
+    [
+      'stray',
+      "insert into audit_entries (org_id, id, action, created_at) values ($1, 'aud_x', 'x', '2026-11-01')",
+    ],
+    ['cut_off', 'delete from audit_links where org_id = $1 and seq = 3'],
+    ['invalid', "update audit_chains set head_signature = repeat('0', 64) where org_id = $1"],
+    ['stripped', 'update audit_chains set head_signature = null where org_id = $1'],
+    ['pruned', "update audit_chains set pruned_digest = '' where org_id = $1"],
+  ])('prints the report and ends with a fault when something is %s', async (_, sql) => {
+    const { org } = await t.org()
+    await many(org.id, 3)
+    await t.house.chain.link()
+    await meddle(t.database, [sql, [org.id]])
+    const { said, ended } = await verify(org.id, '--json')
+    expect(ended).toBe(fault)
+    expect(JSON.parse(said)).toEqual(await t.house.chain.verify(org.id))
+    expect(JSON.parse(said)).not.toEqual(whole(org.id, 3))
+  })
+
+  test('an org with no entries is whole; one that is not there is a fault', async () => {
+    const { org } = await t.org()
+    expect(await verify(org.id, '--json')).toEqual({
+      said: `${JSON.stringify(whole(org.id, 0, { head: 'none' }))}\n`,
+      ended: undefined,
+    })
+    const unknown = newId('org')
+    expect(await verify(unknown)).toEqual({ said: '', ended: `There is no org ${unknown}.` })
+  })
+
+  test('as a command it exits with 0 or 1, the report on standard output and the fault on standard error', async () => {
+    const { org } = await t.org()
+    await many(org.id, 2)
+    const env = { DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret, LOG_LEVEL: 'silent' }
+    const command = ['ops', 'audit', 'verify', org.id, '--json']
+    expect(await tidings(command, env)).toEqual({
+      ...{ code: 0, stdout: `${JSON.stringify(whole(org.id, 2))}\n`, stderr: '' },
+    })
+    await meddle(t.database, ['delete from audit_entries where org_id = $1', [org.id]])
+    const { code, stdout, stderr } = await tidings(command, env)
+    expect([code, JSON.parse(stdout).missing.length, stderr]).toEqual([1, 2, `${fault}\n`])
+  })
+})

@@ -1,0 +1,258 @@
+/** What each action leaves in the log. */
+import { afterAll, describe, expect, test } from 'vitest'
+import { startTestHouse } from '../../test/house.ts'
+import { keyClient, keyIdOf } from '../../test/key-client.ts'
+import { openLogFile } from '../../test/log-file.ts'
+import { expectRefusal } from '../../test/refusal.ts'
+import { withTrail } from '../../test/trail.ts'
+import { ops as runOps } from '../command/ops.ts'
+import { readConfig } from '../ground/config.ts'
+import { newId } from '../ground/ids.ts'
+import { silentLog } from '../ground/log.ts'
+import { actions } from './actions.ts'
+import type { Entry } from './append.ts'
+
+const secret = 'audit-test-secret'
+const logFile = await openLogFile()
+const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret }, log: logFile.log })
+afterAll(async () => {
+  await t.stop()
+  await logFile.remove()
+})
+
+const acme = await t.org()
+const orgId = acme.org.id
+const { live } = acme.keys
+const liveKeyId = await keyIdOf(t, live)
+const { create, patch, revoke, held } = await keyClient(t, acme)
+const trailing = <T>(work: () => Promise<T>, org = orgId) => withTrail(t.database, org, work)
+
+/** An entry of the live key, every column of it. */
+const byKey = (action: string, resourceType: string, resourceId: string, metadata: object) => ({
+  id: expect.stringMatching(/^aud_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
+  actor_user_id: null,
+  action,
+  resource_type: resourceType,
+  resource_id: resourceId,
+  metadata: { ...metadata, via: 'api_key', api_key_id: liveKeyId },
+  ip_address: '127.0.0.1',
+  user_agent: '',
+  created_at: expect.any(Date),
+  signature: expect.stringMatching(/^[0-9a-f]{64}$/),
+})
+
+const opsIn = async (args: string[]): Promise<string> => {
+  let said = ''
+  const config = readConfig({ DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret })
+  await runOps(config, silentLog(), args, (text) => {
+    said += text
+  })
+  return said
+}
+
+describe('keys', () => {
+  const restrictions = {
+    ...{ environment: 'live', scopes: ['send:email'], tenant_id: null, project_id: null },
+    ...{ allowed_domain_ids: null, allowed_cidrs: null, rate_limit_per_minute: null, expires_at: null },
+  }
+
+  test('A-139 A-140 A-141 AD-114 a key made, changed and revoked leaves an entry each, without the key', async () => {
+    const made = await trailing(() => create({ name: 'CI', scopes: ['send:email'] }))
+    const { id, key } = made.result.body
+    expect(made.trail).toEqual([byKey('api_key.created', 'api_key', id, { name: 'CI', ...restrictions })])
+    const changed = await trailing(() => patch(id, { name: 'CD', rate_limit_per_minute: 5 }))
+    expect(changed.trail).toEqual([
+      byKey('api_key.updated', 'api_key', id, {
+        ...{ ...restrictions, name: 'CD', rate_limit_per_minute: 5 },
+        changed: ['name', 'rate_limit_per_minute'],
+      }),
+    ])
+    const revoked = await trailing(() => revoke(id))
+    const told = { name: 'CD', environment: 'live' }
+    expect(revoked.trail).toEqual([byKey('api_key.revoked', 'api_key', id, told)])
+    expect(JSON.stringify([made.trail, changed.trail, revoked.trail])).not.toContain(key.slice(13, -4))
+    expect((await trailing(() => revoke(id))).trail).toEqual([])
+  })
+
+  test('R-10 a key that is refused, changed by nothing or not there leaves none', async () => {
+    const narrow = await held({ scopes: ['write:keys'] })
+    const { trail } = await trailing(async () => {
+      expectRefusal(await create({ name: 'x', scopes: ['send:sms'] }, narrow.key), 'SCOPE_ESCALATION')
+      expect((await patch(narrow.id, {})).status).toBe(200)
+      expectRefusal(await revoke(narrow.id, narrow.key), 'SELF_REVOKE_FORBIDDEN')
+      expectRefusal(await revoke(newId('key')), 'NOT_FOUND')
+    })
+    expect(trail).toEqual([])
+  })
+})
+
+describe('suppressions', () => {
+  const add = (body: unknown) => t.ask('POST', '/api/v1/suppressions', { key: live, body })
+  const remove = (id: string) => t.ask('DELETE', `/api/v1/suppressions/${id}`, { key: live })
+  const told = (value: string, reason = 'manual') => ({ channel: 'email', value, reason })
+
+  test('A-163 each suppression that was added leaves an entry, one that was there leaves none', async () => {
+    const one = await trailing(() => add({ channel: 'email', value: 'One@example.com' }))
+    expect(one.trail).toEqual([
+      byKey('suppression.added', 'suppression', one.result.body.id, told('one@example.com')),
+    ])
+    const many = await trailing(() =>
+      add({
+        items: ['one', 'two', 'three', 'two'].map((name) => ({
+          channel: 'email',
+          value: `${name}@example.com`,
+        })),
+      }),
+    )
+    const [, two, three] = many.result.body.data
+    expect(many.trail).toEqual([
+      byKey('suppression.added', 'suppression', two.id, told('two@example.com')),
+      byKey('suppression.added', 'suppression', three.id, told('three@example.com')),
+    ])
+  })
+
+  test('A-163 suppressions added at once, sharing statements, leave one entry each', async () => {
+    const values = Array.from({ length: 60 }, (_, i) => `at-once-${i % 40}@example.com`)
+    const { trail } = await trailing(() =>
+      Promise.all(values.map((value) => add({ channel: 'email', value }))),
+    )
+    expect(trail.map(({ metadata }) => metadata?.value).sort()).toEqual([...new Set(values)].sort())
+  })
+
+  test('A-164 A-165 a removal is entered with channel, value and reason under the id, only if something was removed', async () => {
+    const { body } = await add({ channel: 'email', value: 'leaves@example.com' })
+    const { trail } = await trailing(() => remove(body.id))
+    expect(trail).toEqual([byKey('suppression.removed', 'suppression', body.id, told('leaves@example.com'))])
+    const again = await trailing(async () => {
+      expectRefusal(await remove(body.id), 'NOT_FOUND')
+      expectRefusal(await remove(newId('suppression')), 'NOT_FOUND')
+    })
+    expect(again.trail).toEqual([])
+  })
+
+  test('A-166 AD-98 a refused removal leaves no entry; the log says who, which and why, not the value', async () => {
+    const id = newId('suppression')
+    await t.database.sql(
+      `insert into suppressions (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
+       values ($1, $2, 'email', 'secret-address@example.com', 'complaint', 'provider', 'live', $3, $3)`,
+      [orgId, id, t.house.clock.now()],
+    )
+    const { result: reply, trail } = await trailing(() => remove(id))
+    expectRefusal(reply, 'SUPPRESSION_PROTECTED')
+    expect(trail).toEqual([])
+    await expect
+      .poll(async () =>
+        (await logFile.lines('suppression.remove_refused')).filter((line) => line.suppression_id === id),
+      )
+      .toEqual([
+        expect.objectContaining({
+          ...{ org_id: orgId, key_id: liveKeyId, suppression_id: id, channel: 'email', reason: 'complaint' },
+          request_id: reply.headers['x-request-id'],
+        }),
+      ])
+    expect(await logFile.text()).not.toContain('secret-address')
+  })
+})
+
+describe('the operator', () => {
+  test('A-195 A-196 AD-94 a plan that goes up or down leaves an entry of the service itself, one that stays leaves none', async () => {
+    const { org } = await t.org({ plan: 'pro', name: 'Plans' })
+    const bySystem = (action: string, from: string, to: string) => ({
+      ...byKey(action, 'org', org.id, {}),
+      ...{ metadata: { from, to, via: 'system' }, ip_address: null, user_agent: '' },
+    })
+    const plan = (name: string) => trailing(() => opsIn(['org', 'plan', org.id, name]), org.id)
+    expect((await plan('enterprise')).trail).toEqual([bySystem('plan.upgraded', 'pro', 'enterprise')])
+    expect((await plan('enterprise')).trail).toEqual([])
+    expect((await plan('free')).trail).toEqual([bySystem('plan.downgraded', 'enterprise', 'free')])
+    expect((await plan('payg')).trail).toEqual([bySystem('plan.upgraded', 'free', 'payg')])
+  })
+
+  test('A-200 A-201 AD-73 XD-31 suspending and lifting it are entered by the tool, unsigned, once each', async () => {
+    const { org } = await t.org({ name: 'Suspended' })
+    const byTool = (action: string) => ({
+      ...byKey(action, 'org', org.id, {}),
+      ...{ metadata: { reason: 'unpaid', operator: 'kim' }, ip_address: null, user_agent: 'operator-tool' },
+      signature: null,
+    })
+    const suspend = () => opsIn(['org', 'suspend', org.id, '--reason', 'unpaid', '--operator', 'kim'])
+    const unsuspend = () => opsIn(['org', 'unsuspend', org.id, '--operator', 'kim'])
+    expect((await trailing(suspend, org.id)).trail).toEqual([byTool('org.suspended')])
+    expect((await trailing(suspend, org.id)).trail).toEqual([])
+    expect((await trailing(unsuspend, org.id)).trail).toEqual([byTool('org.unsuspended')])
+    expect((await trailing(unsuspend, org.id)).trail).toEqual([])
+  })
+
+  test('A-139 AD-94 a key handed out by the operator is entered as the service itself', async () => {
+    const { org } = await t.org({ name: 'Handed out' })
+    const { result, trail } = await trailing(
+      () => opsIn(['key', 'create', org.id, '--name', 'CI', '--scopes', 'send:email', '--json']),
+      org.id,
+    )
+    const { id, key } = JSON.parse(result)
+    expect(trail).toEqual([
+      {
+        ...byKey('api_key.created', 'api_key', id, {}),
+        metadata: { name: 'CI', environment: 'live', scopes: ['send:email'], via: 'system' },
+        ip_address: null,
+      },
+    ])
+    expect(JSON.stringify(trail)).not.toContain(key.slice(13, -4))
+  })
+})
+
+describe('an entry', () => {
+  const made = async (headers: Record<string, string>) => {
+    const { result, trail } = await trailing(() =>
+      t.ask('POST', '/api/v1/tenants', { key: live, body: { name: 'Seen' }, headers }),
+    )
+    expect(result.status).toBe(201)
+    return trail[0]
+  }
+
+  test.each([
+    [{}, '127.0.0.1'],
+    [{ 'x-forwarded-for': '198.51.100.1, 203.0.113.9' }, '203.0.113.9'],
+    [{ 'x-forwarded-for': '203.0.113.9:51234' }, '203.0.113.9'],
+    [{ 'x-forwarded-for': '2001:DB8::1' }, '2001:db8::1'],
+    [{ 'x-forwarded-for': 'nonsense' }, null],
+  ])('A-100 AD-93 of a call with %j has the address %s', async (headers, address) => {
+    expect((await made(headers as Record<string, string>))?.ip_address).toBe(address)
+  })
+
+  test('A-101 AD-93 has the user agent of the call, cut to 512 characters, empty when there is none', async () => {
+    expect((await made({ 'user-agent': 'curl/8' }))?.user_agent).toBe('curl/8')
+    expect((await made({ 'user-agent': 'x'.repeat(600) }))?.user_agent).toBe('x'.repeat(512))
+    expect((await made({}))?.user_agent).toBe('')
+  })
+
+  test('A-093 A-094 A-097 A-099 A-102 A-103 of a person names the person; what is absent is null, never empty', async () => {
+    const { db, audit, clock } = t.house.rooms
+    const before = clock.now()
+    const entry: Entry = {
+      orgId,
+      actor: { kind: 'user', userId: 'usr_ann', ip: '203.0.113.9', userAgent: 'Firefox '.repeat(100) },
+      action: 'org.updated',
+      resourceType: null,
+      resourceId: null,
+    }
+    const { trail } = await trailing(() => db.tx((tx) => audit(tx, entry)))
+    expect(trail).toEqual([
+      {
+        ...{ id: expect.stringMatching(/^aud_[0-7][0-9a-hjkmnp-tv-z]{25}$/), actor_user_id: 'usr_ann' },
+        ...{ action: 'org.updated', resource_type: null, resource_id: null, metadata: null },
+        ...{ ip_address: '203.0.113.9', user_agent: 'Firefox '.repeat(64), created_at: expect.any(Date) },
+        signature: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ])
+    const at = trail[0]?.created_at as Date
+    expect(at >= before && at <= clock.now()).toBe(true)
+  })
+
+  test('A-096 has an action of the list, whichever test above wrote it', async () => {
+    const rows = await t.database.sql<{ action: string }>('select distinct action from audit_entries')
+    expect(rows.length).toBeGreaterThan(8)
+    for (const { action } of rows) expect(actions).toContain(action)
+    expect(new Set(actions).size).toBe(actions.length)
+  })
+})

@@ -1,0 +1,36 @@
+import type { Runner } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import type { Environment } from '../ground/scope.ts'
+import type { EventName } from './names.ts'
+import { insertEvents } from './store.ts'
+
+export type NewEvent = {
+  orgId: string
+  /** The tenant the event belongs to; null tells the whole org. */
+  tenantId: string | null
+  /** Null on events with no send behind them. */
+  environment: Environment | null
+  event: EventName
+  data: Record<string, unknown>
+}
+
+/** Writes events in the transaction of the change they tell of: both commit or neither does. */
+export type AppendEvents = (tx: Runner, ...events: NewEvent[]) => Promise<void>
+
+export const makeAppendEvents =
+  ({ clock }: { clock: Clock }): AppendEvents =>
+  async (tx, ...events) => {
+    if (events.length === 0) return
+    const at = clock.now()
+    await tx.change(
+      insertEvents,
+      events.map((event) => event.orgId),
+      events.map(() => newId('event', at.getTime())),
+      events.map((event) => event.tenantId),
+      events.map((event) => event.environment),
+      events.map((event) => event.event),
+      events.map((event) => JSON.stringify(event.data)),
+      events.map(() => at),
+    )
+  }

@@ -1,0 +1,97 @@
+import type { z } from 'zod'
+import type { Db } from '../../db/pool.ts'
+import type { ManageProjects } from '../../projects/manage.ts'
+import { CreateProject, PatchProject, Project } from '../../projects/shapes.ts'
+import { listProjects, type ProjectRow } from '../../projects/store.ts'
+import { Deleted } from '../deleted.ts'
+import { page, pageOf, pageQuery } from '../page.ts'
+import { defineRoute, type Route } from '../route.ts'
+
+const show = (row: ProjectRow): z.output<typeof Project> => ({
+  id: row.id,
+  name: row.name,
+  slug: row.slug,
+  is_default: row.is_default,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+const platformOnly = { tenantKey: 'TENANT_KEY_FORBIDDEN' } as const
+
+type Needs = { db: Db; manage: ManageProjects }
+
+export const projectRoutes = ({ db, manage }: Needs): Route[] => [
+  defineRoute({
+    method: 'POST',
+    path: '/projects',
+    tag: 'Projects',
+    summary: 'Create a project',
+    about: 'A slug left out is derived from the name.',
+    scope: 'write:projects',
+    bars: { ...platformOnly, projectKey: 'PROJECT_SCOPED_KEY' },
+    body: CreateProject,
+    answers: { 201: { schema: Project, about: 'The new project.' } },
+    refuses: ['PROJECT_SLUG_TAKEN', 'PLAN_RESOURCE_LIMIT'],
+    handle: async ({ caller, body }) => ({ status: 201, body: show(await manage.create(caller, body)) }),
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/projects',
+    tag: 'Projects',
+    summary: 'List projects',
+    scope: 'read:projects',
+    query: pageQuery,
+    answers: { 200: { schema: pageOf(Project), about: 'A page, newest first.' } },
+    handle: async ({ caller, query }) => {
+      const position = [query.cursor?.createdAt ?? null, query.cursor?.id ?? null, query.limit + 1] as const
+      const rows = await db.rows(listProjects, caller.orgId, caller.projectId, ...position)
+      return { status: 200, body: page(rows, query.limit, show) }
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/projects/{id}',
+    tag: 'Projects',
+    summary: 'Get a project',
+    scope: 'read:projects',
+    params: { id: 'project' },
+    answers: { 200: { schema: Project, about: 'The project.' } },
+    refuses: ['NOT_FOUND'],
+    handle: async ({ caller, params }) => ({
+      status: 200,
+      body: show(await manage.get(caller, params.id as string)),
+    }),
+  }),
+  defineRoute({
+    method: 'PATCH',
+    path: '/projects/{id}',
+    tag: 'Projects',
+    summary: 'Rename a project',
+    scope: 'write:projects',
+    params: { id: 'project' },
+    bars: platformOnly,
+    body: PatchProject,
+    answers: { 200: { schema: Project, about: 'The project as it is now.' } },
+    refuses: ['NOT_FOUND', 'PROJECT_SLUG_TAKEN', 'ENVIRONMENT_ESCALATION'],
+    handle: async ({ caller, params, body }) => ({
+      status: 200,
+      body: show(await manage.patch(caller, params.id as string, body)),
+    }),
+  }),
+  defineRoute({
+    method: 'DELETE',
+    path: '/projects/{id}',
+    tag: 'Projects',
+    summary: 'Delete an empty project',
+    scope: 'write:projects',
+    params: { id: 'project' },
+    bars: platformOnly,
+    answers: { 200: { schema: Deleted, about: 'Deleted.' } },
+    refuses: ['NOT_FOUND', 'PROJECT_NOT_EMPTY', 'PROJECT_IS_DEFAULT', 'ENVIRONMENT_ESCALATION'],
+    handle: async ({ caller, params }) => {
+      const id = params.id as string
+      await manage.remove(caller, id)
+      return { status: 200, body: { id, deleted: true } }
+    },
+  }),
+]

@@ -1,0 +1,216 @@
+import { z } from 'zod'
+import type { Db } from '../../db/pool.ts'
+import { Failure } from '../../ground/errors.ts'
+import type { CreateTenants } from '../../tenants/create.ts'
+import type { EraseTenant } from '../../tenants/erase.ts'
+import type { TenantLifecycle } from '../../tenants/lifecycle.ts'
+import {
+  CreateTenant,
+  ErasedTenant,
+  PatchQuota,
+  PatchTenant,
+  Tenant,
+  TenantQuota,
+  tenantStatuses,
+} from '../../tenants/shapes.ts'
+import { listTenants, type TenantRow } from '../../tenants/store.ts'
+import { actorOf } from '../actor.ts'
+import { page, pageOf, pageQuery } from '../page.ts'
+import { type Call, defineRoute, type Route } from '../route.ts'
+
+const show = (row: TenantRow): z.output<typeof Tenant> => ({
+  id: row.id,
+  slug: row.slug,
+  name: row.name,
+  external_ref: row.external_ref,
+  status: row.status,
+  quotas: { email_monthly: row.email_monthly, sms_monthly: row.sms_monthly },
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+  suspended_at: row.suspended_at?.toISOString() ?? null,
+  archived_at: row.archived_at?.toISOString() ?? null,
+  erased_at: row.erased_at?.toISOString() ?? null,
+})
+
+const ListQuery = pageQuery.extend({
+  external_ref: z.string().optional(),
+  status: z.enum(tenantStatuses).optional(),
+})
+
+const readRef = (text: string | undefined): string | null => {
+  if (text === undefined) return null
+  const ref = text.trim()
+  if (ref === '' || [...ref].length > 200) throw new Failure('INVALID_EXTERNAL_REF')
+  return ref
+}
+
+const platformOnly = { tenantKey: 'TENANT_KEY_FORBIDDEN' } as const
+const platformLive = { ...platformOnly, testKey: 'ENVIRONMENT_ESCALATION' } as const
+const answer = { 200: { schema: Tenant, about: 'The tenant as it is now.' } }
+
+type Needs = { db: Db; create: CreateTenants; lifecycle: TenantLifecycle; erase: EraseTenant }
+
+export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] => {
+  const base = { tag: 'Tenants', scope: 'write:tenants', params: { id: 'tenant' } } as const
+  /** The tenant a call would change. A platform key inside one by its reference keeps out of the others. */
+  const targetOf = async ({ caller, params }: Call<unknown, unknown>): Promise<string> => {
+    const id = params.id as string
+    if (caller.tenantId !== null) await lifecycle.get(caller, id)
+    return id
+  }
+  type Move = 'suspend' | 'unsuspend' | 'archive' | 'restore'
+  const move = (name: Move) => async (call: Call<unknown, unknown>) => ({
+    status: 200,
+    body: show(await lifecycle[name](call.caller, actorOf(call), await targetOf(call))),
+  })
+
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/tenants',
+      tag: 'Tenants',
+      summary: 'Create a tenant',
+      about: 'A slug left out is derived from the name.',
+      scope: 'write:tenants',
+      bars: { tenantKey: 'TENANT_KEY_CANNOT_CREATE_TENANTS' },
+      body: CreateTenant,
+      answers: { 201: { schema: Tenant, about: 'The new tenant.' } },
+      refuses: ['TENANT_SLUG_CONFLICT', 'TENANT_EXTERNAL_REF_CONFLICT', 'PLAN_RESOURCE_LIMIT'],
+      handle: async (call) => ({
+        status: 201,
+        body: show(await create.create(call.caller, actorOf(call), call.body)),
+      }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/tenants',
+      tag: 'Tenants',
+      summary: 'List tenants',
+      about: 'Erased tenants are listed only with `status=erased`.',
+      scope: 'read:tenants',
+      query: ListQuery,
+      answers: { 200: { schema: pageOf(Tenant), about: 'A page, newest first.' } },
+      refuses: ['INVALID_EXTERNAL_REF'],
+      handle: async ({ caller, query }) => {
+        const position = [query.cursor?.createdAt ?? null, query.cursor?.id ?? null, query.limit + 1] as const
+        const filters = [caller.tenantId, readRef(query.external_ref), query.status ?? null] as const
+        const rows = await db.rows(listTenants, caller.orgId, ...filters, ...position)
+        return { status: 200, body: page(rows, query.limit, show) }
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/tenants/{id}',
+      tag: 'Tenants',
+      summary: 'Get a tenant',
+      scope: 'read:tenants',
+      params: { id: 'tenant' },
+      answers: { 200: { schema: Tenant, about: 'The tenant.' } },
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
+      handle: async ({ caller, params }) => ({
+        status: 200,
+        body: show(await lifecycle.get(caller, params.id as string)),
+      }),
+    }),
+    defineRoute({
+      ...base,
+      method: 'PATCH',
+      path: '/tenants/{id}',
+      summary: 'Change a tenant',
+      bars: platformOnly,
+      body: PatchTenant,
+      answers: answer,
+      refuses: [
+        'NOT_FOUND',
+        'TENANT_FORBIDDEN',
+        'TENANT_EXTERNAL_REF_CONFLICT',
+        'TENANT_ERASED',
+        'ENVIRONMENT_ESCALATION',
+      ],
+      handle: async (call) => ({
+        status: 200,
+        body: show(await lifecycle.patch(call.caller, actorOf(call), await targetOf(call), call.body)),
+      }),
+    }),
+    defineRoute({
+      ...base,
+      method: 'DELETE',
+      path: '/tenants/{id}',
+      summary: 'Archive a tenant',
+      about: 'Cancels its scheduled messages. It can be restored.',
+      bars: { ...platformLive, tenantKey: 'TENANT_KEY_CANNOT_DELETE' },
+      answers: answer,
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ACTIVE'],
+      handle: move('archive'),
+    }),
+    defineRoute({
+      ...base,
+      method: 'POST',
+      path: '/tenants/{id}/suspend',
+      summary: 'Suspend a tenant',
+      about: 'Refuses its keys and cancels its scheduled messages.',
+      bars: platformLive,
+      answers: answer,
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ACTIVE'],
+      handle: move('suspend'),
+    }),
+    defineRoute({
+      ...base,
+      method: 'POST',
+      path: '/tenants/{id}/unsuspend',
+      summary: 'Lift a suspension',
+      bars: platformOnly,
+      answers: answer,
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_SUSPENDED', 'TENANT_ERASED'],
+      handle: move('unsuspend'),
+    }),
+    defineRoute({
+      ...base,
+      method: 'POST',
+      path: '/tenants/{id}/restore',
+      summary: 'Restore an archived tenant',
+      bars: platformOnly,
+      answers: answer,
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ARCHIVED', 'TENANT_ERASED'],
+      handle: move('restore'),
+    }),
+    defineRoute({
+      ...base,
+      method: 'POST',
+      path: '/tenants/{id}/erase',
+      summary: 'Erase a suspended or archived tenant',
+      about:
+        'Cannot be undone. Cut off half way, the same call takes it up again; the counts are those of the whole.',
+      bars: platformLive,
+      answers: { 200: { schema: ErasedTenant, about: 'What was erased, as counts.' } },
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_ACTIVE'],
+      handle: async (call) => {
+        const row = await erase(call.caller, actorOf(call), await targetOf(call))
+        const { id, erased_at, erasure } = row
+        return {
+          status: 200,
+          body: { id, status: row.status, erased_at: erased_at?.toISOString(), ...erasure },
+        }
+      },
+    }),
+    defineRoute({
+      ...base,
+      method: 'PATCH',
+      path: '/tenants/{id}/quota',
+      summary: "Set a tenant's monthly quota",
+      about: 'A figure left out stays as it is; null lifts it; 0 stops the channel.',
+      bars: platformOnly,
+      body: PatchQuota,
+      answers: { 200: { schema: TenantQuota, about: 'The quota.' } },
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'NO_FIELDS', 'TENANT_ERASED', 'ENVIRONMENT_ESCALATION'],
+      handle: async (call) => {
+        const row = await lifecycle.patchQuota(call.caller, actorOf(call), await targetOf(call), call.body)
+        const { id: tenant_id, email_monthly, sms_monthly, updated_at } = row
+        return {
+          status: 200,
+          body: { tenant_id, email_monthly, sms_monthly, updated_at: updated_at.toISOString() },
+        }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import type { Clock } from '../../ground/clock.ts'
+import { Failure, invalid } from '../../ground/errors.ts'
+import type { TenantLifecycle } from '../../tenants/lifecycle.ts'
+import { isReadablePeriod, monthOf } from '../../usage/periods.ts'
+import type { ReadUsage } from '../../usage/read.ts'
+import { UsageReport } from '../../usage/shapes.ts'
+import { defineRoute, type Route } from '../route.ts'
+
+const periodQuery = z.object({
+  period: z
+    .string()
+    .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'Takes a month such as 2026-03.')
+    .optional()
+    .meta({ description: 'A UTC month such as 2026-03, at most 24 back. Default: this one.' }),
+})
+
+const UsageQuery = periodQuery.extend({ by_key: z.enum(['true', 'false']).default('false') })
+
+type Needs = { clock: Clock; read: ReadUsage; tenants: Pick<TenantLifecycle, 'get'> }
+
+export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => {
+  const periodOf = (asked: string | undefined): string => {
+    const period = asked ?? monthOf(clock.now())
+    if (!isReadablePeriod(period, clock.now())) {
+      throw invalid(['period'], 'custom', 'Takes a month such as 2026-03, this one or up to 24 back.')
+    }
+    return period
+  }
+
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/usage',
+      tag: 'Usage',
+      summary: 'Read usage',
+      about: "The figures of a month in the caller's environment; `by_key=true` adds a row per key.",
+      scope: 'read:usage',
+      query: UsageQuery,
+      answers: { 200: { schema: UsageReport, about: 'The figures.' } },
+      refuses: ['BY_KEY_NOT_AVAILABLE'],
+      handle: async ({ caller, query }) => {
+        const period = periodOf(query.period)
+        const byKey = query.by_key === 'true'
+        if (byKey && caller.tenantId !== null) throw new Failure('BY_KEY_NOT_AVAILABLE')
+        const { orgId, tenantId, environment } = caller
+        return { status: 200, body: await read({ orgId, tenantId, environment, period, byKey }) }
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/tenants/{id}/usage',
+      tag: 'Tenants',
+      summary: "Read a tenant's usage",
+      scope: ['read:usage', 'read:tenants'],
+      params: { id: 'tenant' },
+      query: periodQuery,
+      answers: { 200: { schema: UsageReport, about: 'The figures of the tenant.' } },
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
+      handle: async ({ caller, params, query }) => {
+        const tenantId = params.id as string
+        const period = periodOf(query.period)
+        await tenants.get(caller, tenantId)
+        const { orgId, environment } = caller
+        return { status: 200, body: await read({ orgId, tenantId, environment, period, byKey: false }) }
+      },
+    }),
+  ]
+}

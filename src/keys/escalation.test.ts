@@ -1,0 +1,413 @@
+/** No key makes, or turns itself or another into, a key that may do more than itself. */
+import { BlockList } from 'node:net'
+import fc from 'fast-check'
+import { afterAll, describe, expect, test } from 'vitest'
+import { type KeyOptions, startTestHouse } from '../../test/house.ts'
+import { type Body, forgetPace, keyClient } from '../../test/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import type { Code } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import { type ScopeName, scopes } from './scopes.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+
+const acme = await t.org()
+const { create, patch, get, held, domainId, projectId } = await keyClient(t, acme)
+const leavesNoTrace = await watchTables(t.database)
+
+const addDomain = async (name: string): Promise<string> => {
+  const id = newId('domain')
+  await t.database.sql(
+    `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+     values ($1, $2, $3, $4, 'verified', 'verified', 'us-east-1', 'live', $5, $5)`,
+    [acme.org.id, id, projectId, name, t.house.clock.now()],
+  )
+  return id
+}
+const secondDomain = await addDomain('second.test')
+const thirdDomain = await addDomain('third.test')
+const days = (n: number) => new Date(t.house.clock.millis() + n * 86_400_000)
+
+/** Inside every range the callers here may call from. */
+const from = { 'x-forwarded-for': '10.0.0.5' }
+
+type Rule = {
+  rows: string
+  code: Code
+  caller: () => KeyOptions
+  /** What such a caller may ask for, and how the key then reads. */
+  within: [body: Body, reads: Body][]
+  beyond: Body[]
+  /** A target that is narrower than the caller, and one that is wider. */
+  narrower: () => KeyOptions
+  wider: () => KeyOptions
+  /** A step such a caller may take itself, and the way back that it may not. */
+  narrowing: Body
+  back: Body
+}
+
+const callerScopes: ScopeName[] = ['read:keys', 'write:keys', 'send:email']
+const lacking = scopes.filter((scope) => !callerScopes.includes(scope))
+
+const rules: Rule[] = [
+  {
+    rows: 'X-020 X-196',
+    code: 'SCOPE_ESCALATION',
+    caller: () => ({ scopes: callerScopes }),
+    within: [
+      [{ scopes: ['send:email'] }, { scopes: ['send:email'] }],
+      [{ scopes: callerScopes }, { scopes: callerScopes }],
+    ],
+    beyond: [
+      { scopes: ['send:email', 'send:sms'] },
+      ...lacking.map((scope) => ({ scopes: [scope] })),
+      { scopes: [...scopes] },
+    ],
+    narrower: () => ({ scopes: ['send:email'] }),
+    wider: () => ({ scopes: ['send:email', 'send:sms'] }),
+    narrowing: { scopes: ['write:keys'] },
+    back: { scopes: ['write:keys', 'send:email'] },
+  },
+  {
+    rows: 'X-022 X-023 X-197',
+    code: 'DOMAIN_SCOPE_ESCALATION',
+    caller: () => ({ allowedDomainIds: [domainId, thirdDomain] }),
+    within: [
+      [{ allowed_domain_ids: [domainId] }, { allowed_domain_ids: [domainId] }],
+      [{ allowed_domain_ids: [thirdDomain, domainId] }, { allowed_domain_ids: [thirdDomain, domainId] }],
+    ],
+    beyond: [
+      { allowed_domain_ids: [secondDomain] },
+      { allowed_domain_ids: [domainId, secondDomain] },
+      { allowed_domain_ids: [newId('domain')] },
+      { allowed_domain_ids: null },
+    ],
+    narrower: () => ({ allowedDomainIds: [domainId] }),
+    wider: () => ({ allowedDomainIds: [domainId, secondDomain] }),
+    narrowing: { allowed_domain_ids: [domainId] },
+    back: { allowed_domain_ids: [domainId, thirdDomain] },
+  },
+  {
+    rows: 'X-024 X-025 X-198',
+    code: 'CIDR_SCOPE_ESCALATION',
+    caller: () => ({ allowedCidrs: ['10.0.0.0/16', '2001:db8::/32'] }),
+    within: [
+      [{ allowed_cidrs: ['10.0.1.0/24'] }, { allowed_cidrs: ['10.0.1.0/24'] }],
+      [{ allowed_cidrs: ['10.0.0.0/16'] }, { allowed_cidrs: ['10.0.0.0/16'] }],
+      [
+        { allowed_cidrs: ['10.0.255.255', '2001:db8:1::1'] },
+        { allowed_cidrs: ['10.0.255.255/32', '2001:db8:1::1/128'] },
+      ],
+      [{ allowed_cidrs: ['::ffff:10.0.3.4'] }, { allowed_cidrs: ['10.0.3.4/32'] }],
+    ],
+    beyond: [
+      { allowed_cidrs: ['10.0.0.0/15'] },
+      { allowed_cidrs: ['10.1.0.0/24'] },
+      // Begins with the same text, and is another network.
+      { allowed_cidrs: ['10.0.0.0/8'] },
+      { allowed_cidrs: ['10.0.1.0/24', '10.1.0.1'] },
+      { allowed_cidrs: ['0.0.0.0/0'] },
+      { allowed_cidrs: ['::/0'] },
+      { allowed_cidrs: ['2001:db9::1'] },
+      { allowed_cidrs: null },
+    ],
+    narrower: () => ({ allowedCidrs: ['10.0.9.0/24'] }),
+    wider: () => ({ allowedCidrs: ['10.0.0.0/8'] }),
+    narrowing: { allowed_cidrs: ['10.0.0.0/24'] },
+    back: { allowed_cidrs: ['10.0.0.0/16'] },
+  },
+  {
+    rows: 'X-026 X-027 X-199',
+    code: 'EXPIRY_ESCALATION',
+    caller: () => ({ expiresAt: days(10) }),
+    within: [
+      [{ expires_in_days: 9 }, {}],
+      [{ expires_in_days: 1 }, {}],
+    ],
+    beyond: [{ expires_in_days: 11 }, { expires_in_days: 3650 }, { expires_in_days: null }],
+    narrower: () => ({ expiresAt: days(3) }),
+    wider: () => ({ expiresAt: days(30) }),
+    narrowing: { expires_in_days: 5 },
+    back: { expires_in_days: 6 },
+  },
+  {
+    rows: 'X-028 X-029 X-200',
+    code: 'RATE_LIMIT_ESCALATION',
+    caller: () => ({ ratePerMinute: 100 }),
+    within: [
+      [{ rate_limit_per_minute: 100 }, { rate_limit_per_minute: 100 }],
+      [{ rate_limit_per_minute: 1 }, { rate_limit_per_minute: 1 }],
+    ],
+    beyond: [
+      { rate_limit_per_minute: 101 },
+      { rate_limit_per_minute: 6000 },
+      { rate_limit_per_minute: null },
+    ],
+    narrower: () => ({ ratePerMinute: 99 }),
+    wider: () => ({ ratePerMinute: 101 }),
+    narrowing: { rate_limit_per_minute: 50 },
+    back: { rate_limit_per_minute: 51 },
+  },
+]
+
+describe.for(rules)('$code', (rule) => {
+  const { rows, code } = rule
+
+  test(`${rows} a create that asks for more, or leaves it out, makes no key`, async () => {
+    const { key } = await held(rule.caller())
+    await leavesNoTrace(async () => {
+      for (const body of [...rule.beyond, {}, { name: 'unrestricted', environment: 'test' }]) {
+        expectRefusal(await create(body, key, from), code, {}, JSON.stringify(body))
+      }
+    })
+  })
+
+  test(`${rows} a patch that asks for more leaves the key as it was`, async () => {
+    const { key } = await held(rule.caller())
+    const target = await held(rule.narrower())
+    await leavesNoTrace(async () => {
+      for (const body of rule.beyond) {
+        expectRefusal(await patch(target.id, body, key, from), code, {}, JSON.stringify(body))
+      }
+    })
+  })
+
+  test(`${rows} XD-06 a key that is wider already cannot be touched, unless the same patch brings it inside`, async () => {
+    const { key } = await held(rule.caller())
+    for (const target of [await held(rule.wider()), await held()]) {
+      expectRefusal(await leavesNoTrace(() => patch(target.id, { name: 'mine' }, key, from)), code)
+      const inside = await patch(target.id, { name: 'mine', ...rule.narrowing }, key, from)
+      expect([inside.status, inside.body.name]).toEqual([200, 'mine'])
+    }
+  })
+
+  test('X-021 a key cannot widen itself, and once it narrowed itself cannot go back', async () => {
+    const self = await held(rule.caller())
+    await leavesNoTrace(async () => {
+      for (const body of rule.beyond) {
+        expectRefusal(await patch(self.id, body, self.key, from), code, {}, JSON.stringify(body))
+      }
+    })
+    expect((await patch(self.id, rule.narrowing, self.key, from)).status).toBe(200)
+    expectRefusal(await leavesNoTrace(() => patch(self.id, rule.back, self.key, from)), code)
+  })
+
+  test('X-030 what is equal or narrower is granted, and need not be repeated on patch', async () => {
+    await forgetPace(t)
+    const { key } = await held(rule.caller())
+    for (const [body, reads] of rule.within) {
+      const made = await create(body, key, from)
+      expect([made.status, made.body], JSON.stringify(body)).toMatchObject([201, reads])
+      const target = await held(rule.narrower())
+      const changed = await patch(target.id, body, key, from)
+      expect([changed.status, changed.body], JSON.stringify(body)).toMatchObject([200, reads])
+    }
+    const target = await held(rule.narrower())
+    const before = (await get(target.id)).body
+    const renamed = await patch(target.id, { name: 'renamed' }, key, from)
+    expect([renamed.status, renamed.body]).toEqual([200, { ...before, name: 'renamed' }])
+  })
+})
+
+test('X-030 a caller grants freely what it is not restricted in itself', async () => {
+  await forgetPace(t)
+  const free = await held({ scopes: callerScopes })
+  for (const body of [
+    { scopes: ['send:email'] },
+    { scopes: ['send:email'], allowed_cidrs: ['::/0'], expires_in_days: 3650, rate_limit_per_minute: 6000 },
+    { scopes: ['send:email'], allowed_domain_ids: [domainId, secondDomain], project_id: projectId },
+  ]) {
+    expect((await create(body, free.key)).status, JSON.stringify(body)).toBe(201)
+  }
+})
+
+test('X-026 the life of a key may end at the very instant its maker ends, not a millisecond later', async () => {
+  await forgetPace(t)
+  const caller = await held({ expiresAt: days(1) })
+  const { id } = await held({ expiresAt: days(1) })
+  const ends = (await get(caller.id)).body.expires_at
+  const setTo = (at: number) =>
+    t.database.sql('update api_keys set expires_at = $2 where id = $1', [id, new Date(at)])
+  await setTo(Date.parse(ends))
+  expect((await patch(id, { name: 'as long' }, caller.key)).status).toBe(200)
+  await setTo(Date.parse(ends) + 1)
+  expectRefusal(await leavesNoTrace(() => patch(id, { name: 'longer' }, caller.key)), 'EXPIRY_ESCALATION')
+})
+
+test('XD-06 of several breaches the first is told: scope, domain, range, expiry, rate', async () => {
+  await forgetPace(t)
+  const all: KeyOptions = {
+    ...{ scopes: callerScopes, allowedDomainIds: [domainId], allowedCidrs: ['10.0.0.0/16'] },
+    ...{ expiresAt: days(10), ratePerMinute: 100 },
+  }
+  const { key } = await held(all)
+  const { id } = await held(all)
+  const wide: Body = {
+    ...{ scopes: [...scopes], allowed_domain_ids: null, allowed_cidrs: null },
+    ...{ expires_in_days: null, rate_limit_per_minute: null },
+  }
+  const steps: [Code, Body][] = [
+    ['SCOPE_ESCALATION', { scopes: ['send:email'] }],
+    ['DOMAIN_SCOPE_ESCALATION', { allowed_domain_ids: [domainId] }],
+    ['CIDR_SCOPE_ESCALATION', { allowed_cidrs: ['10.0.0.5'] }],
+    ['EXPIRY_ESCALATION', { expires_in_days: 5 }],
+    ['RATE_LIMIT_ESCALATION', { rate_limit_per_minute: 50 }],
+  ]
+  let body = wide
+  for (const [code, mended] of steps) {
+    expectRefusal(await leavesNoTrace(() => create(body, key, from)), code)
+    expectRefusal(await leavesNoTrace(() => patch(id, body, key, from)), code)
+    body = { ...body, ...mended }
+  }
+  expect((await create(body, key, from)).status).toBe(201)
+  expect((await patch(id, body, key, from)).status).toBe(200)
+})
+
+describe('against a model', () => {
+  type Limits = {
+    scopes: ScopeName[]
+    allowed_domain_ids: string[] | null
+    allowed_cidrs: string[] | null
+    expires_in_days: number | null
+    rate_limit_per_minute: number | null
+  }
+
+  /** First and last address of a range, worked out on numbers. */
+  const ends = (range: string): [first: string, last: string] => {
+    const [base, bits] = range.split('/') as [string, string]
+    const size = 2 ** (32 - Number(bits))
+    const number = base.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+    const first = Math.floor(number / size) * size
+    const dotted = (n: number) => [24, 16, 8, 0].map((shift) => Math.floor(n / 2 ** shift) % 256).join('.')
+    return [dotted(first), dotted(first + size - 1)]
+  }
+
+  const inside = (outer: string, inner: string): boolean => {
+    const [base, bits] = outer.split('/') as [string, string]
+    const reference = new BlockList()
+    reference.addSubnet(base, Number(bits), 'ipv4')
+    return ends(inner).every((address) => reference.check(address, 'ipv4'))
+  }
+
+  const verdict = (caller: Limits, asked: Limits): Code | undefined => {
+    const beyond = <T>(own: T[] | null, wanted: T[] | null, holds: (a: T, b: T) => boolean) =>
+      own !== null && !(wanted?.every((one) => own.some((mine) => holds(mine, one))) ?? false)
+    const above = (own: number | null, wanted: number | null) =>
+      own !== null && (wanted === null || wanted > own)
+    const same = <T>(a: T, b: T) => a === b
+    if (beyond(caller.scopes, asked.scopes, same)) return 'SCOPE_ESCALATION'
+    if (beyond(caller.allowed_domain_ids, asked.allowed_domain_ids, same)) return 'DOMAIN_SCOPE_ESCALATION'
+    if (beyond(caller.allowed_cidrs, asked.allowed_cidrs, inside)) return 'CIDR_SCOPE_ESCALATION'
+    // Days of the caller begin earlier, so that the same number ends later.
+    if (caller.expires_in_days !== null && asked.expires_in_days === caller.expires_in_days)
+      return 'EXPIRY_ESCALATION'
+    if (above(caller.expires_in_days, asked.expires_in_days)) return 'EXPIRY_ESCALATION'
+    if (above(caller.rate_limit_per_minute, asked.rate_limit_per_minute)) return 'RATE_LIMIT_ESCALATION'
+    return undefined
+  }
+
+  const some = <T>(values: fc.Arbitrary<T>, freq: number) =>
+    fc.option(fc.uniqueArray(values, { minLength: 1, maxLength: 3 }), { freq })
+  // Few addresses and lengths, so that ranges touch, nest and equal each other often.
+  const range = fc
+    .tuple(
+      fc.constantFrom('10.0.0.0', '10.0.0.128', '10.0.1.0', '10.1.0.0', '11.0.0.0'),
+      fc.constantFrom(7, 8, 15, 16, 23, 24, 25, 32),
+    )
+    .map(([base, bits]) => `${ends(`${base}/${bits}`)[0]}/${bits}`)
+  /** Each limit is absent in one case of so many. */
+  const limits = (freq: number, ...always: ScopeName[]): fc.Arbitrary<Limits> =>
+    fc.record({
+      scopes: fc
+        .constantFrom<ScopeName[]>([], [], [], ['send:sms'], ['read:usage'])
+        .map((more) => [...always, ...more]),
+      allowed_domain_ids: some(fc.constantFrom(domainId, secondDomain, thirdDomain), freq),
+      allowed_cidrs: some(range, freq),
+      expires_in_days: fc.option(fc.integer({ min: 2, max: 5 }), { freq }),
+      rate_limit_per_minute: fc.option(fc.integer({ min: 4000, max: 4003 }), { freq }),
+    })
+  const fields = [
+    'scopes',
+    'allowed_domain_ids',
+    'allowed_cidrs',
+    'expires_in_days',
+    'rate_limit_per_minute',
+  ] as const
+  const unrestricted: Limits = {
+    ...{ scopes: [...scopes], allowed_domain_ids: null, allowed_cidrs: null },
+    ...{ expires_in_days: null, rate_limit_per_minute: null },
+  }
+  const picked = (all: Limits, names: readonly string[]): Body =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
+  /** Restricted in one or two ways, so that no breach hides behind the ones told before it. */
+  const callers = fc
+    .tuple(
+      limits(1_000, 'write:keys', 'send:email'),
+      fc.subarray([...fields], { minLength: 1, maxLength: 2 }),
+    )
+    .map(([all, restricted]): Limits => ({ ...unrestricted, ...picked(all, restricted) }))
+  const callFrom = ({ allowed_cidrs }: Limits) => ({
+    'x-forwarded-for': ends(allowed_cidrs?.[0] ?? '10.0.0.0/32')[0],
+  })
+
+  test('X-020 X-022 X-024 X-026 X-028 X-030 a patch is granted exactly when the key it leaves is no wider than its caller', {
+    timeout: 90_000,
+  }, async () => {
+    const [caller, target] = [await held(), await held()]
+    const seen = new Map<string, number>()
+    await fc.assert(
+      fc.asyncProperty(
+        callers,
+        limits(2, 'send:email'),
+        limits(2, 'send:email'),
+        fc.subarray([...fields], { minLength: 1 }),
+        async (own, present, asked, named) => {
+          expect((await patch(target.id, present)).status).toBe(200)
+          expect((await patch(caller.id, own)).status).toBe(200)
+          const body = picked(asked, named)
+          const after = { ...present, ...body }
+          // What the target held was set before the caller's days began.
+          const kept = !('expires_in_days' in body) && present.expires_in_days === own.expires_in_days
+          const expected = verdict(own, kept ? { ...after, expires_in_days: 1 } : after)
+          const before = (await get(target.id)).body
+          const reply = await patch(target.id, body, caller.key, callFrom(own))
+          seen.set(expected ?? 'granted', (seen.get(expected ?? 'granted') ?? 0) + 1)
+          if (expected) {
+            expectRefusal(reply, expected)
+            expect((await get(target.id)).body).toEqual(before)
+          } else {
+            const { expires_in_days: _, ...reads } = body
+            expect([reply.status, reply.body]).toMatchObject([200, reads])
+          }
+        },
+      ),
+      { numRuns: 150 },
+    )
+    // Every verdict was met, or the property proved less than it says.
+    expect([...seen.keys()].sort()).toEqual([...rules.map(({ code }) => code), 'granted'].sort())
+  })
+
+  test('X-020 X-023 X-025 X-027 X-029 X-030 a create is granted exactly when the key it makes is no wider than its caller', {
+    timeout: 90_000,
+  }, async () => {
+    const caller = await held()
+    await fc.assert(
+      fc.asyncProperty(
+        callers,
+        limits(2, 'send:email'),
+        fc.subarray([...fields]),
+        async (own, asked, named) => {
+          expect((await patch(caller.id, own)).status).toBe(200)
+          await forgetPace(t)
+          const body = picked(asked, named)
+          const expected = verdict(own, { ...unrestricted, ...body })
+          const reply = await create(body, caller.key, callFrom(own))
+          if (expected) expectRefusal(reply, expected)
+          else expect(reply.status).toBe(201)
+        },
+      ),
+      { numRuns: 150 },
+    )
+  })
+})

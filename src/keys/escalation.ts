@@ -1,0 +1,55 @@
+/** No key can make, or turn itself or another into, a key that may do more than itself. */
+import { covers, parseRange, type Range } from '../ground/address.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Environment } from '../ground/scope.ts'
+import type { Caller } from './caller.ts'
+import type { ScopeName } from './scopes.ts'
+
+/** A key as it would be after the request. */
+export type Outcome = {
+  environment: Environment
+  tenantId: string | null
+  projectId: string | null
+  scopes: readonly ScopeName[]
+  allowedDomainIds: readonly string[] | null
+  allowedCidrs: readonly string[] | null
+  expiresAt: Date | null
+  ratePerMinute: number | null
+}
+
+const withinDomains = (own: readonly string[], asked: readonly string[] | null): boolean =>
+  asked?.every((id) => own.includes(id)) ?? false
+
+const withinRanges = (own: readonly Range[], asked: readonly string[] | null): boolean =>
+  asked?.every((text) => {
+    const range = parseRange(text)
+    return range !== undefined && own.some((outer) => covers(outer, range))
+  }) ?? false
+
+/** Who the key would belong to comes first; then the restrictions, in their fixed order. */
+export const assertNoEscalation = (caller: Caller, outcome: Outcome): void => {
+  if (caller.environment === 'test' && outcome.environment === 'live')
+    throw new Failure('ENVIRONMENT_ESCALATION')
+  if (caller.tenantId !== null && outcome.tenantId !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  if (caller.projectId !== null && outcome.projectId !== caller.projectId)
+    throw new Failure('SCOPE_ESCALATION')
+  if (!outcome.scopes.every((scope) => caller.scopes.has(scope))) throw new Failure('SCOPE_ESCALATION')
+  if (caller.allowedDomainIds && !withinDomains(caller.allowedDomainIds, outcome.allowedDomainIds)) {
+    throw new Failure('DOMAIN_SCOPE_ESCALATION')
+  }
+  if (caller.allowedRanges && !withinRanges(caller.allowedRanges, outcome.allowedCidrs)) {
+    throw new Failure('CIDR_SCOPE_ESCALATION')
+  }
+  if (
+    caller.expiresAt !== null &&
+    (outcome.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) > caller.expiresAt
+  ) {
+    throw new Failure('EXPIRY_ESCALATION')
+  }
+  if (
+    caller.ratePerMinute !== null &&
+    (outcome.ratePerMinute ?? Number.POSITIVE_INFINITY) > caller.ratePerMinute
+  ) {
+    throw new Failure('RATE_LIMIT_ESCALATION')
+  }
+}

@@ -1,0 +1,216 @@
+/** Making, changing and revoking keys. Every change is judged against the key that asks, and leaves an entry. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure, type FieldError } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Scope } from '../ground/scope.ts'
+import { resourceLimit } from '../usage/plans.ts'
+import type { Caller } from './caller.ts'
+import { assertNoEscalation, type Outcome } from './escalation.ts'
+import { scopes as everyScope } from './scopes.ts'
+import { mintKey } from './secret.ts'
+import type { CreateKey, PatchKey } from './shapes.ts'
+import {
+  countKeys,
+  findKey,
+  holdProject,
+  insertKey,
+  type KeyRow,
+  lockKey,
+  lockOrgForKeys,
+  revokeKey,
+  unknownReferences,
+  updateKey,
+} from './store.ts'
+
+const hour = 3_600_000
+const perHour = 10
+
+export interface ManageKeys {
+  create(caller: Caller, actor: Actor, body: CreateKey): Promise<{ row: KeyRow; key: string }>
+  get(caller: Caller, id: string): Promise<KeyRow>
+  patch(caller: Caller, actor: Actor, id: string, body: PatchKey): Promise<KeyRow>
+  revoke(caller: Caller, actor: Actor, id: string): Promise<{ id: string; revokedAt: Date }>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  /** Drops copies of the org's callers in this process at once; other processes hear of it. */
+  forget: (orgId: string) => void
+}
+
+/** What the log may know of a key: its name and limits, never the key. */
+const described = (row: KeyRow): Record<string, unknown> => ({
+  name: row.name,
+  environment: row.environment,
+  scopes: row.scopes,
+  tenant_id: row.tenant_id,
+  project_id: row.project_id,
+  allowed_domain_ids: row.allowed_domain_ids,
+  allowed_cidrs: row.allowed_cidrs,
+  rate_limit_per_minute: row.rate_limit_per_minute,
+  expires_at: row.expires_at?.toISOString() ?? null,
+})
+
+/** What a body names must be there. What the key held already may be gone since and is not looked at again. */
+const assertReferences = async (tx: Tx, orgId: string, body: Partial<CreateKey>): Promise<void> => {
+  const { tenant_id = null, project_id = null, allowed_domain_ids = null } = body
+  if (tenant_id === null && project_id === null && allowed_domain_ids === null) return
+  const found = await tx.row(unknownReferences, orgId, tenant_id, allowed_domain_ids)
+  // Held until the key is in: a project deleted in between would fail the insert.
+  const project = project_id === null ? undefined : await tx.row(holdProject, orgId, project_id)
+  const errors: FieldError[] = []
+  const unknown = (path: FieldError['path'], what: string) =>
+    errors.push({ path, code: 'custom', message: `There is no such ${what}.` })
+  if (found?.tenant_missing) unknown(['tenant_id'], 'tenant')
+  if (project_id !== null && !project) unknown(['project_id'], 'project')
+  for (const [at, id] of allowed_domain_ids?.entries() ?? []) {
+    if (found?.unknown_domains?.includes(id)) unknown(['allowed_domain_ids', at], 'domain')
+  }
+  if (errors.length > 0) throw new Failure('VALIDATION_ERROR', { errors })
+}
+
+/** Order: the plan's limit, then the pace. Only a key that is made counts for either. */
+const assertRoom = async (tx: Tx, orgId: string, at: Date): Promise<void> => {
+  const org = await tx.row(lockOrgForKeys, orgId)
+  const counted = await tx.row(countKeys, orgId, new Date(at.getTime() - hour))
+  if (!org || !counted) throw new Failure('NOT_FOUND')
+  const limit = resourceLimit['API keys'][org.plan]
+  if (counted.active >= limit) {
+    throw new Failure('PLAN_RESOURCE_LIMIT', { message: `The ${org.plan} plan allows ${limit} API keys.` })
+  }
+  const recent = counted.recent ?? []
+  const leaves = recent.at(-perHour)
+  if (leaves) {
+    const retryAfter = (leaves.getTime() + hour - at.getTime()) / 1000
+    throw new Failure('KEY_CREATION_RATE_LIMITED', { retryAfter })
+  }
+}
+
+const once = (ids: string[] | null | undefined): string[] | null | undefined => ids && [...new Set(ids)]
+
+const expiryOf = (days: number | null | undefined, at: Date): Date | null =>
+  days === null || days === undefined ? null : new Date(at.getTime() + days * 86_400_000)
+
+/** A tenant's or a project's key reaches only keys of its own; a test key only test keys. */
+const assertInReach = (scope: Scope, row: KeyRow): void => {
+  if (scope.projectId !== null && row.project_id !== scope.projectId) throw new Failure('NOT_FOUND')
+  if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  if (scope.environment === 'test' && row.environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
+}
+
+export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys => {
+  const outcomeOfCreate = (caller: Caller, body: CreateKey, at: Date): Outcome => ({
+    environment: body.environment ?? caller.environment,
+    tenantId: body.tenant_id === undefined ? caller.tenantId : body.tenant_id,
+    projectId: body.project_id === undefined ? caller.projectId : body.project_id,
+    scopes: body.scopes ?? everyScope,
+    allowedDomainIds: once(body.allowed_domain_ids) ?? null,
+    allowedCidrs: body.allowed_cidrs ?? null,
+    expiresAt: expiryOf(body.expires_in_days, at),
+    ratePerMinute: body.rate_limit_per_minute ?? null,
+  })
+
+  const outcomeOfPatch = (row: KeyRow, body: PatchKey, at: Date): Outcome => {
+    const kept = <T>(asked: T | undefined, present: T): T => (asked === undefined ? present : asked)
+    return {
+      environment: row.environment,
+      tenantId: kept(body.tenant_id, row.tenant_id),
+      projectId: row.project_id,
+      scopes: kept(body.scopes, row.scopes),
+      allowedDomainIds: kept(once(body.allowed_domain_ids), row.allowed_domain_ids),
+      allowedCidrs: kept(body.allowed_cidrs, row.allowed_cidrs),
+      expiresAt: body.expires_in_days === undefined ? row.expires_at : expiryOf(body.expires_in_days, at),
+      ratePerMinute: kept(body.rate_limit_per_minute, row.rate_limit_per_minute),
+    }
+  }
+
+  return {
+    create: async (caller, actor, body) => {
+      const at = clock.now()
+      const outcome = outcomeOfCreate(caller, body, at)
+      const { key, hash, prefix, lastFour } = mintKey(outcome.environment)
+      const id = newId('key', at.getTime())
+      const row = await db.tx(async (tx) => {
+        // Whose key it would be is judged before it is looked up: a narrow key learns nothing of the rest.
+        assertNoEscalation(caller, outcome)
+        await assertReferences(tx, caller.orgId, body)
+        await assertRoom(tx, caller.orgId, at)
+        const made = await tx.row(
+          insertKey,
+          ...([caller.orgId, id, hash, body.name, outcome.environment, prefix, lastFour] as const),
+          [...outcome.scopes],
+          ...([outcome.tenantId, outcome.projectId] as const),
+          outcome.allowedDomainIds as string[] | null,
+          outcome.allowedCidrs as string[] | null,
+          ...([outcome.ratePerMinute, outcome.expiresAt, 'api', null, at] as const),
+        )
+        const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
+        await audit(tx, { ...entry, action: 'api_key.created', metadata: described(made as KeyRow) })
+        return made as KeyRow
+      })
+      return { row, key }
+    },
+
+    get: async (caller, id) => {
+      const row = await db.row(findKey, caller.orgId, id)
+      const hidden =
+        !row ||
+        (caller.tenantId !== null && row.tenant_id !== caller.tenantId) ||
+        (caller.projectId !== null && row.project_id !== caller.projectId) ||
+        (caller.environment === 'test' && row.environment === 'live')
+      if (hidden) throw new Failure('NOT_FOUND')
+      return row
+    },
+
+    patch: async (caller, actor, id, body) => {
+      const at = clock.now()
+      const changed = await db.tx(async (tx) => {
+        const row = await tx.row(lockKey, caller.orgId, id)
+        if (!row) throw new Failure('NOT_FOUND')
+        assertInReach(caller, row)
+        if (row.revoked_at) throw new Failure('KEY_REVOKED')
+        if (Object.keys(body).length === 0) return row
+        const outcome = outcomeOfPatch(row, body, at)
+        assertNoEscalation(caller, outcome)
+        await assertReferences(tx, caller.orgId, body)
+        const after = (await tx.row(
+          updateKey,
+          ...([caller.orgId, id, body.name ?? row.name] as const),
+          [...outcome.scopes],
+          outcome.tenantId,
+          outcome.allowedDomainIds as string[] | null,
+          outcome.allowedCidrs as string[] | null,
+          ...([outcome.ratePerMinute, outcome.expiresAt, at] as const),
+        )) as KeyRow
+        const metadata = { ...described(after), changed: Object.keys(body) }
+        const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
+        await audit(tx, { ...entry, action: 'api_key.updated', metadata })
+        return after
+      })
+      forget(caller.orgId)
+      return changed
+    },
+
+    revoke: async (caller, actor, id) => {
+      if (id === caller.keyId) throw new Failure('SELF_REVOKE_FORBIDDEN')
+      const at = clock.now()
+      const revokedAt = await db.tx(async (tx) => {
+        const row = await tx.row(lockKey, caller.orgId, id)
+        if (!row) throw new Failure('NOT_FOUND')
+        assertInReach(caller, row)
+        if (row.revoked_at) return row.revoked_at
+        const revoked = await tx.row(revokeKey, caller.orgId, id, at)
+        const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
+        const metadata = { name: row.name, environment: row.environment }
+        await audit(tx, { ...entry, action: 'api_key.revoked', metadata })
+        return revoked?.revoked_at ?? at
+      })
+      forget(caller.orgId)
+      return { id, revokedAt }
+    },
+  }
+}

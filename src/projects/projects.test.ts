@@ -1,0 +1,402 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { beginBeside } from '../../test/beside.ts'
+import { type Reply, startTestHouse } from '../../test/house.ts'
+import { forgetPace, keyClient } from '../../test/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { newId } from '../ground/ids.ts'
+import { ErrorBody } from '../http/openapi/refusals.ts'
+import { mintKey } from '../keys/secret.ts'
+import type { Founded } from '../operator/found-org.ts'
+import type { Plan } from '../orgs/plans.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+
+const acme = await t.org()
+const { live, test: testKey } = acme.keys
+const keys = await keyClient(t, acme)
+const leavesNoTrace = await watchTables(t.database)
+
+const at = '/api/v1/projects'
+const create = (body: unknown, key = live) => t.ask('POST', at, { key, body })
+const get = (id: string, key = live) => t.ask('GET', `${at}/${id}`, { key })
+const list = (query = '', key = live) => t.ask('GET', `${at}${query}`, { key })
+const patch = (id: string, body: unknown, key = live) => t.ask('PATCH', `${at}/${id}`, { key, body })
+const remove = (id: string, key = live) => t.ask('DELETE', `${at}/${id}`, { key })
+const made = async (name: string, key = live): Promise<string> => (await create({ name }, key)).body.id
+const idsOf = ({ body }: Reply): string[] => body.data.map((row: { id: string }) => row.id)
+
+const addDomain = (projectId: string, name: string) =>
+  t.database.sql(
+    `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+     values ($1, $2, $3, $4, 'pending', 'pending', 'us-east-1', 'live', $5, $5)`,
+    [acme.org.id, newId('domain'), projectId, name, t.house.clock.now()],
+  )
+
+const keysBlock = {
+  path: ['api_keys'],
+  code: 'STILL_REFERENCED',
+  message: 'API keys still belong to this project.',
+}
+const domainsBlock = {
+  path: ['domains'],
+  code: 'STILL_REFERENCED',
+  message: 'Domains still belong to this project.',
+}
+
+describe('the routes', () => {
+  test('XD-18 X-060 a project is made, read, listed, renamed and deleted, answered whole each time', async () => {
+    const before = t.house.clock.millis()
+    const reply = await create({ name: '  Shop ', slug: 'web-shop', colour: 'ignored' })
+    expect([reply.status, reply.body]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^prj_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
+        name: 'Shop',
+        slug: 'web-shop',
+        is_default: false,
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        updated_at: reply.body.created_at,
+      },
+    ])
+    const { id, created_at } = reply.body
+    expect(Date.parse(created_at)).toBeGreaterThanOrEqual(before)
+    expect([await get(id), await list('?limit=1')].map(({ status }) => status)).toEqual([200, 200])
+    expect((await get(id)).body).toEqual(reply.body)
+    expect((await list('?limit=1')).body.data).toEqual([reply.body])
+
+    const renamed = await patch(id, { name: 'Store' })
+    expect([renamed.status, renamed.body]).toEqual([
+      200,
+      { ...reply.body, name: 'Store', updated_at: expect.any(String) },
+    ])
+    expect(renamed.body.updated_at >= created_at).toBe(true)
+    const moved = await patch(id, { slug: 'store' })
+    expect(moved.body).toMatchObject({ name: 'Store', slug: 'store', created_at })
+    expect((await get(id)).body).toEqual(moved.body)
+    expect((await patch(id, { slug: 'store', name: 'Store 2' })).body).toMatchObject({ slug: 'store' })
+    const same = await leavesNoTrace(() => patch(id, {}))
+    expect([same.status, same.body.name]).toEqual([200, 'Store 2'])
+
+    const gone = await remove(id)
+    expect([gone.status, gone.body]).toEqual([200, { id, deleted: true }])
+    for (const ask of [() => get(id), () => patch(id, { name: 'x' }), () => remove(id)]) {
+      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+    }
+    expect(idsOf(await list('?limit=100'))).not.toContain(id)
+  })
+
+  test('XD-18 the list holds every project of the org and no other, newest first, page by page', async () => {
+    const org = await t.org({ name: 'Pages' })
+    const others = await t.org({ name: 'Not listed' })
+    await made('Elsewhere', others.keys.live)
+    const ids: string[] = []
+    for (const name of ['One', 'Two', 'Three']) ids.unshift(await made(name, org.keys.live))
+    const { projectId } = await keyClient(t, org)
+    const one = await list('?limit=3', org.keys.live)
+    const two = await list(`?limit=3&cursor=${one.body.next_cursor}`, org.keys.live)
+    expect([...idsOf(one), ...idsOf(two)]).toEqual([...ids, projectId])
+    expect(two.body).toMatchObject({ has_more: false, next_cursor: null })
+    expect(two.body.data[0]).toMatchObject({ name: 'Default', slug: 'default', is_default: true })
+  })
+
+  test('XD-18 a body that names no project is refused where it is wrong', async () => {
+    const id = await made('Sound')
+    const cases: [body: unknown, path: (string | number)[], code: string][] = [
+      [{ name: '' }, ['name'], 'too_small'],
+      [{ name: ' ' }, ['name'], 'too_small'],
+      [{ name: 'n'.repeat(101) }, ['name'], 'too_big'],
+      [{ name: 7 }, ['name'], 'invalid_type'],
+      ...['', '-a', 'a-', 'A', 'a_b', 'a b', 'é', 'a'.repeat(49), 'a\n'].map(
+        (slug): [unknown, string[], string] => [{ name: 'x', slug }, ['slug'], 'invalid_string'],
+      ),
+      [{ name: 'x', slug: null }, ['slug'], 'invalid_type'],
+      [[], [], 'invalid_type'],
+    ]
+    await leavesNoTrace(async () => {
+      for (const [body, path, code] of cases) {
+        const errors = [{ path, code, message: expect.any(String) }]
+        expectRefusal(await create(body), 'VALIDATION_ERROR', { errors }, JSON.stringify(body))
+        expectRefusal(await patch(id, body), 'VALIDATION_ERROR', { errors }, JSON.stringify(body))
+      }
+      const errors = [{ path: ['name'], code: 'required', message: 'Required.' }]
+      expectRefusal(await create({ slug: 'nameless' }), 'VALIDATION_ERROR', { errors })
+    })
+    for (const slug of ['a', '7', 'a'.repeat(48), 'a--b', '0-0']) {
+      expect((await create({ name: 'n'.repeat(100), slug })).body.slug).toBe(slug)
+    }
+  })
+
+  test('XD-18 reading and writing projects are scopes of their own', async () => {
+    const id = await made('Scoped')
+    const reader = await t.key(acme.org.id, { scopes: ['read:projects'] })
+    const writer = await t.key(acme.org.id, { scopes: ['write:projects'] })
+    for (const ask of [
+      () => create({ name: 'x' }, reader),
+      () => patch(id, { name: 'x' }, reader),
+      () => remove(id, reader),
+    ]) {
+      expectRefusal(await leavesNoTrace(ask), 'INSUFFICIENT_SCOPE')
+    }
+    for (const ask of [() => list('', writer), () => get(id, writer)]) {
+      expectRefusal(await ask(), 'INSUFFICIENT_SCOPE')
+    }
+  })
+})
+
+describe('slugs', () => {
+  test('XD-18 a slug left out comes from the name, and finds a way when it is taken', async () => {
+    const slugOf = async (name: string): Promise<string> => (await create({ name })).body.slug
+    expect(await slugOf('Web & Mobile  Shop!')).toBe('web-mobile-shop')
+    expect(await slugOf('--Web & Mobile  Shop--')).toMatch(/^web-mobile-shop-[0-9a-z]{6}$/)
+    expect(await slugOf('日本')).toBe('project')
+    expect(await slugOf('!!!')).toMatch(/^project-[0-9a-z]{6}$/)
+    expect(await slugOf('x'.repeat(100))).toBe('x'.repeat(48))
+    expect(await slugOf('x'.repeat(90))).toMatch(/^x{41}-[0-9a-z]{6}$/)
+    expect(await slugOf(`${'y'.repeat(47)} z`)).toBe('y'.repeat(47))
+  })
+
+  test('XD-18 projects of one name made at once all come about, each with its own slug', async () => {
+    const replies = await Promise.all(Array.from({ length: 8 }, () => create({ name: 'At once' })))
+    expect(replies.map(({ status }) => status)).toEqual(new Array(8).fill(201))
+    const slugs = replies.map(({ body }) => body.slug as string)
+    expect(new Set(slugs).size).toBe(8)
+    for (const slug of slugs) expect(slug).toMatch(/^at-once(?:-[0-9a-z]{6})?$/)
+  })
+
+  test('X-271 a slug another project holds is 409, on create and on patch; its own and one of another org are free', async () => {
+    const id = await made('Mover')
+    await create({ name: 'Holder', slug: 'held' })
+    for (const ask of [
+      () => create({ name: 'Second', slug: 'held' }),
+      () => patch(id, { slug: 'held', name: 'New' }),
+    ]) {
+      expectRefusal(await leavesNoTrace(ask), 'PROJECT_SLUG_TAKEN')
+    }
+    expect((await patch(id, { slug: 'mover' })).status).toBe(200)
+    const other = await t.org({ name: 'Free slugs' })
+    expect((await create({ name: 'Theirs', slug: 'held' }, other.keys.live)).body.slug).toBe('held')
+  })
+
+  test('X-271 of many that ask for one slug at once one gets it', async () => {
+    const ids = await Promise.all(Array.from({ length: 4 }, (_, i) => made(`Racer ${i}`)))
+    const replies = await Promise.all([
+      ...ids.map((id) => patch(id, { slug: 'contested' })),
+      ...ids.map(() => create({ name: 'Racer', slug: 'contested' })),
+    ])
+    const won = replies.filter(({ status }) => status < 300)
+    expect(won).toHaveLength(1)
+    for (const reply of replies.filter((one) => !won.includes(one)))
+      expectRefusal(reply, 'PROJECT_SLUG_TAKEN')
+  })
+
+  test('XD-18 two changes of different fields at once both stand', async () => {
+    const id = await made('Both')
+    for (let i = 0; i < 10; i++) {
+      await Promise.all([patch(id, { name: `Name ${i}` }), patch(id, { slug: `slug-${i}` })])
+      expect((await get(id)).body).toMatchObject({ name: `Name ${i}`, slug: `slug-${i}` })
+    }
+  })
+})
+
+describe('deleting', () => {
+  test('X-060 X-270 the default project can be renamed, and not deleted even when it is empty', async () => {
+    const org = await t.org({ name: 'Defaults' })
+    const { projectId } = await keyClient(t, org)
+    const key = org.keys.live
+    expectRefusal(await leavesNoTrace(() => remove(projectId, key)), 'PROJECT_IS_DEFAULT')
+    await t.database.sql('delete from domains where org_id = $1', [org.org.id])
+    expectRefusal(await leavesNoTrace(() => remove(projectId, key)), 'PROJECT_IS_DEFAULT')
+    const renamed = await patch(projectId, { name: 'Main', slug: 'main' }, key)
+    expect([renamed.status, renamed.body]).toMatchObject([
+      200,
+      { name: 'Main', slug: 'main', is_default: true },
+    ])
+    expectRefusal(await leavesNoTrace(() => remove(projectId, key)), 'PROJECT_IS_DEFAULT')
+  })
+
+  test('X-057 X-058 X-059 X-269 what still belongs to a project keeps it, each table told once, in order and without a count', async () => {
+    const byKey = await made('By key')
+    const { id: keyId } = await keys.held({ projectId: byKey })
+    await keys.held({ projectId: byKey, environment: 'test' })
+    const byDomain = await made('By domain')
+    await addDomain(byDomain, 'one.test')
+    await addDomain(byDomain, 'two.test')
+    const byBoth = await made('By both')
+    await addDomain(byBoth, 'three.test')
+    await keys.held({ projectId: byBoth })
+    const byRevoked = await made('By a revoked key')
+    await keys.revoke((await keys.held({ projectId: byRevoked })).id)
+    for (const [id, errors] of [
+      [byKey, [keysBlock]],
+      [byDomain, [domainsBlock]],
+      [byBoth, [keysBlock, domainsBlock]],
+      [byRevoked, [keysBlock]],
+    ] as const) {
+      const reply = await leavesNoTrace(() => remove(id))
+      expectRefusal(reply, 'PROJECT_NOT_EMPTY', { errors })
+      const { request_id: _, ...told } = reply.body.error
+      expect(JSON.stringify(told)).not.toMatch(/\d/)
+      expect(ErrorBody.safeParse(reply.body).error, 'as it is described').toBe(undefined)
+      expect((await get(id)).status).toBe(200)
+    }
+    expect((await keys.get(keyId)).body.project_id).toBe(byKey)
+
+    await t.database.sql('delete from domains where project_id = $1', [byDomain])
+    expect((await remove(byDomain)).body).toEqual({ id: byDomain, deleted: true })
+  })
+
+  test('X-060 of many deletes at once one succeeds and the others find nothing', async () => {
+    const id = await made('Raced')
+    const replies = await Promise.all(Array.from({ length: 8 }, () => remove(id)))
+    const gone = replies.filter(({ status }) => status === 200)
+    expect(gone).toHaveLength(1)
+    for (const reply of replies.filter((one) => !gone.includes(one))) expectRefusal(reply, 'NOT_FOUND')
+  })
+
+  test('X-057 X-269 a key that comes into the project while it is being deleted keeps it', async () => {
+    const id = await made('Filled meanwhile')
+    const { hash, prefix, lastFour } = mintKey('live')
+    const beside = await beginBeside(t.database)
+    await beside.sql(
+      `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, project_id, created_at, updated_at)
+       values ($1, $2, $3, 'meanwhile', 'live', $4, $5, '{}', $6, $7, $7)`,
+      [acme.org.id, newId('key'), hash, prefix, lastFour, id, t.house.clock.now()],
+    )
+    const reply = remove(id)
+    await beside.untilWaitedFor()
+    await beside.commit()
+    expectRefusal(await reply, 'PROJECT_NOT_EMPTY', { errors: [keysBlock] })
+    expect((await get(id)).status).toBe(200)
+  })
+
+  test('X-057 a key is not made in a project that is deleted meanwhile', async () => {
+    await forgetPace(t)
+    const id = await made('Deleted meanwhile')
+    const beside = await beginBeside(t.database)
+    await beside.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
+    const reply = keys.create({ project_id: id })
+    await beside.untilWaitedFor()
+    await beside.commit()
+    const errors = [{ path: ['project_id'], code: 'custom', message: 'There is no such project.' }]
+    expectRefusal(await reply, 'VALIDATION_ERROR', { errors })
+    expect(await t.database.sql('select 1 from api_keys where project_id = $1', [id])).toEqual([])
+  })
+
+  test('X-057 a delete and a creation in the project at once end one way or the other', async () => {
+    for (let i = 0; i < 8; i++) {
+      await forgetPace(t)
+      const id = await made('Either')
+      const [gone, added] = await Promise.all([remove(id), keys.create({ project_id: id })])
+      expect([
+        [200, 422],
+        [409, 201],
+      ]).toContainEqual([gone.status, added.status])
+      expect((await get(id)).status).toBe(gone.status === 200 ? 404 : 200)
+    }
+  })
+})
+
+describe('keys that are bound', () => {
+  test('X-056 X-202 a key of one project makes no projects and knows no other one', async () => {
+    const [own, other] = [await made('Own'), await made('Other')]
+    const { key } = await keys.held({ projectId: own })
+    expectRefusal(await leavesNoTrace(() => create({ name: 'More' }, key)), 'PROJECT_SCOPED_KEY')
+    expect(idsOf(await list('?limit=100', key))).toEqual([own])
+    expect((await get(own, key)).body.id).toBe(own)
+    for (const ask of [
+      () => get(other, key),
+      () => patch(other, { name: 'x' }, key),
+      () => remove(other, key),
+    ]) {
+      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+    }
+    expect((await patch(own, { name: 'Renamed' }, key)).body.name).toBe('Renamed')
+    expectRefusal(await leavesNoTrace(() => remove(own, key)), 'PROJECT_NOT_EMPTY', { errors: [keysBlock] })
+  })
+
+  test('XD-09 a key of a tenant reads projects and changes none', async () => {
+    const id = await made('For the platform')
+    const { key } = await keys.held({ tenantId: await t.tenant(acme.org.id) })
+    for (const ask of [
+      () => create({ name: 'x' }, key),
+      () => patch(id, { name: 'x' }, key),
+      () => remove(id, key),
+    ]) {
+      expectRefusal(await leavesNoTrace(ask), 'TENANT_KEY_FORBIDDEN')
+    }
+    expect((await get(id, key)).status).toBe(200)
+    expect(idsOf(await list('?limit=1', key))).toEqual([id])
+  })
+
+  test('XD-10 X-201 a test key makes projects and changes those of its kind; what a live key made stays', async () => {
+    const [live_, simulated] = [await made('Live'), await made('Simulated', testKey)]
+    for (const ask of [
+      () => patch(live_, { name: 'x' }, testKey),
+      () => patch(live_, {}, testKey),
+      () => remove(live_, testKey),
+      () => remove(keys.projectId, testKey),
+    ]) {
+      expectRefusal(await leavesNoTrace(ask), 'ENVIRONMENT_ESCALATION')
+    }
+    expect((await get(live_, testKey)).status).toBe(200)
+    expect((await patch(simulated, { name: 'Renamed' }, testKey)).body.name).toBe('Renamed')
+    expect((await patch(simulated, { name: 'By live' })).body.name).toBe('By live')
+    expect((await remove(simulated, testKey)).body).toEqual({ id: simulated, deleted: true })
+  })
+})
+
+describe('the plan', () => {
+  const founded = async (plan: Plan): Promise<Founded> => t.org({ plan, name: 'Planned' })
+  const fill = (org: Founded, n: number) =>
+    t.database.sql(
+      `insert into projects (org_id, id, name, slug, created_environment, created_at, updated_at)
+       select $1, id, 'filler', id, 'live', $3, $3 from unnest($2::text[]) as p (id)`,
+      [org.org.id, Array.from({ length: n }, () => newId('project')), t.house.clock.now()],
+    )
+
+  test.for([
+    ['free', 2],
+    ['payg', 10],
+    ['pro', 25],
+    ['enterprise', 250],
+  ] as const)(
+    'X-279 XD-25 on %s the last of %i projects is made and the next is 402, until one is deleted',
+    async ([plan, limit]) => {
+      const org = await founded(plan)
+      await fill(org, limit - 2)
+      const id = await made('Last', org.keys.live)
+      const message = `The ${plan} plan allows ${limit} projects.`
+      const reply = await leavesNoTrace(() => create({ name: 'One more' }, org.keys.live))
+      expectRefusal(reply, 'PLAN_RESOURCE_LIMIT', { message })
+      await remove(id, org.keys.live)
+      expect((await create({ name: 'Again' }, org.keys.test)).status).toBe(201)
+    },
+  )
+
+  test('X-279 a creation waits for one that is under way and counts it', async () => {
+    const org = await founded('free')
+    const beside = await beginBeside(t.database)
+    await beside.sql('select 1 from orgs where id = $1 for no key update', [org.org.id])
+    await beside.sql(
+      `insert into projects (org_id, id, name, slug, created_environment, created_at, updated_at)
+       values ($1, $2, 'under way', 'under-way', 'live', $3, $3)`,
+      [org.org.id, newId('project'), t.house.clock.now()],
+    )
+    const reply = create({ name: 'One too many' }, org.keys.live)
+    await beside.untilWaitedFor()
+    await beside.commit()
+    expectRefusal(await reply, 'PLAN_RESOURCE_LIMIT', { message: 'The free plan allows 2 projects.' })
+  })
+
+  test('X-279 projects made at once fill the plan exactly', async () => {
+    const org = await founded('payg')
+    await fill(org, 4)
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => create({ name: `Project ${i}` }, org.keys.live)),
+    )
+    const statuses = replies.map(({ status }) => status).sort()
+    expect(statuses).toEqual([...new Array(5).fill(201), ...new Array(7).fill(402)])
+    expect(await t.database.sql('select 1 from projects where org_id = $1', [org.org.id])).toHaveLength(10)
+  })
+})

@@ -1,0 +1,95 @@
+/** Erasing a tenant, in chunks that can be taken up again: what was done and what was counted commit together. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { AppendEvents } from '../events/append.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Scope } from '../ground/scope.ts'
+import {
+  beginErasure,
+  type Erasure,
+  findTenant,
+  finishErasure,
+  keepCounts,
+  lockTenant,
+  revokeKeysOf,
+  type TenantRow,
+} from './store.ts'
+
+/** One kind of row a tenant leaves behind. Each slice brings its own. */
+export type ErasureStep = {
+  /** The count it adds to; rows of other kinds go without being counted. */
+  counts?: keyof Erasure
+  /** Erases up to `limit` rows; fewer means there are none left. */
+  run: (tx: Tx, orgId: string, tenantId: string, limit: number) => Promise<number>
+}
+
+export type EraseTenant = (scope: Scope, actor: Actor, id: string) => Promise<TenantRow>
+
+const chunk = 500
+const nothing: Erasure = {
+  messages_redacted: 0,
+  message_events_deleted: 0,
+  contacts_deleted: 0,
+  inbound_deleted: 0,
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  appendEvents: AppendEvents
+  steps: ErasureStep[]
+  forget: (orgId: string) => void
+}
+
+export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget }: Needs): EraseTenant => {
+  const begin = async (orgId: string, id: string): Promise<TenantRow> => {
+    const begun = await db.row(beginErasure, orgId, id, JSON.stringify(nothing), clock.now())
+    if (begun) return begun
+    const row = await db.row(findTenant, orgId, id)
+    if (!row) throw new Failure('NOT_FOUND')
+    if (row.status === 'active') throw new Failure('TENANT_ACTIVE')
+    return row
+  }
+
+  const runChunk = (orgId: string, id: string, step: ErasureStep): Promise<boolean> =>
+    db.tx(async (tx) => {
+      // Held for the chunk, so that two runs at once count each row once.
+      const row = await tx.row(lockTenant, orgId, id)
+      if (!row?.erasure || row.status === 'erased') return false
+      const erased = await step.run(tx, orgId, id, chunk)
+      if (step.counts && erased > 0) {
+        const counts = { ...row.erasure, [step.counts]: row.erasure[step.counts] + erased }
+        await tx.change(keepCounts, orgId, id, JSON.stringify(counts))
+      }
+      return erased === chunk
+    })
+
+  const finish = (orgId: string, actor: Actor, before: TenantRow): Promise<TenantRow | undefined> =>
+    db.tx(async (tx) => {
+      const at = clock.now()
+      const row = await tx.row(finishErasure, orgId, before.id, at)
+      if (!row) return undefined
+      await tx.change(revokeKeysOf, orgId, row.id, at)
+      const counts = row.erasure ?? nothing
+      await audit(tx, {
+        ...{ orgId, actor, action: 'tenant.erased', resourceType: 'tenant', resourceId: row.id },
+        metadata: { ...counts },
+      })
+      await appendEvents(tx, {
+        ...{ orgId, tenantId: row.id, environment: null, event: 'tenant.erased' },
+        data: { tenant_id: row.id, external_ref: before.external_ref, ...counts },
+      })
+      return row
+    })
+
+  return async ({ orgId }, actor, id) => {
+    const row = await begin(orgId, id)
+    if (row.status === 'erased') return row
+    for (const step of steps) while (await runChunk(orgId, id, step));
+    const done = await finish(orgId, actor, row)
+    forget(orgId)
+    return done ?? ((await db.row(findTenant, orgId, id)) as TenantRow)
+  }
+}

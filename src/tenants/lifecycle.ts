@@ -1,0 +1,197 @@
+/** The states of a tenant. Every change is one conditional update; only the call that made it leaves an entry. */
+import type { Action } from '../audit/actions.ts'
+import type { Actor, Audit } from '../audit/append.ts'
+import { uniqueViolation } from '../db/faults.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Statement } from '../db/statement.ts'
+import type { Clock } from '../ground/clock.ts'
+import { type Code, Failure } from '../ground/errors.ts'
+import type { Scope } from '../ground/scope.ts'
+import type { PatchQuota, PatchTenant } from './shapes.ts'
+import {
+  archiveTenant,
+  findTenant,
+  lockTenant,
+  restoreTenant,
+  setQuota,
+  suspendTenant,
+  type TenantRow,
+  unsuspendTenant,
+  updateTenant,
+} from './store.ts'
+
+/** Ends the tenant's waiting work in the transaction that stops it; returns how many messages it canceled. */
+export type CancelScheduled = (tx: Tx, orgId: string, tenantId: string, reason: string) => Promise<number>
+
+export interface TenantLifecycle {
+  /** Inside one tenant the others of the org are refused; those of another org are not there. */
+  get(scope: Scope, id: string): Promise<TenantRow>
+  suspend(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
+  unsuspend(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
+  archive(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
+  restore(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
+  patch(scope: Scope, actor: Actor, id: string, body: PatchTenant): Promise<TenantRow>
+  patchQuota(scope: Scope, actor: Actor, id: string, body: PatchQuota): Promise<TenantRow>
+}
+
+type Transition = {
+  statement: Statement<[orgId: string, id: string, at: Date], TenantRow>
+  action: Action
+  /** What a tenant in another state is told. */
+  otherwise: Code
+  /** What a tenant whose erasure began is told. */
+  whenErased: Code
+  stopsWork?: string
+}
+
+const transitions: Record<'suspend' | 'unsuspend' | 'archive' | 'restore', Transition> = {
+  suspend: {
+    statement: suspendTenant,
+    action: 'tenant.suspended',
+    otherwise: 'TENANT_NOT_ACTIVE',
+    whenErased: 'TENANT_NOT_ACTIVE',
+    stopsWork: 'Tenant suspended',
+  },
+  unsuspend: {
+    statement: unsuspendTenant,
+    action: 'tenant.unsuspended',
+    otherwise: 'TENANT_NOT_SUSPENDED',
+    whenErased: 'TENANT_ERASED',
+  },
+  archive: {
+    statement: archiveTenant,
+    action: 'tenant.archived',
+    otherwise: 'TENANT_NOT_ACTIVE',
+    whenErased: 'TENANT_NOT_ACTIVE',
+    stopsWork: 'Tenant archived',
+  },
+  restore: {
+    statement: restoreTenant,
+    action: 'tenant.restored',
+    otherwise: 'TENANT_NOT_ARCHIVED',
+    whenErased: 'TENANT_ERASED',
+  },
+}
+
+const isErased = (row: TenantRow): boolean => row.status === 'erased' || row.erasure !== null
+
+/** A test-mode key changes only a tenant that a test-mode key made. */
+const assertEnvironment = (scope: Scope, row: TenantRow): void => {
+  if (scope.environment === 'test' && row.created_environment === 'live')
+    throw new Failure('ENVIRONMENT_ESCALATION')
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  cancelScheduled: CancelScheduled[]
+  forget: (orgId: string) => void
+}
+
+export const makeTenantLifecycle = ({
+  db,
+  clock,
+  audit,
+  cancelScheduled,
+  forget,
+}: Needs): TenantLifecycle => {
+  const entry = (row: TenantRow, actor: Actor, action: Action, metadata?: Record<string, unknown>) => ({
+    ...{ orgId: row.org_id, actor, action, resourceType: 'tenant', resourceId: row.id },
+    ...(metadata && { metadata }),
+  })
+
+  const stopWork = async (tx: Tx, row: TenantRow, reason: string): Promise<number> => {
+    let canceled = 0
+    for (const cancel of cancelScheduled) canceled += await cancel(tx, row.org_id, row.id, reason)
+    return canceled
+  }
+
+  const move = async (
+    name: keyof typeof transitions,
+    scope: Scope,
+    actor: Actor,
+    id: string,
+  ): Promise<TenantRow> => {
+    const { statement, action, otherwise, whenErased, stopsWork } = transitions[name]
+    const row = await db.tx(async (tx) => {
+      const moved = await tx.row(statement, scope.orgId, id, clock.now())
+      if (!moved) {
+        const found = await tx.row(findTenant, scope.orgId, id)
+        throw new Failure(!found ? 'NOT_FOUND' : isErased(found) ? whenErased : otherwise)
+      }
+      const metadata = stopsWork ? { canceled_messages: await stopWork(tx, moved, stopsWork) } : undefined
+      await audit(tx, entry(moved, actor, action, metadata))
+      return moved
+    })
+    forget(scope.orgId)
+    return row
+  }
+
+  const locked = async (tx: Tx, scope: Scope, id: string): Promise<TenantRow> => {
+    const row = await tx.row(lockTenant, scope.orgId, id)
+    if (!row) throw new Failure('NOT_FOUND')
+    if (isErased(row)) throw new Failure('TENANT_ERASED')
+    assertEnvironment(scope, row)
+    return row
+  }
+
+  return {
+    get: async (scope, id) => {
+      const row = await db.row(findTenant, scope.orgId, id)
+      if (!row) throw new Failure('NOT_FOUND')
+      if (scope.tenantId !== null && scope.tenantId !== id) throw new Failure('TENANT_FORBIDDEN')
+      return row
+    },
+    suspend: (scope, actor, id) => move('suspend', scope, actor, id),
+    unsuspend: (scope, actor, id) => move('unsuspend', scope, actor, id),
+    archive: (scope, actor, id) => move('archive', scope, actor, id),
+    restore: (scope, actor, id) => move('restore', scope, actor, id),
+
+    patch: async (scope, actor, id, body) => {
+      try {
+        const row = await db.tx(async (tx) => {
+          const before = await locked(tx, scope, id)
+          if (body.name === undefined && body.external_ref === undefined) return before
+          const ref = body.external_ref === undefined ? before.external_ref : body.external_ref
+          const after = await tx.row(
+            updateTenant,
+            scope.orgId,
+            id,
+            body.name ?? before.name,
+            ref,
+            clock.now(),
+          )
+          if (!after) throw new Failure('NOT_FOUND')
+          const shown = (r: TenantRow) => ({ name: r.name, external_ref: r.external_ref })
+          await audit(tx, entry(after, actor, 'tenant.updated', { old: shown(before), new: shown(after) }))
+          return after
+        })
+        forget(scope.orgId)
+        return row
+      } catch (error) {
+        if (uniqueViolation(error, 'tenants_external_ref')) throw new Failure('TENANT_EXTERNAL_REF_CONFLICT')
+        throw error
+      }
+    },
+
+    patchQuota: async (scope, actor, id, body) => {
+      if (body.email_monthly === undefined && body.sms_monthly === undefined) throw new Failure('NO_FIELDS')
+      const row = await db.tx(async (tx) => {
+        const before = await locked(tx, scope, id)
+        const email = body.email_monthly === undefined ? before.email_monthly : body.email_monthly
+        const sms = body.sms_monthly === undefined ? before.sms_monthly : body.sms_monthly
+        const after = await tx.row(setQuota, scope.orgId, id, email, sms, clock.now())
+        if (!after) throw new Failure('NOT_FOUND')
+        const quota = (r: TenantRow) => ({ email_monthly: r.email_monthly, sms_monthly: r.sms_monthly })
+        await audit(
+          tx,
+          entry(after, actor, 'tenant.quota_updated', { old: quota(before), new: quota(after) }),
+        )
+        return after
+      })
+      forget(scope.orgId)
+      return row
+    },
+  }
+}

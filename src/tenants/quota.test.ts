@@ -1,0 +1,183 @@
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, describe, expect, test } from 'vitest'
+import { startTestHouse } from '../../test/house.ts'
+import { keyIdOf } from '../../test/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { tenantClient } from '../../test/tenant-client.ts'
+import { tenantEntry as entry, withTrail } from '../../test/trail.ts'
+import type { MovableClock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+
+const acme = await t.org()
+const { live, test: testKey } = acme.keys
+const { get, quota, usage, made } = tenantClient(t, acme)
+const leavesNoTrace = await watchTables(t.database)
+const liveKeyId = await keyIdOf(t, live)
+const byKey = { via: 'api_key', api_key_id: liveKeyId }
+const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
+const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+/** Waits until the clock shows a later millisecond, so that a new time can be told from the one before. */
+const tick = async (): Promise<void> => {
+  const from = t.house.clock.millis()
+  while (t.house.clock.millis() <= from) await setTimeout(1)
+}
+
+describe('quota', () => {
+  test('A-290 A-173 AD-109 each figure is set, kept when left out and lifted by null; the answer is the quota', async () => {
+    const id = await made()
+    const before = (await get(id)).body
+    await tick()
+    const { result: reply, trail } = await trailing(() =>
+      quota(id, { email_monthly: 50_000, sms_monthly: null }),
+    )
+    expect([reply.status, reply.body]).toEqual([
+      200,
+      { tenant_id: id, email_monthly: 50_000, sms_monthly: null, updated_at: iso },
+    ])
+    expect(reply.body.updated_at > before.updated_at).toBe(true)
+    expect((await get(id)).body).toEqual({
+      ...before,
+      quotas: { email_monthly: 50_000, sms_monthly: null },
+      updated_at: reply.body.updated_at,
+    })
+    const none = { email_monthly: null, sms_monthly: null }
+    expect(trail).toEqual([
+      entry('tenant.quota_updated', id, {
+        ...{ old: none, new: { email_monthly: 50_000, sms_monthly: null } },
+        ...byKey,
+      }),
+    ])
+    const figures = async (body: object) => {
+      const { email_monthly, sms_monthly } = (await quota(id, body)).body
+      return [email_monthly, sms_monthly]
+    }
+    expect(await figures({ sms_monthly: 0 })).toEqual([50_000, 0])
+    expect(await figures({ email_monthly: 1_000_000_000 })).toEqual([1_000_000_000, 0])
+    expect(await figures({ email_monthly: null })).toEqual([null, 0])
+    expect(await figures({ email_monthly: 0, sms_monthly: null })).toEqual([0, null])
+  })
+
+  test('AD-109 a quota that names no figure, or no whole one within bounds, is refused', async () => {
+    const id = await made()
+    await leavesNoTrace(async () => {
+      expectRefusal(await quota(id, {}), 'NO_FIELDS')
+      expectRefusal(await quota(id, { other: 1 }), 'NO_FIELDS')
+      for (const figure of [-1, 1_000_000_001, 1.5, '5', true, Number.MAX_SAFE_INTEGER]) {
+        for (const name of ['email_monthly', 'sms_monthly']) {
+          const reply = await quota(id, { [name]: figure })
+          expectRefusal(reply, 'VALIDATION_ERROR', {
+            errors: [{ path: [name], code: expect.any(String), message: expect.any(String) }],
+          })
+        }
+      }
+    })
+  })
+
+  test('AD-109 a quota holds from the next send on, in another process too', async () => {
+    const second = await startTestHouse({ database: t.database })
+    try {
+      const id = await made()
+      const spend = {
+        orgId: acme.org.id,
+        tenantId: id,
+        environment: 'live',
+        keyId: null,
+        channel: 'sms',
+      } as const
+      const { usage: here } = t.house.rooms
+      const { usage: there } = second.house.rooms
+      // The news of the tenant's creation first, so that what is kept there now is only dropped by the quota's.
+      await setTimeout(200)
+      await there.reserve({ ...spend, units: 1 })
+      await quota(id, { sms_monthly: 2 })
+      await here.reserve({ ...spend, units: 1 })
+      await expect(here.reserve({ ...spend, units: 1 })).rejects.toMatchObject({
+        code: 'TENANT_QUOTA_EXCEEDED',
+      })
+      await expect
+        .poll(() =>
+          there.reserve({ ...spend, units: 1 }).then(
+            () => 'passed',
+            (error) => error.code,
+          ),
+        )
+        .toBe('TENANT_QUOTA_EXCEEDED')
+    } finally {
+      await second.stop()
+    }
+  })
+})
+
+describe('usage', () => {
+  test("A-289 AD-102 a tenant's usage has the tenant's figures and limits, each environment its own", async () => {
+    const id = await made()
+    await quota(id, { email_monthly: 100 })
+    const spend = { orgId: acme.org.id, tenantId: id, keyId: liveKeyId } as const
+    const { usage: room } = t.house.rooms
+    await room.reserve({ ...spend, environment: 'live', channel: 'email', units: 30 })
+    await room.reserve({
+      ...{ ...spend, environment: 'live', channel: 'sms', units: 4 },
+      ...{ segments: 9, costMicros: 58_500 },
+    })
+    await room.reserve({ ...spend, environment: 'test', channel: 'email', units: 2 })
+    await room.reserve({ ...spend, tenantId: null, environment: 'live', channel: 'email', units: 1_000 })
+    const period = t.house.clock.now().toISOString().slice(0, 7)
+    const whole = {
+      ...{ period, environment: 'live', plan: 'enterprise', tenant_id: id },
+      email: { used: 30, limit: 100, remaining: 70 },
+      sms: { used: 4, segments: 9, limit: null, remaining: null },
+      spend: null,
+    }
+    expect(await usage(id)).toMatchObject({ status: 200, body: whole })
+    expect((await usage(id)).body).toEqual(whole)
+    expect((await usage(id, `?period=${period}`)).body).toEqual(whole)
+    expect((await usage(id, '', testKey)).body).toEqual({
+      ...{ ...whole, environment: 'test' },
+      email: { used: 2, limit: 100, remaining: 98 },
+      sms: { used: 0, segments: 0, limit: null, remaining: null },
+    })
+    const tenantKey = await t.key(acme.org.id, { tenantId: id })
+    expect((await usage(id, '', tenantKey)).body).toEqual(whole)
+    expect((await t.ask('GET', '/api/v1/usage', { key: tenantKey })).body).toEqual(whole)
+    expectRefusal(await usage(await made(), '', tenantKey), 'TENANT_FORBIDDEN')
+  })
+
+  test('A-289 the usage of a tenant that is not there, or of another org, is not found; of an erased one it is read', async () => {
+    const other = await t.org({ name: 'Other usage' })
+    const foreign = await tenantClient(t, other).made()
+    for (const id of [newId('tenant'), foreign, 'ten_x']) expectRefusal(await usage(id), 'NOT_FOUND')
+    expect((await usage(await made('erased'))).status).toBe(200)
+  })
+
+  test.each([
+    ...['2026-13', '2026-1', 'now', ''].map((period) => [period, 'invalid_string'] as const),
+    ...['1999-01', '2999-01'].map((period) => [period, 'custom'] as const),
+  ])('the period %s is refused as %s', async (period, code) => {
+    expectRefusal(await usage(await made(), `?period=${period}`), 'VALIDATION_ERROR', {
+      errors: [{ path: ['period'], code, message: expect.any(String) }],
+    })
+  })
+
+  test('A-289 a month later the figures start again and the old ones can still be read', async () => {
+    const late = await startTestHouse()
+    try {
+      const org = await late.org()
+      const client = tenantClient(late, org)
+      const id = await client.made()
+      const clock = late.house.clock as MovableClock
+      const period = clock.now().toISOString().slice(0, 7)
+      await late.house.rooms.usage.reserve({
+        ...{ orgId: org.org.id, tenantId: id, environment: 'live', keyId: null, channel: 'email', units: 5 },
+      })
+      clock.advance(32 * 86_400_000)
+      expect((await client.usage(id)).body.email.used).toBe(0)
+      expect((await client.usage(id, `?period=${period}`)).body.email.used).toBe(5)
+    } finally {
+      await late.stop()
+    }
+  })
+})

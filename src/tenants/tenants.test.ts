@@ -1,0 +1,473 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { keyIdOf } from '../../test/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { type TenantClient, tenantClient } from '../../test/tenant-client.ts'
+import { tenantEntry as entry, withTrail } from '../../test/trail.ts'
+import { newId } from '../ground/ids.ts'
+import { scopes } from '../keys/scopes.ts'
+import type { Founded } from '../operator/found-org.ts'
+import { tenantStatuses } from './shapes.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+
+const acme = await t.org()
+const { live, test: testKey } = acme.keys
+const { create, get, list, patch, quota, made } = tenantClient(t, acme)
+const leavesNoTrace = await watchTables(t.database)
+const liveKeyId = await keyIdOf(t, live)
+const byKey = { via: 'api_key', api_key_id: liveKeyId }
+const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
+const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+/** Waits until the clock shows a later millisecond, so that a new time can be told from the one before. */
+const tick = async (): Promise<void> => {
+  const from = t.house.clock.millis()
+  while (t.house.clock.millis() <= from) await new Promise((resolve) => setTimeout(resolve, 1))
+}
+
+describe('creating', () => {
+  test('A-256 A-263 A-169 AD-100 a tenant with a free slug is made active, answered whole and entered once', async () => {
+    const { result: reply, trail } = await trailing(() =>
+      create({ name: '  Acme EU ', slug: 'acme-eu', external_ref: ' Cust-42 ' }),
+    )
+    const { id, created_at } = reply.body
+    expect([reply.status, reply.body]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^ten_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
+        slug: 'acme-eu',
+        name: 'Acme EU',
+        external_ref: 'cust-42',
+        status: 'active',
+        quotas: { email_monthly: null, sms_monthly: null },
+        created_at: iso,
+        updated_at: created_at,
+        suspended_at: null,
+        archived_at: null,
+        erased_at: null,
+      },
+    ])
+    expect(await get(id)).toMatchObject({ status: 200, body: reply.body })
+    const told = { name: 'Acme EU', slug: 'acme-eu', external_ref: 'cust-42', ...byKey }
+    expect(trail).toEqual([entry('tenant.created', id, told)])
+    const rows = await t.database.sql('select org_id, created_environment from tenants where id = $1', [id])
+    expect(rows).toEqual([{ org_id: acme.org.id, created_environment: 'live' }])
+  })
+
+  test.each([
+    ['Acme & Söhne, Wien', 'acme-so-hne-wien'],
+    ['--- Trimmed ---', 'trimmed'],
+    ['漢字', 'tenant'],
+    ['0'.repeat(120), '0'.repeat(48)],
+    [`${'a'.repeat(47)} b`, 'a'.repeat(47)],
+  ])('AD-100 without a slug, one is derived from the name: %s becomes %s', async (name, slug) => {
+    expect((await create({ name })).body).toMatchObject({ name, slug, external_ref: null })
+  })
+
+  test('AD-100 of many tenants of one name made at once one has the derived slug, the others it with six characters more', async () => {
+    for (const [name, plain] of [
+      ['Same Name', 'same-name'],
+      [`Long ${'x'.repeat(60)}`, `long-${'x'.repeat(43)}`],
+    ] as const) {
+      const replies = await Promise.all(Array.from({ length: 8 }, () => create({ name })))
+      const slugs = replies.map((reply) => reply.body.slug as string)
+      expect(replies.map((reply) => reply.status)).toEqual(new Array(8).fill(201))
+      expect(new Set(slugs).size).toBe(8)
+      expect(slugs.filter((slug) => slug === plain)).toHaveLength(1)
+      for (const slug of slugs.filter((slug) => slug !== plain)) {
+        expect(slug).toMatch(new RegExp(`^${plain.slice(0, 41)}-[0-9a-z]{6}$`))
+      }
+    }
+  })
+
+  test('A-257 A-266 X-262 a slug in use in the org is refused, in another org it is free', async () => {
+    const { body: first } = await create({ name: 'First', slug: 'taken' })
+    await leavesNoTrace(async () =>
+      expectRefusal(await create({ name: 'Second', slug: 'taken' }), 'TENANT_SLUG_CONFLICT'),
+    )
+    const other = await t.org({ name: 'Elsewhere' })
+    const { body } = await create({ name: 'Third', slug: 'taken' }, other.keys.live)
+    expect([body.slug, body.id === first.id]).toEqual(['taken', false])
+    for (const state of ['suspended', 'archived'] as const) {
+      await made(state, { slug: `taken-${state}` })
+      expectRefusal(await create({ name: 'x', slug: `taken-${state}` }), 'TENANT_SLUG_CONFLICT')
+    }
+  })
+
+  test('A-258 many tenants of one org have no external_ref', async () => {
+    const replies = [
+      await create({ name: 'None' }),
+      await create({ name: 'None', external_ref: null }),
+      await create({ name: 'None', external_ref: null }),
+    ]
+    expect(replies.map(({ status, body }) => [status, body.external_ref])).toEqual(
+      new Array(3).fill([201, null]),
+    )
+  })
+
+  test.each([
+    ['Acme-Ref', 'acme-ref', 'ACME-REF'],
+    ['Ärzte Köln', 'ärzte köln', 'ÄRZTE KÖLN'],
+    ['ΑΘΗΝΑ', 'αθηνα', 'αθηνΑ'],
+    ['Größe', 'größe', 'GRÖßE'],
+  ])(
+    'A-259 A-260 AD-100 external_ref %s is stored as %s and %s names the same tenant',
+    async (ref, stored, again) => {
+      const { body } = await create({ name: 'Refs', external_ref: ref })
+      expect(body.external_ref).toBe(stored)
+      const rows = await t.database.sql('select external_ref from tenants where id = $1', [body.id])
+      expect(rows).toEqual([{ external_ref: stored }])
+      const free = await made()
+      await leavesNoTrace(async () => {
+        expectRefusal(await create({ name: 'Again', external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
+        expectRefusal(await patch(free, { external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
+      })
+      const found = await list(`?external_ref=${encodeURIComponent(again)}`)
+      expect(found.body.data.map((row: { id: string }) => row.id)).toEqual([body.id])
+      const seen = await t.ask('GET', '/api/v1/usage', {
+        key: live,
+        headers: { 'x-service-tenant-ref': Buffer.from(again).toString('latin1') },
+      })
+      expect(seen.body.tenant_id).toBe(body.id)
+    },
+  )
+
+  test('A-260 AD-100 of two creations with one external_ref at once one is refused; another org is free to use it', async () => {
+    const { result: replies, trail } = await trailing(() =>
+      Promise.all(
+        ['Racing', 'RACING', 'racinG'].map((external_ref) => create({ name: 'Race', external_ref })),
+      ),
+    )
+    expect(replies.map((reply) => reply.status).sort()).toEqual([201, 409, 409])
+    for (const reply of replies.filter(({ status }) => status === 409)) {
+      expectRefusal(reply, 'TENANT_EXTERNAL_REF_CONFLICT')
+    }
+    expect(trail).toHaveLength(1)
+    const other = await t.org({ name: 'Free to use' })
+    expect((await create({ name: 'Race', external_ref: 'racing' }, other.keys.live)).status).toBe(201)
+  })
+
+  const tooLong = 'x'.repeat(201)
+  test.each([
+    [undefined, []],
+    [{}, ['name']],
+    [{ name: '' }, ['name']],
+    [{ name: '   ' }, ['name']],
+    [{ name: 'x'.repeat(121) }, ['name']],
+    [{ name: 7 }, ['name']],
+    [{ name: null }, ['name']],
+    [{ name: 'x', slug: '' }, ['slug']],
+    [{ name: 'x', slug: 'Upper' }, ['slug']],
+    [{ name: 'x', slug: 'under_score' }, ['slug']],
+    [{ name: 'x', slug: 'x'.repeat(49) }, ['slug']],
+    [{ name: 'x', slug: null }, ['slug']],
+    [{ name: 'x', external_ref: '' }, ['external_ref']],
+    [{ name: 'x', external_ref: '  ' }, ['external_ref']],
+    [{ name: 'x', external_ref: tooLong }, ['external_ref']],
+    [{ name: 'x', external_ref: 42 }, ['external_ref']],
+  ])('AD-100 %j is refused at %j and makes nothing', async (body, path) => {
+    const reply = await leavesNoTrace(() => create(body))
+    const [row] = reply.body.error.errors
+    expectRefusal(reply, 'VALIDATION_ERROR', { errors: [row] })
+    expect(row).toEqual({ path, code: expect.any(String), message: expect.any(String) })
+  })
+
+  test('AD-100 names of 120 and references of 200 characters fit, counted as characters', async () => {
+    const { status, body } = await create({ name: 'x'.repeat(120), external_ref: '😀'.repeat(200) })
+    expect([status, body.name, body.external_ref]).toEqual([201, 'x'.repeat(120), '😀'.repeat(200)])
+  })
+
+  test('X-279 the plan bounds active and suspended tenants, however many are made at once; archived ones do not count', async () => {
+    const free = await t.org({ plan: 'free', name: 'Small' })
+    const client = tenantClient(t, free)
+    const replies = await Promise.all(Array.from({ length: 6 }, (_, i) => client.create({ name: `T${i}` })))
+    expect(replies.map((reply) => reply.status).sort()).toEqual([201, 201, 201, 402, 402, 402])
+    const full = { message: 'The free plan allows 3 tenants.' }
+    const byRef = () =>
+      t.ask('GET', '/api/v1/usage', { key: free.keys.live, headers: { 'x-service-tenant-ref': 'fourth' } })
+    for (const reply of replies.filter(({ status }) => status === 402)) {
+      expectRefusal(reply, 'PLAN_RESOURCE_LIMIT', full)
+    }
+    const ids = replies.filter(({ status }) => status === 201).map((reply) => reply.body.id as string)
+    await client.move('suspend', ids[0] as string)
+    await leavesNoTrace(async () => {
+      expectRefusal(await client.create({ name: 'Fourth' }), 'PLAN_RESOURCE_LIMIT', full)
+      expectRefusal(await byRef(), 'PLAN_RESOURCE_LIMIT', full)
+    })
+    await client.move('archive', ids[1] as string)
+    expect((await client.create({ name: 'Fourth' })).status).toBe(201)
+    expectRefusal(await client.create({ name: 'Fifth' }), 'PLAN_RESOURCE_LIMIT', full)
+    await client.move('erase', ids[0] as string)
+    expect((await byRef()).status).toBe(200)
+  })
+
+  test('AD-102 AD-103 a tenant key makes no tenants; a test key does, and they are its to change', async () => {
+    const tenantKey = await t.key(acme.org.id, { tenantId: await made() })
+    await leavesNoTrace(async () =>
+      expectRefusal(await create({ name: 'x' }, tenantKey), 'TENANT_KEY_CANNOT_CREATE_TENANTS'),
+    )
+    const { body } = await create({ name: 'By test' }, testKey)
+    expect(body.status).toBe('active')
+    expect((await get(body.id)).body).toEqual(body)
+    expect((await patch(body.id, { name: 'Renamed' }, testKey)).body.name).toBe('Renamed')
+    expect((await quota(body.id, { sms_monthly: 1 }, testKey)).status).toBe(200)
+  })
+})
+
+describe('by reference', () => {
+  const naming = (ref: string, key = live, house: TestHouse = t) =>
+    house.ask('GET', '/api/v1/usage', {
+      key,
+      headers: { 'x-service-tenant-ref': Buffer.from(ref).toString('latin1') },
+    })
+
+  test('A-265 A-169 AD-101 the first request that names an unknown tenant makes it, active', async () => {
+    const { result: reply, trail } = await trailing(() => naming('  Neu Kunde #7 '))
+    const id = reply.body.tenant_id
+    expect(reply.status).toBe(200)
+    expect((await get(id)).body).toEqual({
+      id: expect.stringMatching(/^ten_/),
+      slug: 'neu-kunde-7',
+      name: 'Neu Kunde #7',
+      external_ref: 'neu kunde #7',
+      status: 'active',
+      quotas: { email_monthly: null, sms_monthly: null },
+      created_at: iso,
+      updated_at: iso,
+      suspended_at: null,
+      archived_at: null,
+      erased_at: null,
+    })
+    const told = { name: 'Neu Kunde #7', slug: 'neu-kunde-7', external_ref: 'neu kunde #7', ...byKey }
+    expect(trail).toEqual([entry('tenant.created', id, told)])
+    expect((await trailing(() => naming('NEU KUNDE #7'))).trail).toEqual([])
+  })
+
+  test('A-265 AD-101 any number of first requests at once, over several processes, make one tenant and one entry', async () => {
+    const second = await startTestHouse({ database: t.database })
+    try {
+      const { result: replies, trail } = await trailing(() =>
+        Promise.all(Array.from({ length: 30 }, (_, i) => naming('Herd', live, i % 2 ? t : second))),
+      )
+      expect(new Set(replies.map((reply) => `${reply.status} ${reply.body.tenant_id}`)).size).toBe(1)
+      expect(trail).toEqual([entry('tenant.created', replies[0]?.body.tenant_id, expect.anything())])
+    } finally {
+      await second.stop()
+    }
+  })
+
+  test('A-260 spellings are one tenant or two as the store says, whatever was asked before', async () => {
+    const [capitals, small] = ['ΑΘΗΝΑΣ', 'αθηνας']
+    for (const ref of [capitals, capitals, small, small, capitals]) {
+      const { body } = await naming(ref)
+      const { data } = (await list(`?external_ref=${encodeURIComponent(ref)}`)).body
+      expect(data.map((row: { id: string }) => row.id)).toEqual([body.tenant_id])
+    }
+  })
+
+  test('AD-101 a test key makes a tenant by reference too, and a live key finds the same one', async () => {
+    const { body } = await naming('from-test', testKey)
+    expect((await naming('FROM-TEST')).body.tenant_id).toBe(body.tenant_id)
+    const rows = await t.database.sql('select created_environment from tenants where id = $1', [
+      body.tenant_id,
+    ])
+    expect(rows).toEqual([{ created_environment: 'test' }])
+  })
+
+  test.each([
+    ['A-284', 'suspended'],
+    ['A-285', 'archived'],
+  ] as const)(
+    '%s a reference that names a tenant that is %s is refused and makes no second one',
+    async (_, state) => {
+      const id = await made(state, { external_ref: `Idle-${state}` })
+      await leavesNoTrace(async () => {
+        expectRefusal(await naming(`idle-${state}`), 'TENANT_NOT_USABLE')
+        expectRefusal(await naming(`IDLE-${state}`, testKey), 'TENANT_NOT_USABLE')
+      })
+      expect((await get(id)).body.status).toBe(state)
+    },
+  )
+})
+
+describe('reading', () => {
+  let org: Founded
+  let reader: TenantClient
+  /** Newest first: one suspended, one archived and one erased among them. */
+  const ids: string[] = []
+  let shown: string[]
+
+  beforeAll(async () => {
+    org = await t.org({ name: 'Reader' })
+    reader = tenantClient(t, org)
+    for (let i = 0; i < 7; i++) {
+      const { body } = await reader.create({ name: `T${i}`, external_ref: `Ref-${i}` })
+      ids.unshift(body.id)
+    }
+    const [, suspended, archived, erased] = ids as [string, string, string, string]
+    for (const id of [suspended, erased]) await reader.move('suspend', id)
+    await reader.move('archive', archived)
+    await reader.move('erase', erased)
+    shown = ids.filter((id) => id !== erased)
+  })
+
+  const idsOf = (reply: Reply) => reply.body.data.map((row: { id: string }) => row.id)
+
+  test('A-286 AD-108 the pages join, newest first, without erased tenants and those of other orgs', async () => {
+    for (const limit of [1, 2, 5, 6, 100]) {
+      const seen: string[] = []
+      for (let cursor = ''; ; ) {
+        const reply = await reader.list(`?limit=${limit}&cursor=${cursor}`)
+        expect(Object.keys(reply.body)).toEqual(['data', 'has_more', 'next_cursor'])
+        seen.push(...idsOf(reply))
+        if (!reply.body.has_more) break
+        cursor = reply.body.next_cursor
+      }
+      expect(seen, String(limit)).toEqual(shown)
+    }
+    const { body } = await reader.list('?limit=1')
+    expect(body.data).toEqual([(await reader.get(ids[0] as string)).body])
+    expectRefusal(await reader.list('?cursor=wrong'), 'INVALID_CURSOR')
+  })
+
+  test('A-287 external_ref filters without regard to case', async () => {
+    expect(idsOf(await reader.list('?external_ref=ref-0'))).toEqual([ids[6]])
+    expect(idsOf(await reader.list('?external_ref=%20REF-0%20'))).toEqual([ids[6]])
+    expect(idsOf(await reader.list('?external_ref=ref-3&status=erased'))).toEqual([])
+    expect(idsOf(await reader.list('?external_ref=none'))).toEqual([])
+  })
+
+  test.each(['', '%20', 'x'.repeat(201)])('AD-104 the filter external_ref=%s is refused', async (text) => {
+    expectRefusal(await reader.list(`?external_ref=${text}`), 'INVALID_EXTERNAL_REF')
+  })
+
+  test('A-261 AD-104 AD-108 status filters, and alone shows erased tenants', async () => {
+    const by = async (status: string) => idsOf(await reader.list(`?status=${status}`))
+    expect(await by('active')).toEqual([ids[0], ids[4], ids[5], ids[6]])
+    expect(await by('suspended')).toEqual([ids[1]])
+    expect(await by('archived')).toEqual([ids[2]])
+    expect(await by('erased')).toEqual([ids[3]])
+    expect([...tenantStatuses]).toEqual(['active', 'suspended', 'archived', 'erased'])
+    const reply = await reader.list('?status=gone')
+    expectRefusal(reply, 'VALIDATION_ERROR', {
+      errors: [{ path: ['status'], code: 'invalid_enum', message: expect.any(String) }],
+    })
+  })
+
+  test('A-288 AD-108 one tenant is returned whole, erased ones too; one of another org is not there', async () => {
+    expect((await reader.get(ids[6] as string)).body).toMatchObject({ name: 'T0', external_ref: 'ref-0' })
+    expect((await reader.get(ids[3] as string)).body).toMatchObject({
+      ...{ id: ids[3], status: 'erased', external_ref: null, erased_at: iso },
+    })
+    for (const id of [newId('tenant'), 'ten_x', newId('key'), ids[0] as string]) {
+      expectRefusal(await get(id), 'NOT_FOUND')
+    }
+  })
+
+  test('AD-102 a tenant key reads its own tenant alone', async () => {
+    const [own, other] = [ids[0] as string, ids[4] as string]
+    const key = await t.key(org.org.id, { tenantId: own })
+    expect(idsOf(await reader.list('', key))).toEqual([own])
+    expect(idsOf(await reader.list('?external_ref=ref-2', key))).toEqual([])
+    expect((await reader.get(own, key)).body.id).toBe(own)
+    expectRefusal(await reader.get(other, key), 'TENANT_FORBIDDEN')
+    expectRefusal(await reader.get(newId('tenant'), key), 'NOT_FOUND')
+  })
+
+  test('AD-102 each route asks for its scope, and usage for either of two', async () => {
+    const id = ids[0] as string
+    const without = async (...left: string[]) =>
+      t.key(org.org.id, { scopes: scopes.filter((name) => !left.includes(name)) })
+    const noRead = await without('read:tenants')
+    const noWrite = await without('write:tenants')
+    expectRefusal(await reader.list('', noRead), 'INSUFFICIENT_SCOPE')
+    expectRefusal(await reader.get(id, noRead), 'INSUFFICIENT_SCOPE')
+    await leavesNoTrace(async () => {
+      expectRefusal(await reader.create({ name: 'x' }, noWrite), 'INSUFFICIENT_SCOPE')
+      expectRefusal(await reader.patch(id, { name: 'x' }, noWrite), 'INSUFFICIENT_SCOPE')
+      expectRefusal(await reader.quota(id, { sms_monthly: 1 }, noWrite), 'INSUFFICIENT_SCOPE')
+      for (const name of ['suspend', 'unsuspend', 'archive', 'restore', 'erase'] as const) {
+        expectRefusal(await reader.move(name, id, noWrite), 'INSUFFICIENT_SCOPE')
+      }
+    })
+    expect((await reader.usage(id, '', noRead)).status).toBe(200)
+    expect((await reader.usage(id, '', await without('read:usage'))).status).toBe(200)
+    expectRefusal(
+      await reader.usage(id, '', await without('read:usage', 'read:tenants')),
+      'INSUFFICIENT_SCOPE',
+    )
+  })
+})
+
+describe('changing', () => {
+  test('AD-104 AD-99 name and external_ref change, alone and together, and the entry holds old and new', async () => {
+    const id = await made('active', { name: 'Old', slug: 'stays', external_ref: 'old-ref' })
+    const before = (await get(id)).body
+    await tick()
+    const { result: named, trail } = await trailing(() => patch(id, { name: ' New ' }))
+    expect([named.status, named.body]).toEqual([200, { ...before, name: 'New', updated_at: iso }])
+    expect(named.body.updated_at > before.updated_at).toBe(true)
+    expect((await get(id)).body).toEqual(named.body)
+    const oldAndNew = (old: object, now: object) => ({ old, new: now, ...byKey })
+    expect(trail).toEqual([
+      entry(
+        'tenant.updated',
+        id,
+        oldAndNew({ name: 'Old', external_ref: 'old-ref' }, { name: 'New', external_ref: 'old-ref' }),
+      ),
+    ])
+    expect((await patch(id, { external_ref: ' NEW-ref ' })).body).toMatchObject({
+      ...{ name: 'New', external_ref: 'new-ref', slug: 'stays' },
+    })
+    expect((await patch(id, { external_ref: null })).body).toMatchObject({ name: 'New', external_ref: null })
+    expect((await patch(id, { external_ref: 'New-Ref', name: 'Both' })).body).toMatchObject({
+      ...{ name: 'Both', external_ref: 'new-ref' },
+    })
+    // One's own reference in another case is no conflict.
+    expect((await patch(id, { external_ref: 'NEW-REF' })).status).toBe(200)
+  })
+
+  test('AD-104 nothing else can be changed, and a patch that names nothing leaves no entry', async () => {
+    const id = await made()
+    const before = (await get(id)).body
+    await leavesNoTrace(async () => {
+      expect((await patch(id, {})).body).toEqual(before)
+      const others = { slug: 'other', status: 'archived', id: 'ten_x', quotas: { email_monthly: 1 } }
+      expect((await patch(id, others)).body).toEqual(before)
+    })
+  })
+
+  test.each([
+    [{ name: '' }, ['name']],
+    [{ name: null }, ['name']],
+    [{ name: 'x'.repeat(121) }, ['name']],
+    [{ external_ref: ' ' }, ['external_ref']],
+    [{ external_ref: 'x'.repeat(201) }, ['external_ref']],
+  ])('AD-104 the patch %j is refused at %j', async (body, path) => {
+    const id = await made()
+    const reply = await leavesNoTrace(() => patch(id, body))
+    expectRefusal(reply, 'VALIDATION_ERROR', {
+      errors: [{ path, code: expect.any(String), message: expect.any(String) }],
+    })
+  })
+
+  test('AD-102 AD-103 AD-108 patch and quota are closed to tenant keys, to test keys for what a live key made, and on erased tenants', async () => {
+    const id = await made()
+    const erased = await made('erased')
+    const tenantKey = await t.key(acme.org.id, { tenantId: id })
+    await leavesNoTrace(async () => {
+      for (const change of [
+        (to: string, key?: string) => patch(to, { name: 'x' }, key),
+        (to: string, key?: string) => patch(to, { external_ref: 'x' }, key),
+        (to: string, key?: string) => quota(to, { email_monthly: 1 }, key),
+      ]) {
+        expectRefusal(await change(id, tenantKey), 'TENANT_KEY_FORBIDDEN')
+        expectRefusal(await change(id, testKey), 'ENVIRONMENT_ESCALATION')
+        expectRefusal(await change(erased), 'TENANT_ERASED')
+        expectRefusal(await change(newId('tenant')), 'NOT_FOUND')
+      }
+    })
+  })
+})

@@ -1,0 +1,360 @@
+/** Every cap a send meets, through the door: the code it refuses with, what it counts and when it starts again. */
+import { afterAll, describe, expect, test } from 'vitest'
+import { type Reply, startTestHouse } from '../../test/house.ts'
+import { expectRefusal } from '../../test/refusal.ts'
+import { tenantClient } from '../../test/tenant-client.ts'
+import { type ProbeSpend, usageProbes } from '../../test/usage-probe.ts'
+import type { MovableClock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import type { Founded } from '../operator/found-org.ts'
+import type { Plan } from '../orgs/plans.ts'
+
+const t = await startTestHouse({ routes: usageProbes })
+afterAll(() => t.stop())
+const clock = t.house.clock as MovableClock
+const day = 86_400_000
+
+type Contract = { email?: number; sms?: number; spendMicros?: number }
+
+/** A new org with a contract of its own. */
+const orgWith = async (
+  { email, sms, spendMicros }: Contract = {},
+  plan: Plan = 'enterprise',
+): Promise<Founded> => {
+  const org = await t.org({ plan, name: 'Spender' })
+  await t.database.sql(
+    'update orgs set email_monthly = $2, sms_monthly = $3, spend_cap_micros = $4, rate_limit_per_minute = 100000 where id = $1',
+    [org.org.id, email ?? null, sms ?? null, spendMicros ?? null],
+  )
+  t.house.rooms.usage.forgetOrg(org.org.id)
+  return org
+}
+
+const spend = (key: string, body: ProbeSpend): Promise<Reply> =>
+  t.ask('POST', '/api/v1/probe/spend', { key, body })
+const release = (key: string, reply: Reply) =>
+  t.ask('POST', '/api/v1/probe/release', { key, body: { n: reply.body.n } })
+const email = (key: string, units: number) => spend(key, { channel: 'email', units })
+const sms = (key: string, units: number) => spend(key, { channel: 'sms', units })
+const accepted = (...replies: Reply[]) =>
+  expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200))
+
+type Counters = Record<string, number>
+
+const counters = async (org: Founded): Promise<Counters> => {
+  const rows = await t.database.sql<{ name: string; used: string }>(
+    `select subject || ' ' || environment || ' ' || measure || ' ' || period as name, used from usage_counters
+     where org_id = $1 and used > 0`,
+    [org.org.id],
+  )
+  return Object.fromEntries(rows.map(({ name, used }) => [name, Number(used)]))
+}
+
+/** What is refused is refused whole: no counter moves. */
+const refusedWhole = async (org: Founded, ask: () => Promise<Reply>): Promise<Reply> => {
+  const before = await counters(org)
+  const reply = await ask()
+  expect(await counters(org)).toEqual(before)
+  return reply
+}
+
+const nextMonth = (at: Date) => Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1)
+const nextDay = (at: Date) => Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1)
+
+/** Asks, and holds Retry-After against the whole seconds left at the moment of the answer. */
+const retriesAt = async (then: (at: Date) => number, ask: () => Promise<Reply>): Promise<Reply> => {
+  const before = clock.now()
+  const reply = await ask()
+  const left = (at: Date) => Math.ceil((then(at) - at.getTime()) / 1000)
+  const told = Number(reply.headers['retry-after'])
+  expect(told).toBeLessThanOrEqual(left(before))
+  expect(told).toBeGreaterThanOrEqual(left(clock.now()))
+  return reply
+}
+
+/** To noon of the first of next month: far from every edge. */
+const toNextMonth = () => clock.advance(nextMonth(clock.now()) - clock.millis() + day / 2)
+const toNextNoon = () => clock.advance(nextDay(clock.now()) - clock.millis() + day / 2)
+// A run that starts just before midnight UTC must not see the day turn in its middle.
+toNextMonth()
+
+describe('the plan', () => {
+  test('X-305 X-276 the quota is per channel: SMS used up is refused until the month turns, and email goes on', async () => {
+    const org = await orgWith({ email: 10, sms: 5 })
+    const { live } = org.keys
+    accepted(await sms(live, 4), await sms(live, 1))
+    const refused = await retriesAt(nextMonth, () => refusedWhole(org, () => sms(live, 1)))
+    expectRefusal(refused, 'USAGE_LIMIT_EXCEEDED')
+    accepted(await email(live, 10))
+    expectRefusal(await email(live, 1), 'USAGE_LIMIT_EXCEEDED')
+    toNextMonth()
+    accepted(await sms(live, 5), await email(live, 10))
+    expectRefusal(await sms(live, 1), 'USAGE_LIMIT_EXCEEDED')
+  })
+
+  test('X-305 a send that does not fit is refused whole, and a smaller one after it passes', async () => {
+    const org = await orgWith({ email: 10 })
+    const { live } = org.keys
+    accepted(await email(live, 8))
+    expectRefusal(await refusedWhole(org, () => email(live, 3)), 'USAGE_LIMIT_EXCEEDED')
+    accepted(await email(live, 2))
+  })
+
+  test.each([
+    ['free', 3_000, 100],
+    ['pro', 100_000, 10_000],
+    ['enterprise', 2_000_000, 200_000],
+  ] as const)('X-276 XD-24 without a contract %s ends at %d and %d', async (plan, mails, messages) => {
+    const org = await t.org({ plan })
+    const { live } = org.keys
+    accepted(await email(live, mails), await sms(live, messages))
+    expectRefusal(await email(live, 1), 'USAGE_LIMIT_EXCEEDED')
+    expectRefusal(await sms(live, 1), 'USAGE_LIMIT_EXCEEDED')
+  })
+
+  test('XD-24 payg has no quota, and a quota of 0 stops the channel', async () => {
+    const payg = await t.org({ plan: 'payg' })
+    accepted(await email(payg.keys.live, 50_000_000), await sms(payg.keys.live, 50_000_000))
+    const none = await orgWith({ sms: 0 })
+    expectRefusal(await sms(none.keys.live, 1), 'USAGE_LIMIT_EXCEEDED')
+  })
+
+  test('X-276 of many sends at once exactly as many pass as fit', async () => {
+    const org = await orgWith({ email: 250 })
+    const replies = await Promise.all(Array.from({ length: 300 }, () => email(org.keys.live, 1)))
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(250)
+    for (const reply of replies.filter(({ status }) => status !== 200)) {
+      expectRefusal(reply, 'USAGE_LIMIT_EXCEEDED')
+    }
+    expect(await counters(org)).toMatchObject({
+      [`org live email ${clock.now().toISOString().slice(0, 7)}`]: 250,
+    })
+  })
+})
+
+describe('a tenant', () => {
+  test('X-306 X-277 XD-26 reaching its quota stops that tenant alone, until the month turns', async () => {
+    const org = await orgWith()
+    const { made, quota } = tenantClient(t, org)
+    const [one, two] = [await made(), await made()]
+    await quota(one, { email_monthly: 5, sms_monthly: 0 })
+    const [first, second] = [
+      await t.key(org.org.id, { tenantId: one }),
+      await t.key(org.org.id, { tenantId: two }),
+    ]
+    accepted(await email(first, 5))
+    const refused = await retriesAt(nextMonth, () => refusedWhole(org, () => email(first, 1)))
+    expectRefusal(refused, 'TENANT_QUOTA_EXCEEDED')
+    expectRefusal(await sms(first, 1), 'TENANT_QUOTA_EXCEEDED')
+    accepted(await email(second, 100), await sms(second, 100), await email(org.keys.live, 100))
+    toNextMonth()
+    accepted(await email(first, 5))
+    expectRefusal(await sms(first, 1), 'TENANT_QUOTA_EXCEEDED')
+  })
+
+  test('XD-26 the quota of the plan holds for a tenant without one of its own', async () => {
+    const org = await orgWith({ sms: 3 })
+    const key = await t.key(org.org.id, { tenantId: await tenantClient(t, org).made() })
+    accepted(await sms(org.keys.live, 2), await sms(key, 1))
+    expectRefusal(await refusedWhole(org, () => sms(key, 1)), 'USAGE_LIMIT_EXCEEDED')
+  })
+
+  test('AD-109 XD-26 test traffic has its own count against the same figures', async () => {
+    const org = await orgWith()
+    const { made, quota } = tenantClient(t, org)
+    const tenantId = await made()
+    await quota(tenantId, { sms_monthly: 2 })
+    const live = await t.key(org.org.id, { tenantId })
+    const test = await t.key(org.org.id, { tenantId, environment: 'test' })
+    accepted(await sms(live, 2), await sms(test, 1), await sms(test, 1))
+    expectRefusal(await sms(live, 1), 'TENANT_QUOTA_EXCEEDED')
+    expectRefusal(await refusedWhole(org, () => sms(test, 1)), 'TENANT_QUOTA_EXCEEDED')
+  })
+
+  test('AD-109 SMS counts messages, not segments', async () => {
+    const org = await orgWith({ sms: 10 })
+    const { made, quota } = tenantClient(t, org)
+    const tenantId = await made()
+    await quota(tenantId, { sms_monthly: 2 })
+    const key = await t.key(org.org.id, { tenantId })
+    accepted(await spend(key, { channel: 'sms', units: 1, segments: 7 }))
+    accepted(await spend(key, { channel: 'sms', units: 1, segments: 7 }))
+    expectRefusal(await spend(key, { channel: 'sms', units: 1, segments: 1 }), 'TENANT_QUOTA_EXCEEDED')
+  })
+})
+
+describe('the spend cap', () => {
+  const costing = (key: string, costMicros: number) =>
+    spend(key, { channel: 'sms', units: 1, segments: 1, costMicros })
+
+  test('X-307 X-308 X-309 X-278 a send may land on the cap, not pass it; what costs nothing always passes', async () => {
+    const org = await orgWith({ spendMicros: 1_000_000 })
+    const { live } = org.keys
+    accepted(await costing(live, 999_999))
+    const refused = await refusedWhole(org, () => costing(live, 2))
+    expectRefusal(refused, 'SPEND_CAP_EXCEEDED')
+    expect([refused.status, refused.headers['retry-after']]).toEqual([402, undefined])
+    expect((await costing(live, 1)).status).toBe(200)
+    expectRefusal(await costing(live, 1), 'SPEND_CAP_EXCEEDED')
+    expect((await costing(live, 0)).status).toBe(200)
+    expect((await email(live, 1)).status).toBe(200)
+    toNextMonth()
+    expect((await costing(live, 1_000_000)).status).toBe(200)
+  })
+
+  test('X-309 what spends nothing passes a cap that was lowered below the figure', async () => {
+    const org = await orgWith()
+    const { live } = org.keys
+    accepted(await email(live, 10))
+    await t.database.sql('update orgs set email_monthly = 5 where id = $1', [org.org.id])
+    t.house.rooms.usage.forgetOrg(org.org.id)
+    accepted(await email(live, 0))
+    expectRefusal(await email(live, 1), 'USAGE_LIMIT_EXCEEDED')
+  })
+
+  test('X-307 X-309 a cap of 0 allows only what is free, and no cap allows all', async () => {
+    const none = await orgWith({ spendMicros: 0 })
+    expectRefusal(await costing(none.keys.live, 1), 'SPEND_CAP_EXCEEDED')
+    expect((await costing(none.keys.live, 0)).status).toBe(200)
+    const open = await orgWith()
+    expect((await costing(open.keys.live, 10_000_000_000)).status).toBe(200)
+  })
+
+  test('X-307 both channels and all tenants spend from one cap; sends at once cannot pass it together', async () => {
+    const org = await orgWith({ spendMicros: 100 })
+    const key = await t.key(org.org.id, { tenantId: await tenantClient(t, org).made() })
+    const replies = await Promise.all(
+      Array.from({ length: 30 }, (_, i) =>
+        i % 2 ? costing(key, 9) : spend(org.keys.live, { channel: 'email', units: 1, costMicros: 9 }),
+      ),
+    )
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(11)
+    expect(await counters(org)).toMatchObject({
+      [`org live spend ${clock.now().toISOString().slice(0, 7)}`]: 99,
+    })
+  })
+
+  test('X-307 test traffic spends nothing', async () => {
+    const org = await orgWith({ spendMicros: 0 })
+    expect((await costing(org.keys.test, 1_000)).status).toBe(200)
+  })
+})
+
+describe('days', () => {
+  test('X-311 X-282 X-331 the sandbox reaches 100 recipients a day, without Retry-After, and starts again at 00:00 UTC', async () => {
+    const org = await orgWith()
+    const { live } = org.keys
+    const sandboxed = (recipients: number, key = live) =>
+      spend(key, { channel: 'email', units: recipients, sandbox: recipients })
+    accepted(await sandboxed(60), await sandboxed(39))
+    expectRefusal(await refusedWhole(org, () => sandboxed(2)), 'SANDBOX_DAILY_LIMIT')
+    accepted(await sandboxed(1))
+    const refused = await sandboxed(1)
+    expectRefusal(refused, 'SANDBOX_DAILY_LIMIT')
+    expect(refused.headers).not.toHaveProperty('retry-after')
+    accepted(await email(live, 500), await sandboxed(101, org.keys.test))
+    clock.advance(nextDay(clock.now()) - clock.millis() - 5_000)
+    expectRefusal(await sandboxed(1), 'SANDBOX_DAILY_LIMIT')
+    toNextNoon()
+    accepted(await sandboxed(100))
+    expectRefusal(await sandboxed(1), 'SANDBOX_DAILY_LIMIT')
+  })
+
+  test('X-281 XD-20 a domain in warmup ends at its cap of the day, each domain for itself, live traffic only', async () => {
+    const org = await orgWith()
+    const { live } = org.keys
+    const [domainId, other] = [newId('domain'), newId('domain')]
+    const from = (id: string, recipients: number, cap: number, key = live) =>
+      spend(key, { channel: 'email', units: recipients, warmup: { domainId: id, recipients, cap } })
+    accepted(await from(domainId, 30, 50), await from(domainId, 20, 50))
+    const refused = await retriesAt(nextDay, () => refusedWhole(org, () => from(domainId, 1, 50)))
+    expectRefusal(refused, 'WARMUP_LIMIT_EXCEEDED')
+    accepted(await from(other, 50, 50), await from(domainId, 60, 50, org.keys.test))
+    toNextNoon()
+    // The next day allows twice as much.
+    accepted(await from(domainId, 100, 100))
+    expectRefusal(await from(domainId, 1, 100), 'WARMUP_LIMIT_EXCEEDED')
+  })
+
+  test('XD-10 the test allowance of a day is one over all channels, and counts no live traffic', async () => {
+    const org = await t.org({ plan: 'free' })
+    const { live, test: testKey } = org.keys
+    accepted(await email(live, 900), await email(testKey, 600), await sms(testKey, 400))
+    for (const ask of [email, sms]) {
+      const refused = await retriesAt(nextDay, () => refusedWhole(org, () => ask(testKey, 1)))
+      expectRefusal(refused, 'TEST_DAILY_LIMIT')
+    }
+    accepted(await email(live, 1))
+    toNextNoon()
+    // Past the quota of the plan for a month, which is for live traffic.
+    accepted(await sms(testKey, 1_000))
+    expectRefusal(await sms(testKey, 1), 'TEST_DAILY_LIMIT')
+  })
+})
+
+describe('all caps', () => {
+  test('are judged in one order: sandbox, plan, tenant, spend, warmup', async () => {
+    const org = await orgWith({ email: 1, spendMicros: 1 })
+    const { made, quota } = tenantClient(t, org)
+    const tenantId = await made()
+    await quota(tenantId, { email_monthly: 1 })
+    const key = await t.key(org.org.id, { tenantId })
+    const domainId = newId('domain')
+    const all = (lifted: Partial<ProbeSpend> = {}) =>
+      refusedWhole(org, () =>
+        spend(key, {
+          ...{ channel: 'email', units: 101, sandbox: 101, costMicros: 2 },
+          ...{ warmup: { domainId, recipients: 101, cap: 50 } },
+          ...lifted,
+        }),
+      )
+    expectRefusal(await all(), 'SANDBOX_DAILY_LIMIT')
+    expectRefusal(await all({ sandbox: 0 }), 'USAGE_LIMIT_EXCEEDED')
+    await t.database.sql('update orgs set email_monthly = 1000 where id = $1', [org.org.id])
+    t.house.rooms.usage.forgetOrg(org.org.id)
+    expectRefusal(await all({ sandbox: 0 }), 'TENANT_QUOTA_EXCEEDED')
+    await quota(tenantId, { email_monthly: null })
+    expectRefusal(await all({ sandbox: 0 }), 'SPEND_CAP_EXCEEDED')
+    expectRefusal(await all({ sandbox: 0, costMicros: 0 }), 'WARMUP_LIMIT_EXCEEDED')
+    const last = await spend(key, { channel: 'email', units: 101, sandbox: 0, costMicros: 1 })
+    expect(last.status).toBe(200)
+  })
+
+  test('XD-24 what is given back is given back on every counter, once, and can be spent again', async () => {
+    const org = await orgWith({ email: 10, spendMicros: 100 })
+    const tenantId = await tenantClient(t, org).made()
+    const key = await t.key(org.org.id, { tenantId })
+    const whole: ProbeSpend = {
+      ...{ channel: 'email', units: 10, segments: 3, costMicros: 100, sandbox: 10 },
+      ...{ warmup: { domainId: newId('domain'), recipients: 10, cap: 10 } },
+    }
+    const first = await spend(key, { ...whole, units: 1, costMicros: 1, sandbox: 1, segments: 1 })
+    const before = await counters(org)
+    expectRefusal(await spend(key, whole), 'USAGE_LIMIT_EXCEEDED')
+    await release(key, first)
+    expect(await counters(org)).toEqual({})
+    const second = await spend(key, whole)
+    const held = await counters(org)
+    expect(Object.values(held).sort((a, b) => a - b)).toEqual([3, 3, 3, 10, 10, 10, 10, 10, 100, 100])
+    expectRefusal(await spend(key, { channel: 'email', units: 1 }), 'USAGE_LIMIT_EXCEEDED')
+    await release(key, second)
+    expect(await counters(org)).toEqual({})
+    accepted(
+      await spend(key, { ...whole, units: 1, costMicros: 1, sandbox: 1, segments: 1, warmup: undefined }),
+    )
+    expect(Object.keys(await counters(org))).toHaveLength(Object.keys(before).length - 1)
+  })
+
+  test('what was spent in one month is given back to that month', async () => {
+    const org = await orgWith({ sms: 5 })
+    const { live } = org.keys
+    const early = await sms(live, 5)
+    const before = await counters(org)
+    toNextMonth()
+    accepted(await sms(live, 3))
+    await release(live, early)
+    const left = Object.entries(await counters(org))
+    expect(left.map(([, used]) => used)).toEqual([3, 3])
+    for (const [name] of left) expect(before).not.toHaveProperty([name])
+  })
+})

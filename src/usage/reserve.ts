@@ -1,0 +1,216 @@
+/** One reservation before the provider is called: every cap a send spends, all of them or none. */
+import { makeBatcher } from '../db/batch.ts'
+import type { Db } from '../db/pool.ts'
+import { makeShortCache } from '../db/short-cache.ts'
+import type { Clock } from '../ground/clock.ts'
+import { type Code, Failure } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Environment } from '../ground/scope.ts'
+import { dayOf, monthOf, secondsToNextDay, secondsToNextMonth } from './periods.ts'
+import { type Channel, monthlyQuota, sandboxDaily, testDaily } from './plans.ts'
+import { type AllowanceRow, findAllowance, releaseUsage, reserveUsage } from './store.ts'
+
+export type Spend = {
+  orgId: string
+  tenantId: string | null
+  environment: Environment
+  /** Null for traffic of no key, such as a dashboard test send. */
+  keyId: string | null
+  channel: Channel
+  /** Recipients of email, messages of SMS. */
+  units: number
+  segments?: number
+  costMicros?: number
+  /** Recipients through the sandbox sender. */
+  sandbox?: number
+  warmup?: { domainId: string; recipients: number; cap: number }
+}
+
+type Counter = { orgId: string; subject: string; environment: Environment; measure: string; period: string }
+type Line = Counter & {
+  amount: number
+  cap: number | null
+  refusal: Code
+  /** Whose thresholds are told of, where there is a cap. */
+  alert?: 'plan_allowance' | 'spend_cap'
+}
+
+/** What was spent, to be given back when nothing was handed over. */
+export type Reservation = { lines: Line[] }
+
+export type Allowance = {
+  plan: AllowanceRow['plan']
+  quota: Record<Channel, number | null>
+  tenantQuota: Record<Channel, number | null>
+  spendCapMicros: number | null
+}
+
+export interface Usage {
+  /** Spends, or throws the code of the first cap that refuses. */
+  reserve(spend: Spend): Promise<Reservation>
+  release(reservation: Reservation): Promise<void>
+  allowanceOf(orgId: string, tenantId: string | null): Promise<Allowance>
+  forgetOrg(orgId: string): void
+  forgetAll(): void
+}
+
+const allowanceFrom = (row: AllowanceRow): Allowance => ({
+  plan: row.plan,
+  quota: {
+    email: row.email_monthly ?? monthlyQuota[row.plan].email,
+    sms: row.sms_monthly ?? monthlyQuota[row.plan].sms,
+  },
+  tenantQuota: { email: row.tenant_email_monthly, sms: row.tenant_sms_monthly },
+  spendCapMicros: row.spend_cap_micros,
+})
+
+/** The lines in the order their caps are judged: sandbox, plan, tenant, spend, warmup; then figures without a cap. */
+export const linesOf = (spend: Spend, allowance: Allowance, at: Date): Line[] => {
+  const { orgId, tenantId, environment, channel, units, segments = 0, costMicros = 0 } = spend
+  const live = environment === 'live'
+  const [month, day] = [monthOf(at), dayOf(at)]
+  const line = (
+    subject: string,
+    measure: string,
+    period: string,
+    amount: number,
+    cap: number | null,
+    refusal: Code,
+  ): Line => ({
+    ...{ orgId, subject, environment, measure, period, amount, cap, refusal },
+  })
+  const lines: Line[] = []
+  if (!live) lines.push(line('org', 'messages', day, units, testDaily[allowance.plan], 'TEST_DAILY_LIMIT'))
+  if (live && spend.sandbox)
+    lines.push(line('org', 'sandbox', day, spend.sandbox, sandboxDaily, 'SANDBOX_DAILY_LIMIT'))
+  lines.push({
+    ...line('org', channel, month, units, live ? allowance.quota[channel] : null, 'USAGE_LIMIT_EXCEEDED'),
+    alert: 'plan_allowance',
+  })
+  if (tenantId !== null) {
+    lines.push(line(tenantId, channel, month, units, allowance.tenantQuota[channel], 'TENANT_QUOTA_EXCEEDED'))
+  }
+  if (live && costMicros > 0) {
+    lines.push({
+      ...line('org', 'spend', month, costMicros, allowance.spendCapMicros, 'SPEND_CAP_EXCEEDED'),
+      alert: 'spend_cap',
+    })
+  }
+  if (live && spend.warmup) {
+    const { domainId, recipients, cap } = spend.warmup
+    lines.push(line(domainId, 'warmup', day, recipients, cap, 'WARMUP_LIMIT_EXCEEDED'))
+  }
+  const keySubject = spend.keyId ?? 'no_key'
+  const figure = (subject: string, measure: string, amount: number) => {
+    if (amount > 0) lines.push(line(subject, measure, month, amount, null, 'INTERNAL_ERROR'))
+  }
+  figure('org', 'segments', segments)
+  if (tenantId !== null) figure(tenantId, 'segments', segments)
+  figure(keySubject, channel, units)
+  figure(keySubject, 'segments', segments)
+  if (live) figure(keySubject, 'spend', costMicros)
+  return lines
+}
+
+const refuse = (code: Code, at: Date): Failure => {
+  if (code === 'SANDBOX_DAILY_LIMIT' || code === 'SPEND_CAP_EXCEEDED') return new Failure(code)
+  const daily = code === 'TEST_DAILY_LIMIT' || code === 'WARMUP_LIMIT_EXCEEDED'
+  return new Failure(code, { retryAfter: daily ? secondsToNextDay(at) : secondsToNextMonth(at) })
+}
+
+const nameOf = (c: Counter): string => `${c.orgId} ${c.subject} ${c.environment} ${c.measure} ${c.period}`
+
+/** Each counter of the lines once, in one order for every caller, so that no two statements wait in a circle. */
+const countersOf = <C extends Counter>(lines: C[]): { names: string[]; counters: C[] } => {
+  const byName = new Map(lines.map((line) => [nameOf(line), line]))
+  const names = [...byName.keys()].sort()
+  return { names, counters: names.map((name) => byName.get(name) as C) }
+}
+
+type Asked = { channel: Channel; lines: Line[] }
+
+/** Which line refused, if one did. */
+type Judged = { refusedBy: number | undefined }
+
+type Needs = { db: Db; clock: Clock; trusted: () => boolean }
+
+export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
+  const copies = makeShortCache<Allowance>({ trusted })
+
+  const allowanceOf = async (orgId: string, tenantId: string | null): Promise<Allowance> => {
+    const name = `${orgId} ${tenantId ?? ''}`
+    const copy = copies.get(name)
+    if (copy) return copy
+    const mark = copies.mark()
+    const row = await db.row(findAllowance, orgId, tenantId)
+    if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)
+    const allowance = allowanceFrom(row)
+    copies.keep(name, orgId, allowance, mark)
+    return allowance
+  }
+
+  const judge = async (asked: Asked[]): Promise<Judged[]> => {
+    const flat = asked.flatMap(({ lines }, r) => lines.map((line) => ({ ...line, r })))
+    const { names, counters } = countersOf(flat)
+    const place = new Map(names.map((name, i) => [name, i + 1]))
+    const at = clock.now()
+    const answer = await db.row(
+      reserveUsage,
+      counters.map((c) => c.orgId),
+      counters.map((c) => c.subject),
+      counters.map((c) => c.environment),
+      counters.map((c) => c.measure),
+      counters.map((c) => c.period),
+      flat.map((line) => line.r),
+      flat.map((line) => place.get(nameOf(line)) as number),
+      flat.map((line) => line.amount),
+      flat.map((line) => line.cap),
+      counters.map((c) => c.alert ?? null),
+      counters.flatMap((c) => {
+        const idOrNone = () => (c.alert ? newId('event', at.getTime()) : null)
+        return [idOrNone(), idOrNone()]
+      }),
+      asked.map(({ channel }) => channel),
+      at,
+    )
+    return asked.map((_, r) => {
+      const line = answer?.refused_lines[r] as number
+      return { refusedBy: line > 0 ? line - 1 : undefined }
+    })
+  }
+
+  const reservations = makeBatcher<Asked, Judged>({ name: 'usage.reserve', run: judge })
+  const releases = makeBatcher<Line[], void>({
+    name: 'usage.release',
+    run: async (batch) => {
+      const lines = batch.flat()
+      const { names, counters } = countersOf(lines)
+      const given = new Map<string, number>()
+      for (const line of lines) given.set(nameOf(line), (given.get(nameOf(line)) ?? 0) + line.amount)
+      await db.change(
+        releaseUsage,
+        counters.map((c) => c.orgId),
+        counters.map((c) => c.subject),
+        counters.map((c) => c.environment),
+        counters.map((c) => c.measure),
+        counters.map((c) => c.period),
+        names.map((name) => given.get(name) as number),
+      )
+      return batch.map(() => undefined)
+    },
+  })
+
+  return {
+    allowanceOf,
+    reserve: async (spend) => {
+      const at = clock.now()
+      const lines = linesOf(spend, await allowanceOf(spend.orgId, spend.tenantId), at)
+      const { refusedBy } = await reservations.submit({ channel: spend.channel, lines })
+      if (refusedBy !== undefined) throw refuse((lines[refusedBy] as Line).refusal, at)
+      return { lines }
+    },
+    release: ({ lines }) => releases.submit(lines),
+    forgetOrg: copies.forgetOrg,
+    forgetAll: copies.clear,
+  }
+}

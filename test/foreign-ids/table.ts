@@ -1,0 +1,158 @@
+/** What each kind of key hears when it names what is not its own, route by route. A new route joins with a line. */
+import type { Code } from '../../src/ground/errors.ts'
+import type { IdKind } from '../../src/ground/ids.ts'
+import type { Route } from '../../src/http/route.ts'
+
+/** `hidden`: as if it were not there. `open`: that does not split such rows. Else a 403, for the reason given. */
+export type Verdict =
+  | 'hidden'
+  | 'open'
+  | { refused: Code; why: string }
+  /** Refused before any id is looked at, so whatever it names. */
+  | { barred: Code; why: string }
+
+export type Named = {
+  kind: IdKind
+  in: ('body' | 'query')[]
+  /** The field takes several. */
+  list?: true
+  /** What a caller hears of one that never was. */
+  unknown: Code | 'an empty list'
+  tenantKey: Verdict
+}
+
+export type Line = {
+  /** What the route needs to be reached at all. */
+  body?: Record<string, unknown>
+  query?: string
+  /** A tenant's key: on a row of another tenant, or on the route as such. */
+  tenantKey: Verdict
+  /** A test key: on a row that is live or that a live key made, or on the route as such. */
+  testKey: Verdict
+  /** A key of one project: on a row of another project. */
+  projectKey: Verdict
+  /** A live key: on a row that is simulated. Open unless said otherwise. */
+  liveKey?: Verdict
+  /** Ids that stand in the query or the body, by field. */
+  names?: Record<string, Named>
+}
+
+const writeToAnotherTenant = {
+  refused: 'TENANT_FORBIDDEN',
+  why: "X-037, XD-09: a write to another tenant's row",
+} as const
+const routeOfAnotherTenant = {
+  refused: 'TENANT_FORBIDDEN',
+  why: "XD-09: another tenant's own route",
+} as const
+const namesAnotherTenant = {
+  barred: 'TENANT_FORBIDDEN',
+  why: 'XD-09: a body or query that names another tenant; whether there is one is not looked up',
+} as const
+const liveKey = { refused: 'ENVIRONMENT_ESCALATION', why: 'X-031: a test key on a live key' } as const
+const madeLive = {
+  refused: 'ENVIRONMENT_ESCALATION',
+  why: 'XD-10: a shared row that a live key made',
+} as const
+const liveOnly = { barred: 'ENVIRONMENT_ESCALATION', why: 'X-053: live whichever key asks' } as const
+const platformOnly = { barred: 'TENANT_KEY_FORBIDDEN', why: 'X-043, XD-09: platform-only' } as const
+
+const shared = { testKey: 'open', projectKey: 'open' } as const
+const onTenant = { testKey: madeLive, projectKey: 'open', tenantKey: platformOnly } as const
+
+export const table: Record<string, Line> = {
+  'POST /keys': {
+    ...shared,
+    body: { name: 'made' },
+    tenantKey: 'open',
+    names: {
+      tenant_id: { kind: 'tenant', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: namesAnotherTenant },
+      project_id: { kind: 'project', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: 'open' },
+      allowed_domain_ids: {
+        kind: 'domain',
+        in: ['body'],
+        list: true,
+        unknown: 'VALIDATION_ERROR',
+        tenantKey: 'open',
+      },
+    },
+  },
+  'GET /keys': {
+    ...shared,
+    tenantKey: 'open',
+    names: {
+      tenant_id: { kind: 'tenant', in: ['query'], unknown: 'an empty list', tenantKey: namesAnotherTenant },
+    },
+  },
+  'GET /keys/{id}': { tenantKey: 'hidden', testKey: 'hidden', projectKey: 'hidden' },
+  'PATCH /keys/{id}': {
+    ...{ body: { name: 'changed' }, tenantKey: writeToAnotherTenant, testKey: liveKey, projectKey: 'hidden' },
+    names: {
+      tenant_id: { kind: 'tenant', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: namesAnotherTenant },
+      allowed_domain_ids: {
+        kind: 'domain',
+        in: ['body'],
+        list: true,
+        unknown: 'VALIDATION_ERROR',
+        tenantKey: 'open',
+      },
+    },
+  },
+  'DELETE /keys/{id}': { tenantKey: writeToAnotherTenant, testKey: liveKey, projectKey: 'hidden' },
+  'POST /projects': {
+    ...{ body: { name: 'made' }, tenantKey: platformOnly, testKey: 'open' },
+    projectKey: { barred: 'PROJECT_SCOPED_KEY', why: 'X-056: a key of one project makes none' },
+  },
+  'GET /projects': { ...shared, tenantKey: 'open' },
+  'GET /projects/{id}': { tenantKey: 'open', testKey: 'open', projectKey: 'hidden' },
+  'PATCH /projects/{id}': {
+    ...{ body: { name: 'changed' }, tenantKey: platformOnly, testKey: madeLive, projectKey: 'hidden' },
+  },
+  'DELETE /projects/{id}': { tenantKey: platformOnly, testKey: madeLive, projectKey: 'hidden' },
+  'POST /suppressions': {
+    ...{ ...shared, tenantKey: 'open' },
+    body: { channel: 'email', value: 'somebody@example.com' },
+  },
+  'GET /suppressions': { ...shared, tenantKey: 'open' },
+  'GET /suppressions/{id}': { ...shared, tenantKey: 'hidden' },
+  'DELETE /suppressions/{id}': { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },
+  'DELETE /suppressions': {
+    ...{ query: 'channel=email&value=nobody@example.com' },
+    ...{ tenantKey: 'open', testKey: 'open', projectKey: 'open' },
+    names: {
+      id: {
+        kind: 'suppression',
+        in: ['query', 'body'],
+        unknown: 'NOT_FOUND',
+        tenantKey: writeToAnotherTenant,
+      },
+    },
+  },
+  'POST /tenants': {
+    ...{ ...shared, body: { name: 'made' } },
+    tenantKey: { barred: 'TENANT_KEY_CANNOT_CREATE_TENANTS', why: 'X-044: its own code' },
+  },
+  'GET /tenants': { ...shared, tenantKey: 'open' },
+  'GET /tenants/{id}': { ...shared, tenantKey: routeOfAnotherTenant },
+  'PATCH /tenants/{id}': { ...onTenant, body: { name: 'changed' } },
+  'DELETE /tenants/{id}': {
+    ...{ ...onTenant, testKey: liveOnly },
+    tenantKey: { barred: 'TENANT_KEY_CANNOT_DELETE', why: 'X-044: its own code' },
+  },
+  'POST /tenants/{id}/suspend': { ...onTenant, testKey: liveOnly },
+  'POST /tenants/{id}/unsuspend': { ...onTenant, testKey: 'open' },
+  'POST /tenants/{id}/restore': { ...onTenant, testKey: 'open' },
+  'POST /tenants/{id}/erase': { ...onTenant, testKey: liveOnly },
+  'PATCH /tenants/{id}/quota': { ...onTenant, body: { sms_monthly: 5 } },
+  'GET /usage': { ...shared, tenantKey: 'open' },
+  'GET /tenants/{id}/usage': { ...shared, tenantKey: routeOfAnotherTenant },
+}
+
+export const nameOf = ({ method, path }: Route): string => `${method} ${path}`
+
+/** What the table must still be told. */
+export const unlisted = (routes: readonly Route[]): string[] =>
+  routes
+    .map(nameOf)
+    .filter((name) => !(name in table))
+    .map((name) => `${name}: add a line for it to test/foreign-ids/table.ts, one verdict per kind of key`)
