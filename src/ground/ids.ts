@@ -110,3 +110,14 @@ const shapes = new Map<IdKind, RegExp>(
 
 /** Whether a caller's string can be an id of that kind at all; anything else reads as not found. */
 export const isId = (kind: IdKind, value: string): boolean => shapes.get(kind)?.test(value) ?? false
+
+/** The time an id was minted at, in milliseconds; NaN for what is no id. */
+export const timeOfId = (id: string): number => {
+  let time = 0
+  // The first ten digits hold two leading zero bits and the 48 bits of time.
+  for (let i = id.length - 26; i < id.length - 16; i++) {
+    const digit = crockford.indexOf(id[i] ?? '?')
+    time = digit < 0 ? Number.NaN : time * 32 + digit
+  }
+  return time
+}
