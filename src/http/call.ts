@@ -82,6 +82,7 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
       const query = route.query && validate(route.query, readQuery(request.query))
       const bytes = request.body as Buffer | undefined
       const raw = route.body && bytes && bytes.length > 0 ? parseJson(bytes) : undefined
+      if (route.oversize && bytes && bytes.length > route.oversize.above) throw route.oversize.refuse(raw)
       const body = route.body && validate(route.body, raw)
       route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)

@@ -55,6 +55,26 @@ export const findTargets = statement<
      and s.tenant_id is not distinct from a.tenant_id`,
 )
 
+/** Which of the targets are held back, each judged with its own tenant's rows and the org's. */
+export const findBlocked = statement<
+  [
+    orgIds: string[],
+    tenantIds: (string | null)[],
+    channels: string[],
+    values: string[],
+    broadcasts: boolean[],
+  ],
+  { ordinal: number }
+>(
+  'suppressions.find_blocked',
+  `select distinct a.ordinal::int as ordinal
+   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[])
+     with ordinality as a (org_id, tenant_id, channel, value, broadcast, ordinal)
+   join suppressions s on s.org_id = a.org_id and s.channel = a.channel and s.value = a.value
+     and (s.tenant_id is null or s.tenant_id = a.tenant_id)
+     and (a.broadcast or s.reason <> 'unsubscribe')`,
+)
+
 /** A null tenant reads the whole org. */
 export const findSuppression = statement<
   [orgId: string, tenantId: string | null, id: string],

@@ -13,6 +13,10 @@ exception when check_violation or duplicate_table then
   return;
 end $$;
 
+-- Addresses compare without regard to case and are shown as they were given.
+create function lower_all(list text[]) returns text[] language sql immutable parallel safe
+  return array(select lower(one) from unnest(list) as one);
+
 -- The id holds the time of creation, so a row is found by its id within one partition.
 create table messages (
   org_id text not null,
@@ -71,7 +75,7 @@ create index messages_status on messages (org_id, channel, environment, status, 
 create index messages_tenant_page on messages (org_id, tenant_id, channel, environment, created_at desc, id desc)
   where tenant_id is not null;
 create index messages_project on messages (org_id, project_id, channel, environment, created_at desc, id desc);
-create index messages_to on messages using gin (to_addresses);
+create index messages_to on messages using gin (lower_all(to_addresses));
 create index messages_tags on messages using gin (tags) where tags <> '{}';
 create index messages_waiting on messages (org_id, due_at) where status in ('scheduled', 'sending');
 create index messages_content on messages (created_at)
@@ -95,6 +99,7 @@ create table message_events (
 ) partition by range (at);
 create table message_events_other partition of message_events default;
 create index message_events_message on message_events (org_id, message_id, at);
+create index message_events_tenant on message_events (org_id, tenant_id) where tenant_id is not null;
 create index message_events_page on message_events (org_id, at);
 
 -- When a message's pixel or link was last counted for an address: within an hour it counts once.
