@@ -12,8 +12,9 @@ import { startLoad } from './load.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
+import { template } from './template/template.ts'
 
-const benches: Bench[] = [record, reserve, audit]
+const benches: Bench[] = [record, reserve, audit, template]
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 const print = (line: string) => process.stdout.write(`${line}\n`)

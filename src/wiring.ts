@@ -26,6 +26,7 @@ import { makeServer } from './http/server.ts'
 import { keyRoutes } from './http/v1/keys.ts'
 import { projectRoutes } from './http/v1/projects.ts'
 import { suppressionRoutes } from './http/v1/suppressions.ts'
+import { templateRoutes } from './http/v1/templates.ts'
 import { tenantRoutes } from './http/v1/tenants.ts'
 import { usageRoutes } from './http/v1/usage.ts'
 import { makeIdempotency } from './idempotency/claims.ts'
@@ -39,6 +40,9 @@ import { ping, readSetting, writeSetting } from './settings/store.ts'
 import { makeAddSuppressions } from './suppressions/add.ts'
 import { makeRemoveSuppression } from './suppressions/remove.ts'
 import { eraseTenantSuppressions } from './suppressions/store.ts'
+import { makeManageTemplates } from './templates/manage.ts'
+import { makeRenderTemplates, type RenderTemplates } from './templates/render.ts'
+import { eraseTenantTemplates } from './templates/store.ts'
 import { makeTenantsByReference } from './tenants/by-reference.ts'
 import { makeCreateTenants } from './tenants/create.ts'
 import { makeEraseTenant } from './tenants/erase.ts'
@@ -62,6 +66,7 @@ export type Rooms = {
   usage: Usage
   audit: Audit
   appendEvents: AppendEvents
+  templates: RenderTemplates
   allowedSenderDomains: ReturnType<typeof makeAllowedSenderDomains>
 }
 
@@ -94,7 +99,8 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   const usage = makeUsage({ db, clock, trusted })
   const createTenants = makeCreateTenants({ db, clock, audit })
   const tenants = makeTenantsByReference({ db, create: createTenants, trusted })
-  const keepers = [callers, tenants, usage]
+  const templates = makeRenderTemplates({ db, trusted })
+  const keepers = [callers, tenants, usage, templates]
   const forget = (orgId: string) => {
     for (const keeper of keepers) keeper.forgetOrg(orgId)
   }
@@ -126,6 +132,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     usage,
     audit,
     appendEvents,
+    templates,
     allowedSenderDomains: makeAllowedSenderDomains({ db }),
   }
 
@@ -133,7 +140,10 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   const lifecycle = makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [] })
   const erase = makeEraseTenant({
     ...{ db, clock, audit, appendEvents, forget },
-    steps: [{ run: (tx, ...tenant) => tx.change(eraseTenantSuppressions, ...tenant) }],
+    steps: [
+      { run: (tx, ...tenant) => tx.change(eraseTenantSuppressions, ...tenant) },
+      { run: (tx, ...tenant) => tx.change(eraseTenantTemplates, ...tenant) },
+    ],
   })
 
   const routes: Route[] = [
@@ -144,6 +154,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
       add: makeAddSuppressions({ db, clock, audit }),
       remove: makeRemoveSuppression({ db, audit, log }),
     }),
+    ...templateRoutes({ db, manage: makeManageTemplates({ db, clock, audit, forget }), render: templates }),
     ...tenantRoutes({ db, create: createTenants, lifecycle, erase }),
     ...usageRoutes({ clock, read: makeReadUsage({ db, usage }), tenants: lifecycle }),
     ...(overrides.routes?.(rooms) ?? []),

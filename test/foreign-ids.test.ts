@@ -54,6 +54,15 @@ const insertSuppression = async ({
   )
   return id
 }
+const insertTemplate = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('template')
+  await t.database.sql(
+    `insert into templates (org_id, id, tenant_id, slug, channel, text, created_environment, created_at, updated_at)
+     values ($1, $2, $3, replace($2, '_', '-'), 'sms', 'Hello', $4, $5, $5)`,
+    [orgId, id, tenantId, environment, now()],
+  )
+  return id
+}
 const insertTenant = async ({ orgId, environment = 'live', state = 'active' }: Where): Promise<string> => {
   const id = await t.tenant(orgId, { status: state })
   await t.database.sql('update tenants set created_environment = $2 where id = $1', [id, environment])
@@ -74,6 +83,7 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   key: async ({ orgId, ...where }) => keyIdOf(t, await t.key(orgId, where)),
   project: insertProject,
   suppression: insertSuppression,
+  template: insertTemplate,
   tenant: insertTenant,
   domain: insertDomain,
 }
@@ -104,13 +114,14 @@ const callers: Record<Kind, string> = {
 const kinds = Object.keys(callers) as Kind[]
 
 /** Rows of the org that are not the caller's. A tenant is its own row, a project too. */
-const notTheirs = async (caller: Kind, kind: IdKind): Promise<string[]> => {
+const notTheirs = async (caller: Kind, kind: IdKind, line: Line): Promise<string[]> => {
   if (caller === 'liveKey') return [await rowOf(kind, { orgId, environment: 'test' })]
   if (caller === 'testKey') return [await rowOf(kind, { orgId, environment: 'live' })]
   if (caller === 'projectKey') {
     return [await rowOf(kind, { orgId, projectId: otherProject }), await rowOf(kind, { orgId })]
   }
-  return [await rowOf(kind, { orgId, tenantId: sibling }), await rowOf(kind, { orgId, tenantId: null })]
+  const siblings = await rowOf(kind, { orgId, tenantId: sibling })
+  return line.ofNoTenant ? [siblings] : [siblings, await rowOf(kind, { orgId, tenantId: null })]
 }
 
 /** Ids no caller of the org can mean: those of another org, and what is no id of that kind at all. */
@@ -142,7 +153,8 @@ const codeOfNone = (verdict: Verdict): Code =>
 
 type Asking = { body?: unknown; query?: string }
 const call = (route: Route, key: string, ids: Record<string, string>, more: Asking = {}): Promise<Reply> => {
-  const { body = lineOf(route).body, query = lineOf(route).query } = more
+  const { body: usual } = lineOf(route)
+  const { body = typeof usual === 'function' ? usual() : usual, query = lineOf(route).query } = more
   const path = route.path.replace(/\{(\w+)\}/g, (_, name) => ids[name] as string)
   return t.ask(route.method, `/api/v1${path}${query ? `?${query}` : ''}`, { key, body })
 }
@@ -215,7 +227,7 @@ describe.for(withId)('%s', ([, route]) => {
       const verdict = verdictOf(route, caller)
       const key = callers[caller]
       const strangers = await nobodys(kind)
-      const others = await notTheirs(caller, kind)
+      const others = await notTheirs(caller, kind, lineOf(route))
       const never = newId(kind)
       await leavesNoTrace(async () => {
         const baseline = await call(route, key, { [param]: never })
@@ -255,6 +267,15 @@ describe.for(withId)('%s', ([, route]) => {
   })
 })
 
+test.for(withId.filter(([, route]) => lineOf(route).ofNoTenant === 'open'))(
+  'XD-09 %s is open to a tenant key on a row of no tenant',
+  async ([, route]) => {
+    const [param, kind] = paramOf(route) as [string, IdKind]
+    const id = await rowOf(kind, { orgId, tenantId: null })
+    expect((await call(route, callers.tenantKey, { [param]: id })).status).toBe(200)
+  },
+)
+
 describe.for(withoutId)('%s', ([, route]) => {
   test.for(kinds)(
     'X-180 X-201 X-202 lets a %s in, or bars it with the code the table names',
@@ -291,7 +312,7 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
       const target: Record<string, string> = param && kind ? { [param]: await rowOf(kind, mine) } : {}
       const ask = (id: string) => {
         const query = place === 'query' ? `${field}=${id}` : ''
-        const body = place === 'body' ? { [field]: named.list ? [id] : id } : lineOf(route).body
+        const body = place === 'body' ? { [field]: named.list ? [id] : id } : undefined
         return call(route, callers[caller], target, { query, ...(body && { body }) })
       }
       const strangers = (await nobodys(named.kind)).filter((id) => id !== '%00')
@@ -348,6 +369,9 @@ describe('lists', () => {
         ({ id }) => id,
       ),
     ]
+    const ofNoTenant = new Set(
+      await idsWhere('org_id = $1 and tenant_id is null', ['org_id', 'tenant_id'], orgId),
+    )
     const liveKeys = await t.database.sql<{ id: string }>(
       "select id from api_keys where org_id = $1 and environment = 'live'",
       [orgId],
@@ -367,8 +391,10 @@ describe('lists', () => {
       expect(forbidden[caller].length).toBeGreaterThan(10)
       for (const [name, route] of lists) {
         const text = await shown(route, callers[caller])
+        const mayShow = (id: string) =>
+          caller === 'tenantKey' && lineOf(route).ofNoTenant === 'open' && ofNoTenant.has(id)
         expect(
-          forbidden[caller].filter((id) => text.includes(id)),
+          forbidden[caller].filter((id) => text.includes(id) && !mayShow(id)),
           `${name} ${caller}`,
         ).toEqual([])
       }

@@ -1,6 +1,6 @@
 /** What each kind of key hears when it names what is not its own, route by route. A new route joins with a line. */
 import type { Code } from '../../src/ground/errors.ts'
-import type { IdKind } from '../../src/ground/ids.ts'
+import { type IdKind, newId } from '../../src/ground/ids.ts'
 import type { Route } from '../../src/http/route.ts'
 
 /** `hidden`: as if it were not there. `open`: that does not split such rows. Else a 403, for the reason given. */
@@ -23,10 +23,12 @@ export type Named = {
 
 export type Line = {
   /** What the route needs to be reached at all. */
-  body?: Record<string, unknown>
+  body?: Record<string, unknown> | (() => Record<string, unknown>)
   query?: string
   /** A tenant's key: on a row of another tenant, or on the route as such. */
   tenantKey: Verdict
+  /** A tenant's key: on a row of no tenant, where that is told apart from another tenant's. */
+  ofNoTenant?: Verdict
   /** A test key: on a row that is live or that a live key made, or on the route as such. */
   testKey: Verdict
   /** A key of one project: on a row of another project. */
@@ -126,6 +128,22 @@ export const table: Record<string, Line> = {
         unknown: 'NOT_FOUND',
         tenantKey: writeToAnotherTenant,
       },
+    },
+  },
+  'POST /templates': {
+    ...{ ...shared, tenantKey: 'open' },
+    body: () => ({ slug: newId('template').replace('_', '-'), channel: 'sms', text: 'Hello' }),
+  },
+  'GET /templates': { ...shared, tenantKey: 'open', ofNoTenant: 'open' },
+  'GET /templates/{id}': { ...shared, tenantKey: 'hidden', ofNoTenant: 'open' },
+  'PATCH /templates/{id}': {
+    ...{ body: { text: 'changed' }, tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },
+  },
+  'DELETE /templates/{id}': { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },
+  'POST /templates/preview': {
+    ...{ ...shared, tenantKey: 'open', body: { slug: 'not-there' } },
+    names: {
+      id: { kind: 'template', in: ['body'], unknown: 'NOT_FOUND', tenantKey: 'hidden' },
     },
   },
   'POST /tenants': {
