@@ -36,6 +36,9 @@ import type { Limiter } from './limits/contract.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
 import { makeRedisLimiter } from './limits/redis.ts'
 import { makeManageProjects } from './projects/manage.ts'
+import type { EmailProvider } from './providers/email/contract.ts'
+import { openEmailProvider } from './providers/email/open.ts'
+import { makeReadOutbox } from './providers/outbox/read.ts'
 import { ping, readSetting, writeSetting } from './settings/store.ts'
 import { makeAddSuppressions } from './suppressions/add.ts'
 import { makeRemoveSuppression } from './suppressions/remove.ts'
@@ -68,6 +71,7 @@ export type Rooms = {
   appendEvents: AppendEvents
   templates: RenderTemplates
   allowedSenderDomains: ReturnType<typeof makeAllowedSenderDomains>
+  emailProvider: EmailProvider
 }
 
 const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
@@ -126,6 +130,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   const chain = makeChain({ db, clock, log, secret })
   const pruneAudit = makePruneAudit({ db, clock, secret, days: config.auditRetentionDays })
   const tasks = makeTasks({ idempotency, chain, pruneAudit })
+  const emailProvider = openEmailProvider({ config, db, clock, log })
   const rooms: Rooms = {
     db,
     clock,
@@ -134,6 +139,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     appendEvents,
     templates,
     allowedSenderDomains: makeAllowedSenderDomains({ db }),
+    emailProvider,
   }
 
   // Slices that hold work or rows of a tenant join these lists.
@@ -182,6 +188,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
       registerDevTools(app, {
         clock: moved,
         tasks,
+        readOutbox: makeReadOutbox({ db }),
         keepOffset: async (offset) => {
           await db.change(writeSetting, 'clock_offset_ms', JSON.stringify(offset), moved.now())
         },
@@ -219,6 +226,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     /** Takes nothing new, finishes what was taken, then lets go of everything. */
     stop: async (): Promise<void> => {
       await Promise.all([app?.close(), recurring.stop(), linking.drain()])
+      await emailProvider.close()
       await callers.drained()
       await listener.close()
       await limiter?.close()

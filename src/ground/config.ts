@@ -1,5 +1,6 @@
 /** Environment to configuration, once. The only place in the house that reads the environment. */
 import { z } from 'zod'
+import { parseSmtpUrl } from './smtp-url.ts'
 
 type Variable<T> = {
   schema: z.ZodType<T, string>
@@ -153,10 +154,42 @@ export const variables = {
     about: 'Who hands email over. `smtp` needs `SMTP_URL`.',
   }),
   SMTP_URL: variable({
-    schema: url('smtp:', 'smtps:'),
+    schema: url('smtp:', 'smtps:').refine((text) => parseSmtpUrl(text) !== undefined),
     takes: 'an smtp:// or smtps:// address',
-    about: 'The relay of the `smtp` provider.',
+    about: 'The relay of the `smtp` provider. Its options are in [Providers](providers.md#smtp).',
     secret: true,
+  }),
+  SMTP_POOL_SIZE: variable({
+    schema: whole(1, 200),
+    takes: 'a whole number from 1 to 200',
+    fallback: '5',
+    about: 'Connections each process keeps to the relay, and so how many messages it hands over at once.',
+  }),
+  SES_REGION: variable({
+    schema: z.string().regex(/^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/),
+    takes: 'an AWS region',
+    fallback: 'us-east-1',
+    about: 'Where the `ses` provider sends mail of domains that name no region.',
+  }),
+  SES_CONFIGURATION_SET: variable({
+    schema: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+    takes: 'the name of a configuration set',
+    about:
+      'Publishes the events of mail sent through the `ses` provider. A dedicated IP pool uses the set of this name with `-` and the name of the pool after it.',
+  }),
+  SES_ENDPOINT: variable({
+    schema: url('http:', 'https:'),
+    takes: 'an http or https address',
+    fallback: 'that of the region',
+    about: 'Where the `ses` provider is reached, for a VPC endpoint or a stand-in in tests.',
+  }),
+  SES_SNS_TOPICS: variable({
+    schema: z
+      .string()
+      .transform((text) => text.split(',').map((part) => part.trim()))
+      .pipe(z.array(z.string().regex(/^arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?$/))),
+    takes: 'ARNs of SNS topics, comma-separated',
+    about: 'Topics whose notifications are believed. Absent: none.',
   }),
   SMS_PROVIDER: variable({
     schema: providerList('local', 'aws', 'smpp'),
@@ -250,6 +283,11 @@ export type Config = {
   auditRetentionDays: number
   emailProviders: ('local' | 'smtp' | 'ses')[]
   smtpUrl: string | undefined
+  smtpPoolSize: number
+  sesRegion: string
+  sesConfigurationSet: string | undefined
+  sesEndpoint: string | undefined
+  sesSnsTopics: string[]
   smsProviders: ('local' | 'aws' | 'smpp')[]
   smppUrl: string | undefined
   devTools: boolean
@@ -352,6 +390,11 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     auditRetentionDays: read.AUDIT_LOG_RETENTION_DAYS ?? 365,
     emailProviders: read.EMAIL_PROVIDER ?? ['local'],
     smtpUrl: read.SMTP_URL,
+    smtpPoolSize: read.SMTP_POOL_SIZE ?? 5,
+    sesRegion: read.SES_REGION ?? 'us-east-1',
+    sesConfigurationSet: read.SES_CONFIGURATION_SET,
+    sesEndpoint: read.SES_ENDPOINT,
+    sesSnsTopics: read.SES_SNS_TOPICS ?? [],
     smsProviders: read.SMS_PROVIDER ?? ['local'],
     smppUrl: read.SMPP_URL,
     devTools: read.DEV_TOOLS ?? !production,

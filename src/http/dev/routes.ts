@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { MovableClock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import { withRequestId } from '../../ground/request-context.ts'
+import type { ReadOutbox } from '../../providers/outbox/read.ts'
 import type { Tasks } from '../../worker/tasks.ts'
 import { fromThisMachine } from '../address.ts'
 import { malformed } from '../envelope.ts'
@@ -16,6 +17,22 @@ const bodyOf = <T>(schema: z.ZodType<T>, request: FastifyRequest): T => {
 
 const Clock = z.strictObject({ advance_seconds: z.number().min(0).max(3_200_000_000) })
 
+/** A parameter without a value asks for nothing. */
+const asked = <T>(schema: z.ZodType<T>) =>
+  z.preprocess((value) => (value === '' ? undefined : value), schema.optional())
+
+const OutboxQuery = z.strictObject({
+  channel: asked(z.enum(['email', 'sms'])),
+  to: asked(z.string().max(320).regex(/^[^\0]*$/)),
+  limit: asked(
+    z
+      .string()
+      .regex(/^\d{1,6}$/, 'Expected a whole number')
+      .transform(Number)
+      .pipe(z.number().min(1).max(1000)),
+  ),
+})
+
 /** Well before years of five digits, which no timestamp, cursor or id can show. */
 const lastInstant = Date.UTC(9000, 0)
 
@@ -24,9 +41,13 @@ type Needs = {
   /** Keeps the new offset for the next start. */
   keepOffset: (offsetMs: number) => Promise<void>
   tasks: Tasks
+  readOutbox: ReadOutbox
 }
 
-export const registerDevTools = (app: FastifyInstance, { clock, keepOffset, tasks }: Needs): void => {
+export const registerDevTools = (
+  app: FastifyInstance,
+  { clock, keepOffset, tasks, readOutbox }: Needs,
+): void => {
   const Run = z.strictObject({ task: z.enum(Object.keys(tasks)) })
 
   app.register(
@@ -43,6 +64,11 @@ export const registerDevTools = (app: FastifyInstance, { clock, keepOffset, task
         clock.advance(advance_seconds * 1000)
         await keepOffset(clock.offset())
         return { now: clock.now().toISOString() }
+      })
+
+      dev.get('/outbox', async (request) => {
+        const { limit = 50, ...filters } = validate(OutboxQuery, request.query)
+        return { data: await readOutbox({ ...filters, limit }) }
       })
 
       dev.post('/run', (request) =>
