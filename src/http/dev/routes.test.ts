@@ -68,7 +68,11 @@ describe('who may use the dev tools', () => {
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     let ran = 0
     const tasks = { retention: { cron: '* * * * *', run: async () => ({ ran: ++ran }) } }
-    registerDevTools(app, { clock: movableClock(), keepOffset: async () => undefined, tasks })
+    registerDevTools(app, {
+      ...{ clock: movableClock(), tasks },
+      keepOffset: async () => undefined,
+      simulateDomain: async () => false,
+    })
     const from = (remoteAddress: string) =>
       app.inject({ method: 'POST', url: '/api/dev/run', payload: '{"task":"retention"}', remoteAddress })
     for (const outside of ['203.0.113.9', '10.0.0.1', '192.168.1.1', '2001:db8::1', '::ffff:10.0.0.1']) {
