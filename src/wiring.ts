@@ -7,10 +7,17 @@ import { makePruneAudit } from './audit/retention.ts'
 import { listen } from './db/listen.ts'
 import { guardNetwork, logOncePerPlace } from './db/network-guard.ts'
 import { openDb } from './db/pool.ts'
-import { makeAllowedSenderDomains } from './domains/sender.ts'
+import { makeCheckDomains } from './domains/check.ts'
+import { newDkimKey, sealedFor } from './domains/dkim-key.ts'
+import { makeCheckDns } from './domains/dns.ts'
+import { makeManageIpPools } from './domains/ip-pools.ts'
+import { makeManageDomains } from './domains/manage.ts'
+import { makeSenders, type Senders } from './domains/sender.ts'
+import { makeSimulateDomain } from './domains/simulate.ts'
 import { type AppendEvents, makeAppendEvents } from './events/append.ts'
 import { type Clock, movableClock, systemClock } from './ground/clock.ts'
 import type { Config } from './ground/config.ts'
+import { makeVault, type Vault } from './ground/crypto.ts'
 import type { Log } from './ground/log.ts'
 import { readServiceVersion } from './ground/version.ts'
 import { makeServe } from './http/call.ts'
@@ -23,6 +30,8 @@ import { registerHealth } from './http/public/health.ts'
 import { registerReference } from './http/public/reference.ts'
 import type { Route } from './http/route.ts'
 import { makeServer } from './http/server.ts'
+import { domainRoutes } from './http/v1/domains.ts'
+import { ipPoolRoutes } from './http/v1/ip-pools.ts'
 import { keyRoutes } from './http/v1/keys.ts'
 import { projectRoutes } from './http/v1/projects.ts'
 import { suppressionRoutes } from './http/v1/suppressions.ts'
@@ -60,6 +69,8 @@ export type Overrides = {
   /** Further routes through the same door; tests and benchmarks prove the door with them. */
   routes?: (rooms: Rooms) => Route[]
   checkAnswers?: boolean
+  /** How DKIM keys are made; tests share one, since making it takes a while. */
+  newDkimKey?: typeof newDkimKey
 }
 
 /** What further routes may stand on. */
@@ -70,8 +81,8 @@ export type Rooms = {
   audit: Audit
   appendEvents: AppendEvents
   templates: RenderTemplates
-  allowedSenderDomains: ReturnType<typeof makeAllowedSenderDomains>
   emailProvider: EmailProvider
+  senders: Senders
 }
 
 const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
@@ -88,7 +99,13 @@ const openClock = async (config: Config, db: ReturnType<typeof openDb>) => {
   return { clock: moved, moved }
 }
 
+const openVault = ({ masterKey, masterKeyPrevious }: Config): Vault => {
+  if (!masterKey) throw new Error('the house is built with a master key: resolve it first')
+  return makeVault(masterKey, masterKeyPrevious)
+}
+
 export const build = async (config: Config, url: string, log: Log, overrides: Overrides = {}) => {
+  const vault = openVault(config)
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
   const endGuard = guardNetwork(logOncePerPlace(log))
   const { clock, moved } = await openClock(config, db)
@@ -104,7 +121,10 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   const createTenants = makeCreateTenants({ db, clock, audit })
   const tenants = makeTenantsByReference({ db, create: createTenants, trusted })
   const templates = makeRenderTemplates({ db, trusted })
-  const keepers = [callers, tenants, usage, templates]
+  const { serviceDomain } = config
+  const open = (sealed: string, domainId: string) => vault.open(sealed, sealedFor(domainId))
+  const senders = makeSenders({ db, trusted, serviceDomain, open })
+  const keepers = [callers, tenants, usage, senders, templates]
   const forget = (orgId: string) => {
     for (const keeper of keepers) keeper.forgetOrg(orgId)
   }
@@ -129,8 +149,17 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   const secret = config.auditSigningSecret
   const chain = makeChain({ db, clock, log, secret })
   const pruneAudit = makePruneAudit({ db, clock, secret, days: config.auditRetentionDays })
-  const tasks = makeTasks({ idempotency, chain, pruneAudit })
   const emailProvider = openEmailProvider({ config, db, clock, log })
+  const simulated = config.emailProviders.includes('local')
+  const checkDomains = makeCheckDomains({
+    ...{ db, clock, log, audit, appendEvents, serviceDomain, simulated, forget },
+    checkDns: makeCheckDns({ servers: config.dnsServers }),
+  })
+  const manageDomains = makeManageDomains({
+    ...{ db, clock, audit, appendEvents, check: checkDomains, limiter, vault, serviceDomain, forget },
+    newKey: overrides.newDkimKey ?? newDkimKey,
+  })
+  const tasks = makeTasks({ idempotency, chain, pruneAudit, checkDomains })
   const rooms: Rooms = {
     db,
     clock,
@@ -138,8 +167,8 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     audit,
     appendEvents,
     templates,
-    allowedSenderDomains: makeAllowedSenderDomains({ db }),
     emailProvider,
+    senders,
   }
 
   // Slices that hold work or rows of a tenant join these lists.
@@ -153,6 +182,8 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   })
 
   const routes: Route[] = [
+    ...domainRoutes({ manage: manageDomains, serviceDomain }),
+    ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
     ...projectRoutes({ db, manage: makeManageProjects({ db, clock }) }),
     ...suppressionRoutes({
@@ -189,6 +220,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
         clock: moved,
         tasks,
         readOutbox: makeReadOutbox({ db }),
+        simulateDomain: makeSimulateDomain({ db, clock }),
         keepOffset: async (offset) => {
           await db.change(writeSetting, 'clock_offset_ms', JSON.stringify(offset), moved.now())
         },

@@ -72,7 +72,7 @@ const insertDomain = async ({ orgId, tenantId = null, projectId }: Where): Promi
   const id = newId('domain')
   await t.database.sql(
     `insert into domains (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
-     values ($1, $2, $3, $4, $2 || '.test', 'pending', 'pending', 'us-east-1', 'live', $5, $5)`,
+     values ($1, $2, $3, $4, $2 || '.test', 'pending', 'PENDING', 'us-east-1', 'live', $5, $5)`,
     [orgId, id, projectId ?? (orgId === home.org.id ? homeKeys : awayKeys).projectId, tenantId, now()],
   )
   return id

@@ -62,6 +62,18 @@ test('X-343 IDEMPOTENCY_TTL_HOURS takes 1 to 168 and is 24 by default', () => {
   expect(readConfig({ IDEMPOTENCY_TTL_HOURS: '168' }).idempotencyTtlHours).toBe(168)
 })
 
+test('DNS_SERVERS takes addresses, with a port or without', () => {
+  expect(readConfig({}).dnsServers).toBeUndefined()
+  expect(readConfig({ DNS_SERVERS: '127.0.0.1:5353, ::1,[2001:db8::1]:53' }).dnsServers).toEqual([
+    '127.0.0.1:5353',
+    '::1',
+    '[2001:db8::1]:53',
+  ])
+  for (const wrong of ['dns.example.com', '127.0.0.1,', '1.2.3', ',']) {
+    expect(faultsOf({ DNS_SERVERS: wrong }), wrong).toHaveLength(1)
+  }
+})
+
 test('a secret that cannot be read is never shown', () => {
   for (const name of ['MASTER_KEY', 'DATABASE_URL', 'REDIS_URL', 'SMTP_URL', 'METRICS_TOKEN']) {
     expect(faultsOf({ [name]: 'hunter2' }).join()).not.toContain('hunter2')

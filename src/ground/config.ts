@@ -1,4 +1,5 @@
 /** Environment to configuration, once. The only place in the house that reads the environment. */
+import { Resolver } from 'node:dns'
 import { z } from 'zod'
 import { parseSmtpUrl } from './smtp-url.ts'
 
@@ -44,6 +45,19 @@ const providerList = <const T extends readonly [string, ...string[]]>(...names: 
     .string()
     .transform((text) => text.split(',').map((name) => name.trim()))
     .pipe(z.array(z.enum(names)).min(1))
+
+/** Judged by whoever will use them. */
+const nameServers = z
+  .string()
+  .transform((text) => text.split(',').map((server) => server.trim()))
+  .refine((servers) => {
+    try {
+      new Resolver().setServers(servers)
+      return true
+    } catch {
+      return false
+    }
+  })
 
 export const variables = {
   NODE_ENV: variable({
@@ -203,6 +217,12 @@ export const variables = {
     about: 'The message centre of the `smpp` provider.',
     secret: true,
   }),
+  DNS_SERVERS: variable({
+    schema: nameServers,
+    takes: 'addresses of DNS servers, each with a port where it is not 53, separated by commas',
+    fallback: "the machine's own",
+    about: 'Who is asked for the records of sending domains.',
+  }),
   DEV_TOOLS: variable({
     schema: oneOf('on', 'off').transform((v) => v === 'on'),
     takes: '`on` or `off`',
@@ -290,6 +310,8 @@ export type Config = {
   sesSnsTopics: string[]
   smsProviders: ('local' | 'aws' | 'smpp')[]
   smppUrl: string | undefined
+  /** Undefined: those of the machine. */
+  dnsServers: string[] | undefined
   devTools: boolean
   firstRunFile: string | undefined
   trustedProxyHops: number
@@ -397,6 +419,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     sesSnsTopics: read.SES_SNS_TOPICS ?? [],
     smsProviders: read.SMS_PROVIDER ?? ['local'],
     smppUrl: read.SMPP_URL,
+    dnsServers: read.DNS_SERVERS,
     devTools: read.DEV_TOOLS ?? !production,
     firstRunFile: read.FIRST_RUN_FILE,
     trustedProxyHops: read.TRUSTED_PROXY_HOPS ?? 1,

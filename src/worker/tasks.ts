@@ -1,5 +1,6 @@
 import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
+import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 
 /** Background work by name: run on its schedule by the worker, and on demand by the dev tools. */
@@ -12,9 +13,13 @@ export type Task = {
 
 export type Tasks = Record<string, Task>
 
-type Needs = { idempotency: Idempotency; chain: Chain; pruneAudit: PruneAudit }
+type Needs = { idempotency: Idempotency; chain: Chain; pruneAudit: PruneAudit; checkDomains: CheckDomains }
 
-export const makeTasks = ({ idempotency, chain, pruneAudit }: Needs): Tasks => ({
+export const makeTasks = ({ idempotency, chain, pruneAudit, checkDomains }: Needs): Tasks => ({
+  domains: {
+    cron: '* * * * *',
+    run: () => checkDomains.run(),
+  },
   retention: {
     cron: '7 * * * *',
     run: async () => {

@@ -69,10 +69,10 @@ describe('who may use the dev tools', () => {
     let ran = 0
     const tasks = { retention: { cron: '* * * * *', run: async () => ({ ran: ++ran }) } }
     registerDevTools(app, {
-      clock: movableClock(),
-      keepOffset: async () => undefined,
-      tasks,
+      ...{ clock: movableClock(), tasks },
       readOutbox: async () => [],
+      keepOffset: async () => undefined,
+      simulateDomain: async () => false,
     })
     const from = (remoteAddress: string) =>
       app.inject({ method: 'POST', url: '/api/dev/run', payload: '{"task":"retention"}', remoteAddress })

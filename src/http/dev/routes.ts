@@ -1,8 +1,10 @@
 /** The dev tools: see and move everything. Loopback clients only, and absent in production. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { dkimStatusOf, reportable, type SimulateDomain } from '../../domains/simulate.ts'
 import type { MovableClock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
+import { isId } from '../../ground/ids.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import type { ReadOutbox } from '../../providers/outbox/read.ts'
 import type { Tasks } from '../../worker/tasks.ts'
@@ -33,6 +35,13 @@ const OutboxQuery = z.strictObject({
   ),
 })
 
+const Registry = z.strictObject({
+  id: z.string().max(100),
+  status: z.string().min(1).max(100),
+  missing_fields: z.array(z.string().max(200)).max(100).optional(),
+  reason: z.string().max(1_000).nullable().optional(),
+})
+
 /** Well before years of five digits, which no timestamp, cursor or id can show. */
 const lastInstant = Date.UTC(9000, 0)
 
@@ -42,12 +51,11 @@ type Needs = {
   keepOffset: (offsetMs: number) => Promise<void>
   tasks: Tasks
   readOutbox: ReadOutbox
+  simulateDomain: SimulateDomain
 }
 
-export const registerDevTools = (
-  app: FastifyInstance,
-  { clock, keepOffset, tasks, readOutbox }: Needs,
-): void => {
+export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
+  const { clock, keepOffset, tasks, readOutbox, simulateDomain } = needs
   const Run = z.strictObject({ task: z.enum(Object.keys(tasks)) })
 
   app.register(
@@ -69,6 +77,15 @@ export const registerDevTools = (
       dev.get('/outbox', async (request) => {
         const { limit = 50, ...filters } = validate(OutboxQuery, request.query)
         return { data: await readOutbox({ ...filters, limit }) }
+      })
+
+      dev.post('/registry', async (request) => {
+        const { id, status } = bodyOf(Registry, request)
+        if (!isId('domain', id)) throw new Failure('NOT_FOUND')
+        const dkim = dkimStatusOf(status)
+        if (!dkim) throw malformed(`Takes one of ${reportable.join(', ')}.`, ['status'])
+        if (!(await simulateDomain(id, dkim))) throw new Failure('NOT_FOUND')
+        return { id, status: dkim }
       })
 
       dev.post('/run', (request) =>
