@@ -21,6 +21,7 @@ import { makeDoor } from './http/door.ts'
 import { makeMetrics } from './http/metrics.ts'
 import { registerHealth } from './http/public/health.ts'
 import { registerReference } from './http/public/reference.ts'
+import { registerTracking } from './http/public/tracking.ts'
 import type { Route } from './http/route.ts'
 import { makeServer } from './http/server.ts'
 import { keyRoutes } from './http/v1/keys.ts'
@@ -39,10 +40,15 @@ import { ping, readSetting, writeSetting } from './settings/store.ts'
 import { makeAddSuppressions } from './suppressions/add.ts'
 import { makeRemoveSuppression } from './suppressions/remove.ts'
 import { eraseTenantSuppressions } from './suppressions/store.ts'
+import { makeSuppress, type Suppress } from './suppressions/suppress.ts'
 import { makeTenantsByReference } from './tenants/by-reference.ts'
 import { makeCreateTenants } from './tenants/create.ts'
 import { makeEraseTenant } from './tenants/erase.ts'
 import { makeTenantLifecycle } from './tenants/lifecycle.ts'
+import { makeCountHits } from './tracking/count.ts'
+import { type Links, makeLinks } from './tracking/links.ts'
+import { makeTokens } from './tracking/tokens.ts'
+import { makeUnsubscribe } from './tracking/unsubscribe.ts'
 import { makeReadUsage } from './usage/read.ts'
 import { makeUsage, type Usage } from './usage/reserve.ts'
 import { makeLinkLoop } from './worker/link-audit.ts'
@@ -62,6 +68,8 @@ export type Rooms = {
   usage: Usage
   audit: Audit
   appendEvents: AppendEvents
+  suppress: Suppress
+  links: Links
   allowedSenderDomains: ReturnType<typeof makeAllowedSenderDomains>
 }
 
@@ -79,7 +87,10 @@ const openClock = async (config: Config, db: ReturnType<typeof openDb>) => {
   return { clock: moved, moved }
 }
 
-export const build = async (config: Config, url: string, log: Log, overrides: Overrides = {}) => {
+/** The master key is configured, or made once and kept: whoever starts the house finds it first. */
+export type HouseConfig = Config & { masterKey: Buffer }
+
+export const build = async (config: HouseConfig, url: string, log: Log, overrides: Overrides = {}) => {
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
   const endGuard = guardNetwork(logOncePerPlace(log))
   const { clock, moved } = await openClock(config, db)
@@ -119,13 +130,21 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   const secret = config.auditSigningSecret
   const chain = makeChain({ db, clock, log, secret })
   const pruneAudit = makePruneAudit({ db, clock, secret, days: config.auditRetentionDays })
-  const tasks = makeTasks({ idempotency, chain, pruneAudit })
+  const count = makeCountHits({ db, clock })
+  const suppress = makeSuppress({ clock })
+  const tokens = makeTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
+  const hostInUrls = config.host.includes(':') ? `[${config.host}]` : config.host
+  let port = config.port
+  const baseUrl = (): string => config.baseUrl ?? `http://${hostInUrls}:${port}`
+  const tasks = makeTasks({ idempotency, chain, pruneAudit, sweepMarks: count.sweepMarks })
   const rooms: Rooms = {
     db,
     clock,
     usage,
     audit,
     appendEvents,
+    suppress,
+    links: makeLinks({ tokens, baseUrl }),
     allowedSenderDomains: makeAllowedSenderDomains({ db }),
   }
 
@@ -166,6 +185,10 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
       },
     })
     registerReference(app, { routes, serviceVersion: readServiceVersion(), baseUrl: config.baseUrl })
+    registerTracking(app, {
+      ...{ tokens, count, log, trustedProxyHops: config.trustedProxyHops },
+      unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),
+    })
     registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })
     if (moved) {
       registerDevTools(app, {
@@ -196,10 +219,8 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
       app = makeApp()
       await app.listen({ host: config.host, port: config.port })
       const bound = app.server.address()
-      const port = typeof bound === 'object' && bound ? bound.port : config.port
-      return (
-        config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`
-      )
+      if (typeof bound === 'object' && bound) port = bound.port
+      return baseUrl()
     },
     startWorker: async () => {
       linking.start()
@@ -208,7 +229,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     /** Takes nothing new, finishes what was taken, then lets go of everything. */
     stop: async (): Promise<void> => {
       await Promise.all([app?.close(), recurring.stop(), linking.drain()])
-      await callers.drained()
+      await Promise.all([callers.drained(), count.drained()])
       await listener.close()
       await limiter?.close()
       await db.close()

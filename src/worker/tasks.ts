@@ -12,9 +12,14 @@ export type Task = {
 
 export type Tasks = Record<string, Task>
 
-type Needs = { idempotency: Idempotency; chain: Chain; pruneAudit: PruneAudit }
+type Needs = {
+  idempotency: Idempotency
+  chain: Chain
+  pruneAudit: PruneAudit
+  sweepMarks: () => Promise<number>
+}
 
-export const makeTasks = ({ idempotency, chain, pruneAudit }: Needs): Tasks => ({
+export const makeTasks = ({ idempotency, chain, pruneAudit, sweepMarks }: Needs): Tasks => ({
   retention: {
     cron: '7 * * * *',
     run: async () => {
@@ -24,6 +29,7 @@ export const makeTasks = ({ idempotency, chain, pruneAudit }: Needs): Tasks => (
         idempotency_keys_deleted: await idempotency.sweep(),
         audit_entries_linked,
         audit_entries_deleted: await pruneAudit(),
+        tracking_marks_deleted: await sweepMarks(),
       }
     },
   },
