@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { newId } from '../ground/ids.ts'
 import { longestTrackedUrl, makeLinks } from './links.ts'
-import { makeTokens } from './tokens.ts'
+import { makeTokens, type UnsubscribeRef } from './tokens.ts'
 
 const tokens = makeTokens({ masterKey: Buffer.alloc(32), previous: [] })
 let base = 'https://mail.example'
@@ -10,10 +10,10 @@ const links = makeLinks({ tokens, baseUrl: () => base })
 const orgId = newId('org')
 const ann = { orgId, messageId: newId('message') }
 const bob = { orgId, messageId: newId('message') }
-const leaving = {
+const leaving: UnsubscribeRef = {
   ...{ orgId, tenantId: newId('tenant'), environment: 'live', address: 'ann@example.com' },
   messageId: ann.messageId,
-} as const
+}
 
 const tokenIn = (url: string): string => url.slice(url.lastIndexOf('/') + 1)
 const page = 'https://shop.example/?a=1&b=2'

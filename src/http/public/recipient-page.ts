@@ -110,7 +110,7 @@ export const confirmPage = ({ address, orgName }: Recipient): string =>
   page({
     icon: 'mail',
     title: 'Unsubscribe?',
-    body: `<p>${quoted(address)} will no longer get mailings from ${quoted(orgName)}.</p>
+    body: `<p>Stop mailings from ${quoted(orgName)} to ${quoted(address)}?</p>
 <form method="post">
 <input type="hidden" name="${confirmation.name}" value="${confirmation.value}">
 <button type="submit">Unsubscribe</button>
@@ -123,7 +123,7 @@ export const donePage = ({ address, orgName }: Recipient): string =>
     icon: 'good',
     title: 'You are unsubscribed',
     body: `<p>${quoted(address)} will no longer get mailings from ${quoted(orgName)}.</p>
-<p class="small">There is nothing more to do. You can close this page.</p>`,
+<p class="small">You can close this page now.</p>`,
   })
 
 export const alreadyPage = ({ address, orgName }: Recipient): string =>
@@ -131,7 +131,7 @@ export const alreadyPage = ({ address, orgName }: Recipient): string =>
     icon: 'good',
     title: 'You are already unsubscribed',
     body: `<p>${quoted(address)} gets no mailings from ${quoted(orgName)}.</p>
-<p class="small">There is nothing more to do. You can close this page.</p>`,
+<p class="small">You can close this page now.</p>`,
   })
 
 export const invalidPage: string = page({
