@@ -28,6 +28,7 @@ import { makeDoor } from './http/door.ts'
 import { makeMetrics } from './http/metrics.ts'
 import { registerHealth } from './http/public/health.ts'
 import { registerReference } from './http/public/reference.ts'
+import { registerTracking } from './http/public/tracking.ts'
 import type { Route } from './http/route.ts'
 import { makeServer } from './http/server.ts'
 import { domainRoutes } from './http/v1/domains.ts'
@@ -55,10 +56,15 @@ import { eraseTenantSuppressions } from './suppressions/store.ts'
 import { makeManageTemplates } from './templates/manage.ts'
 import { makeRenderTemplates, type RenderTemplates } from './templates/render.ts'
 import { eraseTenantTemplates } from './templates/store.ts'
+import { makeSuppress, type Suppress } from './suppressions/suppress.ts'
 import { makeTenantsByReference } from './tenants/by-reference.ts'
 import { makeCreateTenants } from './tenants/create.ts'
 import { makeEraseTenant } from './tenants/erase.ts'
 import { makeTenantLifecycle } from './tenants/lifecycle.ts'
+import { makeCountHits } from './tracking/count.ts'
+import { type Links, makeLinks } from './tracking/links.ts'
+import { makeTokens } from './tracking/tokens.ts'
+import { makeUnsubscribe } from './tracking/unsubscribe.ts'
 import { makeReadUsage } from './usage/read.ts'
 import { makeUsage, type Usage } from './usage/reserve.ts'
 import { makeLinkLoop } from './worker/link-audit.ts'
@@ -83,6 +89,8 @@ export type Rooms = {
   templates: RenderTemplates
   emailProvider: EmailProvider
   senders: Senders
+  suppress: Suppress
+  links: Links
 }
 
 const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
@@ -99,13 +107,11 @@ const openClock = async (config: Config, db: ReturnType<typeof openDb>) => {
   return { clock: moved, moved }
 }
 
-const openVault = ({ masterKey, masterKeyPrevious }: Config): Vault => {
-  if (!masterKey) throw new Error('the house is built with a master key: resolve it first')
-  return makeVault(masterKey, masterKeyPrevious)
-}
+/** The master key is configured, or made once and kept: whoever starts the house finds it first. */
+export type HouseConfig = Config & { masterKey: Buffer }
 
-export const build = async (config: Config, url: string, log: Log, overrides: Overrides = {}) => {
-  const vault = openVault(config)
+export const build = async (config: HouseConfig, url: string, log: Log, overrides: Overrides = {}) => {
+  const vault = makeVault(config.masterKey, config.masterKeyPrevious)
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
   const endGuard = guardNetwork(logOncePerPlace(log))
   const { clock, moved } = await openClock(config, db)
@@ -159,7 +165,13 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     ...{ db, clock, audit, appendEvents, check: checkDomains, limiter, vault, serviceDomain, forget },
     newKey: overrides.newDkimKey ?? newDkimKey,
   })
-  const tasks = makeTasks({ idempotency, chain, pruneAudit, checkDomains })
+  const count = makeCountHits({ db, clock })
+  const suppress = makeSuppress({ clock })
+  const tokens = makeTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
+  const hostInUrls = config.host.includes(':') ? `[${config.host}]` : config.host
+  let port = config.port
+  const baseUrl = (): string => config.baseUrl ?? `http://${hostInUrls}:${port}`
+  const tasks = makeTasks({ idempotency, chain, pruneAudit, checkDomains, sweepMarks: count.sweepMarks })
   const rooms: Rooms = {
     db,
     clock,
@@ -169,6 +181,8 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     templates,
     emailProvider,
     senders,
+    suppress,
+    links: makeLinks({ tokens, baseUrl }),
   }
 
   // Slices that hold work or rows of a tenant join these lists.
@@ -214,6 +228,10 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
       },
     })
     registerReference(app, { routes, serviceVersion: readServiceVersion(), baseUrl: config.baseUrl })
+    registerTracking(app, {
+      ...{ tokens, count, log, trustedProxyHops: config.trustedProxyHops },
+      unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),
+    })
     registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })
     if (moved) {
       registerDevTools(app, {
@@ -246,10 +264,8 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
       app = makeApp()
       await app.listen({ host: config.host, port: config.port })
       const bound = app.server.address()
-      const port = typeof bound === 'object' && bound ? bound.port : config.port
-      return (
-        config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`
-      )
+      if (typeof bound === 'object' && bound) port = bound.port
+      return baseUrl()
     },
     startWorker: async () => {
       linking.start()
@@ -260,6 +276,7 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
       await Promise.all([app?.close(), recurring.stop(), linking.drain()])
       await emailProvider.close()
       await callers.drained()
+      await Promise.all([callers.drained(), count.drained()])
       await listener.close()
       await limiter?.close()
       await db.close()

@@ -113,7 +113,9 @@ export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHo
     }),
     ...options.config,
   }
-  const house = await build(config, database.url, options.log ?? silentLog(), {
+  // The same in every house, so that those on one database read each other's tokens.
+  const masterKey = config.masterKey ?? Buffer.alloc(32, 'tidings')
+  const house = await build({ ...config, masterKey }, database.url, options.log ?? silentLog(), {
     checkAnswers: true,
     newDkimKey: sharedDkimKey,
     ...options,

@@ -247,6 +247,11 @@ export const variables = {
     fallback: '24',
     about: 'How long an answer is replayed under its `Idempotency-Key`.',
   }),
+  MESSAGE_CONTENT_TTL_DAYS: variable({
+    schema: whole(1, 3_650),
+    takes: 'a whole number from 1 to 3650',
+    about: 'Bodies of messages older than this are redacted, hourly. Absent: they are kept.',
+  }),
   WEBHOOK_ALLOW_INSECURE: variable({
     schema: flag,
     takes: '`true` or `false`',
@@ -301,6 +306,8 @@ export type Config = {
   /** As configured, for showing; the instant in force beside it. */
   auditCutover: { text: string; at: Date }
   auditRetentionDays: number
+  /** Undefined: bodies are kept. */
+  messageContentDays: number | undefined
   emailProviders: ('local' | 'smtp' | 'ses')[]
   smtpUrl: string | undefined
   smtpPoolSize: number
@@ -410,6 +417,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     auditSigningSecret: read.AUDIT_SIGNING_SECRET,
     auditCutover: cutoverOf(read.AUDIT_SIGNING_CUTOVER),
     auditRetentionDays: read.AUDIT_LOG_RETENTION_DAYS ?? 365,
+    messageContentDays: read.MESSAGE_CONTENT_TTL_DAYS,
     emailProviders: read.EMAIL_PROVIDER ?? ['local'],
     smtpUrl: read.SMTP_URL,
     smtpPoolSize: read.SMTP_POOL_SIZE ?? 5,

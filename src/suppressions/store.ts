@@ -40,6 +40,37 @@ export const insertManual = statement<
    returning org_id, ${columns}`,
 )
 
+/** A cause with a wider reach is the stronger one; the recipient's own word is stronger than any other. */
+const strength = (reason: string): string =>
+  `(case ${reason} when 'unsubscribe' then 1 when 'bounce' then 2 when 'manual' then 2 else 3 end)`
+
+/** Adds the row, or gives the one that is there a stronger cause. Returns nothing when neither was due. */
+export const putSuppression = statement<
+  [
+    orgId: string,
+    id: string,
+    tenantId: string | null,
+    channel: string,
+    value: string,
+    reason: SuppressionRow['reason'],
+    source: SuppressionRow['source'],
+    messageId: string | null,
+    environment: Environment,
+    at: Date,
+  ],
+  Pick<SuppressionRow, 'id' | 'reason'>
+>(
+  'suppressions.put',
+  `insert into suppressions
+     (org_id, id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+   on conflict on constraint suppressions_target do update
+     set reason = excluded.reason, source = excluded.source, message_id = excluded.message_id,
+       updated_at = excluded.updated_at
+     where ${strength('excluded.reason')} > ${strength('suppressions.reason')}
+   returning id, reason`,
+)
+
 export const findTargets = statement<
   [orgIds: string[], tenantIds: (string | null)[], channels: string[], values: string[]],
   SuppressionRow & { ordinal: number }

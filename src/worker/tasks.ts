@@ -2,34 +2,49 @@ import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
+import type { MessageRetention } from '../messages/retention.ts'
+import type { ClaimLoop } from './claim-loop.ts'
 
 /** Background work by name: run on its schedule by the worker, and on demand by the dev tools. */
 export type Task = {
-  /** Five-field cron, UTC. */
-  cron: string
+  /** Five-field cron, UTC. Absent for what a loop of the worker does all the time. */
+  cron?: string
   /** One pass to the end; answers what it did, as counts. */
   run: () => Promise<Record<string, number>>
 }
 
 export type Tasks = Record<string, Task>
 
-type Needs = { idempotency: Idempotency; chain: Chain; pruneAudit: PruneAudit; checkDomains: CheckDomains }
+type Needs = {
+  idempotency: Idempotency
+  chain: Chain
+  pruneAudit: PruneAudit
+  checkDomains: CheckDomains
+  sweepMarks: () => Promise<number>
+  messages: MessageRetention
+  scheduling: ClaimLoop
+}
 
-export const makeTasks = ({ idempotency, chain, pruneAudit, checkDomains }: Needs): Tasks => ({
-  domains: {
-    cron: '* * * * *',
-    run: () => checkDomains.run(),
-  },
-  retention: {
-    cron: '7 * * * *',
-    run: async () => {
-      // What is pruned must have its place in the chain first.
-      const audit_entries_linked = await chain.link()
-      return {
-        idempotency_keys_deleted: await idempotency.sweep(),
-        audit_entries_linked,
-        audit_entries_deleted: await pruneAudit(),
-      }
+export const makeTasks = (needs: Needs): Tasks => {
+  const { idempotency, chain, pruneAudit, checkDomains, sweepMarks, messages, scheduling } = needs
+  return {
+    scheduler: { run: async () => ({ messages_worked_on: await scheduling.pass() }) },
+    domains: { cron: '* * * * *', run: () => checkDomains.run() },
+    redaction: { cron: '17 * * * *', run: async () => ({ messages_redacted: await messages.redact() }) },
+    retention: {
+      cron: '7 * * * *',
+      run: async () => {
+        // What is pruned must have its place in the chain first.
+        const audit_entries_linked = await chain.link()
+        await messages.ensurePartitions()
+        return {
+          idempotency_keys_deleted: await idempotency.sweep(),
+          audit_entries_linked,
+          audit_entries_deleted: await pruneAudit(),
+          tracking_marks_deleted: await sweepMarks(),
+          provider_notifications_deleted: await messages.sweepNotifications(),
+        }
+      },
     },
-  },
-})
+  }
+}
