@@ -1,0 +1,108 @@
+/** Which addresses and which URLs of customers may be called at all. */
+import type ipaddr from 'ipaddr.js'
+import { contains, parseAddress, parseRange, type Range } from '../ground/address.ts'
+
+/** Why a request to a customer's address brought no answer. */
+export type FaultKind = 'timeout' | 'connection' | 'tls' | 'dns' | 'url_not_allowed'
+
+export class OutgoingFault extends Error {
+  readonly kind: FaultKind
+  constructor(kind: FaultKind, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'OutgoingFault'
+    this.kind = kind
+  }
+}
+
+export class NotAllowed extends OutgoingFault {
+  constructor(reason: string) {
+    super('url_not_allowed', reason)
+    this.name = 'NotAllowed'
+  }
+}
+
+const ranges = (...texts: string[]): Range[] =>
+  texts.map((text) => {
+    const range = parseRange(text)
+    if (!range) throw new Error(`${text} is no range`)
+    return range
+  })
+
+/** What a private network of one's own may use: open only where insecure webhooks are allowed. */
+const privateRanges = ranges(
+  ...['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
+  ...['::1/128', 'fc00::/7'],
+)
+
+/** Never dialled: metadata services, link-local, multicast, reserved, documentation, benchmarking, relays. */
+const forbiddenRanges = ranges(
+  ...['0.0.0.0/8', '169.254.0.0/16', '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '198.18.0.0/15'],
+  ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
+  // The host side of two clouds, on addresses that look public or merely private.
+  ...['168.63.129.16/32', '100.100.100.200/32', 'fd00:ec2::/32', 'fd20:ce::254/128'],
+  // Tunnels whose addresses hold others: Teredo with the other protocol assignments, and 6to4.
+  ...['2001::/23', '2002::/16', '2001:db8::/32', '3fff::/20'],
+)
+
+const globalUnicast6 = ranges('2000::/3')[0] as Range
+const nat64 = ranges('64:ff9b::/96')[0] as Range
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+/** The IPv4 address that a translator would make of it. */
+const translated = (address: Address): Address => {
+  if (!contains(nat64, address)) return address
+  const inner = parseAddress(address.toByteArray().slice(12).join('.'))
+  return inner ?? address
+}
+
+const within = (list: Range[], address: Address): boolean => list.some((range) => contains(range, address))
+
+/** Whether this very address may be dialled. Takes text as the resolver gives it; what cannot be read is refused. */
+export const mayDial = (text: string, allowPrivate: boolean): boolean => {
+  const parsed = parseAddress(text)
+  if (!parsed) return false
+  const address = translated(parsed)
+  if (within(forbiddenRanges, address)) return false
+  if (within(privateRanges, address)) return allowPrivate
+  return address.kind() === 'ipv4' || contains(globalUnicast6, address)
+}
+
+const privateNames = /(^|\.)(localhost|localdomain|local|internal|home\.arpa)$/
+const hostname = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*$/
+
+/** Tabs, line ends, spaces and backslashes, which parsers drop or turn into something else, each in its own way. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const slippery = /[\u0000-\u0020\u007f\\]/
+
+/** The literal address in the host of a URL, without brackets; undefined for a name. */
+export const literalOf = (host: string): string | undefined => {
+  const bare = host.startsWith('[') ? host.slice(1, -1) : host
+  return parseAddress(bare) ? bare : undefined
+}
+
+/** Judges what can be judged without asking the DNS, and returns the URL as it will be called. */
+export const judgeUrl = (text: string, allowInsecure: boolean): URL => {
+  if (slippery.test(text) || !URL.canParse(text)) throw new NotAllowed('not a URL')
+  // The parser has by now made dotted decimals of every other way to write an IPv4 address.
+  const url = new URL(text)
+  const insecure = url.protocol === 'http:' && allowInsecure
+  if (url.protocol !== 'https:' && !insecure) throw new NotAllowed(`the protocol ${url.protocol}`)
+  const authority = /^[a-z]+:\/*([^/?#]*)/i.exec(text)?.[1] ?? ''
+  if (authority.includes('@')) throw new NotAllowed('credentials in the URL')
+  const port = Number(url.port || (insecure ? 80 : 443))
+  if (port < 1024 && port !== 443 && !(insecure && port === 80)) throw new NotAllowed(`port ${port}`)
+  url.hash = ''
+
+  const literal = literalOf(url.hostname)
+  if (literal !== undefined) {
+    if (!mayDial(literal, allowInsecure)) throw new NotAllowed(`the address ${literal}`)
+    return url
+  }
+  // One trailing dot names the same host; more of them, and any other character, name none.
+  const name = url.hostname.replace(/\.$/, '')
+  if (!hostname.test(name) || literalOf(name) !== undefined) throw new NotAllowed('the host name')
+  if (privateNames.test(name) && !allowInsecure) throw new NotAllowed(`the name ${name}`)
+  url.hostname = name
+  return url
+}
