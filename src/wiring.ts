@@ -17,7 +17,7 @@ import { makeSimulateDomain } from './domains/simulate.ts'
 import { type AppendEvents, makeAppendEvents } from './events/append.ts'
 import { type Clock, movableClock, systemClock } from './ground/clock.ts'
 import type { Config } from './ground/config.ts'
-import { makeVault, type Vault } from './ground/crypto.ts'
+import { makeVault } from './ground/crypto.ts'
 import type { Log } from './ground/log.ts'
 import { readServiceVersion } from './ground/version.ts'
 import { makeServe } from './http/call.ts'
@@ -26,12 +26,14 @@ import { makeDashboardDoor } from './http/dashboard/door.ts'
 import { registerDevTools } from './http/dev/routes.ts'
 import { makeDoor } from './http/door.ts'
 import { makeMetrics } from './http/metrics.ts'
+import { registerEmailIntake } from './http/provider/email.ts'
 import { registerHealth } from './http/public/health.ts'
 import { registerReference } from './http/public/reference.ts'
 import { registerTracking } from './http/public/tracking.ts'
 import type { Route } from './http/route.ts'
 import { makeServer } from './http/server.ts'
 import { domainRoutes } from './http/v1/domains.ts'
+import { emailRoutes } from './http/v1/emails.ts'
 import { ipPoolRoutes } from './http/v1/ip-pools.ts'
 import { keyRoutes } from './http/v1/keys.ts'
 import { projectRoutes } from './http/v1/projects.ts'
@@ -45,18 +47,21 @@ import { makeManageKeys } from './keys/manage.ts'
 import type { Limiter } from './limits/contract.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
 import { makeRedisLimiter } from './limits/redis.ts'
+import { type Messages, openMessages } from './messages/open.ts'
+import { makeGuardedAgent } from './outgoing/guarded.ts'
 import { makeManageProjects } from './projects/manage.ts'
 import type { EmailProvider } from './providers/email/contract.ts'
 import { openEmailProvider } from './providers/email/open.ts'
+import { makeSesIntake } from './providers/email/ses-notifications.ts'
 import { makeReadOutbox } from './providers/outbox/read.ts'
 import { ping, readSetting, writeSetting } from './settings/store.ts'
 import { makeAddSuppressions } from './suppressions/add.ts'
 import { makeRemoveSuppression } from './suppressions/remove.ts'
 import { eraseTenantSuppressions } from './suppressions/store.ts'
+import { makeSuppress, type Suppress } from './suppressions/suppress.ts'
 import { makeManageTemplates } from './templates/manage.ts'
 import { makeRenderTemplates, type RenderTemplates } from './templates/render.ts'
 import { eraseTenantTemplates } from './templates/store.ts'
-import { makeSuppress, type Suppress } from './suppressions/suppress.ts'
 import { makeTenantsByReference } from './tenants/by-reference.ts'
 import { makeCreateTenants } from './tenants/create.ts'
 import { makeEraseTenant } from './tenants/erase.ts'
@@ -67,6 +72,7 @@ import { makeTokens } from './tracking/tokens.ts'
 import { makeUnsubscribe } from './tracking/unsubscribe.ts'
 import { makeReadUsage } from './usage/read.ts'
 import { makeUsage, type Usage } from './usage/reserve.ts'
+import { makeClaimLoop } from './worker/claim-loop.ts'
 import { makeLinkLoop } from './worker/link-audit.ts'
 import { makeRecurring } from './worker/recurring.ts'
 import { makeTasks } from './worker/tasks.ts'
@@ -77,6 +83,8 @@ export type Overrides = {
   checkAnswers?: boolean
   /** How DKIM keys are made; tests share one, since making it takes a while. */
   newDkimKey?: typeof newDkimKey
+  /** Where certificates come from and subscriptions are confirmed; tests have their own Amazon. */
+  sns?: Pick<Parameters<typeof makeSesIntake>[0], 'fetchCertificate' | 'confirm'>
 }
 
 /** What further routes may stand on. */
@@ -91,6 +99,7 @@ export type Rooms = {
   senders: Senders
   suppress: Suppress
   links: Links
+  messages: Messages
 }
 
 const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
@@ -171,7 +180,23 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   const hostInUrls = config.host.includes(':') ? `[${config.host}]` : config.host
   let port = config.port
   const baseUrl = (): string => config.baseUrl ?? `http://${hostInUrls}:${port}`
-  const tasks = makeTasks({ idempotency, chain, pruneAudit, checkDomains, sweepMarks: count.sweepMarks })
+  const links = makeLinks({ tokens, baseUrl })
+  const agent = makeGuardedAgent({
+    allowInsecure: config.webhookAllowInsecure,
+    ...(config.dnsServers && { dnsServers: config.dnsServers }),
+  })
+  const messages = openMessages({
+    ...{ db, clock, log, usage, audit, appendEvents, idempotency, templates, senders, links, suppress },
+    ...{ emailProvider, agent, serviceDomain, contentDays: config.messageContentDays },
+  })
+  const scheduling = makeClaimLoop({
+    ...{ name: 'scheduler', log, claim: messages.scheduler.claim, work: messages.scheduler.fire },
+    ...{ batch: 200, concurrency: 200 },
+  })
+  const tasks = makeTasks({
+    ...{ idempotency, chain, pruneAudit, checkDomains, scheduling, messages: messages.retention },
+    sweepMarks: count.sweepMarks,
+  })
   const rooms: Rooms = {
     db,
     clock,
@@ -182,14 +207,23 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     emailProvider,
     senders,
     suppress,
-    links: makeLinks({ tokens, baseUrl }),
+    links,
+    messages,
   }
 
   // Slices that hold work or rows of a tenant join these lists.
-  const lifecycle = makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [] })
+  const lifecycle = makeTenantLifecycle({
+    db,
+    clock,
+    audit,
+    forget,
+    cancelScheduled: [messages.ofTenant.cancel],
+  })
   const erase = makeEraseTenant({
     ...{ db, clock, audit, appendEvents, forget },
     steps: [
+      { counts: 'messages_redacted', run: messages.ofTenant.eraseMessages },
+      { counts: 'message_events_deleted', run: messages.ofTenant.eraseEvents },
       { run: (tx, ...tenant) => tx.change(eraseTenantSuppressions, ...tenant) },
       { run: (tx, ...tenant) => tx.change(eraseTenantTemplates, ...tenant) },
     ],
@@ -197,6 +231,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
 
   const routes: Route[] = [
     ...domainRoutes({ manage: manageDomains, serviceDomain }),
+    ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
     ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
     ...projectRoutes({ db, manage: makeManageProjects({ db, clock }) }),
@@ -232,12 +267,17 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       ...{ tokens, count, log, trustedProxyHops: config.trustedProxyHops },
       unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),
     })
+    registerEmailIntake(app, {
+      ...{ outcomes: messages.outcomes, log },
+      ses: makeSesIntake({ topics: config.sesSnsTopics, clock, log, ...overrides.sns }),
+    })
     registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })
     if (moved) {
       registerDevTools(app, {
         clock: moved,
         tasks,
         readOutbox: makeReadOutbox({ db }),
+        notify: messages.notify,
         simulateDomain: makeSimulateDomain({ db, clock }),
         keepOffset: async (offset) => {
           await db.change(writeSetting, 'clock_offset_ms', JSON.stringify(offset), moved.now())
@@ -268,15 +308,16 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       return baseUrl()
     },
     startWorker: async () => {
+      await messages.retention.ensurePartitions()
       linking.start()
+      scheduling.start()
       await recurring.start()
     },
     /** Takes nothing new, finishes what was taken, then lets go of everything. */
     stop: async (): Promise<void> => {
-      await Promise.all([app?.close(), recurring.stop(), linking.drain()])
-      await emailProvider.close()
-      await callers.drained()
-      await Promise.all([callers.drained(), count.drained()])
+      await Promise.all([app?.close(), recurring.stop(), linking.drain(), scheduling.drain()])
+      await Promise.all([callers.drained(), count.drained(), messages.outcomes.drained()])
+      await Promise.all([emailProvider.close(), agent.close()])
       await listener.close()
       await limiter?.close()
       await db.close()

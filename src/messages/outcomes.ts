@@ -70,6 +70,10 @@ const responseOf = (report: Report): Partial<ProviderResponse> | null =>
     ? null
     : { bounce_type: report.bounceType, bounce_subtype: report.bounceSubtype, detail: report.detail }
 
+/** Clocks differ between here and there; nothing is shown as delivered before it was sent. */
+const notBefore = (sentAt: Date | null, report: Report): Report =>
+  sentAt && report.at < sentAt ? { ...report, at: sentAt } : report
+
 type Needs = { db: Db; clock: Clock; log: Log; appendEvents: AppendEvents; suppress: Suppress }
 
 export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs): Outcomes => {
@@ -92,10 +96,11 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     }
   }
 
-  const apply = async (tx: Tx, orgId: string, messageId: string, report: Report): Promise<void> => {
+  const apply = async (tx: Tx, orgId: string, messageId: string, told: Report): Promise<void> => {
     const createdAt = new Date(timeOfId(messageId))
     const row = await tx.row(lockMessage, orgId, messageId, createdAt)
     if (!row) return
+    const report = notBefore(row.sent_at, told)
     await suppressAll(tx, row, report)
     const entries = newEntries(row, report)
     if (entries.length === 0) return

@@ -325,6 +325,15 @@ export const lockMessage = statement<[orgId: string, id: string, createdAt: Date
   'select * from messages where org_id = $1 and id = $2 and created_at = $3 for update',
 )
 
+/** For the dev tools, which know no org. */
+export const findOwner = statement<
+  [id: string, createdAt: Date],
+  Pick<MessageRow, 'org_id' | 'to_addresses' | 'cc' | 'bcc'>
+>(
+  'messages.find_owner',
+  'select org_id, to_addresses, cc, bcc from messages where id = $1 and created_at = $2',
+)
+
 export const applyReport = statement<
   [
     orgId: string,

@@ -74,6 +74,7 @@ describe('who may use the dev tools', () => {
     registerDevTools(app, {
       ...{ clock: movableClock(), tasks },
       readOutbox: async () => [],
+      notify: async () => false,
       keepOffset: async () => undefined,
       simulateDomain: async () => false,
     })

@@ -6,6 +6,7 @@ import type { MovableClock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import { withRequestId } from '../../ground/request-context.ts'
+import { type Notify, outcomes } from '../../messages/notify.ts'
 import type { ReadOutbox } from '../../providers/outbox/read.ts'
 import type { Tasks } from '../../worker/tasks.ts'
 import { fromThisMachine } from '../address.ts'
@@ -25,7 +26,12 @@ const asked = <T>(schema: z.ZodType<T>) =>
 
 const OutboxQuery = z.strictObject({
   channel: asked(z.enum(['email', 'sms'])),
-  to: asked(z.string().max(320).regex(/^[^\0]*$/)),
+  to: asked(
+    z
+      .string()
+      .max(320)
+      .regex(/^[^\0]*$/),
+  ),
   limit: asked(
     z
       .string()
@@ -34,6 +40,8 @@ const OutboxQuery = z.strictObject({
       .pipe(z.number().min(1).max(1000)),
   ),
 })
+
+const Notified = z.strictObject({ message_id: z.string().max(100), outcome: z.enum(outcomes) })
 
 const Registry = z.strictObject({
   id: z.string().max(100),
@@ -51,11 +59,12 @@ type Needs = {
   keepOffset: (offsetMs: number) => Promise<void>
   tasks: Tasks
   readOutbox: ReadOutbox
+  notify: Notify
   simulateDomain: SimulateDomain
 }
 
 export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
-  const { clock, keepOffset, tasks, readOutbox, simulateDomain } = needs
+  const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain } = needs
   const Run = z.strictObject({ task: z.enum(Object.keys(tasks)) })
 
   app.register(
@@ -77,6 +86,14 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       dev.get('/outbox', async (request) => {
         const { limit = 50, ...filters } = validate(OutboxQuery, request.query)
         return { data: await readOutbox({ ...filters, limit }) }
+      })
+
+      dev.post('/notify', async (request) => {
+        const { message_id, outcome } = bodyOf(Notified, request)
+        if (!isId('message', message_id) || !(await notify(message_id, outcome))) {
+          throw new Failure('NOT_FOUND')
+        }
+        return { message_id, outcome }
       })
 
       dev.post('/registry', async (request) => {

@@ -70,6 +70,7 @@ export const statusTexts: Record<number, string> = {
 
 /** What each group of operations is about. The order here is the order of the groups in the description. */
 export const tagTexts: Record<string, string> = {
+  Emails: 'Sending email, now or later, one at a time or many, and what became of it.',
   Keys: 'Who may call, for what, from where, how often and until when.',
   Tenants: "A platform's own customers, each kept apart from the others.",
   Projects: 'Parts of an organisation with their own keys, domains and messages.',

@@ -72,7 +72,7 @@ const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
     bounce_subtype: row.provider_response.bounce_subtype ?? null,
     detail: row.provider_response.detail ?? null,
   },
-  status_history: row.history,
+  status_history: row.history.map(({ status, at, recipient, detail }) => ({ status, at, recipient, detail })),
   job_id: row.job_id,
   tenant_id: row.tenant_id,
   ...(withBody && { html: row.html, text: row.text }),

@@ -1,0 +1,39 @@
+/** Notifications of the email provider. Whoever cannot sign as the provider changes nothing. */
+import type { FastifyInstance } from 'fastify'
+import type { Log } from '../../ground/log.ts'
+import type { Outcomes } from '../../messages/outcomes.ts'
+import type { SesIntake } from '../../providers/email/ses-notifications.ts'
+import { BadSignature } from '../../providers/email/sns.ts'
+
+const bodyLimit = 10 * 1_048_576
+
+type Needs = { ses: SesIntake; outcomes: Outcomes; log: Log }
+
+export const registerEmailIntake = (app: FastifyInstance, { ses, outcomes, log }: Needs): void => {
+  app.register(async (intake) => {
+    // Amazon sends JSON under the name of plain text; any name will do, since the signature is what counts.
+    intake.removeAllContentTypeParsers()
+    intake.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body, done) =>
+      done(null, body),
+    )
+    intake.post('/api/webhooks/provider/email', { bodyLimit }, async (request, reply) => {
+      try {
+        const body = request.body as Buffer | undefined
+        const taken = await ses.take(body?.toString('utf8') ?? '')
+        if (taken.kind === 'notification') {
+          for (const { notificationId, ...told } of taken.notifications) {
+            await outcomes.take({ provider: 'ses', id: notificationId, ...told })
+          }
+        }
+        return { status: taken.kind }
+      } catch (error) {
+        if (!(error instanceof BadSignature)) throw error
+        log.warn(
+          { reason: error.message, request_id: request.id },
+          'a notification was not from the provider',
+        )
+        return reply.code(403).send({ error: 'The signature does not hold' })
+      }
+    })
+  })
+}
