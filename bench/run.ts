@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { audit } from './audit/audit.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
+import { batch, email } from './email/email.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
 import { startLoad } from './load.ts'
 import { record } from './record/record.ts'
@@ -14,7 +15,7 @@ import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
 import { template } from './template/template.ts'
 
-const benches: Bench[] = [record, reserve, audit, template]
+const benches: Bench[] = [record, email, batch, reserve, audit, template]
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 const print = (line: string) => process.stdout.write(`${line}\n`)
@@ -42,6 +43,7 @@ const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSigna
     const ground = {
       load,
       folder,
+      quick: wanted.quick,
       database: () => {
         database ??= databaseServer().then((it) => it.create(bench.name))
         return database
