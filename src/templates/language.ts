@@ -45,6 +45,8 @@ type Frame = {
   items: readonly unknown[]
   index: number
   outer: Frame | null
+  /** The nearest frame further out that has names. */
+  below: Frame | null
 }
 
 const isObject = (value: unknown): value is Variables =>
@@ -83,7 +85,7 @@ class Rendering {
   constructor(steps: readonly Step[], html: boolean, variables: Variables) {
     this.#steps = steps
     this.#html = html
-    this.#frame = { own: variables, item: undefined, items: [], index: 0, outer: null }
+    this.#frame = { own: variables, item: undefined, items: [], index: 0, outer: null, below: null }
   }
 
   run(): string {
@@ -151,7 +153,7 @@ class Rendering {
     switch (name.kind) {
       case 'plain': {
         const key = name.full
-        for (let frame: Frame | null = this.#frame; frame !== null; frame = frame.outer) {
+        for (let frame: Frame | null = this.#frame; frame !== null; frame = frame.below) {
           const { own } = frame
           if (own !== null && Object.hasOwn(own, key)) return own[key]
           this.#work++
@@ -159,7 +161,7 @@ class Rendering {
         return undefined
       }
       case 'path':
-        for (let frame: Frame | null = this.#frame; frame !== null; frame = frame.outer) {
+        for (let frame: Frame | null = this.#frame; frame !== null; frame = frame.below) {
           const { own } = frame
           if (own !== null) {
             if (Object.hasOwn(own, name.full)) return own[name.full]
@@ -179,7 +181,9 @@ class Rendering {
 
   #enter(items: unknown): boolean {
     if (!Array.isArray(items) || items.length === 0) return false
-    this.#frame = { own: null, item: undefined, items, index: -1, outer: this.#frame }
+    const outer = this.#frame
+    const below = outer.own === null ? outer.below : outer
+    this.#frame = { own: null, item: undefined, items, index: -1, outer, below }
     return this.#turn()
   }
 

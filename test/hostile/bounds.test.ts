@@ -5,6 +5,7 @@ import { gatedProbe, senderProbe } from '../probes.ts'
 import { casesOf, type Place, placesIn, put, putPiece } from './bounds.ts'
 import { judge } from './judge.ts'
 import { keeperProbe } from './keeper.ts'
+import { patience } from './runs.ts'
 import { type Entry, type Named, readSurface } from './surface.ts'
 import { asked, oddCursor, unstorable } from './values.ts'
 import { type Answer, type Field, tell, write } from './wire.ts'
@@ -125,7 +126,9 @@ const worst = [
   `"${'x'.repeat(100_000)}"`,
 ].map(utf8)
 
-test('every body property takes or refuses what no column can hold, alone and among others, without a fault', async () => {
+test('every body property takes or refuses what no column can hold, alone and among others, without a fault', {
+  timeout: patience(120_000),
+}, async () => {
   for (const entry of described) {
     for (const { path, sample, least } of entry.body ? placesIn(entry.body, resolve) : []) {
       for (const base of [sample, least]) {
