@@ -142,6 +142,6 @@ Records a row.
 Targets:
 
 - p50 at 1 client: house at most 1.3 × plain: met (0.50)
-- resident memory of nobody: at most 250 MB: not measured
+- resident memory of nobody at 100 clients: at most 250 MB: not measured
 `)
 })

@@ -140,7 +140,8 @@ export const variables = {
       .transform((text) => text.split(',').map((part) => part.trim()))
       .pipe(z.array(key32)),
     takes: 'former master keys, comma-separated',
-    about: 'Keys that stored secrets may still be sealed under while a new `MASTER_KEY` is rolled out.',
+    about:
+      'Keys that stored secrets may still be sealed under while a new `MASTER_KEY` is rolled out, and that links in mail already sent are signed with: without them those links, unsubscribing included, stop working.',
     secret: true,
   }),
   AUDIT_SIGNING_SECRET: variable({

@@ -49,7 +49,13 @@ describe('links', () => {
   test.for([
     ...['mailto:ann@example.com', 'tel:+14155550100', '#part', '', '/path', 'path', '//a.example/x', '?q=1'],
     ...['javascript:alert(1)', 'data:text/html,x', 'ftp://a.example', 'cid:1', 'https:a.example', 'http://'],
-    ...['https://a b.example/', '{{link}}', 'x https://a.example'],
+    ...[
+      'https://a b.example/',
+      '{{link}}',
+      'x https://a.example',
+      'https://a.example/\0b',
+      'https://a.example/&#1;b',
+    ],
   ])('SD-111 of other kinds stay as they are: %j', (href) => {
     const html = `<a href="${href}">x</a><a href='${href}'>x</a>`
     expect(seen(html)).toEqual([html, []])

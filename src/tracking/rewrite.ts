@@ -99,8 +99,9 @@ const trimControls = (value: string): string => {
   return value.slice(start, end)
 }
 
-/** Whether a link can be followed through a redirect at all: whole addresses of the web. */
-export const isWebUrl = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
+/** Whether a link can be followed through a redirect at all: whole addresses of the web, without control characters. */
+export const isWebUrl = (url: string): boolean =>
+  /^https?:\/\//i.test(url) && !/\p{Cc}/u.test(url) && URL.canParse(url)
 
 const normal = (url: string): string => (URL.canParse(url) ? new URL(url).href : url)
 

@@ -111,10 +111,10 @@ describe('the pixel', () => {
     await expect.poll(() => counts(message)).toEqual([1, 1])
     await load(message, '203.0.113.2')
     await expect.poll(() => counts(message)).toEqual([2, 2])
-    await advance(3_590)
+    await advance(3_000)
     await load(message)
     expect(await counts(message)).toEqual([2, 2])
-    await advance(15)
+    await advance(605)
     await load(message)
     await load(message)
     await expect.poll(() => counts(message)).toEqual([3, 3])
@@ -232,11 +232,6 @@ describe('a wrapped link', () => {
     expect((await follow(message, 'https://bücher.example/é x\u{1f600}')).headers.location).toBe(
       'https://xn--bcher-kva.example/%C3%A9%20x%F0%9F%98%80',
     )
-    // What is no header becomes none, whoever signed it.
-    const split = await follow(message, 'https://shop.example/\r\nSet-Cookie: a=b')
-    expect([split.status, split.headers.location, split.headers['set-cookie']]).toEqual([
-      ...[302, 'https://shop.example/Set-Cookie:%20a=b', undefined],
-    ])
   })
 
   test('SD-111 leads nowhere but to the web, even when signed', async () => {
@@ -248,10 +243,13 @@ describe('a wrapped link', () => {
         '//evil.example',
         '/x',
         'ftp://a.example',
+        'https://a.example/\r\nSet-Cookie: a=b',
         '',
       ]) {
         const reply = await follow(message, url)
-        expect([reply.status, reply.headers.location]).toEqual([404, undefined])
+        expect([reply.status, reply.headers.location, reply.headers['set-cookie']]).toEqual([
+          ...[404, undefined, undefined],
+        ])
       }
     })
   })
