@@ -68,12 +68,30 @@ const insertTenant = async ({ orgId, environment = 'live', state = 'active' }: W
   await t.database.sql('update tenants set created_environment = $2 where id = $1', [id, environment])
   return id
 }
-const insertDomain = async ({ orgId, tenantId = null, projectId }: Where): Promise<string> => {
+const insertDomain = async ({
+  orgId,
+  tenantId = null,
+  projectId,
+  environment = 'live',
+}: Where): Promise<string> => {
   const id = newId('domain')
   await t.database.sql(
     `insert into domains (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
-     values ($1, $2, $3, $4, $2 || '.test', 'pending', 'PENDING', 'us-east-1', 'live', $5, $5)`,
-    [orgId, id, projectId ?? (orgId === home.org.id ? homeKeys : awayKeys).projectId, tenantId, now()],
+     values ($1, $2, $3, $4, $2 || '.test', 'pending', 'PENDING', 'us-east-1', $6, $5, $5)`,
+    [
+      ...[orgId, id, projectId ?? (orgId === home.org.id ? homeKeys : awayKeys).projectId, tenantId, now()],
+      environment,
+    ],
+  )
+  return id
+}
+
+const insertIpPool = async ({ orgId }: Where): Promise<string> => {
+  const id = newId('ipPool')
+  await t.database.sql(
+    `insert into ip_pools (org_id, id, name, region, ip_count, ips, created_at, updated_at)
+     values ($1, $2, 'row', 'us-east-1', 1, '[]', $3, $3)`,
+    [orgId, id, now()],
   )
   return id
 }
@@ -86,6 +104,7 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   template: insertTemplate,
   tenant: insertTenant,
   domain: insertDomain,
+  ipPool: insertIpPool,
 }
 /** States a row may also be in: what one route refuses in this state another would do. */
 const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }
@@ -312,7 +331,8 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
       const target: Record<string, string> = param && kind ? { [param]: await rowOf(kind, mine) } : {}
       const ask = (id: string) => {
         const query = place === 'query' ? `${field}=${id}` : ''
-        const body = place === 'body' ? { [field]: named.list ? [id] : id } : undefined
+        const stated = { [field]: named.list ? [id] : id }
+        const body = place === 'body' ? { ...lineOf(route).body, ...stated } : lineOf(route).body
         return call(route, callers[caller], target, { query, ...(body && { body }) })
       }
       const strangers = (await nobodys(named.kind)).filter((id) => id !== '%00')
@@ -378,6 +398,7 @@ describe('lists', () => {
     )
     const outside = await t.database.sql<{ id: string }>(
       `select id from api_keys where org_id = $1 and project_id is distinct from $2
+       union all select id from domains where org_id = $1 and project_id <> $2
        union all select id from projects where org_id = $1 and id <> $2`,
       [orgId, inProject],
     )

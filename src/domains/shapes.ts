@@ -49,7 +49,8 @@ export const CreateDomain = z
     inbound: z.boolean().default(false),
   })
   .superRefine((body, context) => {
-    if (body.return_path.length + 1 + body.name.length > longestHost) {
+    // A name that is too long by itself was told of already.
+    if (body.name.length <= longestName && `${body.return_path}.${body.name}`.length > longestHost) {
       const message = `Takes at most ${longestHost} characters together with the name.`
       context.addIssue({ code: 'custom', path: ['return_path'], message })
     }

@@ -62,7 +62,42 @@ const platformOnly = { barred: 'TENANT_KEY_FORBIDDEN', why: 'X-043, XD-09: platf
 const shared = { testKey: 'open', projectKey: 'open' } as const
 const onTenant = { testKey: madeLive, projectKey: 'open', tenantKey: platformOnly } as const
 
+const onDomain = { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'hidden' } as const
+const onIpPool = {
+  tenantKey: platformOnly,
+  projectKey: 'open',
+  testKey: { barred: 'ENVIRONMENT_ESCALATION', why: 'XD-21: live keys only' },
+} as const
+
 export const table: Record<string, Line> = {
+  'POST /domains': {
+    ...{ ...shared, tenantKey: 'open' },
+    // A name is taken once.
+    get body() {
+      return { name: `${newId('domain').replace('_', '-')}.example` }
+    },
+    names: {
+      tenant_id: { kind: 'tenant', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: namesAnotherTenant },
+      project_id: { kind: 'project', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: 'open' },
+    },
+  },
+  'GET /domains': { ...shared, tenantKey: 'open' },
+  'GET /domains/{id}': { tenantKey: 'hidden', testKey: 'open', projectKey: 'hidden' },
+  'POST /domains/{id}/verify': onDomain,
+  'PATCH /domains/{id}': {
+    ...{ ...onDomain, body: { inbound: true } },
+    names: {
+      ip_pool_id: { kind: 'ipPool', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: platformOnly },
+    },
+  },
+  'DELETE /domains/{id}': onDomain,
+  'POST /domains/{id}/warmup': { ...onDomain, body: { days: 3 } },
+  'DELETE /domains/{id}/warmup': onDomain,
+  'POST /ip-pools': { ...onIpPool, body: { name: 'made' } },
+  'GET /ip-pools': onIpPool,
+  'GET /ip-pools/{id}': onIpPool,
+  'PATCH /ip-pools/{id}': { ...onIpPool, body: { paused: true } },
+  'DELETE /ip-pools/{id}': onIpPool,
   'POST /keys': {
     ...shared,
     body: { name: 'made' },

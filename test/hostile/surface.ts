@@ -52,6 +52,16 @@ const besides: Entry[] = [
   entry('POST', '/api/dev/run', {
     body: { type: 'object', properties: { task: { enum: ['retention'] } }, required: ['task'] },
   }),
+  entry('POST', '/api/dev/registry', {
+    body: {
+      type: 'object',
+      properties: {
+        id: { type: 'string', maxLength: 100 },
+        status: { enum: ['verified', 'unverified', 'unreachable'] },
+      },
+      required: ['id', 'status'],
+    },
+  }),
   entry('POST', '/api/dev/nowhere'),
   entry('GET', '/api/openapi.json'),
   entry('GET', '/docs'),
