@@ -23,7 +23,12 @@ const asked = <T>(schema: z.ZodType<T>) =>
 
 const OutboxQuery = z.strictObject({
   channel: asked(z.enum(['email', 'sms'])),
-  to: asked(z.string().max(320).regex(/^[^\0]*$/)),
+  to: asked(
+    z
+      .string()
+      .max(320)
+      .regex(/^[^\0]*$/),
+  ),
   limit: asked(
     z
       .string()

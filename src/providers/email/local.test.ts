@@ -1,3 +1,4 @@
+import pg from 'pg'
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../../test/database.ts'
@@ -6,6 +7,7 @@ import { movableClock } from '../../ground/clock.ts'
 import { silentLog } from '../../ground/log.ts'
 import { makeOutbox, type Outbox } from '../outbox/keep.ts'
 import { makeReadOutbox } from '../outbox/read.ts'
+import { insertKept } from '../outbox/store.ts'
 import { dkimKeys, faultOf, mailOf, to } from './harness.ts'
 import { makeLocalProvider } from './local.ts'
 import { simulate } from './simulate.ts'
@@ -127,6 +129,17 @@ describe('the local provider', () => {
       "select count(*) as n from local_outbox where id like 'local_%'",
     )
     expect(Number(kept?.n)).toBe(500)
+  })
+
+  test('does not wait for the disk', async () => {
+    const client = new pg.Client(database.url)
+    await client.connect()
+    await client.query('begin')
+    await client.query('set local synchronous_commit = on')
+    await client.query(insertKept.text, [['a'], ['email'], [null], [null], ['{}'], [new Date()]])
+    const { rows } = await client.query('show synchronous_commit')
+    await client.end()
+    expect(rows).toEqual([{ synchronous_commit: 'off' }])
   })
 
   test('says so when it cannot keep a mail', async () => {
