@@ -114,6 +114,41 @@ test('a provider that needs an address says so', () => {
   ])
 })
 
+test('what the providers need is read, and checked before anything is sent', () => {
+  expect(readConfig({})).toMatchObject({
+    ...{ smtpPoolSize: 5, sesRegion: 'us-east-1', sesConfigurationSet: undefined, sesSnsTopics: [] },
+  })
+  const topic = 'arn:aws:sns:eu-west-1:123456789012:ses-events'
+  expect(
+    readConfig({
+      ...{ SMTP_POOL_SIZE: '20', SES_REGION: 'eu-west-1', SES_CONFIGURATION_SET: 'events' },
+      SES_SNS_TOPICS: `${topic}, ${topic}-2`,
+    }),
+  ).toMatchObject({
+    ...{ smtpPoolSize: 20, sesRegion: 'eu-west-1', sesConfigurationSet: 'events' },
+    sesSnsTopics: [topic, `${topic}-2`],
+  })
+  expect(
+    faultsOf({
+      ...{
+        SMTP_URL: 'smtp://user:hunter2@relay.example?tls=maybe',
+        SMTP_POOL_SIZE: '0',
+        SES_REGION: 'europe',
+      },
+      ...{ SES_CONFIGURATION_SET: 'a b', SES_ENDPOINT: 'ftp://x', SES_SNS_TOPICS: 'ses-events' },
+    }).map((fault) => fault.split(' ')[0]),
+  ).toEqual([
+    ...[
+      'SMTP_URL',
+      'SMTP_POOL_SIZE',
+      'SES_REGION',
+      'SES_CONFIGURATION_SET',
+      'SES_ENDPOINT',
+      'SES_SNS_TOPICS',
+    ],
+  ])
+})
+
 test('a master key is 32 bytes of base64, nothing shorter or longer', () => {
   for (const bytes of [31, 33])
     expect(faultsOf({ MASTER_KEY: Buffer.alloc(bytes).toString('base64') })).toHaveLength(1)

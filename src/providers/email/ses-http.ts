@@ -1,6 +1,7 @@
 /** The AWS SDK's way to the network, told apart by whether a request had gone out when it failed. */
 import { Readable } from 'node:stream'
 import { Agent, request } from 'undici'
+import { pieces } from './pieces.ts'
 
 /** What the SDK hands to its HTTP handler, as far as it is used here. */
 type SdkRequest = {
@@ -37,6 +38,10 @@ const queryOf = (query: SdkRequest['query']): string => {
 const addressOf = ({ protocol, hostname, port, path, query }: SdkRequest): string =>
   `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}${queryOf(query)}`
 
+/** Without a copy, and without asking the SDK's own kind of array to be anything else. */
+const bytesOf = (body: string | Uint8Array = ''): Buffer =>
+  typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+
 export const makeSdkHandler = ({ connectMs, answerMs }: HttpPatience) => {
   const agent = new Agent({
     connect: { timeout: connectMs },
@@ -49,13 +54,15 @@ export const makeSdkHandler = ({ connectMs, answerMs }: HttpPatience) => {
   })
 
   const handle = async (asked: SdkRequest) => {
-    const bytes = Buffer.from(asked.body ?? '')
+    const bytes = bytesOf(asked.body)
     let sent = false
     function* body() {
-      const last = Math.max(0, bytes.length - 16_384)
-      if (last > 0) yield bytes.subarray(0, last)
-      sent = true
-      yield bytes.subarray(last)
+      let left = bytes.length
+      for (const piece of pieces(bytes)) {
+        left -= piece.length
+        sent = left === 0
+        yield piece
+      }
     }
     try {
       const answer = await request(addressOf(asked), {

@@ -7,6 +7,7 @@ import { parseSmtpUrl, type SmtpRelay } from '../../ground/smtp-url.ts'
 import { composeMime, type Envelope, envelopeOf } from './compose.ts'
 import { type EmailProvider, type Handed, HandoverError, type Mail } from './contract.ts'
 import { signDkim } from './dkim.ts'
+import { pieces } from './pieces.ts'
 import { judgeSmtp, reportRefused, type SmtpError } from './smtp-faults.ts'
 import { makeTurns } from './turns.ts'
 
@@ -35,11 +36,6 @@ type Needs = {
 
 /** One message on its way: how far its body got decides what a lost connection means. */
 type Attempt = { raw: Buffer; body: Readable | undefined; abandoned: boolean }
-
-/** Small pieces, so that what was read from the body is about what the relay was sent. */
-function* pieces(raw: Buffer) {
-  for (let at = 0; at < raw.length; at += 16_384) yield raw.subarray(at, at + 16_384)
-}
 
 const giveBody = (attempt: Attempt): Readable => {
   const body = Readable.from(pieces(attempt.raw), { objectMode: false })
