@@ -11,6 +11,7 @@ import { makeAllowedSenderDomains } from './domains/sender.ts'
 import { type AppendEvents, makeAppendEvents } from './events/append.ts'
 import { type Clock, movableClock, systemClock } from './ground/clock.ts'
 import type { Config } from './ground/config.ts'
+import { makeVault } from './ground/crypto.ts'
 import type { Log } from './ground/log.ts'
 import { readServiceVersion } from './ground/version.ts'
 import { makeServe } from './http/call.ts'
@@ -28,12 +29,14 @@ import { projectRoutes } from './http/v1/projects.ts'
 import { suppressionRoutes } from './http/v1/suppressions.ts'
 import { tenantRoutes } from './http/v1/tenants.ts'
 import { usageRoutes } from './http/v1/usage.ts'
+import { webhookRoutes } from './http/v1/webhooks.ts'
 import { makeIdempotency } from './idempotency/claims.ts'
 import { makeCallers } from './keys/callers.ts'
 import { makeManageKeys } from './keys/manage.ts'
 import type { Limiter } from './limits/contract.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
 import { makeRedisLimiter } from './limits/redis.ts'
+import { type GuardedAgent, makeGuardedAgent } from './outgoing/guarded.ts'
 import { makeManageProjects } from './projects/manage.ts'
 import { ping, readSetting, writeSetting } from './settings/store.ts'
 import { makeAddSuppressions } from './suppressions/add.ts'
@@ -45,14 +48,26 @@ import { makeEraseTenant } from './tenants/erase.ts'
 import { makeTenantLifecycle } from './tenants/lifecycle.ts'
 import { makeReadUsage } from './usage/read.ts'
 import { makeUsage, type Usage } from './usage/reserve.ts'
+import { makeSend } from './webhooks/attempt.ts'
+import { makeDeliverWebhooks, type Notify } from './webhooks/deliver.ts'
+import { makeFanOut } from './webhooks/fan-out.ts'
+import { makeFireWebhooks } from './webhooks/fire.ts'
+import { makeWebhookPace } from './webhooks/limits.ts'
+import { makeManageWebhooks } from './webhooks/manage.ts'
+import { makeKeepDeliveries } from './webhooks/retention.ts'
+import { eraseTenantDeliveries, eraseTenantEndpoints } from './webhooks/store.ts'
 import { makeLinkLoop } from './worker/link-audit.ts'
 import { makeRecurring } from './worker/recurring.ts'
 import { makeTasks } from './worker/tasks.ts'
+import { makeWebhookLoop } from './worker/webhooks.ts'
 
 export type Overrides = {
   /** Further routes through the same door; tests and benchmarks prove the door with them. */
   routes?: (rooms: Rooms) => Route[]
   checkAnswers?: boolean
+  /** In place of the guarded way out and of the mail to owners and developers. */
+  agent?: GuardedAgent
+  notify?: Notify
 }
 
 /** What further routes may stand on. */
@@ -79,7 +94,10 @@ const openClock = async (config: Config, db: ReturnType<typeof openDb>) => {
   return { clock: moved, moved }
 }
 
-export const build = async (config: Config, url: string, log: Log, overrides: Overrides = {}) => {
+/** The master key is configured, or made once and kept: whoever starts the house finds it first. */
+export type HouseConfig = Config & { masterKey: Buffer }
+
+export const build = async (config: HouseConfig, url: string, log: Log, overrides: Overrides = {}) => {
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
   const endGuard = guardNetwork(logOncePerPlace(log))
   const { clock, moved } = await openClock(config, db)
@@ -119,7 +137,24 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   const secret = config.auditSigningSecret
   const chain = makeChain({ db, clock, log, secret })
   const pruneAudit = makePruneAudit({ db, clock, secret, days: config.auditRetentionDays })
-  const tasks = makeTasks({ idempotency, chain, pruneAudit })
+  const agent =
+    overrides.agent ??
+    makeGuardedAgent({
+      allowInsecure: config.webhookAllowInsecure,
+      ...(config.dnsServers && { dnsServers: config.dnsServers }),
+    })
+  const vault = makeVault(config.masterKey, config.masterKeyPrevious)
+  const send = makeSend({ agent, clock })
+  const notify: Notify =
+    overrides.notify ??
+    (async ({ orgId, subject }) => log.warn({ org_id: orgId, subject }, 'a notice to owners and developers'))
+  const webhooks = makeWebhookLoop({
+    fanOut: makeFanOut({ db, clock }),
+    deliver: makeDeliverWebhooks({ db, clock, vault, send, audit, appendEvents, notify, log }),
+    log,
+  })
+  const deliveries = makeKeepDeliveries({ db, clock })
+  const tasks = makeTasks({ idempotency, chain, pruneAudit, deliveries, webhooks })
   const rooms: Rooms = {
     db,
     clock,
@@ -133,7 +168,11 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   const lifecycle = makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [] })
   const erase = makeEraseTenant({
     ...{ db, clock, audit, appendEvents, forget },
-    steps: [{ run: (tx, ...tenant) => tx.change(eraseTenantSuppressions, ...tenant) }],
+    steps: [
+      { run: (tx, ...tenant) => tx.change(eraseTenantSuppressions, ...tenant) },
+      { run: (tx, ...tenant) => tx.change(eraseTenantEndpoints, ...tenant) },
+      { run: (tx, ...tenant) => tx.change(eraseTenantDeliveries, ...tenant) },
+    ],
   })
 
   const routes: Route[] = [
@@ -146,6 +185,14 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
     }),
     ...tenantRoutes({ db, create: createTenants, lifecycle, erase }),
     ...usageRoutes({ clock, read: makeReadUsage({ db, usage }), tenants: lifecycle }),
+    ...webhookRoutes({
+      db,
+      manage: makeManageWebhooks({ db, clock, audit, vault, agent }),
+      fire: makeFireWebhooks({
+        ...{ db, clock, audit, vault, send, wake: webhooks.wake },
+        pace: makeWebhookPace({ limiter, clock }),
+      }),
+    }),
     ...(overrides.routes?.(rooms) ?? []),
   ]
 
@@ -202,15 +249,18 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
       )
     },
     startWorker: async () => {
+      await deliveries.prepare()
       linking.start()
+      webhooks.start()
       await recurring.start()
     },
     /** Takes nothing new, finishes what was taken, then lets go of everything. */
     stop: async (): Promise<void> => {
-      await Promise.all([app?.close(), recurring.stop(), linking.drain()])
+      await Promise.all([app?.close(), recurring.stop(), linking.drain(), webhooks.drain()])
       await callers.drained()
       await listener.close()
       await limiter?.close()
+      await agent.close()
       await db.close()
       endGuard()
     },

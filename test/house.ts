@@ -99,7 +99,8 @@ export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHo
     }),
     ...options.config,
   }
-  const house = await build(config, database.url, options.log ?? silentLog(), {
+  const masterKey = config.masterKey ?? Buffer.alloc(32, 'tidings')
+  const house = await build({ ...config, masterKey }, database.url, options.log ?? silentLog(), {
     checkAnswers: true,
     ...options,
   })

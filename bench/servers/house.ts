@@ -89,7 +89,9 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
   const client = await db.connect()
   await client.query(tables).finally(() => client.end())
 
-  const house = await build(config, databaseUrl, log, { routes: (rooms) => [recordRoute(rooms)] })
+  const house = await build({ ...config, masterKey: Buffer.alloc(32) }, databaseUrl, log, {
+    routes: (rooms) => [recordRoute(rooms)],
+  })
   const url = await house.startApi()
   const { found } = makeFoundOrg({
     db,

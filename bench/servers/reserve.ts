@@ -24,7 +24,7 @@ workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) =
   }
   await db.close()
 
-  const house = await build(readConfig({ PORT: '0' }), databaseUrl, log)
+  const house = await build({ ...readConfig({ PORT: '0' }), masterKey: Buffer.alloc(32) }, databaseUrl, log)
   const { usage } = house.rooms
   return {
     one: async (client) => {

@@ -71,9 +71,9 @@ export const serve = async (config: Config, log: Log, parts: Parts): Promise<num
   let house: House | undefined
   try {
     // Made once, at the first start, so that it is there to be backed up before anything is sealed under it.
-    await resolveMasterKey(config)
+    const masterKey = await resolveMasterKey(config)
     await migrateAll(database.url, log)
-    house = await build(config, database.url, log)
+    house = await build({ ...config, masterKey }, database.url, log)
     if (parts.api) {
       const baseUrl = await house.startApi().catch((error) => {
         throw portFault(config, error)

@@ -200,6 +200,23 @@ export const variables = {
     fallback: 'false',
     about: 'Allows webhooks to plain http and to private hosts. Production refuses to start with it.',
   }),
+  DNS_SERVERS: variable({
+    schema: z
+      .string()
+      .transform((text) => text.split(',').map((part) => part.trim()))
+      .pipe(
+        z
+          .array(
+            z
+              .string()
+              .regex(/^(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|[0-9a-fA-F:]+|\[[0-9a-fA-F:]+\]:\d{1,5})$/),
+          )
+          .min(1),
+      ),
+    takes: 'addresses of DNS servers, `ip` or `ip:port`, comma-separated',
+    fallback: 'those of the machine',
+    about: 'Who is asked for the records of sending domains and the addresses of webhooks.',
+  }),
   REQUEST_TIMEOUT_SECONDS: variable({
     schema: whole(1, 600),
     takes: 'a whole number from 1 to 600',
@@ -257,6 +274,8 @@ export type Config = {
   trustedProxyHops: number
   idempotencyTtlHours: number
   webhookAllowInsecure: boolean
+  /** Undefined: those of the machine. */
+  dnsServers: string[] | undefined
   requestTimeoutMs: number
   metricsToken: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
@@ -359,6 +378,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     trustedProxyHops: read.TRUSTED_PROXY_HOPS ?? 1,
     idempotencyTtlHours: read.IDEMPOTENCY_TTL_HOURS ?? 24,
     webhookAllowInsecure: read.WEBHOOK_ALLOW_INSECURE ?? false,
+    dnsServers: read.DNS_SERVERS,
     requestTimeoutMs: (read.REQUEST_TIMEOUT_SECONDS ?? 60) * 1000,
     metricsToken: read.METRICS_TOKEN,
     logLevel: read.LOG_LEVEL ?? 'info',

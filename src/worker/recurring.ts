@@ -47,6 +47,7 @@ export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5
       boss.on('error', (error) => log.warn({ err: error }, 'the job queue met a fault'))
       await boss.start()
       for (const [name, { cron, run }] of Object.entries(tasks)) {
+        if (cron === undefined) continue
         // At most one waiting and one running: a tick missed while one runs long is caught up once.
         await boss.createQueue(name, {
           policy: 'stately',

@@ -74,5 +74,6 @@ export const tagTexts: Record<string, string> = {
   Tenants: "A platform's own customers, each kept apart from the others.",
   Projects: 'Parts of an organisation with their own keys, domains and messages.',
   Usage: 'What was sent this month, what it cost and what is left.',
+  Webhooks: 'Where events are told, signed, and what became of each telling.',
   Suppressions: 'Addresses and numbers that are not to be written to, and why.',
 }
