@@ -43,7 +43,10 @@ describe('dev run', () => {
       200,
       {
         task: 'retention',
-        counts: { idempotency_keys_deleted: 0, audit_entries_linked: 0, audit_entries_deleted: 0 },
+        counts: {
+          ...{ idempotency_keys_deleted: 0, audit_entries_linked: 0, audit_entries_deleted: 0 },
+          webhook_deliveries_deleted: 0,
+        },
       },
     ])
     const unknown = await t.ask('POST', '/api/dev/run', { body: { task: 'explode' } })
