@@ -41,6 +41,7 @@ import { suppressionRoutes } from './http/v1/suppressions.ts'
 import { templateRoutes } from './http/v1/templates.ts'
 import { tenantRoutes } from './http/v1/tenants.ts'
 import { usageRoutes } from './http/v1/usage.ts'
+import { webhookRoutes } from './http/v1/webhooks.ts'
 import { makeIdempotency } from './idempotency/claims.ts'
 import { makeCallers } from './keys/callers.ts'
 import { makeManageKeys } from './keys/manage.ts'
@@ -48,7 +49,7 @@ import type { Limiter } from './limits/contract.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
 import { makeRedisLimiter } from './limits/redis.ts'
 import { type Messages, openMessages } from './messages/open.ts'
-import { makeGuardedAgent } from './outgoing/guarded.ts'
+import { type GuardedAgent, makeGuardedAgent } from './outgoing/guarded.ts'
 import { makeManageProjects } from './projects/manage.ts'
 import type { EmailProvider } from './providers/email/contract.ts'
 import { openEmailProvider } from './providers/email/open.ts'
@@ -72,10 +73,19 @@ import { makeTokens } from './tracking/tokens.ts'
 import { makeUnsubscribe } from './tracking/unsubscribe.ts'
 import { makeReadUsage } from './usage/read.ts'
 import { makeUsage, type Usage } from './usage/reserve.ts'
+import { makeSend } from './webhooks/attempt.ts'
+import { makeDeliverWebhooks, type Notify } from './webhooks/deliver.ts'
+import { makeFanOut } from './webhooks/fan-out.ts'
+import { makeFireWebhooks } from './webhooks/fire.ts'
+import { makeWebhookPace } from './webhooks/limits.ts'
+import { makeManageWebhooks } from './webhooks/manage.ts'
+import { makeKeepDeliveries } from './webhooks/retention.ts'
+import { eraseTenantDeliveries, eraseTenantEndpoints } from './webhooks/store.ts'
 import { makeClaimLoop } from './worker/claim-loop.ts'
 import { makeLinkLoop } from './worker/link-audit.ts'
 import { makeRecurring } from './worker/recurring.ts'
 import { makeTasks } from './worker/tasks.ts'
+import { makeWebhookLoop } from './worker/webhooks.ts'
 
 export type Overrides = {
   /** Further routes through the same door; tests and benchmarks prove the door with them. */
@@ -85,6 +95,9 @@ export type Overrides = {
   newDkimKey?: typeof newDkimKey
   /** Where certificates come from and subscriptions are confirmed; tests have their own Amazon. */
   sns?: Pick<Parameters<typeof makeSesIntake>[0], 'fetchCertificate' | 'confirm'>
+  /** In place of the guarded way out and of the mail to owners and developers. */
+  agent?: GuardedAgent
+  notify?: Notify
 }
 
 /** What further routes may stand on. */
@@ -181,10 +194,12 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   let port = config.port
   const baseUrl = (): string => config.baseUrl ?? `http://${hostInUrls}:${port}`
   const links = makeLinks({ tokens, baseUrl })
-  const agent = makeGuardedAgent({
-    allowInsecure: config.webhookAllowInsecure,
-    ...(config.dnsServers && { dnsServers: config.dnsServers }),
-  })
+  const agent =
+    overrides.agent ??
+    makeGuardedAgent({
+      allowInsecure: config.webhookAllowInsecure,
+      ...(config.dnsServers && { dnsServers: config.dnsServers }),
+    })
   const messages = openMessages({
     ...{ db, clock, log, usage, audit, appendEvents, idempotency, templates, senders, links, suppress },
     ...{ emailProvider, agent, serviceDomain, contentDays: config.messageContentDays },
@@ -193,9 +208,19 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     ...{ name: 'scheduler', log, claim: messages.scheduler.claim, work: messages.scheduler.fire },
     ...{ batch: 200, concurrency: 200 },
   })
+  const send = makeSend({ agent, clock })
+  const notify: Notify =
+    overrides.notify ??
+    (async ({ orgId, subject }) => log.warn({ org_id: orgId, subject }, 'a notice to owners and developers'))
+  const webhooks = makeWebhookLoop({
+    fanOut: makeFanOut({ db, clock }),
+    deliver: makeDeliverWebhooks({ db, clock, vault, send, audit, appendEvents, notify, log }),
+    log,
+  })
+  const deliveries = makeKeepDeliveries({ db, clock })
   const tasks = makeTasks({
-    ...{ idempotency, chain, pruneAudit, checkDomains, scheduling, messages: messages.retention },
-    sweepMarks: count.sweepMarks,
+    ...{ idempotency, chain, pruneAudit, checkDomains, scheduling, webhooks, deliveries },
+    ...{ messages: messages.retention, sweepMarks: count.sweepMarks },
   })
   const rooms: Rooms = {
     db,
@@ -226,6 +251,8 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       { counts: 'message_events_deleted', run: messages.ofTenant.eraseEvents },
       { run: (tx, ...tenant) => tx.change(eraseTenantSuppressions, ...tenant) },
       { run: (tx, ...tenant) => tx.change(eraseTenantTemplates, ...tenant) },
+      { run: (tx, ...tenant) => tx.change(eraseTenantEndpoints, ...tenant) },
+      { run: (tx, ...tenant) => tx.change(eraseTenantDeliveries, ...tenant) },
     ],
   })
 
@@ -243,6 +270,14 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     ...templateRoutes({ db, manage: makeManageTemplates({ db, clock, audit, forget }), render: templates }),
     ...tenantRoutes({ db, create: createTenants, lifecycle, erase }),
     ...usageRoutes({ clock, read: makeReadUsage({ db, usage }), tenants: lifecycle }),
+    ...webhookRoutes({
+      db,
+      manage: makeManageWebhooks({ db, clock, audit, vault, agent }),
+      fire: makeFireWebhooks({
+        ...{ db, clock, audit, vault, send, wake: webhooks.wake },
+        pace: makeWebhookPace({ limiter, clock }),
+      }),
+    }),
     ...(overrides.routes?.(rooms) ?? []),
   ]
 
@@ -309,13 +344,16 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     },
     startWorker: async () => {
       await messages.retention.ensurePartitions()
+      await deliveries.prepare()
       linking.start()
       scheduling.start()
+      webhooks.start()
       await recurring.start()
     },
     /** Takes nothing new, finishes what was taken, then lets go of everything. */
     stop: async (): Promise<void> => {
-      await Promise.all([app?.close(), recurring.stop(), linking.drain(), scheduling.drain()])
+      await Promise.all([app?.close(), recurring.stop()])
+      await Promise.all([linking.drain(), scheduling.drain(), webhooks.drain()])
       await Promise.all([callers.drained(), count.drained(), messages.outcomes.drained()])
       await Promise.all([emailProvider.close(), agent.close()])
       await listener.close()

@@ -222,7 +222,7 @@ export const variables = {
     schema: nameServers,
     takes: 'addresses of DNS servers, each with a port where it is not 53, separated by commas',
     fallback: "the machine's own",
-    about: 'Who is asked for the records of sending domains.',
+    about: 'Who is asked for the records of sending domains and the addresses of webhooks.',
   }),
   DEV_TOOLS: variable({
     schema: oneOf('on', 'off').transform((v) => v === 'on'),

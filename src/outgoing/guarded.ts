@@ -32,7 +32,7 @@ export interface GuardedAgent {
   request(url: string | URL, request: OutgoingRequest): Promise<OutgoingAnswer>
   /** Judges the text alone. Throws NotAllowed. */
   judgeUrl(text: string): URL
-  /** Judges the text and every address the name has now. Throws NotAllowed, or a fault of kind `dns`. */
+  /** Judges the text and every address the name has now. Throws NotAllowed, or a fault when the DNS does not tell. */
   judge(text: string): Promise<URL>
   close(): Promise<void>
 }
@@ -52,6 +52,7 @@ type Lane = { pool: Pool; inFlight: number; idleSince: number }
 /** Another address is tried when a connection takes this long and there is one left. */
 const slowConnectMs = 3_000
 const connectTimeoutMs = 10_000
+const judgeTimeoutMs = 3_000
 const keepAliveMs = 4_000
 const sweepMs = 5_000
 const maxAddresses = 4
@@ -275,7 +276,7 @@ export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => 
     judge: async (text) => {
       assertNotInTransaction('a question to the DNS')
       const url = judgeUrl(text, allowInsecure)
-      await addressesOf(url)
+      await inTime(addressesOf(url), judgeTimeoutMs)
       return url
     },
 

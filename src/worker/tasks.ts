@@ -3,11 +3,13 @@ import type { PruneAudit } from '../audit/retention.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 import type { MessageRetention } from '../messages/retention.ts'
+import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
+import type { WebhookLoop } from './webhooks.ts'
 
 /** Background work by name: run on its schedule by the worker, and on demand by the dev tools. */
 export type Task = {
-  /** Five-field cron, UTC. Absent for what a loop of the worker does all the time. */
+  /** Five-field cron, UTC. Absent: a loop of the worker does it all the time. */
   cron?: string
   /** One pass to the end; answers what it did, as counts. */
   run: () => Promise<Record<string, number>>
@@ -23,12 +25,15 @@ type Needs = {
   sweepMarks: () => Promise<number>
   messages: MessageRetention
   scheduling: ClaimLoop
+  deliveries: KeepDeliveries
+  webhooks: WebhookLoop
 }
 
 export const makeTasks = (needs: Needs): Tasks => {
-  const { idempotency, chain, pruneAudit, checkDomains, sweepMarks, messages, scheduling } = needs
+  const { idempotency, chain, pruneAudit, checkDomains, sweepMarks, messages, deliveries } = needs
   return {
-    scheduler: { run: async () => ({ messages_worked_on: await scheduling.pass() }) },
+    webhooks: { run: () => needs.webhooks.pass() },
+    scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
     redaction: { cron: '17 * * * *', run: async () => ({ messages_redacted: await messages.redact() }) },
     retention: {
@@ -37,11 +42,13 @@ export const makeTasks = (needs: Needs): Tasks => {
         // What is pruned must have its place in the chain first.
         const audit_entries_linked = await chain.link()
         await messages.ensurePartitions()
+        await deliveries.prepare()
         return {
           idempotency_keys_deleted: await idempotency.sweep(),
           audit_entries_linked,
           audit_entries_deleted: await pruneAudit(),
           tracking_marks_deleted: await sweepMarks(),
+          webhook_deliveries_deleted: await deliveries.prune(),
           provider_notifications_deleted: await messages.sweepNotifications(),
         }
       },

@@ -78,5 +78,6 @@ export const tagTexts: Record<string, string> = {
   'IP pools': "Addresses that only the organisation's own mail leaves from.",
   Usage: 'What was sent this month, what it cost and what is left.',
   Templates: 'What messages say, with places for what differs from one to the next.',
+  Webhooks: 'Where events are told, signed, and what became of each telling.',
   Suppressions: 'Addresses and numbers that are not to be written to, and why.',
 }

@@ -1,0 +1,166 @@
+/** Test fires and replays: deliveries that somebody asked for. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Vault } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import { newId, timeOfId } from '../ground/ids.ts'
+import type { Scope } from '../ground/scope.ts'
+import { type Send, succeeded } from './attempt.ts'
+import type { WebhookPace } from './limits.ts'
+import { envelopeOf, type KnownEvent, sampleOf } from './samples.ts'
+import { openSecret } from './secret.ts'
+import type { ReplayFailed } from './shapes.ts'
+import {
+  type Attempt,
+  clearStreak,
+  type DeliveryRow,
+  type EndpointRow,
+  failedDeliveries,
+  findDelivery,
+  insertFired,
+  replayDeliveries,
+} from './store.ts'
+
+export const maxAttempts = 8
+const perCall = 100
+const minute = 60_000
+
+export type Replay = { id: string; replay_of: string }
+
+export interface FireWebhooks {
+  /** Sends a sample once and waits for what the receiver says. */
+  test(
+    scope: Scope,
+    actor: Actor,
+    endpoint: EndpointRow,
+    event: KnownEvent,
+  ): Promise<{ id: string; attempt: Attempt }>
+  find(scope: Scope, endpoint: EndpointRow, id: string): Promise<DeliveryRow & { payload: string }>
+  replay(scope: Scope, actor: Actor, endpoint: EndpointRow, id: string): Promise<Replay>
+  replayFailed(
+    scope: Scope,
+    actor: Actor,
+    endpoint: EndpointRow,
+    which: ReplayFailed,
+  ): Promise<{ replays: Replay[]; more: boolean }>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  vault: Vault
+  pace: WebhookPace
+  send: Send
+  wake: () => void
+}
+
+const assertEnabled = ({ enabled }: EndpointRow): void => {
+  if (!enabled) throw new Failure('ENDPOINT_DISABLED')
+}
+
+export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: Needs): FireWebhooks => {
+  const find: FireWebhooks['find'] = async ({ orgId }, endpoint, id) => {
+    const at = timeOfId(id)
+    // Times the database cannot hold name no delivery either.
+    if (!(at < Date.UTC(9_999, 0))) throw new Failure('NOT_FOUND')
+    const window = [new Date(at - minute), new Date(at + minute)] as const
+    const row = await db.row(findDelivery, orgId, endpoint.id, id, ...window)
+    if (!row) throw new Failure('NOT_FOUND')
+    return row
+  }
+
+  const replayThese = (
+    scope: Scope,
+    actor: Actor,
+    endpoint: EndpointRow,
+    choose: (tx: Parameters<Parameters<Db['tx']>[0]>[0]) => Promise<{ id: string; created_at: Date }[]>,
+  ): Promise<Replay[]> =>
+    db.tx(async (tx) => {
+      const chosen = await choose(tx)
+      if (chosen.length === 0) return []
+      const at = clock.now()
+      const replays = await tx.rows(
+        replayDeliveries,
+        ...([scope.orgId, endpoint.id, chosen.map(({ id }) => id)] as const),
+        chosen.map(({ created_at }) => created_at),
+        chosen.map(() => newId('webhookDelivery', at.getTime())),
+        at,
+        maxAttempts,
+      )
+      await audit(
+        tx,
+        ...replays.map(({ id, replay_of }) => ({
+          ...{ orgId: scope.orgId, actor, action: 'webhook.delivery_replayed' as const },
+          ...{ resourceType: 'webhook', resourceId: endpoint.id },
+          metadata: { delivery_id: id, replay_of },
+        })),
+      )
+      return replays
+    })
+
+  return {
+    find,
+
+    test: async (scope, actor, endpoint, event) => {
+      assertEnabled(endpoint)
+      await pace.testFire(scope.orgId, endpoint.id)
+      const at = clock.now()
+      const id = newId('webhookDelivery', at.getTime())
+      const sample = sampleOf(event)
+      const tenantId = endpoint.tenant_id
+      const payload = JSON.stringify(
+        envelopeOf(sample, { tenantId, timestamp: at.toISOString(), deliveryId: id }),
+      )
+      const target = { url: endpoint.url, secret: openSecret(vault, endpoint.id, endpoint.secret) }
+      const { environment } = sample
+      const attempt = await send(target, { id, event, environment, tenantId, payload }, 1)
+      const delivered = succeeded(attempt)
+      await db.tx(async (tx) => {
+        await tx.change(
+          insertFired,
+          ...([scope.orgId, id, at, endpoint.id, tenantId, environment, event, payload, delivered] as const),
+          JSON.stringify([attempt]),
+        )
+        if (delivered) await tx.change(clearStreak, scope.orgId, endpoint.id)
+        await audit(tx, {
+          ...{ orgId: scope.orgId, actor, action: 'webhook.test_fired', resourceType: 'webhook' },
+          resourceId: endpoint.id,
+          metadata: { delivery_id: id, event, success: delivered },
+        })
+      })
+      return { id, attempt }
+    },
+
+    replay: async (scope, actor, endpoint, id) => {
+      const row = await find(scope, endpoint, id)
+      assertEnabled(endpoint)
+      if (row.status === 'pending') {
+        const message = 'This delivery is still under way.'
+        throw new Failure('VALIDATION_ERROR', {
+          errors: [{ path: ['delivery_id'], code: 'custom', message }],
+        })
+      }
+      await pace.replay(scope.orgId, endpoint.id)
+      const [replay] = await replayThese(scope, actor, endpoint, async () => [row])
+      if (!replay) throw new Failure('NOT_FOUND')
+      wake()
+      return replay
+    },
+
+    replayFailed: async (scope, actor, endpoint, { since = null, until = null, event = null }) => {
+      assertEnabled(endpoint)
+      await pace.replay(scope.orgId, endpoint.id)
+      let more = false
+      const replays = await replayThese(scope, actor, endpoint, async (tx) => {
+        const where = [scope.orgId, endpoint.id, since, until, event, perCall + 1] as const
+        const found = await tx.rows(failedDeliveries, ...where)
+        more = found.length > perCall
+        return found.slice(0, perCall)
+      })
+      wake()
+      return { replays, more }
+    },
+  }
+}

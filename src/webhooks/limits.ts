@@ -1,0 +1,32 @@
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Limiter } from '../limits/contract.ts'
+
+const windowMs = 60_000
+
+export interface WebhookPace {
+  /** Single replays and bulk ones spend from the same ten. */
+  replay(orgId: string, endpointId: string): Promise<void>
+  testFire(orgId: string, endpointId: string): Promise<void>
+}
+
+type Needs = { limiter: Limiter | undefined; clock: Clock }
+
+/** Sliding minutes per endpoint; a limiter that does not answer lets the call pass. */
+export const makeWebhookPace = ({ limiter, clock }: Needs): WebhookPace => {
+  const spend = async (
+    name: string,
+    limit: number,
+    code: 'REPLAY_RATE_LIMITED' | 'TEST_FIRE_RATE_LIMITED',
+  ): Promise<void> => {
+    const at = clock.millis()
+    const taken = await limiter?.take([{ name, limit, windowMs }], at)
+    if (!taken || taken.allowed) return
+    const resetAt = taken.states[0]?.resetAt ?? at + windowMs
+    throw new Failure(code, { retryAfter: (resetAt - at) / 1000 })
+  }
+  return {
+    replay: (orgId, id) => spend(`{${orgId}}:webhook_replay:${id}`, 10, 'REPLAY_RATE_LIMITED'),
+    testFire: (orgId, id) => spend(`{${orgId}}:webhook_test_fire:${id}`, 20, 'TEST_FIRE_RATE_LIMITED'),
+  }
+}

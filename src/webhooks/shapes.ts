@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import { knownEvents } from './samples.ts'
+
+const url = z
+  .string()
+  .max(2048)
+  .refine((text) => URL.canParse(text), { message: 'Takes a URL.' })
+  .meta({ description: 'https, on port 443 or from 1024 on, to a public address.', format: 'uri' })
+const events = z
+  .array(z.enum(['*', ...knownEvents]))
+  .max(200)
+  .transform((names) => [...new Set(names)])
+  .meta({ description: 'Names, or `*` for every event. An empty list is a pause.' })
+const description = z.string().max(200).nullable()
+
+/** A misspelt field must never be dropped in silence, so unknown ones are refused. */
+export const CreateWebhook = z
+  .strictObject({
+    url,
+    events: events.default(['*']),
+    description: description.default(null),
+    tenant_id: z.string().nullable().optional().meta({ description: 'Left out: that of the key.' }),
+    enabled: z.boolean().default(true),
+  })
+  .meta({ id: 'CreateWebhook' })
+export type CreateWebhook = z.output<typeof CreateWebhook>
+
+export const PatchWebhook = z
+  .strictObject({
+    url: url.optional(),
+    events: events.optional(),
+    description: description.optional(),
+    enabled: z
+      .boolean()
+      .optional()
+      .meta({ description: '`true` also clears the streak of deliveries that were given up.' }),
+  })
+  .meta({ id: 'PatchWebhook' })
+export type PatchWebhook = z.output<typeof PatchWebhook>
+
+const at = z.iso.datetime()
+const endpoint = {
+  id: z.string(),
+  url: z.string(),
+  description: z.string().nullable(),
+  events: z.array(z.string()),
+  enabled: z.boolean(),
+  disabled_reason: z.enum(['auto', 'manual']).nullable(),
+  disabled_at: at.nullable(),
+  consecutive_failures: z.int(),
+  tenant_id: z.string().nullable(),
+  created_at: at,
+  updated_at: at,
+  secret_rotated_at: at.nullable(),
+}
+
+export const Webhook = z.strictObject(endpoint).meta({ id: 'Webhook' })
+export const CreatedWebhook = z
+  .strictObject({ ...endpoint, secret: z.string() })
+  .meta({ id: 'CreatedWebhook' })
+export const RotatedWebhook = z
+  .strictObject({ id: z.string(), secret: z.string(), secret_rotated_at: at })
+  .meta({ id: 'RotatedWebhook' })
+
+export const TestFire = z
+  .strictObject({ event: z.enum(knownEvents).default('webhook.test') })
+  .default({ event: 'webhook.test' })
+  .meta({ id: 'TestFire' })
+
+const attemptError = z.enum(['timeout', 'connection', 'tls', 'dns', 'url_not_allowed']).nullable()
+
+export const TestFired = z
+  .strictObject({
+    delivery_id: z.string(),
+    event: z.string(),
+    success: z.boolean(),
+    response_status: z.int().nullable(),
+    response_body: z.string().nullable(),
+    duration_ms: z.int(),
+    error: attemptError,
+  })
+  .meta({ id: 'TestFired' })
+
+export const deliveryStatuses = ['pending', 'delivered', 'failed', 'canceled'] as const
+
+const delivery = {
+  id: z.string(),
+  endpoint_id: z.string(),
+  event: z.string(),
+  environment: z.enum(['live', 'test']).nullable(),
+  tenant_id: z.string().nullable(),
+  status: z.enum(deliveryStatuses),
+  attempt_count: z.int(),
+  max_attempts: z.int(),
+  next_attempt_at: at.nullable(),
+  replay_of: z.string().nullable(),
+  replayed_as: z.string().nullable(),
+  created_at: at,
+  delivered_at: at.nullable(),
+  attempts: z.array(
+    z.strictObject({
+      attempt: z.int(),
+      at,
+      response_status: z.int().nullable(),
+      response_body: z.string().nullable().meta({ description: 'The first 1 KB of it.' }),
+      duration_ms: z.int(),
+      error: attemptError,
+    }),
+  ),
+}
+
+export const Envelope = z
+  .strictObject({
+    event: z.string(),
+    data: z.record(z.string(), z.unknown()),
+    timestamp: at,
+    environment: z
+      .enum(['live', 'test'])
+      .optional()
+      .meta({ description: 'Absent on events with no send behind them.' }),
+    tenant_id: z.string().nullable(),
+    delivery_id: z.string(),
+  })
+  .meta({ id: 'WebhookEnvelope' })
+
+export const Delivery = z.strictObject(delivery).meta({ id: 'WebhookDelivery' })
+export const DeliveryWithPayload = z
+  .strictObject({ ...delivery, payload: Envelope })
+  .meta({ id: 'WebhookDeliveryWithPayload' })
+
+export const Replayed = z
+  .strictObject({ delivery_id: z.string(), replay_of: z.string() })
+  .meta({ id: 'ReplayedDelivery' })
+
+/** PostgreSQL knows no year zero, and no list needs one. */
+const instant = z.iso
+  .datetime({ offset: true })
+  .refine((text) => !Number.isNaN(Date.parse(text)) && !text.startsWith('0000'), {
+    message: 'Takes an instant.',
+  })
+  .transform((text) => new Date(text))
+  .meta({ format: 'date-time' })
+
+export const ReplayFailed = z
+  .strictObject({
+    since: instant.optional(),
+    until: instant.optional(),
+    event: z.enum(knownEvents).optional(),
+  })
+  .default({})
+  .meta({ id: 'ReplayFailed' })
+export type ReplayFailed = z.output<typeof ReplayFailed>
+
+export const ReplayedFailed = z
+  .strictObject({ replayed: z.int(), has_more: z.boolean(), data: z.array(Replayed) })
+  .meta({ id: 'ReplayedFailed' })
+
+export const EventSamples = z
+  .strictObject({ data: z.array(z.strictObject({ event: z.string(), sample: Envelope })) })
+  .meta({ id: 'WebhookEvents' })
