@@ -276,6 +276,10 @@ describe('caps', () => {
     expect(passed(`{{#each b}}{{#each a}}${body}{{/each}}y{{/each}}`, { a: list(2_000), b: [1] })).toBe(
       'loopCharacters',
     )
+    const thrice = '{{#each a}}{{v}}{{/each}}{{#each b}}{{v}}{{/each}}-{{#each c}}{{v}}{{/each}}'
+    const shares = { v: body, a: list(1_000), b: list(500) }
+    expect(text(thrice, { ...shares, c: list(500) })).toHaveLength(2_000_001)
+    expect(passed(thrice, { ...shares, c: list(501) })).toBe('loopCharacters')
     // What stands before, between and after loops is not theirs.
     const around = 'z'.repeat(100_000)
     expect(text(around + loop + around, { a: list(2_000) })).toHaveLength(2_200_000)
