@@ -20,8 +20,8 @@ export type Ground = {
   folder: string
   /** Set for a short run, which only shows that everything works: large tables are made small. */
   quick: boolean
-  /** The one database server of the run, started when the first contender asks for it. */
-  database(): Promise<BenchDatabase>
+  /** A database on the one server of the run: the bench's own, or one under a name where tables must stay apart. */
+  database(name?: string): Promise<BenchDatabase>
 }
 
 export type Turn = { clients: number; warmMs: number; measureMs: number }
@@ -195,7 +195,8 @@ export const serverContender = <Ready extends { port: number }>({
   },
 })
 
-const readyWithinMs = 60_000
+/** Long enough to make a table of a million rows. */
+const readyWithinMs = 600_000
 const endWithinMs = 10_000
 
 /** Parameters go through the environment, not the command line, which every user of the machine can read. */

@@ -10,12 +10,13 @@ import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './
 import { batch, email } from './email/email.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
 import { startLoad } from './load.ts'
+import { reads, scheduler } from './messages/messages.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
 import { template } from './template/template.ts'
 
-const benches: Bench[] = [record, email, batch, reserve, audit, template]
+const benches: Bench[] = [record, email, batch, scheduler, reads, reserve, audit, template]
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 const print = (line: string) => process.stdout.write(`${line}\n`)
@@ -39,19 +40,22 @@ const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSigna
 
   for (const bench of chosen) {
     await using dropLater = new AsyncDisposableStack()
-    let database: Promise<BenchDatabase> | undefined
+    const databases = new Map<string, Promise<BenchDatabase>>()
     const ground = {
       load,
       folder,
       quick: wanted.quick,
-      database: () => {
-        database ??= databaseServer().then((it) => it.create(bench.name))
-        return database
+      database: (name = '') => {
+        const made = databases.get(name) ?? databaseServer().then((it) => it.create(`${bench.name}${name}`))
+        databases.set(name, made)
+        return made
       },
     }
-    dropLater.defer(async () => (await database?.catch(() => undefined))?.drop())
+    dropLater.defer(async () => {
+      for (const made of databases.values()) await (await made.catch(() => undefined))?.drop()
+    })
     const outcome = await runBench(bench, ground, wanted.quick ? quickPace : fullPace, say, signal)
-    if (database && server) outcome.notes.push((await server).about)
+    if (databases.size > 0 && server) outcome.notes.push((await server).about)
     for (const note of outcome.notes) say(`${bench.name}: ${note}`)
     outcomes.push(outcome)
     if (wanted.json) for (const result of resultsOf(outcome)) print(JSON.stringify(result))

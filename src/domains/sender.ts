@@ -78,15 +78,8 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
     return { kind: 'rows', rows: rows.map((row) => ({ row, sender: undefined })) }
   }
 
-  const find = async (orgId: string, name: string): Promise<Known> => {
-    const key = `${orgId} ${name}`
-    const copy = copies.get(key)
-    if (copy) return copy
-    const mark = copies.mark()
-    const known = await read(orgId, name)
-    copies.keep(key, orgId, known, mark)
-    return known
-  }
+  const find = (orgId: string, name: string) =>
+    copies.through(`${orgId} ${name}`, orgId, () => read(orgId, name))
 
   /** The rows that the key's own restrictions leave open. The sandbox is none of a project's, nor on any list. */
   const openTo = (caller: SendingCaller, known: Known): Held[] => {

@@ -141,17 +141,12 @@ type Needs = { db: Db; clock: Clock; trusted: () => boolean }
 export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
   const copies = makeShortCache<Allowance>({ trusted })
 
-  const allowanceOf = async (orgId: string, tenantId: string | null): Promise<Allowance> => {
-    const name = `${orgId} ${tenantId ?? ''}`
-    const copy = copies.get(name)
-    if (copy) return copy
-    const mark = copies.mark()
-    const row = await db.row(findAllowance, orgId, tenantId)
-    if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)
-    const allowance = allowanceFrom(row)
-    copies.keep(name, orgId, allowance, mark)
-    return allowance
-  }
+  const allowanceOf = async (orgId: string, tenantId: string | null): Promise<Allowance> =>
+    copies.through(`${orgId} ${tenantId ?? ''}`, orgId, async () => {
+      const row = await db.row(findAllowance, orgId, tenantId)
+      if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)
+      return allowanceFrom(row)
+    })
 
   const judge = async (asked: Asked[]): Promise<Judged[]> => {
     const flat = asked.flatMap(({ lines }, r) => lines.map((line) => ({ ...line, r })))

@@ -22,12 +22,16 @@ export const templateGate = (templates: RenderTemplates): Gate<EmailDraft> => ({
   },
 })
 
+/** What one line of a message may hold; a rendered subject may come out longer than a given one. */
+const longestSubject = 998
+
 /** There is something to say. */
 export const contentGate: Gate<EmailDraft> = {
   name: 'content',
   at: ['single', 'batch'],
   check: ({ subject, html, text }) => {
     if (!subject) throw invalid(['subject'], 'required', 'Required unless the template supplies it.')
+    if (subject.length > longestSubject) throw invalid(['subject'], 'too_big', 'Takes at most 998 characters.')
     if (!html && !text) throw invalid(['html'], 'required', 'Takes html, text or both.')
   },
 }
