@@ -125,6 +125,9 @@ export const build = async (config: Config, url: string, log: Log, overrides: Ov
   const pruneAudit = makePruneAudit({ db, clock, secret, days: config.auditRetentionDays })
   const tasks = makeTasks({ idempotency, chain, pruneAudit })
   const emailProvider = openEmailProvider({ config, db, clock, log })
+  metrics.gauge('email_providers_failing', 'Email providers left alone after failures in a row', () => {
+    return emailProvider.states().filter(({ state }) => state !== 'closed').length
+  })
   const rooms: Rooms = {
     db,
     clock,

@@ -34,7 +34,7 @@ const asciiDomain = (domain: string): string => domainToASCII(domain) || domain
  */
 export const wireAddress = (address: string): string => {
   const [local, domain] = split(address)
-  return isAscii(local) ? `${local}@${asciiDomain(domain)}` : address
+  return address.includes('@') && isAscii(local) ? `${local}@${asciiDomain(domain)}` : address
 }
 
 export type Envelope = {
