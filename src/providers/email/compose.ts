@@ -127,7 +127,6 @@ export const composeMime = async (mail: Mail, extra: Record<string, string> = {}
     headers: headers.map(([key, value]) => ({ key, value })),
     attachments: mail.attachments.map(attached),
     normalizeHeaderKey: (name) => given.get(name.toLowerCase()) ?? name,
-    newline: 'windows',
     disableFileAccess: true,
     disableUrlAccess: true,
   })
