@@ -178,6 +178,9 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   const chain = makeChain({ db, clock, log, secret })
   const pruneAudit = makePruneAudit({ db, clock, secret, days: config.auditRetentionDays })
   const emailProvider = openEmailProvider({ config, db, clock, log })
+  metrics.gauge('email_providers_failing', 'Email providers left alone after failures in a row', () => {
+    return emailProvider.states().filter(({ state }) => state !== 'closed').length
+  })
   const simulated = config.emailProviders.includes('local')
   const checkDomains = makeCheckDomains({
     ...{ db, clock, log, audit, appendEvents, serviceDomain, simulated, forget },

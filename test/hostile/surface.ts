@@ -62,6 +62,13 @@ const besides: Entry[] = [
       required: ['id', 'status'],
     },
   }),
+  entry('GET', '/api/dev/outbox', {
+    query: [
+      { name: 'channel', required: false, schema: { enum: ['email', 'sms'] } },
+      { name: 'to', required: false, schema: { type: 'string', maxLength: 320 } },
+      { name: 'limit', required: false, schema: { type: 'integer', minimum: 1, maximum: 1000 } },
+    ],
+  }),
   entry('POST', '/api/dev/nowhere'),
   entry('GET', '/api/openapi.json'),
   entry('GET', '/docs'),

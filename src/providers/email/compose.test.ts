@@ -159,6 +159,7 @@ describe('addresses beyond ASCII', () => {
 
   test('a local part needs SMTPUTF8, wherever the address stands', () => {
     expect(wireAddress('jürgen@bücher.test')).toBe('jürgen@bücher.test')
+    expect(wireAddress('nobody')).toBe('nobody')
     const far = { address: 'jürgen@reader.test', name: null }
     for (const changes of [{ from: far }, { to: [far] }, { bcc: [far] }, { replyTo: [far] }]) {
       expect(envelopeOf(mailOf(changes)).needsUtf8).toBe(true)

@@ -34,7 +34,7 @@ const asciiDomain = (domain: string): string => domainToASCII(domain) || domain
  */
 export const wireAddress = (address: string): string => {
   const [local, domain] = split(address)
-  return isAscii(local) ? `${local}@${asciiDomain(domain)}` : address
+  return address.includes('@') && isAscii(local) ? `${local}@${asciiDomain(domain)}` : address
 }
 
 export type Envelope = {
@@ -127,7 +127,6 @@ export const composeMime = async (mail: Mail, extra: Record<string, string> = {}
     headers: headers.map(([key, value]) => ({ key, value })),
     attachments: mail.attachments.map(attached),
     normalizeHeaderKey: (name) => given.get(name.toLowerCase()) ?? name,
-    newline: 'windows',
     disableFileAccess: true,
     disableUrlAccess: true,
   })

@@ -87,6 +87,9 @@ const providerTo = (url: string, changes: Partial<SmtpPatience> = {}, poolSize =
   return provider
 }
 
+/** For polling on a machine that has much else to do. */
+const soon = { timeout: 10_000 }
+
 const plain = (port: number, query = '') => `smtp://127.0.0.1:${port}${query}`
 
 let signer: Signer
@@ -171,7 +174,7 @@ describe('a relay that takes the mail', () => {
     expect((await last).provider).toBe('smtp')
     expect((await faultOf(provider.send(mailOf()))).kind).toBe('unavailable')
     expect(relay.letters).toHaveLength(1)
-    await expect.poll(relay.open).toBe(0)
+    await expect.poll(relay.open, soon).toBe(0)
   })
 })
 
@@ -426,7 +429,7 @@ describe('a relay that keeps us waiting', () => {
 
   test('after the message: it may be on its way', async () => {
     const relay = await relayWith({ onData: (stream) => stream.resume() })
-    const provider = providerTo(plain(relay.port), { answerMs: 500 })
+    const provider = providerTo(plain(relay.port), { answerMs: 2_000 })
     expect((await faultOf(provider.send(mailOf()))).kind).toBe('uncertain')
   })
 
@@ -440,13 +443,28 @@ describe('a relay that keeps us waiting', () => {
     const provider = providerTo(plain(relay.port), { totalMs: 300 }, 1)
     expect((await faultOf(provider.send(mailOf()))).kind).toBe('unavailable')
     goOn?.()
-    await expect.poll(relay.open).toBe(0)
+    await expect.poll(relay.open, soon).toBe(0)
+    expect(relay.letters).toEqual([])
+  })
+
+  test('past the time for all of it, before it even greeted: the message does not go out afterwards', async () => {
+    let greet: (() => void) | undefined
+    const relay = await relayWith({
+      onConnect: (_session, done) => {
+        greet = () => done()
+      },
+    })
+    const provider = providerTo(plain(relay.port), { totalMs: 300 }, 1)
+    expect((await faultOf(provider.send(mailOf()))).kind).toBe('unavailable')
+    await expect.poll(() => greet, soon).toBeDefined()
+    greet?.()
+    await expect.poll(relay.open, soon).toBe(0)
     expect(relay.letters).toEqual([])
   })
 
   test('past the time for all of it, with the message out: it may be on its way', async () => {
     const relay = await relayWith({ onData: (stream) => stream.resume() })
-    const provider = providerTo(plain(relay.port), { totalMs: 1_000 })
+    const provider = providerTo(plain(relay.port), { totalMs: 3_000 })
     expect((await faultOf(provider.send(mailOf()))).kind).toBe('uncertain')
   })
 
@@ -459,7 +477,7 @@ describe('a relay that keeps us waiting', () => {
     })
     const provider = providerTo(plain(relay.port), { turnMs: 50 }, 1)
     const first = provider.send(mailOf())
-    await expect.poll(() => held.length).toBe(1)
+    await expect.poll(() => held.length, soon).toBe(1)
     expect((await faultOf(provider.send(mailOf()))).kind).toBe('throttled')
     held[0]?.()
     await first

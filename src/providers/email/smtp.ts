@@ -66,8 +66,8 @@ const transportTo = (
     }),
     ...(relay.name && { name: relay.name }),
     maxConnections: poolSize,
-    // A message goes to a second connection only when not a byte of it went over the first.
-    maxRequeues: 1,
+    // A message goes to another connection only when not a byte of it went over the last; all may have died unseen.
+    maxRequeues: Math.min(poolSize, 5),
     connectionTimeout: patience.connectMs,
     greetingTimeout: patience.connectMs,
     dnsTimeout: patience.connectMs,

@@ -31,7 +31,8 @@ export const contentGate: Gate<EmailDraft> = {
   at: ['single', 'batch'],
   check: ({ subject, html, text }) => {
     if (!subject) throw invalid(['subject'], 'required', 'Required unless the template supplies it.')
-    if (subject.length > longestSubject) throw invalid(['subject'], 'too_big', 'Takes at most 998 characters.')
+    if (subject.length > longestSubject)
+      throw invalid(['subject'], 'too_big', 'Takes at most 998 characters.')
     if (!html && !text) throw invalid(['html'], 'required', 'Takes html, text or both.')
   },
 }
