@@ -15,7 +15,9 @@ import {
 
 type Mx = { preference: number; exchange: string }
 /** Texts of a TXT record, each whole or in the chunks it travels in; hosts of an MX record; or how it fails. */
-export type Zone = { TXT?: (string | string[])[]; MX?: Mx[] } | 'SERVFAIL' | 'REFUSED' | 'silent'
+export type Zone =
+  /** What it says at the time of the question is answered `after` this. */
+  { TXT?: (string | string[])[]; MX?: Mx[]; after?: Promise<void> } | 'SERVFAIL' | 'REFUSED' | 'silent'
 
 export type DnsServer = {
   /** For DNS_SERVERS. */
@@ -52,7 +54,7 @@ export const startDnsServer = async (): Promise<DnsServer> => {
   let tcpQuestions = 0
 
   /** Undefined: no answer at all. */
-  const reply = (query: Packet): Packet | undefined => {
+  const reply = async (query: Packet): Promise<Packet | undefined> => {
     const question = query.questions?.[0]
     if (!question) return undefined
     const { name, type } = question
@@ -61,14 +63,15 @@ export const startDnsServer = async (): Promise<DnsServer> => {
     if (zone === 'silent') return undefined
     const fault = zone === undefined ? 'NXDOMAIN' : typeof zone === 'string' ? zone : undefined
     const answers = typeof zone === 'object' ? answersOf(zone, type, name) : []
+    if (typeof zone === 'object') await zone.after
     const flags = AUTHORITATIVE_ANSWER | (fault ? rcodes[fault] : 0)
     return { type: 'response', id: query.id ?? 0, flags, questions: [question], answers }
   }
 
   const openUdp = async (): Promise<Socket> => {
     const udp = createSocket('udp4')
-    udp.on('message', (bytes, from) => {
-      const packet = reply(decode(bytes))
+    udp.on('message', async (bytes, from) => {
+      const packet = await reply(decode(bytes))
       if (!packet) return
       const whole = encode(packet)
       const sent =
@@ -86,13 +89,14 @@ export const startDnsServer = async (): Promise<DnsServer> => {
     const tcp = createServer((socket) => {
       let held = Buffer.alloc(0)
       socket.on('error', () => undefined)
-      socket.on('data', (bytes) => {
+      socket.on('data', async (bytes) => {
         held = Buffer.concat([held, bytes])
         while (held.length >= 2 && held.length >= 2 + held.readUInt16BE(0)) {
           const length = 2 + held.readUInt16BE(0)
           tcpQuestions++
-          const packet = reply(streamDecode(held.subarray(0, length)) as Packet)
+          const question = streamDecode(held.subarray(0, length)) as Packet
           held = held.subarray(length)
+          const packet = await reply(question)
           if (packet) socket.write(streamEncode(packet))
         }
       })

@@ -303,6 +303,17 @@ describe('changing and removing', () => {
     }
   })
 
+  test('X-057 a domain is not added to a project that is deleted meanwhile', async () => {
+    const id = await project('Deleted meanwhile')
+    const beside = await beginBeside(t.database)
+    await beside.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
+    const reply = create({ name: 'too-late.example', project_id: id })
+    await beside.untilWaitedFor()
+    await beside.commit()
+    const errors = [{ path: ['project_id'], code: 'custom', message: 'There is no such project.' }]
+    expectRefusal(await reply, 'VALIDATION_ERROR', { errors })
+  })
+
   test('X-057 a project with a domain stays until the domain is gone', async () => {
     const inProject = await project('Holds a domain')
     const id = await added('in-project.example', live, { project_id: inProject })

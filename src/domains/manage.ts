@@ -1,5 +1,6 @@
 /** Adding, changing and removing sending domains. */
 import type { Actor, Audit } from '../audit/append.ts'
+import { foreignKeyViolation } from '../db/faults.ts'
 import type { Db, Runner, Tx } from '../db/pool.ts'
 import type { AppendEvents } from '../events/append.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -84,6 +85,9 @@ const tenantOf = (scope: Scope, asked: string | null | undefined): string | null
   return scope.tenantId
 }
 
+const noSuch = (what: 'tenant' | 'project'): Failure =>
+  invalid([`${what}_id`], 'custom', `There is no such ${what}.`)
+
 const assertRoom = async (runner: Runner, orgId: string, projectId: string, name: string): Promise<void> => {
   const room = await runner.row(findRoom, orgId, projectId, name)
   if (!room) throw new Failure('NOT_FOUND')
@@ -142,10 +146,10 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
   ): Promise<{ projectId: string; tenantId: string | null }> => {
     const tenantId = tenantOf(scope, body.tenant_id)
     if (tenantId !== null && !(await db.row(findTenantFor, scope.orgId, tenantId))) {
-      throw invalid(['tenant_id'], 'custom', 'There is no such tenant.')
+      throw noSuch('tenant')
     }
     const project = await db.row(findProjectFor, scope.orgId, scope.projectId, body.project_id ?? null)
-    if (!project) throw invalid(['project_id'], 'custom', 'There is no such project.')
+    if (!project) throw noSuch('project')
     return { projectId: project.id, tenantId }
   }
 
@@ -168,21 +172,26 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
       const at = clock.now()
       const id = newId('domain', at.getTime())
       const sealed = vault.seal(key.privateKey, sealedFor(id))
-      const row = await db.tx(async (tx) => {
-        await tx.row(lockOrgForDomains, scope.orgId)
-        await assertRoom(tx, scope.orgId, projectId, body.name)
-        const made = await tx.row(
-          insertDomain,
-          ...([scope.orgId, id, projectId, tenantId, body.name, body.region, scope.environment] as const),
-          ...([body.return_path, body.inbound, key.publicKey, sealed, at] as const),
-        )
-        if (!made) throw new Failure('DOMAIN_ALREADY_ADDED')
-        await audit(tx, {
-          ...{ orgId: scope.orgId, actor, action: 'domain.added', resourceType: 'domain', resourceId: id },
-          metadata: { name: made.name, region: made.region, project_id: projectId, tenant_id: tenantId },
+      const row = await db
+        .tx(async (tx) => {
+          await tx.row(lockOrgForDomains, scope.orgId)
+          await assertRoom(tx, scope.orgId, projectId, body.name)
+          const made = await tx.row(
+            insertDomain,
+            ...([scope.orgId, id, projectId, tenantId, body.name, body.region, scope.environment] as const),
+            ...([body.return_path, body.inbound, key.publicKey, sealed, at] as const),
+          )
+          if (!made) throw new Failure('DOMAIN_ALREADY_ADDED')
+          await audit(tx, {
+            ...{ orgId: scope.orgId, actor, action: 'domain.added', resourceType: 'domain', resourceId: id },
+            metadata: { name: made.name, region: made.region, project_id: projectId, tenant_id: tenantId },
+          })
+          return made
         })
-        return made
-      })
+        .catch((error) => {
+          // The project was deleted while the key was being made.
+          throw foreignKeyViolation(error) ? noSuch('project') : error
+        })
       forget(scope.orgId)
       return tell(row)
     },

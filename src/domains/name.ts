@@ -22,10 +22,14 @@ export const normaliseName = (text: string): string | undefined => {
   return getDomain(name, { allowPrivateDomains: false }) === null ? undefined : name
 }
 
+const plain = /^[a-z0-9.-]+$/
+
 /** How a `from` names its domain; what is no name at all is only lower-cased, and matches none. */
 export const lookupName = (text: string): string => {
   const bare = text.trim().replace(/\.$/, '').toLowerCase()
-  return notOfNames.test(bare) ? bare : domainToASCII(bare) || bare
+  // Nearly every name is plain already, and this runs before every send.
+  if (plain.test(bare) || notOfNames.test(bare)) return bare
+  return domainToASCII(bare) || bare
 }
 
 /** The service's own domain and every name under it, the sandbox hosts among them. */
