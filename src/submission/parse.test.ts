@@ -14,10 +14,11 @@ test('a message that takes too long is refused with its thread, and the next one
     code: 'VALIDATION_ERROR',
   })
   const small = Buffer.from('Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n\r\nHi')
-  const subject = () => parse(small).then(
-    (mail) => mail.subject,
-    () => 'too slow',
-  )
+  const subject = () =>
+    parse(small).then(
+      (mail) => mail.subject,
+      () => 'too slow',
+    )
   await expect.poll(subject, { timeout: 20_000 }).toBe('Grüße')
 })
 

@@ -87,7 +87,7 @@ describe('a message over SMTP', () => {
     expect(raw).toContain('AAEC/w==')
 
     const audit = await t.database.sql<{ user_agent: string; ip: string }>(
-      "select user_agent, host(ip) as ip from audit_log where action = 'message.sent' and resource_id = $1",
+      "select user_agent, ip_address as ip from audit_entries where action = 'message.sent' and resource_id = $1",
       [sent.id],
     )
     expect(audit).toEqual([{ user_agent: expect.stringMatching(/^SMTP ./), ip: '127.0.0.1' }])
