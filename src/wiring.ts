@@ -1,6 +1,7 @@
 /** Builds the house, top to bottom. The only place that knows every room. */
 import type { FastifyInstance } from 'fastify'
 import { makeSessions } from './accounts/sessions.ts'
+import { makeAdmission } from './admission/admit.ts'
 import { type Audit, makeAudit } from './audit/append.ts'
 import { makeChain } from './audit/chain.ts'
 import { makePruneAudit } from './audit/retention.ts'
@@ -56,6 +57,7 @@ import { openEmailProvider } from './providers/email/open.ts'
 import { makeSesIntake } from './providers/email/ses-notifications.ts'
 import { makeReadOutbox } from './providers/outbox/read.ts'
 import { ping, readSetting, writeSetting } from './settings/store.ts'
+import { makeSubmission, type Submission } from './submission/server.ts'
 import { makeAddSuppressions } from './suppressions/add.ts'
 import { makeRemoveSuppression } from './suppressions/remove.ts'
 import { eraseTenantSuppressions } from './suppressions/store.ts'
@@ -284,10 +286,18 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     ...(overrides.routes?.(rooms) ?? []),
   ]
 
+  const admission = makeAdmission({ callers, tenants, limiter, clock })
+  const openSubmission = (): Submission | undefined =>
+    config.submission &&
+    makeSubmission({
+      ...{ admission, tenants, idempotency, log, serviceDomain, config: config.submission },
+      ...{ drafts: messages.emails.drafts, send: messages.emails.send, production: config.production },
+    })
+
   const makeApp = (): FastifyInstance => {
     const app = makeServer({
       routes,
-      door: makeDoor({ callers, tenants, limiter, clock, trustedProxyHops: config.trustedProxyHops }),
+      door: makeDoor({ admission, trustedProxyHops: config.trustedProxyHops }),
       serve: makeServe({ idempotency, tenants, log, checkAnswers: overrides.checkAnswers ?? false }),
       log,
       metrics,
@@ -328,6 +338,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })
   let app: FastifyInstance | undefined
+  let submission: Submission | undefined
 
   return {
     db,
@@ -343,8 +354,12 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       await app.listen({ host: config.host, port: config.port })
       const bound = app.server.address()
       if (typeof bound === 'object' && bound) port = bound.port
+      submission = openSubmission()
+      await submission?.start()
       return baseUrl()
     },
+    /** Where mail programs are listened to, once the API has started; undefined when they are not. */
+    submissionPort: () => submission?.port(),
     startWorker: async () => {
       await messages.retention.ensurePartitions()
       await deliveries.prepare()
@@ -355,7 +370,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     },
     /** Takes nothing new, finishes what was taken, then lets go of everything. */
     stop: async (): Promise<void> => {
-      await Promise.all([app?.close(), recurring.stop()])
+      await Promise.all([app?.close(), submission?.stop(), recurring.stop()])
       await Promise.all([linking.drain(), scheduling.drain(), webhooks.drain()])
       await Promise.all([callers.drained(), count.drained(), messages.outcomes.drained()])
       await Promise.all([emailProvider.close(), agent.close()])

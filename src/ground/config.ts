@@ -180,6 +180,37 @@ export const variables = {
     fallback: '5',
     about: 'Connections each process keeps to the relay, and so how many messages it hands over at once.',
   }),
+  SMTP_SUBMISSION_PORT: variable({
+    schema: whole(0, 65535),
+    takes: 'a whole number from 0 to 65535',
+    about:
+      'Takes mail over SMTP on this port, see [SMTP](smtp.md). 0 picks a free one. Absent: none is taken.',
+  }),
+  SMTP_SUBMISSION_HOST: variable({
+    schema: z.string().min(1),
+    takes: 'an address to listen on',
+    fallback: 'that of `HOST`',
+    about: 'Listen address of the SMTP port.',
+  }),
+  SMTP_SUBMISSION_TLS: variable({
+    schema: oneOf('starttls', 'implicit', 'off'),
+    takes: '`starttls`, `implicit` or, outside production, `off`',
+    fallback: '`starttls`; without a certificate `off`',
+    about:
+      'How connections to the SMTP port are encrypted. In production nobody signs in on one that is not.',
+  }),
+  SMTP_SUBMISSION_TLS_CERT: variable({
+    schema: z.string().min(1),
+    takes: 'the path of a PEM file',
+    fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
+    about: 'The certificate of the SMTP port, with its chain. Read at start.',
+  }),
+  SMTP_SUBMISSION_TLS_KEY: variable({
+    schema: z.string().min(1),
+    takes: 'the path of a PEM file',
+    fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
+    about: 'The private key of that certificate.',
+  }),
   SES_REGION: variable({
     schema: z.string().regex(/^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/),
     takes: 'an AWS region',
@@ -288,6 +319,11 @@ export const variables = {
 type Name = keyof typeof variables
 type Read = { [N in Name]: z.output<(typeof variables)[N]['schema']> | undefined }
 
+export type SubmissionConfig = { host: string; port: number } & (
+  | { tls: 'off' }
+  | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string }
+)
+
 export type Config = {
   production: boolean
   host: string
@@ -312,6 +348,8 @@ export type Config = {
   emailProviders: ('local' | 'smtp' | 'ses')[]
   smtpUrl: string | undefined
   smtpPoolSize: number
+  /** Undefined: no mail is taken over SMTP. */
+  submission: SubmissionConfig | undefined
   sesRegion: string
   sesConfigurationSet: string | undefined
   sesEndpoint: string | undefined
@@ -355,6 +393,31 @@ const readVariables = (env: NodeJS.ProcessEnv, faults: string[]): Read => {
   return read as Read
 }
 
+const submissionFaults = (read: Read, absent: (name: Name) => boolean): string[] => {
+  if (read.SMTP_SUBMISSION_PORT === undefined) return []
+  const files = ['SMTP_SUBMISSION_TLS_CERT', 'SMTP_SUBMISSION_TLS_KEY'] as const
+  const missing = files.filter(absent)
+  const production = read.NODE_ENV === 'production'
+  if (read.SMTP_SUBMISSION_TLS === 'off') {
+    return production
+      ? ['SMTP_SUBMISSION_TLS cannot be off in production: it takes `starttls` or `implicit`.']
+      : []
+  }
+  const wanted = production || read.SMTP_SUBMISSION_TLS !== undefined || missing.length === 1
+  if (!wanted) return []
+  const why = production ? 'SMTP_SUBMISSION_PORT in production' : 'TLS on SMTP_SUBMISSION_PORT'
+  return missing.map((name) => `${name} is required by ${why}: it takes ${variables[name].takes}.`)
+}
+
+const submissionOf = (read: Read): SubmissionConfig | undefined => {
+  const { SMTP_SUBMISSION_PORT: port, SMTP_SUBMISSION_TLS_CERT: certFile } = read
+  const { SMTP_SUBMISSION_TLS_KEY: keyFile, SMTP_SUBMISSION_TLS: tls } = read
+  if (port === undefined) return undefined
+  const listen = { host: read.SMTP_SUBMISSION_HOST ?? read.HOST ?? '127.0.0.1', port }
+  if (tls === 'off' || certFile === undefined || keyFile === undefined) return { ...listen, tls: 'off' }
+  return { ...listen, tls: tls ?? 'starttls', certFile, keyFile }
+}
+
 /** Rules that span variables. A variable that was present but unreadable has its own fault already. */
 const crossFaults = (env: NodeJS.ProcessEnv, read: Read): string[] => {
   const faults: string[] = []
@@ -365,6 +428,7 @@ const crossFaults = (env: NodeJS.ProcessEnv, read: Read): string[] => {
   if (read.SMS_PROVIDER?.includes('smpp') && absent('SMPP_URL')) {
     faults.push(`SMPP_URL is required by SMS_PROVIDER=smpp: it takes ${variables.SMPP_URL.takes}.`)
   }
+  faults.push(...submissionFaults(read, absent))
   if (read.NODE_ENV !== 'production') return faults
   for (const name of ['SERVICE_DOMAIN', 'MASTER_KEY', 'EMAIL_PROVIDER', 'SMS_PROVIDER'] as const) {
     if (absent(name)) faults.push(`${name} is required in production: it takes ${variables[name].takes}.`)
@@ -422,6 +486,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     emailProviders: read.EMAIL_PROVIDER ?? ['local'],
     smtpUrl: read.SMTP_URL,
     smtpPoolSize: read.SMTP_POOL_SIZE ?? 5,
+    submission: submissionOf(read),
     sesRegion: read.SES_REGION ?? 'us-east-1',
     sesConfigurationSet: read.SES_CONFIGURATION_SET,
     sesEndpoint: read.SES_ENDPOINT,

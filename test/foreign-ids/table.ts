@@ -197,6 +197,12 @@ export const table: Record<string, Line> = {
   'POST /tenants/{id}/restore': { ...onTenant, testKey: 'open' },
   'POST /tenants/{id}/erase': { ...onTenant, testKey: liveOnly },
   'PATCH /tenants/{id}/quota': { ...onTenant, body: { sms_monthly: 5 } },
+  'POST /emails/{id}/cancel': {
+    tenantKey: 'hidden',
+    testKey: 'hidden',
+    projectKey: 'hidden',
+    liveKey: 'hidden',
+  },
   'GET /usage': { ...shared, tenantKey: 'open' },
   'GET /tenants/{id}/usage': { ...shared, tenantKey: routeOfAnotherTenant },
 }

@@ -126,6 +126,20 @@ type Needs = {
   fetchAttachments: FetchAttachments
 }
 
+const canceling = (cancel: CancelMessage): Omit<Route, 'method' | 'path'> => ({
+  tag: 'Emails',
+  summary: 'Cancel a scheduled email',
+  scope: 'send:email',
+  params: { id: 'message' },
+  answers: { 200: { schema: Canceled, about: 'Canceled: it never fires.' } },
+  refuses: ['NOT_FOUND', 'NOT_SCHEDULED'],
+  handle: async (call) => {
+    const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'email', call.params.id as string)
+    const canceledAt = canceled_at.toISOString()
+    return { status: 200, body: { id, channel: 'email', status: 'canceled', canceled_at: canceledAt } }
+  },
+})
+
 export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttachments }: Needs): Route[] => [
   defineRoute({
     method: 'POST',
@@ -205,19 +219,11 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       return { status: 200, body: show(row, query.include === 'body') }
     },
   }),
-  defineRoute({
-    method: 'DELETE',
-    path: '/emails/{id}',
-    tag: 'Emails',
-    summary: 'Cancel a scheduled email',
-    scope: 'send:email',
-    params: { id: 'message' },
-    answers: { 200: { schema: Canceled, about: 'Canceled: it never fires.' } },
-    refuses: ['NOT_FOUND', 'NOT_SCHEDULED'],
-    handle: async (call) => {
-      const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'email', call.params.id as string)
-      const canceledAt = canceled_at.toISOString()
-      return { status: 200, body: { id, channel: 'email', status: 'canceled', canceled_at: canceledAt } }
-    },
-  }),
+  { method: 'DELETE', path: '/emails/{id}', ...canceling(cancel) },
+  {
+    method: 'POST',
+    path: '/emails/{id}/cancel',
+    about: 'The same as `DELETE /emails/{id}`, for clients written for another service.',
+    ...canceling(cancel),
+  },
 ]

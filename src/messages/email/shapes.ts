@@ -5,7 +5,7 @@ import { parseAddress } from './addresses.ts'
 import { contentTypeOf } from './content-type.ts'
 
 /** A display name and an address together. */
-const longestWritten = 1_000
+export const longestWritten = 1_000
 
 const written = z
   .string()
@@ -32,15 +32,18 @@ const oneLine = /^[^\r\n]*$/
 const ownHeader =
   /^(?:from|to|cc|bcc|subject|reply-to|date|message-id|mime-version|content-.*|dkim-signature|return-path|received|sender)$/i
 
+export const maxHeaders = 50
+
+export const HeaderName = z
+  .string()
+  .regex(/^[!-9;-~]{1,126}$/, 'Takes 1 to 126 printable ASCII characters without colon or space.')
+  .refine((name) => !ownHeader.test(name), 'This header is written by the service.')
+
+export const HeaderValue = z.string().max(2_000).regex(oneLine, 'Takes no line breaks.')
+
 const headers = z
-  .record(
-    z
-      .string()
-      .regex(/^[!-9;-~]{1,126}$/, 'Takes 1 to 126 printable ASCII characters without colon or space.')
-      .refine((name) => !ownHeader.test(name), 'This header is written by the service.'),
-    z.string().max(2_000).regex(oneLine, 'Takes no line breaks.'),
-  )
-  .refine((map) => Object.keys(map).length <= 50, 'Takes at most 50 headers.')
+  .record(HeaderName, HeaderValue)
+  .refine((map) => Object.keys(map).length <= maxHeaders, `Takes at most ${maxHeaders} headers.`)
   .default({})
 
 const notBase64 = /[^A-Za-z0-9+/]/
