@@ -29,6 +29,8 @@ const staleMs = 5 * minute
 const retriesMs = [1, 5, 15, 60].map((minutes) => minutes * minute)
 /** Orgs looked at in one turn, and how much of one org's backlog is taken before the next has its turn. */
 const orgsPerTurn = 100
+/** Taken at once from when a provider asked for a slower pace until it takes one again. */
+const probes = 10
 
 export interface Scheduler {
   /** Stamps up to `limit` due rows as this process's own. None while a provider asked for a slower pace. */
@@ -198,8 +200,9 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
   }
 
   return {
-    claim: async (limit) => {
+    claim: async (most) => {
       if (clock.millis() < slowUntil) return []
+      const limit = slowMs === 0 ? most : Math.min(most, probes)
       const now = clock.now()
       const orgs = await dueOrgs(now)
       if (orgs.length === 0) return []
