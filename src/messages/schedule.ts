@@ -27,7 +27,7 @@ const hour = 60 * minute
 const staleMs = 5 * minute
 /** After each transient fault in turn; then the message has failed. */
 const retriesMs = [1, 5, 15, 60].map((minutes) => minutes * minute)
-/** Orgs looked at in one turn, and how much of one org's backlog is taken before the next has its turn. */
+/** Orgs that share one claim. */
 const orgsPerTurn = 100
 /** Taken at once from when a provider asked for a slower pace until it takes one again. */
 const probes = 10

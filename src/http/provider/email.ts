@@ -13,8 +13,11 @@ type Needs = { ses: SesIntake; outcomes: Outcomes; log: Log }
 export const registerEmailIntake = (app: FastifyInstance, { ses, outcomes, log }: Needs): void => {
   app.register(async (intake) => {
     // Amazon sends JSON under the name of plain text; any name will do, since the signature is what counts.
+    intake.addHook('onRequest', async ({ raw }) => {
+      raw.headers['content-type'] = 'text/plain'
+    })
     intake.removeAllContentTypeParsers()
-    intake.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body, done) =>
+    intake.addContentTypeParser('text/plain', { parseAs: 'buffer', bodyLimit }, (_request, body, done) =>
       done(null, body),
     )
     intake.post('/api/webhooks/provider/email', { bodyLimit }, async (request, reply) => {
