@@ -1,4 +1,5 @@
 /** What providers report afterwards: states, history, suppressions and events, each once and in any order. */
+import { throughOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { AppendEvents } from '../events/append.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -35,21 +36,43 @@ export interface Outcomes {
   drained(): Promise<void>
 }
 
-type Kind = { status: Status; event: MessageEvent; kind: string; suppress?: 'bounce' | 'complaint' }
+type Kind = {
+  status: Status
+  event: MessageEvent
+  kind: string
+  /** How the message's error begins. */
+  called?: string
+  suppress?: 'bounce' | 'complaint'
+}
 
 const kinds: Record<Report['kind'], Kind> = {
   delivered: { status: 'delivered', event: 'message.delivered', kind: 'delivered' },
-  hard_bounce: { status: 'bounced', event: 'message.bounced', kind: 'bounced', suppress: 'bounce' },
-  soft_bounce: { status: 'bounced', event: 'message.bounced', kind: 'bounced' },
-  complaint: { status: 'bounced', event: 'message.complained', kind: 'complained', suppress: 'complaint' },
+  hard_bounce: {
+    ...{ status: 'bounced', event: 'message.bounced', kind: 'bounced' },
+    ...{ called: 'Hard bounce', suppress: 'bounce' },
+  },
+  soft_bounce: { status: 'bounced', event: 'message.bounced', kind: 'bounced', called: 'Soft bounce' },
+  complaint: {
+    ...{ status: 'bounced', event: 'message.complained', kind: 'complained' },
+    ...{ called: 'Complaint', suppress: 'complaint' },
+  },
 }
+
+/** Between an attempt and the word of it: a report tells what became of the attempt before we know. */
+const underWay: readonly Status[] = ['scheduled', 'sending', 'sent']
 
 /** Which states a report moves. Delivery is the least telling of them; what bounced stays bounced. */
 const moves: Record<Report['kind'], readonly Status[]> = {
-  delivered: ['sending', 'sent'],
-  hard_bounce: ['sending', 'sent', 'delivered'],
-  soft_bounce: ['sending', 'sent', 'delivered'],
-  complaint: ['sending', 'sent', 'delivered'],
+  delivered: underWay,
+  hard_bounce: [...underWay, 'delivered'],
+  soft_bounce: [...underWay, 'delivered'],
+  complaint: [...underWay, 'delivered'],
+}
+
+/** Nothing is reported of what nobody was handed, nor written again about recipients who were erased. */
+const reportable = ({ status, attempts, to_addresses }: MessageRow): boolean => {
+  const waiting = status === 'scheduled' || status === 'canceled'
+  return to_addresses.length > 0 && (!waiting || attempts > 0)
 }
 
 /** The state after the report; undefined leaves the message in the one it has. */
@@ -70,14 +93,32 @@ const responseOf = (report: Report): Partial<ProviderResponse> | null =>
     ? null
     : { bounce_type: report.bounceType, bounce_subtype: report.bounceSubtype, detail: report.detail }
 
-/** Clocks differ between here and there; nothing is shown as delivered before it was sent. */
-const notBefore = (sentAt: Date | null, report: Report): Report =>
-  sentAt && report.at < sentAt ? { ...report, at: sentAt } : report
+/** Remote servers put any bytes into their words; a NUL or half a character cannot be kept. */
+const readable = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
+
+/** As it can be kept: in words that hold, each recipient once, and not before the message was sent, since clocks differ. */
+const keepable = (sentAt: Date | null, report: Report): Report => {
+  // In one order for everybody, so that no two reports wait for each other's suppressions.
+  const byAddress = new Map(
+    report.recipients.map((recipient) => [recipient.toLowerCase(), readable(recipient)]),
+  )
+  return {
+    ...report,
+    at: sentAt && report.at < sentAt ? sentAt : report.at,
+    detail: report.detail === null ? null : readable(report.detail),
+    recipients: [...byAddress].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, recipient]) => recipient),
+  }
+}
+
+const errorOf = ({ kind, detail }: Report): string | null => {
+  const { called } = kinds[kind]
+  return called === undefined ? null : detail === null ? called : `${called}: ${detail}`
+}
 
 type Needs = { db: Db; clock: Clock; log: Log; appendEvents: AppendEvents; suppress: Suppress }
 
 export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs): Outcomes => {
-  const underWay = new Set<Promise<void>>()
+  const telling = new Set<Promise<void>>()
 
   const suppressAll = async (tx: Tx, row: MessageRow, report: Report): Promise<void> => {
     const { suppress: reason } = kinds[report.kind]
@@ -99,8 +140,8 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
   const apply = async (tx: Tx, orgId: string, messageId: string, told: Report): Promise<void> => {
     const createdAt = new Date(timeOfId(messageId))
     const row = await tx.row(lockMessage, orgId, messageId, createdAt)
-    if (!row) return
-    const report = notBefore(row.sent_at, told)
+    if (!row || !reportable(row)) return
+    const report = keepable(row.sent_at, told)
     await suppressAll(tx, row, report)
     const entries = newEntries(row, report)
     if (entries.length === 0) return
@@ -110,7 +151,7 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
       applyReport,
       ...([orgId, messageId, createdAt, status ?? row.status, JSON.stringify(entries)] as const),
       status === 'delivered' ? report.at : null,
-      status === 'bounced' ? (report.detail ?? 'The message bounced.') : null,
+      status ? errorOf(report) : null,
       status ? JSON.stringify(responseOf(report) ?? {}) : null,
     )
     const at = entries.map(() => clock.now())
@@ -131,7 +172,9 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
 
   const tellAll = async (orgId: string, messageId: string, reports: Report[]): Promise<void> => {
     try {
-      for (const report of reports) await db.tx((tx) => apply(tx, orgId, messageId, report))
+      for (const report of reports) {
+        await throughOutage(() => db.tx((tx) => apply(tx, orgId, messageId, report)))
+      }
     } catch (error) {
       log.error({ err: error, message_id: messageId }, 'an outcome could not be recorded')
     }
@@ -144,11 +187,11 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
         await apply(tx, orgId, messageId, report)
       }),
     tell: (orgId, messageId, reports) => {
-      const telling = tellAll(orgId, messageId, reports).finally(() => underWay.delete(telling))
-      underWay.add(telling)
+      const told = tellAll(orgId, messageId, reports).finally(() => telling.delete(told))
+      telling.add(told)
     },
     drained: async () => {
-      await Promise.all(underWay)
+      await Promise.all(telling)
     },
   }
 }

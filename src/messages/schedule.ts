@@ -16,7 +16,7 @@ import {
   type ClaimedRow,
   claimDue,
   type EventRow,
-  nextWaitingOrgs,
+  nextDueOrgs,
   type Settled,
   settleClaimed,
 } from './store.ts'
@@ -27,8 +27,10 @@ const hour = 60 * minute
 const staleMs = 5 * minute
 /** After each transient fault in turn; then the message has failed. */
 const retriesMs = [1, 5, 15, 60].map((minutes) => minutes * minute)
-/** Orgs looked at in one turn, and how much of one org's backlog is taken before the next has its turn. */
+/** Orgs that share one claim. */
 const orgsPerTurn = 100
+/** Taken at once from when a provider asked for a slower pace until it takes one again. */
+const probes = 10
 
 export interface Scheduler {
   /** Stamps up to `limit` due rows as this process's own. None while a provider asked for a slower pace. */
@@ -147,10 +149,11 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
   }
 
   const notHandedOver = async (row: ClaimedRow, reservation: Reservation, fault: HandoverError) => {
-    if (givesBack(fault)) await usage.release(reservation)
+    const wait = fault.kind === 'refused' ? undefined : retriesMs[row.attempts]
+    // What is tried again is counted again.
+    if (givesBack(fault) || wait !== undefined) await usage.release(reservation)
     log.warn({ err: fault, message_id: row.id, kind: fault.kind }, 'a scheduled message was not handed over')
     if (fault.kind === 'throttled') return putOff(row, slowDown())
-    const wait = fault.kind === 'refused' ? undefined : retriesMs[row.attempts]
     if (wait !== undefined) return putOff(row, new Date(clock.millis() + wait), row.attempts + 1)
     const response = { provider: fault.provider, provider_response: responseOf(null, fault.message) }
     return fail(row, fault.message, response)
@@ -187,27 +190,25 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
     if (handed.reports) tellReports(row.org_id, row.id, handed.reports)
   }
 
-  const claimTurn = async (limit: number): Promise<{ rows: ClaimedRow[]; ended: boolean }> => {
-    const orgs = (await db.rows(nextWaitingOrgs, after, orgsPerTurn)).map(({ org_id }) => org_id)
-    const ended = orgs.length < orgsPerTurn
-    after = ended ? '' : (orgs.at(-1) as string)
-    if (orgs.length === 0) return { rows: [], ended }
-    const now = clock.now()
-    const stale = new Date(now.getTime() + staleMs)
-    const share = Math.max(1, Math.ceil(limit / orgs.length))
-    const rows = await db.rows(claimDue, orgs, now, stale, newId('request', now.getTime()), share, limit)
-    return { rows, ended }
+  /** The next orgs in turn, from the first again once everybody had theirs. */
+  const dueOrgs = async (now: Date): Promise<string[]> => {
+    const next = (from: string) => db.rows(nextDueOrgs, from, now, orgsPerTurn)
+    const rows = await next(after)
+    const turn = rows.length > 0 || after === '' ? rows : await next('')
+    after = turn.length < orgsPerTurn ? '' : (turn.at(-1)?.org_id ?? '')
+    return turn.map(({ org_id }) => org_id)
   }
 
   return {
-    claim: async (limit) => {
+    claim: async (most) => {
       if (clock.millis() < slowUntil) return []
-      // Round once over everybody who waits; a turn with nothing due goes on to the next.
-      const start = after
-      for (let turns = 0; ; turns++) {
-        const { rows, ended } = await claimTurn(limit)
-        if (rows.length > 0 || (ended && (start === '' || turns > 0))) return rows
-      }
+      const limit = slowMs === 0 ? most : Math.min(most, probes)
+      const now = clock.now()
+      const orgs = await dueOrgs(now)
+      if (orgs.length === 0) return []
+      const stale = new Date(now.getTime() + staleMs)
+      const share = Math.ceil(limit / orgs.length)
+      return db.rows(claimDue, orgs, now, stale, newId('request', now.getTime()), share, limit)
     },
     fire: async (row) => {
       if (clock.millis() < slowUntil) return putOff(row, new Date(slowUntil))

@@ -99,19 +99,22 @@ export const insertMessages = statement<[messages: string, events: string]>(
    insert into events (${eventColumns}) select ${eventColumns} from json_to_recordset($2::json) as e (${eventShape})`,
 )
 
-/** Orgs with anything waiting, after the given one: each found by one step through the index, however many rows it has. */
-export const nextWaitingOrgs = statement<[after: string, limit: number], { org_id: string }>(
-  'messages.next_waiting_orgs',
+/**
+ * Orgs with anything due, after the given one. Each org is one step through the index, which shows its earliest row,
+ * however many it has; those whose rows all lie ahead are stepped over.
+ */
+export const nextDueOrgs = statement<[after: string, now: Date, limit: number], { org_id: string }>(
+  'messages.next_due_orgs',
   `with recursive turn as (
-     (select org_id, 1 as n from messages
-      where status in ('scheduled', 'sending') and org_id > $1 order by org_id limit 1)
+     (select org_id, due_at, coalesce((due_at <= $2)::int, 0) as found from messages
+      where status in ('scheduled', 'sending') and org_id > $1 order by org_id, due_at limit 1)
      union all
-     select next.org_id, turn.n + 1 from turn cross join lateral (
-       select org_id from messages
-       where status in ('scheduled', 'sending') and org_id > turn.org_id order by org_id limit 1) next
-     where turn.n < $2
+     select next.org_id, next.due_at, turn.found + coalesce((next.due_at <= $2)::int, 0) from turn cross join lateral (
+       select org_id, due_at from messages
+       where status in ('scheduled', 'sending') and org_id > turn.org_id order by org_id, due_at limit 1) next
+     where turn.found < $3
    )
-   select org_id from turn`,
+   select org_id from turn where due_at <= $2`,
 )
 
 export type ClaimedRow = MessageRow & { org_suspended: boolean; tenant_status: string | null }
@@ -161,7 +164,7 @@ export type Settled = {
 
 /**
  * Records outcomes under the claim they were worked on: a row taken over meanwhile is left alone, and so is its event.
- * A report that came in before is not overwritten.
+ * Where a report came in first, its state and its words stay; only that the message was sent is added to them.
  */
 export const settleClaimed = statement<[settled: string, events: string], { id: string }>(
   'messages.settle_claimed',
@@ -173,19 +176,21 @@ export const settleClaimed = statement<[settled: string, events: string], { id: 
    ), kept as (
      update messages m set
        status = case when m.status = 'sending' then g.status else m.status end,
-       due_at = g.due_at, sent_at = g.sent_at, canceled_at = g.canceled_at, error_message = g.error_message,
-       provider = coalesce(g.provider, m.provider),
+       due_at = case when m.status = 'sending' then g.due_at end,
+       error_message = case when m.status = 'sending' then g.error_message else m.error_message end,
+       sent_at = g.sent_at, canceled_at = g.canceled_at, provider = coalesce(g.provider, m.provider),
        provider_response = case when g.provider_response is null then m.provider_response
          else g.provider_response || coalesce(m.provider_response, '{}'::jsonb) end,
-       history = m.history || g.history, attempts = g.attempts, claim = null, claimed_at = null
+       history = case when m.status = 'sending' or g.status = 'sent' then m.history || g.history else m.history end,
+       attempts = g.attempts, claim = null, claimed_at = null
      from given g
      where m.org_id = g.org_id and m.id = g.id and m.created_at = g.created_at and m.claim = g.claim
-     returning m.org_id, m.id
+     returning m.org_id, m.id, m.status = g.status or g.status = 'sent' as told
    ), told as (
      insert into events (${eventColumns})
      select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at
      from json_to_recordset($2::json) as e (${eventShape}, message_id text)
-     join kept k on k.org_id = e.org_id and k.id = e.message_id
+     join kept k on k.org_id = e.org_id and k.id = e.message_id and k.told
    )
    select id from kept`,
 )
@@ -348,7 +353,7 @@ export const applyReport = statement<
 >(
   'messages.apply_report',
   `update messages set status = $4, history = history || $5::jsonb, delivered_at = coalesce(delivered_at, $6),
-     error_message = coalesce($7, error_message),
+     due_at = case when $4 in ('scheduled', 'sending') then due_at end, error_message = coalesce($7, error_message),
      provider_response = coalesce(provider_response, '{}'::jsonb) || coalesce($8::jsonb, '{}'::jsonb)
    where org_id = $1 and id = $2 and created_at = $3`,
 )

@@ -69,6 +69,9 @@ export const snsAddress = (address: string): URL | undefined => {
 
 export type FetchText = (url: string) => Promise<string>
 
+/** SNS knows nothing of that address. */
+export class NotAtSns extends Error {}
+
 /** A short text from SNS; redirects are not followed. */
 export const fetchFromSns: FetchText = async (url) => {
   const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(10_000) })
@@ -77,6 +80,8 @@ export const fetchFromSns: FetchText = async (url) => {
     read += chunk
     if (read.length > 65_536) throw new Error('SNS answered with more than was asked for')
   }
+  if (statusCode >= 400 && statusCode < 500 && statusCode !== 429)
+    throw new NotAtSns(`SNS answered ${statusCode}`)
   if (statusCode !== 200) throw new Error(`SNS answered ${statusCode}`)
   return read
 }
@@ -89,13 +94,18 @@ const makeCertificates = (fetchCertificate: FetchText) => {
   return (url: string): Promise<X509Certificate> => {
     const known = kept.get(url)
     if (known) return known
-    const fetched = fetchCertificate(url).then((pem) => {
-      try {
-        return new X509Certificate(pem)
-      } catch (cause) {
-        throw new BadSignature('the certificate cannot be read', { cause })
-      }
-    })
+    const fetched = fetchCertificate(url).then(
+      (pem) => {
+        try {
+          return new X509Certificate(pem)
+        } catch (cause) {
+          throw new BadSignature('the certificate cannot be read', { cause })
+        }
+      },
+      (cause) => {
+        throw cause instanceof NotAtSns ? new BadSignature('its certificate is not there', { cause }) : cause
+      },
+    )
     kept.set(url, fetched)
     // A failure is not kept: the next message tries again.
     fetched.catch(() => kept.delete(url))
