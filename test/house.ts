@@ -113,13 +113,16 @@ export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHo
     }),
     ...options.config,
   }
-  // The same in every house, so that those on one database read each other's tokens.
-  const masterKey = config.masterKey ?? Buffer.alloc(32, 'tidings')
-  const house = await build({ ...config, masterKey }, database.url, options.log ?? silentLog(), {
-    checkAnswers: true,
-    newDkimKey: sharedDkimKey,
-    ...options,
-  })
+  const house = await build(
+    { ...config, masterKey: config.masterKey ?? testMasterKey },
+    database.url,
+    options.log ?? silentLog(),
+    {
+      checkAnswers: true,
+      newDkimKey: sharedDkimKey,
+      ...options,
+    },
+  )
   const url = await house.startApi()
   const { db, clock } = house
   const { serviceDomain } = config
