@@ -161,3 +161,40 @@ test('the reference page holds every variable and is the one in docs/', async ()
     configurationPage(),
   )
 })
+
+const tlsFiles = { SMTP_SUBMISSION_TLS_CERT: '/c.pem', SMTP_SUBMISSION_TLS_KEY: '/k.pem' }
+const files = { certFile: '/c.pem', keyFile: '/k.pem' }
+
+test('mail is taken over SMTP where a port is set, on the host of the API unless another is named', () => {
+  expect(readConfig(tlsFiles).submission).toBeUndefined()
+  expect(readConfig({ SMTP_SUBMISSION_PORT: '2525' }).submission).toEqual({
+    ...{ host: '127.0.0.1', port: 2525, tls: 'off' },
+  })
+  const port = { SMTP_SUBMISSION_PORT: '587', HOST: '0.0.0.0' }
+  const listen = { host: '0.0.0.0', port: 587 }
+  expect(readConfig({ ...port, ...tlsFiles }).submission).toEqual({ ...listen, tls: 'starttls', ...files })
+  expect(readConfig({ ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'off' }).submission).toEqual({
+    ...listen,
+    tls: 'off',
+  })
+  const implicit = { ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'implicit', SMTP_SUBMISSION_HOST: '::1' }
+  expect(readConfig(implicit).submission).toEqual({ host: '::1', port: 587, tls: 'implicit', ...files })
+})
+
+test('encryption of the SMTP port needs both files, and production needs encryption', () => {
+  const port = { SMTP_SUBMISSION_PORT: '587' }
+  const [cert, key] = ['SMTP_SUBMISSION_TLS_CERT', 'SMTP_SUBMISSION_TLS_KEY']
+  const required = (name: string, why: string) =>
+    `${name} is required by ${why}: it takes the path of a PEM file.`
+  expect(faultsOf({ ...port, [cert]: '/c.pem' })).toEqual([required(key, 'TLS on SMTP_SUBMISSION_PORT')])
+  expect(faultsOf({ ...port, SMTP_SUBMISSION_TLS: 'starttls' })).toEqual(
+    [cert, key].map((name) => required(name, 'TLS on SMTP_SUBMISSION_PORT')),
+  )
+  expect(faultsOf({ ...production, ...port })).toEqual(
+    [cert, key].map((name) => required(name, 'SMTP_SUBMISSION_PORT in production')),
+  )
+  expect(faultsOf({ ...production, ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'off' })).toEqual([
+    'SMTP_SUBMISSION_TLS cannot be off in production: it takes `starttls` or `implicit`.',
+  ])
+  expect(faultsOf({ ...production, ...port, ...tlsFiles })).toEqual([])
+})

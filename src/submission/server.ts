@@ -96,6 +96,10 @@ const collect = (stream: SMTPServerDataStream): Promise<Buffer | undefined> =>
     stream.once('close', () => reject(malformed('The message was cut off.')))
   })
 
+/** The same words, and the connection ends with them. */
+const lastRefusal = ({ message }: Error): Error =>
+  Object.assign(new Error(message.replace(/^\S+/, '4.7.0')), { responseCode: 421 })
+
 /** Commands of a joke that is older than most mail programs. */
 const neverTaken = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 
@@ -214,8 +218,7 @@ export const makeSubmission = (needs: Needs): Submission => {
       }
       const failed = (failures.get(session.id) ?? 0) + 1
       failures.set(session.id, failed)
-      if (failed >= failuresPerConnection) Object.assign(outcome.refused, { responseCode: 421 })
-      done(outcome.refused)
+      done(failed < failuresPerConnection ? outcome.refused : lastRefusal(outcome.refused))
     },
     onMailFrom: async (_address, session, done) => {
       if (notOffered.has(session.id)) {

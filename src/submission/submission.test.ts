@@ -319,6 +319,24 @@ describe('signing in', () => {
       .toMatch(/^530 5\.7\.0 UNAUTHORIZED /)
     socket.destroy()
   })
+
+  test('is asked for again when the message has arrived', async () => {
+    const key = await t.key(acme.org.id)
+    const { signIn, say, socket } = await talk(t.port)
+    await signIn(key)
+    await say('MAIL FROM:<shop@example.test>')
+    await say('RCPT TO:<late@example.com>')
+    expect(await say('DATA')).toMatch(/^354 /)
+    await t.database.sql('update api_keys set revoked_at = created_at where prefix = $1 and last_four = $2', [
+      key.slice(0, 13),
+      key.slice(-4),
+    ])
+    await expect.poll(async () => (await t.ask('GET', '/api/v1/emails', { key })).status).toBe(401)
+    const reply = await say('From: shop@example.test\r\nSubject: Hi\r\n\r\nHello.\r\n.')
+    expect(reply).toMatch(/^530 5\.7\.0 UNAUTHORIZED /)
+    expect(await outboxOf(t, 'late@example.com')).toEqual([])
+    socket.destroy()
+  })
 })
 
 test('guessing is bounded per connection and per address, and holds up no good key', async () => {
@@ -332,7 +350,7 @@ test('guessing is bounded per connection and per address, and holds up no good k
       await closed
     }
     expect(new Set(replies.slice(0, 100).map((reply) => reply.slice(0, 22)))).toEqual(
-      new Set(['535 5.7.8 UNAUTHORIZED', '421 5.7.8 UNAUTHORIZED']),
+      new Set(['535 5.7.8 UNAUTHORIZED', '421 4.7.0 UNAUTHORIZED']),
     )
     expect(replies[4]).toMatch(/^421 /)
     expect(replies[100]).toMatch(/^454 4\.7\.0 RATE_LIMITED .* Retry in \d+ s\. /)

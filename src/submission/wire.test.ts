@@ -243,7 +243,7 @@ describe('stopping', () => {
     const busy = await talk(house.port)
     await busy.signIn(org.keys.live)
     await envelope(busy.say, 'last@example.com')
-    busy.write(message('last@example.com').repeat(1))
+    busy.write(message('last@example.com'))
     const stopping = house.house.stop()
     expect(await idle.reply()).toMatch(/^421 4\.3\.2 /)
     idle.socket.end()
@@ -270,6 +270,17 @@ describe('stopping', () => {
     expect(await house.database.sql('select id from messages')).toEqual([])
     await house.database.drop()
   })
+})
+
+test('a provider that cannot be reached is a reason to come again, and the failed message is kept', async () => {
+  const house = await startMailHouse({ env: { EMAIL_PROVIDER: 'smtp', SMTP_URL: 'smtp://127.0.0.1:1' } })
+  onTestFinished(house.stop)
+  const org = await house.org()
+  const sent = await mailer(house.port, org.keys.live)(plainMail('unreached@example.com'))
+  expect(sent.response).toMatch(/^451 4\.3\.0 INTERNAL_ERROR .* msg_\w+ \(req_\w+\)$/)
+  const id = sent.response.match(/msg_\w+/)?.[0]
+  const kept = await house.ask('GET', `/api/v1/emails/${id}`, { key: org.keys.live })
+  expect(kept.body).toMatchObject({ status: 'failed', to: ['unreached@example.com'] })
 })
 
 test('a certificate that cannot be read, and a port that is taken, are told at the start', async () => {
