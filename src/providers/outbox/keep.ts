@@ -20,7 +20,7 @@ export interface Outbox {
 }
 
 const newest = 10_000
-const trimEvery = 500
+const trimEvery = 2_000
 
 /** Neither a NUL nor half a character fits into jsonb; both are rare, so the text is written again only then. */
 export const jsonText = (value: unknown): string => {
@@ -52,15 +52,10 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
   const batcher = makeBatcher<Kept, undefined>({
     name: 'outbox.keep',
     run: async (items) => {
-      await db.change(
-        insertKept,
-        items.map(({ id }) => id),
-        items.map(({ channel }) => channel),
-        items.map(({ messageId }) => messageId),
-        items.map(({ verificationId }) => verificationId),
-        items.map(({ mail }) => jsonText(mail)),
-        items.map(({ at }) => at),
-      )
+      const rows = items.map(({ id, channel, messageId, verificationId, mail, at }) => ({
+        ...{ id, channel, message_id: messageId, verification_id: verificationId, mail, at },
+      }))
+      await db.change(insertKept, jsonText(rows))
       sinceTrim += items.length
       if (sinceTrim >= trimEvery) {
         sinceTrim = 0

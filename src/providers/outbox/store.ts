@@ -13,30 +13,19 @@ export type OutboxRow = {
  * Its commit need not reach the disk before the answer: what a crash takes from an outbox of a developer's
  * machine was delivered to nobody.
  */
-export const insertKept = statement<
-  [
-    ids: string[],
-    channels: string[],
-    messageIds: (string | null)[],
-    verificationIds: (string | null)[],
-    mails: string[],
-    ats: Date[],
-  ]
->(
+export const insertKept = statement<[kept: string]>(
   'outbox.insert',
   `with lazily as materialized (select set_config('synchronous_commit', 'off', true))
    insert into local_outbox (id, channel, message_id, verification_id, mail, at)
    select a.id, a.channel, a.message_id, a.verification_id, a.mail, a.at
-   from lazily,
-     unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::jsonb[], $6::timestamptz[])
-       as a (id, channel, message_id, verification_id, mail, at)`,
+   from lazily, json_to_recordset($1::json)
+     as a (id text, channel text, message_id text, verification_id text, mail jsonb, at timestamptz)`,
 )
 
-/** Two processes that trim at the same time leave each other's rows alone. */
+/** What is older than the newest; rows that came at the very instant of the oldest kept stay. */
 export const trimKept = statement<[kept: number]>(
   'outbox.trim',
-  `delete from local_outbox where id in (
-     select id from local_outbox order by at desc, id desc offset $1 for update skip locked)`,
+  `delete from local_outbox where at < (select at from local_outbox order by at desc, id desc offset $1 limit 1)`,
 )
 
 /** Newest first. Filters that are null match everything. */
