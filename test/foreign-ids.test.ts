@@ -4,7 +4,7 @@
  */
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Code } from '../src/ground/errors.ts'
-import { type IdKind, newId, prefixes } from '../src/ground/ids.ts'
+import { type IdKind, newId, prefixes, timeOfId } from '../src/ground/ids.ts'
 import type { Environment } from '../src/ground/scope.ts'
 import type { Route } from '../src/http/route.ts'
 import { type Line, nameOf, table, unlisted, type Verdict } from './foreign-ids/table.ts'
@@ -95,6 +95,23 @@ const insertIpPool = async ({ orgId }: Where): Promise<string> => {
   )
   return id
 }
+const insertMessage = async ({
+  orgId,
+  tenantId = null,
+  environment = 'live',
+  projectId,
+}: Where): Promise<string> => {
+  const id = newId('message', t.house.clock.millis())
+  await t.database.sql(
+    `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address, to_addresses)
+     values ($1, $2, $3, $4, $5, $6, 'email', 'scheduled', 'a@example.test', '{b@example.com}')`,
+    [
+      ...[orgId, id, new Date(timeOfId(id)), tenantId, environment],
+      projectId ?? (orgId === home.org.id ? homeKeys : awayKeys).projectId,
+    ],
+  )
+  return id
+}
 
 /** A new row of each kind that a route can name. */
 const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
@@ -105,6 +122,7 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   tenant: insertTenant,
   domain: insertDomain,
   ipPool: insertIpPool,
+  message: insertMessage,
 }
 /** States a row may also be in: what one route refuses in this state another would do. */
 const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }
