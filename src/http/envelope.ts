@@ -51,7 +51,8 @@ export const fromFramework = (error: FrameworkError): Failure | undefined => {
       return malformed('The body is not as long as Content-Length says.')
     case 'ECONNRESET':
     case 'ERR_STREAM_PREMATURE_CLOSE':
-      return malformed('The body was cut off.')
+      // Fastify gives a status to what it met while reading a body; without one, a connection of ours was lost.
+      return error.statusCode === 400 ? malformed('The body was cut off.') : undefined
     default:
       return undefined
   }

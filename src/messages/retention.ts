@@ -1,10 +1,10 @@
 /** What goes with time: content past its days, notes of notifications, and the partitions of months to come. */
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
-import { ensureMonth, redactContent, sweepNotifications } from './store.ts'
+import { ensureMonth, redactContent, redactedAtOnce, sweepNotifications } from './store.ts'
 
 const day = 86_400_000
-const chunk = 500
+const swept = 500
 /** Longer than any provider repeats itself. */
 const notificationDays = 14
 const partitioned = ['messages', 'message_events']
@@ -17,11 +17,11 @@ export interface MessageRetention {
   ensurePartitions(): Promise<void>
 }
 
-const inChunks = async (step: () => Promise<number>): Promise<number> => {
+const inChunks = async (size: number, step: () => Promise<number>): Promise<number> => {
   for (let total = 0; ; ) {
     const done = await step()
     total += done
-    if (done < chunk) return total
+    if (done < size) return total
   }
 }
 
@@ -31,11 +31,11 @@ export const makeMessageRetention = ({ db, clock, contentDays }: Needs): Message
   redact: async () => {
     if (contentDays === undefined) return 0
     const before = new Date(clock.millis() - contentDays * day)
-    return inChunks(() => db.change(redactContent, before, clock.now(), chunk))
+    return inChunks(redactedAtOnce, () => db.change(redactContent, before, clock.now()))
   },
   sweepNotifications: () => {
     const before = new Date(clock.millis() - notificationDays * day)
-    return inChunks(() => db.change(sweepNotifications, before, chunk))
+    return inChunks(swept, () => db.change(sweepNotifications, before, swept))
   },
   ensurePartitions: async () => {
     const now = clock.now()

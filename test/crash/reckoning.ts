@@ -1,4 +1,5 @@
 /** Holds what clients were told against what is there in the end. */
+import { until } from '../start/launched.ts'
 import type { Load, Promised } from './load.ts'
 import type { Service } from './service.ts'
 
@@ -24,21 +25,28 @@ const due: Record<Promised['how'], string> = {
   later: 'scheduled',
 }
 
-/** Works off what was scheduled for soon; a claim of a killed service is stale after five minutes. */
-const settle = async (service: Service): Promise<void> => {
-  for (const advance_seconds of [5, 301]) {
-    await service.ask('POST', '/api/dev/clock', { advance_seconds })
-    await service.ask('POST', '/api/dev/run', { task: 'scheduler' })
-  }
-  // The service's own worker may hold the last of them.
-  for (let looks = 0; looks < 100; looks++) {
-    const [row] = await service.sql<{ n: number }>(
-      `select count(*)::int as n from messages
-       where status = 'sending' or (status = 'scheduled' and scheduled_at < now() + interval '1 hour')`,
-    )
-    if (row?.n === 0) return
-    await service.ask('POST', '/api/dev/run', { task: 'scheduler' })
-  }
+/** Until nothing that is due is left but these, which the running service does not hold. */
+const workOff = async (service: Service, but: ReadonlySet<string>): Promise<void> => {
+  await until(
+    'what was due is sent',
+    async () => {
+      await service.ask('POST', '/api/dev/run', { task: 'scheduler' })
+      const rows = await service.sql<{ id: string }>(
+        `select id from messages
+         where status = 'sending' or (status = 'scheduled' and scheduled_at < now() + interval '1 hour')`,
+      )
+      return rows.every(({ id }) => but.has(id))
+    },
+    60_000,
+  )
+}
+
+/** A claim of a killed service is stale after five minutes; no living one may hold any when the clock is moved. */
+const settle = async (service: Service, stale: ReadonlySet<string>): Promise<void> => {
+  await service.ask('POST', '/api/dev/clock', { advance_seconds: 5 })
+  await workOff(service, stale)
+  await service.ask('POST', '/api/dev/clock', { advance_seconds: 301 })
+  await workOff(service, new Set())
 }
 
 export const reckon = async (
@@ -46,7 +54,7 @@ export const reckon = async (
   load: Load,
   stale: ReadonlySet<string>,
 ): Promise<Reckoning> => {
-  await settle(service)
+  await settle(service, stale)
   const faults: string[] = []
   const messages = await service.sql<{ id: string; status: string }>('select id, status from messages')
   const statuses = new Map(messages.map(({ id, status }) => [id, status]))
