@@ -44,7 +44,8 @@ export const gapAfter = (nth: number, random: () => number): number =>
   Math.round(Math.min(2 ** nth * minute, longestGap) * (1 + random() * 0.1))
 
 type Due = Omit<TakenRow, 'n' | 'url' | 'secret' | 'open' | 'id'> & { id: string }
-type Taken = { open: boolean; endpoint: { url: string; secret: string }; due: Due[] }
+type Taken = { open: boolean; url: string; sealed: string; due: Due[] }
+type Target = { url: string; secret: string }
 type Outcome = {
   lane: LaneRow
   due: Due
@@ -104,12 +105,11 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
         asked.flatMap(({ inFlight }) => inFlight),
       )
       const byLane = Map.groupBy(rows, ({ n }) => n)
-      return asked.map(({ lane }, i) => {
+      return asked.map((_, i) => {
         const [first, ...rest] = byLane.get(i + 1) ?? []
         if (!first) return undefined
-        const secret = openSecret(vault, lane.endpoint_id, first.secret)
         const due = [first, ...rest].filter((row): row is TakenRow & { id: string } => row.id !== null)
-        return { open: first.open, endpoint: { url: first.url, secret }, due }
+        return { open: first.open, url: first.url, sealed: first.secret, due }
       })
     },
   })
@@ -202,7 +202,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
     )
   }
 
-  const attemptOne = async (lane: LaneRow, endpoint: Taken['endpoint'], due: Due): Promise<Outcome> => {
+  const attemptOne = async (lane: LaneRow, endpoint: Target, due: Due): Promise<Outcome> => {
     const signed = {
       ...{ id: due.id, event: due.event, environment: due.environment, tenantId: due.tenant_id },
       payload: due.payload,
@@ -213,7 +213,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const run = (lane: LaneRow, stop: Stop): Running => {
     const unrecorded = new Set<string>()
     let queue: Due[] = []
-    let endpoint: Taken['endpoint'] | undefined
+    let endpoint: Target | undefined
     let readAt = 0
     let sending = 0
     let made = 0
@@ -222,7 +222,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
     let fault: unknown
     let nudge: () => void = () => undefined
 
-    const deliver = async (to: Taken['endpoint'], due: Due): Promise<void> => {
+    const deliver = async (to: Target, due: Due): Promise<void> => {
       unrecorded.add(due.id)
       sending++
       made++
@@ -246,7 +246,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       const taken = await takes.submit({ lane, inFlight: [...unrecorded] })
       readAt = performance.now()
       queue = taken?.open ? taken.due : []
-      endpoint = taken?.endpoint
+      endpoint = taken && { url: taken.url, secret: openSecret(vault, lane.endpoint_id, taken.sealed) }
       look ||= queue.length === perTake
       // Written while the endpoint was being switched off.
       if (taken && !taken.open) await db.change(cancelPending, lane.org_id, lane.endpoint_id)
@@ -262,7 +262,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
         }
         if (queue.length === 0 && look && sending < atOnce && !over()) await refill()
         while (queue.length > 0 && sending < atOnce && unrecorded.size < maxUnrecorded && !over()) {
-          void deliver(endpoint as Taken['endpoint'], queue.shift() as Due)
+          void deliver(endpoint as Target, queue.shift() as Due)
         }
         const idle = sending === 0 && (fault !== undefined || unrecorded.size === 0)
         if (idle && (over() || (queue.length === 0 && !look))) return made
