@@ -12,8 +12,12 @@ import { startLoad } from './load.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
+import { claimWebhooks, deliverWebhooks, idleWebhooks, sickWebhooks } from './webhooks/webhooks.ts'
 
-const benches: Bench[] = [record, reserve, audit]
+const benches: Bench[] = [
+  ...[record, reserve, audit],
+  ...[deliverWebhooks, sickWebhooks, idleWebhooks, claimWebhooks],
+]
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 const print = (line: string) => process.stdout.write(`${line}\n`)

@@ -29,6 +29,8 @@ import {
 export type Notify = (notice: { orgId: string; subject: string; text: string }) => Promise<void>
 
 const atOnce = 5
+/** To an endpoint whose last attempt failed, until one succeeds: the sick take no more room than they need. */
+const atOnceWhenSick = 1
 /** Sent and not yet recorded; a slow database slows the sending down. */
 const maxUnrecorded = 50
 const perTake = 20
@@ -92,6 +94,7 @@ const named = ({ org_id, endpoint_id }: LaneRow) => ({ org_id, endpoint_id })
 export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const { db, clock, vault, send, audit, appendEvents, notify, log, random = Math.random } = needs
   const worker = randomUUID()
+  const sick = new Set<string>()
 
   const takes = makeBatcher<{ lane: LaneRow; inFlight: string[] }, Taken | undefined>({
     name: 'webhooks.take_due',
@@ -221,6 +224,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
     let closing = false
     let fault: unknown
     let nudge: () => void = () => undefined
+    const room = (): number => (sick.has(lane.endpoint_id) ? atOnceWhenSick : atOnce) - sending
 
     const deliver = async (to: Target, due: Due): Promise<void> => {
       unrecorded.add(due.id)
@@ -231,6 +235,8 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
           sending--
           nudge()
         })
+        if (outcome.status === 'delivered') sick.delete(lane.endpoint_id)
+        else sick.add(lane.endpoint_id)
         await (outcome.status === 'failed' ? giveUp(outcome) : records.submit(outcome))
         unrecorded.delete(due.id)
       } catch (error) {
@@ -260,8 +266,13 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
           queue = []
           look = true
         }
-        if (queue.length === 0 && look && sending < atOnce && !over()) await refill()
-        while (queue.length > 0 && sending < atOnce && unrecorded.size < maxUnrecorded && !over()) {
+        if (queue.length === 0 && look && room() > 0 && !over()) {
+          await refill().catch((error) => {
+            // What is in flight is still waited for and recorded.
+            fault ??= error
+          })
+        }
+        while (queue.length > 0 && room() > 0 && unrecorded.size < maxUnrecorded && !over()) {
           void deliver(endpoint as Target, queue.shift() as Due)
         }
         const idle = sending === 0 && (fault !== undefined || unrecorded.size === 0)
