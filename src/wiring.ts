@@ -29,7 +29,7 @@ import { projectRoutes } from './http/v1/projects.ts'
 import { suppressionRoutes } from './http/v1/suppressions.ts'
 import { tenantRoutes } from './http/v1/tenants.ts'
 import { usageRoutes } from './http/v1/usage.ts'
-import { webhookRoutes } from './http/v1/webhooks.ts'
+import { describedEvents, webhookRoutes } from './http/v1/webhooks.ts'
 import { makeIdempotency } from './idempotency/claims.ts'
 import { makeCallers } from './keys/callers.ts'
 import { makeManageKeys } from './keys/manage.ts'
@@ -212,7 +212,10 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
         await db.row(ping)
       },
     })
-    registerReference(app, { routes, serviceVersion: readServiceVersion(), baseUrl: config.baseUrl })
+    registerReference(app, {
+      ...{ routes, serviceVersion: readServiceVersion(), baseUrl: config.baseUrl },
+      webhooks: describedEvents,
+    })
     registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })
     if (moved) {
       registerDevTools(app, {

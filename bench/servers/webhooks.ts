@@ -107,8 +107,9 @@ const prepare = async (params: WebhookParams, at: (path: string) => string) => {
     `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, environment, event, payload, status, max_attempts, next_attempt_at)
      select $1, id, $3, endpoint_id, 'live', 'message.delivered', replace($5, 'whd_', id), 'pending', 8, $3
      from (select e as endpoint_id, 'whd_01' || substr(md5(e || n), 1, 24) as id
-           from generate_series(1, $4) n, unnest($2::text[]) e) d`,
-    [orgId, ids, systemClock.now(), params.backlog, bodyOf('whd_', 1)],
+           from unnest($2::text[]) with ordinality as u (e, place),
+             generate_series(1, case when place <= $6 then $4::int else least($4::int, 300) end) n) d`,
+    [orgId, ids, systemClock.now(), params.backlog, bodyOf('whd_', 1), params.healthy],
   )
   await client.query('analyze webhook_deliveries')
   await client.query('update webhook_lanes set due_at = $2 where org_id = $1', [orgId, systemClock.now()])
@@ -180,9 +181,10 @@ const house = async (given: WebhookParams) => {
           go()
         }
       }, 1)
+      // Before the house: it waits for those that hang, who hang as long as they can.
+      await receiver.stop()
       await built.stop()
       clearInterval(letGo)
-      await receiver.stop()
       await own.drop()
     },
   }

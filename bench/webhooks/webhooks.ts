@@ -37,8 +37,8 @@ export const sickWebhooks: Bench = {
   clients: [100],
   baseline: 'all-healthy',
   contenders: [
-    contender('among-sick', { contender: 'house', healthy: 60, hanging: 20, failing: 20, backlog: 2_500 }),
-    contender('all-healthy', { contender: 'house', healthy: 60, backlog: 2_500 }),
+    contender('among-sick', { contender: 'house', healthy: 60, hanging: 20, failing: 20, backlog: 2_000 }),
+    contender('all-healthy', { contender: 'house', healthy: 60, backlog: 2_000 }),
   ],
   targets: [
     { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'among-sick', to: 'all-healthy', atLeast: 0.9 },

@@ -31,6 +31,9 @@ export type Notify = (notice: { orgId: string; subject: string; text: string }) 
 const atOnce = 5
 /** To an endpoint whose last attempt failed, until one succeeds: the sick take no more room than they need. */
 const atOnceWhenSick = 1
+/** And while this many others are being sent to, it rests for a while after each failure. */
+const busyFrom = 20
+const giveWayMs = 500
 /** Sent and not yet recorded; a slow database slows the sending down. */
 const maxUnrecorded = 50
 const perTake = 20
@@ -95,6 +98,8 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const { db, clock, vault, send, audit, appendEvents, notify, log, random = Math.random } = needs
   const worker = randomUUID()
   const sick = new Set<string>()
+  /** Attempts under way at endpoints that are not sick. */
+  let wellSending = 0
 
   const takes = makeBatcher<{ lane: LaneRow; inFlight: string[] }, Taken | undefined>({
     name: 'webhooks.take_due',
@@ -199,6 +204,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       return url
     })
     if (disabled === undefined) return
+    sick.delete(id)
     // The endpoint is off whether or not anybody can be told by mail.
     await tell(orgId, disabled).catch((error) =>
       log.error({ err: error, ...named(outcome.lane) }, 'nobody could be told of a disabled endpoint'),
@@ -227,21 +233,32 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
     const room = (): number => (sick.has(lane.endpoint_id) ? atOnceWhenSick : atOnce) - sending
 
     const deliver = async (to: Target, due: Due): Promise<void> => {
+      const well = !sick.has(lane.endpoint_id)
       unrecorded.add(due.id)
-      sending++
       made++
+      sending++
+      if (well) wellSending++
+      let counted = true
+      const makeRoom = (): void => {
+        if (counted) sending--
+        counted = false
+        nudge()
+      }
       try {
         const outcome = await attemptOne(lane, to, due).finally(() => {
-          sending--
-          nudge()
+          if (well) wellSending--
         })
-        if (outcome.status === 'delivered') sick.delete(lane.endpoint_id)
+        const arrived = outcome.status === 'delivered'
+        if (arrived) sick.delete(lane.endpoint_id)
         else sick.add(lane.endpoint_id)
+        if (arrived || wellSending < busyFrom) makeRoom()
+        else setTimeout(makeRoom, giveWayMs)
         await (outcome.status === 'failed' ? giveUp(outcome) : records.submit(outcome))
         unrecorded.delete(due.id)
       } catch (error) {
         // It stays among those not to be taken again here; whoever leases the lane next sends it once more.
         fault ??= error
+        makeRoom()
       } finally {
         nudge()
       }
