@@ -15,8 +15,12 @@ import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
 import { template } from './template/template.ts'
+import { claimWebhooks, deliverWebhooks, idleWebhooks, sickWebhooks } from './webhooks/webhooks.ts'
 
-const benches: Bench[] = [record, email, batch, scheduler, reads, reserve, audit, template]
+const benches: Bench[] = [
+  ...[record, email, batch, scheduler, reads, reserve, audit, template],
+  ...[deliverWebhooks, sickWebhooks, idleWebhooks, claimWebhooks],
+]
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 const print = (line: string) => process.stdout.write(`${line}\n`)

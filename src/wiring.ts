@@ -42,7 +42,7 @@ import { suppressionRoutes } from './http/v1/suppressions.ts'
 import { templateRoutes } from './http/v1/templates.ts'
 import { tenantRoutes } from './http/v1/tenants.ts'
 import { usageRoutes } from './http/v1/usage.ts'
-import { webhookRoutes } from './http/v1/webhooks.ts'
+import { describedEvents, webhookRoutes } from './http/v1/webhooks.ts'
 import { makeIdempotency } from './idempotency/claims.ts'
 import { makeCallers } from './keys/callers.ts'
 import { makeManageKeys } from './keys/manage.ts'
@@ -310,7 +310,10 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
         await db.row(ping)
       },
     })
-    registerReference(app, { routes, serviceVersion: readServiceVersion(), baseUrl: config.baseUrl })
+    registerReference(app, {
+      ...{ routes, serviceVersion: readServiceVersion(), baseUrl: config.baseUrl },
+      webhooks: describedEvents,
+    })
     registerTracking(app, {
       ...{ tokens, count, log, trustedProxyHops: config.trustedProxyHops },
       unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),

@@ -3,10 +3,12 @@
  * of key, every way of not being theirs. Where the requirements want a 403 instead, the table says so and why.
  */
 import { afterAll, describe, expect, test } from 'vitest'
+import { makeVault } from '../src/ground/crypto.ts'
 import type { Code } from '../src/ground/errors.ts'
 import { type IdKind, newId, prefixes, timeOfId } from '../src/ground/ids.ts'
 import type { Environment } from '../src/ground/scope.ts'
 import type { Route } from '../src/http/route.ts'
+import { mintSecret, sealSecret } from '../src/webhooks/secret.ts'
 import { type Line, nameOf, table, unlisted, type Verdict } from './foreign-ids/table.ts'
 import { readSurface } from './hostile/surface.ts'
 import type { Resolve, Schema } from './hostile/values.ts'
@@ -113,6 +115,39 @@ const insertMessage = async ({
   return id
 }
 
+const vault = makeVault(Buffer.alloc(32, 'tidings'))
+const insertEndpoint = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('webhookEndpoint')
+  await t.database.sql(
+    `with made as (
+       insert into webhook_endpoints (org_id, id, tenant_id, url, events, enabled, secret, created_environment, created_at, updated_at)
+       values ($1, $2, $3, 'https://127.0.0.1/hook', '{}', true, $4, $5, $6, $6) returning org_id, id)
+     insert into webhook_lanes (org_id, endpoint_id) select org_id, id from made`,
+    [orgId, id, tenantId, sealSecret(vault, id, mintSecret()), environment, now()],
+  )
+  return id
+}
+/** What a row lies under, where its path names that first. */
+const parents = new Map<string, string>()
+const insertDelivery = async (where: Where): Promise<string> => {
+  const id = newId('webhookDelivery', now().getTime())
+  const endpointId = await insertEndpoint(where)
+  parents.set(id, endpointId)
+  const payload = JSON.stringify({
+    event: 'message.sent',
+    data: {},
+    timestamp: now(),
+    tenant_id: null,
+    delivery_id: id,
+  })
+  await t.database.sql(
+    `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload, status, max_attempts)
+     values ($1, $2, $3, $4, $5, 'live', 'message.sent', $6, 'failed', 8)`,
+    [where.orgId, id, now(), endpointId, where.tenantId ?? null, payload],
+  )
+  return id
+}
+
 /** A new row of each kind that a route can name. */
 const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   key: async ({ orgId, ...where }) => keyIdOf(t, await t.key(orgId, where)),
@@ -123,6 +158,8 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   domain: insertDomain,
   ipPool: insertIpPool,
   message: insertMessage,
+  webhookEndpoint: insertEndpoint,
+  webhookDelivery: insertDelivery,
 }
 /** States a row may also be in: what one route refuses in this state another would do. */
 const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }
@@ -149,6 +186,8 @@ const callers: Record<Kind, string> = {
   projectKey: await t.key(orgId, { projectId: inProject }),
 }
 const kinds = Object.keys(callers) as Kind[]
+/** What a caller of its own org would name before an id that lies under nothing. */
+const [ofOrg, ofTenant] = [await insertEndpoint({ orgId }), await insertEndpoint({ orgId, tenantId: own })]
 
 /** Rows of the org that are not the caller's. A tenant is its own row, a project too. */
 const notTheirs = async (caller: Kind, kind: IdKind, line: Line): Promise<string[]> => {
@@ -192,16 +231,15 @@ type Asking = { body?: unknown; query?: string }
 const call = (route: Route, key: string, ids: Record<string, string>, more: Asking = {}): Promise<Reply> => {
   const { body: usual } = lineOf(route)
   const { body = typeof usual === 'function' ? usual() : usual, query = lineOf(route).query } = more
-  const path = route.path.replace(/\{(\w+)\}/g, (_, name) => ids[name] as string)
+  const [row] = Object.values(ids)
+  const parent = parents.get(row ?? '') ?? (key === callers.tenantKey ? ofTenant : ofOrg)
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name) => ids[name] ?? parent)
   return t.ask(route.method, `/api/v1${path}${query ? `?${query}` : ''}`, { key, body })
 }
 
-/** The one id of the path; a route with several needs its own walk. */
-const paramOf = (route: Route): [name: string, kind: IdKind] | undefined => {
-  const params = Object.entries(route.params ?? {})
-  if (params.length > 1) throw new Error(`teach test/foreign-ids.test.ts to walk ${nameOf(route)}`)
-  return params[0]
-}
+/** The id of the row itself: what stands before it in the path names what it lies under. */
+const paramOf = (route: Route): [name: string, kind: IdKind] | undefined =>
+  Object.entries(route.params ?? {}).at(-1)
 
 const entryOf = ({ method, path }: Route) =>
   surface.entries.find((entry) => entry.method === method && entry.path === `/api/v1${path}`)

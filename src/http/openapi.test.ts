@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { startTestHouse, type TestHouse, testHouse } from '../../test/house.ts'
+import { eventNames } from '../events/names.ts'
 import { type Code, catalogue } from '../ground/errors.ts'
 import { newId, prefixes } from '../ground/ids.ts'
 import { ErrorBody, exampleOf } from './openapi/refusals.ts'
@@ -145,7 +146,7 @@ describe('the description of the running house', () => {
       license: { identifier: 'MIT' },
     })
     expect(document.servers.map(({ url }) => url)).toEqual(['/'])
-    expect(document.webhooks).toEqual({})
+    expect(Object.keys(document.webhooks)).toEqual([...eventNames, 'webhook.test'])
   })
 
   test('every operation needs a key, names its scope and takes the tenant header', () => {

@@ -125,18 +125,24 @@ const letGoOnClose = (app: FastifyInstance): void => {
 
 type Served = { pattern: RegExp; methods: string[] }
 
-/** Which methods each path takes. */
-const servedPaths = (routes: readonly Route[]): Served[] =>
-  [...Map.groupBy(routes, (route) => route.path)].map(([path, there]) => {
+/** Which methods each path takes; one spelt out comes before one with an id in the same place. */
+const servedPaths = (routes: readonly Route[]): Served[] => {
+  const byPath = [...Map.groupBy(routes, (route) => route.path)]
+  const speltOut = byPath.filter(([path]) => !path.includes('{'))
+  return [...speltOut, ...byPath.filter(([path]) => path.includes('{'))].map(([path, there]) => {
     const methods: string[] = there.map(({ method }) => method)
     if (methods.includes('GET')) methods.push('HEAD')
     const literals = `/api/v1${path}`.split(/\{\w+\}/).map(RegExp.escape)
     return { pattern: new RegExp(`^${literals.join('[^/]+')}$`), methods: methods.sort() }
   })
+}
 
 export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   const { routes, door, serve, log, metrics, requestTimeoutMs } = needs
   const served = servedPaths(routes)
+  const speltOut = new Set(
+    routes.filter(({ path }) => !path.includes('{')).map(({ path }) => `/api/v1${path}`),
+  )
 
   const toFailure = (error: unknown): Failure => {
     if (error instanceof Failure) return error
@@ -234,6 +240,8 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
       url: `/api/v1${route.path.replace(/\{(\w+)\}/g, ':$1')}`,
       bodyLimit: route.bodyLimit ?? 6 * megabyte,
       onRequest: async (request, reply) => {
+        // The router takes the last part of a known path for an id when the path does not take the method.
+        if (route.params && speltOut.has(pathOf(request.url))) await refuseUnknown(request, reply)
         request.admitted = await door.admit(request, reply, route)
       },
       handler: async (request, reply) => {

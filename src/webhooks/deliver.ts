@@ -29,6 +29,11 @@ import {
 export type Notify = (notice: { orgId: string; subject: string; text: string }) => Promise<void>
 
 const atOnce = 5
+/** To an endpoint whose last attempt failed, until one succeeds: the sick take no more room than they need. */
+const atOnceWhenSick = 1
+/** And while this many others are being sent to, it rests for a while after each failure. */
+const busyFrom = 20
+const giveWayMs = 500
 /** Sent and not yet recorded; a slow database slows the sending down. */
 const maxUnrecorded = 50
 const perTake = 20
@@ -44,7 +49,8 @@ export const gapAfter = (nth: number, random: () => number): number =>
   Math.round(Math.min(2 ** nth * minute, longestGap) * (1 + random() * 0.1))
 
 type Due = Omit<TakenRow, 'n' | 'url' | 'secret' | 'open' | 'id'> & { id: string }
-type Taken = { open: boolean; endpoint: { url: string; secret: string }; due: Due[] }
+type Taken = { open: boolean; url: string; sealed: string; due: Due[] }
+type Target = { url: string; secret: string }
 type Outcome = {
   lane: LaneRow
   due: Due
@@ -91,6 +97,9 @@ const named = ({ org_id, endpoint_id }: LaneRow) => ({ org_id, endpoint_id })
 export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const { db, clock, vault, send, audit, appendEvents, notify, log, random = Math.random } = needs
   const worker = randomUUID()
+  const sick = new Set<string>()
+  /** Attempts under way at endpoints that are not sick. */
+  let wellSending = 0
 
   const takes = makeBatcher<{ lane: LaneRow; inFlight: string[] }, Taken | undefined>({
     name: 'webhooks.take_due',
@@ -104,12 +113,11 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
         asked.flatMap(({ inFlight }) => inFlight),
       )
       const byLane = Map.groupBy(rows, ({ n }) => n)
-      return asked.map(({ lane }, i) => {
+      return asked.map((_, i) => {
         const [first, ...rest] = byLane.get(i + 1) ?? []
         if (!first) return undefined
-        const secret = openSecret(vault, lane.endpoint_id, first.secret)
         const due = [first, ...rest].filter((row): row is TakenRow & { id: string } => row.id !== null)
-        return { open: first.open, endpoint: { url: first.url, secret }, due }
+        return { open: first.open, url: first.url, sealed: first.secret, due }
       })
     },
   })
@@ -196,13 +204,14 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       return url
     })
     if (disabled === undefined) return
+    sick.delete(id)
     // The endpoint is off whether or not anybody can be told by mail.
     await tell(orgId, disabled).catch((error) =>
       log.error({ err: error, ...named(outcome.lane) }, 'nobody could be told of a disabled endpoint'),
     )
   }
 
-  const attemptOne = async (lane: LaneRow, endpoint: Taken['endpoint'], due: Due): Promise<Outcome> => {
+  const attemptOne = async (lane: LaneRow, endpoint: Target, due: Due): Promise<Outcome> => {
     const signed = {
       ...{ id: due.id, event: due.event, environment: due.environment, tenantId: due.tenant_id },
       payload: due.payload,
@@ -213,7 +222,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const run = (lane: LaneRow, stop: Stop): Running => {
     const unrecorded = new Set<string>()
     let queue: Due[] = []
-    let endpoint: Taken['endpoint'] | undefined
+    let endpoint: Target | undefined
     let readAt = 0
     let sending = 0
     let made = 0
@@ -221,21 +230,35 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
     let closing = false
     let fault: unknown
     let nudge: () => void = () => undefined
+    const room = (): number => (sick.has(lane.endpoint_id) ? atOnceWhenSick : atOnce) - sending
 
-    const deliver = async (to: Taken['endpoint'], due: Due): Promise<void> => {
+    const deliver = async (to: Target, due: Due): Promise<void> => {
+      const well = !sick.has(lane.endpoint_id)
       unrecorded.add(due.id)
-      sending++
       made++
+      sending++
+      if (well) wellSending++
+      let counted = true
+      const makeRoom = (): void => {
+        if (counted) sending--
+        counted = false
+        nudge()
+      }
       try {
         const outcome = await attemptOne(lane, to, due).finally(() => {
-          sending--
-          nudge()
+          if (well) wellSending--
         })
+        const arrived = outcome.status === 'delivered'
+        if (arrived) sick.delete(lane.endpoint_id)
+        else sick.add(lane.endpoint_id)
+        if (arrived || wellSending < busyFrom) makeRoom()
+        else setTimeout(makeRoom, giveWayMs)
         await (outcome.status === 'failed' ? giveUp(outcome) : records.submit(outcome))
         unrecorded.delete(due.id)
       } catch (error) {
         // It stays among those not to be taken again here; whoever leases the lane next sends it once more.
         fault ??= error
+        makeRoom()
       } finally {
         nudge()
       }
@@ -246,7 +269,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       const taken = await takes.submit({ lane, inFlight: [...unrecorded] })
       readAt = performance.now()
       queue = taken?.open ? taken.due : []
-      endpoint = taken?.endpoint
+      endpoint = taken && { url: taken.url, secret: openSecret(vault, lane.endpoint_id, taken.sealed) }
       look ||= queue.length === perTake
       // Written while the endpoint was being switched off.
       if (taken && !taken.open) await db.change(cancelPending, lane.org_id, lane.endpoint_id)
@@ -260,9 +283,14 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
           queue = []
           look = true
         }
-        if (queue.length === 0 && look && sending < atOnce && !over()) await refill()
-        while (queue.length > 0 && sending < atOnce && unrecorded.size < maxUnrecorded && !over()) {
-          void deliver(endpoint as Taken['endpoint'], queue.shift() as Due)
+        if (queue.length === 0 && look && room() > 0 && !over()) {
+          await refill().catch((error) => {
+            // What is in flight is still waited for and recorded.
+            fault ??= error
+          })
+        }
+        while (queue.length > 0 && room() > 0 && unrecorded.size < maxUnrecorded && !over()) {
+          void deliver(endpoint as Target, queue.shift() as Due)
         }
         const idle = sending === 0 && (fault !== undefined || unrecorded.size === 0)
         if (idle && (over() || (queue.length === 0 && !look))) return made

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { knownEvents } from './samples.ts'
+import { type KnownEvent, knownEvents, sampleOf } from './samples.ts'
 
 const url = z
   .string()
@@ -122,6 +122,20 @@ export const Envelope = z
     delivery_id: z.string(),
   })
   .meta({ id: 'WebhookEnvelope' })
+
+/** What one event arrives as: the members of its data by name, and room for those that are added later. */
+export const eventShape = (event: KnownEvent) => {
+  const { data, environment } = sampleOf(event)
+  const fields = Object.keys(data).map((name) => [name, z.unknown()] as const)
+  return z.object({
+    event: z.literal(event),
+    data: z.looseObject(Object.fromEntries(fields)),
+    timestamp: at,
+    ...(environment !== null && { environment: z.enum(['live', 'test']) }),
+    tenant_id: z.string().nullable(),
+    delivery_id: z.string(),
+  })
+}
 
 export const Delivery = z.strictObject(delivery).meta({ id: 'WebhookDelivery' })
 export const DeliveryWithPayload = z

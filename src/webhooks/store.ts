@@ -342,7 +342,7 @@ export const leaseLanes = statement<[worker: string, at: Date, until: Date, limi
       order by due_at limit 1000)
      union all
      (select org_id, endpoint_id, leased_until from webhook_lanes
-      where lease is not null and lease <> $1 and leased_until <= $2
+      where lease is not null and leased_until <= $2
       order by leased_until limit 100)
    ), chosen as (
      select org_id, endpoint_id from (

@@ -203,6 +203,27 @@ export const table: Record<string, Line> = {
     projectKey: 'hidden',
     liveKey: 'hidden',
   },
+  'POST /webhooks': {
+    ...{ ...shared, tenantKey: 'open' },
+    body: { url: 'https://8.8.8.8/hook', events: [] },
+    names: {
+      tenant_id: { kind: 'tenant', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: namesAnotherTenant },
+    },
+  },
+  'GET /webhooks': { ...shared, tenantKey: 'open' },
+  'GET /webhooks/events': { ...shared, tenantKey: 'open' },
+  'GET /webhooks/{id}': { ...shared, tenantKey: 'hidden' },
+  'PATCH /webhooks/{id}': {
+    ...{ body: { description: 'changed' }, tenantKey: writeToAnotherTenant, testKey: madeLive },
+    projectKey: 'open',
+  },
+  'DELETE /webhooks/{id}': { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },
+  'POST /webhooks/{id}/rotate': { tenantKey: writeToAnotherTenant, testKey: liveOnly, projectKey: 'open' },
+  'POST /webhooks/{id}/test-fire': { ...shared, tenantKey: writeToAnotherTenant },
+  'GET /webhooks/{id}/deliveries': { ...shared, tenantKey: 'hidden' },
+  'GET /webhooks/{id}/deliveries/{delivery_id}': { ...shared, tenantKey: 'hidden' },
+  'POST /webhooks/{id}/deliveries/{delivery_id}/replay': { ...shared, tenantKey: writeToAnotherTenant },
+  'POST /webhooks/{id}/replay-failed': { ...shared, tenantKey: writeToAnotherTenant },
   'GET /usage': { ...shared, tenantKey: 'open' },
   'GET /tenants/{id}/usage': { ...shared, tenantKey: routeOfAnotherTenant },
 }

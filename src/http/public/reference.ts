@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
-import { describeApi } from '../openapi.ts'
+import { describeApi, type WebhookShape } from '../openapi.ts'
 import type { Route } from '../route.ts'
 import { once, type Stored, sendStored, store } from './stored.ts'
 
@@ -141,7 +141,12 @@ const pageHeaders = {
 
 const otherMethods = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-type Needs = { routes: readonly Route[]; serviceVersion: string; baseUrl: string | undefined }
+type Needs = {
+  routes: readonly Route[]
+  serviceVersion: string
+  baseUrl: string | undefined
+  webhooks?: readonly WebhookShape[]
+}
 type Read = () => Promise<Stored>
 
 export const registerReference = (app: FastifyInstance, needs: Needs): void => {

@@ -11,6 +11,7 @@ import {
   DeliveryWithPayload,
   deliveryStatuses,
   EventSamples,
+  eventShape,
   PatchWebhook,
   Replayed,
   ReplayedFailed,
@@ -23,6 +24,7 @@ import {
 import { type DeliveryRow, type EndpointRow, listDeliveries, listEndpoints } from '../../webhooks/store.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
+import type { WebhookShape } from '../openapi.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { type Call, defineRoute, type Route } from '../route.ts'
 
@@ -68,6 +70,14 @@ const samples = knownEvents.map((event) => ({
   sample: envelopeOf(sampleOf(event), {
     ...{ tenantId: null, timestamp: '2026-01-15T12:00:00.000Z', deliveryId: 'whd_test' },
   }),
+}))
+
+/** Each event as its own entry in the API description, with the fields of its data. */
+export const describedEvents: WebhookShape[] = knownEvents.map((event) => ({
+  event,
+  tag: 'Webhooks',
+  summary: event,
+  body: eventShape(event),
 }))
 
 type Needs = { db: Db; manage: ManageWebhooks; fire: FireWebhooks }

@@ -1,0 +1,193 @@
+/**
+ * Deliveries to receivers on loopback: through the house (claimed, signed, guarded, recorded), or in a bare loop that
+ * signs and posts the same bodies. A client of the bench lets one healthy delivery go and waits for its answer.
+ */
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { Agent, request } from 'undici'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDb } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/ground/clock.ts'
+import { readConfig } from '../../src/ground/config.ts'
+import { makeVault } from '../../src/ground/crypto.ts'
+import { newId } from '../../src/ground/ids.ts'
+import { makeLog } from '../../src/ground/log.ts'
+import { insertOrg } from '../../src/orgs/store.ts'
+import { makeGuardedAgent } from '../../src/outgoing/guarded.ts'
+import { mintSecret, sealSecret } from '../../src/webhooks/secret.ts'
+import { signedHeaders } from '../../src/webhooks/sign.ts'
+import { insertEndpoint } from '../../src/webhooks/store.ts'
+import { build } from '../../src/wiring.ts'
+import { ownDatabase } from './own-database.ts'
+import { workBench } from './work.ts'
+
+export type WebhookParams = {
+  databaseUrl: string
+  contender: 'house' | 'bare' | 'idle'
+  healthy: number
+  hanging: number
+  failing: number
+  /** Deliveries that wait at each endpoint from the start. */
+  backlog: number
+}
+
+const masterKey = Buffer.alloc(32)
+
+const startReceiver = async () => {
+  const thread = new Worker(new URL('./receiver-thread.ts', import.meta.url))
+  const [port] = (await once(thread, 'message')) as [number]
+  return { at: (path: string) => `http://127.0.0.1:${port}${path}`, stop: () => thread.terminate() }
+}
+
+/** As fan-out writes it. */
+const bodyOf = (id: string, n: number): string =>
+  `{"event":"message.delivered","data":{"status": "delivered", "channel": "email", "message_id": "msg_${String(n).padStart(26, '0')}"},"timestamp":"2026-01-15T12:00:00.000Z","environment":"live","tenant_id":null,"delivery_id":"${id}"}`
+
+const bare = async ({ healthy }: WebhookParams) => {
+  const receiver = await startReceiver()
+  const dispatcher = new Agent({ connections: 100, pipelining: 1 })
+  const secrets = Array.from({ length: healthy }, mintSecret)
+  let n = 0
+  return {
+    one: async () => {
+      const id = newId('webhookDelivery')
+      const payload = bodyOf(id, n++)
+      const delivery = {
+        id,
+        event: 'message.delivered',
+        environment: 'live',
+        tenantId: null,
+        payload,
+      } as const
+      const headers = signedHeaders(delivery, secrets[n % healthy] as string, Date.now())
+      const answer = await request(receiver.at('/ok'), { method: 'POST', headers, body: payload, dispatcher })
+      await answer.body.text()
+    },
+    close: async () => {
+      await dispatcher.close()
+      await receiver.stop()
+    },
+  }
+}
+
+const prepare = async (params: WebhookParams, at: (path: string) => string) => {
+  const log = makeLog({ level: 'error', format: 'json', destination: '/dev/null' })
+  const db = openDb({ url: params.databaseUrl, log, poolSize: 1 })
+  await migrate({ connect: db.connect, clock: systemClock, log })
+  const orgId = newId('org')
+  await db.row(insertOrg, orgId, 'Bench', orgId, 'enterprise', systemClock.now())
+  const vault = makeVault(masterKey)
+  const paths = [
+    ...new Array(params.healthy).fill('/ok'),
+    ...new Array(params.hanging).fill('/hang'),
+    ...new Array(params.failing).fill('/fail'),
+  ]
+  const ids: string[] = []
+  for (const path of paths) {
+    const id = newId('webhookEndpoint')
+    ids.push(id)
+    const secret = sealSecret(vault, id, mintSecret())
+    await db.row(
+      insertEndpoint,
+      orgId,
+      id,
+      null,
+      at(path),
+      null,
+      ['*'],
+      true,
+      secret,
+      'live',
+      systemClock.now(),
+    )
+  }
+  const client = await db.connect()
+  await client.query('set statement_timeout = 0; set synchronous_commit = off')
+  await client.query(
+    `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, environment, event, payload, status, max_attempts, next_attempt_at)
+     select $1, id, $3, endpoint_id, 'live', 'message.delivered', replace($5, 'whd_', id), 'pending', 8, $3
+     from (select e as endpoint_id, 'whd_01' || substr(md5(e || n), 1, 24) as id
+           from unnest($2::text[]) with ordinality as u (e, place),
+             generate_series(1, case when place <= $6 then $4::int else least($4::int, 300) end) n) d`,
+    [orgId, ids, systemClock.now(), params.backlog, bodyOf('whd_', 1), params.healthy],
+  )
+  await client.query('analyze webhook_deliveries')
+  await client.query('update webhook_lanes set due_at = $2 where org_id = $1', [orgId, systemClock.now()])
+  await client.end()
+  await db.close()
+  return { orgId, log }
+}
+
+const house = async (given: WebhookParams) => {
+  const { contender, hanging } = given
+  const own = await ownDatabase(given.databaseUrl, `bench_webhooks_${contender}_${hanging}`)
+  const params = { ...given, databaseUrl: own.url }
+  const receiver = await startReceiver()
+  const { orgId, log } = await prepare(params, receiver.at)
+  const agent = makeGuardedAgent({ allowInsecure: true })
+
+  /** Those of the bench who wait for a delivery, and deliveries that wait for one of them. */
+  const wanted: (() => void)[] = []
+  const held: (() => void)[] = []
+  let turnUntil = 0
+  const permit = async (url: string): Promise<(() => void) | undefined> => {
+    if (params.contender === 'idle') return undefined
+    if (!url.endsWith('/ok')) {
+      // The sick are at work only while somebody measures.
+      while (performance.now() > turnUntil) await new Promise((resolve) => setTimeout(resolve, 20))
+      return undefined
+    }
+    while (wanted.length === 0) await new Promise<void>((resolve) => held.push(resolve))
+    return wanted.shift()
+  }
+  const gated: typeof agent = {
+    ...agent,
+    request: async (url, ask) => {
+      const answered = await permit(String(url))
+      try {
+        return await agent.request(url, ask)
+      } finally {
+        answered?.()
+        if (params.contender === 'idle') wanted.shift()?.()
+      }
+    },
+  }
+  const config = { ...readConfig({ PORT: '0', WEBHOOK_ALLOW_INSECURE: 'true' }), masterKey }
+  const built = await build(config, params.databaseUrl, log, { agent: gated })
+  await built.startWorker()
+  const { appendEvents } = built.rooms
+  const oneMore = (): Promise<void> =>
+    new Promise((resolve) => {
+      turnUntil = performance.now() + 300
+      wanted.push(resolve)
+      held.shift()?.()
+    })
+  return {
+    one: async () => {
+      if (params.contender !== 'idle') return oneMore()
+      const answered = oneMore()
+      const data = { message_id: newId('message'), channel: 'email', status: 'delivered' }
+      await appendEvents(built.db, {
+        ...{ orgId, tenantId: null, environment: 'live', event: 'message.delivered', data },
+      })
+      await answered
+    },
+    close: async () => {
+      // What still waits for a client of the bench is let go, or the house would wait for it.
+      turnUntil = Number.POSITIVE_INFINITY
+      const letGo = setInterval(() => {
+        for (const go of held.splice(0)) {
+          wanted.push(() => undefined)
+          go()
+        }
+      }, 1)
+      // Before the house: it waits for those that hang, who hang as long as they can.
+      await receiver.stop()
+      await built.stop()
+      clearInterval(letGo)
+      await own.drop()
+    },
+  }
+}
+
+workBench((params: WebhookParams) => (params.contender === 'bare' ? bare(params) : house(params)))

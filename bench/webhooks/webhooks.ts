@@ -1,0 +1,73 @@
+import { serviceFlags } from '../../bin/flags.js'
+import type { Bench } from '../harness.ts'
+import type { WebhookParams } from '../servers/webhooks.ts'
+import { workContender } from '../work.ts'
+
+const contender = (name: string, params: Partial<WebhookParams> & Pick<WebhookParams, 'contender'>) =>
+  workContender({
+    name,
+    program: new URL('../servers/webhooks.ts', import.meta.url),
+    flags: serviceFlags,
+    params: async (ground) => ({
+      ...{ databaseUrl: (await ground.database()).url, healthy: 20, hanging: 0, failing: 0, backlog: 0 },
+      ...params,
+    }),
+  })
+
+/** Claimed, signed three ways, judged, posted and recorded, beside signing and posting alone. */
+export const deliverWebhooks: Bench = {
+  name: 'webhooks-deliver',
+  about:
+    'Deliver what waits at 20 healthy endpoints on loopback; `bare-undici` signs and posts the same bodies.',
+  clients: [10, 100],
+  baseline: 'bare-undici',
+  contenders: [
+    contender('house', { contender: 'house', backlog: 12_000 }),
+    contender('bare-undici', { contender: 'bare' }),
+  ],
+  targets: [
+    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'house', to: 'bare-undici', atLeast: 0.5 },
+  ],
+}
+
+export const sickWebhooks: Bench = {
+  name: 'webhooks-sick',
+  about:
+    'Deliver to 60 healthy endpoints; `among-sick` has 20 more that hang for the whole 10 seconds and 20 that answer 500.',
+  clients: [100],
+  baseline: 'all-healthy',
+  contenders: [
+    contender('among-sick', { contender: 'house', healthy: 60, hanging: 20, failing: 20, backlog: 2_000 }),
+    contender('all-healthy', { contender: 'house', healthy: 60, backlog: 2_000 }),
+  ],
+  targets: [
+    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'among-sick', to: 'all-healthy', atLeast: 0.9 },
+  ],
+}
+
+export const idleWebhooks: Bench = {
+  name: 'webhooks-idle',
+  about:
+    'From an event in the outbox of an idle service to the answer of its first attempt; p50 is the figure.',
+  clients: [1],
+  baseline: 'house',
+  contenders: [contender('house', { contender: 'idle', healthy: 1 })],
+  targets: [],
+}
+
+const claims = (name: string, pending: number) =>
+  workContender({
+    name,
+    program: new URL('../servers/webhooks-claim.ts', import.meta.url),
+    flags: serviceFlags,
+    params: async (ground) => ({ databaseUrl: (await ground.database()).url, pending }),
+  })
+
+export const claimWebhooks: Bench = {
+  name: 'webhooks-claim',
+  about: 'Lease the lane of an endpoint, take the 20 deliveries that are due first, hand it back.',
+  clients: [1],
+  baseline: 'ten-thousand',
+  contenders: [claims('a-million', 1_000_000), claims('ten-thousand', 10_000)],
+  targets: [{ kind: 'ratio', figure: 'p50Ms', clients: 1, of: 'a-million', to: 'ten-thousand', atMost: 1.5 }],
+}
