@@ -4,7 +4,7 @@
  */
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Code } from '../src/ground/errors.ts'
-import { type IdKind, newId, prefixes } from '../src/ground/ids.ts'
+import { type IdKind, newId, prefixes, timeOfId } from '../src/ground/ids.ts'
 import type { Environment } from '../src/ground/scope.ts'
 import type { Route } from '../src/http/route.ts'
 import { type Line, nameOf, table, unlisted, type Verdict } from './foreign-ids/table.ts'
@@ -32,6 +32,7 @@ type Where = {
 }
 
 const now = () => t.house.clock.now()
+const defaultProject = (orgId: string) => (orgId === home.org.id ? homeKeys : awayKeys).projectId
 const insertProject = async ({ orgId, environment = 'live' }: Where): Promise<string> => {
   const id = newId('project')
   await t.database.sql(
@@ -68,12 +69,32 @@ const insertTenant = async ({ orgId, environment = 'live', state = 'active' }: W
   await t.database.sql('update tenants set created_environment = $2 where id = $1', [id, environment])
   return id
 }
-const insertDomain = async ({ orgId, tenantId = null, projectId }: Where): Promise<string> => {
+const insertDomain = async ({ orgId, tenantId = null, environment = 'live', projectId }: Where) => {
   const id = newId('domain')
   await t.database.sql(
     `insert into domains (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
-     values ($1, $2, $3, $4, $2 || '.test', 'pending', 'PENDING', 'us-east-1', 'live', $5, $5)`,
-    [orgId, id, projectId ?? (orgId === home.org.id ? homeKeys : awayKeys).projectId, tenantId, now()],
+     values ($1, $2, $3, $4, replace($2, '_', '-') || '.test', 'pending', 'PENDING', 'us-east-1', $6, $5, $5)`,
+    [orgId, id, projectId ?? defaultProject(orgId), tenantId, now(), environment],
+  )
+  return id
+}
+const insertIpPool = async ({ orgId }: Where): Promise<string> => {
+  const id = newId('ipPool')
+  await t.database.sql(
+    `insert into ip_pools (org_id, id, name, region, ip_count, ips, created_at, updated_at)
+     values ($1, $2, 'row', 'us-east-1', 1, '[{"address": null, "status": "provisioning"}]', $3, $3)`,
+    [orgId, id, now()],
+  )
+  return id
+}
+const insertMessage = async ({ orgId, tenantId = null, environment = 'live', projectId }: Where) => {
+  const id = newId('message')
+  const at = new Date(timeOfId(id))
+  await t.database.sql(
+    `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address,
+       to_addresses, scheduled_at, due_at)
+     values ($1, $2, $3, $4, $5, $6, 'email', 'scheduled', 'a@example.test', '{b@example.com}', $7, $7)`,
+    [orgId, id, at, tenantId, environment, projectId ?? defaultProject(orgId), new Date('2100-01-01')],
   )
   return id
 }
@@ -86,6 +107,8 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   template: insertTemplate,
   tenant: insertTenant,
   domain: insertDomain,
+  ipPool: insertIpPool,
+  message: insertMessage,
 }
 /** States a row may also be in: what one route refuses in this state another would do. */
 const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }
@@ -312,7 +335,7 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
       const target: Record<string, string> = param && kind ? { [param]: await rowOf(kind, mine) } : {}
       const ask = (id: string) => {
         const query = place === 'query' ? `${field}=${id}` : ''
-        const body = place === 'body' ? { [field]: named.list ? [id] : id } : undefined
+        const body = place === 'body' ? { ...named.beside?.(), [field]: named.list ? [id] : id } : undefined
         return call(route, callers[caller], target, { query, ...(body && { body }) })
       }
       const strangers = (await nobodys(named.kind)).filter((id) => id !== '%00')

@@ -19,6 +19,8 @@ export type Named = {
   /** What a caller hears of one that never was. */
   unknown: Code | 'an empty list'
   tenantKey: Verdict
+  /** What the body holds beside it, where the id is looked at only in a body that is else in order. */
+  beside?: () => Record<string, unknown>
 }
 
 export type Line = {
@@ -56,13 +58,59 @@ const madeLive = {
   refused: 'ENVIRONMENT_ESCALATION',
   why: 'XD-10: a shared row that a live key made',
 } as const
+const poolsAreLive = { barred: 'ENVIRONMENT_ESCALATION', why: 'XD-21: live keys only' } as const
 const liveOnly = { barred: 'ENVIRONMENT_ESCALATION', why: 'X-053: live whichever key asks' } as const
 const platformOnly = { barred: 'TENANT_KEY_FORBIDDEN', why: 'X-043, XD-09: platform-only' } as const
 
 const shared = { testKey: 'open', projectKey: 'open' } as const
 const onTenant = { testKey: madeLive, projectKey: 'open', tenantKey: platformOnly } as const
 
+/** Messages are split by environment, tenant and project, and who may not read one may not name it. */
+const onMessage = { testKey: 'hidden', projectKey: 'hidden', liveKey: 'hidden' } as const
+const mail = () => ({ from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hello', text: 'Hello' })
+const onDomain = { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'hidden' } as const
+const onIpPool = { tenantKey: platformOnly, testKey: poolsAreLive, projectKey: 'open' } as const
+const newDomain = () => ({ name: `${newId('domain').replace('_', '-')}.test` })
+
 export const table: Record<string, Line> = {
+  'POST /emails': {
+    ...{ ...shared, tenantKey: 'open', body: mail },
+    projectKey: { barred: 'DOMAIN_NOT_ALLOWED_FOR_KEY', why: "XD-18: sends from its own project's domains" },
+  },
+  'POST /emails/batch': { ...shared, tenantKey: 'open', body: mail },
+  'GET /emails': { ...shared, tenantKey: 'open' },
+  'GET /emails/{id}': { ...onMessage, tenantKey: 'hidden' },
+  'DELETE /emails/{id}': { ...onMessage, tenantKey: writeToAnotherTenant },
+  'POST /domains': {
+    ...{ ...shared, tenantKey: 'open', body: newDomain },
+    names: {
+      project_id: {
+        ...{ kind: 'project', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: 'open' },
+        beside: newDomain,
+      },
+      tenant_id: {
+        ...{ kind: 'tenant', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: namesAnotherTenant },
+        beside: newDomain,
+      },
+    },
+  },
+  'GET /domains': { ...shared, tenantKey: 'open' },
+  'GET /domains/{id}': { tenantKey: 'hidden', testKey: 'open', projectKey: 'hidden' },
+  'POST /domains/{id}/verify': onDomain,
+  'PATCH /domains/{id}': {
+    ...{ ...onDomain, body: { inbound: true } },
+    names: {
+      ip_pool_id: { kind: 'ipPool', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: platformOnly },
+    },
+  },
+  'DELETE /domains/{id}': onDomain,
+  'POST /domains/{id}/warmup': { ...onDomain, body: { days: 3 } },
+  'DELETE /domains/{id}/warmup': onDomain,
+  'POST /ip-pools': { ...onIpPool, body: { name: 'made' } },
+  'GET /ip-pools': onIpPool,
+  'GET /ip-pools/{id}': onIpPool,
+  'PATCH /ip-pools/{id}': { ...onIpPool, body: { name: 'changed' } },
+  'DELETE /ip-pools/{id}': onIpPool,
   'POST /keys': {
     ...shared,
     body: { name: 'made' },

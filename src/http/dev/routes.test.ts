@@ -45,7 +45,7 @@ describe('dev run', () => {
         task: 'retention',
         counts: {
           ...{ idempotency_keys_deleted: 0, audit_entries_linked: 0, audit_entries_deleted: 0 },
-          tracking_marks_deleted: 0,
+          ...{ tracking_marks_deleted: 0, provider_notifications_deleted: 0 },
         },
       },
     ])

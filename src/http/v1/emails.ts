@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Failure } from '../../ground/errors.ts'
 import type { SendBatch } from '../../messages/batch.ts'
 import type { CancelMessage } from '../../messages/cancel.ts'
+import { parseAddress } from '../../messages/email/addresses.ts'
 import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
 import type { EmailDraft } from '../../messages/email/draft.ts'
 import type { DraftEmails } from '../../messages/email/drafts.ts'
@@ -185,7 +186,9 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     answers: { 200: { schema: pageOf(EmailItem), about: 'A page, newest first.' } },
     handle: async ({ caller, query }) => {
       const { limit, cursor, status, tag, to, created_after, created_before } = query
-      const filters = { status, tag, to, createdAfter: created_after, createdBefore: created_before }
+      // As it is kept; what is no address is looked for as it stands, and found nowhere.
+      const kept = to === undefined ? undefined : (parseAddress(to)?.address ?? to)
+      const filters = { status, tag, to: kept, createdAfter: created_after, createdBefore: created_before }
       const rows = await read.list(caller, 'email', filters, { cursor, limit })
       return { status: 200, body: page(rows, limit, showItem) }
     },
@@ -213,7 +216,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     scope: 'send:email',
     params: { id: 'message' },
     answers: { 200: { schema: Canceled, about: 'Canceled: it never fires.' } },
-    refuses: ['NOT_FOUND', 'NOT_SCHEDULED'],
+    refuses: ['NOT_FOUND', 'NOT_SCHEDULED', 'TENANT_FORBIDDEN'],
     handle: async (call) => {
       const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'email', call.params.id as string)
       const canceledAt = canceled_at.toISOString()

@@ -20,7 +20,10 @@ const written = z
     })
     return z.NEVER
   })
-  .meta({ description: '`ada@example.com` or `Ada Lovelace <ada@example.com>`.' })
+  .meta({
+    description: '`ada@example.com` or `Ada Lovelace <ada@example.com>`.',
+    examples: ['ada@example.com', 'Ada Lovelace <ada@example.com>'],
+  })
 
 /** A list, or one address taken as a list of one. */
 const addressList = (max: number) =>
@@ -61,7 +64,7 @@ const filename = z
 const contentType = z
   .string()
   .max(255)
-  .regex(/^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?:\s*;[ -~]*)?$/i, 'Takes a media type.')
+  .regex(/^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?: *;[ -~]*)?$/i, 'Takes a media type.')
   .optional()
 
 const Inline = z.object({
@@ -69,7 +72,8 @@ const Inline = z.object({
   content: z
     .string()
     .refine(isBase64, 'Takes base64.')
-    .transform((text) => Buffer.from(text, 'base64')),
+    .transform((text) => Buffer.from(text, 'base64'))
+    .meta({ description: 'In base64.', examples: ['SGVsbG8='] }),
   content_type: contentType,
 })
 
@@ -98,7 +102,13 @@ const metadata = z
 const subject = z.string().max(998).regex(oneLine, 'Takes no line breaks.').optional()
 
 const common = {
-  from: z.string().max(longestWritten).meta({ description: 'An address on a verified domain of the org.' }),
+  from: z
+    .string()
+    .max(longestWritten)
+    .meta({
+      description: 'An address on a verified domain of the org.',
+      examples: ['Acme <hello@example.com>'],
+    }),
   subject,
   html: z.string().optional(),
   text: z.string().optional(),
