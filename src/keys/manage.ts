@@ -70,7 +70,8 @@ const assertReferences = async (tx: Tx, orgId: string, body: Partial<CreateKey>)
   for (const [at, id] of allowed_domain_ids?.entries() ?? []) {
     if (found?.unknown_domains?.includes(id)) unknown(['allowed_domain_ids', at], 'domain')
   }
-  if (errors.length > 0) throw new Failure('VALIDATION_ERROR', { errors })
+  // As many rows as a refused schema names at most.
+  if (errors.length > 0) throw new Failure('VALIDATION_ERROR', { errors: errors.slice(0, 100) })
 }
 
 /** Order: the plan's limit, then the pace. Only a key that is made counts for either. */

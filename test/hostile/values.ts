@@ -59,6 +59,8 @@ const object = (schema: Schema, resolve: Resolve, how: How): fc.Arbitrary<unknow
   const required = (schema.required ?? []) as string[]
   const fields: Record<string, fc.Arbitrary<unknown>> = {}
   for (const [name, field] of Object.entries((schema.properties ?? {}) as Record<string, Schema>)) {
+    // Described only to say that it may not be there.
+    if ('not' in field) continue
     if (!how.least || required.includes(name)) fields[name] = asked(field, resolve, how)
   }
   const record = fc.record(fields, {

@@ -146,8 +146,8 @@ export type SendEmail = z.output<typeof SendEmail>
 
 /** Fields that would change what or when is sent, and that no batch knows: refused rather than ignored. */
 const notInBatch = {
-  template: z.undefined('Not supported in a batch.').optional(),
-  scheduled_at: z.undefined('Not supported in a batch.').optional(),
+  template: z.never('Not supported in a batch.').optional(),
+  scheduled_at: z.never('Not supported in a batch.').optional(),
 }
 
 export const BatchItem = z
@@ -159,8 +159,8 @@ export const BulkEmail = z
   .object({
     ...common,
     to: z.array(written).min(1).max(100),
-    cc: z.undefined('Not supported here: each recipient has an envelope of its own.').optional(),
-    bcc: z.undefined('Not supported here: each recipient has an envelope of its own.').optional(),
+    cc: z.never('Not supported here: each recipient has an envelope of its own.').optional(),
+    bcc: z.never('Not supported here: each recipient has an envelope of its own.').optional(),
     attachments: z
       .array(z.union([linked, attachment]))
       .max(10)
