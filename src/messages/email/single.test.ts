@@ -41,7 +41,10 @@ describe('a send', () => {
     expect(trail).toEqual([
       expect.objectContaining({
         ...{ action: 'message.sent', resource_type: 'message', resource_id: id, actor_user_id: null },
-        metadata: { channel: 'email', count: 1, environment: 'live' },
+        metadata: {
+          ...{ channel: 'email', count: 1, environment: 'live' },
+          ...{ via: 'api_key', api_key_id: expect.stringMatching(/^key_/) },
+        },
       }),
     ])
     expect(await own.events()).toEqual([
@@ -216,7 +219,7 @@ describe('a template', () => {
     const ask = (variables: Body) =>
       mail({ subject: undefined, text: undefined, template: 'void', variables })
     await invalidAt(ask({ s: '', t: 'x' }), ['subject'])
-    await invalidAt(ask({ s: 'x', t: '' }), ['html'])
+    await invalidAt(ask({ s: 'x', t: '' }), ['template'])
   })
 })
 
