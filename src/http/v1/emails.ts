@@ -170,8 +170,14 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
           throw error
         }
       }
+      // One after the other, so that ids grow in the order given and lists show it.
+      const itemsOf = async (list: unknown[]) => {
+        const items: Awaited<ReturnType<typeof itemOf>>[] = []
+        for (const raw of list) items.push(await itemOf(raw))
+        return items
+      }
       const items = Array.isArray(body)
-        ? await Promise.all(body.map(itemOf))
+        ? await itemsOf(body)
         : await drafts.bulk(caller, body, await fetchAttachments(body.attachments))
       return { status: 200, body: await sendBatch(items, actorOf(call)) }
     },
