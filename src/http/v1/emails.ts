@@ -97,7 +97,10 @@ const GetQuery = z.object({
 })
 
 /** Each item is judged alone, so that one that is wrong fails alone. */
-const Batch = z.union([BulkEmail, z.array(z.unknown()).min(1).max(100)]).meta({ id: 'EmailBatch' })
+const anItem = z
+  .unknown()
+  .meta({ description: 'What `POST /emails` takes, without `template` and `scheduled_at`.' })
+const Batch = z.union([BulkEmail, z.array(anItem).min(1).max(100)]).meta({ id: 'EmailBatch' })
 
 const oversize = {
   above: 6 * megabyte,
