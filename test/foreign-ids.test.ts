@@ -12,7 +12,7 @@ import { mintSecret, sealSecret } from '../src/webhooks/secret.ts'
 import { type Line, nameOf, table, unlisted, type Verdict } from './foreign-ids/table.ts'
 import { readSurface } from './hostile/surface.ts'
 import type { Resolve, Schema } from './hostile/values.ts'
-import { type Reply, startTestHouse } from './house.ts'
+import { type Reply, startTestHouse, testMasterKey } from './house.ts'
 import { forgetPace, keyClient, keyIdOf } from './key-client.ts'
 import { expectRefusal, watchTables } from './refusal.ts'
 
@@ -34,6 +34,7 @@ type Where = {
 }
 
 const now = () => t.house.clock.now()
+const defaultProject = (orgId: string) => (orgId === home.org.id ? homeKeys : awayKeys).projectId
 const insertProject = async ({ orgId, environment = 'live' }: Where): Promise<string> => {
   const id = newId('project')
   await t.database.sql(
@@ -80,10 +81,7 @@ const insertDomain = async ({
   await t.database.sql(
     `insert into domains (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
      values ($1, $2, $3, $4, $2 || '.test', 'pending', 'PENDING', 'us-east-1', $6, $5, $5)`,
-    [
-      ...[orgId, id, projectId ?? (orgId === home.org.id ? homeKeys : awayKeys).projectId, tenantId, now()],
-      environment,
-    ],
+    [...[orgId, id, projectId ?? defaultProject(orgId), tenantId, now()], environment],
   )
   return id
 }
@@ -107,15 +105,12 @@ const insertMessage = async ({
   await t.database.sql(
     `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address, to_addresses)
      values ($1, $2, $3, $4, $5, $6, 'email', 'scheduled', 'a@example.test', '{b@example.com}')`,
-    [
-      ...[orgId, id, new Date(timeOfId(id)), tenantId, environment],
-      projectId ?? (orgId === home.org.id ? homeKeys : awayKeys).projectId,
-    ],
+    [...[orgId, id, new Date(timeOfId(id)), tenantId, environment], projectId ?? defaultProject(orgId)],
   )
   return id
 }
 
-const vault = makeVault(Buffer.alloc(32, 'tidings'))
+const vault = makeVault(testMasterKey)
 const insertEndpoint = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
   const id = newId('webhookEndpoint')
   await t.database.sql(

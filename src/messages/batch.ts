@@ -40,7 +40,10 @@ const itemCode: Partial<{ [C in Code]: Code }> = {
 const errorOf = (failure: Failure): ItemError => {
   const code = itemCode[failure.code] ?? failure.code
   const [first] = failure.detail.errors ?? []
-  if (first) return { code, message: `${first.path.join('.')}: ${first.message}` }
+  if (first) {
+    const where = first.path.length > 0 ? `${first.path.join('.')}: ` : ''
+    return { code, message: `${where}${first.message}` }
+  }
   return { code, message: code === failure.code ? failure.message : catalogue[code].text }
 }
 

@@ -20,10 +20,17 @@ type Needs = { db: Db; clock: Clock; audit: Audit }
 export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage => {
   return async (scope, actor, channel, id) => {
     const { orgId, tenantId, environment, projectId } = scope
-    const where = [orgId, tenantId, environment, projectId, channel, id, new Date(timeOfId(id))] as const
+    const named = [environment, projectId, channel, id, new Date(timeOfId(id))] as const
     const canceled = await db.tx(async (tx) => {
       const at = clock.now()
-      const row = await tx.row(cancelMessage, ...where, at, JSON.stringify([entryOf('canceled', at)]))
+      const row = await tx.row(
+        cancelMessage,
+        orgId,
+        tenantId,
+        ...named,
+        at,
+        JSON.stringify([entryOf('canceled', at)]),
+      )
       if (!row) return undefined
       await audit(tx, {
         ...{ orgId, actor, action: 'message.canceled', resourceType: 'message', resourceId: id },
@@ -32,6 +39,9 @@ export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage =>
       return row
     })
     if (canceled) return canceled
-    throw new Failure((await db.row(findMessage, ...where)) ? 'NOT_SCHEDULED' : 'NOT_FOUND')
+    const row = await db.row(findMessage, orgId, null, ...named)
+    if (!row) throw new Failure('NOT_FOUND')
+    const theirs = tenantId !== null && row.tenant_id !== tenantId
+    throw new Failure(theirs ? 'TENANT_FORBIDDEN' : 'NOT_SCHEDULED')
   }
 }

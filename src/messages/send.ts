@@ -77,7 +77,7 @@ export const makeSend = <D extends Draft>(needs: Needs<D>): Send<D> => {
   const enqueue = async (draft: D, actor: Actor, claim: Claim | undefined): Promise<Accepted> => {
     const { sandbox, units, segments, costMicros } = await channel.priceOf(draft)
     // Asked now so that the caller hears of it, counted when it is sent; only the sandbox counts the day of asking.
-    await usage.check({ ...spendBy(draft), units, segments, costMicros })
+    await usage.check({ ...spendBy(draft), units, segments, costMicros, sandbox })
     const held = sandbox ? await usage.reserve({ ...spendBy(draft), units: 0, sandbox }) : undefined
     const answer = answerOf(draft, 'scheduled')
     try {

@@ -56,20 +56,32 @@ const madeLive = {
   refused: 'ENVIRONMENT_ESCALATION',
   why: 'XD-10: a shared row that a live key made',
 } as const
+const poolsAreLive = { barred: 'ENVIRONMENT_ESCALATION', why: 'XD-21: live keys only' } as const
 const liveOnly = { barred: 'ENVIRONMENT_ESCALATION', why: 'X-053: live whichever key asks' } as const
 const platformOnly = { barred: 'TENANT_KEY_FORBIDDEN', why: 'X-043, XD-09: platform-only' } as const
 
 const shared = { testKey: 'open', projectKey: 'open' } as const
 const onTenant = { testKey: madeLive, projectKey: 'open', tenantKey: platformOnly } as const
 
+/** Messages are split by environment, tenant and project, and who may not read one may not name it. */
+const onMessage = { testKey: 'hidden', projectKey: 'hidden', liveKey: 'hidden' } as const
+const mail = () => ({ from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hello', text: 'Hello' })
 const onDomain = { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'hidden' } as const
 const onIpPool = {
   tenantKey: platformOnly,
   projectKey: 'open',
-  testKey: { barred: 'ENVIRONMENT_ESCALATION', why: 'XD-21: live keys only' },
+  testKey: poolsAreLive,
 } as const
 
 export const table: Record<string, Line> = {
+  'POST /emails': {
+    ...{ ...shared, tenantKey: 'open', body: mail },
+    projectKey: { barred: 'DOMAIN_NOT_ALLOWED_FOR_KEY', why: "XD-18: sends from its own project's domains" },
+  },
+  'POST /emails/batch': { ...shared, tenantKey: 'open', body: mail },
+  'GET /emails': { ...shared, tenantKey: 'open' },
+  'GET /emails/{id}': { ...onMessage, tenantKey: 'hidden' },
+  'DELETE /emails/{id}': { ...onMessage, tenantKey: writeToAnotherTenant },
   'POST /domains': {
     ...{ ...shared, tenantKey: 'open' },
     // A name is taken once.
@@ -197,12 +209,7 @@ export const table: Record<string, Line> = {
   'POST /tenants/{id}/restore': { ...onTenant, testKey: 'open' },
   'POST /tenants/{id}/erase': { ...onTenant, testKey: liveOnly },
   'PATCH /tenants/{id}/quota': { ...onTenant, body: { sms_monthly: 5 } },
-  'POST /emails/{id}/cancel': {
-    tenantKey: 'hidden',
-    testKey: 'hidden',
-    projectKey: 'hidden',
-    liveKey: 'hidden',
-  },
+  'POST /emails/{id}/cancel': { ...onMessage, tenantKey: writeToAnotherTenant },
   'POST /webhooks': {
     ...{ ...shared, tenantKey: 'open' },
     body: { url: 'https://8.8.8.8/hook', events: [] },

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Failure } from '../../ground/errors.ts'
 import type { SendBatch } from '../../messages/batch.ts'
 import type { CancelMessage } from '../../messages/cancel.ts'
+import { parseAddress } from '../../messages/email/addresses.ts'
 import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
 import type { EmailDraft } from '../../messages/email/draft.ts'
 import type { DraftEmails } from '../../messages/email/drafts.ts'
@@ -96,7 +97,10 @@ const GetQuery = z.object({
 })
 
 /** Each item is judged alone, so that one that is wrong fails alone. */
-const Batch = z.union([BulkEmail, z.array(z.unknown()).min(1).max(100)]).meta({ id: 'EmailBatch' })
+const anItem = z
+  .unknown()
+  .meta({ description: 'What `POST /emails` takes, without `template` and `scheduled_at`.' })
+const Batch = z.union([BulkEmail, z.array(anItem).min(1).max(100)]).meta({ id: 'EmailBatch' })
 
 const oversize = {
   above: 6 * megabyte,
@@ -132,7 +136,7 @@ const canceling = (cancel: CancelMessage): Omit<Route, 'method' | 'path'> => ({
   scope: 'send:email',
   params: { id: 'message' },
   answers: { 200: { schema: Canceled, about: 'Canceled: it never fires.' } },
-  refuses: ['NOT_FOUND', 'NOT_SCHEDULED'],
+  refuses: ['NOT_FOUND', 'NOT_SCHEDULED', 'TENANT_FORBIDDEN'],
   handle: async (call) => {
     const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'email', call.params.id as string)
     const canceledAt = canceled_at.toISOString()
@@ -183,8 +187,14 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
           throw error
         }
       }
+      // One after the other, so that ids grow in the order given and lists show it.
+      const itemsOf = async (list: unknown[]) => {
+        const items: Awaited<ReturnType<typeof itemOf>>[] = []
+        for (const raw of list) items.push(await itemOf(raw))
+        return items
+      }
       const items = Array.isArray(body)
-        ? await Promise.all(body.map(itemOf))
+        ? await itemsOf(body)
         : await drafts.bulk(caller, body, await fetchAttachments(body.attachments))
       return { status: 200, body: await sendBatch(items, actorOf(call)) }
     },
@@ -199,7 +209,9 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     answers: { 200: { schema: pageOf(EmailItem), about: 'A page, newest first.' } },
     handle: async ({ caller, query }) => {
       const { limit, cursor, status, tag, to, created_after, created_before } = query
-      const filters = { status, tag, to, createdAfter: created_after, createdBefore: created_before }
+      // As it is kept; what is no address is looked for as it stands, and found nowhere.
+      const kept = to === undefined ? undefined : (parseAddress(to)?.address ?? to)
+      const filters = { status, tag, to: kept, createdAfter: created_after, createdBefore: created_before }
       const rows = await read.list(caller, 'email', filters, { cursor, limit })
       return { status: 200, body: page(rows, limit, showItem) }
     },

@@ -20,7 +20,7 @@ export const attachedBytes = (raw: unknown): number => {
   if (!Array.isArray(list)) return 0
   return list.reduce<number>((sum, one) => {
     const content = (one as { content?: unknown } | null)?.content
-    return sum + (typeof content === 'string' ? Math.floor((content.length * 3) / 4) : 0)
+    return sum + (typeof content === 'string' ? Buffer.byteLength(content, 'base64') : 0)
   }, 0)
 }
 

@@ -4,6 +4,7 @@ import { newId, timeOfId } from '../../ground/ids.ts'
 import type { Scope } from '../../ground/scope.ts'
 import type { Address, Attachment } from '../../providers/email/contract.ts'
 import type { SentBy } from '../draft.ts'
+import { comparable } from './addresses.ts'
 import { assertAttachable } from './attachments.ts'
 import { destinations, type EmailDraft } from './draft.ts'
 import type { BatchItem, BulkEmail, SendEmail } from './shapes.ts'
@@ -23,7 +24,7 @@ const distinct = (lists: Address[][]): Address[][] => {
   const seen = new Set<string>()
   return lists.map((list) =>
     list.filter(({ address }) => {
-      const name = address.toLowerCase()
+      const name = comparable(address)
       if (seen.has(name)) return false
       seen.add(name)
       return true

@@ -20,7 +20,10 @@ const written = z
     })
     return z.NEVER
   })
-  .meta({ description: '`ada@example.com` or `Ada Lovelace <ada@example.com>`.' })
+  .meta({
+    description: '`ada@example.com` or `Ada Lovelace <ada@example.com>`.',
+    examples: ['ada@example.com', 'Ada Lovelace <ada@example.com>'],
+  })
 
 /** A list, or one address taken as a list of one. */
 const addressList = (max: number) =>
@@ -64,7 +67,7 @@ const filename = z
 const contentType = z
   .string()
   .max(255)
-  .regex(/^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?:\s*;[ -~]*)?$/i, 'Takes a media type.')
+  .regex(/^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?: *;[ -~]*)?$/i, 'Takes a media type.')
   .optional()
 
 const Inline = z.object({
@@ -72,7 +75,8 @@ const Inline = z.object({
   content: z
     .string()
     .refine(isBase64, 'Takes base64.')
-    .transform((text) => Buffer.from(text, 'base64')),
+    .transform((text) => Buffer.from(text, 'base64'))
+    .meta({ description: 'In base64.', examples: ['SGVsbG8='] }),
   content_type: contentType,
 })
 
@@ -101,7 +105,13 @@ const metadata = z
 const subject = z.string().max(998).regex(oneLine, 'Takes no line breaks.').optional()
 
 const common = {
-  from: z.string().max(longestWritten).meta({ description: 'An address on a verified domain of the org.' }),
+  from: z
+    .string()
+    .max(longestWritten)
+    .meta({
+      description: 'An address on a verified domain of the org.',
+      examples: ['Acme <hello@example.com>'],
+    }),
   subject,
   html: z.string().optional(),
   text: z.string().optional(),
@@ -139,8 +149,8 @@ export type SendEmail = z.output<typeof SendEmail>
 
 /** Fields that would change what or when is sent, and that no batch knows: refused rather than ignored. */
 const notInBatch = {
-  template: z.undefined('Not supported in a batch.').optional(),
-  scheduled_at: z.undefined('Not supported in a batch.').optional(),
+  template: z.never('Not supported in a batch.').optional(),
+  scheduled_at: z.never('Not supported in a batch.').optional(),
 }
 
 export const BatchItem = z
@@ -152,8 +162,8 @@ export const BulkEmail = z
   .object({
     ...common,
     to: z.array(written).min(1).max(100),
-    cc: z.undefined('Not supported here: each recipient has an envelope of its own.').optional(),
-    bcc: z.undefined('Not supported here: each recipient has an envelope of its own.').optional(),
+    cc: z.never('Not supported here: each recipient has an envelope of its own.').optional(),
+    bcc: z.never('Not supported here: each recipient has an envelope of its own.').optional(),
     attachments: z
       .array(z.union([linked, attachment]))
       .max(10)

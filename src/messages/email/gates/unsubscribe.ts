@@ -10,6 +10,9 @@ const holds = (text: string | null): boolean => text !== null && text.search(pla
 const fill = (text: string | null, url: string): string | null =>
   text?.replace(placeholder, () => url) ?? null
 
+const without = (headers: Record<string, string>, unwanted: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== unwanted))
+
 const supplies = (headers: Record<string, string>, wanted: string): boolean =>
   Object.keys(headers).some((name) => name.toLowerCase() === wanted)
 
@@ -35,7 +38,9 @@ export const unsubscribeGate = (links: Links): Gate<EmailDraft> => ({
     draft.html = fill(draft.html, url)
     draft.text = fill(draft.text, url)
     if (!supplies(draft.headers, 'list-unsubscribe')) {
-      draft.headers = { ...draft.headers, ...links.listUnsubscribe(ref) }
+      // The second of the pair means nothing alone, and twice it would contradict itself.
+      const others = without(draft.headers, 'list-unsubscribe-post')
+      draft.headers = { ...others, ...links.listUnsubscribe(ref) }
     }
   },
 })
