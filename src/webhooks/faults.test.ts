@@ -192,6 +192,32 @@ describe('workers that die', () => {
     expect(row).toMatchObject({ status: 'delivered', attempt_count: 1, attempts: [{ response_status: 201 }] })
   })
 
+  test('X-145 one whose lease is another’s by the time of the answer records nothing at all', async () => {
+    const acme = await fresh()
+    const answers: (() => void)[] = []
+    const { id, receiver } = await acme.made({}, (_, response, nth) => {
+      if (nth === 1) answers.push(() => response.end())
+      else response.end()
+    })
+    await acme.emit()
+    const running = acme.run()
+    await expect.poll(() => receiver.got.length).toBe(1)
+    const until = new Date(t.house.clock.millis() + 60_000)
+    await t.database.sql(
+      "update webhook_lanes set lease = 'another', leased_until = $2 where endpoint_id = $1",
+      [...[id, until]],
+    )
+    answers[0]?.()
+    await running
+    expect((await acme.deliveries(id)).body.data).toMatchObject([
+      { status: 'pending', attempt_count: 0, attempts: [] },
+    ])
+    await acme.advance(61)
+    await acme.run()
+    expect((await acme.deliveries(id)).body.data).toMatchObject([{ status: 'delivered', attempt_count: 1 }])
+    expect(new Set(receiver.got.map(({ body }) => body.delivery_id)).size).toBe(1)
+  })
+
   test('X-145 one that dies during fan-out leaves the event or the deliveries, never both and never neither', async () => {
     const acme = await fresh()
     const { receiver } = await acme.made()
