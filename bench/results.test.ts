@@ -90,11 +90,11 @@ test('targets are met, missed or not measured', () => {
   })
   expect(judge(atLeast(3.001), rows).verdict).toBe('missed')
   expect(judge(atLeast(3), rows.slice(0, 1))).toMatchObject({ verdict: 'not measured' })
-  expect(judge({ kind: 'rss', of: 'house', atMost: 80.5 }, rows)).toMatchObject({
+  expect(judge({ kind: 'rss', clients: 100, of: 'house', atMost: 80.5 }, rows)).toMatchObject({
     measured: 81,
     verdict: 'missed',
   })
-  expect(judge({ kind: 'rss', of: 'house', atMost: 81 }, rows).verdict).toBe('met')
+  expect(judge({ kind: 'rss', clients: 100, of: 'house', atMost: 81 }, rows).verdict).toBe('met')
   const latency: Target = {
     kind: 'ratio',
     figure: 'p50Ms',
@@ -112,7 +112,7 @@ test('targets are met, missed or not measured', () => {
 test('the results file names the conditions, then a table and the targets of each bench', () => {
   const targets: Target[] = [
     { kind: 'ratio', figure: 'p50Ms', clients: 1, of: 'house', to: 'plain', atMost: 1.3 },
-    { kind: 'rss', of: 'nobody', atMost: 250 },
+    { kind: 'rss', clients: 100, of: 'nobody', atMost: 250 },
   ]
   const text = resultsFile(
     {
@@ -142,6 +142,6 @@ Records a row.
 Targets:
 
 - p50 at 1 client: house at most 1.3 × plain: met (0.50)
-- resident memory of nobody: at most 250 MB: not measured
+- resident memory of nobody at 100 clients: at most 250 MB: not measured
 `)
 })

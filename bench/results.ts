@@ -21,7 +21,9 @@ type Bound = { atLeast: number } | { atMost: number }
 export type Target = Bound &
   (
     | { kind: 'ratio'; figure: 'perSecond' | 'p50Ms' | 'p99Ms'; clients: number; of: string; to: string }
-    | { kind: 'rss'; of: string }
+    /** p99 of one contender in its own p50. */
+    | { kind: 'spread'; clients: number; of: string }
+    | { kind: 'rss'; clients: number; of: string }
   )
 
 export type Outcome = {
@@ -95,14 +97,17 @@ const figureNames = { perSecond: 'per second', p50Ms: 'p50', p99Ms: 'p99' }
 
 const describeTarget = (target: Target): string => {
   const bound = 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
-  if (target.kind === 'rss') return `resident memory of ${target.of}: ${bound} MB`
   const clients = target.clients === 1 ? '1 client' : `${target.clients} clients`
+  if (target.kind === 'rss') return `resident memory of ${target.of} at ${clients}: ${bound} MB`
+  if (target.kind === 'spread') return `p99 of ${target.of} at ${clients}: ${bound} × its p50`
   return `${figureNames[target.figure]} at ${clients}: ${target.of} ${bound} × ${target.to}`
 }
 
 const measureTarget = (target: Target, rows: Row[]): number | undefined => {
-  if (target.kind === 'rss') {
-    return peakRss(rows.flatMap((row) => (row.contender === target.of ? row.samples : [])))
+  if (target.kind !== 'ratio') {
+    const row = rowOf(rows, target.of, target.clients)
+    if (!row) return undefined
+    return target.kind === 'rss' ? peakRss(row.samples) : middle(row, 'p99Ms') / middle(row, 'p50Ms')
   }
   const ratios = ratiosBetween(rows, target.figure, target.clients, target.of, target.to)
   return ratios && median(ratios)

@@ -7,15 +7,18 @@ import { fileURLToPath } from 'node:url'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { audit } from './audit/audit.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
+import { batch, email } from './email/email.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
 import { startLoad } from './load.ts'
+import { reads, scheduler } from './messages/messages.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
+import { template } from './template/template.ts'
 import { claimWebhooks, deliverWebhooks, idleWebhooks, sickWebhooks } from './webhooks/webhooks.ts'
 
 const benches: Bench[] = [
-  ...[record, reserve, audit],
+  ...[record, email, batch, scheduler, reads, reserve, audit, template],
   ...[deliverWebhooks, sickWebhooks, idleWebhooks, claimWebhooks],
 ]
 
@@ -41,18 +44,22 @@ const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSigna
 
   for (const bench of chosen) {
     await using dropLater = new AsyncDisposableStack()
-    let database: Promise<BenchDatabase> | undefined
+    const databases = new Map<string, Promise<BenchDatabase>>()
     const ground = {
       load,
       folder,
-      database: () => {
-        database ??= databaseServer().then((it) => it.create(bench.name))
-        return database
+      quick: wanted.quick,
+      database: (name = '') => {
+        const made = databases.get(name) ?? databaseServer().then((it) => it.create(`${bench.name}${name}`))
+        databases.set(name, made)
+        return made
       },
     }
-    dropLater.defer(async () => (await database?.catch(() => undefined))?.drop())
+    dropLater.defer(async () => {
+      for (const made of databases.values()) await (await made.catch(() => undefined))?.drop()
+    })
     const outcome = await runBench(bench, ground, wanted.quick ? quickPace : fullPace, say, signal)
-    if (database && server) outcome.notes.push((await server).about)
+    if (databases.size > 0 && server) outcome.notes.push((await server).about)
     for (const note of outcome.notes) say(`${bench.name}: ${note}`)
     outcomes.push(outcome)
     if (wanted.json) for (const result of resultsOf(outcome)) print(JSON.stringify(result))

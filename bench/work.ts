@@ -10,9 +10,11 @@ export type WorkSpec = {
   params: (ground: Ground) => Promise<object>
   /** Flags of Node the program runs under. */
   flags?: string[]
+  /** How many things one unit does, where it is more than one: what is counted is them. */
+  weight?: number
 }
 
-export const workContender = ({ name, program, params, flags }: WorkSpec): Contender => ({
+export const workContender = ({ name, program, params, flags, weight = 1 }: WorkSpec): Contender => ({
   name,
   async start(ground) {
     const child = await startServer<object>(name, program, await params(ground), flags)
@@ -22,7 +24,9 @@ export const workContender = ({ name, program, params, flags }: WorkSpec): Conte
         try {
           const answer = await child.ask<FromWork>(turn)
           if ('failed' in answer) throw new Error(answer.failed)
-          return 'skipped' in answer.done ? answer.done : { ...answer.done, rssMb: await memory.peakMb() }
+          if ('skipped' in answer.done) return answer.done
+          const perSecond = answer.done.perSecond * weight
+          return { ...answer.done, perSecond, rssMb: await memory.peakMb() }
         } finally {
           memory.stop()
         }

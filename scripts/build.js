@@ -47,9 +47,10 @@ const bannerOf = (stamp) => `// built from ${stamp}`
 
 /**
  * Everything goes into the one file, since loading a thousand small ones was most of a start. Left out is what holds
- * a binary (argon2), what is resolved at run time (Scalar, Fastify) and what starts threads from its own files (pino).
+ * a binary (argon2), what is resolved at run time (Scalar, Fastify), what starts threads from its own files (pino) and
+ * what is large and loaded only by those who use it (the AWS SDK).
  */
-const leftOut = ['@node-rs/argon2', '@scalar/*', 'fastify', 'pino', 'pg-native']
+const leftOut = ['@aws-sdk/*', '@node-rs/argon2', '@scalar/*', 'fastify', 'pino', 'pg-native']
 
 /** Packages written for require find none in a module of the newer kind. */
 const requireForPackages =

@@ -9,6 +9,7 @@ import { SchemaFault } from './db/migrate.ts'
 import { ConfigFault, readConfig } from './ground/config.ts'
 import { makeLog } from './ground/log.ts'
 import { MasterKeyFault } from './operator/master-key.ts'
+import { SubmissionFault } from './submission/server.ts'
 
 const usage = `tidings start                    the whole service in one process
 tidings api                      the HTTP part alone
@@ -56,7 +57,9 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
 }
 
 const isTold = (error: unknown): error is Error =>
-  [Fault, ConfigFault, EmbeddedFault, SchemaFault, MasterKeyFault].some((kind) => error instanceof kind)
+  [Fault, ConfigFault, EmbeddedFault, SchemaFault, MasterKeyFault, SubmissionFault].some(
+    (kind) => error instanceof kind,
+  )
 
 const [command, ...args] = process.argv.slice(2)
 try {

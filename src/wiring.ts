@@ -1,13 +1,20 @@
 /** Builds the house, top to bottom. The only place that knows every room. */
 import type { FastifyInstance } from 'fastify'
 import { makeSessions } from './accounts/sessions.ts'
+import { makeAdmission } from './admission/admit.ts'
 import { type Audit, makeAudit } from './audit/append.ts'
 import { makeChain } from './audit/chain.ts'
 import { makePruneAudit } from './audit/retention.ts'
 import { listen } from './db/listen.ts'
 import { guardNetwork, logOncePerPlace } from './db/network-guard.ts'
 import { openDb } from './db/pool.ts'
-import { makeAllowedSenderDomains } from './domains/sender.ts'
+import { makeCheckDomains } from './domains/check.ts'
+import { newDkimKey, sealedFor } from './domains/dkim-key.ts'
+import { makeCheckDns } from './domains/dns.ts'
+import { makeManageIpPools } from './domains/ip-pools.ts'
+import { makeManageDomains } from './domains/manage.ts'
+import { makeSenders, type Senders } from './domains/sender.ts'
+import { makeSimulateDomain } from './domains/simulate.ts'
 import { type AppendEvents, makeAppendEvents } from './events/append.ts'
 import { type Clock, movableClock, systemClock } from './ground/clock.ts'
 import type { Config } from './ground/config.ts'
@@ -20,13 +27,19 @@ import { makeDashboardDoor } from './http/dashboard/door.ts'
 import { registerDevTools } from './http/dev/routes.ts'
 import { makeDoor } from './http/door.ts'
 import { makeMetrics } from './http/metrics.ts'
+import { registerEmailIntake } from './http/provider/email.ts'
 import { registerHealth } from './http/public/health.ts'
 import { registerReference } from './http/public/reference.ts'
+import { registerTracking } from './http/public/tracking.ts'
 import type { Route } from './http/route.ts'
 import { makeServer } from './http/server.ts'
+import { domainRoutes } from './http/v1/domains.ts'
+import { emailRoutes } from './http/v1/emails.ts'
+import { ipPoolRoutes } from './http/v1/ip-pools.ts'
 import { keyRoutes } from './http/v1/keys.ts'
 import { projectRoutes } from './http/v1/projects.ts'
 import { suppressionRoutes } from './http/v1/suppressions.ts'
+import { templateRoutes } from './http/v1/templates.ts'
 import { tenantRoutes } from './http/v1/tenants.ts'
 import { usageRoutes } from './http/v1/usage.ts'
 import { describedEvents, webhookRoutes } from './http/v1/webhooks.ts'
@@ -36,16 +49,30 @@ import { makeManageKeys } from './keys/manage.ts'
 import type { Limiter } from './limits/contract.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
 import { makeRedisLimiter } from './limits/redis.ts'
+import { type Messages, openMessages } from './messages/open.ts'
 import { type GuardedAgent, makeGuardedAgent } from './outgoing/guarded.ts'
 import { makeManageProjects } from './projects/manage.ts'
+import type { EmailProvider } from './providers/email/contract.ts'
+import { openEmailProvider } from './providers/email/open.ts'
+import { makeSesIntake } from './providers/email/ses-notifications.ts'
+import { makeReadOutbox } from './providers/outbox/read.ts'
 import { ping, readSetting, writeSetting } from './settings/store.ts'
+import { makeSubmission, type Submission } from './submission/server.ts'
 import { makeAddSuppressions } from './suppressions/add.ts'
 import { makeRemoveSuppression } from './suppressions/remove.ts'
 import { eraseTenantSuppressions } from './suppressions/store.ts'
+import { makeSuppress, type Suppress } from './suppressions/suppress.ts'
+import { makeManageTemplates } from './templates/manage.ts'
+import { makeRenderTemplates, type RenderTemplates } from './templates/render.ts'
+import { eraseTenantTemplates } from './templates/store.ts'
 import { makeTenantsByReference } from './tenants/by-reference.ts'
 import { makeCreateTenants } from './tenants/create.ts'
 import { makeEraseTenant } from './tenants/erase.ts'
 import { makeTenantLifecycle } from './tenants/lifecycle.ts'
+import { makeCountHits } from './tracking/count.ts'
+import { type Links, makeLinks } from './tracking/links.ts'
+import { makeTokens } from './tracking/tokens.ts'
+import { makeUnsubscribe } from './tracking/unsubscribe.ts'
 import { makeReadUsage } from './usage/read.ts'
 import { makeUsage, type Usage } from './usage/reserve.ts'
 import { makeSend } from './webhooks/attempt.ts'
@@ -56,6 +83,7 @@ import { makeWebhookPace } from './webhooks/limits.ts'
 import { makeManageWebhooks } from './webhooks/manage.ts'
 import { makeKeepDeliveries } from './webhooks/retention.ts'
 import { eraseTenantDeliveries, eraseTenantEndpoints } from './webhooks/store.ts'
+import { makeClaimLoop } from './worker/claim-loop.ts'
 import { makeLinkLoop } from './worker/link-audit.ts'
 import { makeRecurring } from './worker/recurring.ts'
 import { makeTasks } from './worker/tasks.ts'
@@ -65,6 +93,10 @@ export type Overrides = {
   /** Further routes through the same door; tests and benchmarks prove the door with them. */
   routes?: (rooms: Rooms) => Route[]
   checkAnswers?: boolean
+  /** How DKIM keys are made; tests share one, since making it takes a while. */
+  newDkimKey?: typeof newDkimKey
+  /** Where certificates come from and subscriptions are confirmed; tests have their own Amazon. */
+  sns?: Pick<Parameters<typeof makeSesIntake>[0], 'fetchCertificate' | 'confirm'>
   /** In place of the guarded way out and of the mail to owners and developers. */
   agent?: GuardedAgent
   notify?: Notify
@@ -77,7 +109,12 @@ export type Rooms = {
   usage: Usage
   audit: Audit
   appendEvents: AppendEvents
-  allowedSenderDomains: ReturnType<typeof makeAllowedSenderDomains>
+  templates: RenderTemplates
+  emailProvider: EmailProvider
+  senders: Senders
+  suppress: Suppress
+  links: Links
+  messages: Messages
 }
 
 const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
@@ -98,6 +135,7 @@ const openClock = async (config: Config, db: ReturnType<typeof openDb>) => {
 export type HouseConfig = Config & { masterKey: Buffer }
 
 export const build = async (config: HouseConfig, url: string, log: Log, overrides: Overrides = {}) => {
+  const vault = makeVault(config.masterKey, config.masterKeyPrevious)
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
   const endGuard = guardNetwork(logOncePerPlace(log))
   const { clock, moved } = await openClock(config, db)
@@ -112,7 +150,11 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   const usage = makeUsage({ db, clock, trusted })
   const createTenants = makeCreateTenants({ db, clock, audit })
   const tenants = makeTenantsByReference({ db, create: createTenants, trusted })
-  const keepers = [callers, tenants, usage]
+  const templates = makeRenderTemplates({ db, trusted })
+  const { serviceDomain } = config
+  const open = (sealed: string, domainId: string) => vault.open(sealed, sealedFor(domainId))
+  const senders = makeSenders({ db, trusted, serviceDomain, open })
+  const keepers = [callers, tenants, usage, senders, templates]
   const forget = (orgId: string) => {
     for (const keeper of keepers) keeper.forgetOrg(orgId)
   }
@@ -137,13 +179,40 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   const secret = config.auditSigningSecret
   const chain = makeChain({ db, clock, log, secret })
   const pruneAudit = makePruneAudit({ db, clock, secret, days: config.auditRetentionDays })
+  const emailProvider = openEmailProvider({ config, db, clock, log })
+  metrics.gauge('email_providers_failing', 'Email providers left alone after failures in a row', () => {
+    return emailProvider.states().filter(({ state }) => state !== 'closed').length
+  })
+  const simulated = config.emailProviders.includes('local')
+  const checkDomains = makeCheckDomains({
+    ...{ db, clock, log, audit, appendEvents, serviceDomain, simulated, forget },
+    checkDns: makeCheckDns({ servers: config.dnsServers }),
+  })
+  const manageDomains = makeManageDomains({
+    ...{ db, clock, audit, appendEvents, check: checkDomains, limiter, vault, serviceDomain, forget },
+    newKey: overrides.newDkimKey ?? newDkimKey,
+  })
+  const count = makeCountHits({ db, clock })
+  const suppress = makeSuppress({ clock })
+  const tokens = makeTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
+  const hostInUrls = config.host.includes(':') ? `[${config.host}]` : config.host
+  let port = config.port
+  const baseUrl = (): string => config.baseUrl ?? `http://${hostInUrls}:${port}`
+  const links = makeLinks({ tokens, baseUrl })
   const agent =
     overrides.agent ??
     makeGuardedAgent({
       allowInsecure: config.webhookAllowInsecure,
       ...(config.dnsServers && { dnsServers: config.dnsServers }),
     })
-  const vault = makeVault(config.masterKey, config.masterKeyPrevious)
+  const messages = openMessages({
+    ...{ db, clock, log, usage, audit, appendEvents, idempotency, templates, senders, links, suppress },
+    ...{ emailProvider, agent, serviceDomain, contentDays: config.messageContentDays },
+  })
+  const scheduling = makeClaimLoop({
+    ...{ name: 'scheduler', log, claim: messages.scheduler.claim, work: messages.scheduler.fire },
+    ...{ batch: 200, concurrency: 200 },
+  })
   const send = makeSend({ agent, clock })
   const notify: Notify =
     overrides.notify ??
@@ -154,28 +223,48 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     log,
   })
   const deliveries = makeKeepDeliveries({ db, clock })
-  const tasks = makeTasks({ idempotency, chain, pruneAudit, deliveries, webhooks })
+  const tasks = makeTasks({
+    ...{ idempotency, chain, pruneAudit, checkDomains, scheduling, webhooks, deliveries },
+    ...{ messages: messages.retention, sweepMarks: count.sweepMarks },
+  })
   const rooms: Rooms = {
     db,
     clock,
     usage,
     audit,
     appendEvents,
-    allowedSenderDomains: makeAllowedSenderDomains({ db }),
+    templates,
+    emailProvider,
+    senders,
+    suppress,
+    links,
+    messages,
   }
 
   // Slices that hold work or rows of a tenant join these lists.
-  const lifecycle = makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [] })
+  const lifecycle = makeTenantLifecycle({
+    db,
+    clock,
+    audit,
+    forget,
+    cancelScheduled: [messages.ofTenant.cancel],
+  })
   const erase = makeEraseTenant({
     ...{ db, clock, audit, appendEvents, forget },
     steps: [
+      { counts: 'messages_redacted', run: messages.ofTenant.eraseMessages },
+      { counts: 'message_events_deleted', run: messages.ofTenant.eraseEvents },
       { run: (tx, ...tenant) => tx.change(eraseTenantSuppressions, ...tenant) },
+      { run: (tx, ...tenant) => tx.change(eraseTenantTemplates, ...tenant) },
       { run: (tx, ...tenant) => tx.change(eraseTenantEndpoints, ...tenant) },
       { run: (tx, ...tenant) => tx.change(eraseTenantDeliveries, ...tenant) },
     ],
   })
 
   const routes: Route[] = [
+    ...domainRoutes({ manage: manageDomains, serviceDomain }),
+    ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
+    ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
     ...projectRoutes({ db, manage: makeManageProjects({ db, clock }) }),
     ...suppressionRoutes({
@@ -183,6 +272,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       add: makeAddSuppressions({ db, clock, audit }),
       remove: makeRemoveSuppression({ db, audit, log }),
     }),
+    ...templateRoutes({ db, manage: makeManageTemplates({ db, clock, audit, forget }), render: templates }),
     ...tenantRoutes({ db, create: createTenants, lifecycle, erase }),
     ...usageRoutes({ clock, read: makeReadUsage({ db, usage }), tenants: lifecycle }),
     ...webhookRoutes({
@@ -196,10 +286,18 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     ...(overrides.routes?.(rooms) ?? []),
   ]
 
+  const admission = makeAdmission({ callers, tenants, limiter, clock })
+  const openSubmission = (): Submission | undefined =>
+    config.submission &&
+    makeSubmission({
+      ...{ admission, tenants, idempotency, log, serviceDomain, config: config.submission },
+      ...{ drafts: messages.emails.drafts, send: messages.emails.send, production: config.production },
+    })
+
   const makeApp = (): FastifyInstance => {
     const app = makeServer({
       routes,
-      door: makeDoor({ callers, tenants, limiter, clock, trustedProxyHops: config.trustedProxyHops }),
+      door: makeDoor({ admission, trustedProxyHops: config.trustedProxyHops }),
       serve: makeServe({ idempotency, tenants, log, checkAnswers: overrides.checkAnswers ?? false }),
       log,
       metrics,
@@ -216,11 +314,22 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       ...{ routes, serviceVersion: readServiceVersion(), baseUrl: config.baseUrl },
       webhooks: describedEvents,
     })
+    registerTracking(app, {
+      ...{ tokens, count, log, trustedProxyHops: config.trustedProxyHops },
+      unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),
+    })
+    registerEmailIntake(app, {
+      ...{ outcomes: messages.outcomes, log },
+      ses: makeSesIntake({ topics: config.sesSnsTopics, clock, log, ...overrides.sns }),
+    })
     registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })
     if (moved) {
       registerDevTools(app, {
         clock: moved,
         tasks,
+        readOutbox: makeReadOutbox({ db }),
+        notify: messages.notify,
+        simulateDomain: makeSimulateDomain({ db, clock }),
         keepOffset: async (offset) => {
           await db.change(writeSetting, 'clock_offset_ms', JSON.stringify(offset), moved.now())
         },
@@ -232,6 +341,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })
   let app: FastifyInstance | undefined
+  let submission: Submission | undefined
 
   return {
     db,
@@ -246,24 +356,29 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       app = makeApp()
       await app.listen({ host: config.host, port: config.port })
       const bound = app.server.address()
-      const port = typeof bound === 'object' && bound ? bound.port : config.port
-      return (
-        config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`
-      )
+      if (typeof bound === 'object' && bound) port = bound.port
+      submission = openSubmission()
+      await submission?.start()
+      return baseUrl()
     },
+    /** Where mail programs are listened to, once the API has started; undefined when they are not. */
+    submissionPort: () => submission?.port(),
     startWorker: async () => {
+      await messages.retention.ensurePartitions()
       await deliveries.prepare()
       linking.start()
+      scheduling.start()
       webhooks.start()
       await recurring.start()
     },
     /** Takes nothing new, finishes what was taken, then lets go of everything. */
     stop: async (): Promise<void> => {
-      await Promise.all([app?.close(), recurring.stop(), linking.drain(), webhooks.drain()])
-      await callers.drained()
+      await Promise.all([app?.close(), submission?.stop(), recurring.stop()])
+      await Promise.all([linking.drain(), scheduling.drain(), webhooks.drain()])
+      await Promise.all([callers.drained(), count.drained(), messages.outcomes.drained()])
+      await Promise.all([emailProvider.close(), agent.close()])
       await listener.close()
       await limiter?.close()
-      await agent.close()
       await db.close()
       endGuard()
     },

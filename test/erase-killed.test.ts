@@ -44,12 +44,9 @@ const startApi = async (): Promise<{ child: ChildProcess; url: string }> => {
   return { child, url }
 }
 
-test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as one that never stopped', async () => {
-  const env = { DATABASE_URL: database.url }
-  const { stdout } = await tidings(
-    ['ops', 'org', 'create', '--name', 'Killed', '--plan', 'pro', '--json'],
-    env,
-  )
+const foundOrg = async () => {
+  const args = ['ops', 'org', 'create', '--name', 'Killed', '--plan', 'pro', '--json']
+  const { stdout } = await tidings(args, { DATABASE_URL: database.url })
   const { org, keys } = JSON.parse(stdout)
   const calls = async (base: string, method: string, path: string, body?: object) => {
     const answer = await fetch(`${base}/api/v1${path}`, {
@@ -59,7 +56,23 @@ test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as on
     })
     return { status: answer.status, body: JSON.parse(await answer.text()) }
   }
+  return { org, calls }
+}
 
+/** The server may still be ending the chunk that a killed service had in hand. */
+const untilServerIsDone = () =>
+  expect
+    .poll(
+      () =>
+        database.sql(
+          "select 1 from pg_stat_activity where datname = current_database() and application_name = 'tidings'",
+        ),
+      { timeout: 20_000 },
+    )
+    .toEqual([])
+
+test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as one that never stopped', async () => {
+  const { org, calls } = await foundOrg()
   const first = await startApi()
   const { body: tenant } = await calls(first.url, 'POST', '/tenants', {
     name: 'Doomed',
@@ -97,16 +110,7 @@ test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as on
   first.child.kill('SIGKILL')
   await once(first.child, 'exit')
   expect(await cut).toBe('cut off')
-  // The server may still be ending the chunk it had in hand.
-  await expect
-    .poll(
-      () =>
-        database.sql(
-          "select 1 from pg_stat_activity where datname = current_database() and application_name = 'tidings'",
-        ),
-      { timeout: 20_000 },
-    )
-    .toEqual([])
+  await untilServerIsDone()
   const stayed = await left()
   expect(stayed).toBeGreaterThan(2)
   expect(await tenantRow()).toMatchObject({ status: 'suspended', external_ref: 'doom', erased_at: null })
@@ -134,4 +138,69 @@ test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as on
   ])
   const actions = (await trailOf(database, org.id)).map((row) => row.action)
   expect(actions).toEqual(['tenant.created', 'tenant.suspended', 'tenant.erased'])
+}, 90_000)
+
+test('A-282 AD-107 messages and their events are counted once each, though the erase was killed among them', async () => {
+  const { org, calls } = await foundOrg()
+  const first = await startApi()
+  const { body: tenant } = await calls(first.url, 'POST', '/tenants', { name: 'Doomed too' })
+  await calls(first.url, 'POST', `/tenants/${tenant.id}/suspend`)
+  const many = 3_000
+  await database.sql(
+    `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address,
+       to_addresses, text)
+     select $1, 'msg_' || g, $3, $2, 'live', 'none', 'email', 'sent', 'a@b.test', array[g || '@private.test'], 'private'
+     from generate_series(1, $4::int) g`,
+    [org.id, tenant.id, new Date(), many],
+  )
+  await database.sql(
+    `insert into message_events (org_id, id, at, message_id, tenant_id, environment, channel, kind, recipient)
+     select $1, 'evt_' || g, $3, 'msg_' || g, $2, 'live', 'email', 'delivered', g || '@private.test'
+     from generate_series(1, $4::int) g`,
+    [org.id, tenant.id, new Date(), many],
+  )
+  // Slow enough that the kills come while there is still much to do.
+  await database.sql(`create function linger() returns trigger language plpgsql as
+    $$ begin perform pg_sleep(0.0005); return case tg_op when 'DELETE' then old else new end; end $$`)
+  await database.sql('create trigger linger before update on messages for each row execute function linger()')
+  await database.sql(
+    'create trigger linger before delete on message_events for each row execute function linger()',
+  )
+  const left = async () =>
+    (
+      await database.sql<{ messages: number; events: number }>(
+        `select (select count(*)::int from messages where to_addresses <> '{}' and org_id = $1) as messages,
+           (select count(*)::int from message_events where org_id = $1) as events`,
+        [org.id],
+      )
+    )[0] as { messages: number; events: number }
+
+  const killWhen = async (service: Awaited<ReturnType<typeof startApi>>, what: 'messages' | 'events') => {
+    const cut = calls(service.url, 'POST', `/tenants/${tenant.id}/erase`).catch(() => 'cut off')
+    await expect.poll(async () => (await left())[what], { interval: 20, timeout: 20_000 }).toBeLessThan(many)
+    service.child.kill('SIGKILL')
+    await once(service.child, 'exit')
+    expect(await cut).toBe('cut off')
+    await untilServerIsDone()
+    expect((await left())[what]).toBeGreaterThan(0)
+  }
+  await killWhen(first, 'messages')
+  await killWhen(await startApi(), 'events')
+  await database.sql('drop function linger cascade')
+
+  const last = await startApi()
+  const done = await calls(last.url, 'POST', `/tenants/${tenant.id}/erase`)
+  const counts = {
+    messages_redacted: many,
+    message_events_deleted: many,
+    contacts_deleted: 0,
+    inbound_deleted: 0,
+  }
+  expect(done).toMatchObject({ status: 200, body: { status: 'erased', ...counts } })
+  expect(await calls(last.url, 'POST', `/tenants/${tenant.id}/erase`)).toEqual(done)
+  expect(await left()).toEqual({ messages: 0, events: 0 })
+  const told = await database.sql('select event, data from events where org_id = $1', [org.id])
+  expect(told).toEqual([
+    { event: 'tenant.erased', data: { tenant_id: tenant.id, external_ref: null, ...counts } },
+  ])
 }, 90_000)

@@ -5,14 +5,14 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeVault } from '../src/ground/crypto.ts'
 import type { Code } from '../src/ground/errors.ts'
-import { type IdKind, newId, prefixes } from '../src/ground/ids.ts'
+import { type IdKind, newId, prefixes, timeOfId } from '../src/ground/ids.ts'
 import type { Environment } from '../src/ground/scope.ts'
 import type { Route } from '../src/http/route.ts'
 import { mintSecret, sealSecret } from '../src/webhooks/secret.ts'
 import { type Line, nameOf, table, unlisted, type Verdict } from './foreign-ids/table.ts'
 import { readSurface } from './hostile/surface.ts'
 import type { Resolve, Schema } from './hostile/values.ts'
-import { type Reply, startTestHouse } from './house.ts'
+import { type Reply, startTestHouse, testMasterKey } from './house.ts'
 import { forgetPace, keyClient, keyIdOf } from './key-client.ts'
 import { expectRefusal, watchTables } from './refusal.ts'
 
@@ -34,6 +34,7 @@ type Where = {
 }
 
 const now = () => t.house.clock.now()
+const defaultProject = (orgId: string) => (orgId === home.org.id ? homeKeys : awayKeys).projectId
 const insertProject = async ({ orgId, environment = 'live' }: Where): Promise<string> => {
   const id = newId('project')
   await t.database.sql(
@@ -56,22 +57,60 @@ const insertSuppression = async ({
   )
   return id
 }
+const insertTemplate = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('template')
+  await t.database.sql(
+    `insert into templates (org_id, id, tenant_id, slug, channel, text, created_environment, created_at, updated_at)
+     values ($1, $2, $3, replace($2, '_', '-'), 'sms', 'Hello', $4, $5, $5)`,
+    [orgId, id, tenantId, environment, now()],
+  )
+  return id
+}
 const insertTenant = async ({ orgId, environment = 'live', state = 'active' }: Where): Promise<string> => {
   const id = await t.tenant(orgId, { status: state })
   await t.database.sql('update tenants set created_environment = $2 where id = $1', [id, environment])
   return id
 }
-const insertDomain = async ({ orgId, tenantId = null, projectId }: Where): Promise<string> => {
+const insertDomain = async ({
+  orgId,
+  tenantId = null,
+  projectId,
+  environment = 'live',
+}: Where): Promise<string> => {
   const id = newId('domain')
   await t.database.sql(
     `insert into domains (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
-     values ($1, $2, $3, $4, $2 || '.test', 'pending', 'pending', 'us-east-1', 'live', $5, $5)`,
-    [orgId, id, projectId ?? (orgId === home.org.id ? homeKeys : awayKeys).projectId, tenantId, now()],
+     values ($1, $2, $3, $4, $2 || '.test', 'pending', 'PENDING', 'us-east-1', $6, $5, $5)`,
+    [...[orgId, id, projectId ?? defaultProject(orgId), tenantId, now()], environment],
   )
   return id
 }
 
-const vault = makeVault(Buffer.alloc(32, 'tidings'))
+const insertIpPool = async ({ orgId }: Where): Promise<string> => {
+  const id = newId('ipPool')
+  await t.database.sql(
+    `insert into ip_pools (org_id, id, name, region, ip_count, ips, created_at, updated_at)
+     values ($1, $2, 'row', 'us-east-1', 1, '[]', $3, $3)`,
+    [orgId, id, now()],
+  )
+  return id
+}
+const insertMessage = async ({
+  orgId,
+  tenantId = null,
+  environment = 'live',
+  projectId,
+}: Where): Promise<string> => {
+  const id = newId('message', t.house.clock.millis())
+  await t.database.sql(
+    `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address, to_addresses)
+     values ($1, $2, $3, $4, $5, $6, 'email', 'scheduled', 'a@example.test', '{b@example.com}')`,
+    [...[orgId, id, new Date(timeOfId(id)), tenantId, environment], projectId ?? defaultProject(orgId)],
+  )
+  return id
+}
+
+const vault = makeVault(testMasterKey)
 const insertEndpoint = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
   const id = newId('webhookEndpoint')
   await t.database.sql(
@@ -109,8 +148,11 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   key: async ({ orgId, ...where }) => keyIdOf(t, await t.key(orgId, where)),
   project: insertProject,
   suppression: insertSuppression,
+  template: insertTemplate,
   tenant: insertTenant,
   domain: insertDomain,
+  ipPool: insertIpPool,
+  message: insertMessage,
   webhookEndpoint: insertEndpoint,
   webhookDelivery: insertDelivery,
 }
@@ -143,13 +185,14 @@ const kinds = Object.keys(callers) as Kind[]
 const [ofOrg, ofTenant] = [await insertEndpoint({ orgId }), await insertEndpoint({ orgId, tenantId: own })]
 
 /** Rows of the org that are not the caller's. A tenant is its own row, a project too. */
-const notTheirs = async (caller: Kind, kind: IdKind): Promise<string[]> => {
+const notTheirs = async (caller: Kind, kind: IdKind, line: Line): Promise<string[]> => {
   if (caller === 'liveKey') return [await rowOf(kind, { orgId, environment: 'test' })]
   if (caller === 'testKey') return [await rowOf(kind, { orgId, environment: 'live' })]
   if (caller === 'projectKey') {
     return [await rowOf(kind, { orgId, projectId: otherProject }), await rowOf(kind, { orgId })]
   }
-  return [await rowOf(kind, { orgId, tenantId: sibling }), await rowOf(kind, { orgId, tenantId: null })]
+  const siblings = await rowOf(kind, { orgId, tenantId: sibling })
+  return line.ofNoTenant ? [siblings] : [siblings, await rowOf(kind, { orgId, tenantId: null })]
 }
 
 /** Ids no caller of the org can mean: those of another org, and what is no id of that kind at all. */
@@ -181,7 +224,8 @@ const codeOfNone = (verdict: Verdict): Code =>
 
 type Asking = { body?: unknown; query?: string }
 const call = (route: Route, key: string, ids: Record<string, string>, more: Asking = {}): Promise<Reply> => {
-  const { body = lineOf(route).body, query = lineOf(route).query } = more
+  const { body: usual } = lineOf(route)
+  const { body = typeof usual === 'function' ? usual() : usual, query = lineOf(route).query } = more
   const [row] = Object.values(ids)
   const parent = parents.get(row ?? '') ?? (key === callers.tenantKey ? ofTenant : ofOrg)
   const path = route.path.replace(/\{(\w+)\}/g, (_, name) => ids[name] ?? parent)
@@ -253,7 +297,7 @@ describe.for(withId)('%s', ([, route]) => {
       const verdict = verdictOf(route, caller)
       const key = callers[caller]
       const strangers = await nobodys(kind)
-      const others = await notTheirs(caller, kind)
+      const others = await notTheirs(caller, kind, lineOf(route))
       const never = newId(kind)
       await leavesNoTrace(async () => {
         const baseline = await call(route, key, { [param]: never })
@@ -293,6 +337,15 @@ describe.for(withId)('%s', ([, route]) => {
   })
 })
 
+test.for(withId.filter(([, route]) => lineOf(route).ofNoTenant === 'open'))(
+  'XD-09 %s is open to a tenant key on a row of no tenant',
+  async ([, route]) => {
+    const [param, kind] = paramOf(route) as [string, IdKind]
+    const id = await rowOf(kind, { orgId, tenantId: null })
+    expect((await call(route, callers.tenantKey, { [param]: id })).status).toBe(200)
+  },
+)
+
 describe.for(withoutId)('%s', ([, route]) => {
   test.for(kinds)(
     'X-180 X-201 X-202 lets a %s in, or bars it with the code the table names',
@@ -329,8 +382,8 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
       const target: Record<string, string> = param && kind ? { [param]: await rowOf(kind, mine) } : {}
       const ask = (id: string) => {
         const query = place === 'query' ? `${field}=${id}` : ''
-        const asked = lineOf(route).body
-        const body = place === 'body' ? { ...asked, [field]: named.list ? [id] : id } : asked
+        const stated = { [field]: named.list ? [id] : id }
+        const body = place === 'body' ? { ...lineOf(route).body, ...stated } : lineOf(route).body
         return call(route, callers[caller], target, { query, ...(body && { body }) })
       }
       const strangers = (await nobodys(named.kind)).filter((id) => id !== '%00')
@@ -387,12 +440,16 @@ describe('lists', () => {
         ({ id }) => id,
       ),
     ]
+    const ofNoTenant = new Set(
+      await idsWhere('org_id = $1 and tenant_id is null', ['org_id', 'tenant_id'], orgId),
+    )
     const liveKeys = await t.database.sql<{ id: string }>(
       "select id from api_keys where org_id = $1 and environment = 'live'",
       [orgId],
     )
     const outside = await t.database.sql<{ id: string }>(
       `select id from api_keys where org_id = $1 and project_id is distinct from $2
+       union all select id from domains where org_id = $1 and project_id <> $2
        union all select id from projects where org_id = $1 and id <> $2`,
       [orgId, inProject],
     )
@@ -406,8 +463,10 @@ describe('lists', () => {
       expect(forbidden[caller].length).toBeGreaterThan(10)
       for (const [name, route] of lists) {
         const text = await shown(route, callers[caller])
+        const mayShow = (id: string) =>
+          caller === 'tenantKey' && lineOf(route).ofNoTenant === 'open' && ofNoTenant.has(id)
         expect(
-          forbidden[caller].filter((id) => text.includes(id)),
+          forbidden[caller].filter((id) => text.includes(id) && !mayShow(id)),
           `${name} ${caller}`,
         ).toEqual([])
       }

@@ -1,7 +1,9 @@
 /** A whole house on a database of its own, with clients that speak plain HTTP to it. */
 import { Agent, request } from 'undici'
 import { onTestFinished } from 'vitest'
+import { newDkimKey } from '../src/domains/dkim-key.ts'
 import { type Config, readConfig } from '../src/ground/config.ts'
+import { makeVault } from '../src/ground/crypto.ts'
 import { newId } from '../src/ground/ids.ts'
 import { type Log, silentLog } from '../src/ground/log.ts'
 import type { Environment } from '../src/ground/scope.ts'
@@ -58,6 +60,15 @@ export type HouseOptions = Overrides & {
   database?: TestDatabase
 }
 
+/** Never asked for proof of itself, so one serves for every domain of a run. */
+let dkimKey: ReturnType<typeof newDkimKey> | undefined
+const sharedDkimKey = () => {
+  dkimKey ??= newDkimKey()
+  return dkimKey
+}
+
+export const testMasterKey = Buffer.alloc(32, 7)
+
 const agent = new Agent({ keepAliveTimeout: 1_000, connections: 256 })
 
 const asker =
@@ -90,6 +101,9 @@ export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHo
     ...readConfig({
       PORT: '0',
       LOG_LEVEL: 'silent',
+      MASTER_KEY: testMasterKey.toString('base64'),
+      // Nobody listens there: no test asks the machine's own DNS.
+      DNS_SERVERS: '127.0.0.1:1',
       // Houses on one database count together; all others stay apart on a Redis they share.
       ...(process.env.REDIS_URL && {
         REDIS_URL: process.env.REDIS_URL,
@@ -99,14 +113,22 @@ export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHo
     }),
     ...options.config,
   }
-  const masterKey = config.masterKey ?? Buffer.alloc(32, 'tidings')
-  const house = await build({ ...config, masterKey }, database.url, options.log ?? silentLog(), {
-    checkAnswers: true,
-    ...options,
-  })
+  const house = await build(
+    { ...config, masterKey: config.masterKey ?? testMasterKey },
+    database.url,
+    options.log ?? silentLog(),
+    {
+      checkAnswers: true,
+      newDkimKey: sharedDkimKey,
+      ...options,
+    },
+  )
   const url = await house.startApi()
   const { db, clock } = house
-  const { found } = makeFoundOrg({ db, clock, baseUrl: url, serviceDomain: config.serviceDomain })
+  const { serviceDomain } = config
+  const vault = makeVault(testMasterKey)
+  const newKey = sharedDkimKey
+  const { found } = makeFoundOrg({ db, clock, baseUrl: url, serviceDomain, vault, newKey })
 
   return {
     house,

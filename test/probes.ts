@@ -57,7 +57,7 @@ export const gatedProbe = (reached: () => void): Route =>
   })
 
 /** The `from` restriction of a key, as every send will meet it. */
-export const senderProbe = ({ allowedSenderDomains }: Rooms): Route =>
+export const senderProbe = ({ senders }: Rooms): Route =>
   defineRoute({
     method: 'POST',
     path: '/probe/sender',
@@ -65,10 +65,10 @@ export const senderProbe = ({ allowedSenderDomains }: Rooms): Route =>
     summary: 'Sends from a domain',
     scope: 'send:email',
     body: z.object({ from_domain: z.string() }),
-    answers: { 200: { schema: z.object({ domain_ids: z.array(z.string()) }), about: 'May send.' } },
+    answers: { 200: { schema: z.object({ from_domain: z.string() }), about: 'May send.' } },
     refuses: ['DOMAIN_NOT_ALLOWED_FOR_KEY'],
     handle: async ({ caller, body }) => {
-      const rows = await allowedSenderDomains(caller, body.from_domain)
-      return { status: 200, body: { domain_ids: rows.map((row) => row.id) } }
+      await senders.judgeTest(caller, body.from_domain)
+      return { status: 200, body }
     },
   })

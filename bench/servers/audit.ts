@@ -1,4 +1,5 @@
 /** Audit entries of one org, each in a transaction of its own: with the chain and its linker, or into a plain table. */
+import { randomBytes } from 'node:crypto'
 import { insertEntries } from '../../src/audit/store.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb, type Tx } from '../../src/db/pool.ts'
@@ -43,7 +44,7 @@ workBench(async ({ databaseUrl, chained }: { databaseUrl: string; chained: boole
   const orgId = newId('org')
   // A connection for each writer, so that all of them have a transaction open at the same time.
   const env = { PORT: '0', DATABASE_POOL_SIZE: '110', AUDIT_SIGNING_SECRET: 'bench' }
-  const house = await build({ ...readConfig(env), masterKey: Buffer.alloc(32) }, databaseUrl, log)
+  const house = await build({ ...readConfig(env), masterKey: randomBytes(32) }, databaseUrl, log)
   const { audit } = house.rooms
   const linking = makeLinkLoop({ chain: house.chain, log })
   if (chained) linking.start()

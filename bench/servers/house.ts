@@ -1,4 +1,5 @@
 /** The real door with everything it does, around a route that records one row and counts it. */
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { makeBatcher } from '../../src/db/batch.ts'
 import { migrate } from '../../src/db/migrate.ts'
@@ -6,6 +7,7 @@ import { openDb } from '../../src/db/pool.ts'
 import { statement } from '../../src/db/statement.ts'
 import { systemClock } from '../../src/ground/clock.ts'
 import { readConfig } from '../../src/ground/config.ts'
+import { makeVault } from '../../src/ground/crypto.ts'
 import { newId } from '../../src/ground/ids.ts'
 import { makeLog } from '../../src/ground/log.ts'
 import { defineRoute, type Route } from '../../src/http/route.ts'
@@ -83,7 +85,8 @@ const recordRoute = ({ db }: Rooms): Route => {
 serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
   // As an operator runs it: every request is logged, every answer counted. Only the lines go nowhere.
   const log = makeLog({ level: 'info', format: 'json', destination: '/dev/null' })
-  const config = readConfig({ PORT: '0' })
+  const masterKey = randomBytes(32)
+  const config = { ...readConfig({ PORT: '0' }), masterKey }
   const db = openDb({ url: databaseUrl, log, poolSize: 1 })
   await migrate({ connect: db.connect, clock: systemClock, log })
   const client = await db.connect()
@@ -98,6 +101,7 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
     clock: systemClock,
     baseUrl: url,
     serviceDomain: config.serviceDomain,
+    vault: makeVault(masterKey),
   })
   const { org, keys } = await found({ name: 'Bench', plan: 'enterprise', withSenders: false })
   await db.row(setPlan, org.id, 'enterprise', 1_000_000_000, null, null, systemClock.now())

@@ -1,4 +1,5 @@
 /** What every send does before its provider is called: `usage.reserve` of the house, for one org or for many. */
+import { randomBytes } from 'node:crypto'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/ground/clock.ts'
@@ -24,7 +25,7 @@ workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) =
   }
   await db.close()
 
-  const house = await build({ ...readConfig({ PORT: '0' }), masterKey: Buffer.alloc(32) }, databaseUrl, log)
+  const house = await build({ ...readConfig({ PORT: '0' }), masterKey: randomBytes(32) }, databaseUrl, log)
   const { usage } = house.rooms
   return {
     one: async (client) => {

@@ -77,3 +77,10 @@ export const endSession = statement<[tokenHash: Buffer]>(
   'accounts.end_session',
   'delete from sessions where token_hash = $1',
 )
+
+/** Of the addresses, those with which people of the org sign in, once proven to be theirs. */
+export const findVerifiedMembers = statement<[orgId: string, emails: string[]], { email: string }>(
+  'accounts.find_verified_members',
+  `select u.email from memberships m join users u on u.id = m.user_id
+   where m.org_id = $1 and u.email = any ($2::text[]) and u.email_verified_at is not null`,
+)

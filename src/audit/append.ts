@@ -3,7 +3,7 @@ import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Action } from './actions.ts'
-import { canonicalMetadata, sign } from './sign.ts'
+import { canonicalMetadata, makeSign } from './sign.ts'
 import { insertEntries } from './store.ts'
 
 /** Who did it: a person at the dashboard, a key, or the service itself. */
@@ -50,6 +50,8 @@ const saidBy = (actor: Actor): Record<string, unknown> => {
 type Needs = { clock: Clock; log: Log; secret: string | undefined }
 
 export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
+  const sign = secret === undefined ? undefined : makeSign(secret)
+
   const rowOf = ({ orgId, actor, action, resourceType, resourceId, metadata }: Entry): Row => {
     const createdAt = clock.now()
     const said = { ...metadata, ...saidBy(actor) }
@@ -63,12 +65,13 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
       resourceId,
       createdAt,
     }
+    const text = canonicalMetadata(held)
     return {
       ...fields,
-      metadata: canonicalMetadata(held),
+      metadata: text,
       ip: actor.kind === 'system' ? null : actor.ip,
       userAgent: actor.kind === 'system' ? '' : actor.userAgent.slice(0, 512),
-      signature: secret === undefined ? null : sign(secret, { ...fields, metadata: held }),
+      signature: sign?.({ ...fields, metadata: held }, text) ?? null,
     }
   }
 

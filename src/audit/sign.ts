@@ -1,5 +1,5 @@
 /** The documented signature of an entry: HMAC-SHA256 over eight of its fields, as one JSON array. */
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { canonicalJson } from '../ground/canonical.ts'
 import { sameBytes } from '../ground/crypto.ts'
 
@@ -23,19 +23,33 @@ const cleaned = (_key: string, value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [storable(name), inner]))
 }
 
-/** Metadata as it will read back: what JSON drops or converts is dropped and converted before it is signed. */
-export const canonicalMetadata = (metadata: Record<string, unknown> | null): string | null =>
-  metadata === null ? null : canonicalJson(JSON.parse(JSON.stringify(metadata, cleaned)))
+const suspectEscape = /\\u(?:0000|d[89a-f])/i
 
-/** A JSON array leaves no doubt where one field ends and the next begins. */
-export const signedText = (fields: SignedFields): string => {
-  const { id, orgId, action, actorUserId, resourceType, resourceId, metadata, createdAt } = fields
-  const head = JSON.stringify([id, orgId, action, actorUserId, resourceType, resourceId])
-  return `${head.slice(0, -1)},${canonicalMetadata(metadata) ?? 'null'},${JSON.stringify(createdAt.toISOString())}]`
+/** Metadata as it will read back: what JSON drops or converts is dropped and converted before it is signed. */
+export const canonicalMetadata = (metadata: Record<string, unknown> | null): string | null => {
+  if (metadata === null) return null
+  const text = JSON.stringify(metadata)
+  // What cannot be stored is written as an escape; without one there is nothing to clean.
+  return canonicalJson(JSON.parse(suspectEscape.test(text) ? JSON.stringify(metadata, cleaned) : text))
 }
 
-export const sign = (secret: string, fields: SignedFields): string =>
-  createHmac('sha256', secret).update(signedText(fields)).digest('hex')
+/** A JSON array leaves no doubt where one field ends and the next begins. */
+export const signedText = (fields: SignedFields, metadata = canonicalMetadata(fields.metadata)): string => {
+  const { id, orgId, action, actorUserId, resourceType, resourceId, createdAt } = fields
+  const head = JSON.stringify([id, orgId, action, actorUserId, resourceType, resourceId])
+  return `${head.slice(0, -1)},${metadata ?? 'null'},${JSON.stringify(createdAt.toISOString())}]`
+}
+
+const digest = (key: string | KeyObject, text: string): string =>
+  createHmac('sha256', key).update(text).digest('hex')
+
+export const sign = (secret: string, fields: SignedFields): string => digest(secret, signedText(fields))
+
+/** Signs many entries under one secret: the key is prepared once. Takes the canonical metadata where it is known. */
+export const makeSign = (secret: string) => {
+  const key = createSecretKey(secret, 'utf8')
+  return (fields: SignedFields, metadata: string | null): string => digest(key, signedText(fields, metadata))
+}
 
 export const signatureMatches = (secret: string, fields: SignedFields, signature: string): boolean =>
   sameBytes(sign(secret, fields), signature)

@@ -112,7 +112,7 @@ describe('ops org create', () => {
     })
     expect(code).toBe(0)
     expect(stdout).toContain('live key       svc_live_')
-    expect(stdout).toContain('curl http://127.0.0.1:3000/api/v1/suppressions')
+    expect(stdout).toContain('curl http://127.0.0.1:3000/api/v1/emails')
   })
 })
 

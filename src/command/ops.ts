@@ -5,10 +5,12 @@ import { type Chain, isWhole, makeChain } from '../audit/chain.ts'
 import type { Db } from '../db/pool.ts'
 import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config.ts'
+import { makeVault } from '../ground/crypto.ts'
 import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import { scopes } from '../keys/scopes.ts'
 import { issueKey, makeFoundOrg } from '../operator/found-org.ts'
+import { resolveMasterKey } from '../operator/master-key.ts'
 import { writeOperatorEntry } from '../operator/operator-entry.ts'
 import { isPlan, plans, requestsPerMinute } from '../orgs/plans.ts'
 import { findOrg, type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
@@ -105,7 +107,9 @@ const createOrg = async (ground: Ground): Promise<void> => {
   const owner = text(options, 'owner')
   if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner))
     throw new Fault('--owner takes an email address.')
-  const { found } = makeFoundOrg({ db, clock, baseUrl, serviceDomain: config.serviceDomain })
+  const { serviceDomain } = config
+  const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
+  const { found } = makeFoundOrg({ db, clock, baseUrl, serviceDomain, vault })
   const founded = await found({
     name: needed(options, 'name').slice(0, 80),
     plan: planOf(text(options, 'plan') ?? 'free'),

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import type { Config } from '../ground/config.ts'
+import { makeVault, type Vault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
 import { type Founded, makeFoundOrg } from '../operator/found-org.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
@@ -35,12 +36,12 @@ const keepFirstRun = async (config: Config, founded: Founded): Promise<void> => 
   })
 }
 
-const greet = async (config: Config, house: House, baseUrl: string): Promise<void> => {
+const greet = async (config: Config, house: House, baseUrl: string, vault: Vault): Promise<void> => {
   const { db, clock } = house
   const { serviceDomain } = config
   const founded = config.production
     ? undefined
-    : await makeFoundOrg({ db, clock, baseUrl, serviceDomain }).foundFirst()
+    : await makeFoundOrg({ db, clock, baseUrl, serviceDomain, vault }).foundFirst()
   if (founded) {
     process.stdout.write(welcome(founded))
     await keepFirstRun(config, founded)
@@ -78,7 +79,7 @@ export const serve = async (config: Config, log: Log, parts: Parts): Promise<num
       const baseUrl = await house.startApi().catch((error) => {
         throw portFault(config, error)
       })
-      await greet(config, house, baseUrl)
+      await greet(config, house, baseUrl, makeVault(masterKey, config.masterKeyPrevious))
     }
     if (parts.worker) await house.startWorker()
     const why = await told

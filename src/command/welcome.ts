@@ -1,8 +1,23 @@
 import type { Founded } from '../operator/found-org.ts'
 
+/** Without a proven domain only a simulated email can be sent, which needs none. */
+const firstEmail = ({ base_url, keys, domain }: Founded): string => {
+  const mail = {
+    from: `hello@${domain ?? 'example.com'}`,
+    to: ['ada@example.com'],
+    subject: 'Hello',
+    text: 'It works.',
+  }
+  return `    curl ${base_url}/api/v1/emails \\
+      -H 'Authorization: Bearer ${domain === null ? keys.test : keys.live}' \\
+      -H 'Content-Type: application/json' \\
+      -d '${JSON.stringify(mail)}'
+`
+}
+
 /** The credentials of a new org and a request to try them with. */
 export const credentials = (founded: Founded): string => {
-  const { base_url, org, owner, keys, domain, sms_sender } = founded
+  const { org, owner, keys, domain, sms_sender } = founded
   return `    organisation   ${org.slug}  (${org.id})
     owner          ${owner.email}
     password       ${owner.password ?? 'unchanged'}
@@ -11,13 +26,9 @@ export const credentials = (founded: Founded): string => {
     email domain   ${domain ?? 'none yet'}
     SMS sender     ${sms_sender ?? 'none yet'}
 
-  Try a first request:
+  Send a first email:
 
-    curl ${base_url}/api/v1/suppressions \\
-      -H 'Authorization: Bearer ${keys.live}' \\
-      -H 'Content-Type: application/json' \\
-      -d '{"channel":"email","value":"someone@example.com"}'
-`
+${firstEmail(founded)}`
 }
 
 /** What the first start prints, once: enough to act on without reading anything else. */
@@ -27,6 +38,7 @@ export const welcome = (founded: Founded): string => `
   This is the first start, so these were made for you. They are shown once; keep them.
 
 ${credentials(founded)}
+  What was sent: ${founded.base_url}/api/dev/outbox
   API reference: ${founded.base_url}/docs      Stop with Ctrl-C.
 
 `

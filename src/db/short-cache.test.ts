@@ -94,3 +94,36 @@ describe('while changes cannot be heard', () => {
     expect([cache.get('a'), cache.get('b')]).toEqual([undefined, undefined])
   })
 })
+
+test('callers that ask at once share one read; one that asks after a change has its own', async () => {
+  const cache = makeShortCache<number>({ trusted: () => true })
+  let reads = 0
+  const answers: ((value: number) => void)[] = []
+  const read = () =>
+    new Promise<number>((resolve) => {
+      reads++
+      answers.push(resolve)
+    })
+  const first = Promise.all([cache.through('a', 'org', read), cache.through('a', 'org', read)])
+  expect(reads).toBe(1)
+  cache.forgetOrg('org')
+  const later = cache.through('a', 'org', read)
+  expect(reads).toBe(2)
+  answers[0]?.(1)
+  answers[1]?.(2)
+  expect(await first).toEqual([1, 1])
+  expect(await later).toBe(2)
+  // What was read before the change is not kept; what was read after it is.
+  expect(cache.get('a')).toBe(2)
+})
+
+test('a read that fails is told to all who wait for it and is tried again by the next', async () => {
+  const cache = makeShortCache<number>({ trusted: () => true })
+  const broken = () => Promise.reject(new Error('away'))
+  const both = await Promise.allSettled([
+    cache.through('a', 'org', broken),
+    cache.through('a', 'org', broken),
+  ])
+  expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(await cache.through('a', 'org', async () => 3)).toBe(3)
+})

@@ -62,6 +62,18 @@ test('X-343 IDEMPOTENCY_TTL_HOURS takes 1 to 168 and is 24 by default', () => {
   expect(readConfig({ IDEMPOTENCY_TTL_HOURS: '168' }).idempotencyTtlHours).toBe(168)
 })
 
+test('DNS_SERVERS takes addresses, with a port or without', () => {
+  expect(readConfig({}).dnsServers).toBeUndefined()
+  expect(readConfig({ DNS_SERVERS: '127.0.0.1:5353, ::1,[2001:db8::1]:53' }).dnsServers).toEqual([
+    '127.0.0.1:5353',
+    '::1',
+    '[2001:db8::1]:53',
+  ])
+  for (const wrong of ['dns.example.com', '127.0.0.1,', '1.2.3', ',']) {
+    expect(faultsOf({ DNS_SERVERS: wrong }), wrong).toHaveLength(1)
+  }
+})
+
 test('a secret that cannot be read is never shown', () => {
   for (const name of ['MASTER_KEY', 'DATABASE_URL', 'REDIS_URL', 'SMTP_URL', 'METRICS_TOKEN']) {
     expect(faultsOf({ [name]: 'hunter2' }).join()).not.toContain('hunter2')
@@ -102,6 +114,41 @@ test('a provider that needs an address says so', () => {
   ])
 })
 
+test('what the providers need is read, and checked before anything is sent', () => {
+  expect(readConfig({})).toMatchObject({
+    ...{ smtpPoolSize: 5, sesRegion: 'us-east-1', sesConfigurationSet: undefined, sesSnsTopics: [] },
+  })
+  const topic = 'arn:aws:sns:eu-west-1:123456789012:ses-events'
+  expect(
+    readConfig({
+      ...{ SMTP_POOL_SIZE: '20', SES_REGION: 'eu-west-1', SES_CONFIGURATION_SET: 'events' },
+      SES_SNS_TOPICS: `${topic}, ${topic}-2`,
+    }),
+  ).toMatchObject({
+    ...{ smtpPoolSize: 20, sesRegion: 'eu-west-1', sesConfigurationSet: 'events' },
+    sesSnsTopics: [topic, `${topic}-2`],
+  })
+  expect(
+    faultsOf({
+      ...{
+        SMTP_URL: 'smtp://user:hunter2@relay.example?tls=maybe',
+        SMTP_POOL_SIZE: '0',
+        SES_REGION: 'europe',
+      },
+      ...{ SES_CONFIGURATION_SET: 'a b', SES_ENDPOINT: 'ftp://x', SES_SNS_TOPICS: 'ses-events' },
+    }).map((fault) => fault.split(' ')[0]),
+  ).toEqual([
+    ...[
+      'SMTP_URL',
+      'SMTP_POOL_SIZE',
+      'SES_REGION',
+      'SES_CONFIGURATION_SET',
+      'SES_ENDPOINT',
+      'SES_SNS_TOPICS',
+    ],
+  ])
+})
+
 test('a master key is 32 bytes of base64, nothing shorter or longer', () => {
   for (const bytes of [31, 33])
     expect(faultsOf({ MASTER_KEY: Buffer.alloc(bytes).toString('base64') })).toHaveLength(1)
@@ -113,4 +160,41 @@ test('the reference page holds every variable and is the one in docs/', async ()
   expect(await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')).toBe(
     configurationPage(),
   )
+})
+
+const tlsFiles = { SMTP_SUBMISSION_TLS_CERT: '/c.pem', SMTP_SUBMISSION_TLS_KEY: '/k.pem' }
+const files = { certFile: '/c.pem', keyFile: '/k.pem' }
+
+test('mail is taken over SMTP where a port is set, on the host of the API unless another is named', () => {
+  expect(readConfig(tlsFiles).submission).toBeUndefined()
+  expect(readConfig({ SMTP_SUBMISSION_PORT: '2525' }).submission).toEqual({
+    ...{ host: '127.0.0.1', port: 2525, tls: 'off' },
+  })
+  const port = { SMTP_SUBMISSION_PORT: '587', HOST: '0.0.0.0' }
+  const listen = { host: '0.0.0.0', port: 587 }
+  expect(readConfig({ ...port, ...tlsFiles }).submission).toEqual({ ...listen, tls: 'starttls', ...files })
+  expect(readConfig({ ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'off' }).submission).toEqual({
+    ...listen,
+    tls: 'off',
+  })
+  const implicit = { ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'implicit', SMTP_SUBMISSION_HOST: '::1' }
+  expect(readConfig(implicit).submission).toEqual({ host: '::1', port: 587, tls: 'implicit', ...files })
+})
+
+test('encryption of the SMTP port needs both files, and production needs encryption', () => {
+  const port = { SMTP_SUBMISSION_PORT: '587' }
+  const [cert, key] = ['SMTP_SUBMISSION_TLS_CERT', 'SMTP_SUBMISSION_TLS_KEY']
+  const required = (name: string, why: string) =>
+    `${name} is required by ${why}: it takes the path of a PEM file.`
+  expect(faultsOf({ ...port, [cert]: '/c.pem' })).toEqual([required(key, 'TLS on SMTP_SUBMISSION_PORT')])
+  expect(faultsOf({ ...port, SMTP_SUBMISSION_TLS: 'starttls' })).toEqual(
+    [cert, key].map((name) => required(name, 'TLS on SMTP_SUBMISSION_PORT')),
+  )
+  expect(faultsOf({ ...production, ...port })).toEqual(
+    [cert, key].map((name) => required(name, 'SMTP_SUBMISSION_PORT in production')),
+  )
+  expect(faultsOf({ ...production, ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'off' })).toEqual([
+    'SMTP_SUBMISSION_TLS cannot be off in production: it takes `starttls` or `implicit`.',
+  ])
+  expect(faultsOf({ ...production, ...port, ...tlsFiles })).toEqual([])
 })

@@ -1,5 +1,7 @@
 /** Environment to configuration, once. The only place in the house that reads the environment. */
+import { Resolver } from 'node:dns'
 import { z } from 'zod'
+import { parseSmtpUrl } from './smtp-url.ts'
 
 type Variable<T> = {
   schema: z.ZodType<T, string>
@@ -43,6 +45,19 @@ const providerList = <const T extends readonly [string, ...string[]]>(...names: 
     .string()
     .transform((text) => text.split(',').map((name) => name.trim()))
     .pipe(z.array(z.enum(names)).min(1))
+
+/** Judged by whoever will use them. */
+const nameServers = z
+  .string()
+  .transform((text) => text.split(',').map((server) => server.trim()))
+  .refine((servers) => {
+    try {
+      new Resolver().setServers(servers)
+      return true
+    } catch {
+      return false
+    }
+  })
 
 export const variables = {
   NODE_ENV: variable({
@@ -125,7 +140,8 @@ export const variables = {
       .transform((text) => text.split(',').map((part) => part.trim()))
       .pipe(z.array(key32)),
     takes: 'former master keys, comma-separated',
-    about: 'Keys that stored secrets may still be sealed under while a new `MASTER_KEY` is rolled out.',
+    about:
+      'Keys that stored secrets may still be sealed under while a new `MASTER_KEY` is rolled out, and that links in mail already sent are signed with: without them those links, unsubscribing included, stop working.',
     secret: true,
   }),
   AUDIT_SIGNING_SECRET: variable({
@@ -153,10 +169,73 @@ export const variables = {
     about: 'Who hands email over. `smtp` needs `SMTP_URL`.',
   }),
   SMTP_URL: variable({
-    schema: url('smtp:', 'smtps:'),
+    schema: url('smtp:', 'smtps:').refine((text) => parseSmtpUrl(text) !== undefined),
     takes: 'an smtp:// or smtps:// address',
-    about: 'The relay of the `smtp` provider.',
+    about: 'The relay of the `smtp` provider. Its options are in [Providers](providers.md#smtp).',
     secret: true,
+  }),
+  SMTP_POOL_SIZE: variable({
+    schema: whole(1, 200),
+    takes: 'a whole number from 1 to 200',
+    fallback: '5',
+    about: 'Connections each process keeps to the relay, and so how many messages it hands over at once.',
+  }),
+  SMTP_SUBMISSION_PORT: variable({
+    schema: whole(0, 65535),
+    takes: 'a whole number from 0 to 65535',
+    about:
+      'Takes mail over SMTP on this port, see [SMTP](smtp.md). 0 picks a free one. Absent: none is taken.',
+  }),
+  SMTP_SUBMISSION_HOST: variable({
+    schema: z.string().min(1),
+    takes: 'an address to listen on',
+    fallback: 'that of `HOST`',
+    about: 'Listen address of the SMTP port.',
+  }),
+  SMTP_SUBMISSION_TLS: variable({
+    schema: oneOf('starttls', 'implicit', 'off'),
+    takes: '`starttls`, `implicit` or, outside production, `off`',
+    fallback: '`starttls`; without a certificate `off`',
+    about:
+      'How connections to the SMTP port are encrypted. In production nobody signs in on one that is not.',
+  }),
+  SMTP_SUBMISSION_TLS_CERT: variable({
+    schema: z.string().min(1),
+    takes: 'the path of a PEM file',
+    fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
+    about: 'The certificate of the SMTP port, with its chain. Read at start.',
+  }),
+  SMTP_SUBMISSION_TLS_KEY: variable({
+    schema: z.string().min(1),
+    takes: 'the path of a PEM file',
+    fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
+    about: 'The private key of that certificate.',
+  }),
+  SES_REGION: variable({
+    schema: z.string().regex(/^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/),
+    takes: 'an AWS region',
+    fallback: 'us-east-1',
+    about: 'Where the `ses` provider sends mail of domains that name no region.',
+  }),
+  SES_CONFIGURATION_SET: variable({
+    schema: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+    takes: 'the name of a configuration set',
+    about:
+      'Publishes the events of mail sent through the `ses` provider. A dedicated IP pool uses the set of this name with `-` and the name of the pool after it.',
+  }),
+  SES_ENDPOINT: variable({
+    schema: url('http:', 'https:'),
+    takes: 'an http or https address',
+    fallback: 'that of the region',
+    about: 'Where the `ses` provider is reached, for a VPC endpoint or a stand-in in tests.',
+  }),
+  SES_SNS_TOPICS: variable({
+    schema: z
+      .string()
+      .transform((text) => text.split(',').map((part) => part.trim()))
+      .pipe(z.array(z.string().regex(/^arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?$/))),
+    takes: 'ARNs of SNS topics, comma-separated',
+    about: 'Topics whose notifications are believed. Absent: none.',
   }),
   SMS_PROVIDER: variable({
     schema: providerList('local', 'aws', 'smpp'),
@@ -169,6 +248,12 @@ export const variables = {
     takes: 'an smpp:// or ssmpp:// address',
     about: 'The message centre of the `smpp` provider.',
     secret: true,
+  }),
+  DNS_SERVERS: variable({
+    schema: nameServers,
+    takes: 'addresses of DNS servers, each with a port where it is not 53, separated by commas',
+    fallback: "the machine's own",
+    about: 'Who is asked for the records of sending domains and the addresses of webhooks.',
   }),
   DEV_TOOLS: variable({
     schema: oneOf('on', 'off').transform((v) => v === 'on'),
@@ -194,28 +279,16 @@ export const variables = {
     fallback: '24',
     about: 'How long an answer is replayed under its `Idempotency-Key`.',
   }),
+  MESSAGE_CONTENT_TTL_DAYS: variable({
+    schema: whole(1, 3_650),
+    takes: 'a whole number from 1 to 3650',
+    about: 'Bodies of messages older than this are redacted, hourly. Absent: they are kept.',
+  }),
   WEBHOOK_ALLOW_INSECURE: variable({
     schema: flag,
     takes: '`true` or `false`',
     fallback: 'false',
     about: 'Allows webhooks to plain http and to private hosts. Production refuses to start with it.',
-  }),
-  DNS_SERVERS: variable({
-    schema: z
-      .string()
-      .transform((text) => text.split(',').map((part) => part.trim()))
-      .pipe(
-        z
-          .array(
-            z
-              .string()
-              .regex(/^(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|[0-9a-fA-F:]+|\[[0-9a-fA-F:]+\]:\d{1,5})$/),
-          )
-          .min(1),
-      ),
-    takes: 'addresses of DNS servers, `ip` or `ip:port`, comma-separated',
-    fallback: 'those of the machine',
-    about: 'Who is asked for the records of sending domains and the addresses of webhooks.',
   }),
   REQUEST_TIMEOUT_SECONDS: variable({
     schema: whole(1, 600),
@@ -246,6 +319,11 @@ export const variables = {
 type Name = keyof typeof variables
 type Read = { [N in Name]: z.output<(typeof variables)[N]['schema']> | undefined }
 
+export type SubmissionConfig = { host: string; port: number } & (
+  | { tls: 'off' }
+  | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string }
+)
+
 export type Config = {
   production: boolean
   host: string
@@ -265,17 +343,26 @@ export type Config = {
   /** As configured, for showing; the instant in force beside it. */
   auditCutover: { text: string; at: Date }
   auditRetentionDays: number
+  /** Undefined: bodies are kept. */
+  messageContentDays: number | undefined
   emailProviders: ('local' | 'smtp' | 'ses')[]
   smtpUrl: string | undefined
+  smtpPoolSize: number
+  /** Undefined: no mail is taken over SMTP. */
+  submission: SubmissionConfig | undefined
+  sesRegion: string
+  sesConfigurationSet: string | undefined
+  sesEndpoint: string | undefined
+  sesSnsTopics: string[]
   smsProviders: ('local' | 'aws' | 'smpp')[]
   smppUrl: string | undefined
+  /** Undefined: those of the machine. */
+  dnsServers: string[] | undefined
   devTools: boolean
   firstRunFile: string | undefined
   trustedProxyHops: number
   idempotencyTtlHours: number
   webhookAllowInsecure: boolean
-  /** Undefined: those of the machine. */
-  dnsServers: string[] | undefined
   requestTimeoutMs: number
   metricsToken: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
@@ -306,6 +393,31 @@ const readVariables = (env: NodeJS.ProcessEnv, faults: string[]): Read => {
   return read as Read
 }
 
+const submissionFaults = (read: Read, absent: (name: Name) => boolean): string[] => {
+  if (read.SMTP_SUBMISSION_PORT === undefined) return []
+  const files = ['SMTP_SUBMISSION_TLS_CERT', 'SMTP_SUBMISSION_TLS_KEY'] as const
+  const missing = files.filter(absent)
+  const production = read.NODE_ENV === 'production'
+  if (read.SMTP_SUBMISSION_TLS === 'off') {
+    return production
+      ? ['SMTP_SUBMISSION_TLS cannot be off in production: it takes `starttls` or `implicit`.']
+      : []
+  }
+  const wanted = production || read.SMTP_SUBMISSION_TLS !== undefined || missing.length === 1
+  if (!wanted) return []
+  const why = production ? 'SMTP_SUBMISSION_PORT in production' : 'TLS on SMTP_SUBMISSION_PORT'
+  return missing.map((name) => `${name} is required by ${why}: it takes ${variables[name].takes}.`)
+}
+
+const submissionOf = (read: Read): SubmissionConfig | undefined => {
+  const { SMTP_SUBMISSION_PORT: port, SMTP_SUBMISSION_TLS_CERT: certFile } = read
+  const { SMTP_SUBMISSION_TLS_KEY: keyFile, SMTP_SUBMISSION_TLS: tls } = read
+  if (port === undefined) return undefined
+  const listen = { host: read.SMTP_SUBMISSION_HOST ?? read.HOST ?? '127.0.0.1', port }
+  if (tls === 'off' || certFile === undefined || keyFile === undefined) return { ...listen, tls: 'off' }
+  return { ...listen, tls: tls ?? 'starttls', certFile, keyFile }
+}
+
 /** Rules that span variables. A variable that was present but unreadable has its own fault already. */
 const crossFaults = (env: NodeJS.ProcessEnv, read: Read): string[] => {
   const faults: string[] = []
@@ -316,6 +428,7 @@ const crossFaults = (env: NodeJS.ProcessEnv, read: Read): string[] => {
   if (read.SMS_PROVIDER?.includes('smpp') && absent('SMPP_URL')) {
     faults.push(`SMPP_URL is required by SMS_PROVIDER=smpp: it takes ${variables.SMPP_URL.takes}.`)
   }
+  faults.push(...submissionFaults(read, absent))
   if (read.NODE_ENV !== 'production') return faults
   for (const name of ['SERVICE_DOMAIN', 'MASTER_KEY', 'EMAIL_PROVIDER', 'SMS_PROVIDER'] as const) {
     if (absent(name)) faults.push(`${name} is required in production: it takes ${variables[name].takes}.`)
@@ -369,16 +482,23 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     auditSigningSecret: read.AUDIT_SIGNING_SECRET,
     auditCutover: cutoverOf(read.AUDIT_SIGNING_CUTOVER),
     auditRetentionDays: read.AUDIT_LOG_RETENTION_DAYS ?? 365,
+    messageContentDays: read.MESSAGE_CONTENT_TTL_DAYS,
     emailProviders: read.EMAIL_PROVIDER ?? ['local'],
     smtpUrl: read.SMTP_URL,
+    smtpPoolSize: read.SMTP_POOL_SIZE ?? 5,
+    submission: submissionOf(read),
+    sesRegion: read.SES_REGION ?? 'us-east-1',
+    sesConfigurationSet: read.SES_CONFIGURATION_SET,
+    sesEndpoint: read.SES_ENDPOINT,
+    sesSnsTopics: read.SES_SNS_TOPICS ?? [],
     smsProviders: read.SMS_PROVIDER ?? ['local'],
     smppUrl: read.SMPP_URL,
+    dnsServers: read.DNS_SERVERS,
     devTools: read.DEV_TOOLS ?? !production,
     firstRunFile: read.FIRST_RUN_FILE,
     trustedProxyHops: read.TRUSTED_PROXY_HOPS ?? 1,
     idempotencyTtlHours: read.IDEMPOTENCY_TTL_HOURS ?? 24,
     webhookAllowInsecure: read.WEBHOOK_ALLOW_INSECURE ?? false,
-    dnsServers: read.DNS_SERVERS,
     requestTimeoutMs: (read.REQUEST_TIMEOUT_SECONDS ?? 60) * 1000,
     metricsToken: read.METRICS_TOKEN,
     logLevel: read.LOG_LEVEL ?? 'info',

@@ -206,6 +206,16 @@ export class Failure extends Error {
 export const invalid = (path: (string | number)[], code: string, message: string): Failure =>
   new Failure('VALIDATION_ERROR', { errors: [{ path, code, message }] })
 
+export const malformed = (message: string, path: FieldError['path'] = []): Failure =>
+  invalid(path, 'custom', message)
+
+/** Every 429 says when to come back, but for the one whose day is simply spent. */
+export const retryAfterOf = ({ code, status, detail }: Failure): number | undefined => {
+  if (code === 'SANDBOX_DAILY_LIMIT') return undefined
+  const seconds = detail.retryAfter ?? (status === 429 ? 60 : undefined)
+  return seconds === undefined ? undefined : Math.max(1, Math.ceil(seconds))
+}
+
 /** The reference page, made from the catalogue so that it cannot drift. */
 export const errorsPage = (): string =>
   [

@@ -8,21 +8,18 @@ import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import { withRequestId } from '../ground/request-context.ts'
 import type { Claim, Idempotency } from '../idempotency/claims.ts'
+import { isIdempotencyKey, takesForKey } from '../idempotency/key.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
 import type { Admitted } from './door.ts'
 import { malformed } from './envelope.ts'
 import type { Answer, Route } from './route.ts'
 import { parseJson, readQuery, validate } from './validate.ts'
 
-const printable = /^[\x20-\x7e]{1,255}$/
-
 const readIdempotencyKey = (request: FastifyRequest): string | undefined => {
   const header = request.headers['idempotency-key']
   if (header === undefined || header === '') return undefined
   const key = Array.isArray(header) ? header.join(', ') : header
-  if (!printable.test(key)) {
-    throw malformed('Takes 1 to 255 printable ASCII characters.', ['headers', 'Idempotency-Key'])
-  }
+  if (!isIdempotencyKey(key)) throw malformed(takesForKey, ['headers', 'Idempotency-Key'])
   return key
 }
 
@@ -82,6 +79,7 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
       const query = route.query && validate(route.query, readQuery(request.query))
       const bytes = request.body as Buffer | undefined
       const raw = route.body && bytes && bytes.length > 0 ? parseJson(bytes) : undefined
+      if (route.oversize && bytes && bytes.length > route.oversize.above) throw route.oversize.refuse(raw)
       const body = route.body && validate(route.body, raw)
       route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)

@@ -53,8 +53,11 @@ describe('authentication', () => {
         },
       })
     }
-    for (const { method, path } of t.house.routes) {
-      const reply = await t.ask(method, `/api/v1${path}`)
+    for (const [n, { method, path }] of t.house.routes.entries()) {
+      // From many addresses: one that fails this often would be told to slow down.
+      const reply = await t.ask(method, `/api/v1${path}`, {
+        headers: { 'x-forwarded-for': `203.0.113.${n % 250}` },
+      })
       expect(refusal(reply), `${method} ${path}`).toEqual([401, 'UNAUTHORIZED'])
     }
   })
@@ -215,12 +218,12 @@ describe('domains of a key', () => {
   test('X-010 X-186 a from domain outside the list of the key is refused, inside it goes on', async () => {
     const domainId = await domainIdOf(acme)
     const key = await t.key(acme.org.id, { allowedDomainIds: [domainId] })
-    expect((await send(key, 'Example.TEST')).body).toEqual({ domain_ids: [domainId] })
+    expect((await send(key, 'Example.TEST')).body).toEqual({ from_domain: 'Example.TEST' })
     expect(refusal(await send(key, 'other.test'))).toEqual([403, 'DOMAIN_NOT_ALLOWED_FOR_KEY'])
     const elsewhere = await t.key(acme.org.id, { allowedDomainIds: ['dom_01m7ekszz4e8brbwp01pb7h1dp'] })
     expect(refusal(await send(elsewhere, 'example.test'))).toEqual([403, 'DOMAIN_NOT_ALLOWED_FOR_KEY'])
     expect((await send(acme.keys.live, 'example.test')).status).toBe(200)
-    expect((await send(acme.keys.live, 'other.test')).body).toEqual({ domain_ids: [] })
+    expect((await send(acme.keys.live, 'other.test')).status).toBe(200)
   })
 
   test("X-010 another org's domain id on the list opens nothing", async () => {

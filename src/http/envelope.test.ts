@@ -5,6 +5,7 @@ import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
 import { type Code, catalogue, Failure, itemOnlyCodes, typeOf } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Founded } from '../operator/found-org.ts'
+import { fromFramework } from './envelope.ts'
 import { defineRoute } from './route.ts'
 
 /** Every code of the catalogue with the status and type the requirements give it, by row. */
@@ -479,4 +480,10 @@ describe('documentation', () => {
     expect(text).toContain('wait `Retry-After` seconds (or until `X-RateLimit-Reset`, Unix milliseconds)')
     expect(text).toContain('back off exponentially with jitter')
   })
+})
+
+test('a connection of ours that was lost is not taken for a body that was cut off', () => {
+  const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+  expect(fromFramework(lost)).toBeUndefined()
+  expect(fromFramework(Object.assign(lost, { statusCode: 400 }))?.code).toBe('VALIDATION_ERROR')
 })

@@ -1,4 +1,6 @@
-import { Failure, type FieldError, typeOf } from '../ground/errors.ts'
+import { Failure, malformed, retryAfterOf, typeOf } from '../ground/errors.ts'
+
+export { malformed }
 
 /** The body of an error under /api/v1. */
 export const envelope = (failure: Failure, requestId: string): string =>
@@ -27,17 +29,11 @@ export const flatBody = (failure: Failure): string => {
 export const flatStatus = (failure: Failure): number =>
   failure.code === 'INVALID_CURSOR' ? 400 : failure.status
 
-/** Every 429 says when to come back, but for the one whose day is simply spent. */
-const retryAfterOf = ({ code, status, detail }: Failure): number | undefined => {
-  if (code === 'SANDBOX_DAILY_LIMIT') return undefined
-  return detail.retryAfter ?? (status === 429 ? 60 : undefined)
-}
-
 export const headersOf = (failure: Failure): Record<string, string> => {
   const seconds = retryAfterOf(failure)
   return {
     ...failure.detail.headers,
-    ...(seconds !== undefined && { 'retry-after': String(Math.max(1, Math.ceil(seconds))) }),
+    ...(seconds !== undefined && { 'retry-after': String(seconds) }),
   }
 }
 
@@ -55,11 +51,9 @@ export const fromFramework = (error: FrameworkError): Failure | undefined => {
       return malformed('The body is not as long as Content-Length says.')
     case 'ECONNRESET':
     case 'ERR_STREAM_PREMATURE_CLOSE':
-      return malformed('The body was cut off.')
+      // Fastify gives a status to what it met while reading a body; without one, a connection of ours was lost.
+      return error.statusCode === 400 ? malformed('The body was cut off.') : undefined
     default:
       return undefined
   }
 }
-
-export const malformed = (message: string, path: FieldError['path'] = []): Failure =>
-  new Failure('VALIDATION_ERROR', { errors: [{ path, code: 'custom', message }] })

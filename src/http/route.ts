@@ -1,6 +1,6 @@
 /** What a route is: one object that the router, the validator and the OpenAPI description all read. */
 import type { z } from 'zod'
-import type { Code } from '../ground/errors.ts'
+import type { Code, Failure } from '../ground/errors.ts'
 import type { IdKind } from '../ground/ids.ts'
 import type { Claim } from '../idempotency/claims.ts'
 import type { Caller } from '../keys/caller.ts'
@@ -52,6 +52,8 @@ export type Route = {
   idempotent?: true
   /** In bytes; default 6 MB. */
   bodyLimit?: number
+  /** For a body that is read further than it is accepted, so that the refusal can name what is too large in it. */
+  oversize?: { above: number; refuse: (raw: unknown) => Failure }
   /** Kinds of key that may not call at all, and the code each is told. */
   bars?: { tenantKey?: Code; projectKey?: Code; testKey?: Code }
   // biome-ignore lint/suspicious/noExplicitAny: each route narrows its own call through defineRoute

@@ -23,7 +23,7 @@ export interface Idempotency {
     fingerprint: Buffer,
   ): Promise<{ claim: Claim } | { replay: Replay } | undefined>
   /** Inside the transaction of the work where there is one, so that effect and answer stand or fall together. */
-  recordWith(runner: Runner, claim: Claim, status: number, body: string): Promise<void>
+  recordWith(runner: Runner, answers: Answered[]): Promise<void>
   record(claim: Claim, status: number, body: string): Promise<void>
   free(claim: Claim): Promise<void>
   /** Removes keys past their window, in chunks; returns how many. */
@@ -38,7 +38,7 @@ type Verdict = {
   status: number | null
   body: string | null
 }
-type Answered = { claim: Claim; status: number; body: string }
+export type Answered = { claim: Claim; status: number; body: string }
 
 type Needs = { db: Db; clock: Clock; log: Log; ttlHours: number; production: boolean }
 
@@ -111,8 +111,8 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
       }
       return { replay: { status: verdict.status, body: verdict.body ?? '' } }
     },
-    recordWith: async (runner, claim, status, body) => {
-      await write(runner, [{ claim, status, body }])
+    recordWith: async (runner, answers) => {
+      if (answers.length > 0) await write(runner, answers)
     },
     record: (claim, status, body) => records.submit({ claim, status, body }),
     free: async ({ scope, key, id }) => {

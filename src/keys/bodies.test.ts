@@ -136,3 +136,10 @@ test('X-019 a suspended or archived tenant is still one of the org', async () =>
     expect([bound.status, bound.body.tenant_id], status).toEqual([200, tenant_id])
   }
 })
+
+test('a body that names a hundred unknown things and more is told of the first hundred', async () => {
+  const allowed_domain_ids = Array.from({ length: 100 }, () => newId('domain'))
+  const names = { tenant_id: newId('tenant'), project_id: newId('project'), allowed_domain_ids }
+  const reply = await leavesNoTrace(() => keys.create(names))
+  expect([reply.status, reply.body.error.errors.length]).toEqual([422, 100])
+})

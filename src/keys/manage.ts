@@ -25,6 +25,8 @@ import {
 } from './store.ts'
 
 const hour = 3_600_000
+/** No answer tells of more faults than this. */
+const maxRows = 100
 const perHour = 10
 
 export interface ManageKeys {
@@ -70,7 +72,7 @@ const assertReferences = async (tx: Tx, orgId: string, body: Partial<CreateKey>)
   for (const [at, id] of allowed_domain_ids?.entries() ?? []) {
     if (found?.unknown_domains?.includes(id)) unknown(['allowed_domain_ids', at], 'domain')
   }
-  if (errors.length > 0) throw new Failure('VALIDATION_ERROR', { errors })
+  if (errors.length > 0) throw new Failure('VALIDATION_ERROR', { errors: errors.slice(0, maxRows) })
 }
 
 /** Order: the plan's limit, then the pace. Only a key that is made counts for either. */

@@ -3,8 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { hashPassword } from '../accounts/passwords.ts'
 import { findUserByEmail, insertMembership, insertUser } from '../accounts/store.ts'
 import type { Db, Tx } from '../db/pool.ts'
-import { insertVerifiedDomain } from '../domains/store.ts'
+import type { DkimKey } from '../domains/dkim-key.ts'
+import { makeVerifiedDomain, type VerifiedDomain } from '../domains/verified.ts'
 import type { Clock } from '../ground/clock.ts'
+import type { Vault } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
 import type { Environment } from '../ground/scope.ts'
 import { slugOf, suffixed } from '../ground/slug.ts'
@@ -40,7 +42,16 @@ export interface FoundOrg {
   foundFirst(): Promise<Founded | undefined>
 }
 
-type Needs = { db: Db; clock: Clock; baseUrl: string; serviceDomain: string }
+type Needs = {
+  db: Db
+  clock: Clock
+  baseUrl: string
+  serviceDomain: string
+  /** Seals the key of the domain. */
+  vault: Vault
+  /** A key of one's own takes a while to make; tests share one. */
+  newKey?: () => Promise<DkimKey>
+}
 
 const senderDomain = 'example.test'
 const smsSender = { id: 'TIDINGS', country: 'GB' }
@@ -85,10 +96,23 @@ const makePassword = async (): Promise<Password> => {
   return { plain, hash: await hashPassword(plain) }
 }
 
-export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain }: Needs): FoundOrg => {
-  const insertSenders = async (tx: Tx, orgId: string, projectId: string, at: Date): Promise<void> => {
-    const domainId = newId('domain', at.getTime())
-    await tx.change(insertVerifiedDomain, orgId, domainId, projectId, senderDomain, 'us-east-1', at)
+/** What takes a while to make, made before the transaction. */
+type Made = { password: Password; domain: VerifiedDomain | undefined }
+
+export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey }: Needs): FoundOrg => {
+  const make = async ({ withSenders }: Pick<Order, 'withSenders'>): Promise<Made> => ({
+    password: await makePassword(),
+    domain: withSenders ? await makeVerifiedDomain({ clock, vault, newKey }, senderDomain) : undefined,
+  })
+
+  const insertSenders = async (
+    tx: Tx,
+    orgId: string,
+    projectId: string,
+    domain: VerifiedDomain,
+    at: Date,
+  ): Promise<void> => {
+    await domain.insert(tx, orgId, projectId)
     const numberId = newId('phoneNumber', at.getTime())
     await tx.change(insertAlphanumeric, orgId, numberId, smsSender.id, smsSender.country, at)
   }
@@ -103,7 +127,7 @@ export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain }: Needs): Foun
     return { email, password: known ? null : password.plain }
   }
 
-  const insertAll = async (tx: Tx, order: Order, password: Password): Promise<Founded> => {
+  const insertAll = async (tx: Tx, order: Order, { password, domain }: Made): Promise<Founded> => {
     const at = clock.now()
     const orgId = newId('org', at.getTime())
     const slug = await insertWithFreeSlug(tx, orgId, order.name, order.plan, at)
@@ -115,7 +139,7 @@ export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain }: Needs): Foun
       issueKey(tx, { orgId, name, environment, scopes, at })
     const live = await keyOf('First live key', 'live')
     const test = await keyOf('First test key', 'test')
-    if (order.withSenders) await insertSenders(tx, orgId, projectId, at)
+    if (domain) await insertSenders(tx, orgId, projectId, domain, at)
     return {
       base_url: baseUrl,
       org: { id: orgId, slug },
@@ -128,17 +152,18 @@ export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain }: Needs): Foun
 
   return {
     found: async (order) => {
-      const password = await makePassword()
-      return db.tx((tx) => insertAll(tx, order, password))
+      const made = await make(order)
+      return db.tx((tx) => insertAll(tx, order, made))
     },
     foundFirst: async () => {
       if (await db.row(anyOrg)) return undefined
-      const password = await makePassword()
+      const order: Order = { name: 'First organisation', plan: 'enterprise', withSenders: true }
+      const made = await make(order)
       return db.tx(async (tx) => {
         // Whoever writes this row first founds; the others wait here and then find it there.
         const first = await tx.row(claimSetting, 'first_run', JSON.stringify(true), clock.now())
         if (!first || (await tx.row(anyOrg))) return undefined
-        return insertAll(tx, { name: 'First organisation', plan: 'enterprise', withSenders: true }, password)
+        return insertAll(tx, order, made)
       })
     },
   }

@@ -29,6 +29,7 @@ export interface ManageProjects {
 const blockers = [
   ['api_keys', 'API keys still belong to this project.'],
   ['domains', 'Domains still belong to this project.'],
+  ['messages', 'Messages still belong to this project.'],
 ] as const
 
 /** A test-mode key changes only what a test-mode key made. */

@@ -29,7 +29,7 @@ const idsOf = ({ body }: Reply): string[] => body.data.map((row: { id: string })
 const addDomain = (projectId: string, name: string) =>
   t.database.sql(
     `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
-     values ($1, $2, $3, $4, 'pending', 'pending', 'us-east-1', 'live', $5, $5)`,
+     values ($1, $2, $3, $4, 'pending', 'PENDING', 'us-east-1', 'live', $5, $5)`,
     [acme.org.id, newId('domain'), projectId, name, t.house.clock.now()],
   )
 

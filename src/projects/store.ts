@@ -44,6 +44,11 @@ export const countProjects = statement<[orgId: string], { n: number }>(
   'select count(*) as n from projects where org_id = $1',
 )
 
+export const findDefaultProject = statement<[orgId: string], { id: string }>(
+  'projects.find_default',
+  'select id from projects where org_id = $1 and is_default',
+)
+
 /** A null project reads every one of the org. */
 export const findProject = statement<[orgId: string, onlyId: string | null, id: string], ProjectRow>(
   'projects.find',
@@ -73,13 +78,19 @@ export const updateProject = statement<
 )
 
 /** Which tables still hold rows of the project, never how many. */
-export const blockingTables = statement<[orgId: string, id: string], { api_keys: boolean; domains: boolean }>(
+export const blockingTables = statement<
+  [orgId: string, id: string],
+  { api_keys: boolean; domains: boolean; messages: boolean }
+>(
   'projects.blocking_tables',
   `select exists (select 1 from api_keys where org_id = $1 and project_id = $2) as api_keys,
-     exists (select 1 from domains where org_id = $1 and project_id = $2) as domains`,
+     exists (select 1 from domains where org_id = $1 and project_id = $2) as domains,
+     exists (select 1 from messages where org_id = $1 and project_id = $2) as messages`,
 )
 
 export const deleteProject = statement<[orgId: string, id: string], { id: string }>(
   'projects.delete',
-  'delete from projects where org_id = $1 and id = $2 and not is_default returning id',
+  `delete from projects where org_id = $1 and id = $2 and not is_default
+     and not exists (select 1 from messages where org_id = $1 and project_id = $2)
+   returning id`,
 )

@@ -40,6 +40,37 @@ export const insertManual = statement<
    returning org_id, ${columns}`,
 )
 
+/** A cause with a wider reach is the stronger one; the recipient's own word is stronger than any other. */
+const strength = (reason: string): string =>
+  `(case ${reason} when 'unsubscribe' then 1 when 'bounce' then 2 when 'manual' then 2 else 3 end)`
+
+/** Adds the row, or gives the one that is there a stronger cause. Returns nothing when neither was due. */
+export const putSuppression = statement<
+  [
+    orgId: string,
+    id: string,
+    tenantId: string | null,
+    channel: string,
+    value: string,
+    reason: SuppressionRow['reason'],
+    source: SuppressionRow['source'],
+    messageId: string | null,
+    environment: Environment,
+    at: Date,
+  ],
+  Pick<SuppressionRow, 'id' | 'reason'>
+>(
+  'suppressions.put',
+  `insert into suppressions
+     (org_id, id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+   on conflict on constraint suppressions_target do update
+     set reason = excluded.reason, source = excluded.source, message_id = excluded.message_id,
+       updated_at = excluded.updated_at
+     where ${strength('excluded.reason')} > ${strength('suppressions.reason')}
+   returning id, reason`,
+)
+
 export const findTargets = statement<
   [orgIds: string[], tenantIds: (string | null)[], channels: string[], values: string[]],
   SuppressionRow & { ordinal: number }
@@ -53,6 +84,26 @@ export const findTargets = statement<
      with ordinality as a (org_id, tenant_id, channel, value, ordinal)
    join suppressions s on s.org_id = a.org_id and s.channel = a.channel and s.value = a.value
      and s.tenant_id is not distinct from a.tenant_id`,
+)
+
+/** Which of the targets are held back, each judged with its own tenant's rows and the org's. */
+export const findBlocked = statement<
+  [
+    orgIds: string[],
+    tenantIds: (string | null)[],
+    channels: string[],
+    values: string[],
+    broadcasts: boolean[],
+  ],
+  { ordinal: number }
+>(
+  'suppressions.find_blocked',
+  `select distinct a.ordinal::int as ordinal
+   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[])
+     with ordinality as a (org_id, tenant_id, channel, value, broadcast, ordinal)
+   join suppressions s on s.org_id = a.org_id and s.channel = a.channel and s.value = a.value
+     and (s.tenant_id is null or s.tenant_id = a.tenant_id)
+     and (a.broadcast or s.reason <> 'unsubscribe')`,
 )
 
 /** A null tenant reads the whole org. */

@@ -8,7 +8,7 @@ import { newId } from '../ground/ids.ts'
 import type { Environment } from '../ground/scope.ts'
 import { dayOf, monthOf, secondsToNextDay, secondsToNextMonth } from './periods.ts'
 import { type Channel, monthlyQuota, sandboxDaily, testDaily } from './plans.ts'
-import { type AllowanceRow, findAllowance, releaseUsage, reserveUsage } from './store.ts'
+import { type AllowanceRow, findAllowance, readNamedCounters, releaseUsage, reserveUsage } from './store.ts'
 
 export type Spend = {
   orgId: string
@@ -36,7 +36,7 @@ type Line = Counter & {
 }
 
 /** What was spent, to be given back when nothing was handed over. */
-export type Reservation = { lines: Line[] }
+export type Reservation = { lines: Line[]; at: Date; allowance: Allowance }
 
 export type Allowance = {
   plan: AllowanceRow['plan']
@@ -48,7 +48,11 @@ export type Allowance = {
 export interface Usage {
   /** Spends, or throws the code of the first cap that refuses. */
   reserve(spend: Spend): Promise<Reservation>
+  /** Throws as a reservation would, and spends nothing. */
+  check(spend: Spend): Promise<void>
   release(reservation: Reservation): Promise<void>
+  /** Gives back a part, counted in the periods of the reservation. */
+  releasePart(reservation: Reservation, part: Spend): Promise<void>
   allowanceOf(orgId: string, tenantId: string | null): Promise<Allowance>
   forgetOrg(orgId: string): void
   forgetAll(): void
@@ -109,7 +113,7 @@ export const linesOf = (spend: Spend, allowance: Allowance, at: Date): Line[] =>
   figure(keySubject, channel, units)
   figure(keySubject, 'segments', segments)
   if (live) figure(keySubject, 'spend', costMicros)
-  return lines
+  return lines.filter(({ amount }) => amount > 0)
 }
 
 const refuse = (code: Code, at: Date): Failure => {
@@ -137,17 +141,12 @@ type Needs = { db: Db; clock: Clock; trusted: () => boolean }
 export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
   const copies = makeShortCache<Allowance>({ trusted })
 
-  const allowanceOf = async (orgId: string, tenantId: string | null): Promise<Allowance> => {
-    const name = `${orgId} ${tenantId ?? ''}`
-    const copy = copies.get(name)
-    if (copy) return copy
-    const mark = copies.mark()
-    const row = await db.row(findAllowance, orgId, tenantId)
-    if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)
-    const allowance = allowanceFrom(row)
-    copies.keep(name, orgId, allowance, mark)
-    return allowance
-  }
+  const allowanceOf = async (orgId: string, tenantId: string | null): Promise<Allowance> =>
+    copies.through(`${orgId} ${tenantId ?? ''}`, orgId, async () => {
+      const row = await db.row(findAllowance, orgId, tenantId)
+      if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)
+      return allowanceFrom(row)
+    })
 
   const judge = async (asked: Asked[]): Promise<Judged[]> => {
     const flat = asked.flatMap(({ lines }, r) => lines.map((line) => ({ ...line, r })))
@@ -200,16 +199,41 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
     },
   })
 
+  const giveBack = async (lines: Line[]): Promise<void> => {
+    if (lines.length > 0) await releases.submit(lines)
+  }
+
   return {
     allowanceOf,
     reserve: async (spend) => {
       const at = clock.now()
-      const lines = linesOf(spend, await allowanceOf(spend.orgId, spend.tenantId), at)
+      const allowance = await allowanceOf(spend.orgId, spend.tenantId)
+      const lines = linesOf(spend, allowance, at)
+      if (lines.length === 0) return { lines, at, allowance }
       const { refusedBy } = await reservations.submit({ channel: spend.channel, lines })
       if (refusedBy !== undefined) throw refuse((lines[refusedBy] as Line).refusal, at)
-      return { lines }
+      return { lines, at, allowance }
     },
-    release: ({ lines }) => releases.submit(lines),
+    check: async (spend) => {
+      const at = clock.now()
+      const lines = linesOf(spend, await allowanceOf(spend.orgId, spend.tenantId), at)
+      const { names, counters } = countersOf(lines)
+      const rows = await db.rows(
+        readNamedCounters,
+        counters.map((c) => c.orgId),
+        counters.map((c) => c.subject),
+        counters.map((c) => c.environment),
+        counters.map((c) => c.measure),
+        counters.map((c) => c.period),
+      )
+      const stands = new Map(rows.map(({ place, used }) => [names[place - 1], used]))
+      const over = lines.find(
+        (line) => line.cap !== null && (stands.get(nameOf(line)) ?? 0) + line.amount > line.cap,
+      )
+      if (over) throw refuse(over.refusal, at)
+    },
+    release: ({ lines }) => giveBack(lines),
+    releasePart: ({ at, allowance }, part) => giveBack(linesOf(part, allowance, at)),
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
   }

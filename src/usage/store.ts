@@ -74,6 +74,18 @@ export const findAllowance = statement<[orgId: string, tenantId: string | null],
    where o.id = $1`,
 )
 
+/** Where each of the counters stands; those never spent on are left out. */
+export const readNamedCounters = statement<
+  [orgIds: string[], subjects: string[], environments: string[], measures: string[], periods: string[]],
+  { place: number; used: number }
+>(
+  'usage.read_named',
+  `select c.place::int as place, u.used
+   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+     with ordinality as c (org_id, subject, environment, measure, period, place)
+   join usage_counters u using (org_id, subject, environment, measure, period)`,
+)
+
 export type CounterRow = { subject: string; measure: string; used: number }
 
 export const readCounters = statement<

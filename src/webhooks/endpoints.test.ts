@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { startDns } from '../../test/dns.ts'
 import { hostileUrls } from '../../test/hostile-urls.ts'
-import { startTestHouse } from '../../test/house.ts'
+import { startTestHouse, testMasterKey } from '../../test/house.ts'
 import { expectRefusal, watchTables } from '../../test/refusal.ts'
 import { withTrail } from '../../test/trail.ts'
 import { startWebhookHouse, webhookClient } from '../../test/webhook-client.ts'
@@ -108,7 +108,7 @@ describe('the routes', () => {
       'select secret from webhook_endpoints where id = $1',
       [body.id],
     )
-    const vault = makeVault(Buffer.alloc(32, 'tidings'))
+    const vault = makeVault(testMasterKey)
     expect(row?.secret).not.toContain(body.secret.slice(6))
     expect(vault.open(row?.secret ?? '', `webhook_endpoints/${body.id}`)).toBe(body.secret)
     expect(() => vault.open(row?.secret ?? '', `webhook_endpoints/${newId('webhookEndpoint')}`)).toThrow()

@@ -46,8 +46,10 @@ export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5
       // pg-boss mends itself after a lost connection; without a listener the fault would end the process.
       boss.on('error', (error) => log.warn({ err: error }, 'the job queue met a fault'))
       await boss.start()
-      for (const [name, { cron, run }] of Object.entries(tasks)) {
-        if (cron === undefined) continue
+      const scheduled = Object.entries(tasks).flatMap(([name, { cron, run }]) =>
+        cron ? [{ name, cron, run }] : [],
+      )
+      for (const { name, cron, run } of scheduled) {
         // At most one waiting and one running: a tick missed while one runs long is caught up once.
         await boss.createQueue(name, {
           policy: 'stately',
@@ -58,7 +60,7 @@ export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5
         await boss.schedule(name, cron, null, { tz: 'UTC' })
         await boss.work(name, { pollingIntervalSeconds: pace.jobs }, () => runTask(name, run))
       }
-      const known = new Set(Object.keys(tasks))
+      const known = new Set(scheduled.map(({ name }) => name))
       for (const { name } of await boss.getSchedules()) if (!known.has(name)) await boss.unschedule(name)
     },
     stop: async () => {

@@ -1,7 +1,10 @@
 import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
+import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
+import type { MessageRetention } from '../messages/retention.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
+import type { ClaimLoop } from './claim-loop.ts'
 import type { WebhookLoop } from './webhooks.ts'
 
 /** Background work by name: run on its schedule by the worker, and on demand by the dev tools. */
@@ -18,24 +21,37 @@ type Needs = {
   idempotency: Idempotency
   chain: Chain
   pruneAudit: PruneAudit
+  checkDomains: CheckDomains
+  sweepMarks: () => Promise<number>
+  messages: MessageRetention
+  scheduling: ClaimLoop
   deliveries: KeepDeliveries
   webhooks: WebhookLoop
 }
 
-export const makeTasks = ({ idempotency, chain, pruneAudit, deliveries, webhooks }: Needs): Tasks => ({
-  retention: {
-    cron: '7 * * * *',
-    run: async () => {
-      await deliveries.prepare()
-      // What is pruned must have its place in the chain first.
-      const audit_entries_linked = await chain.link()
-      return {
-        idempotency_keys_deleted: await idempotency.sweep(),
-        audit_entries_linked,
-        audit_entries_deleted: await pruneAudit(),
-        webhook_deliveries_deleted: await deliveries.prune(),
-      }
+export const makeTasks = (needs: Needs): Tasks => {
+  const { idempotency, chain, pruneAudit, checkDomains, sweepMarks, messages, deliveries } = needs
+  return {
+    webhooks: { run: () => needs.webhooks.pass() },
+    scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
+    domains: { cron: '* * * * *', run: () => checkDomains.run() },
+    redaction: { cron: '17 * * * *', run: async () => ({ messages_redacted: await messages.redact() }) },
+    retention: {
+      cron: '7 * * * *',
+      run: async () => {
+        // What is pruned must have its place in the chain first.
+        const audit_entries_linked = await chain.link()
+        await messages.ensurePartitions()
+        await deliveries.prepare()
+        return {
+          idempotency_keys_deleted: await idempotency.sweep(),
+          audit_entries_linked,
+          audit_entries_deleted: await pruneAudit(),
+          tracking_marks_deleted: await sweepMarks(),
+          webhook_deliveries_deleted: await deliveries.prune(),
+          provider_notifications_deleted: await messages.sweepNotifications(),
+        }
+      },
     },
-  },
-  webhooks: { run: () => webhooks.pass() },
-})
+  }
+}

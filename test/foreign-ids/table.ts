@@ -1,6 +1,6 @@
 /** What each kind of key hears when it names what is not its own, route by route. A new route joins with a line. */
 import type { Code } from '../../src/ground/errors.ts'
-import type { IdKind } from '../../src/ground/ids.ts'
+import { type IdKind, newId } from '../../src/ground/ids.ts'
 import type { Route } from '../../src/http/route.ts'
 
 /** `hidden`: as if it were not there. `open`: that does not split such rows. Else a 403, for the reason given. */
@@ -23,10 +23,12 @@ export type Named = {
 
 export type Line = {
   /** What the route needs to be reached at all. */
-  body?: Record<string, unknown>
+  body?: Record<string, unknown> | (() => Record<string, unknown>)
   query?: string
   /** A tenant's key: on a row of another tenant, or on the route as such. */
   tenantKey: Verdict
+  /** A tenant's key: on a row of no tenant, where that is told apart from another tenant's. */
+  ofNoTenant?: Verdict
   /** A test key: on a row that is live or that a live key made, or on the route as such. */
   testKey: Verdict
   /** A key of one project: on a row of another project. */
@@ -54,13 +56,60 @@ const madeLive = {
   refused: 'ENVIRONMENT_ESCALATION',
   why: 'XD-10: a shared row that a live key made',
 } as const
+const poolsAreLive = { barred: 'ENVIRONMENT_ESCALATION', why: 'XD-21: live keys only' } as const
 const liveOnly = { barred: 'ENVIRONMENT_ESCALATION', why: 'X-053: live whichever key asks' } as const
 const platformOnly = { barred: 'TENANT_KEY_FORBIDDEN', why: 'X-043, XD-09: platform-only' } as const
 
 const shared = { testKey: 'open', projectKey: 'open' } as const
 const onTenant = { testKey: madeLive, projectKey: 'open', tenantKey: platformOnly } as const
 
+/** Messages are split by environment, tenant and project, and who may not read one may not name it. */
+const onMessage = { testKey: 'hidden', projectKey: 'hidden', liveKey: 'hidden' } as const
+const mail = () => ({ from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hello', text: 'Hello' })
+const onDomain = { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'hidden' } as const
+const onIpPool = {
+  tenantKey: platformOnly,
+  projectKey: 'open',
+  testKey: poolsAreLive,
+} as const
+
 export const table: Record<string, Line> = {
+  'POST /emails': {
+    ...{ ...shared, tenantKey: 'open', body: mail },
+    projectKey: { barred: 'DOMAIN_NOT_ALLOWED_FOR_KEY', why: "XD-18: sends from its own project's domains" },
+  },
+  'POST /emails/batch': { ...shared, tenantKey: 'open', body: mail },
+  'GET /emails': { ...shared, tenantKey: 'open' },
+  'GET /emails/{id}': { ...onMessage, tenantKey: 'hidden' },
+  'DELETE /emails/{id}': { ...onMessage, tenantKey: writeToAnotherTenant },
+  'POST /domains': {
+    ...{ ...shared, tenantKey: 'open' },
+    // A name is taken once.
+    get body() {
+      return { name: `${newId('domain').replace('_', '-')}.example` }
+    },
+    names: {
+      tenant_id: { kind: 'tenant', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: namesAnotherTenant },
+      project_id: { kind: 'project', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: 'open' },
+    },
+  },
+  'GET /domains': { ...shared, tenantKey: 'open' },
+  'GET /domains/{id}': { tenantKey: 'hidden', testKey: 'open', projectKey: 'hidden' },
+  'POST /domains/{id}/verify': onDomain,
+  'PATCH /domains/{id}': {
+    ...{ ...onDomain, body: { inbound: true } },
+    names: {
+      ip_pool_id: { kind: 'ipPool', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: platformOnly },
+    },
+  },
+  'DELETE /domains/{id}': onDomain,
+  'POST /domains/{id}/warmup': { ...onDomain, body: { days: 3 } },
+  'DELETE /domains/{id}/warmup': onDomain,
+  'POST /ip-pools': { ...onIpPool, body: { name: 'made' } },
+  'GET /ip-pools': onIpPool,
+  'GET /ip-pools/{id}': onIpPool,
+  'PATCH /ip-pools/{id}': { ...onIpPool, body: { paused: true } },
+  'DELETE /ip-pools/{id}': onIpPool,
   'POST /keys': {
     ...shared,
     body: { name: 'made' },
@@ -128,6 +177,22 @@ export const table: Record<string, Line> = {
       },
     },
   },
+  'POST /templates': {
+    ...{ ...shared, tenantKey: 'open' },
+    body: () => ({ slug: newId('template').replace('_', '-'), channel: 'sms', text: 'Hello' }),
+  },
+  'GET /templates': { ...shared, tenantKey: 'open', ofNoTenant: 'open' },
+  'GET /templates/{id}': { ...shared, tenantKey: 'hidden', ofNoTenant: 'open' },
+  'PATCH /templates/{id}': {
+    ...{ body: { text: 'changed' }, tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },
+  },
+  'DELETE /templates/{id}': { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },
+  'POST /templates/preview': {
+    ...{ ...shared, tenantKey: 'open', body: { slug: 'not-there' } },
+    names: {
+      id: { kind: 'template', in: ['body'], unknown: 'NOT_FOUND', tenantKey: 'hidden' },
+    },
+  },
   'POST /tenants': {
     ...{ ...shared, body: { name: 'made' } },
     tenantKey: { barred: 'TENANT_KEY_CANNOT_CREATE_TENANTS', why: 'X-044: its own code' },
@@ -144,6 +209,7 @@ export const table: Record<string, Line> = {
   'POST /tenants/{id}/restore': { ...onTenant, testKey: 'open' },
   'POST /tenants/{id}/erase': { ...onTenant, testKey: liveOnly },
   'PATCH /tenants/{id}/quota': { ...onTenant, body: { sms_monthly: 5 } },
+  'POST /emails/{id}/cancel': { ...onMessage, tenantKey: writeToAnotherTenant },
   'POST /webhooks': {
     ...{ ...shared, tenantKey: 'open' },
     body: { url: 'https://8.8.8.8/hook', events: [] },

@@ -30,8 +30,8 @@ const numbers = (schema: Schema): Case[] => {
 }
 
 const texts = (schema: Schema): Case[] => {
-  // A pattern or a format has its own idea of what a text of that length looks like.
-  const free = schema.pattern === undefined && schema.format === undefined
+  // What has a pattern, a format or examples has its own idea of what a text of that length looks like.
+  const free = [schema.pattern, schema.format, schema.examples].every((rule) => rule === undefined)
   const least = Number(schema.minLength ?? 0)
   const most = Number(schema.maxLength ?? 0)
   const of = (length: number): string => 'x'.repeat(length)

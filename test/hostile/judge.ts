@@ -59,13 +59,21 @@ export const isNotHttp = ({ body }: Answer): boolean => body.includes('"This is 
 
 const flatAt = /^\/api\/(?:internal|auth)\//
 
-export type Asked = { toHead?: boolean; target?: string }
+/** `pages`: people come here, so that a refusal may be a page that says the same. */
+export type Asked = { toHead?: boolean; target?: string; pages?: boolean }
 
 /** Throws unless it is a success or a refusal as documented; the code of a refusal, when it has a body to read. */
-export const judge = (answer: Answer, { toHead = false, target = '' }: Asked = {}): Code | undefined => {
+export const judge = (
+  answer: Answer,
+  { toHead = false, target = '', pages = false }: Asked = {},
+): Code | undefined => {
   expect(isId('request', answer.headers['x-request-id'] ?? ''), 'a request id').toBe(true)
   if (answer.status < 400) return undefined
   expect(answer.status, 'a fault of the service').not.toBe(500)
+  if (pages && answer.headers['content-type'] === 'text/html; charset=utf-8') {
+    expect([404, 422]).toContain(answer.status)
+    return undefined
+  }
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
   const statuses = new Set<number>(Object.values(catalogue).map(({ status }) => status))
   expect(statuses).toContain(answer.status)

@@ -78,7 +78,7 @@ const hit = async (entry: Entry, shot: Aimed, before: Record<string, string>) =>
     expect(changed(before, after)).toEqual([])
     return after
   }
-  const code = judge(answer, { toHead, target: shot.target })
+  const code = judge(answer, { toHead, target: shot.target, pages: /^\/(?:t\/c|u)\//.test(entry.path) })
   const aside = shot.hostile.some((part) => ['path', 'target', 'method'].includes(part))
   // What is read as other text than it was would be stored as what nobody sent.
   if (answer.status < 300 && entry.body && shot.body && !aside) expect(isUtf8(shot.body)).toBe(true)

@@ -52,6 +52,23 @@ const besides: Entry[] = [
   entry('POST', '/api/dev/run', {
     body: { type: 'object', properties: { task: { enum: ['retention'] } }, required: ['task'] },
   }),
+  entry('POST', '/api/dev/registry', {
+    body: {
+      type: 'object',
+      properties: {
+        id: { type: 'string', maxLength: 100 },
+        status: { enum: ['verified', 'unverified', 'unreachable'] },
+      },
+      required: ['id', 'status'],
+    },
+  }),
+  entry('GET', '/api/dev/outbox', {
+    query: [
+      { name: 'channel', required: false, schema: { enum: ['email', 'sms'] } },
+      { name: 'to', required: false, schema: { type: 'string', maxLength: 320 } },
+      { name: 'limit', required: false, schema: { type: 'integer', minimum: 1, maximum: 1000 } },
+    ],
+  }),
   entry('POST', '/api/dev/nowhere'),
   entry('GET', '/api/openapi.json'),
   entry('GET', '/docs'),
@@ -59,6 +76,10 @@ const besides: Entry[] = [
   entry('GET', '/healthz'),
   entry('GET', '/readyz'),
   entry('GET', '/metrics'),
+  entry('GET', '/t/o/{token}'),
+  entry('GET', '/t/c/{token}'),
+  entry('GET', '/u/{token}'),
+  entry('POST', '/u/{token}'),
   entry('GET', '/'),
   entry('POST', '/nowhere'),
   entry('GET', '/api/v1'),

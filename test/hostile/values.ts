@@ -32,6 +32,7 @@ const ofFormat: Record<string, fc.Arbitrary<string>> = {
 }
 
 const text = (schema: Schema, { full }: How): fc.Arbitrary<string> => {
+  if (Array.isArray(schema.examples)) return fc.constantFrom(...(schema.examples as string[]))
   const known = ofFormat[String(schema.format)]
   if (known) return known
   if (typeof schema.pattern === 'string') {
@@ -58,6 +59,8 @@ const object = (schema: Schema, resolve: Resolve, how: How): fc.Arbitrary<unknow
   const required = (schema.required ?? []) as string[]
   const fields: Record<string, fc.Arbitrary<unknown>> = {}
   for (const [name, field] of Object.entries((schema.properties ?? {}) as Record<string, Schema>)) {
+    // Described only to say that it may not be there.
+    if ('not' in field) continue
     if (!how.least || required.includes(name)) fields[name] = asked(field, resolve, how)
   }
   const record = fc.record(fields, {
@@ -65,9 +68,8 @@ const object = (schema: Schema, resolve: Resolve, how: How): fc.Arbitrary<unknow
   })
   const further = schema.additionalProperties
   if (typeof further !== 'object' || further === null) return record
-  const extra = fc.dictionary(fc.string({ maxLength: 8 }), asked(further as Schema, resolve, how), {
-    maxKeys: 3,
-  })
+  const names = text((schema.propertyNames ?? { maxLength: 8 }) as Schema, how)
+  const extra = fc.dictionary(names, asked(further as Schema, resolve, how), { maxKeys: 3 })
   return fc.tuple(extra, record).map(([more, own]) => ({ ...more, ...own }))
 }
 

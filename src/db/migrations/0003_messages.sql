@@ -13,6 +13,13 @@ exception when check_violation or duplicate_table then
   return;
 end $$;
 
+-- What a list of one org is searched by. The org is part of every entry: a word that all orgs use costs each of them
+-- its own rows only. Addresses compare without regard to case and are shown as they were given.
+create function tags_in(org_id text, list text[]) returns text[] language sql immutable parallel safe
+  return array(select org_id || ' ' || one from unnest(list) as one);
+create function addresses_in(org_id text, list text[]) returns text[] language sql immutable parallel safe
+  return array(select org_id || ' ' || lower(one) from unnest(list) as one);
+
 -- The id holds the time of creation, so a row is found by its id within one partition.
 create table messages (
   org_id text not null,
@@ -71,8 +78,8 @@ create index messages_status on messages (org_id, channel, environment, status, 
 create index messages_tenant_page on messages (org_id, tenant_id, channel, environment, created_at desc, id desc)
   where tenant_id is not null;
 create index messages_project on messages (org_id, project_id, channel, environment, created_at desc, id desc);
-create index messages_to on messages using gin (to_addresses);
-create index messages_tags on messages using gin (tags) where tags <> '{}';
+create index messages_to on messages using gin (addresses_in(org_id, to_addresses));
+create index messages_tags on messages using gin (tags_in(org_id, tags)) where tags <> '{}';
 create index messages_waiting on messages (org_id, due_at) where status in ('scheduled', 'sending');
 create index messages_content on messages (created_at)
   where redacted_at is null and status not in ('scheduled', 'sending');
@@ -95,6 +102,7 @@ create table message_events (
 ) partition by range (at);
 create table message_events_other partition of message_events default;
 create index message_events_message on message_events (org_id, message_id, at);
+create index message_events_tenant on message_events (org_id, tenant_id) where tenant_id is not null;
 create index message_events_page on message_events (org_id, at);
 
 -- When a message's pixel or link was last counted for an address: within an hour it counts once.

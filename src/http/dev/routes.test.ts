@@ -2,6 +2,7 @@ import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestHouse, type TestHouse } from '../../../test/house.ts'
 import { movableClock } from '../../ground/clock.ts'
+import { mailOf, to } from '../../providers/email/harness.ts'
 import { registerDevTools } from './routes.ts'
 
 let t: TestHouse
@@ -45,13 +46,73 @@ describe('dev run', () => {
         task: 'retention',
         counts: {
           ...{ idempotency_keys_deleted: 0, audit_entries_linked: 0, audit_entries_deleted: 0 },
-          webhook_deliveries_deleted: 0,
+          ...{ tracking_marks_deleted: 0, webhook_deliveries_deleted: 0, provider_notifications_deleted: 0 },
         },
       },
     ])
     const unknown = await t.ask('POST', '/api/dev/run', { body: { task: 'explode' } })
     expect([unknown.status, unknown.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
     expect((await t.ask('POST', '/api/dev/run', {})).status).toBe(422)
+  })
+})
+
+describe('the outbox', () => {
+  test('shows what the local provider was handed, newest first, in the documented shape', async () => {
+    const send = async (address: string) => {
+      const mail = mailOf({ to: to(address), headers: { 'X-Given': 'a' } })
+      await t.house.rooms.emailProvider.send(mail)
+      return mail
+    }
+    await send('first@reader.test')
+    const mail = await send('Second@reader.test')
+    const all = await t.ask('GET', '/api/dev/outbox?channel=&to=&limit=')
+    expect(all.status).toBe(200)
+    expect(Object.keys(all.body)).toEqual(['data'])
+    const [newest, ...older] = all.body.data
+    expect(newest).toEqual({
+      id: expect.stringMatching(/^local_msg_/),
+      channel: 'email',
+      message_id: mail.messageId,
+      verification_id: null,
+      from: 'Acme <hello@example.test>',
+      to: ['Second@reader.test'],
+      cc: [],
+      bcc: [],
+      subject: 'A subject',
+      html: '<p>Hi</p>',
+      text: 'Hi',
+      headers: { 'X-Given': 'a' },
+      raw: expect.stringContaining(`\r\nMessage-ID: <${mail.messageId}@example.test>\r\n`),
+      body: null,
+      media_url: [],
+      dlt: null,
+      at: expect.stringMatching(/^\d{4}-.*Z$/),
+    })
+    expect(older.map((entry: { to: string[] }) => entry.to)).toEqual([['first@reader.test']])
+    const whom = async (query: string) =>
+      (await t.ask('GET', `/api/dev/outbox?${query}`)).body.data.map((entry: { to: string[] }) => entry.to[0])
+    expect(await whom('to=second@reader.test')).toEqual(['Second@reader.test'])
+    expect(await whom('limit=1&channel=email')).toEqual(['Second@reader.test'])
+    expect(await whom('channel=sms')).toEqual([])
+  })
+
+  test.each([
+    'channel=fax',
+    'limit=0',
+    'limit=1001',
+    'limit=-1',
+    'limit=a',
+    'limit=1&limit=2',
+    'to=%00',
+    'x=1',
+  ])('refuses %s', async (query) => {
+    const reply = await t.ask('GET', `/api/dev/outbox?${query}`)
+    expect([reply.status, reply.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+  })
+
+  test('is for clients on the same machine only', async () => {
+    const reply = await t.ask('GET', '/api/dev/outbox', { headers: { 'x-forwarded-for': '127.0.0.1' } })
+    expect([reply.status, reply.body.error.code]).toEqual([404, 'NOT_FOUND'])
   })
 })
 
@@ -71,7 +132,13 @@ describe('who may use the dev tools', () => {
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     let ran = 0
     const tasks = { retention: { cron: '* * * * *', run: async () => ({ ran: ++ran }) } }
-    registerDevTools(app, { clock: movableClock(), keepOffset: async () => undefined, tasks })
+    registerDevTools(app, {
+      ...{ clock: movableClock(), tasks },
+      readOutbox: async () => [],
+      notify: async () => false,
+      keepOffset: async () => undefined,
+      simulateDomain: async () => false,
+    })
     const from = (remoteAddress: string) =>
       app.inject({ method: 'POST', url: '/api/dev/run', payload: '{"task":"retention"}', remoteAddress })
     for (const outside of ['203.0.113.9', '10.0.0.1', '192.168.1.1', '2001:db8::1', '::ffff:10.0.0.1']) {

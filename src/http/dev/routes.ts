@@ -1,9 +1,13 @@
 /** The dev tools: see and move everything. Loopback clients only, and absent in production. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { dkimStatusOf, reportable, type SimulateDomain } from '../../domains/simulate.ts'
 import type { MovableClock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
+import { isId } from '../../ground/ids.ts'
 import { withRequestId } from '../../ground/request-context.ts'
+import { type Notify, outcomes } from '../../messages/notify.ts'
+import type { ReadOutbox } from '../../providers/outbox/read.ts'
 import type { Tasks } from '../../worker/tasks.ts'
 import { fromThisMachine } from '../address.ts'
 import { malformed } from '../envelope.ts'
@@ -16,6 +20,36 @@ const bodyOf = <T>(schema: z.ZodType<T>, request: FastifyRequest): T => {
 
 const Clock = z.strictObject({ advance_seconds: z.number().min(0).max(3_200_000_000) })
 
+/** A parameter without a value asks for nothing. */
+const asked = <T>(schema: z.ZodType<T>) =>
+  z.preprocess((value) => (value === '' ? undefined : value), schema.optional())
+
+const OutboxQuery = z.strictObject({
+  channel: asked(z.enum(['email', 'sms'])),
+  to: asked(
+    z
+      .string()
+      .max(320)
+      .regex(/^[^\0]*$/),
+  ),
+  limit: asked(
+    z
+      .string()
+      .regex(/^\d{1,6}$/, 'Expected a whole number')
+      .transform(Number)
+      .pipe(z.number().min(1).max(1000)),
+  ),
+})
+
+const Notified = z.strictObject({ message_id: z.string().max(100), outcome: z.enum(outcomes) })
+
+const Registry = z.strictObject({
+  id: z.string().max(100),
+  status: z.string().min(1).max(100),
+  missing_fields: z.array(z.string().max(200)).max(100).optional(),
+  reason: z.string().max(1_000).nullable().optional(),
+})
+
 /** Well before years of five digits, which no timestamp, cursor or id can show. */
 const lastInstant = Date.UTC(9000, 0)
 
@@ -24,9 +58,13 @@ type Needs = {
   /** Keeps the new offset for the next start. */
   keepOffset: (offsetMs: number) => Promise<void>
   tasks: Tasks
+  readOutbox: ReadOutbox
+  notify: Notify
+  simulateDomain: SimulateDomain
 }
 
-export const registerDevTools = (app: FastifyInstance, { clock, keepOffset, tasks }: Needs): void => {
+export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
+  const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain } = needs
   const Run = z.strictObject({ task: z.enum(Object.keys(tasks)) })
 
   app.register(
@@ -43,6 +81,28 @@ export const registerDevTools = (app: FastifyInstance, { clock, keepOffset, task
         clock.advance(advance_seconds * 1000)
         await keepOffset(clock.offset())
         return { now: clock.now().toISOString() }
+      })
+
+      dev.get('/outbox', async (request) => {
+        const { limit = 50, ...filters } = validate(OutboxQuery, request.query)
+        return { data: await readOutbox({ ...filters, limit }) }
+      })
+
+      dev.post('/notify', async (request) => {
+        const { message_id, outcome } = bodyOf(Notified, request)
+        if (!isId('message', message_id) || !(await notify(message_id, outcome))) {
+          throw new Failure('NOT_FOUND')
+        }
+        return { message_id, outcome }
+      })
+
+      dev.post('/registry', async (request) => {
+        const { id, status } = bodyOf(Registry, request)
+        if (!isId('domain', id)) throw new Failure('NOT_FOUND')
+        const dkim = dkimStatusOf(status)
+        if (!dkim) throw malformed(`Takes one of ${reportable.join(', ')}.`, ['status'])
+        if (!(await simulateDomain(id, dkim))) throw new Failure('NOT_FOUND')
+        return { id, status: dkim }
       })
 
       dev.post('/run', (request) =>

@@ -70,10 +70,14 @@ export const statusTexts: Record<number, string> = {
 
 /** What each group of operations is about. The order here is the order of the groups in the description. */
 export const tagTexts: Record<string, string> = {
+  Emails: 'Sending email, now or later, one at a time or many, and what became of it.',
   Keys: 'Who may call, for what, from where, how often and until when.',
   Tenants: "A platform's own customers, each kept apart from the others.",
   Projects: 'Parts of an organisation with their own keys, domains and messages.',
+  Domains: 'What email is sent from: the records to publish, whether they are there, and warmup.',
+  'IP pools': "Addresses that only the organisation's own mail leaves from.",
   Usage: 'What was sent this month, what it cost and what is left.',
+  Templates: 'What messages say, with places for what differs from one to the next.',
   Webhooks: 'Where events are told, signed, and what became of each telling.',
   Suppressions: 'Addresses and numbers that are not to be written to, and why.',
 }

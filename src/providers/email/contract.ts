@@ -44,7 +44,7 @@ export type Report = {
 export type Handed = {
   provider: string
   providerMessageId: string
-  /** Outcomes known at once: only the simulator has any. */
+  /** Outcomes known at once: the simulator's, and of recipients a relay refused while it took the others. */
   reports?: Report[]
 }
 

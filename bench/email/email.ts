@@ -1,0 +1,55 @@
+import { serviceFlags } from '../../bin/flags.js'
+import { type Bench, type Contender, type Ground, serverContender } from '../harness.ts'
+import { recorded } from '../record/record.ts'
+import { counterSlot } from '../wire.ts'
+
+const withDatabase = async (ground: Ground) => ({ databaseUrl: (await ground.database()).url })
+
+const mail = (to: string) =>
+  `{"from":"Bench <hello@example.test>","to":["${to}"],"subject":"A receipt","html":"<p>Thank you, <b>Ada</b>.</p>","text":"Thank you, Ada.","tags":["receipt"],"metadata":{"order":"42"}}`
+
+const sending = (name: string, path: string, body: string, weight = 1): Contender =>
+  serverContender<{ port: number; key: string }>({
+    name,
+    flags: serviceFlags,
+    program: new URL('../servers/email.ts', import.meta.url),
+    params: withDatabase,
+    weight,
+    request: ({ key }) => ({
+      method: 'POST',
+      path,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+      body,
+    }),
+  })
+
+const single = sending('send', '/api/v1/emails', mail(`user${counterSlot}@example.com`))
+
+/** What a send costs over the least the house can do for a recorded POST. */
+export const email: Bench = {
+  name: 'email',
+  about:
+    'Accept a single email with the local provider: all its rules, its quota, the handover, the record with event and audit entry.',
+  clients: [1, 10, 100, 500],
+  baseline: 'record',
+  contenders: [recorded('record'), single],
+  targets: [
+    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'send', to: 'record', atLeast: 0.5 },
+    { kind: 'spread', clients: 100, of: 'send', atMost: 10 },
+  ],
+}
+
+const batchSize = 100
+const items = Array.from({ length: batchSize }, (_, i) => mail(`user${counterSlot}-${i}@example.com`))
+
+export const batch: Bench = {
+  name: 'batch',
+  about: 'The same emails, one to a request and a hundred to a request; counted in emails.',
+  clients: [1, 10],
+  baseline: 'send',
+  contenders: [single, sending('batch', '/api/v1/emails/batch', `[${items.join(',')}]`, batchSize)],
+  targets: [
+    { kind: 'ratio', figure: 'perSecond', clients: 1, of: 'batch', to: 'send', atLeast: 5 },
+    { kind: 'ratio', figure: 'perSecond', clients: 10, of: 'batch', to: 'send', atLeast: 5 },
+  ],
+}

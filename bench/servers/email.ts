@@ -1,0 +1,29 @@
+/** The whole service with its local provider, as `npm start` runs it, for an org that may send without end. */
+import { randomBytes } from 'node:crypto'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDb } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/ground/clock.ts'
+import { readConfig } from '../../src/ground/config.ts'
+import { makeVault } from '../../src/ground/crypto.ts'
+import { makeLog } from '../../src/ground/log.ts'
+import { makeFoundOrg } from '../../src/operator/found-org.ts'
+import { setPlan } from '../../src/orgs/store.ts'
+import { build } from '../../src/wiring.ts'
+import { serveBench } from './serve.ts'
+
+serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
+  const log = makeLog({ level: 'info', format: 'json', destination: '/dev/null' })
+  const config = { ...readConfig({ PORT: '0', AUDIT_SIGNING_SECRET: 'bench' }), masterKey: randomBytes(32) }
+  const vault = makeVault(config.masterKey)
+  const db = openDb({ url: databaseUrl, log, poolSize: 1 })
+  await migrate({ connect: db.connect, clock: systemClock, log })
+  const house = await build(config, databaseUrl, log)
+  const url = await house.startApi()
+  const { found } = makeFoundOrg({
+    ...{ db, clock: systemClock, baseUrl: url, serviceDomain: config.serviceDomain, vault },
+  })
+  const { org, keys } = await found({ name: 'Bench', plan: 'enterprise', withSenders: true })
+  await db.row(setPlan, org.id, 'enterprise', 1_000_000_000, 1e12, 1e12, systemClock.now())
+  await db.close()
+  return { ready: { port: Number(new URL(url).port), key: keys.live }, close: house.stop }
+})

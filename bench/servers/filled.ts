@@ -1,0 +1,67 @@
+/** An org with as many messages as a bench asks for, made by the thousand. */
+import { randomBytes } from 'node:crypto'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDb } from '../../src/db/pool.ts'
+import { systemClock } from '../../src/ground/clock.ts'
+import { type Config, readConfig } from '../../src/ground/config.ts'
+import { makeVault } from '../../src/ground/crypto.ts'
+import { newId, timeOfId } from '../../src/ground/ids.ts'
+import { type Log, makeLog } from '../../src/ground/log.ts'
+import { makeFoundOrg } from '../../src/operator/found-org.ts'
+import { setPlan } from '../../src/orgs/store.ts'
+import { findDefaultProject } from '../../src/projects/store.ts'
+
+export type Filled = {
+  config: Config & { masterKey: Buffer }
+  log: Log
+  orgId: string
+  ids: string[]
+  /** More messages: waiting until then, or sent when there is no time. */
+  add(count: number, dueAt: Date | null): Promise<void>
+  close(): Promise<void>
+}
+
+const chunk = 10_000
+
+export const fill = async (databaseUrl: string): Promise<Filled> => {
+  const log = makeLog({ level: 'info', format: 'json', destination: '/dev/null' })
+  const config = { ...readConfig({ PORT: '0', AUDIT_SIGNING_SECRET: 'bench' }), masterKey: randomBytes(32) }
+  const db = openDb({ url: databaseUrl, log, poolSize: 1 })
+  await migrate({ connect: db.connect, clock: systemClock, log })
+  const { found } = makeFoundOrg({
+    ...{ db, clock: systemClock, baseUrl: 'http://127.0.0.1', serviceDomain: config.serviceDomain },
+    vault: makeVault(config.masterKey),
+  })
+  const { org } = await found({ name: 'Bench', plan: 'enterprise', withSenders: true })
+  await db.row(setPlan, org.id, 'enterprise', null, 1e12, 1e12, systemClock.now())
+  const project = await db.row(findDefaultProject, org.id)
+  const client = await db.connect()
+  await client.query('set statement_timeout = 0')
+  const ids: string[] = []
+  return {
+    config,
+    log,
+    orgId: org.id,
+    ids,
+    add: async (count, dueAt) => {
+      const status = dueAt ? 'scheduled' : 'sent'
+      for (let made = 0; made < count; made += chunk) {
+        const some = Array.from({ length: Math.min(chunk, count - made) }, () => newId('message'))
+        ids.push(...some)
+        await client.query(
+          `insert into messages (org_id, id, created_at, environment, project_id, channel, status, from_address,
+             to_addresses, subject, html, text, scheduled_at, due_at, sent_at, history)
+           select $1, id, at, 'live', $2, 'email', $5, 'hello@example.test', array['user' || n || '@example.com'],
+             'A receipt', '<p>Thank you.</p>', 'Thank you.', $6, $6, case when $5 = 'sent' then at end, '[]'
+           from unnest($3::text[], $4::timestamptz[]) with ordinality as i (id, at, n)`,
+          [org.id, project?.id, some, some.map((id) => new Date(timeOfId(id))), status, dueAt],
+        )
+      }
+    },
+    close: async () => {
+      await client.query('vacuum analyze messages')
+      await client.end()
+      await db.close()
+    },
+  }
+}

@@ -1,0 +1,81 @@
+/** Sends what is due while much more waits: the service's scheduler, or the plainest loop that claims and updates. */
+
+import { openDb } from '../../src/db/pool.ts'
+import { statement } from '../../src/db/statement.ts'
+import { systemClock } from '../../src/ground/clock.ts'
+import { build } from '../../src/wiring.ts'
+import { fill } from './filled.ts'
+import { workBench } from './work.ts'
+
+type Params = {
+  databaseUrl: string
+  by: 'scheduler' | 'plain'
+  waiting: number
+  due: number
+  perClaim: number
+}
+
+type Key = { org_id: string; id: string; created_at: Date }
+
+const claimPlain = statement<[now: Date, limit: number], Key>(
+  'bench.claim_plain',
+  `update messages m set status = 'sending', claimed_at = $1
+   from (select org_id, id, created_at from messages
+     where status = 'scheduled' and due_at <= $1 order by org_id, due_at limit $2 for update skip locked) d
+   where m.org_id = d.org_id and m.id = d.id and m.created_at = d.created_at
+   returning m.org_id, m.id, m.created_at`,
+)
+
+const markPlain = statement<[orgIds: string[], ids: string[], createdAt: Date[], at: Date]>(
+  'bench.mark_plain',
+  `update messages m set status = 'sent', sent_at = $4
+   from unnest($1::text[], $2::text[], $3::timestamptz[]) as d (org_id, id, created_at)
+   where m.org_id = d.org_id and m.id = d.id and m.created_at = d.created_at`,
+)
+
+const inADay = () => new Date(Date.now() + 86_400_000)
+
+workBench(async ({ databaseUrl, by, waiting, due, perClaim }: Params) => {
+  const filled = await fill(databaseUrl)
+  await filled.add(waiting, inADay())
+  await filled.add(due, new Date())
+  await filled.close()
+
+  // One pass at a time, as the worker's loop makes them: more clients only wait for their turn.
+  let turn: Promise<void> = Promise.resolve()
+  const inTurn = (pass: () => Promise<void>) => () => {
+    turn = turn.then(pass)
+    return turn
+  }
+  const spent = () => {
+    throw new Error('nothing is due any more: the bench needs more rows')
+  }
+  if (by === 'plain') {
+    const db = openDb({ url: databaseUrl, log: filled.log })
+    return {
+      one: inTurn(async () => {
+        const rows = await db.rows(claimPlain, systemClock.now(), perClaim)
+        if (rows.length === 0) spent()
+        const [orgIds, ids] = [rows.map((row) => row.org_id), rows.map((row) => row.id)]
+        await db.change(
+          markPlain,
+          orgIds,
+          ids,
+          rows.map((row) => row.created_at),
+          systemClock.now(),
+        )
+      }),
+      close: db.close,
+    }
+  }
+  const house = await build(filled.config, databaseUrl, filled.log)
+  const { scheduler } = house.rooms.messages
+  return {
+    one: inTurn(async () => {
+      const rows = await scheduler.claim(perClaim)
+      if (rows.length === 0) spent()
+      await Promise.all(rows.map(scheduler.fire))
+    }),
+    close: house.stop,
+  }
+})

@@ -1,0 +1,392 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { startDnsServer } from '../../test/dns-server.ts'
+import { type DomainClient, domainClient, eventsOf, report, runDomains } from '../../test/domain-client.ts'
+import { startTestHouse, type TestHouse, testHouse } from '../../test/house.ts'
+import { advance, keyIdOf } from '../../test/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { trailOf } from '../../test/trail.ts'
+import type { Founded } from '../operator/found-org.ts'
+import { restAfterCheck, statusAfter } from './check.ts'
+import type { DkimStatus, DomainStatus } from './shapes.ts'
+
+const dns = await startDnsServer()
+const t = await startTestHouse({ env: { DNS_SERVERS: dns.address } })
+afterAll(async () => {
+  await t.stop()
+  await dns.close()
+})
+
+const acme = await t.org()
+const domains = domainClient(t, acme)
+
+const minutes = 60
+const hours = 60 * minutes
+
+const publish = async (id: string, { get }: DomainClient = domains): Promise<void> => {
+  const [dkim] = (await get(id)).body.records
+  dns.zones.set(dkim.name, { TXT: [dkim.value] })
+}
+const withdraw = async (id: string): Promise<void> => {
+  dns.zones.delete((await domains.get(id)).body.records[0].name)
+}
+const eventNames = async (id: string) => (await eventsOf(t.database, id)).map(({ event }) => event)
+const trailFor = async (id: string, orgId = acme.org.id) =>
+  (await trailOf(t.database, orgId)).filter((entry) => entry.resource_id === id)
+/** How long until it is checked again, in seconds. */
+const restOf = async (id: string): Promise<number | null> => {
+  const [row] = await t.database.sql<{ rest: number | null }>(
+    'select extract(epoch from next_check_at - last_checked_at)::float8 as rest from domains where id = $1',
+    [id],
+  )
+  return row?.rest ?? null
+}
+const statusesOf = async (id: string) => {
+  const { status, dkim_status, records } = (await domains.get(id)).body
+  return [status, dkim_status, records[0].status]
+}
+
+describe('what follows from a check', () => {
+  test.for<[before: DomainStatus, dkim: DkimStatus, failures: number, after: DomainStatus]>([
+    ['pending', 'SUCCESS', 0, 'verified'],
+    ['unverified', 'SUCCESS', 0, 'verified'],
+    ['verified', 'SUCCESS', 0, 'verified'],
+    ['pending', 'PENDING', 0, 'pending'],
+    ['pending', 'FAILED', 0, 'pending'],
+    ['pending', 'TEMPORARY_FAILURE', 9, 'pending'],
+    ['unverified', 'FAILED', 0, 'unverified'],
+    ['verified', 'PENDING', 0, 'unverified'],
+    ['verified', 'FAILED', 0, 'unverified'],
+    ['verified', 'TEMPORARY_FAILURE', 1, 'verified'],
+    ['verified', 'TEMPORARY_FAILURE', 2, 'verified'],
+    ['verified', 'TEMPORARY_FAILURE', 3, 'unverified'],
+    ['verified', 'IDENTITY_NOT_FOUND', 0, 'unverified'],
+    ['pending', 'IDENTITY_NOT_FOUND', 0, 'unverified'],
+  ])('XD-19 %s, then %s (%i in a row), is %s', ([before, dkim, failures, after]) => {
+    expect(statusAfter(before, dkim, failures)).toBe(after)
+  })
+
+  test('XD-19 verified domains rest six hours, others five minutes for three days and then an hour', () => {
+    const hour = 3_600_000
+    expect(restAfterCheck('verified', 0)).toBe(6 * hour)
+    for (const status of ['pending', 'unverified'] as const) {
+      expect(restAfterCheck(status, 72 * hour - 1)).toBe(hour / 12)
+      expect(restAfterCheck(status, 72 * hour)).toBe(hour)
+    }
+  })
+})
+
+describe('through DNS', () => {
+  test('X-106 A-144 A-145 X-107 X-064 a domain is verified, loses it and gains it again, each told once', async () => {
+    const tenantId = await t.tenant(acme.org.id)
+    const id = await domains.added('flips.example', acme.keys.live, { tenant_id: tenantId })
+    const checked = await domains.verify(id)
+    expect([checked.status, await statusesOf(id)]).toEqual([200, ['pending', 'PENDING', 'pending']])
+    expect(checked.body.last_checked_at).toEqual(expect.any(String))
+    expect(await eventsOf(t.database, id)).toEqual([])
+
+    await publish(id)
+    const verified = (await domains.verify(id)).body
+    expect(await statusesOf(id)).toEqual(['verified', 'SUCCESS', 'found'])
+    expect(verified.verified_at).toBe(verified.last_checked_at)
+    const again = (await domains.verify(id)).body
+    expect(again.verified_at).toBe(verified.verified_at)
+
+    dns.zones.set(verified.records[0].name, { TXT: ['v=DKIM1; k=rsa; p=AAAA'] })
+    const lost = (await domains.verify(id)).body
+    expect(await statusesOf(id)).toEqual(['unverified', 'FAILED', 'mismatch'])
+    expect(lost.verified_at).toBeNull()
+    await domains.verify(id)
+    await publish(id)
+    await domains.verify(id)
+
+    const about = { id, domain: 'flips.example', region: 'us-east-1', project_id: verified.project_id }
+    const event = { tenant_id: tenantId, environment: null }
+    const good = { ...about, status: 'verified', dkim_status: 'SUCCESS' }
+    expect(await eventsOf(t.database, id)).toEqual([
+      { ...event, event: 'domain.verified', data: { ...good, verified_at: verified.verified_at } },
+      {
+        ...{ ...event, event: 'domain.unverified' },
+        data: { ...about, status: 'unverified', dkim_status: 'FAILED', unverified_at: lost.last_checked_at },
+      },
+      { ...event, event: 'domain.verified', data: { ...good, verified_at: expect.any(String) } },
+    ])
+    const keyId = await keyIdOf(t, acme.keys.live)
+    const via = { name: 'flips.example', via: 'api_key', api_key_id: keyId }
+    const entry = { resource_type: 'domain', resource_id: id, actor_user_id: null }
+    expect((await trailFor(id)).slice(1)).toEqual(
+      (
+        [
+          ['domain.verified', 'SUCCESS'],
+          ['domain.unverified', 'FAILED'],
+          ['domain.verified', 'SUCCESS'],
+        ] as const
+      ).map(([action, dkim_status]) =>
+        expect.objectContaining({ ...entry, action, metadata: { ...via, dkim_status } }),
+      ),
+    )
+  })
+
+  test('XD-19 only the DKIM record decides; the others are told of', async () => {
+    const id = await domains.added('advice.example')
+    const [, mx, spf] = (await domains.get(id)).body.records
+    dns.zones.set(mx.name, { MX: [{ preference: 10, exchange: mx.value }], TXT: ['v=spf1 -all'] })
+    await domains.verify(id)
+    const { status, records } = (await domains.get(id)).body
+    expect([status, spf.record]).toEqual(['pending', 'SPF'])
+    expect(records.map((record: { status: string }) => record.status)).toEqual([
+      ...['pending', 'found', 'mismatch', 'pending'],
+    ])
+  })
+
+  test('XD-19 neither project can borrow the proof of the other', async () => {
+    const project = await t.ask('POST', '/api/v1/projects', { key: acme.keys.live, body: { name: 'Twin' } })
+    const one = await domains.added('shared.example')
+    const two = await domains.added('shared.example', acme.keys.live, { project_id: project.body.id })
+    await publish(one)
+    for (const id of [one, two]) await domains.verify(id)
+    expect([(await statusesOf(one))[0], (await statusesOf(two))[0]]).toEqual(['verified', 'pending'])
+  })
+
+  test('XD-19 a temporary failure takes the proof away only at the third in a row', async () => {
+    const id = await domains.added('shaky.example')
+    await publish(id)
+    await domains.verify(id)
+    const host = (await domains.get(id)).body.records[0].name
+    const fail = async () => {
+      dns.zones.set(host, 'SERVFAIL')
+      await domains.verify(id)
+      return statusesOf(id)
+    }
+    expect(await fail()).toEqual(['verified', 'TEMPORARY_FAILURE', 'found'])
+    expect((await fail())[0]).toBe('verified')
+    await publish(id)
+    await domains.verify(id)
+    expect(await statusesOf(id)).toEqual(['verified', 'SUCCESS', 'found'])
+    expect([(await fail())[0], (await fail())[0]]).toEqual(['verified', 'verified'])
+    expect(await eventNames(id)).toEqual(['domain.verified'])
+    expect(await fail()).toEqual(['unverified', 'TEMPORARY_FAILURE', 'found'])
+    expect((await fail())[0]).toBe('unverified')
+    expect((await eventsOf(t.database, id)).map(({ event, data }) => [event, data.dkim_status])).toEqual([
+      ['domain.verified', 'SUCCESS'],
+      ['domain.unverified', 'TEMPORARY_FAILURE'],
+    ])
+  })
+})
+
+describe('in the background', () => {
+  test('XD-19 a new domain is due at once, then every five minutes for three days, then hourly; once verified every six hours', async () => {
+    const id = await domains.added('waits.example')
+    const checkedAt = async () => (await domains.get(id)).body.last_checked_at
+    await runDomains(t)
+    const first = await checkedAt()
+    expect([first, await restOf(id)]).toEqual([expect.any(String), 5 * minutes])
+    await runDomains(t)
+    expect(await checkedAt()).toBe(first)
+    await advance(t, 5 * minutes)
+    await runDomains(t)
+    expect((await checkedAt()) > first).toBe(true)
+    await advance(t, 72 * hours)
+    await runDomains(t)
+    expect([await statusesOf(id), await restOf(id)]).toEqual([['pending', 'PENDING', 'pending'], 1 * hours])
+    await publish(id)
+    await advance(t, 1 * hours)
+    expect(await runDomains(t)).toMatchObject({ domains_verified: 1 })
+    expect([(await statusesOf(id))[0], await restOf(id)]).toEqual(['verified', 6 * hours])
+    await withdraw(id)
+    await advance(t, 6 * hours - 1)
+    await runDomains(t)
+    expect((await statusesOf(id))[0]).toBe('verified')
+    await advance(t, 1)
+    expect(await runDomains(t)).toMatchObject({ domains_unverified: 1 })
+    // It was verified: the three days count anew.
+    expect([await statusesOf(id), await restOf(id)]).toEqual([
+      ['unverified', 'PENDING', 'pending'],
+      5 * minutes,
+    ])
+    expect((await trailFor(id)).map(({ action, metadata }) => [action, metadata?.via])).toEqual([
+      ['domain.added', 'api_key'],
+      ['domain.verified', 'system'],
+      ['domain.unverified', 'system'],
+    ])
+  })
+
+  test('X-106 processes that check at once share the domains: each flip is told once', async () => {
+    const own = await testHouse()
+    const beside = await testHouse({ database: own.database })
+    const org = await own.org()
+    const client = domainClient(own, org)
+    const ids: string[] = []
+    for (let i = 0; i < 30; i++) ids.push(await client.added(`many-${i}.test`))
+    const counts = await Promise.all([
+      runDomains(own),
+      runDomains(beside),
+      runDomains(own),
+      runDomains(beside),
+    ])
+    const sum = (name: string) => counts.reduce((total, one) => total + (one[name] as number), 0)
+    expect([sum('domains_checked'), sum('domains_verified')]).toEqual([30, 30])
+    const told = await own.database.sql("select 1 from events where event = 'domain.verified'")
+    const written = await own.database.sql("select 1 from audit_entries where action = 'domain.verified'")
+    expect([told.length, written.length]).toEqual([30, 30])
+  })
+
+  test('X-106 checks of one domain on demand in several processes tell of the flip once', async () => {
+    const own = await testHouse()
+    const beside = await testHouse({ database: own.database })
+    const org = await own.org()
+    const id = await domainClient(own, org).added('raced.test')
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => domainClient(i % 2 ? own : beside, org).verify(id)),
+    )
+    expect(replies.map(({ status }) => status)).toEqual(new Array(8).fill(200))
+    await runDomains(own)
+    expect((await eventsOf(own.database, id)).map(({ event }) => event)).toEqual(['domain.verified'])
+    expect((await domainClient(own, org).get(id)).body.status).toBe('verified')
+  })
+
+  test('X-106 a check that another one overtook, or whose domain is gone, records nothing', async () => {
+    const id = await domains.added('overtaken.example')
+    const host = (await domains.get(id)).body.records[0].name
+    const asked = () => dns.asked.filter((question) => question.toLowerCase() === `txt ${host}`).length
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+    dns.zones.set(host, { TXT: ['v=DKIM1; k=rsa; p=AAAA'], after })
+    const slow = domains.verify(id)
+    await expect.poll(asked, { timeout: 10_000, interval: 5 }).toBeGreaterThan(0)
+    await publish(id)
+    await domains.verify(id)
+    answer()
+    expect((await slow).body.status).toBe('verified')
+    expect(await statusesOf(id)).toEqual(['verified', 'SUCCESS', 'found'])
+    expect(await eventNames(id)).toEqual(['domain.verified'])
+
+    dns.zones.set(host, 'silent')
+    const before = asked()
+    const orphan = domains.verify(id)
+    await expect.poll(asked, { timeout: 10_000 }).toBeGreaterThan(before)
+    await domains.remove(id)
+    expectRefusal(await orphan, 'NOT_FOUND')
+    expect(await eventNames(id)).toEqual(['domain.verified', 'domain.removed'])
+  })
+
+  test('a claim that was lost with its holder is taken up five minutes later', async () => {
+    const id = await domains.added('lost-claim.test')
+    await t.database.sql("update domains set check_claim = 'gone', next_check_at = $2 where id = $1", [
+      id,
+      new Date(t.house.clock.millis() + 300_000),
+    ])
+    await runDomains(t)
+    expect((await statusesOf(id))[0]).toBe('pending')
+    await advance(t, 5 * minutes)
+    await runDomains(t)
+    expect((await statusesOf(id))[0]).toBe('verified')
+  })
+
+  test('the task is on the schedule of the worker', () => {
+    expect(t.house.tasks.domains?.cron).toBe('* * * * *')
+  })
+})
+
+describe('the simulated provider', () => {
+  test('verifies any domain under .test at its next check, without DNS', async () => {
+    const id = await domains.added('shop.test')
+    dns.asked.length = 0
+    expect((await domains.get(id)).body.status).toBe('pending')
+    await runDomains(t)
+    expect(await statusesOf(id)).toEqual(['verified', 'SUCCESS', 'found'])
+    expect(dns.asked.filter((question) => question.includes('shop.test'))).toEqual([])
+  })
+
+  test('is there only where the local provider is configured', async () => {
+    const own = await testHouse({ env: { DNS_SERVERS: dns.address, EMAIL_PROVIDER: 'ses' } })
+    const client = domainClient(own, await own.org())
+    const id = await client.added('real.test')
+    await report(own, id, 'SUCCESS')
+    expect((await client.verify(id)).body).toMatchObject({ status: 'pending', dkim_status: 'PENDING' })
+    await publish(id, client)
+    expect((await client.verify(id)).body).toMatchObject({ status: 'verified', dkim_status: 'SUCCESS' })
+  })
+
+  test.for([
+    ['SUCCESS', 'verified', 'SUCCESS'],
+    ['verified', 'verified', 'SUCCESS'],
+    ['failed', 'unverified', 'FAILED'],
+    ['unverified', 'unverified', 'FAILED'],
+    ['PENDING', 'unverified', 'PENDING'],
+    ['not_started', 'unverified', 'NOT_STARTED'],
+    ['unreachable', 'verified', 'TEMPORARY_FAILURE'],
+    ['IDENTITY_NOT_FOUND', 'unverified', 'IDENTITY_NOT_FOUND'],
+  ] as const)('X-107 reports %s from the next check on: %s, %s', async ([word, status, dkim_status]) => {
+    const id = await domains.added(`reported-${word.toLowerCase().replace('_', '-').replace('_', '-')}.test`)
+    await runDomains(t)
+    const said = await report(t, id, word)
+    expect([said.status, said.body]).toEqual([200, { id, status: dkim_status }])
+    expect((await domains.get(id)).body.status).toBe('verified')
+    await runDomains(t)
+    expect((await domains.get(id)).body).toMatchObject({ status, dkim_status })
+    expect(await eventNames(id)).toEqual(
+      status === 'verified' ? ['domain.verified'] : ['domain.verified', 'domain.unverified'],
+    )
+  })
+
+  test('reports in every process what one was told', async () => {
+    const own = await testHouse()
+    const beside = await testHouse({ database: own.database })
+    const org: Founded = await own.org()
+    const id = await domainClient(own, org).added('told.example')
+    await report(own, id, 'SUCCESS')
+    await runDomains(beside as TestHouse)
+    expect((await domainClient(beside, org).get(id)).body.status).toBe('verified')
+  })
+
+  test('refuses words it does not know and ids that are no domain', async () => {
+    const id = await domains.added('registry.example')
+    const quiet = await watchTables(t.database)
+    const bodies: [body: unknown, status: number][] = [
+      [{ id, status: 'sideways' }, 422],
+      [{ id, status: '__proto__' }, 422],
+      [{ id }, 422],
+      [{ id, status: 'SUCCESS', more: 1 }, 422],
+      [{ id: 'dom_01m7ekszz4e8brbwp01pb7h1dp', status: 'SUCCESS' }, 404],
+      [{ id: acme.org.id, status: 'SUCCESS' }, 404],
+    ]
+    for (const [body, status] of bodies) {
+      expect((await quiet(() => t.ask('POST', '/api/dev/registry', { body }))).status).toBe(status)
+    }
+  })
+})
+
+describe('an identity that vanished', () => {
+  test('X-314 X-108 stays reported until the domain is added again, whatever is checked', async () => {
+    const id = await domains.added('vanished.test')
+    await runDomains(t)
+    await report(t, id, 'IDENTITY_NOT_FOUND')
+    await runDomains(t)
+    await report(t, id, 'SUCCESS')
+    for (let i = 0; i < 3; i++) {
+      await advance(t, 24 * hours)
+      await runDomains(t)
+      const { status, dkim_status, last_checked_at } = (await domains.verify(id)).body
+      expect([status, dkim_status]).toEqual(['unverified', 'IDENTITY_NOT_FOUND'])
+      expect(Date.parse(last_checked_at)).toBeGreaterThan(t.house.clock.millis() - 60_000)
+    }
+    expect((await eventsOf(t.database, id)).map(({ event, data }) => [event, data.dkim_status])).toEqual([
+      ['domain.verified', 'SUCCESS'],
+      ['domain.unverified', 'IDENTITY_NOT_FOUND'],
+    ])
+    await domains.remove(id)
+    const fresh = await domains.added('vanished.test')
+    await runDomains(t)
+    expect((await domains.get(fresh)).body).toMatchObject({ status: 'verified', dkim_status: 'SUCCESS' })
+  })
+})
+
+test('a row that is older than its key asks nothing of DNS', async () => {
+  const id = await domains.added('keyless.example')
+  await t.database.sql('update domains set dkim_public_key = null, dkim_private_key = null where id = $1', [
+    id,
+  ])
+  dns.asked.length = 0
+  await domains.verify(id)
+  expect((await domains.get(id)).body).toMatchObject({ status: 'pending', dkim_status: 'NOT_STARTED' })
+  expect(dns.asked.filter((question) => question.includes('keyless'))).toEqual([])
+})

@@ -1,0 +1,561 @@
+import { createPublicKey } from 'node:crypto'
+import { afterAll, describe, expect, test } from 'vitest'
+import { beginBeside } from '../../test/beside.ts'
+import { domainClient, eventsOf } from '../../test/domain-client.ts'
+import { type Reply, startTestHouse, testHouse } from '../../test/house.ts'
+import { advance, keyClient, keyIdOf } from '../../test/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { withTrail } from '../../test/trail.ts'
+import { newId } from '../ground/ids.ts'
+import type { Plan } from '../orgs/plans.ts'
+import { secondsToNextDay } from '../usage/periods.ts'
+import { newDkimKey } from './dkim-key.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+
+const acme = await t.org()
+const { live, test: testKey } = acme.keys
+const keys = await keyClient(t, acme)
+const { create, added, get, list, verify, patch, remove, startWarmup, endWarmup } = domainClient(t, acme)
+const leavesNoTrace = await watchTables(t.database)
+const liveKeyId = await keyIdOf(t, live)
+
+const idsOf = ({ body }: Reply): string[] => body.data.map((row: { id: string }) => row.id)
+const project = async (name: string): Promise<string> =>
+  (await t.ask('POST', '/api/v1/projects', { key: live, body: { name } })).body.id
+const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const byKey = { via: 'api_key', api_key_id: liveKeyId }
+
+describe('adding', () => {
+  test('XD-19 A-142 a name is enough: the answer holds the records to publish, and an entry tells of it', async () => {
+    const { result: reply, trail } = await withTrail(t.database, acme.org.id, () =>
+      create({ name: ' Mail.Example.COM. ', colour: 'ignored' }),
+    )
+    const { id } = reply.body
+    const pending = { ttl: 3600, status: 'pending' }
+    const advice = { ...pending, required: false }
+    expect([reply.status, reply.body]).toEqual([
+      201,
+      {
+        id: expect.stringMatching(/^dom_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
+        name: 'mail.example.com',
+        status: 'pending',
+        dkim_status: 'PENDING',
+        region: 'us-east-1',
+        project_id: keys.projectId,
+        tenant_id: null,
+        ip_pool_id: null,
+        inbound: false,
+        warmup: null,
+        created_at: instant,
+        verified_at: null,
+        last_checked_at: null,
+        records: [
+          {
+            ...{ record: 'DKIM', type: 'TXT', name: 'svc1._domainkey.mail.example.com', priority: null },
+            ...{ value: expect.stringMatching(/^v=DKIM1; k=rsa; p=[A-Za-z0-9+/]+=*$/), ...pending },
+            required: true,
+          },
+          {
+            ...{ record: 'RETURN_PATH', type: 'MX', name: 'send.mail.example.com', priority: 10 },
+            ...{ value: 'feedback.us-east-1.tidings.test', ...advice },
+          },
+          {
+            ...{ record: 'SPF', type: 'TXT', name: 'send.mail.example.com', priority: null },
+            ...{ value: 'v=spf1 include:spf.tidings.test ~all', ...advice },
+          },
+          {
+            ...{ record: 'DMARC', type: 'TXT', name: '_dmarc.mail.example.com', priority: null },
+            ...{ value: 'v=DMARC1; p=none;', ...advice },
+          },
+        ],
+      },
+    ])
+    expect((await get(id)).body).toEqual(reply.body)
+    expect((await list('?limit=1')).body.data).toEqual([reply.body])
+    expect(trail).toEqual([
+      expect.objectContaining({
+        ...{ action: 'domain.added', resource_type: 'domain', resource_id: id, actor_user_id: null },
+        metadata: {
+          ...{ name: 'mail.example.com', region: 'us-east-1', project_id: keys.projectId, tenant_id: null },
+          ...byKey,
+        },
+      }),
+    ])
+    expect(await eventsOf(t.database, id)).toEqual([])
+  })
+
+  test('XD-19 region, return path and inbound are taken as asked', async () => {
+    const { body } = await create({
+      ...{ name: 'asked.example', region: 'ap-south-1', return_path: 'Bounce-1', inbound: true },
+      ...{ project_id: null, tenant_id: null },
+    })
+    expect(body).toMatchObject({ region: 'ap-south-1', inbound: true, project_id: keys.projectId })
+    expect(
+      body.records.map(({ record, name, value }: Record<string, string>) => [record, name, value]),
+    ).toEqual([
+      ['DKIM', 'svc1._domainkey.asked.example', expect.any(String)],
+      ['RETURN_PATH', 'bounce-1.asked.example', 'feedback.ap-south-1.tidings.test'],
+      ['SPF', 'bounce-1.asked.example', 'v=spf1 include:spf.tidings.test ~all'],
+      ['DMARC', '_dmarc.asked.example', 'v=DMARC1; p=none;'],
+      ['INBOUND', 'asked.example', 'inbound.ap-south-1.tidings.test'],
+    ])
+  })
+
+  test('XD-19 each row has a key of 2048 bits of its own, whose private half is nowhere in the clear', async () => {
+    const own = await testHouse({ newDkimKey })
+    const org = await own.org()
+    const domains = domainClient(own, org)
+    const keyIn = (reply: Reply): string => reply.body.records[0].value.replace('v=DKIM1; k=rsa; p=', '')
+    const [one, two] = [
+      keyIn(await domains.create({ name: 'one.example' })),
+      keyIn(await domains.create({ name: 'two.example' })),
+    ]
+    expect(one).not.toBe(two)
+    for (const key of [one, two]) {
+      const read = createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' })
+      expect([read.asymmetricKeyType, read.asymmetricKeyDetails?.modulusLength]).toEqual(['rsa', 2048])
+    }
+    const rows = await own.database.sql<{ dkim_private_key: string }>('select dkim_private_key from domains')
+    expect(rows).toHaveLength(3)
+    for (const row of rows) expect(row.dkim_private_key).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]{16}\.[\w-]+$/)
+  })
+
+  test('XD-19 what is no domain of anybody is refused where it is wrong', async () => {
+    const named = [
+      'com',
+      'co.uk',
+      'ann@example.com',
+      '192.0.2.1',
+      '[::1]',
+      'localhost',
+      'a_b.com',
+      'http://a.com',
+    ]
+    const cases: [body: unknown, path: string[], code: string][] = [
+      ...named.map((name): [unknown, string[], string] => [{ name }, ['name'], 'custom']),
+      [{ name: '' }, ['name'], 'too_small'],
+      [{ name: 'a'.repeat(1_001) }, ['name'], 'too_big'],
+      [{ name: 7 }, ['name'], 'invalid_type'],
+      [{}, ['name'], 'required'],
+      [{ name: 'a.example', region: 'mars-1' }, ['region'], 'invalid_enum'],
+      ...['', '-a', 'a.b', 'é', 'a'.repeat(64)].map((return_path): [unknown, string[], string] => [
+        { name: 'a.example', return_path },
+        ['return_path'],
+        'invalid_string',
+      ]),
+      [
+        { name: `${`${'a'.repeat(63)}.`.repeat(3)}com`, return_path: 'b'.repeat(63) },
+        ['return_path'],
+        'custom',
+      ],
+      [{ name: 'a.example', inbound: 'yes' }, ['inbound'], 'invalid_type'],
+      [{ name: 'a.example', project_id: newId('project') }, ['project_id'], 'custom'],
+      [{ name: 'a.example', tenant_id: newId('tenant') }, ['tenant_id'], 'custom'],
+    ]
+    await leavesNoTrace(async () => {
+      for (const [body, path, code] of cases) {
+        const errors = [{ path, code, message: expect.any(String) }]
+        expectRefusal(await create(body), 'VALIDATION_ERROR', { errors }, JSON.stringify(body))
+      }
+    })
+  })
+
+  test('X-312 X-267 a name that differs in case, script or a dot is in the project already; elsewhere it is free', async () => {
+    await added('bücher.Example')
+    for (const name of ['BÜCHER.example', 'xn--bcher-kva.EXAMPLE', ' bücher.example. ']) {
+      expectRefusal(await leavesNoTrace(() => create({ name })), 'DOMAIN_ALREADY_ADDED', {}, name)
+    }
+    const other = await project('Other')
+    const second = await create({ name: 'Bücher.example', project_id: other })
+    expect([second.status, second.body.project_id]).toEqual([201, other])
+    // Each row publishes its key under a selector of its own.
+    expect(second.body.records[0].name).toBe('svc2._domainkey.xn--bcher-kva.example')
+    expectRefusal(await create({ name: 'bücher.example', project_id: other }), 'DOMAIN_ALREADY_ADDED')
+    const elsewhere = domainClient(t, await t.org({ name: 'Elsewhere' }))
+    expect((await elsewhere.create({ name: 'bücher.example' })).status).toBe(201)
+    // A name under it is another domain.
+    expect((await create({ name: 'mail.bücher.example' })).status).toBe(201)
+  })
+
+  test('X-312 of one name added many times at once one comes about', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => create({ name: i % 2 ? 'At-Once.example' : 'at-once.example' })),
+    )
+    expect(replies.map(({ status }) => status).sort()).toEqual([201, ...new Array(7).fill(409)])
+    for (const reply of replies.filter(({ status }) => status === 409)) {
+      expectRefusal(reply, 'DOMAIN_ALREADY_ADDED')
+    }
+  })
+
+  test('X-313 X-268 the domain of the service and every name under it are reserved, in any case', async () => {
+    const names = [
+      'tidings.test',
+      'Tidings.TEST.',
+      'mail.tidings.test',
+      `${acme.org.slug}.Sandbox.tidings.test`,
+    ]
+    for (const name of names) {
+      expectRefusal(await leavesNoTrace(() => create({ name })), 'DOMAIN_RESERVED', {}, name)
+    }
+    expect((await create({ name: 'not-tidings.test' })).status).toBe(201)
+  })
+})
+
+describe('reading', () => {
+  test('XD-19 the list holds every domain of the org and no other, newest first, page by page', async () => {
+    const org = await t.org({ name: 'Pages' })
+    const own = domainClient(t, org)
+    const { domainId } = await keyClient(t, org)
+    const ids: string[] = [domainId]
+    for (const name of ['one.example', 'two.example', 'three.example']) ids.unshift(await own.added(name))
+    const one = await own.list('?limit=3')
+    const two = await own.list(`?limit=3&cursor=${one.body.next_cursor}`)
+    expect([...idsOf(one), ...idsOf(two)]).toEqual(ids)
+    expect(two.body).toMatchObject({ has_more: false, next_cursor: null })
+    expect(two.body.data[0]).toMatchObject({
+      name: 'example.test',
+      status: 'verified',
+      dkim_status: 'SUCCESS',
+    })
+    const statuses = two.body.data[0].records.map(({ status }: { status: string }) => status)
+    expect(statuses).toEqual(['found', 'found', 'found', 'found'])
+  })
+
+  test('XD-19 reading and writing domains are scopes of their own', async () => {
+    const id = await added('scoped.example')
+    const reader = await t.key(acme.org.id, { scopes: ['read:domains'] })
+    const writer = await t.key(acme.org.id, { scopes: ['write:domains'] })
+    for (const ask of [
+      () => create({ name: 'x.example' }, reader),
+      () => verify(id, reader),
+      () => patch(id, { inbound: true }, reader),
+      () => startWarmup(id, {}, reader),
+      () => endWarmup(id, reader),
+      () => remove(id, reader),
+      () => get(id, writer),
+      () => list('', writer),
+    ]) {
+      expectRefusal(await leavesNoTrace(ask), 'INSUFFICIENT_SCOPE')
+    }
+  })
+})
+
+describe('changing and removing', () => {
+  test('XD-19 inbound adds its record and takes it away', async () => {
+    const id = await added('inbound.example')
+    const records = (reply: Reply) => reply.body.records.map(({ record }: { record: string }) => record)
+    expect(records(await patch(id, { inbound: true }))).toContain('INBOUND')
+    const same = await leavesNoTrace(() => patch(id, {}))
+    expect([same.status, same.body.inbound]).toEqual([200, true])
+    expect(records(await patch(id, { inbound: false }))).not.toContain('INBOUND')
+    const errors = [{ path: ['inbound'], code: 'invalid_type', message: expect.any(String) }]
+    expectRefusal(await patch(id, { inbound: null }), 'VALIDATION_ERROR', { errors })
+  })
+
+  test('A-143 X-109 a removal answers the id, leaves an entry and tells of it once', async () => {
+    const tenantId = await t.tenant(acme.org.id)
+    const id = await added('removed.example', live, { tenant_id: tenantId })
+    const { result: replies, trail } = await withTrail(t.database, acme.org.id, () =>
+      Promise.all(Array.from({ length: 5 }, () => remove(id))),
+    )
+    const gone = replies.filter(({ status }) => status === 200)
+    expect(gone.map(({ body }) => body)).toEqual([{ id, deleted: true }])
+    for (const reply of replies.filter((one) => !gone.includes(one))) expectRefusal(reply, 'NOT_FOUND')
+    const about = { project_id: keys.projectId }
+    expect(trail).toEqual([
+      expect.objectContaining({
+        ...{ action: 'domain.removed', resource_type: 'domain', resource_id: id },
+        metadata: { name: 'removed.example', ...about, tenant_id: tenantId, ...byKey },
+      }),
+    ])
+    expect(await eventsOf(t.database, id)).toEqual([
+      {
+        ...{ event: 'domain.removed', tenant_id: tenantId, environment: null },
+        data: { id, domain: 'removed.example', status: 'removed', ...about, removed_at: instant },
+      },
+    ])
+    for (const ask of [
+      () => get(id),
+      () => verify(id),
+      () => patch(id, {}),
+      () => remove(id),
+      () => startWarmup(id),
+      () => endWarmup(id),
+    ]) {
+      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+    }
+    expect((await create({ name: 'removed.example' })).body.status).toBe('pending')
+  })
+
+  test('X-010 a key that was held to a removed domain is held to nothing else', async () => {
+    const id = await added('held.test')
+    const held = await keys.held({ allowedDomainIds: [id] })
+    await remove(id)
+    expect((await keys.get(held.id)).body.allowed_domain_ids).toEqual([id])
+    const caller = { orgId: acme.org.id, tenantId: null, environment: 'live', projectId: null } as const
+    const { senders } = t.house.rooms
+    for (const name of ['held.test', 'example.test']) {
+      await expect(senders.judge({ ...caller, allowedDomainIds: [id] }, name)).rejects.toMatchObject({
+        code: 'DOMAIN_NOT_ALLOWED_FOR_KEY',
+      })
+    }
+  })
+
+  test('X-057 a domain is not added to a project that is deleted meanwhile', async () => {
+    const id = await project('Deleted meanwhile')
+    const beside = await beginBeside(t.database)
+    await beside.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
+    const reply = create({ name: 'too-late.example', project_id: id })
+    await beside.untilWaitedFor()
+    await beside.commit()
+    const errors = [{ path: ['project_id'], code: 'custom', message: 'There is no such project.' }]
+    expectRefusal(await reply, 'VALIDATION_ERROR', { errors })
+  })
+
+  test('X-057 a project with a domain stays until the domain is gone', async () => {
+    const inProject = await project('Holds a domain')
+    const id = await added('in-project.example', live, { project_id: inProject })
+    const gone = () => t.ask('DELETE', `/api/v1/projects/${inProject}`, { key: live })
+    expect((await gone()).body.error.code).toBe('PROJECT_NOT_EMPTY')
+    await remove(id)
+    expect((await gone()).status).toBe(200)
+  })
+})
+
+describe('keys that are bound', () => {
+  test("XD-09 X-036 X-037 a tenant's key adds for its tenant, sees its own rows and changes no other", async () => {
+    const [own, sibling] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
+    const key = await t.key(acme.org.id, { tenantId: own })
+    const [ofOrg, ofSibling] = [
+      await added('of-org.example'),
+      await added('of-sibling.example', live, { tenant_id: sibling }),
+    ]
+    const mine = await create({ name: 'of-own.example' }, key)
+    expect([mine.status, mine.body.tenant_id]).toEqual([201, own])
+    expect((await create({ name: 'of-own-2.example', tenant_id: own }, key)).status).toBe(201)
+    for (const tenant_id of [sibling, null, newId('tenant')]) {
+      const ask = () => create({ name: 'x.example', tenant_id }, key)
+      expectRefusal(await leavesNoTrace(ask), 'TENANT_FORBIDDEN')
+    }
+    for (const id of [ofOrg, ofSibling]) {
+      expectRefusal(await get(id, key), 'NOT_FOUND')
+      for (const ask of [
+        () => verify(id, key),
+        () => patch(id, { inbound: true }, key),
+        () => startWarmup(id, {}, key),
+        () => endWarmup(id, key),
+        () => remove(id, key),
+      ]) {
+        expectRefusal(await leavesNoTrace(ask), 'TENANT_FORBIDDEN')
+      }
+    }
+    expect(idsOf(await list('?limit=100', key))).toContain(mine.body.id)
+    for (const id of [ofOrg, ofSibling]) expect(idsOf(await list('?limit=100', key))).not.toContain(id)
+    expect((await patch(mine.body.id, { inbound: true }, key)).body.inbound).toBe(true)
+    const pools = () => patch(mine.body.id, { ip_pool_id: null }, key)
+    expectRefusal(await leavesNoTrace(pools), 'TENANT_KEY_FORBIDDEN')
+    expect((await remove(mine.body.id, key)).status).toBe(200)
+  })
+
+  test('XD-18 a key of one project adds to it and knows no other domain', async () => {
+    const [own, other] = [await project('Own'), await project('Not own')]
+    const key = await t.key(acme.org.id, { projectId: own })
+    const elsewhere = await added('elsewhere.example', live, { project_id: other })
+    const mine = await create({ name: 'elsewhere.example' }, key)
+    expect([mine.status, mine.body.project_id]).toEqual([201, own])
+    const errors = [{ path: ['project_id'], code: 'custom', message: 'There is no such project.' }]
+    expectRefusal(await create({ name: 'y.example', project_id: other }, key), 'VALIDATION_ERROR', { errors })
+    expect(idsOf(await list('', key))).toEqual([mine.body.id])
+    for (const ask of [
+      () => get(elsewhere, key),
+      () => verify(elsewhere, key),
+      () => patch(elsewhere, { inbound: true }, key),
+      () => remove(elsewhere, key),
+    ]) {
+      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+    }
+  })
+
+  test('XD-10 X-201 a test key adds domains and changes those of its kind; what a live key made stays', async () => {
+    const ofLive = await added('of-live.example')
+    const ofTest = await added('of-test.example', testKey)
+    for (const ask of [
+      () => verify(ofLive, testKey),
+      () => patch(ofLive, { inbound: true }, testKey),
+      () => patch(ofLive, {}, testKey),
+      () => startWarmup(ofLive, {}, testKey),
+      () => endWarmup(ofLive, testKey),
+      () => remove(ofLive, testKey),
+    ]) {
+      expectRefusal(await leavesNoTrace(ask), 'ENVIRONMENT_ESCALATION')
+    }
+    expect((await get(ofLive, testKey)).status).toBe(200)
+    expect((await get(ofTest)).body).not.toHaveProperty('created_environment')
+    expect((await patch(ofTest, { inbound: true }, testKey)).body.inbound).toBe(true)
+    expect((await patch(ofTest, { inbound: false })).body.inbound).toBe(false)
+    expect((await remove(ofTest, testKey)).body).toEqual({ id: ofTest, deleted: true })
+  })
+})
+
+describe('checks on demand', () => {
+  test('XD-19 ten a minute for each domain, whoever asks; the eleventh says when to come back', async () => {
+    const own = await testHouse()
+    const org = await own.org()
+    const domains = domainClient(own, org)
+    const watched = await watchTables(own.database)
+    const [one, two] = [await domains.added('one.test'), await domains.added('two.test')]
+    for (let i = 0; i < 10; i++) expect((await domains.verify(one)).status).toBe(200)
+    const refused = await watched(() => domains.verify(one))
+    expectRefusal(refused, 'RATE_LIMITED', { message: 'At most 10 checks a minute per domain.' })
+    const wait = Number(refused.headers['retry-after'])
+    expect(wait).toBeGreaterThan(0)
+    expect(wait).toBeLessThanOrEqual(60)
+    expect((await domains.verify(two)).status).toBe(200)
+    await advance(own, 60)
+    expect((await domains.verify(one)).status).toBe(200)
+  })
+})
+
+describe('warmup', () => {
+  const dayMs = 86_400_000
+
+  test('X-315 XD-20 A-148 X-110 a window opens at 50 a day and doubles; an entry and an event tell of it', async () => {
+    const own = await testHouse()
+    const org = await own.org()
+    const domains = domainClient(own, org)
+    // Well away from midnight, where the day would turn while the test runs.
+    await advance(own, secondsToNextDay(own.house.clock.now()) + 3_600)
+    const id = await domains.added('warm.test')
+    const keyId = await keyIdOf(own, org.keys.live)
+    const { result: started, trail } = await withTrail(own.database, org.org.id, () =>
+      domains.startWarmup(id, { days: 3 }),
+    )
+    const { started_at, ends_at } = started.body.warmup
+    expect([started.status, started.body.warmup]).toEqual([
+      200,
+      {
+        status: 'active',
+        days: 3,
+        day: 0,
+        daily_cap: 50,
+        sent_today: 0,
+        started_at: instant,
+        ends_at: instant,
+      },
+    ])
+    const firstDay = Math.floor(Date.parse(started_at) / dayMs) * dayMs
+    expect(Date.parse(ends_at)).toBe(firstDay + 3 * dayMs)
+    const window = { days: 3, started_at, ends_at }
+    expect(trail).toEqual([
+      expect.objectContaining({
+        ...{ action: 'domain.warmup_started', resource_type: 'domain', resource_id: id },
+        metadata: { name: 'warm.test', ...window, via: 'api_key', api_key_id: keyId },
+      }),
+    ])
+    expect(await eventsOf(own.database, id)).toEqual([
+      {
+        ...{ event: 'domain.warmup_started', tenant_id: null, environment: null },
+        data: { id, domain: 'warm.test', status: 'warming', daily_cap: 50, ...window },
+      },
+    ])
+    const untilTomorrow = (firstDay + dayMs - own.house.clock.millis()) / 1000
+    await own.house.rooms.usage.reserve({
+      ...{ orgId: org.org.id, tenantId: null, environment: 'live', keyId: null, channel: 'email', units: 12 },
+      warmup: { domainId: id, recipients: 12, cap: 50 },
+    })
+    expect((await domains.get(id)).body.warmup.sent_today).toBe(12)
+    await advance(own, untilTomorrow)
+    expect((await domains.get(id)).body.warmup).toMatchObject({ day: 1, daily_cap: 100, sent_today: 0 })
+    await advance(own, dayMs / 1000)
+    expect((await domains.get(id)).body.warmup).toMatchObject({ day: 2, daily_cap: 200 })
+    expectRefusal(await domains.startWarmup(id, { days: 5 }), 'WARMUP_ALREADY_ACTIVE')
+    await advance(own, dayMs / 1000)
+    expect((await domains.get(id)).body.warmup).toBeNull()
+    expect((await domains.startWarmup(id)).body.warmup).toMatchObject({ day: 0, days: 14, daily_cap: 50 })
+  })
+
+  test('XD-20 a warmup under way is not begun again, and one that was ended may be', async () => {
+    const id = await added('twice.example')
+    const replies = await Promise.all(Array.from({ length: 5 }, () => startWarmup(id, { days: 30 })))
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
+    expectRefusal(await leavesNoTrace(() => startWarmup(id, {})), 'WARMUP_ALREADY_ACTIVE')
+    expect(await eventsOf(t.database, id)).toHaveLength(1)
+    const ended = await endWarmup(id)
+    expect([ended.status, ended.body.warmup]).toEqual([200, null])
+    expect((await leavesNoTrace(() => endWarmup(id))).status).toBe(200)
+    expect((await startWarmup(id)).body.warmup.days).toBe(14)
+  })
+
+  test('XD-20 a window lasts 1 to 30 days', async () => {
+    const id = await added('window.example')
+    for (const [days, code] of [
+      [0, 'too_small'],
+      [31, 'too_big'],
+      [1.5, 'invalid_type'],
+      ['3', 'invalid_type'],
+    ] as const) {
+      const errors = [{ path: ['days'], code, message: expect.any(String) }]
+      expectRefusal(await leavesNoTrace(() => startWarmup(id, { days })), 'VALIDATION_ERROR', { errors })
+    }
+  })
+})
+
+describe('the plan', () => {
+  const fill = (orgId: string, projectId: string, n: number) =>
+    t.database.sql(
+      `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+       select $1, id, $2, id || '.example', 'pending', 'PENDING', 'us-east-1', 'live', $4, $4
+       from unnest($3::text[]) as d (id)`,
+      [orgId, projectId, Array.from({ length: n }, () => newId('domain')), t.house.clock.now()],
+    )
+
+  test.for([
+    ['free', 2],
+    ['payg', 10],
+    ['pro', 50],
+    ['enterprise', 1_000],
+  ] as const)(
+    'X-279 XD-25 on %s the last of %i domains is added and the next is 402, until one is removed',
+    async ([plan, limit]) => {
+      const org = await t.org({ plan: plan as Plan, name: 'Planned' })
+      const own = domainClient(t, org)
+      await fill(org.org.id, (await keyClient(t, org)).projectId, limit - 2)
+      const id = await own.added('last.example')
+      const message = `The ${plan} plan allows ${limit} domains.`
+      expectRefusal(await leavesNoTrace(() => own.create({ name: 'more.example' })), 'PLAN_RESOURCE_LIMIT', {
+        message,
+      })
+      await own.remove(id)
+      expect((await own.create({ name: 'again.example' }, org.keys.test)).status).toBe(201)
+    },
+  )
+
+  test('X-279 domains added at once fill the plan exactly, and one under way is counted', async () => {
+    const org = await t.org({ plan: 'payg', name: 'At once' })
+    const own = domainClient(t, org)
+    const { projectId } = await keyClient(t, org)
+    await fill(org.org.id, projectId, 4)
+    const replies = await Promise.all(
+      Array.from({ length: 9 }, (_, i) => own.create({ name: `n${i}.example` })),
+    )
+    expect(replies.map(({ status }) => status).sort()).toEqual([
+      ...new Array(5).fill(201),
+      ...new Array(4).fill(402),
+    ])
+
+    const free = await t.org({ plan: 'free', name: 'Under way' })
+    const beside = await beginBeside(t.database)
+    await beside.sql('select 1 from orgs where id = $1 for no key update', [free.org.id])
+    await beside.sql(
+      `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+       values ($1, $2, $3, 'beside.example', 'pending', 'PENDING', 'us-east-1', 'live', $4, $4)`,
+      [free.org.id, newId('domain'), (await keyClient(t, free)).projectId, t.house.clock.now()],
+    )
+    const reply = domainClient(t, free).create({ name: 'one-too-many.example' })
+    await beside.untilWaitedFor()
+    await beside.commit()
+    expectRefusal(await reply, 'PLAN_RESOURCE_LIMIT', { message: 'The free plan allows 2 domains.' })
+  })
+})

@@ -1,0 +1,273 @@
+/** Adding, changing and removing sending domains. */
+import type { Actor, Audit } from '../audit/append.ts'
+import { foreignKeyViolation } from '../db/faults.ts'
+import type { Db, Runner, Tx } from '../db/pool.ts'
+import type { AppendEvents } from '../events/append.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Vault } from '../ground/crypto.ts'
+import { Failure, invalid } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Scope } from '../ground/scope.ts'
+import type { Limiter } from '../limits/contract.ts'
+import { dayOf } from '../usage/periods.ts'
+import { resourceLimit } from '../usage/plans.ts'
+import type { CheckDomains } from './check.ts'
+import { type DkimKey, sealedFor } from './dkim-key.ts'
+import { isReserved } from './name.ts'
+import type { CreateDomain, PatchDomain } from './shapes.ts'
+import {
+  type DomainRow,
+  deleteDomain,
+  endWarmup,
+  findDomain,
+  findProjectFor,
+  findRoom,
+  findTenantFor,
+  holdIpPool,
+  insertDomain,
+  listDomains,
+  lockDomain,
+  lockOrgForDomains,
+  startWarmup,
+  updateDomain,
+  warmupSent,
+} from './store.ts'
+import { warmupCap, warmupEnd } from './warmup.ts'
+
+/** A domain as it is told: with what it sent today, where that counts. */
+export type Told = { row: DomainRow; sentToday: number; at: Date }
+
+type Position = { createdAt: string; id: string } | undefined
+
+export interface ManageDomains {
+  create(scope: Scope, actor: Actor, body: CreateDomain): Promise<Told>
+  /** One more than asked for, where there is more. */
+  list(scope: Scope, after: Position, limit: number): Promise<Told[]>
+  get(scope: Scope, id: string): Promise<Told>
+  verify(scope: Scope, actor: Actor, id: string): Promise<Told>
+  patch(scope: Scope, id: string, body: PatchDomain): Promise<Told>
+  remove(scope: Scope, actor: Actor, id: string): Promise<void>
+  startWarmup(scope: Scope, actor: Actor, id: string, days: number): Promise<Told>
+  endWarmup(scope: Scope, id: string): Promise<Told>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  appendEvents: AppendEvents
+  check: CheckDomains
+  limiter: Limiter | undefined
+  vault: Vault
+  newKey: () => Promise<DkimKey>
+  serviceDomain: string
+  /** Drops copies of the org's senders in this process at once; other processes hear of it. */
+  forget: (orgId: string) => void
+}
+
+const minute = 60_000
+const checksPerMinute = 10
+
+/** A row of another tenant, or of none, may not be changed by a tenant's key; a live one not by a test key. */
+const assertMayChange = (scope: Scope, row: DomainRow | undefined): DomainRow => {
+  if (!row) throw new Failure('NOT_FOUND')
+  if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  if (scope.environment === 'test' && row.created_environment === 'live') {
+    throw new Failure('ENVIRONMENT_ESCALATION')
+  }
+  return row
+}
+
+/** Whose the domain would be. A tenant's key adds for its own tenant and for nobody else. */
+const tenantOf = (scope: Scope, asked: string | null | undefined): string | null => {
+  if (scope.tenantId === null) return asked ?? null
+  if (asked !== undefined && asked !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  return scope.tenantId
+}
+
+const noSuch = (what: 'tenant' | 'project'): Failure =>
+  invalid([`${what}_id`], 'custom', `There is no such ${what}.`)
+
+const assertRoom = async (runner: Runner, orgId: string, projectId: string, name: string): Promise<void> => {
+  const room = await runner.row(findRoom, orgId, projectId, name)
+  if (!room) throw new Failure('NOT_FOUND')
+  if (room.added) throw new Failure('DOMAIN_ALREADY_ADDED')
+  const limit = resourceLimit.domains[room.plan]
+  if (room.domains >= limit) {
+    throw new Failure('PLAN_RESOURCE_LIMIT', { message: `The ${room.plan} plan allows ${limit} domains.` })
+  }
+}
+
+const inWarmup = ({ warmup_days, warmup_started_at }: DomainRow, at: Date): boolean =>
+  warmup_days !== null &&
+  warmup_started_at !== null &&
+  warmupCap({ days: warmup_days, startedAt: warmup_started_at }, at) !== null
+
+export const makeManageDomains = (needs: Needs): ManageDomains => {
+  const { db, clock, audit, appendEvents, check, limiter, vault, newKey, serviceDomain, forget } = needs
+
+  const tellAll = async (orgId: string, rows: DomainRow[]): Promise<Told[]> => {
+    const at = clock.now()
+    const warming = rows.filter((row) => inWarmup(row, at)).map((row) => row.id)
+    const sent = warming.length === 0 ? [] : await db.rows(warmupSent, orgId, warming, dayOf(at))
+    const byId = new Map(sent.map(({ subject, used }) => [subject, used]))
+    return rows.map((row) => ({ row, sentToday: byId.get(row.id) ?? 0, at }))
+  }
+  const tell = async (row: DomainRow): Promise<Told> => (await tellAll(row.org_id, [row]))[0] as Told
+
+  /** What is found for a change, held until the change is made. */
+  const change = async (
+    scope: Scope,
+    id: string,
+    work: (tx: Tx, row: DomainRow, at: Date) => Promise<DomainRow>,
+  ): Promise<DomainRow> => {
+    const after = await db.tx(async (tx) => {
+      const row = assertMayChange(scope, await tx.row(lockDomain, scope.orgId, scope.projectId, id))
+      return work(tx, row, clock.now())
+    })
+    forget(scope.orgId)
+    return after
+  }
+
+  const spendCheck = async (orgId: string, id: string): Promise<void> => {
+    const now = clock.millis()
+    const bucket = { name: `{${orgId}}:domain_check:${id}`, limit: checksPerMinute, windowMs: minute }
+    const taken = await limiter?.take([bucket], now)
+    if (!taken || taken.allowed) return
+    throw new Failure('RATE_LIMITED', {
+      message: `At most ${checksPerMinute} checks a minute per domain.`,
+      retryAfter: ((taken.states[0]?.resetAt ?? now) - now) / 1000,
+    })
+  }
+
+  const placeOf = async (
+    scope: Scope,
+    body: CreateDomain,
+  ): Promise<{ projectId: string; tenantId: string | null }> => {
+    const tenantId = tenantOf(scope, body.tenant_id)
+    if (tenantId !== null && !(await db.row(findTenantFor, scope.orgId, tenantId))) {
+      throw noSuch('tenant')
+    }
+    const project = await db.row(findProjectFor, scope.orgId, scope.projectId, body.project_id ?? null)
+    if (!project) throw noSuch('project')
+    return { projectId: project.id, tenantId }
+  }
+
+  const setPool = async (tx: Tx, row: DomainRow, poolId: string | null): Promise<void> => {
+    if (poolId === null) return
+    const pool = await tx.row(holdIpPool, row.org_id, poolId)
+    if (!pool) throw invalid(['ip_pool_id'], 'custom', 'There is no such IP pool.')
+    if (pool.region !== row.region) {
+      throw invalid(['ip_pool_id'], 'custom', 'The IP pool is in another region than the domain.')
+    }
+  }
+
+  return {
+    create: async (scope, actor, body) => {
+      if (isReserved(body.name, serviceDomain)) throw new Failure('DOMAIN_RESERVED')
+      const { projectId, tenantId } = await placeOf(scope, body)
+      // Looked at twice: what will be refused costs no key, and what is made is counted under the lock.
+      await assertRoom(db, scope.orgId, projectId, body.name)
+      const key = await newKey()
+      const at = clock.now()
+      const id = newId('domain', at.getTime())
+      const sealed = vault.seal(key.privateKey, sealedFor(id))
+      const row = await db
+        .tx(async (tx) => {
+          await tx.row(lockOrgForDomains, scope.orgId)
+          await assertRoom(tx, scope.orgId, projectId, body.name)
+          const made = await tx.row(
+            insertDomain,
+            ...([scope.orgId, id, projectId, tenantId, body.name, body.region, scope.environment] as const),
+            ...([body.return_path, body.inbound, key.publicKey, sealed, at] as const),
+          )
+          if (!made) throw new Failure('DOMAIN_ALREADY_ADDED')
+          await audit(tx, {
+            ...{ orgId: scope.orgId, actor, action: 'domain.added', resourceType: 'domain', resourceId: id },
+            metadata: { name: made.name, region: made.region, project_id: projectId, tenant_id: tenantId },
+          })
+          return made
+        })
+        .catch((error) => {
+          // The project was deleted while the key was being made.
+          throw foreignKeyViolation(error) ? noSuch('project') : error
+        })
+      forget(scope.orgId)
+      return tell(row)
+    },
+
+    list: async (scope, after, limit) => {
+      const position = [after?.createdAt ?? null, after?.id ?? null, limit] as const
+      const rows = await db.rows(listDomains, scope.orgId, scope.tenantId, scope.projectId, ...position)
+      return tellAll(scope.orgId, rows)
+    },
+
+    get: async (scope, id) => {
+      const row = await db.row(findDomain, scope.orgId, scope.projectId, id)
+      if (!row || (scope.tenantId !== null && row.tenant_id !== scope.tenantId))
+        throw new Failure('NOT_FOUND')
+      return tell(row)
+    },
+
+    verify: async (scope, actor, id) => {
+      assertMayChange(scope, await db.row(findDomain, scope.orgId, scope.projectId, id))
+      await spendCheck(scope.orgId, id)
+      await check.one(scope.orgId, id, actor)
+      const row = await db.row(findDomain, scope.orgId, scope.projectId, id)
+      if (!row) throw new Failure('NOT_FOUND')
+      return tell(row)
+    },
+
+    patch: async (scope, id, body) => {
+      const row = await change(scope, id, async (tx, before, at) => {
+        const { ip_pool_id: poolId, inbound } = body
+        if (poolId === undefined && inbound === undefined) return before
+        await setPool(tx, before, poolId ?? null)
+        const asked = [inbound ?? null, poolId !== undefined, poolId ?? null, at] as const
+        return (await tx.row(updateDomain, scope.orgId, id, ...asked)) as DomainRow
+      })
+      return tell(row)
+    },
+
+    remove: async (scope, actor, id) => {
+      await change(scope, id, async (tx, row, at) => {
+        await tx.row(deleteDomain, scope.orgId, id)
+        const { name, tenant_id: tenantId, project_id } = row
+        const data = { id, domain: name, status: 'removed', project_id, removed_at: at.toISOString() }
+        const event = { orgId: scope.orgId, tenantId, environment: null }
+        await appendEvents(tx, { ...event, event: 'domain.removed', data })
+        await audit(tx, {
+          ...{ orgId: scope.orgId, actor, action: 'domain.removed', resourceType: 'domain', resourceId: id },
+          metadata: { name, project_id, tenant_id: tenantId },
+        })
+        return row
+      })
+    },
+
+    startWarmup: async (scope, actor, id, days) => {
+      const row = await change(scope, id, async (tx, before, at) => {
+        const endsAt = warmupEnd({ startedAt: at, days })
+        const started = await tx.row(startWarmup, scope.orgId, id, days, endsAt, at)
+        if (!started) throw new Failure('WARMUP_ALREADY_ACTIVE')
+        const window = { days, started_at: at.toISOString(), ends_at: endsAt.toISOString() }
+        const daily_cap = warmupCap({ startedAt: at, days }, at)
+        const data = { id, domain: before.name, status: 'warming', daily_cap, ...window }
+        const event = { orgId: scope.orgId, tenantId: before.tenant_id, environment: null }
+        await appendEvents(tx, { ...event, event: 'domain.warmup_started', data })
+        await audit(tx, {
+          ...{ orgId: scope.orgId, actor, action: 'domain.warmup_started' },
+          ...{ resourceType: 'domain', resourceId: id, metadata: { name: before.name, ...window } },
+        })
+        return started
+      })
+      return tell(row)
+    },
+
+    endWarmup: async (scope, id) => {
+      const row = await change(scope, id, async (tx, before, at) =>
+        before.warmup_days === null ? before : ((await tx.row(endWarmup, scope.orgId, id, at)) as DomainRow),
+      )
+      return tell(row)
+    },
+  }
+}

@@ -1,0 +1,60 @@
+/** The DNS records of a domain: what to publish, and what each would have to say. */
+import type { Region } from './region.ts'
+
+export const recordNames = ['DKIM', 'RETURN_PATH', 'SPF', 'DMARC', 'INBOUND'] as const
+export type RecordName = (typeof recordNames)[number]
+export type RecordStatus = 'pending' | 'found' | 'mismatch'
+export type RecordStatuses = Partial<Record<RecordName, RecordStatus>>
+
+export type DnsRecord = {
+  record: RecordName
+  type: 'TXT' | 'MX'
+  name: string
+  value: string
+  ttl: number
+  priority: number | null
+  /** Only this one decides whether the domain is verified; the others are advice. */
+  required: boolean
+}
+
+export type Recorded = {
+  name: string
+  region: Region
+  return_path: string
+  inbound: boolean
+  dkim_selector: string
+  dkim_public_key: string | null
+}
+
+const ttl = 3600
+
+export const returnHost = ({ name, return_path }: Pick<Recorded, 'name' | 'return_path'>): string =>
+  `${return_path}.${name}`
+
+export const recordsOf = (row: Recorded, serviceDomain: string): DnsRecord[] => {
+  const txt = { type: 'TXT', ttl, priority: null, required: false } as const
+  const mx = { type: 'MX', ttl, priority: 10, required: false } as const
+  const bounces = returnHost(row)
+  return [
+    {
+      ...txt,
+      record: 'DKIM',
+      name: `${row.dkim_selector}._domainkey.${row.name}`,
+      value: `v=DKIM1; k=rsa; p=${row.dkim_public_key ?? ''}`,
+      required: true,
+    },
+    { ...mx, record: 'RETURN_PATH', name: bounces, value: `feedback.${row.region}.${serviceDomain}` },
+    { ...txt, record: 'SPF', name: bounces, value: `v=spf1 include:spf.${serviceDomain} ~all` },
+    { ...txt, record: 'DMARC', name: `_dmarc.${row.name}`, value: 'v=DMARC1; p=none;' },
+    ...(row.inbound
+      ? [
+          {
+            ...mx,
+            record: 'INBOUND' as const,
+            name: row.name,
+            value: `inbound.${row.region}.${serviceDomain}`,
+          },
+        ]
+      : []),
+  ]
+}

@@ -1,0 +1,679 @@
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeTestDatabase } from '../../../test/database.ts'
+import { startTestHouse, type TestHouse } from '../../../test/house.ts'
+import { expectRefusal, type LeavesNoTrace, watchTables } from '../../../test/refusal.ts'
+import { newId, timeOfId } from '../../ground/ids.ts'
+import type { Environment } from '../../ground/scope.ts'
+import type { Founded } from '../../operator/found-org.ts'
+import type { UnsubscribeRef } from '../../tracking/tokens.ts'
+
+let t: TestHouse
+let acme: Founded
+let leavesNoTrace: LeavesNoTrace
+beforeAll(async () => {
+  t = await startTestHouse()
+  acme = await t.org({ name: 'Acme & <Sons>' })
+  leavesNoTrace = await watchTables(t.database)
+})
+afterAll(() => t.stop())
+
+type Sent = { environment?: Environment; tenantId?: string | null; opens?: boolean; clicks?: boolean }
+const sent = async (
+  { environment = 'live', tenantId = null, opens = true, clicks = true }: Sent = {},
+  house = t,
+  orgId = acme.org.id,
+): Promise<{ orgId: string; messageId: string }> => {
+  const messageId = newId('message', house.house.clock.millis())
+  await house.database.sql(
+    `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address,
+       to_addresses, track_opens, track_clicks)
+     values ($1, $2, $3, $4, $5, 'prj', 'email', 'sent', 'a@example.test', '{ann@example.com}', $6, $7)`,
+    [orgId, messageId, new Date(timeOfId(messageId)), tenantId, environment, opens, clicks],
+  )
+  return { orgId, messageId }
+}
+
+const links = () => t.house.rooms.links
+const pathOf = (url: string): string => url.slice(t.url.length)
+const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
+const load = (message: { orgId: string; messageId: string }, address = '203.0.113.1', method = 'GET') =>
+  t.ask(method, pathOf(links().openUrl(message)), from(address))
+const follow = (
+  message: { orgId: string; messageId: string },
+  url: string,
+  address = '203.0.113.1',
+  method = 'GET',
+) => t.ask(method, pathOf(links().clickUrl(message, url)), from(address))
+
+const eventsOf = (orgId: string, messageId: string | null) =>
+  t.database.sql(
+    `select event, environment, tenant_id, data, created_at from events
+     where org_id = $1 and data->>'message_id' is not distinct from $2 order by id`,
+    [orgId, messageId],
+  )
+const rowsOf = (orgId: string, messageId: string | null) =>
+  t.database.sql(
+    `select kind, environment, tenant_id, channel, recipient, url, address from message_events
+     where org_id = $1 and message_id is not distinct from $2 order by id`,
+    [orgId, messageId],
+  )
+const counts = async ({ orgId, messageId }: { orgId: string; messageId: string }) => {
+  const [events, rows] = await Promise.all([eventsOf(orgId, messageId), rowsOf(orgId, messageId)])
+  return [events.length, rows.length]
+}
+const advance = (seconds: number) => t.ask('POST', '/api/dev/clock', { body: { advance_seconds: seconds } })
+
+describe('the pixel', () => {
+  test('X-092 SD-111 is a GIF nobody keeps, and its load fires message.opened', async () => {
+    const tenantId = await t.tenant(acme.org.id)
+    const message = await sent({ tenantId })
+    const reply = await load(message)
+    expect([reply.status, reply.headers['content-type'], reply.headers['content-length']]).toEqual([
+      200,
+      'image/gif',
+      '42',
+    ])
+    expect(reply.headers['cache-control']).toContain('no-store')
+    expect(reply.text.startsWith('GIF89a\u0001\0\u0001\0')).toBe(true)
+    await expect.poll(() => counts(message)).toEqual([1, 1])
+    expect(await eventsOf(acme.org.id, message.messageId)).toEqual([
+      {
+        ...{
+          event: 'message.opened',
+          environment: 'live',
+          tenant_id: tenantId,
+          created_at: expect.any(Date),
+        },
+        data: { message_id: message.messageId, channel: 'email' },
+      },
+    ])
+    expect(await rowsOf(acme.org.id, message.messageId)).toEqual([
+      {
+        ...{
+          kind: 'opened',
+          environment: 'live',
+          tenant_id: tenantId,
+          channel: 'email',
+          recipient: null,
+          url: null,
+        },
+        address: '203.0.113.1',
+      },
+    ])
+  })
+
+  test('X-093 counts once an hour for one address, whoever else loads it', async () => {
+    const message = await sent()
+    await load(message)
+    await load(message)
+    await expect.poll(() => counts(message)).toEqual([1, 1])
+    await load(message, '203.0.113.2')
+    await expect.poll(() => counts(message)).toEqual([2, 2])
+    await advance(3_000)
+    await load(message)
+    expect(await counts(message)).toEqual([2, 2])
+    await advance(605)
+    await load(message)
+    await load(message)
+    await expect.poll(() => counts(message)).toEqual([3, 3])
+    const other = await sent()
+    await load(other)
+    await expect.poll(() => counts(other)).toEqual([1, 1])
+  })
+
+  test('X-093 loaded fifty times at once counts once, on one process and on two', async () => {
+    const second = await startTestHouse({ database: t.database })
+    const message = await sent()
+    const path = pathOf(links().openUrl(message))
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => (i % 2 ? t : second).ask('GET', path, from('203.0.113.1'))),
+    )
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+    await expect.poll(() => counts(message)).toEqual([1, 1])
+    await second.stop()
+    expect(await counts(message)).toEqual([1, 1])
+  })
+
+  test('many messages loaded at once count each for itself', async () => {
+    const messages = await Promise.all(Array.from({ length: 30 }, () => sent()))
+    await Promise.all(
+      messages.flatMap((message) => [load(message), load(message), load(message, '203.0.113.9')]),
+    )
+    for (const message of messages) await expect.poll(() => counts(message)).toEqual([2, 2])
+  })
+
+  test('X-092 fires nothing for a message that does not track opens, is gone, or was only looked at', async () => {
+    const untracked = await sent({ opens: false })
+    const looked = await sent()
+    const gone = { orgId: acme.org.id, messageId: newId('message', t.house.clock.millis()) }
+    const elsewhere = { ...looked, orgId: (await t.org()).org.id }
+    await leavesNoTrace(async () => {
+      for (const message of [untracked, gone, elsewhere]) {
+        const reply = await load(message)
+        expect([reply.status, reply.headers['content-type']]).toEqual([200, 'image/gif'])
+      }
+      const head = await load(looked, '203.0.113.1', 'HEAD')
+      expect([head.status, head.headers['content-length'], head.text]).toEqual([200, '42', ''])
+    })
+  })
+
+  test('of an erased tenant still loads, and is not counted', async () => {
+    const tenantId = await t.tenant(acme.org.id, { status: 'erased' })
+    const message = await sent({ tenantId })
+    await leavesNoTrace(() => load(message))
+  })
+
+  test('a simulated message tells of it in its own environment', async () => {
+    const message = await sent({ environment: 'test' })
+    await load(message)
+    await expect.poll(() => eventsOf(acme.org.id, message.messageId)).toMatchObject([{ environment: 'test' }])
+    expect(await rowsOf(acme.org.id, message.messageId)).toMatchObject([{ environment: 'test' }])
+  })
+
+  test('an address that cannot be read counts as one', async () => {
+    const message = await sent()
+    for (const address of ['nonsense', 'unknown', '']) await load(message, address)
+    await expect.poll(() => counts(message)).toEqual([1, 1])
+    expect(await rowsOf(acme.org.id, message.messageId)).toMatchObject([{ address: null }])
+  })
+})
+
+describe('a wrapped link', () => {
+  test('X-095 SD-111 leads on with 302, and fires message.clicked', async () => {
+    const message = await sent()
+    const url = 'https://shop.example/?a=1&b=%20"2"#x'
+    const reply = await follow(message, url)
+    expect([reply.status, reply.headers.location, reply.text]).toEqual([302, url, ''])
+    expect(reply.headers['cache-control']).toContain('no-store')
+    await expect.poll(() => counts(message)).toEqual([1, 1])
+    expect(await eventsOf(acme.org.id, message.messageId)).toMatchObject([
+      { event: 'message.clicked', data: { message_id: message.messageId, channel: 'email', url } },
+    ])
+    expect(await rowsOf(acme.org.id, message.messageId)).toMatchObject([
+      { kind: 'clicked', url, address: '203.0.113.1', recipient: null },
+    ])
+  })
+
+  test('X-096 X-097 counts once an hour for message, address and url; every click leads on', async () => {
+    const message = await sent()
+    const [one, two] = ['https://shop.example/1', 'https://shop.example/2'] as const
+    const replies = await Promise.all(Array.from({ length: 150 }, () => follow(message, one)))
+    expect(new Set(replies.map(({ status, headers }) => `${status} ${headers.location}`))).toEqual(
+      new Set([`302 ${one}`]),
+    )
+    await expect.poll(() => counts(message)).toEqual([1, 1])
+    await follow(message, two)
+    await expect.poll(() => counts(message)).toEqual([2, 2])
+    await follow(message, one, '2001:db8::1')
+    await expect.poll(() => counts(message)).toEqual([3, 3])
+    await advance(3_605)
+    expect((await follow(message, one)).headers.location).toBe(one)
+    await expect.poll(() => counts(message)).toEqual([4, 4])
+  })
+
+  test('X-095 of a message that does not track clicks, or is gone, leads on and fires nothing', async () => {
+    const untracked = await sent({ clicks: false })
+    const gone = { orgId: acme.org.id, messageId: newId('message', t.house.clock.millis()) }
+    const looked = await sent()
+    await leavesNoTrace(async () => {
+      expect((await follow(untracked, 'https://shop.example/')).status).toBe(302)
+      expect((await follow(gone, 'https://shop.example/')).status).toBe(302)
+      const head = await follow(looked, 'https://shop.example/', '203.0.113.1', 'HEAD')
+      expect([head.status, head.headers.location]).toEqual([302, 'https://shop.example/'])
+    })
+  })
+
+  test('SD-111 longer than a parameter of the router, or beyond ASCII, arrives whole', async () => {
+    const message = await sent()
+    const long = `https://shop.example/${'x'.repeat(2_000)}`
+    expect((await follow(message, long)).headers.location).toBe(long)
+    expect((await follow(message, 'https://bücher.example/é x\u{1f600}')).headers.location).toBe(
+      'https://xn--bcher-kva.example/%C3%A9%20x%F0%9F%98%80',
+    )
+  })
+
+  test('SD-111 leads nowhere but to the web, even when signed', async () => {
+    const message = await sent()
+    await leavesNoTrace(async () => {
+      for (const url of [
+        'javascript:alert(1)',
+        'data:text/html,x',
+        '//evil.example',
+        '/x',
+        'ftp://a.example',
+        'https://a.example/\r\nSet-Cookie: a=b',
+        '',
+      ]) {
+        const reply = await follow(message, url)
+        expect([reply.status, reply.headers.location, reply.headers['set-cookie']]).toEqual([
+          ...[404, undefined, undefined],
+        ])
+      }
+    })
+  })
+})
+
+const leaving = (more: Partial<UnsubscribeRef> = {}): UnsubscribeRef => ({
+  ...{ orgId: acme.org.id, tenantId: null, environment: 'live', messageId: null },
+  address: `ann-${newId('request')}@example.com`,
+  ...more,
+})
+const form = 'application/x-www-form-urlencoded'
+const post = (ref: UnsubscribeRef, raw: string | Buffer = 'List-Unsubscribe=One-Click', type = form) =>
+  t.ask('POST', pathOf(links().unsubscribeUrl(ref)), { raw, headers: { 'content-type': type } })
+const press = (ref: UnsubscribeRef) => post(ref, 'confirm=unsubscribe')
+const look = (ref: UnsubscribeRef) => t.ask('GET', pathOf(links().unsubscribeUrl(ref)))
+const titleOf = ({ text }: { text: string }) => text.match(/<h1>(.*)<\/h1>/)?.[1]
+const standing = ({ orgId, address }: UnsubscribeRef) =>
+  t.database.sql(
+    `select tenant_id, channel, reason, source, message_id, created_environment from suppressions
+     where org_id = $1 and value = $2`,
+    [orgId, address.toLowerCase()],
+  )
+const told = (ref: UnsubscribeRef) =>
+  t.database.sql(
+    "select event, environment, tenant_id, data from events where org_id = $1 and data->>'recipient' = $2 order by id",
+    [ref.orgId, ref.address.toLowerCase()],
+  )
+
+describe('unsubscribing', () => {
+  test('SD-112 a look at the page changes nothing, however often', async () => {
+    const ref = leaving({ address: '"a<b>&\'c"@example.com' })
+    await leavesNoTrace(async () => {
+      for (let i = 0; i < 3; i++) {
+        const reply = await look(ref)
+        expect([reply.status, titleOf(reply)]).toEqual([200, 'Unsubscribe?'])
+        expect(reply.text).toContain('<bdi>&quot;a&lt;b&gt;&amp;&#39;c&quot;@example.com</bdi>')
+        expect(reply.text).toContain('<bdi>Acme &amp; &lt;Sons&gt;</bdi>')
+        expect(reply.text).toContain('<form method="post">')
+      }
+      const head = await t.ask('HEAD', pathOf(links().unsubscribeUrl(ref)))
+      expect([head.status, head.text]).toEqual([200, ''])
+    })
+  })
+
+  test('the page loads nothing, runs nothing and is in nobody’s index, frame or cache', async () => {
+    const { headers, text } = await look(leaving())
+    expect(headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(headers['content-security-policy']).toMatch(
+      /^default-src 'none'; style-src 'sha256-[\w+/=]+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+    )
+    expect([headers['cache-control'], headers['x-robots-tag'], headers['referrer-policy']]).toEqual([
+      ...['no-store', 'noindex, nofollow', 'no-referrer'],
+    ])
+    expect(text).toContain('<html lang="en">')
+    expect(text).not.toMatch(/<script|<link|src=|url\(|@import/)
+  })
+
+  test('S-424 X-098 X-099 SD-112 one click suppresses for broadcast mail and fires message.unsubscribed', async () => {
+    const tenantId = await t.tenant(acme.org.id)
+    const { messageId } = await sent({ tenantId })
+    const ref = leaving({ tenantId, messageId, address: 'Ann.Lee@Example.com' })
+    const reply = await post(ref)
+    expect([reply.status, titleOf(reply)]).toEqual([200, 'You are unsubscribed'])
+    expect(await standing(ref)).toEqual([
+      {
+        ...{ tenant_id: tenantId, channel: 'email', reason: 'unsubscribe', source: 'one_click' },
+        ...{ message_id: messageId, created_environment: 'live' },
+      },
+    ])
+    expect(await told(ref)).toEqual([
+      {
+        ...{ event: 'message.unsubscribed', environment: 'live', tenant_id: tenantId },
+        data: {
+          channel: 'email',
+          recipient: 'ann.lee@example.com',
+          message_id: messageId,
+          source: 'one_click',
+        },
+      },
+    ])
+    expect(await rowsOf(acme.org.id, messageId)).toEqual([
+      {
+        ...{ kind: 'unsubscribed', environment: 'live', tenant_id: tenantId, channel: 'email', url: null },
+        ...{ recipient: 'ann.lee@example.com', address: null },
+      },
+    ])
+    const list = await t.ask('GET', '/api/v1/suppressions?value=ann.lee@example.com&channel=email', {
+      key: acme.keys.live,
+    })
+    expect(list.body.data).toMatchObject([{ reason: 'unsubscribe', scope: 'broadcast', tenant_id: tenantId }])
+  })
+
+  test('X-099 X-100 SD-112 the button of the page does the same as email_link; no message is null', async () => {
+    const ref = leaving()
+    expect(titleOf(await press(ref))).toBe('You are unsubscribed')
+    expect(await standing(ref)).toMatchObject([{ tenant_id: null, source: 'email_link', message_id: null }])
+    expect(await told(ref)).toMatchObject([
+      { data: { channel: 'email', recipient: ref.address, message_id: null, source: 'email_link' } },
+    ])
+  })
+
+  test('SD-112 repeats answer 200 and fire nothing, in either way, and the page knows', async () => {
+    const ref = leaving({ messageId: (await sent()).messageId })
+    await post(ref)
+    await leavesNoTrace(async () => {
+      for (const reply of [await post(ref), await press(ref), await look(ref)]) {
+        expect([reply.status, titleOf(reply)]).toEqual([200, 'You are already unsubscribed'])
+      }
+    })
+    // Another message to the same recipient is no other wish.
+    await post({ ...ref, messageId: (await sent()).messageId })
+    expect(await told(ref)).toHaveLength(1)
+  })
+
+  test('SD-112 taken up again after the suppression was removed', async () => {
+    const ref = leaving()
+    await post(ref)
+    const query = `channel=email&value=${ref.address}`
+    expect((await t.ask('DELETE', `/api/v1/suppressions?${query}`, { key: acme.keys.live })).status).toBe(200)
+    expect(titleOf(await look(ref))).toBe('Unsubscribe?')
+    expect(titleOf(await post(ref))).toBe('You are unsubscribed')
+    expect(await told(ref)).toHaveLength(2)
+  })
+
+  test.for(['live', 'test'] as const)('X-098 twenty at once fire once: %s', async (environment) => {
+    const ref = leaving({ environment, messageId: (await sent({ environment })).messageId })
+    const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => (i % 2 ? post(ref) : press(ref))))
+    expect(replies.map(({ status }) => status)).toEqual(Array(20).fill(200))
+    expect(replies.filter((reply) => titleOf(reply) === 'You are unsubscribed')).toHaveLength(1)
+    expect(await told(ref)).toHaveLength(1)
+    expect(await standing(ref)).toHaveLength(environment === 'live' ? 1 : 0)
+  })
+
+  test.for(['bounce', 'manual', 'complaint', 'stop'])(
+    'X-098 a suppression for %s stays what it is, and the wish is told of once',
+    async (reason) => {
+      const ref = leaving({ messageId: (await sent()).messageId })
+      await t.house.db.tx((tx) =>
+        t.house.rooms.suppress(tx, {
+          ...{ orgId: ref.orgId, tenantId: null, channel: 'email', value: ref.address, source: 'provider' },
+          ...{ reason: reason as 'bounce', messageId: null, environment: 'live' },
+        }),
+      )
+      const before = await standing(ref)
+      expect(before).toMatchObject([{ reason, source: 'provider' }])
+      expect([titleOf(await post(ref)), titleOf(await post(ref))]).toEqual([
+        ...['You are unsubscribed', 'You are already unsubscribed'],
+      ])
+      expect(await standing(ref)).toEqual(before)
+      expect(await told(ref)).toHaveLength(1)
+    },
+  )
+
+  test('X-098 a simulated one writes no suppression and tells of it in the test environment', async () => {
+    const ref = leaving({ environment: 'test', messageId: (await sent({ environment: 'test' })).messageId })
+    expect(titleOf(await post(ref))).toBe('You are unsubscribed')
+    expect(titleOf(await post(ref))).toBe('You are already unsubscribed')
+    expect(await standing(ref)).toEqual([])
+    expect(await told(ref)).toMatchObject([{ environment: 'test', data: { source: 'one_click' } }])
+  })
+
+  test('SD-112 speaks for its own tenant only', async () => {
+    const [one, two] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
+    const ref = leaving({ tenantId: one })
+    await post(ref)
+    expect(titleOf(await look({ ...ref, tenantId: two }))).toBe('Unsubscribe?')
+    expect(titleOf(await look({ ...ref, tenantId: null }))).toBe('Unsubscribe?')
+    await post({ ...ref, tenantId: two })
+    expect((await standing(ref)).map((row) => row.tenant_id).sort()).toEqual([one, two].sort())
+  })
+
+  test('of a suspended org still works', async () => {
+    const { org } = await t.org()
+    await t.database.sql('update orgs set suspended_at = $2 where id = $1', [org.id, t.house.clock.now()])
+    const ref = leaving({ orgId: org.id })
+    expect((await post(ref)).status).toBe(200)
+    expect(await standing(ref)).toHaveLength(1)
+  })
+
+  test('of an org that is no more is not valid', async () => {
+    await leavesNoTrace(async () => {
+      const ref = leaving({ orgId: newId('org') })
+      for (const reply of [await look(ref), await post(ref), await post({ ...ref, environment: 'test' })]) {
+        expect([reply.status, titleOf(reply)]).toEqual([404, 'This link is not valid'])
+      }
+    })
+  })
+})
+
+const multipart = (name: string, value: string, boundary = 'x7', lines = '\r\n') =>
+  [`--${boundary}`, `Content-Disposition: form-data; name="${name}"`, '', value, `--${boundary}--`, ''].join(
+    lines,
+  )
+
+describe('what is posted to unsubscribe', () => {
+  test.for([
+    ['a form', form, 'List-Unsubscribe=One-Click'],
+    ['a form that names its charset', `${form}; charset=UTF-8`, 'List-Unsubscribe=One-Click'],
+    ['a form with a line break', form, 'List-Unsubscribe=One-Click\r\n'],
+    ['parts', 'multipart/form-data; boundary=x7', multipart('List-Unsubscribe', 'One-Click')],
+    [
+      'parts, the boundary quoted',
+      'Multipart/Form-Data; boundary="x7"',
+      multipart('List-Unsubscribe', 'One-Click'),
+    ],
+    ['plain text', 'text/plain', 'List-Unsubscribe=One-Click'],
+    ['bytes of no type', 'application/octet-stream', 'List-Unsubscribe=One-Click'],
+  ])('SD-112 RFC 8058 one click comes as %s', async ([, type, raw]) => {
+    const ref = leaving()
+    expect((await post(ref, raw, type)).status).toBe(200)
+    expect(await standing(ref)).toMatchObject([{ source: 'one_click' }])
+  })
+
+  test('SD-112 one click may come without saying what it is', async () => {
+    const ref = leaving()
+    const body = Buffer.from('List-Unsubscribe=One-Click')
+    expect((await fetch(links().unsubscribeUrl(ref), { method: 'POST', body })).status).toBe(200)
+    expect(await standing(ref)).toMatchObject([{ source: 'one_click' }])
+  })
+
+  test.for([
+    ['nothing', form, ''],
+    ['another value', form, 'List-Unsubscribe=Two-Clicks'],
+    ['another name', form, 'Unsubscribe=One-Click'],
+    ['another confirmation', form, 'confirm=yes'],
+    ['json', 'application/json', '{"List-Unsubscribe":"One-Click"}'],
+    ['parts without a boundary', 'multipart/form-data', multipart('List-Unsubscribe', 'One-Click')],
+    [
+      'parts of another boundary',
+      'multipart/form-data; boundary=y',
+      multipart('List-Unsubscribe', 'One-Click'),
+    ],
+    ['a file', 'multipart/form-data; boundary=x7', multipart('List-Unsubscribe"; filename="a', 'One-Click')],
+  ])('SD-112 %s asks again with 422 and changes nothing', async ([, type, raw]) => {
+    await leavesNoTrace(async () => {
+      const reply = await post(leaving(), raw, type)
+      expect([reply.status, titleOf(reply)]).toEqual([422, 'Unsubscribe?'])
+    })
+  })
+
+  test('a body larger than a form of two fields is refused', async () => {
+    const ref = leaving()
+    const reply = await leavesNoTrace(() => post(ref, `List-Unsubscribe=One-Click&x=${'x'.repeat(8_192)}`))
+    expectRefusal(reply, 'PAYLOAD_TOO_LARGE')
+    expect((await post(ref, `List-Unsubscribe=One-Click&x=${'x'.repeat(8_000)}`)).status).toBe(200)
+  })
+
+  test('any bytes of any type get a documented answer', async () => {
+    const ref = leaving()
+    const type = fc.oneof(
+      fc.constantFrom(
+        form,
+        'multipart/form-data; boundary=x7',
+        'multipart/form-data',
+        'text/plain',
+        '*/*',
+        ';',
+      ),
+      fc.string({ maxLength: 40 }).map((text) => text.replaceAll(/[^\x20-\x7e]/g, '')),
+    )
+    const pieces = fc.constantFrom(
+      ...['--x7', '--', '\r\n', '\n', 'Content-Disposition: form-data; name="', '"', 'a', '=', '&', '%', ';'],
+      ...[
+        'Content-Type: text/plain',
+        'Content-Transfer-Encoding: base64',
+        'filename*=utf-8',
+        '\0',
+        'é',
+        ': ',
+      ],
+    )
+    const body = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+      fc.array(pieces, { maxLength: 30 }).map((parts) => Buffer.from(parts.join(''))),
+    )
+    await leavesNoTrace(() =>
+      fc.assert(
+        fc.asyncProperty(type, body, async (given, raw) => {
+          const reply = await post(ref, raw, given)
+          // A type that is none at all is not read any further.
+          if (reply.status === 415) expectRefusal(reply, 'UNSUPPORTED_MEDIA_TYPE')
+          else expect([reply.status, titleOf(reply)]).toEqual([422, 'Unsubscribe?'])
+        }),
+        { numRuns: 150 },
+      ),
+    )
+  })
+})
+
+describe('tokens that were not signed here', () => {
+  const token = () => pathOf(links().unsubscribeUrl(leaving())).slice('/u/'.length)
+  test('S-423 SD-111 SD-112 are 404 on every route, lead nowhere and change nothing', async () => {
+    const message = await sent()
+    const open = pathOf(links().openUrl(message)).slice('/t/o/'.length)
+    const click = pathOf(links().clickUrl(message, 'https://shop.example/')).slice('/t/c/'.length)
+    const altered = (text: string) => (text[0] === 'A' ? 'B' : 'A') + text.slice(1)
+    const raw = 'List-Unsubscribe=One-Click'
+    await leavesNoTrace(async () => {
+      for (const bad of [
+        altered(open),
+        open.slice(0, -1),
+        click,
+        token(),
+        'x',
+        '',
+        `${open}/x`,
+        `${open}%00`,
+      ]) {
+        expectRefusal(await t.ask('GET', `/t/o/${bad}`), 'NOT_FOUND')
+      }
+      for (const bad of [
+        altered(click),
+        click.slice(1),
+        open,
+        token(),
+        'https://evil.example/',
+        '%2f%2fevil.example',
+      ]) {
+        const reply = await t.ask('GET', `/t/c/${bad}?url=https://evil.example/`)
+        expect([reply.status, reply.headers.location, titleOf(reply)]).toEqual([
+          ...[404, undefined, 'This link is not valid'],
+        ])
+      }
+      for (const bad of [altered(token()), `${token()}A`, open, click, '', '../u', '%ff']) {
+        for (const reply of [await t.ask('GET', `/u/${bad}`), await t.ask('POST', `/u/${bad}`, { raw })]) {
+          expect([reply.status, reply.headers.location]).toEqual([404, undefined])
+        }
+      }
+    })
+  })
+
+  test('S-423 any path at all is 404, as a page or in the envelope', async () => {
+    const route = fc.constantFrom('/t/o/', '/t/c/', '/u/')
+    const rest = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 60 }).map((text) => encodeURIComponent(text.toWellFormed())),
+      fc.string({ maxLength: 60 }).map((text) => text.replaceAll(/[^\x21-\x7e]|[#?\\]/g, '')),
+      fc.base64String({ maxLength: 200 }),
+    )
+    await leavesNoTrace(() =>
+      fc.assert(
+        fc.asyncProperty(route, rest, fc.constantFrom('GET', 'HEAD', 'POST'), async (path, bad, method) => {
+          const asked = method === 'POST' && path !== '/u/' ? 'GET' : method
+          const reply = await t.ask(asked, path + bad, asked === 'POST' ? { raw: 'confirm=unsubscribe' } : {})
+          expect([reply.status, reply.headers.location]).toEqual([404, undefined])
+        }),
+        { numRuns: 150 },
+      ),
+    )
+  })
+
+  test('other methods are told which ones there are', async () => {
+    const path = pathOf(links().openUrl(await sent()))
+    await leavesNoTrace(async () => {
+      const reply = await t.ask('POST', path, { body: {} })
+      expectRefusal(reply, 'METHOD_NOT_ALLOWED')
+      expect(reply.headers.allow).toBe('GET, HEAD')
+      const left = await t.ask('DELETE', `/u/${token()}`)
+      expect([left.status, left.headers.allow]).toEqual([405, 'GET, HEAD, POST'])
+    })
+  })
+})
+
+describe('while the database is away', () => {
+  test('SD-111 X-097 pixel and links answer as ever; SD-112 unsubscribing says to come back', async () => {
+    const database = await makeTestDatabase()
+    const house = await startTestHouse({ database })
+    const name = new URL(database.url).pathname.slice(1)
+    const { org } = await house.org()
+    const message = await sent({}, house, org.id)
+    const own = house.house.rooms.links
+    const ask = (url: string, method = 'GET', raw?: string) =>
+      house.ask(
+        method,
+        url.slice(house.url.length),
+        raw === undefined ? {} : { raw, headers: { 'content-type': form } },
+      )
+    await t.database.sql(`alter database ${name} with allow_connections false`)
+    await t.database.sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+    await expect.poll(async () => (await house.ask('GET', '/readyz')).status).toBe(503)
+
+    const gif = await ask(own.openUrl(message))
+    expect([gif.status, gif.headers['content-type']]).toEqual([200, 'image/gif'])
+    const click = await ask(own.clickUrl(message, 'https://shop.example/'))
+    expect([click.status, click.headers.location]).toEqual([302, 'https://shop.example/'])
+    const leave = own.unsubscribeUrl(leaving({ orgId: org.id }))
+    for (const reply of [await ask(leave), await ask(leave, 'POST', 'List-Unsubscribe=One-Click')]) {
+      expect([reply.status, titleOf(reply), reply.headers['retry-after']]).toEqual([
+        503,
+        'Please try again',
+        '60',
+      ])
+    }
+
+    await t.database.sql(`alter database ${name} with allow_connections true`)
+    await expect.poll(async () => (await house.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
+    expect((await ask(leave, 'POST', 'List-Unsubscribe=One-Click')).status).toBe(200)
+    await house.stop()
+    await database.drop()
+  })
+
+  test('X-097 a database that does not answer holds no link up, and the click counts in the end', async () => {
+    const message = await sent()
+    const client = new pg.Client(t.database.url)
+    await client.connect()
+    await client.query('begin')
+    await client.query('lock table tracking_marks in access exclusive mode')
+    const reply = await follow(message, 'https://shop.example/')
+    expect([reply.status, reply.headers.location]).toEqual([302, 'https://shop.example/'])
+    expect(await counts(message)).toEqual([0, 0])
+    await client.query('commit')
+    await client.end()
+    await expect.poll(() => counts(message)).toEqual([1, 1])
+  })
+})
+
+test('retention removes marks older than two hours and no others', async () => {
+  const [old, young] = [await sent(), await sent()]
+  await load(old)
+  await advance(7_195)
+  await load(young)
+  await expect.poll(() => counts(young)).toEqual([1, 1])
+  await advance(10)
+  const { body } = await t.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
+  expect(body.counts.tracking_marks_deleted).toBeGreaterThanOrEqual(1)
+  const left = await t.database.sql('select message_id from tracking_marks')
+  expect(left).toEqual([{ message_id: young.messageId }])
+})

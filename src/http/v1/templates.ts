@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import type { Db } from '../../db/pool.ts'
+import { Failure } from '../../ground/errors.ts'
+import { isId } from '../../ground/ids.ts'
+import type { Scope } from '../../ground/scope.ts'
+import type { ManageTemplates } from '../../templates/manage.ts'
+import type { RenderTemplates } from '../../templates/render.ts'
+import {
+  CreateTemplate,
+  channels,
+  PatchTemplate,
+  PreviewTemplate,
+  Template,
+  TemplatePreview,
+} from '../../templates/shapes.ts'
+import { listTemplates, listTenantTemplates, type TemplateRow } from '../../templates/store.ts'
+import { actorOf } from '../actor.ts'
+import { Deleted } from '../deleted.ts'
+import { page, pageOf, pageQuery } from '../page.ts'
+import { defineRoute, type Route } from '../route.ts'
+
+const show = (row: TemplateRow): z.output<typeof Template> => ({
+  id: row.id,
+  slug: row.slug,
+  channel: row.channel,
+  subject: row.subject,
+  html: row.html,
+  text: row.text,
+  tenant_id: row.tenant_id,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+const ListQuery = pageQuery.extend({ channel: z.enum(channels).optional() })
+
+type Needs = { db: Db; manage: ManageTemplates; render: Pick<RenderTemplates, 'preview'> }
+
+export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
+  const list = ({ orgId, tenantId }: Scope, { channel, cursor, limit }: z.output<typeof ListQuery>) => {
+    const asked = [channel ?? null, cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const
+    return tenantId === null
+      ? db.rows(listTemplates, orgId, ...asked)
+      : db.rows(listTenantTemplates, orgId, tenantId, ...asked)
+  }
+
+  const named = (scope: Scope, { id, slug }: PreviewTemplate): Promise<TemplateRow> => {
+    if (id === undefined) return manage.getBySlug(scope, slug as string)
+    if (!isId('template', id)) throw new Failure('NOT_FOUND')
+    return manage.get(scope, id)
+  }
+
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/templates',
+      tag: 'Templates',
+      summary: 'Create a template',
+      about:
+        'An email template needs a subject and one of html and text; an SMS template needs text and uses nothing else.',
+      scope: 'write:templates',
+      body: CreateTemplate,
+      answers: { 201: { schema: Template, about: 'The new template.' } },
+      refuses: ['TEMPLATE_SLUG_TAKEN'],
+      handle: async (call) => ({
+        status: 201,
+        body: show(await manage.create(call.caller, actorOf(call), call.body)),
+      }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/templates',
+      tag: 'Templates',
+      summary: 'List templates',
+      about: 'A tenant sees its own and those of the organisation.',
+      scope: 'read:templates',
+      query: ListQuery,
+      answers: { 200: { schema: pageOf(Template), about: 'A page, newest first.' } },
+      handle: async ({ caller, query }) => ({
+        status: 200,
+        body: page(await list(caller, query), query.limit, show),
+      }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/templates/{id}',
+      tag: 'Templates',
+      summary: 'Get a template',
+      scope: 'read:templates',
+      params: { id: 'template' },
+      answers: { 200: { schema: Template, about: 'The template.' } },
+      refuses: ['NOT_FOUND'],
+      handle: async ({ caller, params }) => ({
+        status: 200,
+        body: show(await manage.get(caller, params.id as string)),
+      }),
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: '/templates/{id}',
+      tag: 'Templates',
+      summary: 'Change a template',
+      about: 'What is left out stays as it is. The channel of a template is fixed.',
+      scope: 'write:templates',
+      params: { id: 'template' },
+      body: PatchTemplate,
+      answers: { 200: { schema: Template, about: 'The template as it is now.' } },
+      refuses: [
+        'NOT_FOUND',
+        'NO_FIELDS',
+        'TEMPLATE_SLUG_TAKEN',
+        'TENANT_FORBIDDEN',
+        'ENVIRONMENT_ESCALATION',
+      ],
+      handle: async (call) => ({
+        status: 200,
+        body: show(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
+      }),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/templates/{id}',
+      tag: 'Templates',
+      summary: 'Delete a template',
+      about: 'Messages that were made from it, scheduled ones too, stay as they are.',
+      scope: 'write:templates',
+      params: { id: 'template' },
+      answers: { 200: { schema: Deleted, about: 'Deleted.' } },
+      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
+      handle: async (call) => {
+        const id = call.params.id as string
+        await manage.remove(call.caller, actorOf(call), id)
+        return { status: 200, body: { id, deleted: true } }
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/templates/preview',
+      tag: 'Templates',
+      summary: 'Render a template without sending it',
+      about:
+        'Names the template by `id` or by `slug`, and is refused where a send with these variables would be.',
+      scope: 'read:templates',
+      body: PreviewTemplate,
+      answers: { 200: { schema: TemplatePreview, about: 'The template, rendered.' } },
+      refuses: ['NOT_FOUND', 'TEMPLATE_TENANT_SCOPED', 'TEMPLATE_MISSING_VARIABLES'],
+      handle: async ({ caller, body }) => {
+        const row = await named(caller, body)
+        const { id, slug, channel } = row
+        return { status: 200, body: { id, slug, channel, ...render.preview(row, body.variables) } }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,47 @@
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import { timeOfId } from '../ground/ids.ts'
+import type { Scope } from '../ground/scope.ts'
+import { entryOf } from './rows.ts'
+import { cancelMessage, findMessage } from './store.ts'
+
+export type CancelMessage = (
+  scope: Scope,
+  actor: Actor,
+  channel: 'email' | 'sms',
+  id: string,
+) => Promise<{ id: string; canceled_at: Date }>
+
+type Needs = { db: Db; clock: Clock; audit: Audit }
+
+/** Of a cancel and a claim that meet, one wins: both are conditional on the row still waiting. */
+export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage => {
+  return async (scope, actor, channel, id) => {
+    const { orgId, tenantId, environment, projectId } = scope
+    const named = [environment, projectId, channel, id, new Date(timeOfId(id))] as const
+    const canceled = await db.tx(async (tx) => {
+      const at = clock.now()
+      const row = await tx.row(
+        cancelMessage,
+        orgId,
+        tenantId,
+        ...named,
+        at,
+        JSON.stringify([entryOf('canceled', at)]),
+      )
+      if (!row) return undefined
+      await audit(tx, {
+        ...{ orgId, actor, action: 'message.canceled', resourceType: 'message', resourceId: id },
+        metadata: { channel, environment },
+      })
+      return row
+    })
+    if (canceled) return canceled
+    const row = await db.row(findMessage, orgId, null, ...named)
+    if (!row) throw new Failure('NOT_FOUND')
+    const theirs = tenantId !== null && row.tenant_id !== tenantId
+    throw new Failure(theirs ? 'TENANT_FORBIDDEN' : 'NOT_SCHEDULED')
+  }
+}

@@ -1,0 +1,41 @@
+/** What a channel brings to the one pipeline: its rules, its price, its provider and its part of the row. */
+import type { Handed } from '../providers/email/contract.ts'
+import type { Spend } from '../usage/reserve.ts'
+import type { Draft, Gate } from './draft.ts'
+import type { MessageRow, NewMessage } from './store.ts'
+
+/** The columns that only the channel knows. */
+export type Content = Pick<
+  NewMessage,
+  | 'stream'
+  | 'from_address'
+  | 'from_name'
+  | 'to_addresses'
+  | 'cc'
+  | 'bcc'
+  | 'reply_to'
+  | 'names'
+  | 'subject'
+  | 'html'
+  | 'text'
+  | 'headers'
+  | 'attachments'
+  | 'track_opens'
+  | 'track_clicks'
+>
+
+/** What a send spends: in full, and split into what a whole batch is judged by and what each item is. */
+export type Price = Pick<Spend, 'units' | 'segments' | 'costMicros' | 'sandbox' | 'warmup'>
+
+export interface Channel<D extends Draft> {
+  name: 'email' | 'sms'
+  gates: readonly Gate<D>[]
+  /** Makes what leaves of what was asked for, once every rule has passed. */
+  finish(draft: D): void
+  priceOf(draft: D): Promise<Price>
+  contentOf(draft: D): Content
+  /** Throws a HandoverError and nothing else. Test mode is simulated here and reaches no provider. */
+  handOver(draft: D): Promise<Handed>
+  /** The draft of a waiting row, to be sent now. */
+  draftOf(row: MessageRow): D
+}

@@ -1,0 +1,45 @@
+/** What every channel's message has in common before it is one. */
+import type { Scope } from '../ground/scope.ts'
+
+/** Who sends. The scheduler sends for whoever asked, without the restrictions of a key that may be gone. */
+export type SentBy = Scope & {
+  projectId: string
+  keyId: string | null
+  allowedDomainIds: readonly string[] | null
+  /** Set when the key itself is bound to a project, which then limits its senders. */
+  boundProjectId: string | null
+}
+
+/** How the pipeline was entered: rules differ in what they ask of each. */
+export type Entrance = 'single' | 'batch' | 'fire'
+
+export type Draft = {
+  id: string
+  createdAt: Date
+  by: SentBy
+  channel: 'email' | 'sms'
+  tags: string[]
+  metadata: Record<string, string>
+  scheduledAt: Date | null
+  jobId: string | null
+}
+
+/** A named rule: passes, narrows the draft, or throws the refusal. */
+export type Gate<D extends Draft> = {
+  name: string
+  at: readonly Entrance[]
+  check: (draft: D, entrance: Entrance) => Promise<void> | void
+}
+
+/** In order, each waiting for the one before: a refusal leaves no trace of later rules. */
+export const passGates = async <D extends Draft>(
+  gates: readonly Gate<D>[],
+  draft: D,
+  entrance: Entrance,
+): Promise<void> => {
+  for (const gate of gates) {
+    if (!gate.at.includes(entrance)) continue
+    const checking = gate.check(draft, entrance)
+    if (checking) await checking
+  }
+}

@@ -1,0 +1,123 @@
+import { warmupCap } from '../../domains/sender.ts'
+import type { Clock } from '../../ground/clock.ts'
+import type { Address, EmailProvider, Handed, Mail } from '../../providers/email/contract.ts'
+import type { Links } from '../../tracking/links.ts'
+import { emailPrice } from '../../usage/plans.ts'
+import type { Usage } from '../../usage/reserve.ts'
+import type { Channel } from '../channel.ts'
+import type { MessageRow } from '../store.ts'
+import { destinations, type EmailDraft, mailOf } from './draft.ts'
+import { type EmailGateNeeds, emailGates } from './gates/list.ts'
+
+const bare = (list: Address[]): string[] => list.map(({ address }) => address)
+
+const namesOf = (lists: Address[]): Record<string, string> | null => {
+  const named = lists.flatMap(({ address, name }) => (name === null ? [] : [[address, name] as const]))
+  return named.length === 0 ? null : Object.fromEntries(named)
+}
+
+const orNull = <T extends object>(value: T): T | null => (Object.keys(value).length === 0 ? null : value)
+
+type Needs = EmailGateNeeds & {
+  clock: Clock
+  usage: Usage
+  links: Links
+  provider: EmailProvider
+  simulate: (mail: Mail) => Handed
+}
+
+export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
+  const { clock, usage, links, provider, simulate } = needs
+  return {
+    name: 'email',
+    gates: emailGates(needs),
+
+    finish: (draft) => {
+      if (draft.html === null || (!draft.trackOpens && !draft.trackClicks)) return
+      const { trackOpens, trackClicks, unsubscribeUrl } = draft
+      const ref = { orgId: draft.by.orgId, messageId: draft.id }
+      draft.html = links.track(draft.html, { ...ref, trackOpens, trackClicks, unsubscribeUrl })
+    },
+
+    priceOf: async (draft) => {
+      const units = destinations(draft).length
+      const { plan } = await usage.allowanceOf(draft.by.orgId, draft.by.tenantId)
+      const { sender } = draft
+      const cap = sender?.kind === 'domain' ? warmupCap(sender.warmup, clock.now()) : null
+      return {
+        units,
+        costMicros: emailPrice[plan] * units,
+        ...(sender?.kind === 'sandbox' && { sandbox: units }),
+        ...(sender?.kind === 'domain' &&
+          cap !== null && { warmup: { domainId: sender.domainId, recipients: units, cap } }),
+      }
+    },
+
+    contentOf: (draft) => ({
+      stream: draft.stream,
+      from_address: draft.from.address,
+      from_name: draft.from.name,
+      to_addresses: bare(draft.to),
+      cc: bare(draft.cc),
+      bcc: bare(draft.bcc),
+      reply_to: bare(draft.replyTo),
+      names: namesOf([...destinations(draft), ...draft.replyTo]),
+      subject: draft.subject,
+      html: draft.html,
+      text: draft.text,
+      headers: orNull(draft.headers),
+      // Names and types only: the bytes are handed over and never kept.
+      attachments: orNull(
+        draft.attachments.map(({ filename, contentType }) => ({ filename, content_type: contentType })),
+      ),
+      track_opens: draft.trackOpens,
+      track_clicks: draft.trackClicks,
+    }),
+
+    handOver: async (draft) => {
+      const mail = mailOf(draft, clock.now())
+      return draft.by.environment === 'test' ? simulate(mail) : provider.send(mail)
+    },
+
+    draftOf: (row: MessageRow): EmailDraft => {
+      const named = (list: string[]): Address[] =>
+        list.map((address) => ({ address, name: row.names?.[address] ?? null }))
+      return {
+        channel: 'email',
+        id: row.id,
+        createdAt: row.created_at,
+        by: {
+          orgId: row.org_id,
+          tenantId: row.tenant_id,
+          environment: row.environment,
+          projectId: row.project_id,
+          keyId: row.key_id,
+          allowedDomainIds: null,
+          boundProjectId: null,
+        },
+        fromText: row.from_address,
+        from: { address: row.from_address, name: row.from_name },
+        to: named(row.to_addresses),
+        cc: named(row.cc),
+        bcc: named(row.bcc),
+        replyTo: named(row.reply_to),
+        asked: [...row.to_addresses, ...row.cc, ...row.bcc],
+        subject: row.subject,
+        html: row.html,
+        text: row.text,
+        template: null,
+        stream: row.stream,
+        headers: row.headers ?? {},
+        attachments: [],
+        trackOpens: row.track_opens,
+        trackClicks: row.track_clicks,
+        tags: row.tags,
+        metadata: row.metadata ?? {},
+        scheduledAt: row.scheduled_at,
+        jobId: row.job_id,
+        unsubscribeUrl: null,
+        sender: null,
+      }
+    },
+  }
+}

@@ -1,0 +1,61 @@
+/** An email on its way through the pipeline, from what was asked for to what is handed over. */
+import type { Sender } from '../../domains/sender.ts'
+import type { Address, Attachment, Mail } from '../../providers/email/contract.ts'
+import type { Draft } from '../draft.ts'
+
+export type Stream = 'transactional' | 'broadcast'
+
+export type EmailDraft = Draft & {
+  channel: 'email'
+  /** As given; the first gate makes the address of it. */
+  fromText: string
+  from: Address
+  to: Address[]
+  cc: Address[]
+  bcc: Address[]
+  replyTo: Address[]
+  subject: string | null
+  html: string | null
+  text: string | null
+  template: { slug: string; variables: Record<string, unknown> } | null
+  stream: Stream
+  headers: Record<string, string>
+  attachments: Attachment[]
+  trackOpens: boolean
+  trackClicks: boolean
+  /** Every address as asked for, whoever is left of them later. */
+  asked: string[]
+  /** Where its one recipient leaves the broadcast. */
+  unsubscribeUrl: string | null
+  /** Known once the sender's gate has passed; null in test mode, where nobody's domain is asked. */
+  sender: Sender | null
+}
+
+/** Every destination, in the order To, Cc, Bcc. */
+export const destinations = ({ to, cc, bcc }: Pick<EmailDraft, 'to' | 'cc' | 'bcc'>): Address[] => [
+  ...to,
+  ...cc,
+  ...bcc,
+]
+
+const signing = (sender: Sender | null): Pick<Mail, 'returnPath' | 'dkim' | 'region' | 'ipPool'> =>
+  sender?.kind === 'domain'
+    ? { returnPath: null, dkim: sender.dkim, region: sender.region, ipPool: sender.ipPool }
+    : { returnPath: null, dkim: null, region: 'us-east-1', ipPool: null }
+
+export const mailOf = (draft: EmailDraft, at: Date): Mail => ({
+  orgId: draft.by.orgId,
+  messageId: draft.id,
+  from: draft.from,
+  to: draft.to,
+  cc: draft.cc,
+  bcc: draft.bcc,
+  replyTo: draft.replyTo,
+  subject: draft.subject ?? '',
+  html: draft.html,
+  text: draft.text,
+  headers: draft.headers,
+  attachments: draft.attachments,
+  at,
+  ...signing(draft.sender),
+})

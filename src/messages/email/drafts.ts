@@ -1,0 +1,78 @@
+/** Drafts of what callers ask for, whichever way they ask. */
+import type { Clock } from '../../ground/clock.ts'
+import { newId, timeOfId } from '../../ground/ids.ts'
+import type { Scope } from '../../ground/scope.ts'
+import type { Address, Attachment } from '../../providers/email/contract.ts'
+import type { SentBy } from '../draft.ts'
+import { comparable } from './addresses.ts'
+import { assertAttachable } from './attachments.ts'
+import { destinations, type EmailDraft } from './draft.ts'
+import type { BatchItem, BulkEmail, SendEmail } from './shapes.ts'
+
+/** Who asks: a key with its restrictions, or the service itself for a person. */
+export type Asking = Scope & { keyId: string | null; allowedDomainIds: readonly string[] | null }
+
+export interface DraftEmails {
+  single(asking: Asking, body: SendEmail): Promise<EmailDraft>
+  item(asking: Asking, body: BatchItem): Promise<EmailDraft>
+  /** One envelope per recipient. */
+  bulk(asking: Asking, body: BulkEmail, attachments: Attachment[]): Promise<EmailDraft[]>
+}
+
+/** Every address once: written twice it would be two of the quota and two envelopes. */
+const distinct = (lists: Address[][]): Address[][] => {
+  const seen = new Set<string>()
+  return lists.map((list) =>
+    list.filter(({ address }) => {
+      const name = comparable(address)
+      if (seen.has(name)) return false
+      seen.add(name)
+      return true
+    }),
+  )
+}
+
+type Common = Omit<BatchItem, 'to' | 'cc' | 'bcc' | 'attachments' | 'variables' | 'template' | 'scheduled_at'>
+type Envelope = { to: Address[]; cc: Address[]; bcc: Address[]; attachments: Attachment[] }
+
+type Needs = { clock: Clock; defaultProject: (orgId: string) => Promise<string> }
+
+export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails => {
+  const sentBy = async (asking: Asking): Promise<SentBy> => ({
+    ...{ orgId: asking.orgId, tenantId: asking.tenantId, environment: asking.environment },
+    projectId: asking.projectId ?? (await defaultProject(asking.orgId)),
+    keyId: asking.keyId,
+    allowedDomainIds: asking.allowedDomainIds,
+    boundProjectId: asking.projectId,
+  })
+
+  const draftOf = (by: SentBy, body: Common, envelope: Envelope): EmailDraft => {
+    assertAttachable(envelope.attachments)
+    const id = newId('message', clock.millis())
+    const [to = [], cc = [], bcc = []] = distinct([envelope.to, envelope.cc, envelope.bcc])
+    return {
+      ...{ id, createdAt: new Date(timeOfId(id)), by, channel: 'email', jobId: null },
+      ...{ fromText: body.from, from: { address: body.from, name: null } },
+      ...{ to, cc, bcc, replyTo: body.reply_to },
+      asked: destinations({ to, cc, bcc }).map(({ address }) => address),
+      ...{ subject: body.subject ?? null, html: body.html ?? null, text: body.text ?? null, template: null },
+      ...{ stream: body.stream, headers: body.headers, attachments: envelope.attachments },
+      ...{ trackOpens: body.track_opens, trackClicks: body.track_clicks },
+      ...{ tags: body.tags, metadata: body.metadata, scheduledAt: null },
+      ...{ unsubscribeUrl: null, sender: null },
+    }
+  }
+
+  return {
+    single: async (asking, body) => ({
+      ...draftOf(await sentBy(asking), body, body),
+      scheduledAt: body.scheduled_at ?? null,
+      template: body.template === undefined ? null : { slug: body.template, variables: body.variables },
+    }),
+    item: async (asking, body) => draftOf(await sentBy(asking), body, body),
+    bulk: async (asking, body, attachments) => {
+      const by = await sentBy(asking)
+      return body.to.map((recipient) => draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments }))
+    },
+  }
+}

@@ -1,0 +1,131 @@
+/** Test mode beside live mode: simulated, told of, counted apart. */
+import { afterAll, expect, test } from 'vitest'
+import { startTestHouse } from '../../../test/house.ts'
+import { mail, mailer, simulator } from '../../../test/mailer.ts'
+import { expectRefusal, watchTables } from '../../../test/refusal.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+const leavesNoTrace = await watchTables(t.database)
+
+test('X-047 X-048 X-050 X-051 SD-54 A-167 a test send reaches no provider, is counted apart and told of as a test', async () => {
+  const own = await mailer(t)
+  const simulated = await own.send(mail(), { key: own.test })
+  const real = await own.send(mail({ to: ['a@example.com', 'b@example.com'] }))
+  expect([simulated.status, simulated.body.status]).toEqual([200, 'sent'])
+  expect(simulated.body.id).toMatch(/^msg_/)
+  const shown = (await own.get(simulated.body.id, own.test)).body
+  expect([shown.status, shown.provider_response.message_id]).toEqual([
+    'sent',
+    expect.stringMatching(/^test_msg_/),
+  ])
+  expect((await own.outbox()).map(({ message_id }) => message_id)).toEqual([real.body.id])
+  expect(await own.used()).toEqual({
+    ...{ 'org test messages': 1, 'org test email': 1, 'key test email': 1 },
+    ...{ 'org live email': 2, 'key live email': 2 },
+  })
+  expect(
+    (await own.events()).map(({ event, environment, data }) => [event, environment, data.message_id]),
+  ).toEqual([
+    ['message.sent', 'test', simulated.body.id],
+    ['message.sent', 'live', real.body.id],
+  ])
+  expect((await own.traces()).audited).toEqual([
+    expect.objectContaining({ count: 1, environment: 'test' }),
+    expect.objectContaining({ count: 1, environment: 'live' }),
+  ])
+})
+
+test('X-049 X-050 XD-10 each environment has its own ceiling: spending one leaves the other whole', async () => {
+  const own = await mailer(t, { plan: 'free', email: 1 })
+  const live = () => own.send(mail())
+  const simulated = () => own.send(mail(), { key: own.test })
+  expect((await live()).status).toBe(200)
+  expectRefusal(await leavesNoTrace(live), 'USAGE_LIMIT_EXCEEDED')
+  expect((await simulated()).status).toBe(200)
+  await t.database.sql(
+    "update usage_counters set used = 1000 where org_id = $1 and environment = 'test' and measure = 'messages'",
+    [own.orgId],
+  )
+  const over = await leavesNoTrace(simulated)
+  expectRefusal(over, 'TEST_DAILY_LIMIT')
+  expect(Number(over.headers['retry-after'])).toBeGreaterThan(0)
+  expect((await own.batch([mail()], { key: own.test })).body.error.code).toBe('TEST_DAILY_LIMIT')
+  await t.database.sql('update orgs set email_monthly = 2 where id = $1', [own.orgId])
+  t.house.rooms.usage.forgetOrg(own.orgId)
+  expect((await live()).status).toBe(200)
+})
+
+test('X-052 XD-10 SD-55 what bounces in test mode blocks nobody in live mode, and what is blocked is blocked in both', async () => {
+  const own = await mailer(t)
+  for (const part of ['bounced', 'complained', 'delivered', 'softbounced']) {
+    const to = [simulator(part)]
+    const { id } = (await own.send(mail({ to }), { key: own.test })).body
+    const status = part === 'delivered' ? 'delivered' : 'bounced'
+    await expect.poll(async () => (await own.get(id, own.test)).body.status, { timeout: 10_000 }).toBe(status)
+  }
+  const rows = await t.database.sql('select 1 from suppressions where org_id = $1', [own.orgId])
+  expect(rows).toEqual([])
+  const outcomes = (await own.events()).filter(({ event }) => event !== 'message.sent')
+  expect(outcomes.map(({ event, environment }) => [event, environment])).toEqual([
+    ...[
+      ['message.bounced', 'test'],
+      ['message.complained', 'test'],
+    ],
+    ...[
+      ['message.delivered', 'test'],
+      ['message.bounced', 'test'],
+    ],
+  ])
+  await own.suppress('gone@example.com')
+  expectRefusal(await own.send(mail({ to: ['gone@example.com'] }), { key: own.test }), 'ALL_SUPPRESSED')
+})
+
+test('X-054 an Idempotency-Key of one environment says nothing to the other', async () => {
+  const own = await mailer(t)
+  const headers = { 'idempotency-key': 'both' }
+  const live = await own.send(mail(), { headers })
+  const simulated = await own.send(mail(), { headers, key: own.test })
+  expect([live.status, simulated.status]).toEqual([200, 200])
+  expect(live.body.id).not.toBe(simulated.body.id)
+})
+
+test('X-053 a test key suspends, archives and erases no tenant, whatever made it', async () => {
+  const own = await mailer(t)
+  const made = await t.ask('POST', '/api/v1/tenants', { key: own.test, body: { name: 'Made in test mode' } })
+  const at = `/api/v1/tenants/${made.body.id}`
+  for (const [method, path] of [
+    ['POST', `${at}/suspend`],
+    ['DELETE', at],
+    ['POST', `${at}/erase`],
+  ] as const) {
+    expectRefusal(await leavesNoTrace(() => t.ask(method, path, { key: own.test })), 'ENVIRONMENT_ESCALATION')
+  }
+})
+
+test('X-277 XD-26 a tenant sends within its own quota, and what it sends is told of as its own', async () => {
+  const own = await mailer(t)
+  const tenantId = await t.tenant(own.orgId)
+  const key = await t.key(own.orgId, { tenantId })
+  const quota = { email_monthly: 1 }
+  await t.ask('PATCH', `/api/v1/tenants/${tenantId}/quota`, { key: own.live, body: quota })
+  const reply = await own.send(mail(), { key })
+  expect((await own.events())[0]).toMatchObject({ tenant_id: tenantId, data: { message_id: reply.body.id } })
+  const over = await leavesNoTrace(() => own.send(mail(), { key }))
+  expectRefusal(over, 'TENANT_QUOTA_EXCEEDED')
+  expect((await own.batch([mail()], { key })).body.error.code).toBe('TENANT_QUOTA_EXCEEDED')
+  expect((await own.send(mail())).status).toBe(200)
+})
+
+test('S-110 X-275 a burst past the bucket is 429 RATE_LIMITED and sends nothing', async () => {
+  const own = await mailer(t)
+  const key = await t.key(own.orgId, { ratePerMinute: 2 })
+  const replies = [await own.send(mail(), { key }), await own.send(mail(), { key })]
+  expect(replies.map(({ status }) => status)).toEqual([200, 200])
+  const over = await leavesNoTrace(() => own.send(mail(), { key }))
+  expect([over.status, over.body.error.code, Number(over.headers['retry-after']) > 0]).toEqual([
+    429,
+    'RATE_LIMITED',
+    true,
+  ])
+})

@@ -1,0 +1,309 @@
+/** What becomes of a send when the provider refuses, the database refuses, or time runs out. */
+import type { Socket } from 'node:net'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startTestHouse, type TestHouse, testHouse } from '../../../test/house.ts'
+import { advance } from '../../../test/key-client.ts'
+import { type Body, type Mailer, mail, mailer, simulator } from '../../../test/mailer.ts'
+import { expectRefusal } from '../../../test/refusal.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+
+const refused = simulator('refused')
+const words = '550 5.7.1 Refused by the simulator'
+const nothing = { messages: [], events: [], audited: [], outbox: 0, used: {} }
+type Item = { index: number; id: string | null; status: string; error: Body | null }
+
+/** A database that takes no row of that status, until the test is over. */
+const refusing = async (status: string, work: () => Promise<void>) => {
+  await t.database.sql(`alter table messages add constraint refusing check (status <> '${status}') not valid`)
+  try {
+    await work()
+  } finally {
+    await t.database.sql('alter table messages drop constraint refusing')
+  }
+}
+const outboxTo = async (address: string): Promise<unknown[]> =>
+  (await t.ask('GET', `/api/dev/outbox?to=${address}`)).body.data
+
+describe('the provider refuses', () => {
+  test('S-111 X-086 X-087 X-289 SD-36 R-09 a single send: 500 with the id of the failed row, and nothing else', async () => {
+    const own = await mailer(t)
+    const reply = await own.send(mail({ to: [refused] }))
+    const { message_id } = reply.body.error
+    expect([reply.status, reply.body.error]).toEqual([
+      500,
+      {
+        ...{ type: 'server_error', code: 'INTERNAL_ERROR', message: expect.any(String) },
+        ...{ request_id: reply.headers['x-request-id'], message_id: expect.stringMatching(/^msg_/) },
+      },
+    ])
+    expect(await own.traces()).toEqual({ ...nothing, messages: ['failed'] })
+    const shown = (await own.get(message_id)).body
+    expect(shown).toMatchObject({
+      ...{ status: 'failed', error_message: words, sent_at: null, to: [refused], text: 'Hello, Ada' },
+      provider_response: { message_id: null, detail: words },
+      status_history: [{ status: 'failed', at: expect.any(String), recipient: null, detail: words }],
+    })
+    expect((await own.list('?status=failed')).body.data[0].id).toBe(message_id)
+  })
+
+  test('S-129 X-088 X-295 a batch item: its id, the failed row and message.failed', async () => {
+    const own = await mailer(t)
+    const reply = await own.batch([mail({ to: [refused] }), mail()])
+    const [failed, sent] = reply.body.data as [Item, Item]
+    expect([reply.status, failed]).toEqual([
+      200,
+      {
+        ...{ index: 0, id: expect.stringMatching(/^msg_/), status: 'failed' },
+        error: { code: 'PROVIDER_ERROR', message: words },
+      },
+    ])
+    expect(sent).toEqual({ index: 1, id: expect.stringMatching(/^msg_/), status: 'sent', error: null })
+    expect((await own.list('?status=failed')).body.data.map(({ id }: Item) => id)).toEqual([failed.id])
+    const events = await own.events()
+    expect(events.filter(({ event }) => event === 'message.failed')).toEqual([
+      {
+        ...{ event: 'message.failed', environment: 'live', tenant_id: null },
+        data: { message_id: failed.id, channel: 'email', status: 'failed', error: words },
+      },
+    ])
+    expect(events).toHaveLength(2)
+    expect(await own.used()).toMatchObject({ 'org live email': 1, 'key live email': 1 })
+  })
+})
+
+describe('the database refuses', () => {
+  test('S-131 X-296 SD-39 a sent item without a row: sent, counted, not told of, not to be repeated', async () => {
+    const own = await mailer(t)
+    const to = 'unrecorded@example.com'
+    await refusing('sent', async () => {
+      const reply = await own.batch([mail({ to: [to] })])
+      expect([reply.status, reply.body]).toEqual([
+        200,
+        {
+          data: [
+            {
+              ...{ index: 0, id: null, status: 'sent' },
+              error: {
+                code: 'MESSAGE_NOT_RECORDED',
+                message: expect.stringMatching(/do not send it again/i),
+              },
+            },
+          ],
+          ...{ total: 1, succeeded: 1, failed: 0 },
+        },
+      ])
+    })
+    expect(await outboxTo(to)).toHaveLength(1)
+    expect(await own.traces()).toMatchObject({ messages: [], events: [], used: { 'org live email': 1 } })
+  })
+
+  test('S-132 a refused item without a row: no id, nothing told, nothing counted, safe to repeat', async () => {
+    const own = await mailer(t)
+    await refusing('failed', async () => {
+      const reply = await own.batch([mail({ to: [refused] })])
+      expect(reply.body).toEqual({
+        data: [{ index: 0, id: null, status: 'failed', error: { code: 'PROVIDER_ERROR', message: words } }],
+        ...{ total: 1, succeeded: 0, failed: 1 },
+      })
+    })
+    expect(await own.traces()).toEqual(nothing)
+  })
+
+  test('one row that cannot be stored spoils no other of the same call', async () => {
+    const own = await mailer(t)
+    await refusing('failed', async () => {
+      const reply = await own.batch([mail(), mail({ to: [refused] }), mail()])
+      expect(reply.body.data.map(({ id }: Item) => id !== null)).toEqual([true, false, true])
+    })
+    expect(await own.traces()).toMatchObject({ messages: ['sent', 'sent'], outbox: 2 })
+  })
+
+  test('S-111 SD-36 a single send whose row is not there names none', async () => {
+    const own = await mailer(t)
+    await refusing('failed', async () => {
+      expectRefusal(await own.send(mail({ to: [refused] })), 'INTERNAL_ERROR')
+    })
+    await refusing('sent', async () => {
+      expectRefusal(await own.send(mail({ to: ['lost@example.com'] })), 'INTERNAL_ERROR')
+    })
+    expect(await own.traces()).toMatchObject({
+      messages: [],
+      events: [],
+      audited: [],
+      used: { 'org live email': 1 },
+    })
+  })
+})
+
+describe('a relay', () => {
+  /** A house whose mail goes to a relay of the test's own. */
+  const withRelay = async (options: SMTPServerOptions): Promise<[TestHouse, Mailer, () => void]> => {
+    const server = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      logger: false,
+      ...options,
+    })
+    server.on('error', () => undefined)
+    const sockets = new Set<Socket>()
+    server.server.on('connection', (socket: Socket) => sockets.add(socket))
+    const hangUp = () => {
+      for (const socket of sockets) socket.destroy()
+    }
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
+    const { port } = server.server.address() as { port: number }
+    const house = await testHouse({
+      env: { EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${port}?tls=off` },
+    })
+    return [house, await mailer(house), hangUp]
+  }
+  const swallow: SMTPServerOptions['onData'] = (stream, _session, done) => {
+    stream.resume()
+    stream.on('end', () => done(null, 'Ok: queued as ABC123'))
+  }
+
+  test('S-075 X-047 takes the envelope; a test send never gets there', async () => {
+    const seen: string[] = []
+    const [, own] = await withRelay({
+      onRcptTo: ({ address }, _session, done) => {
+        seen.push(address)
+        done()
+      },
+      onData: swallow,
+    })
+    expect((await own.send(mail(), { key: own.test })).status).toBe(200)
+    const reply = await own.send(mail({ cc: ['cy@example.com'], bcc: ['di@example.com'] }))
+    expect([reply.status, seen]).toEqual([200, ['ada@example.com', 'cy@example.com', 'di@example.com']])
+    expect((await own.get(reply.body.id)).body.provider_response.message_id).toContain('ABC123')
+  })
+
+  test('S-111 that refuses for good fails the message with its own words, and costs nothing', async () => {
+    const [, own] = await withRelay({
+      onMailFrom: (_address, _session, done) => {
+        done(Object.assign(new Error('We do not know you'), { responseCode: 550 }))
+      },
+    })
+    const reply = await own.send(mail())
+    expect([reply.status, reply.body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
+    const shown = (await own.get(reply.body.error.message_id)).body
+    expect([shown.status, shown.error_message]).toEqual([
+      'failed',
+      expect.stringContaining('We do not know you'),
+    ])
+    expect(await own.used()).toEqual({})
+  })
+
+  test('SD-37 that is gone after the message went out leaves it counted: it may be on its way', async () => {
+    const [, own, hangUp] = await withRelay({
+      onData: (stream) => {
+        stream.resume()
+        stream.on('end', () => hangUp())
+      },
+    })
+    const reply = await own.send(mail())
+    expect([reply.status, (await own.get(reply.body.error.message_id)).body.status]).toEqual([500, 'failed'])
+    expect(await own.used()).toMatchObject({ 'org live email': 1 })
+  })
+})
+
+test('S-114 SD-39 items not begun within 300 seconds are not begun at all', { timeout: 60_000 }, async () => {
+  const own = await mailer(t)
+  const slow = mail({ to: [simulator('slow')] })
+  // More than are under way at once; the first tells that the call has begun.
+  const calling = own.batch([mail(), ...new Array(79).fill(slow)])
+  await expect.poll(async () => (await own.traces()).messages.length, { timeout: 20_000 }).toBeGreaterThan(0)
+  await advance(t, 301)
+  const { body } = await calling
+  const late = (body.data as Item[]).filter(({ status }) => status === 'failed')
+  expect(late.length).toBeGreaterThan(0)
+  for (const { id, error } of late) {
+    expect([id, error]).toEqual([
+      null,
+      { code: 'PROVIDER_ERROR', message: expect.stringMatching(/not begun in time/i) },
+    ])
+  }
+  expect(body).toMatchObject({ total: 80, succeeded: 80 - late.length, failed: late.length })
+  const traces = await own.traces()
+  expect([traces.messages.length, traces.events.length, traces.outbox]).toEqual(
+    new Array(3).fill(body.succeeded),
+  )
+  expect(traces.used).toMatchObject({ 'org live email': body.succeeded, 'key live email': body.succeeded })
+})
+
+describe('an Idempotency-Key', () => {
+  const once = (key: string) => ({ headers: { 'idempotency-key': key } })
+
+  test('answers a repeated send with the recorded bytes, and sends nothing twice', async () => {
+    const own = await mailer(t)
+    const first = await own.send(mail(), once('one'))
+    const again = await own.send(mail(), once('one'))
+    expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([
+      200,
+      first.text,
+      'true',
+    ])
+    expect(first.headers['idempotent-replayed']).toBeUndefined()
+    expectRefusal(await own.send(mail({ subject: 'Other' }), once('one')), 'IDEMPOTENCY_MISMATCH')
+    const scheduled_at = new Date(t.house.clock.millis() + 3_600_000).toISOString()
+    const [later, replay] = [
+      await own.send(mail({ scheduled_at }), once('later')),
+      await own.send(mail({ scheduled_at }), once('later')),
+    ]
+    expect([later.body.status, replay.text]).toEqual(['scheduled', later.text])
+    expect(await own.traces()).toMatchObject({
+      messages: ['sent', 'scheduled'],
+      events: ['message.sent'],
+      outbox: 1,
+    })
+    expect((await own.traces()).audited).toHaveLength(2)
+  })
+
+  test('of a batch records what became of each item, failures among them', async () => {
+    const own = await mailer(t)
+    const body = [mail(), {}, mail({ to: [refused] })]
+    const first = await own.batch(body, once('many'))
+    const again = await own.batch(body, once('many'))
+    expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([
+      200,
+      first.text,
+      'true',
+    ])
+    expect(await own.traces()).toMatchObject({
+      messages: ['sent', 'failed'],
+      outbox: 1,
+      used: { 'org live email': 1 },
+    })
+    expectRefusal(await own.send(mail(), once('many')), 'IDEMPOTENCY_MISMATCH')
+  })
+
+  test('is free again after a refusal, whoever refused', async () => {
+    const own = await mailer(t)
+    expect((await own.send(mail({ to: [refused] }), once('free'))).status).toBe(500)
+    await own.suppress('gone@example.com')
+    expect((await own.send(mail({ to: ['gone@example.com'] }), once('free'))).status).toBe(422)
+    expect((await own.send(mail(), once('free'))).status).toBe(200)
+  })
+
+  test('X-212 sends once for 20 who ask at the same time', { timeout: 60_000 }, async () => {
+    for (const way of ['send', 'batch'] as const) {
+      const own = await mailer(t)
+      const body = mail({ to: [simulator('slow')] })
+      const replies = await Promise.all(Array.from({ length: 20 }, () => own[way](body, once('same'))))
+      const fresh = replies.filter((r) => r.status === 200 && !r.headers['idempotent-replayed'])
+      expect(fresh).toHaveLength(1)
+      for (const reply of replies) {
+        if (reply.status === 200) expect(reply.text).toBe(fresh[0]?.text)
+        else expectRefusal(reply, 'IDEMPOTENCY_IN_FLIGHT')
+      }
+      expect(await own.traces()).toMatchObject({
+        messages: ['sent'],
+        outbox: 1,
+        used: { 'org live email': 1 },
+      })
+    }
+  })
+})

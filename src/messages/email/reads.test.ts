@@ -1,0 +1,185 @@
+/** Emails as they are read: lists, filters, details, bodies and what is left of them after redaction. */
+import { afterAll, describe, expect, test } from 'vitest'
+import { startTestHouse } from '../../../test/house.ts'
+import { advance } from '../../../test/key-client.ts'
+import { type Body, type Mailer, mail, mailer, post, simulator } from '../../../test/mailer.ts'
+import { expectRefusal } from '../../../test/refusal.ts'
+import { newId } from '../../ground/ids.ts'
+
+const t = await startTestHouse({ env: { MESSAGE_CONTENT_TTL_DAYS: '30' } })
+afterAll(() => t.stop())
+
+const sent = async (by: Mailer, more: Body = {}, key = by.live): Promise<string> => {
+  const reply = await by.send(mail(more), { key })
+  expect(reply.status, reply.text).toBe(200)
+  return reply.body.id
+}
+const idsOf = (reply: { body: { data: { id: string }[] } }) => reply.body.data.map(({ id }) => id)
+const found = async (by: Mailer, query: string, key = by.live) => idsOf(await by.list(`?${query}`, key))
+const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+describe('the list', () => {
+  test('S-133 S-134 SD-42 shows the newest first, page by page, each with its first address', async () => {
+    const own = await mailer(t)
+    const ids: string[] = []
+    for (const to of [['a@example.com', 'b@example.com'], ['c@example.com'], ['d@example.com']]) {
+      ids.unshift(await sent(own, { to, from: 'Acme <x@example.test>' }))
+    }
+    const one = await own.list('?limit=2')
+    expect([one.status, one.body.has_more, idsOf(one)]).toEqual([200, true, ids.slice(0, 2)])
+    const two = await own.list(`?limit=2&cursor=${one.body.next_cursor}`)
+    expect(two.body).toEqual({
+      data: [
+        {
+          ...{ id: ids[2], channel: 'email', status: 'sent', from: 'x@example.test', to: 'a@example.com' },
+          ...{ subject: 'Hello', created_at: instant, sent_at: instant, delivered_at: null },
+        },
+      ],
+      ...{ has_more: false, next_cursor: null },
+    })
+    expectRefusal(await own.list('?cursor=x'), 'INVALID_CURSOR')
+  })
+
+  test('S-135 SD-41 SD-55 status finds each of the states, and knows no other', async () => {
+    const own = await mailer(t)
+    const scheduled_at = new Date(t.house.clock.millis() + 3_600_000).toISOString()
+    const made: Record<string, string> = {
+      sent: await sent(own),
+      delivered: await sent(own, { to: [simulator('delivered')] }),
+      bounced: await sent(own, { to: [simulator('softbounced')] }),
+      scheduled: await sent(own, { scheduled_at }),
+      canceled: await sent(own, { scheduled_at }),
+      failed: (await own.send(mail({ to: [simulator('refused')] }))).body.error.message_id,
+    }
+    expect((await t.ask('DELETE', `${post}/${made.canceled}`, { key: own.live })).status).toBe(200)
+    for (const [status, id] of Object.entries(made)) {
+      await expect.poll(() => found(own, `status=${status}`), { timeout: 10_000 }).toEqual([id])
+    }
+    expect(await found(own, 'status=sending')).toEqual([])
+    for (const status of ['SENT', 'queued', '']) {
+      const errors = [{ path: ['status'], code: 'invalid_enum', message: expect.any(String) }]
+      expectRefusal(await own.list(`?status=${status}`), 'VALIDATION_ERROR', { errors })
+    }
+  })
+
+  test('S-136 SD-28 SD-41 tag is exact; to is any of the to addresses in full, in any case', async () => {
+    const own = await mailer(t)
+    const one = await sent(own, {
+      tags: ['Welcome', 'a b'],
+      to: ['Ada <Ada@Example.com>', 'bob@example.com'],
+    })
+    const two = await sent(own, { tags: ['welcome'], cc: ['ada@example.com'], to: ['x@bücher.example'] })
+    expect(await found(own, 'tag=Welcome')).toEqual([one])
+    expect(await found(own, 'tag=welcome')).toEqual([two])
+    expect(await found(own, 'tag=a%20b')).toEqual([one])
+    expect(await found(own, 'tag=wel')).toEqual([])
+    expect(await found(own, 'to=ADA@example.com')).toEqual([one])
+    expect(await found(own, 'to=bob@example.com&tag=Welcome&status=sent')).toEqual([one])
+    expect(await found(own, 'to=bob@example.com&tag=welcome')).toEqual([])
+    for (const none of ['to=ada@example', 'to=nobody', 'to=%25@example.com', 'to=']) {
+      expect(await found(own, none), none).toEqual([])
+    }
+    expect(await found(own, `to=${encodeURIComponent('x@bücher.example')}`)).toEqual([two])
+  })
+
+  test('S-137 SD-41 created_after and created_before are inclusive instants', async () => {
+    const own = await mailer(t)
+    const ids = [await sent(own)]
+    await advance(t, 10)
+    ids.push(await sent(own))
+    const [late, early] = (await own.list()).body.data.map((row: Body) => row.created_at as string)
+    expect(await found(own, `created_after=${late}`)).toEqual([ids[1]])
+    expect(await found(own, `created_before=${early}`)).toEqual([ids[0]])
+    expect(await found(own, `created_after=${early}&created_before=${late}`)).toEqual([ids[1], ids[0]])
+    const justAfter = new Date(Date.parse(early) + 1).toISOString().replace('Z', '%2B00:00')
+    expect(await found(own, `created_after=${justAfter}`)).toEqual([ids[1]])
+    for (const value of ['yesterday', '2026-13-01T00:00:00Z', '1700000000']) {
+      for (const name of ['created_after', 'created_before']) {
+        const errors = [{ path: [name], code: 'invalid_string', message: expect.any(String) }]
+        expectRefusal(await own.list(`?${name}=${value}`), 'VALIDATION_ERROR', { errors })
+      }
+    }
+  })
+})
+
+describe('the detail', () => {
+  test('S-139 S-141 has everything that was asked for and what became of it; the body only when asked for', async () => {
+    const own = await mailer(t)
+    const id = await sent(own, {
+      ...{ from: 'Acme <hello@example.test>', to: ['Ada <ada@example.com>'], html: '<p>Hi</p>' },
+      ...{ tags: ['a'], metadata: { k: 'v' }, headers: { 'X-A': '1' }, reply_to: 'r@example.com' },
+    })
+    const plain = await t.ask('GET', `${post}/${id}`, { key: own.live })
+    const { created_at } = plain.body
+    expect([plain.status, plain.body]).toEqual([
+      200,
+      {
+        ...{ id, channel: 'email', status: 'sent', stream: 'transactional', from: 'hello@example.test' },
+        ...{ from_name: 'Acme', to: ['ada@example.com'], cc: [], bcc: [], reply_to: ['r@example.com'] },
+        ...{ subject: 'Hello', headers: { 'X-A': '1' }, attachments: [], track_opens: false },
+        ...{ track_clicks: false, tags: ['a'], metadata: { k: 'v' }, created_at, scheduled_at: null },
+        ...{
+          sent_at: instant,
+          delivered_at: null,
+          canceled_at: null,
+          redacted_at: null,
+          error_message: null,
+        },
+        provider_response: {
+          ...{ message_id: expect.stringMatching(/^local_/), token: null },
+          ...{ bounce_type: null, bounce_subtype: null, detail: null },
+        },
+        status_history: [{ status: 'sent', at: instant, recipient: null, detail: null }],
+        ...{ job_id: null, tenant_id: null },
+      },
+    ])
+    expect((await own.get(id)).body).toEqual({ ...plain.body, html: '<p>Hi</p>', text: 'Hello, Ada' })
+    expect((await t.ask('GET', `${post}/${id}?include=all`, { key: own.live })).status).toBe(422)
+  })
+
+  test('S-138 X-288 SD-43 is not there for another org, tenant or environment, nor for what is no id', async () => {
+    const own = await mailer(t)
+    const away = await mailer(t)
+    const [mine, theirs] = [await t.tenant(own.orgId), await t.tenant(own.orgId)]
+    const [myKey, theirKey] = [
+      await t.key(own.orgId, { tenantId: mine }),
+      await t.key(own.orgId, { tenantId: theirs }),
+    ]
+    const ids = {
+      live: await sent(own),
+      test: await sent(own, {}, own.test),
+      tenant: await sent(own, {}, myKey),
+    }
+    const all = [own.live, own.test, myKey, theirKey, away.live]
+    const seen = async (id: string) => Promise.all(all.map(async (key) => (await own.get(id, key)).status))
+    expect(await seen(ids.live)).toEqual([200, 404, 404, 404, 404])
+    expect(await seen(ids.test)).toEqual([404, 200, 404, 404, 404])
+    expect(await seen(ids.tenant)).toEqual([200, 404, 200, 404, 404])
+    for (const id of [newId('message'), 'msg_x', 'x']) expectRefusal(await own.get(id), 'NOT_FOUND')
+    expect(await found(own, '', own.live)).toEqual([ids.tenant, ids.live])
+    expect(await found(own, '', own.test)).toEqual([ids.test])
+    expect(await found(own, '', myKey)).toEqual([ids.tenant])
+    expect(await found(own, '', theirKey)).toEqual([])
+  })
+})
+
+test('S-142 S-143 X-359 SD-42 after its days the content is gone, the message is not, and it can be told from one without html', async () => {
+  const own = await mailer(t)
+  const old = await sent(own, { html: '<p>old</p>', subject: 'Kept', metadata: { k: 'v' } })
+  await advance(t, 29 * 86_400)
+  const redact = () => t.ask('POST', '/api/dev/run', { body: { task: 'redaction' } })
+  await redact()
+  expect((await own.get(old)).body).toMatchObject({ html: '<p>old</p>', redacted_at: null })
+  const young = await sent(own)
+  await advance(t, 86_400 + 60)
+  await redact()
+  const gone = await own.get(old)
+  expect([gone.status, gone.body.html, gone.body.text]).toEqual([200, null, null])
+  expect(gone.body).toMatchObject({
+    redacted_at: instant,
+    subject: 'Kept',
+    metadata: { k: 'v' },
+    status: 'sent',
+  })
+  expect((await own.get(young)).body).toMatchObject({ html: null, text: 'Hello, Ada', redacted_at: null })
+})

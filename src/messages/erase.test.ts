@@ -1,0 +1,79 @@
+/** What the erasure of a tenant does to its messages. */
+import { afterAll, expect, test } from 'vitest'
+import { startTestHouse } from '../../test/house.ts'
+import { expectRefusal } from '../../test/refusal.ts'
+import { tenantClient } from '../../test/tenant-client.ts'
+import { insertWaiting, postOf } from './harness.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+const founded = await t.org()
+const orgId = founded.org.id
+const post = postOf(t, founded)
+const tenants = tenantClient(t, founded)
+
+test('A-262 a message belongs to the tenant it was sent for: there for the tenant and the org, for nobody else', async () => {
+  const [own, other] = [await tenants.made(), await tenants.made()]
+  const [ownKey, otherKey] = [await t.key(orgId, { tenantId: own }), await t.key(orgId, { tenantId: other })]
+  const id = await post.sent({}, ownKey)
+  for (const key of [ownKey, founded.keys.live])
+    expect((await post.get(id, '', key)).body.tenant_id).toBe(own)
+  expectRefusal(await post.get(id, '', otherKey), 'NOT_FOUND')
+  expect((await post.list('', otherKey)).body.data).toEqual([])
+  expect((await post.list('', ownKey)).body.data).toMatchObject([{ id }])
+})
+
+test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the events, counts both and tells it', async () => {
+  const [doomed, spared] = [await tenants.made(), await tenants.made()]
+  const letter = {
+    ...{ to: ['Ann <ann@private.test>'], cc: ['cc@private.test'], bcc: ['bcc@private.test'] },
+    ...{ reply_to: ['re@private.test'], html: '<p>private</p>', text: 'private', subject: 'private' },
+    ...{ headers: { 'X-Private': 'private' }, metadata: { who: 'private' }, tags: ['kept'] },
+    attachments: [{ filename: 'private.txt', content: 'aGk=' }],
+  }
+  const sendFor = async (tenantId: string) => post.sent(letter, await t.key(orgId, { tenantId }))
+  const ids = [await sendFor(doomed), await sendFor(doomed)]
+  const kept = await sendFor(spared)
+  for (const id of [...ids, kept]) await post.notify(id, 'soft_bounce')
+  const keptBefore = (await post.get(kept, '?include=body')).body
+  await tenants.move('archive', doomed)
+  const { body } = await tenants.move('erase', doomed)
+  const counts = { messages_redacted: 2, message_events_deleted: 6, contacts_deleted: 0, inbound_deleted: 0 }
+  expect(body).toMatchObject({ status: 'erased', ...counts })
+  for (const id of ids) {
+    const shown = await post.get(id, '?include=body')
+    expect(shown.status).toBe(200)
+    expect(shown.body).toMatchObject({
+      ...{ status: 'bounced', to: [], cc: [], bcc: [], reply_to: [], subject: null, from_name: null },
+      ...{ html: null, text: null, headers: {}, attachments: [], metadata: {}, error_message: null },
+      ...{ redacted_at: expect.any(String), provider_response: null },
+    })
+    const stored = await t.database.sql('select m::text as words from messages m where id = $1', [id])
+    expect(JSON.stringify(stored)).not.toMatch(/private/)
+  }
+  expect((await post.list('?tag=kept')).body.data.map(({ to }: { to: string | null }) => to)).toEqual([
+    ...['ann@private.test', null, null],
+  ])
+  expect(
+    await t.database.sql('select distinct tenant_id from message_events where org_id = $1', [orgId]),
+  ).toEqual([{ tenant_id: spared }])
+  expect((await post.get(kept, '?include=body')).body).toEqual(keptBefore)
+  const told = await t.database.sql("select data from events where org_id = $1 and event = 'tenant.erased'", [
+    orgId,
+  ])
+  expect(told).toEqual([{ data: { tenant_id: doomed, external_ref: null, ...counts } }])
+})
+
+test('AD-107 more than a chunk of messages is counted once each, waiting ones canceled before', async () => {
+  const tenantId = await tenants.made()
+  const dueAt = new Date(t.house.clock.millis() + 3_600_000)
+  await insertWaiting(t, 1_234, { orgId, dueAt, tenantId })
+  await tenants.move('archive', tenantId)
+  const erased = await Promise.all([tenants.move('erase', tenantId), tenants.move('erase', tenantId)])
+  for (const { body } of erased) expect(body).toMatchObject({ status: 'erased', messages_redacted: 1_234 })
+  const left = await t.database.sql(
+    'select status, count(*)::int as n from messages where tenant_id = $1 group by 1',
+    [tenantId],
+  )
+  expect(left).toEqual([{ status: 'canceled', n: 1_234 }])
+})

@@ -1,0 +1,98 @@
+/** Builds the slice: channels, the ways to send, what comes back, what goes with time. */
+import { findVerifiedMembers } from '../accounts/store.ts'
+import type { Audit } from '../audit/append.ts'
+import type { Db } from '../db/pool.ts'
+import type { Senders } from '../domains/sender.ts'
+import type { AppendEvents } from '../events/append.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Log } from '../ground/log.ts'
+import type { Idempotency } from '../idempotency/claims.ts'
+import type { GuardedAgent } from '../outgoing/guarded.ts'
+import { makeDefaultProject } from '../projects/default.ts'
+import type { EmailProvider } from '../providers/email/contract.ts'
+import { simulate } from '../providers/email/simulate.ts'
+import { makeFindSuppressed } from '../suppressions/find.ts'
+import type { Suppress } from '../suppressions/suppress.ts'
+import type { RenderTemplates } from '../templates/render.ts'
+import type { Links } from '../tracking/links.ts'
+import type { Usage } from '../usage/reserve.ts'
+import { makeSendBatch } from './batch.ts'
+import { makeCancelMessage } from './cancel.ts'
+import { makeFetchAttachments } from './email/attachments.ts'
+import { makeEmailChannel } from './email/channel.ts'
+import { makeDraftEmails } from './email/drafts.ts'
+import { makeNotify } from './notify.ts'
+import { makeOutcomes } from './outcomes.ts'
+import { makeReadMessages } from './read.ts'
+import { makeRecord } from './record.ts'
+import { makeMessageRetention } from './retention.ts'
+import { entryOf } from './rows.ts'
+import { makeScheduler } from './schedule.ts'
+import { makeSend } from './send.ts'
+import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store.ts'
+
+/** Items of one batch under way at once. */
+const emailLanes = 50
+
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  usage: Usage
+  audit: Audit
+  appendEvents: AppendEvents
+  idempotency: Idempotency
+  templates: RenderTemplates
+  senders: Senders
+  links: Links
+  suppress: Suppress
+  emailProvider: EmailProvider
+  agent: Pick<GuardedAgent, 'request'>
+  serviceDomain: string
+  contentDays: number | undefined
+}
+
+export const openMessages = (needs: Needs) => {
+  const { db, clock, log, usage, audit, appendEvents, idempotency, suppress, serviceDomain } = needs
+  const outcomes = makeOutcomes({ db, clock, log, appendEvents, suppress })
+  const email = makeEmailChannel({
+    ...{ clock, usage, templates: needs.templates, links: needs.links, senders: needs.senders },
+    provider: needs.emailProvider,
+    simulate: (mail) => simulate(mail, serviceDomain),
+    findSuppressed: makeFindSuppressed({ db }),
+    findMembers: async (orgId, addresses) => {
+      const rows = await db.rows(findVerifiedMembers, orgId, addresses)
+      return new Set(rows.map((row) => row.email))
+    },
+  })
+  const record = makeRecord({ db, audit, idempotency })
+  const sending = { usage, record, clock, log, tellReports: outcomes.tell }
+  return {
+    outcomes,
+    emails: {
+      drafts: makeDraftEmails({ clock, defaultProject: makeDefaultProject({ db }) }),
+      send: makeSend({ channel: email, ...sending }),
+      sendBatch: makeSendBatch({ channel: email, db, audit, lanes: emailLanes, ...sending }),
+      fetchAttachments: makeFetchAttachments(needs.agent),
+    },
+    cancel: makeCancelMessage({ db, clock, audit }),
+    read: makeReadMessages({ db }),
+    notify: makeNotify({ db, clock, outcomes }),
+    scheduler: makeScheduler({ db, channels: { email }, usage, clock, log, tellReports: outcomes.tell }),
+    retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
+    /** What a tenant that is stopped or erased leaves here. */
+    ofTenant: {
+      cancel: (tx: Pick<Db, 'change'>, orgId: string, tenantId: string, reason: string) => {
+        const at = clock.now()
+        const entry = JSON.stringify([entryOf('canceled', at, reason)])
+        return tx.change(cancelForTenant, orgId, tenantId, at, reason, entry)
+      },
+      eraseMessages: (tx: Pick<Db, 'change'>, orgId: string, tenantId: string, limit: number) =>
+        tx.change(eraseTenantMessages, orgId, tenantId, limit, clock.now()),
+      eraseEvents: (tx: Pick<Db, 'change'>, orgId: string, tenantId: string, limit: number) =>
+        tx.change(eraseTenantEvents, orgId, tenantId, limit),
+    },
+  }
+}
+
+export type Messages = ReturnType<typeof openMessages>

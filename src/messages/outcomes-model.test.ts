@@ -1,0 +1,136 @@
+/** Any reports, in any order, any number of times, against a model of a few lines. */
+import fc from 'fast-check'
+import { afterAll, expect, test } from 'vitest'
+import { startTestHouse } from '../../test/house.ts'
+import { newId } from '../ground/ids.ts'
+import type { Report } from '../providers/email/contract.ts'
+import { postOf } from './harness.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+
+const kinds = ['delivered', 'hard_bounce', 'soft_bounce', 'complaint'] as const
+const names = ['ann', 'jo', 'kim']
+type Step = { kind: Report['kind']; who: string[]; notification: number }
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom(...kinds),
+  who: fc.uniqueArray(fc.constantFrom(...names), { minLength: 1 }),
+  // Few numbers, so that some notifications come again, with other words.
+  notification: fc.nat(12),
+})
+
+const modelOf = (steps: Step[]) => {
+  const seen = new Set<number>()
+  const entries = new Set<string>()
+  const reasons = new Map<string, string>()
+  const events: string[] = []
+  let status = 'sent'
+  for (const { kind, who, notification } of steps) {
+    if (seen.has(notification)) continue
+    seen.add(notification)
+    const next = kind === 'delivered' ? 'delivered' : 'bounced'
+    for (const name of who) {
+      if (kind === 'complaint') reasons.set(name, 'complaint')
+      else if (kind === 'hard_bounce' && !reasons.has(name)) reasons.set(name, 'bounce')
+    }
+    const fresh = who.filter((name) => !entries.has(`${next} ${name}`))
+    for (const name of fresh) entries.add(`${next} ${name}`)
+    if (fresh.length === 0) continue
+    if (status === 'sent' || (status === 'delivered' && next === 'bounced')) {
+      status = next
+      const told = kind === 'complaint' ? 'complained' : next
+      events.push(`message.${told}`)
+    }
+  }
+  return { status, entries: [...entries].sort(), reasons: Object.fromEntries([...reasons].sort()), events }
+}
+
+const found = async (orgId: string, id: string, domain: string) => {
+  const post = postOf(t, { org: { id: orgId, slug: '' }, keys: { live: '', test: '' } })
+  const row = await post.row(id)
+  const suppressions = await t.database.sql<{ value: string; reason: string }>(
+    `select value, reason from suppressions where org_id = $1 and value like '%@' || $2 order by value`,
+    [orgId, domain],
+  )
+  const bare = (address: string | null) => address?.split('@')[0] ?? ''
+  const entries = row.history.slice(1).map(({ status, recipient }) => `${status} ${bare(recipient)}`)
+  const noted = await t.database.sql('select 1 from message_events where message_id = $1', [id])
+  expect(noted).toHaveLength(entries.length)
+  return {
+    status: row.status,
+    entries: entries.sort(),
+    reasons: Object.fromEntries(suppressions.map(({ value, reason }) => [bare(value), reason])),
+    events: (await post.told(id)).map(({ event }) => event).slice(1),
+  }
+}
+
+let runs = 0
+const sendOne = async () => {
+  const domain = `run${runs++}.test`
+  const id = await post.sent({ to: names.map((name) => `${name}@${domain}`) })
+  const take = ({ kind, who, notification }: Step) =>
+    t.house.rooms.messages.outcomes.take({
+      ...{ provider: 'model', id: `${domain} ${notification}`, orgId: founded.org.id, messageId: id },
+      report: {
+        ...{ kind, at: t.house.clock.now(), detail: null, bounceType: null, bounceSubtype: null },
+        recipients: who.map((name) => `${name}@${domain}`),
+      },
+    })
+  return { id, domain, take }
+}
+
+const founded = await t.org()
+const post = postOf(t, founded)
+
+test('SD-61 SD-62 SD-65 any sequence of reports ends as the model does', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+      const { id, domain, take } = await sendOne()
+      for (const one of steps) await take(one)
+      expect(await found(founded.org.id, id, domain)).toEqual(modelOf(steps))
+    }),
+    { numRuns: 60 },
+  )
+}, 60_000)
+
+test('SD-61 SD-62 reports that come all at once end as they would in some order', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 6 }), async (given) => {
+      const steps = given.map((one, notification) => ({ ...one, notification }))
+      const { id, domain, take } = await sendOne()
+      // Each of them twice: two deliveries of one notification have one effect.
+      await Promise.all([...steps, ...steps].map(take))
+      const end = await found(founded.org.id, id, domain)
+      const bounced = steps.some(({ kind }) => kind !== 'delivered')
+      expect(end.status).toBe(bounced ? 'bounced' : 'delivered')
+      const { entries, reasons } = modelOf(steps)
+      expect([end.entries, end.reasons]).toEqual([entries, reasons])
+      const bounces = end.events.filter((event) => event !== 'message.delivered')
+      expect([bounces.length, new Set(end.events).size]).toEqual([bounced ? 1 : 0, end.events.length])
+    }),
+    { numRuns: 30 },
+  )
+}, 60_000)
+
+test('two messages that bounce for the same recipients at once do not wait for each other in a circle', async () => {
+  const to = Array.from({ length: 10 }, (_, i) => `r${i}@circle.test`)
+  const ids = await Promise.all(Array.from({ length: 8 }, () => post.sent({ to })))
+  const takes = ids.map((messageId, i) =>
+    t.house.rooms.messages.outcomes.take({
+      ...{ provider: 'circle', id: newId('request'), orgId: founded.org.id, messageId },
+      report: {
+        ...{
+          kind: 'hard_bounce',
+          at: t.house.clock.now(),
+          detail: null,
+          bounceType: null,
+          bounceSubtype: null,
+        },
+        recipients: i % 2 === 0 ? to : [...to].reverse(),
+      },
+    }),
+  )
+  await Promise.all(takes)
+  for (const id of ids) expect((await post.row(id)).history).toHaveLength(11)
+})

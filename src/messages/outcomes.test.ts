@@ -1,0 +1,268 @@
+/** What becomes of a message after it was handed over: states, events, suppressions. */
+import { afterAll, describe, expect, test } from 'vitest'
+import { startTestHouse } from '../../test/house.ts'
+import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { tenantClient } from '../../test/tenant-client.ts'
+import { newId } from '../ground/ids.ts'
+import type { Report } from '../providers/email/contract.ts'
+import { postOf } from './harness.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+const founded = await t.org()
+const orgId = founded.org.id
+const post = postOf(t, founded)
+const { outcomes } = t.house.rooms.messages
+
+let addresses = 0
+const address = () => `reader${addresses++}@reader.test`
+
+type Told = Partial<Report> & { kind: Report['kind']; recipients: string[] }
+const report = (messageId: string, told: Told, id = newId('request')) =>
+  outcomes.take({
+    ...{ provider: 'ses', id, orgId, messageId },
+    report: { at: t.house.clock.now(), detail: null, bounceType: null, bounceSubtype: null, ...told },
+  })
+
+const suppressed = (value: string) =>
+  t.database.sql(
+    'select channel, reason, source, message_id, tenant_id from suppressions where org_id = $1 and value = $2',
+    [orgId, value],
+  )
+const noted = (messageId: string) =>
+  t.database.sql(
+    'select kind, recipient, channel, environment, tenant_id from message_events where message_id = $1 order by id',
+    [messageId],
+  )
+const eventNames = async (messageId: string) => (await post.told(messageId)).map(({ event }) => event)
+
+describe('from sent', () => {
+  test('S-238 S-239 S-241 X-077 X-080 a delivery is delivered, told once, and suppresses nobody', async () => {
+    const to = address()
+    const id = await post.sent({ to: [to] })
+    const at = new Date(t.house.clock.millis() + 1_000)
+    await report(id, { kind: 'delivered', recipients: [to], at, detail: '250 2.0.0 taken' })
+    const { body } = await post.get(id)
+    expect(body).toMatchObject({ status: 'delivered', delivered_at: at.toISOString(), error_message: null })
+    expect(body.status_history).toEqual([
+      { status: 'sent', at: body.sent_at, recipient: null, detail: null },
+      { status: 'delivered', at: at.toISOString(), recipient: to, detail: '250 2.0.0 taken' },
+    ])
+    const whose = { tenant_id: null, environment: 'live' }
+    expect(await post.told(id)).toEqual([
+      { event: 'message.sent', data: { message_id: id, channel: 'email', status: 'sent' }, ...whose },
+      {
+        event: 'message.delivered',
+        data: { message_id: id, channel: 'email', status: 'delivered' },
+        ...whose,
+      },
+    ])
+    expect(await noted(id)).toEqual([{ kind: 'delivered', recipient: to, channel: 'email', ...whose }])
+    expect(await suppressed(to)).toEqual([])
+  })
+
+  test('S-242 X-081 X-082 X-084 SD-65 a permanent bounce is bounced, says so, and suppresses for the org', async () => {
+    const to = address()
+    const id = await post.sent({ to: [to.toUpperCase()] })
+    const detail = '550 5.1.1 no such mailbox'
+    const bounce = { kind: 'hard_bounce', bounceType: 'Permanent', bounceSubtype: 'General', detail } as const
+    await report(id, { ...bounce, recipients: [to.toUpperCase()] })
+    expect((await post.get(id)).body).toMatchObject({
+      ...{ status: 'bounced', delivered_at: null, error_message: `Hard bounce: ${detail}` },
+      provider_response: { bounce_type: 'Permanent', bounce_subtype: 'General', detail },
+    })
+    expect((await post.told(id))[1]).toEqual({
+      ...{ event: 'message.bounced', tenant_id: null, environment: 'live' },
+      data: { message_id: id, channel: 'email', status: 'bounced', reason: detail },
+    })
+    expect(await suppressed(to)).toEqual([
+      {
+        ...{ channel: 'email', reason: 'bounce', source: 'provider', message_id: id },
+        tenant_id: null,
+      },
+    ])
+    expectRefusal(await post.send({ to: [to] }), 'ALL_SUPPRESSED')
+  })
+
+  test('X-082 SD-65 in a tenant it is suppressed for the tenant alone', async () => {
+    const tenants = tenantClient(t, founded)
+    const tenantId = await tenants.made()
+    const key = await t.key(orgId, { tenantId })
+    const to = address()
+    const id = await post.sent({ to: [to] }, key)
+    await report(id, { kind: 'hard_bounce', recipients: [to] })
+    expect(await suppressed(to)).toMatchObject([{ tenant_id: tenantId, reason: 'bounce' }])
+    expect((await post.told(id)).map(({ tenant_id }) => tenant_id)).toEqual([tenantId, tenantId])
+    expect(await noted(id)).toMatchObject([{ tenant_id: tenantId, kind: 'bounced' }])
+  })
+
+  test('S-243 X-083 X-084 a soft bounce is bounced and suppresses nobody', async () => {
+    const to = address()
+    const id = await post.sent({ to: [to] })
+    await report(id, { kind: 'soft_bounce', recipients: [to], bounceType: 'Transient' })
+    expect((await post.get(id)).body).toMatchObject({
+      ...{ status: 'bounced', error_message: 'Soft bounce', provider_response: { bounce_type: 'Transient' } },
+    })
+    // Nothing was said, so there is no reason.
+    expect((await post.told(id))[1]?.data).toEqual({ message_id: id, channel: 'email', status: 'bounced' })
+    expect(await suppressed(to)).toEqual([])
+    expect((await post.send({ to: [to] })).status).toBe(200)
+  })
+
+  test('S-244 X-090 X-091 a complaint is bounced, suppresses, and is told as that and not as a bounce', async () => {
+    const to = address()
+    const id = await post.sent({ to: [to] })
+    await report(id, { kind: 'complaint', recipients: [to], detail: 'abuse' })
+    expect((await post.get(id)).body).toMatchObject({ status: 'bounced', error_message: 'Complaint: abuse' })
+    expect((await post.told(id)).map(({ event, data }) => [event, data])).toEqual([
+      ['message.sent', { message_id: id, channel: 'email', status: 'sent' }],
+      ['message.complained', { message_id: id, channel: 'email', status: 'bounced' }],
+    ])
+    expect(await suppressed(to)).toMatchObject([{ reason: 'complaint', message_id: id }])
+    expect(await noted(id)).toMatchObject([{ kind: 'complained', recipient: to }])
+  })
+
+  test('S-240 X-086 X-087 what the provider refuses in the request is failed and told to nobody', async () => {
+    const { status, body } = await post.send({ to: ['refused@simulator.tidings.test'] })
+    expect([status, body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
+    const id = body.error.message_id
+    expect([(await post.row(id)).status, await post.told(id)]).toEqual(['failed', []])
+  })
+})
+
+describe('from other states', () => {
+  test('SD-61 S-244 a complaint after the delivery moves it and suppresses', async () => {
+    const to = address()
+    const id = await post.sent({ to: [to] })
+    await report(id, { kind: 'delivered', recipients: [to] })
+    await report(id, { kind: 'complaint', recipients: [to] })
+    expect((await post.row(id)).status).toBe('bounced')
+    expect(await eventNames(id)).toEqual(['message.sent', 'message.delivered', 'message.complained'])
+    expect(await suppressed(to)).toMatchObject([{ reason: 'complaint' }])
+  })
+
+  test('SD-61 SD-65 what bounced stays so; a permanent bounce or complaint still suppresses, and the stronger reason stays', async () => {
+    const to = address()
+    const id = await post.sent({ to: [to] })
+    await report(id, { kind: 'soft_bounce', recipients: [to], detail: 'full' })
+    const { status, error_message } = await post.row(id)
+    await report(id, { kind: 'delivered', recipients: [to] })
+    await report(id, { kind: 'hard_bounce', recipients: [to] })
+    expect(await suppressed(to)).toMatchObject([{ reason: 'bounce' }])
+    await report(id, { kind: 'complaint', recipients: [to] })
+    expect(await suppressed(to)).toMatchObject([{ reason: 'complaint' }])
+    await report(id, { kind: 'hard_bounce', recipients: [to] })
+    expect(await suppressed(to)).toMatchObject([{ reason: 'complaint' }])
+    expect(await post.row(id)).toMatchObject({ status, error_message })
+    expect(await eventNames(id)).toEqual(['message.sent', 'message.bounced'])
+  })
+
+  test('SD-61 failed and canceled are final', async () => {
+    const canceled = await post.scheduled()
+    await post.cancel(canceled)
+    const failed = (await post.send({ to: ['refused@simulator.tidings.test'] })).body.error.message_id
+    for (const id of [canceled, failed]) {
+      const { status } = await post.row(id)
+      for (const kind of ['delivered', 'soft_bounce', 'complaint'] as const) {
+        await report(id, { kind, recipients: ['ann@reader.test'] })
+      }
+      expect([(await post.row(id)).status, await post.told(id)]).toEqual([status, []])
+    }
+  })
+
+  test('SD-62 several recipients: one entry each, delivered by the first, bounced by any, suppressed each alone', async () => {
+    const [a, b, c] = [address(), address(), address()]
+    const id = await post.sent({ to: [a], cc: [b], bcc: [c] })
+    await report(id, { kind: 'delivered', recipients: [a] })
+    expect((await post.row(id)).status).toBe('delivered')
+    await report(id, { kind: 'delivered', recipients: [a, b] })
+    await report(id, { kind: 'hard_bounce', recipients: [c] })
+    const row = await post.row(id)
+    expect(row.status).toBe('bounced')
+    expect(row.history.map(({ status, recipient }) => [status, recipient])).toEqual([
+      ...[
+        ['sent', null],
+        ['delivered', a],
+        ['delivered', b],
+        ['bounced', c],
+      ],
+    ])
+    expect(await eventNames(id)).toEqual(['message.sent', 'message.delivered', 'message.bounced'])
+    expect([await suppressed(a), await suppressed(b), (await suppressed(c)).length]).toEqual([[], [], 1])
+  })
+
+  test('a delivery said to be before the sending is shown at the sending', async () => {
+    const to = address()
+    const id = await post.sent({ to: [to] })
+    await report(id, { kind: 'delivered', recipients: [to], at: new Date(0) })
+    const { body } = await post.get(id)
+    expect(body.delivered_at).toBe(body.sent_at)
+  })
+
+  test('AD-107 nothing is written about the recipients of an erased message any more', async () => {
+    const tenants = tenantClient(t, founded)
+    const tenantId = await tenants.made()
+    const to = address()
+    const id = await post.sent({ to: [to] }, await t.key(orgId, { tenantId }))
+    await tenants.move('archive', tenantId)
+    expect((await tenants.move('erase', tenantId)).body.messages_redacted).toBe(1)
+    const before = await post.row(id)
+    await report(id, { kind: 'complaint', recipients: [to] })
+    expect([await post.row(id), await noted(id), await suppressed(to)]).toEqual([before, [], []])
+  })
+})
+
+describe('simulated outcomes', () => {
+  test('SD-09 SD-55 S-238 in test mode they run the same path, in that environment, and suppress nobody', async () => {
+    const leaves = {
+      delivered: ['delivered', 'message.delivered'],
+      bounced: ['bounced', 'message.bounced'],
+      softbounced: ['bounced', 'message.bounced'],
+      complained: ['bounced', 'message.complained'],
+    }
+    for (const [part, [status, event]] of Object.entries(leaves)) {
+      const to = `${part}@simulator.tidings.test`
+      const id = await post.sent({ to: [to] }, founded.keys.test)
+      await expect.poll(async () => (await post.row(id)).status).toBe(status)
+      expect((await post.told(id)).map((told) => [told.event, told.environment])).toEqual([
+        ...[
+          ['message.sent', 'test'],
+          [event, 'test'],
+        ],
+      ])
+      expect([await suppressed(to), await post.handed(id)]).toEqual([[], []])
+    }
+  })
+})
+
+describe('POST /api/dev/notify', () => {
+  test('says an outcome for every recipient, through the same path', async () => {
+    const [a, b] = [address(), address()]
+    const id = await post.sent({ to: [a], bcc: [b] })
+    const reply = await post.notify(id, 'hard_bounce')
+    expect([reply.status, reply.body]).toEqual([200, { message_id: id, outcome: 'hard_bounce' }])
+    const { body } = await post.get(id)
+    expect([body.status, body.provider_response.bounce_type]).toEqual(['bounced', 'Permanent'])
+    expect([(await suppressed(a)).length, (await suppressed(b)).length]).toEqual([1, 1])
+  })
+
+  test.each([
+    ['delivered', 'delivered'],
+    ['soft_bounce', 'bounced'],
+    ['complaint', 'bounced'],
+  ])('%s makes it %s', async (outcome, status) => {
+    const id = await post.sent({ to: [address()] })
+    await post.notify(id, outcome)
+    expect((await post.row(id)).status).toBe(status)
+  })
+
+  test('a message nobody knows is 404 and an outcome nobody knows 422, and nothing changes', async () => {
+    const id = await post.sent({ to: [address()] })
+    const leavesNoTrace = await watchTables(t.database)
+    for (const unknown of [newId('message'), 'msg_x', '', orgId]) {
+      expectRefusal(await leavesNoTrace(() => post.notify(unknown, 'delivered')), 'NOT_FOUND')
+    }
+    const reply = await leavesNoTrace(() => post.notify(id, 'exploded'))
+    expect([reply.status, reply.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+  })
+})

@@ -1,0 +1,48 @@
+import type { Db } from '../db/pool.ts'
+import { Failure } from '../ground/errors.ts'
+import { timeOfId } from '../ground/ids.ts'
+import type { Scope } from '../ground/scope.ts'
+import { findMessage, type ListedRow, listMessages, type MessageRow, type Status } from './store.ts'
+
+export type Filters = {
+  status?: Status | undefined
+  tag?: string | undefined
+  /** Compared without regard to case. */
+  to?: string | undefined
+  createdAfter?: Date | undefined
+  createdBefore?: Date | undefined
+}
+
+export type Place = { cursor: { createdAt: string; id: string } | undefined; limit: number }
+
+export interface ReadMessages {
+  find(scope: Scope, channel: 'email' | 'sms', id: string): Promise<MessageRow>
+  /** Newest first, one row more than the limit where there is one. */
+  list(scope: Scope, channel: 'email' | 'sms', filters: Filters, place: Place): Promise<ListedRow[]>
+}
+
+/** The statement whose index leads nearest to what was asked for. */
+const statementFor = (scope: Scope, { status, tag, to }: Filters) => {
+  if (to !== undefined) return listMessages.byRecipient
+  if (tag !== undefined) return listMessages.byTag
+  if (status !== undefined && status !== 'sent' && status !== 'delivered') return listMessages.byStatus
+  if (scope.tenantId !== null) return listMessages.byTenant
+  return scope.projectId === null ? listMessages.plain : listMessages.byProject
+}
+
+export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
+  find: async ({ orgId, tenantId, environment, projectId }, channel, id) => {
+    const createdAt = new Date(timeOfId(id))
+    const row = await db.row(findMessage, orgId, tenantId, environment, projectId, channel, id, createdAt)
+    if (!row) throw new Failure('NOT_FOUND')
+    return row
+  },
+  list: (scope, channel, filters, { cursor, limit }) =>
+    db.rows(
+      statementFor(scope, filters),
+      ...([scope.orgId, scope.environment, channel, scope.tenantId, scope.projectId] as const),
+      ...([filters.status ?? null, filters.tag ?? null, filters.to?.toLowerCase() ?? null] as const),
+      ...([filters.createdAfter ?? null, filters.createdBefore ?? null] as const),
+      ...([cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const),
+    ),
+})

@@ -1,0 +1,53 @@
+/** Writes what was sent: message, event, audit entry and idempotent answer commit together or not at all. */
+import type { Audit, Entry } from '../audit/append.ts'
+import { makeBatcher } from '../db/batch.ts'
+import { uniqueViolation } from '../db/faults.ts'
+import { throughOutage } from '../db/outage.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Claim, Idempotency } from '../idempotency/claims.ts'
+import { type EventRow, insertMessages, type NewMessage } from './store.ts'
+
+export type Recording = {
+  message: NewMessage
+  event?: EventRow
+  /** The entry of the request, where this message is all of it. */
+  entry?: Entry
+  answer?: { claim: Claim; status: number; body: string }
+}
+
+export type Record = (recording: Recording) => Promise<void>
+
+type Needs = { db: Db; audit: Audit; idempotency: Idempotency }
+
+export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
+  const insert = (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<number> =>
+    runner.change(
+      insertMessages,
+      JSON.stringify(batch.map(({ message }) => message)),
+      JSON.stringify(batch.flatMap(({ event }) => event ?? [])),
+    )
+
+  const records = makeBatcher<Recording, void>({
+    name: 'messages.record',
+    run: async (batch) => {
+      const entries = batch.flatMap(({ entry }) => entry ?? [])
+      const answers = batch.flatMap(({ answer }) => answer ?? [])
+      if (entries.length === 0 && answers.length === 0) await insert(db, batch)
+      else {
+        await db.tx(async (tx) => {
+          await insert(tx, batch)
+          await audit(tx, ...entries)
+          await idempotency.recordWith(tx, answers)
+        })
+      }
+      return batch.map(() => undefined)
+    },
+  })
+
+  return (recording) =>
+    throughOutage((again) =>
+      records.submit(recording).catch((error) => {
+        if (!again || !uniqueViolation(error)) throw error
+      }),
+    )
+}

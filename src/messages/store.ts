@@ -1,0 +1,450 @@
+import { statement } from '../db/statement.ts'
+import type { Environment } from '../ground/scope.ts'
+
+export type Status = 'scheduled' | 'sending' | 'sent' | 'delivered' | 'bounced' | 'failed' | 'canceled'
+
+/** One state the message was in, or one recipient's report. */
+export type HistoryEntry = { status: Status; at: string; recipient: string | null; detail: string | null }
+
+export type ProviderResponse = {
+  message_id: string | null
+  token: string | null
+  bounce_type: string | null
+  bounce_subtype: string | null
+  detail: string | null
+}
+
+export type MessageRow = {
+  org_id: string
+  id: string
+  created_at: Date
+  tenant_id: string | null
+  environment: Environment
+  project_id: string
+  key_id: string | null
+  channel: 'email' | 'sms'
+  status: Status
+  stream: 'transactional' | 'broadcast'
+  from_address: string
+  from_name: string | null
+  to_addresses: string[]
+  cc: string[]
+  bcc: string[]
+  reply_to: string[]
+  /** Display names by address. */
+  names: Record<string, string> | null
+  subject: string | null
+  html: string | null
+  text: string | null
+  headers: Record<string, string> | null
+  attachments: { filename: string; content_type: string }[] | null
+  track_opens: boolean
+  track_clicks: boolean
+  tags: string[]
+  metadata: Record<string, string> | null
+  scheduled_at: Date | null
+  sent_at: Date | null
+  delivered_at: Date | null
+  canceled_at: Date | null
+  redacted_at: Date | null
+  error_message: string | null
+  provider: string | null
+  provider_response: ProviderResponse | null
+  history: HistoryEntry[]
+  job_id: string | null
+  due_at: Date | null
+  claim: string | null
+  attempts: number
+}
+
+/** What a new row is made of; the rest starts empty. */
+export type NewMessage = Omit<
+  MessageRow,
+  'delivered_at' | 'canceled_at' | 'redacted_at' | 'claim' | 'attempts'
+>
+
+/** An event written with the change it tells of. */
+export type EventRow = {
+  org_id: string
+  id: string
+  tenant_id: string | null
+  environment: Environment | null
+  event: string
+  data: Record<string, unknown>
+  created_at: Date
+}
+
+const eventColumns = 'org_id, id, tenant_id, environment, event, data, created_at'
+const eventShape =
+  'org_id text, id text, tenant_id text, environment text, event text, data jsonb, created_at timestamptz'
+
+const newColumns = `org_id, id, created_at, tenant_id, environment, project_id, key_id, channel, status, stream,
+  from_address, from_name, to_addresses, cc, bcc, reply_to, names, subject, html, text, headers, attachments,
+  track_opens, track_clicks, tags, metadata, scheduled_at, sent_at, error_message, provider, provider_response,
+  history, job_id, due_at`
+
+/** Any number of rows with their events in one statement: all of them or none. */
+export const insertMessages = statement<[messages: string, events: string]>(
+  'messages.insert',
+  `with kept as (
+     insert into messages (${newColumns})
+     select ${newColumns} from json_to_recordset($1::json) as m (
+       org_id text, id text, created_at timestamptz, tenant_id text, environment text, project_id text, key_id text,
+       channel text, status text, stream text, from_address text, from_name text, to_addresses text[], cc text[],
+       bcc text[], reply_to text[], names jsonb, subject text, html text, text text, headers jsonb,
+       attachments jsonb, track_opens boolean, track_clicks boolean, tags text[], metadata jsonb,
+       scheduled_at timestamptz, sent_at timestamptz, error_message text, provider text, provider_response jsonb,
+       history jsonb, job_id text, due_at timestamptz)
+   )
+   insert into events (${eventColumns}) select ${eventColumns} from json_to_recordset($2::json) as e (${eventShape})`,
+)
+
+/**
+ * Orgs with anything due, after the given one. Each org is one step through the index, which shows its earliest row,
+ * however many it has; those whose rows all lie ahead are stepped over.
+ */
+export const nextDueOrgs = statement<[after: string, now: Date, limit: number], { org_id: string }>(
+  'messages.next_due_orgs',
+  `with recursive turn as (
+     (select org_id, due_at, coalesce((due_at <= $2)::int, 0) as found from messages
+      where status in ('scheduled', 'sending') and org_id > $1 order by org_id, due_at limit 1)
+     union all
+     select next.org_id, next.due_at, turn.found + coalesce((next.due_at <= $2)::int, 0) from turn cross join lateral (
+       select org_id, due_at from messages
+       where status in ('scheduled', 'sending') and org_id > turn.org_id order by org_id, due_at limit 1) next
+     where turn.found < $3
+   )
+   select org_id from turn where due_at <= $2`,
+)
+
+export type ClaimedRow = MessageRow & { org_suspended: boolean; tenant_status: string | null }
+
+/**
+ * Claims what is due, a share of each org. A claim moves `due_at` to when it grows stale, so a row whose worker died is
+ * simply due again.
+ */
+export const claimDue = statement<
+  [orgIds: string[], now: Date, staleAt: Date, claim: string, perOrg: number, limit: number],
+  ClaimedRow
+>(
+  'messages.claim_due',
+  `with due as (
+     select m.org_id, m.id, m.created_at from unnest($1::text[]) as o (org_id)
+     cross join lateral (
+       select org_id, id, created_at from messages
+       where org_id = o.org_id and status in ('scheduled', 'sending') and due_at <= $2
+       order by due_at limit $5 for update skip locked) m
+     limit $6
+   ), claimed as (
+     update messages m set status = 'sending', claim = $4, claimed_at = $2, due_at = $3
+     from due d where m.org_id = d.org_id and m.id = d.id and m.created_at = d.created_at
+     returning m.*
+   )
+   select c.*, o.suspended_at is not null as org_suspended, t.status as tenant_status
+   from claimed c join orgs o on o.id = c.org_id
+   left join tenants t on t.org_id = c.org_id and t.id = c.tenant_id`,
+)
+
+/** What became of a claimed row. */
+export type Settled = {
+  org_id: string
+  id: string
+  created_at: Date
+  claim: string
+  status: Status
+  due_at: Date | null
+  sent_at: Date | null
+  canceled_at: Date | null
+  error_message: string | null
+  provider: string | null
+  provider_response: ProviderResponse | null
+  history: HistoryEntry[]
+  attempts: number
+}
+
+/**
+ * Records outcomes under the claim they were worked on: a row taken over meanwhile is left alone, and so is its event.
+ * Where a report came in first, its state and its words stay; only that the message was sent is added to them.
+ */
+export const settleClaimed = statement<[settled: string, events: string], { id: string }>(
+  'messages.settle_claimed',
+  `with given as (
+     select * from json_to_recordset($1::json) as g (
+       org_id text, id text, created_at timestamptz, claim text, status text, due_at timestamptz, sent_at timestamptz,
+       canceled_at timestamptz, error_message text, provider text, provider_response jsonb, history jsonb,
+       attempts integer)
+   ), kept as (
+     update messages m set
+       status = case when m.status = 'sending' then g.status else m.status end,
+       due_at = case when m.status = 'sending' then g.due_at end,
+       error_message = case when m.status = 'sending' then g.error_message else m.error_message end,
+       sent_at = g.sent_at, canceled_at = g.canceled_at, provider = coalesce(g.provider, m.provider),
+       provider_response = case when g.provider_response is null then m.provider_response
+         else g.provider_response || coalesce(m.provider_response, '{}'::jsonb) end,
+       history = case when m.status = 'sending' or g.status = 'sent' then m.history || g.history else m.history end,
+       attempts = g.attempts, claim = null, claimed_at = null
+     from given g
+     where m.org_id = g.org_id and m.id = g.id and m.created_at = g.created_at and m.claim = g.claim
+     returning m.org_id, m.id, m.status = g.status or g.status = 'sent' as told
+   ), told as (
+     insert into events (${eventColumns})
+     select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at
+     from json_to_recordset($2::json) as e (${eventShape}, message_id text)
+     join kept k on k.org_id = e.org_id and k.id = e.message_id and k.told
+   )
+   select id from kept`,
+)
+
+/** Only what still waits: a row that the scheduler holds is past canceling. */
+export const cancelMessage = statement<
+  [
+    orgId: string,
+    tenantId: string | null,
+    environment: Environment,
+    projectId: string | null,
+    channel: string,
+    id: string,
+    createdAt: Date,
+    at: Date,
+    entry: string,
+  ],
+  { id: string; canceled_at: Date }
+>(
+  'messages.cancel',
+  `update messages set status = 'canceled', canceled_at = $8, due_at = null, history = history || $9::jsonb
+   where org_id = $1 and ($2::text is null or tenant_id = $2) and environment = $3
+     and ($4::text is null or project_id = $4) and channel = $5 and id = $6 and created_at = $7
+     and status = 'scheduled'
+   returning id, canceled_at`,
+)
+
+/** Everything the tenant has waiting, whatever the channel. */
+export const cancelForTenant = statement<
+  [orgId: string, tenantId: string, at: Date, reason: string, entry: string]
+>(
+  'messages.cancel_for_tenant',
+  `update messages set status = 'canceled', canceled_at = $3, due_at = null, error_message = $4,
+     history = history || $5::jsonb
+   where org_id = $1 and tenant_id = $2 and status = 'scheduled'`,
+)
+
+export const findMessage = statement<
+  [
+    orgId: string,
+    tenantId: string | null,
+    environment: Environment,
+    projectId: string | null,
+    channel: string,
+    id: string,
+    createdAt: Date,
+  ],
+  MessageRow
+>(
+  'messages.find',
+  `select * from messages
+   where org_id = $1 and ($2::text is null or tenant_id = $2) and environment = $3
+     and ($4::text is null or project_id = $4) and channel = $5 and id = $6 and created_at = $7`,
+)
+
+export type ListedRow = Pick<
+  MessageRow,
+  | 'id'
+  | 'channel'
+  | 'status'
+  | 'from_address'
+  | 'to_addresses'
+  | 'subject'
+  | 'created_at'
+  | 'sent_at'
+  | 'delivered_at'
+>
+
+const listColumns =
+  'id, channel, status, from_address, to_addresses, subject, created_at, sent_at, delivered_at'
+
+type ListParams = [
+  orgId: string,
+  environment: Environment,
+  channel: string,
+  tenantId: string | null,
+  projectId: string | null,
+  status: string | null,
+  tag: string | null,
+  to: string | null,
+  createdAfter: Date | null,
+  createdBefore: Date | null,
+  afterAt: string | null,
+  afterId: string | null,
+  limit: number,
+]
+
+/** The nearer of the cursor and the given end. */
+const lastAt = `least(coalesce($10::timestamptz, 'infinity'), coalesce($11::timestamptz, 'infinity'))`
+
+/**
+ * Always there, if only at infinity: as one side of an `or` a prepared statement could not go by them along its index.
+ * The end is said twice, since only the first way leaves out partitions. No id comes after `zzz`.
+ */
+const bounds = `created_at >= coalesce($9::timestamptz, '-infinity') and created_at <= ${lastAt}
+     and (created_at, id) < (${lastAt}, case when $11::timestamptz <= ${lastAt} then $12::text else 'zzz' end)`
+
+/** Of the few rows that have a tag or a recipient: bounds must not look like the better way to find them. */
+const boundsOfFew = `($9::timestamptz is null or created_at >= $9)
+     and ($10::timestamptz is null or created_at <= $10)
+     and ($11::timestamptz is null or (created_at, id) < ($11::timestamptz, $12))`
+
+const listText = (within: string, ...conditions: string[]): string =>
+  `select ${listColumns} from messages
+   where org_id = $1 and environment = $2 and channel = $3
+     ${[...conditions, within].map((condition) => `and ${condition}`).join('\n     ')}
+   order by created_at desc, id desc
+   limit $13`
+
+const named = {
+  tag: "tags_in(org_id, tags) @> array[$1 || ' ' || $7]",
+  to: "addresses_in(org_id, to_addresses) @> array[$1 || ' ' || $8]",
+}
+
+const optional = {
+  tenant: '($4::text is null or tenant_id = $4)',
+  project: '($5::text is null or project_id = $5)',
+  status: '($6::text is null or status = $6)',
+  tag: `($7::text is null or ${named.tag})`,
+  to: `($8::text is null or ${named.to})`,
+}
+
+/**
+ * One text per index: the planner of a prepared statement does not know which filters will be null, and a tenant's few
+ * rows among an org's millions must stay near.
+ */
+export const listMessages = {
+  plain: statement<ListParams, ListedRow>('messages.list', listText(bounds, ...Object.values(optional))),
+  byTenant: statement<ListParams, ListedRow>(
+    'messages.list_tenant',
+    listText(bounds, ...Object.values({ ...optional, tenant: 'tenant_id = $4' })),
+  ),
+  byProject: statement<ListParams, ListedRow>(
+    'messages.list_project',
+    listText(bounds, ...Object.values({ ...optional, project: 'project_id = $5' })),
+  ),
+  byStatus: statement<ListParams, ListedRow>(
+    'messages.list_status',
+    listText(
+      bounds,
+      ...Object.values({ ...optional, status: 'status = $6' }),
+      `status not in ('sent', 'delivered')`,
+    ),
+  ),
+  byTag: statement<ListParams, ListedRow>(
+    'messages.list_tag',
+    listText(boundsOfFew, ...Object.values({ ...optional, tag: named.tag }), `tags <> '{}'`),
+  ),
+  byRecipient: statement<ListParams, ListedRow>(
+    'messages.list_recipient',
+    listText(boundsOfFew, ...Object.values({ ...optional, to: named.to })),
+  ),
+}
+
+/** Held while a report is weighed against what is known. */
+export const lockMessage = statement<[orgId: string, id: string, createdAt: Date], MessageRow>(
+  'messages.lock',
+  'select * from messages where org_id = $1 and id = $2 and created_at = $3 for update',
+)
+
+/** For the dev tools, which know no org. */
+export const findOwner = statement<
+  [id: string, createdAt: Date],
+  Pick<MessageRow, 'org_id' | 'to_addresses' | 'cc' | 'bcc'>
+>(
+  'messages.find_owner',
+  'select org_id, to_addresses, cc, bcc from messages where id = $1 and created_at = $2',
+)
+
+export const applyReport = statement<
+  [
+    orgId: string,
+    id: string,
+    createdAt: Date,
+    status: Status,
+    history: string,
+    deliveredAt: Date | null,
+    errorMessage: string | null,
+    providerResponse: string | null,
+  ]
+>(
+  'messages.apply_report',
+  `update messages set status = $4, history = history || $5::jsonb, delivered_at = coalesce(delivered_at, $6),
+     due_at = case when $4 in ('scheduled', 'sending') then due_at end, error_message = coalesce($7, error_message),
+     provider_response = coalesce(provider_response, '{}'::jsonb) || coalesce($8::jsonb, '{}'::jsonb)
+   where org_id = $1 and id = $2 and created_at = $3`,
+)
+
+export const insertMessageEvents = statement<
+  [
+    orgId: string,
+    ids: string[],
+    at: Date[],
+    messageId: string,
+    tenantId: string | null,
+    environment: Environment,
+    channel: string,
+    kinds: string[],
+    recipients: (string | null)[],
+  ]
+>(
+  'messages.insert_events',
+  `insert into message_events (org_id, id, at, message_id, tenant_id, environment, channel, kind, recipient)
+   select $1, e.id, e.at, $4, $5, $6, $7, e.kind, e.recipient
+   from unnest($2::text[], $3::timestamptz[], $8::text[], $9::text[]) as e (id, at, kind, recipient)`,
+)
+
+/** Nothing when it was taken in before. */
+export const takeNotification = statement<[provider: string, id: string, at: Date], { id: string }>(
+  'messages.take_notification',
+  `insert into provider_notifications (provider, id, at) values ($1, $2, $3)
+   on conflict do nothing returning id`,
+)
+
+export const sweepNotifications = statement<[before: Date, limit: number]>(
+  'messages.sweep_notifications',
+  `delete from provider_notifications where (provider, id) in (
+     select provider, id from provider_notifications where at < $1 limit $2)`,
+)
+
+/** Known to the planner, which otherwise prepares for a tenth of the table. */
+export const redactedAtOnce = 500
+
+/** Content past its time, oldest first. What still waits is never touched. */
+export const redactContent = statement<[before: Date, at: Date]>(
+  'messages.redact',
+  `update messages m set html = null, text = null, redacted_at = $2
+   from (select org_id, id, created_at from messages
+     where created_at < $1 and redacted_at is null and status not in ('scheduled', 'sending')
+     order by created_at limit ${redactedAtOnce}) old
+   where m.org_id = old.org_id and m.id = old.id and m.created_at = old.created_at and m.redacted_at is null`,
+)
+
+/** Content and addresses of an erased tenant's messages; a row without a recipient has been through here. */
+export const eraseTenantMessages = statement<[orgId: string, tenantId: string, limit: number, at: Date]>(
+  'messages.erase_tenant',
+  `update messages m set html = null, text = null, subject = null, from_name = null, names = null,
+     to_addresses = '{}', cc = '{}', bcc = '{}', reply_to = '{}', headers = null, attachments = null,
+     metadata = null, provider_response = null, error_message = null, redacted_at = coalesce(redacted_at, $4),
+     history = (select coalesce(jsonb_agg(h || '{"recipient": null, "detail": null}'), '[]')
+       from jsonb_array_elements(m.history) h)
+   from (select org_id, id, created_at from messages
+     where org_id = $1 and tenant_id = $2 and to_addresses <> '{}' limit $3) old
+   where m.org_id = old.org_id and m.id = old.id and m.created_at = old.created_at`,
+)
+
+export const eraseTenantEvents = statement<[orgId: string, tenantId: string, limit: number]>(
+  'messages.erase_tenant_events',
+  `delete from message_events where (org_id, id, at) in (
+     select org_id, id, at from message_events where org_id = $1 and tenant_id = $2 limit $3)`,
+)
+
+/** Makes the partitions of a month; a month that has rows already stays where it is. */
+export const ensureMonth = statement<[parent: string, month: string]>(
+  'messages.ensure_month',
+  'select ensure_month($1, $2::date)',
+)

@@ -1,0 +1,329 @@
+import fc from 'fast-check'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import PostalMime, { decodeWords, type Email } from 'postal-mime'
+import { describe, expect, test } from 'vitest'
+import { composeMime, envelopeOf, wireAddress } from './compose.ts'
+import { signDkim } from './dkim.ts'
+import { at, dkimKeys, mailOf, to } from './harness.ts'
+
+const headOf = (raw: Buffer): string => raw.toString('utf8').split('\r\n\r\n', 1)[0] as string
+
+/** Names of the fields of the head, in lower case. */
+const fieldsOf = (raw: Buffer): string[] =>
+  headOf(raw)
+    .split('\r\n')
+    .filter((line) => !/^[ \t]/.test(line))
+    .map((line) => line.slice(0, line.indexOf(':')).toLowerCase())
+
+const written = async (mail: ReturnType<typeof mailOf>): Promise<{ raw: Buffer; read: Email }> => {
+  const raw = await composeMime(mail)
+  return { raw, read: await PostalMime.parse(raw) }
+}
+
+const headerIn = (read: Email, name: string) =>
+  read.headers.filter((header) => header.key === name.toLowerCase())
+
+const usual = [
+  ...['x-service-message-id', 'from', 'to', 'subject', 'message-id', 'date', 'mime-version', 'content-type'],
+]
+
+describe('a composed message', () => {
+  test('S-086 carries what the mail says, under a Message-ID that every attempt shares', async () => {
+    const mail = mailOf({
+      cc: [{ address: 'cc@reader.test', name: 'Carl, the "second"' }],
+      bcc: to('hidden@reader.test'),
+      replyTo: [{ address: 'reply@example.test', name: 'Ré Ply' }],
+      subject: 'Grüße an 東京',
+      html: '<p>Grüße</p>',
+      text: 'Grüße',
+      headers: { 'X-Campaign-id': 'sprïng', 'List-Unsubscribe': '<https://example.test/u>' },
+      attachments: [
+        {
+          filename: 'naïve "menu" — 東京.pdf',
+          contentType: 'application/pdf',
+          content: Buffer.from([0, 255, 10, 13]),
+        },
+        { filename: 'note.txt', contentType: 'text/plain', content: Buffer.from('plain\n') },
+      ],
+    })
+    const { raw, read } = await written(mail)
+    expect(read.from).toEqual({ address: 'hello@example.test', name: 'Acme' })
+    expect(read.to).toEqual([{ address: 'ann@reader.test', name: '' }])
+    expect(read.cc).toEqual([{ address: 'cc@reader.test', name: 'Carl, the "second"' }])
+    expect(read.replyTo).toEqual([{ address: 'reply@example.test', name: 'Ré Ply' }])
+    expect(read.subject).toBe('Grüße an 東京')
+    expect(read.text?.trim()).toBe('Grüße')
+    expect(read.html?.trim()).toBe('<p>Grüße</p>')
+    expect(read.messageId).toBe(`<${mail.messageId}@example.test>`)
+    expect(read.date).toBe(at.toISOString())
+    expect(
+      read.attachments.map(({ filename, mimeType, content }) => [
+        filename,
+        mimeType,
+        Buffer.from(content as ArrayBuffer),
+      ]),
+    ).toEqual([
+      ['naïve "menu" — 東京.pdf', 'application/pdf', Buffer.from([0, 255, 10, 13])],
+      ['note.txt', 'text/plain', Buffer.from('plain\n')],
+    ])
+    expect(headOf(raw)).toContain('\r\nX-Service-Message-Id: ')
+    expect(headOf(raw)).toMatch(/^X-Campaign-id: =\?UTF-8\?/)
+    expect(headerIn(read, 'X-Campaign-Id').map(({ value }) => decodeWords(value))).toEqual(['sprïng'])
+    expect(headerIn(read, 'X-Service-Message-Id').map(({ value }) => value)).toEqual([mail.messageId])
+    expect(fieldsOf(raw).toSorted()).toEqual(
+      [...usual, 'x-campaign-id', 'list-unsubscribe', 'cc', 'reply-to'].toSorted(),
+    )
+    expect(raw.toString('latin1')).not.toMatch(/hidden@reader|x-mailer/i)
+    expect(await composeMime(mail)).toHaveLength(raw.length)
+  })
+
+  test('has text and HTML as alternatives, one of them alone, or an empty text', async () => {
+    const typeOf = async (html: string | null, text: string | null) =>
+      /^content-type: ([a-z/]+)/im.exec(headOf(await composeMime(mailOf({ html, text }))))?.[1]
+    expect(await typeOf('<p>a</p>', 'a')).toBe('multipart/alternative')
+    expect(await typeOf('<p>a</p>', null)).toBe('text/html')
+    expect(await typeOf(null, 'a')).toBe('text/plain')
+    expect(await typeOf(null, null)).toBe('text/plain')
+  })
+
+  test('is lines of CRLF and of bounded length, whatever line ends and lengths its parts have', async () => {
+    const text = `a\rb\nc\r\n.\r\n..\r\n${'long '.repeat(500)}\n${'x'.repeat(3000)}`
+    const eml = Buffer.from('From: a@b.test\nSubject: x\n\nhi\rthere\n')
+    const { raw, read } = await written(
+      mailOf({
+        text,
+        html: `<p>${'é'.repeat(2000)}</p>`,
+        attachments: [{ filename: 'x.eml', contentType: 'message/rfc822', content: eml }],
+      }),
+    )
+    const lines = raw.toString('latin1').split('\r\n')
+    expect(lines.filter((line) => /[\r\n]/.test(line))).toEqual([])
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(998)
+    expect(read.text?.replaceAll('\r\n', '\n').trimEnd()).toBe(text.replace(/\r\n|\r/g, '\n'))
+  })
+
+  test('takes an attachment for plain bytes when its type is none, would open parts, or cannot go unencoded', async () => {
+    const cases: [type: string, content: string, becomes: string][] = [
+      ['image/png; name="a b"', 'x', 'image/png'],
+      ['nonsense', 'x', 'application/octet-stream'],
+      ['', 'x', 'application/octet-stream'],
+      ['text/html\r\nBcc: a@b.test', 'x', 'application/octet-stream'],
+      ['multipart/mixed; boundary=x', '--x\r\n\r\nhi\r\n--x--', 'application/octet-stream'],
+      ['message/rfc822', 'Subject: é\r\n\r\nhi', 'application/octet-stream'],
+    ]
+    for (const [contentType, content, becomes] of cases) {
+      const attachment = { filename: 'file', contentType, content: Buffer.from(content) }
+      const { read } = await written(mailOf({ attachments: [attachment] }))
+      const [found, ...others] = read.attachments
+      expect([found?.mimeType, others.length], contentType).toEqual([becomes, 0])
+      expect(Buffer.from(found?.content as ArrayBuffer).toString(), contentType).toBe(content)
+    }
+  })
+
+  test('leaves out headers that are not for a caller to write, in whatever case', async () => {
+    const names = [
+      ...['Bcc', 'bCC', 'From', 'Sender', 'Subject', 'Message-Id', 'Date', 'Content-Type', 'MIME-Version'],
+      ...[
+        'X-Mailer',
+        'Received',
+        'Return-Path',
+        'DKIM-Signature',
+        'X-SES-CONFIGURATION-SET',
+        'x-service-org-id',
+      ],
+      ...['Bad Name', 'Bad:Name', 'Bäd', '', 'X-A\r\nBcc'],
+    ]
+    const raw = await composeMime(
+      mailOf({ headers: Object.fromEntries(names.map((name) => [name, 'evil@x.test'])) }),
+    )
+    expect(raw.toString('latin1')).not.toContain('evil@x.test')
+    expect(fieldsOf(raw).toSorted()).toEqual(usual.toSorted())
+  })
+})
+
+describe('addresses beyond ASCII', () => {
+  test('a domain goes in its ASCII form, in the envelope and in the headers', async () => {
+    const mail = mailOf({ from: { address: 'hello@bücher.test', name: null }, to: to('ann@JÕGEVA.test') })
+    const { raw, read } = await written(mail)
+    expect(read.from?.address).toBe('hello@xn--bcher-kva.test')
+    expect(read.messageId).toBe(`<${mail.messageId}@xn--bcher-kva.test>`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII
+    expect(headOf(raw)).toMatch(/^[\x00-\x7f]*$/)
+    const { from, to: recipients, needsUtf8 } = envelopeOf(mail)
+    expect([from, [...recipients], needsUtf8]).toEqual([
+      'hello@xn--bcher-kva.test',
+      [['ann@xn--jgeva-dua.test', 'ann@JÕGEVA.test']],
+      false,
+    ])
+  })
+
+  test('a local part needs SMTPUTF8, wherever the address stands', () => {
+    expect(wireAddress('jürgen@bücher.test')).toBe('jürgen@bücher.test')
+    expect(wireAddress('nobody')).toBe('nobody')
+    const far = { address: 'jürgen@reader.test', name: null }
+    for (const changes of [{ from: far }, { to: [far] }, { bcc: [far] }, { replyTo: [far] }]) {
+      expect(envelopeOf(mailOf(changes)).needsUtf8).toBe(true)
+    }
+    expect(envelopeOf(mailOf({ returnPath: far.address })).needsUtf8).toBe(true)
+  })
+
+  test('the envelope names each recipient once and the return path as its sender', () => {
+    const mail = mailOf({
+      to: to('a@x.test', 'b@x.test'),
+      cc: to('a@X.test'),
+      bcc: to('c@x.test'),
+      returnPath: 'bounce+1@send.example.test',
+    })
+    const { from, to: recipients } = envelopeOf(mail)
+    expect([from, [...recipients.keys()]]).toEqual([
+      'bounce+1@send.example.test',
+      ['a@x.test', 'b@x.test', 'c@x.test'],
+    ])
+  })
+})
+
+describe('whatever a caller writes', () => {
+  const nasty = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 60 }),
+    fc
+      .array(
+        fc.constantFrom(
+          ...[
+            '\r\n',
+            '\r',
+            '\n',
+            '\0',
+            '\t',
+            ' ',
+            '\u2028',
+            '\u0085',
+            '\ud800',
+            '"',
+            '\\',
+            '<',
+            '>',
+            ',',
+            ';',
+            ':',
+          ],
+          ...[
+            'Bcc: evil@evil.test',
+            '\r\nBcc: evil@evil.test\r\n',
+            '\r\n\r\n<p>evil</p>',
+            '=?UTF-8?Q?=0D=0ABcc:?=',
+          ],
+          ...['é', '東京', '🙂', 'word', "''", '%0d%0a', '(', ')', '=', '?'],
+        ),
+        { maxLength: 12 },
+      )
+      .map((parts) => parts.join('')),
+  )
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what no header can carry
+  const asOneLine = (text: string) => text.toWellFormed().replace(/[\x00-\x1f\x7f]+/g, ' ')
+  const squeezed = (text: string) => text.replace(/\s+/g, ' ').trim()
+
+  test('the message has the headers, recipients and parts it was meant to have, and no others', async () => {
+    await fc.assert(
+      fc.asyncProperty(nasty, nasty, nasty, nasty, nasty, async (name, subject, value, filename, text) => {
+        const mail = mailOf({
+          from: { address: 'hello@example.test', name },
+          to: [{ address: 'ann@reader.test', name }],
+          subject,
+          text,
+          html: null,
+          headers: { 'X-Given': value },
+          attachments: [{ filename, contentType: 'application/pdf', content: Buffer.from('bytes') }],
+        })
+        const { raw, read } = await written(mail)
+        const known = new Set([...usual, 'x-given', 'content-transfer-encoding', 'content-disposition'])
+        expect(fieldsOf(raw).filter((field) => !known.has(field))).toEqual([])
+        expect(new Set(fieldsOf(raw)).size).toBe(fieldsOf(raw).length)
+        expect([read.from?.address, read.to?.map(({ address }) => address), read.cc, read.bcc]).toEqual([
+          ...['hello@example.test', ['ann@reader.test'], undefined, undefined],
+        ])
+        expect(read.attachments).toHaveLength(1)
+        expect(Buffer.from(read.attachments[0]?.content as ArrayBuffer).toString()).toBe('bytes')
+        expect(read.html).toBeUndefined()
+        // A text that looks encoded is decoded by every reader; it can say anything but be a header.
+        if (![name, subject, value, filename].some((given) => given.includes('=?'))) {
+          expect(squeezed(read.subject ?? '')).toBe(squeezed(asOneLine(subject)))
+          expect(squeezed(decodeWords(headerIn(read, 'X-Given')[0]?.value ?? ''))).toBe(
+            squeezed(asOneLine(value)),
+          )
+          expect(squeezed(read.from?.name ?? '')).toBe(squeezed(asOneLine(name)))
+          expect(squeezed(read.attachments[0]?.filename ?? '')).toBe(
+            squeezed(asOneLine(filename)) || 'attachment',
+          )
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('an address cannot bring a second one into the headers', async () => {
+    await fc.assert(
+      fc.asyncProperty(nasty, async (local) => {
+        const { raw, read } = await written(mailOf({ to: to(`${local}@reader.test`) }))
+        expect(fieldsOf(raw).filter((field) => !usual.includes(field))).toEqual([])
+        expect(read.to?.length ?? 0).toBeLessThanOrEqual(1)
+        expect(read.bcc).toBeUndefined()
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('a DKIM signature', () => {
+  const { privateKey, record } = dkimKeys()
+  const dkim = { domain: 'example.test', selector: 'svc1', privateKey }
+  const resolver = async (name: string, type: string) => {
+    if (name === 'svc1._domainkey.example.test' && type === 'TXT') return [[record]]
+    throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
+  }
+  const verdict = async (raw: Buffer) => (await dkimVerify(raw, { resolver })).results
+
+  test('holds for an independent verifier: rsa-sha256, relaxed/relaxed, aligned with the sender', async () => {
+    const mails = [
+      mailOf(),
+      mailOf({ subject: 'Grüße', text: 'a\r\n\r\n\r\n', html: null }),
+      mailOf({
+        headers: {
+          'List-Unsubscribe': '<https://example.test/u>',
+          'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+        },
+        attachments: [
+          { filename: 'a.bin', contentType: 'application/octet-stream', content: Buffer.alloc(100_000, 7) },
+        ],
+      }),
+    ]
+    for (const mail of mails) {
+      const [result, ...others] = await verdict(await signDkim(await composeMime(mail), dkim))
+      expect(others).toEqual([])
+      expect(result).toMatchObject({
+        signingDomain: 'example.test',
+        selector: 'svc1',
+        algo: 'rsa-sha256',
+        format: 'relaxed/relaxed',
+        status: { result: 'pass', aligned: 'example.test' },
+      })
+      const signedHeaders = result?.signingHeaders?.keys.toLowerCase().split(/:\s*/) ?? []
+      expect(signedHeaders).toEqual(expect.arrayContaining(['from', 'to', 'subject', 'date', 'message-id']))
+      for (const name of Object.keys(mail.headers)) expect(signedHeaders).toContain(name.toLowerCase())
+    }
+  })
+
+  test('fails once the message is changed', async () => {
+    const signed = (await signDkim(await composeMime(mailOf()), dkim)).toString('latin1')
+    for (const changed of [
+      signed.replace('A subject', 'B subject'),
+      signed.replace('<p>Hi</p>', '<p>Ho</p>'),
+    ]) {
+      expect((await verdict(Buffer.from(changed, 'latin1')))[0]?.status.result).not.toBe('pass')
+    }
+  })
+
+  test('is never left out in silence: a key that cannot sign is an error', async () => {
+    const raw = await composeMime(mailOf())
+    await expect(signDkim(raw, { ...dkim, privateKey: 'no key' })).rejects.toThrow('example.test cannot sign')
+  })
+})

@@ -1,0 +1,134 @@
+/** Writes a mail as the RFC 5322 message that goes over the wire, and says whom the envelope names. */
+import { domainToASCII } from 'node:url'
+import MailComposer from 'nodemailer/lib/mail-composer'
+import type { Address, Attachment, Mail } from './contract.ts'
+
+/** Written here, by the relay on the way, or read by a vendor as an order: never taken from a caller. */
+const ownHeaders =
+  /^(from|sender|to|cc|bcc|reply-to|subject|date|message-id|mime-version|content-.*|dkim-signature|return-path|received|x-mailer|x-service-.*|x-ses-.*)$/i
+
+const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]{1,126}$/.test(name)
+
+/** What no header can carry: control characters, line ends above all, and halves of characters. */
+const oneLine = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  text.toWellFormed().replace(/[\x00-\x1f\x7f]+/g, ' ')
+
+/** Lone line ends would become others on the way, and what is signed must arrive as it was signed. */
+const lines = (text: string): string => text.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n')
+
+const isAscii = (text: string): boolean =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII
+  /^[\x00-\x7f]*$/.test(text)
+
+const split = (address: string): [local: string, domain: string] => {
+  const at = address.lastIndexOf('@')
+  return [address.slice(0, at), address.slice(at + 1)]
+}
+
+const asciiDomain = (domain: string): string => domainToASCII(domain) || domain
+
+/**
+ * The address as it goes over the wire: the domain in its ASCII form, which every server takes. Where the local
+ * part is not ASCII the whole address needs SMTPUTF8 anyway and stays as it is.
+ */
+export const wireAddress = (address: string): string => {
+  const [local, domain] = split(address)
+  return address.includes('@') && isAscii(local) ? `${local}@${asciiDomain(domain)}` : address
+}
+
+export type Envelope = {
+  from: string
+  /** Every recipient once, by the address on the wire; the addresses as the mail has them. */
+  to: Map<string, string>
+  /** An address has a local part that only a server with SMTPUTF8 takes. */
+  needsUtf8: boolean
+}
+
+export const envelopeOf = (mail: Mail): Envelope => {
+  const from = wireAddress(mail.returnPath ?? mail.from.address)
+  const to = new Map<string, string>()
+  for (const { address } of [...mail.to, ...mail.cc, ...mail.bcc]) {
+    const wire = wireAddress(address)
+    if (!to.has(wire)) to.set(wire, address)
+  }
+  // The header names more than the envelope does, and it must be readable on the way as well.
+  const named = [from, mail.from.address, ...to.keys(), ...mail.replyTo.map(({ address }) => address)]
+  return { from, to, needsUtf8: named.some((address) => !isAscii(wireAddress(address))) }
+}
+
+const party = ({ address, name }: Address) => ({
+  address: wireAddress(oneLine(address)),
+  name: oneLine(name ?? '').trim(),
+})
+
+/** Lines of a part that is sent as it is: ASCII and short enough for every server. */
+const fitsOnTheWire = (content: Buffer): boolean => {
+  let length = 0
+  for (const byte of content) {
+    if (byte === 0 || byte > 0x7f) return false
+    length = byte === 0x0a || byte === 0x0d ? 0 : length + 1
+    if (length > 998) return false
+  }
+  return true
+}
+
+const token = "[a-z0-9!#$&^_.+'*%`{|}~-]+"
+const mediaType = new RegExp(
+  `^${token}/${token}(\\s*;\\s*${token}=(${token}|"[^"\\\\\\x00-\\x1f\\x7f]*"))*$`,
+  'i',
+)
+
+/**
+ * What is no media type, and what would open a level of parts of its own, goes as plain bytes. A message may not
+ * be encoded (RFC 2046), so one that cannot go as it is goes as plain bytes too.
+ */
+const safeType = ({ contentType, content }: Attachment): string => {
+  const unfit = !mediaType.test(contentType) || /^multipart\//i.test(contentType)
+  const raw = /^message\//i.test(contentType) && !fitsOnTheWire(content)
+  return unfit || raw ? 'application/octet-stream' : contentType
+}
+
+const attached = (attachment: Attachment) => ({
+  filename: oneLine(attachment.filename).trim() || 'attachment',
+  contentType: safeType(attachment),
+  contentDisposition: 'attachment',
+  content: /^message\//i.test(safeType(attachment))
+    ? Buffer.from(lines(attachment.content.toString('latin1')), 'latin1')
+    : attachment.content,
+})
+
+const callersHeaders = (mail: Mail): [name: string, value: string][] =>
+  Object.entries(mail.headers)
+    .filter(([name]) => isFieldName(name) && !ownHeaders.test(name))
+    .map(([name, value]) => [name, oneLine(value).trim()])
+
+/** @param extra Headers of the adapter itself, such as those its vendor reads. */
+export const composeMime = async (mail: Mail, extra: Record<string, string> = {}): Promise<Buffer> => {
+  const [, domain] = split(mail.from.address)
+  const headers: [string, string][] = [
+    ...callersHeaders(mail),
+    ['X-Service-Message-Id', mail.messageId],
+    ...Object.entries(extra),
+  ]
+  // The composer writes names in a case of its own; callers find theirs as they gave them.
+  const given = new Map(headers.map(([name]) => [name.toLowerCase(), name]))
+  const composer = new MailComposer({
+    from: party(mail.from),
+    to: mail.to.map(party),
+    cc: mail.cc.map(party),
+    replyTo: mail.replyTo.map(party),
+    subject: oneLine(mail.subject),
+    messageId: `<${mail.messageId}@${asciiDomain(domain)}>`,
+    date: mail.at,
+    // Without either part the message is an empty text.
+    ...(mail.text !== null && { text: lines(mail.text) }),
+    ...(mail.html !== null && { html: lines(mail.html) }),
+    headers: headers.map(([key, value]) => ({ key, value })),
+    attachments: mail.attachments.map(attached),
+    normalizeHeaderKey: (name) => given.get(name.toLowerCase()) ?? name,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  return composer.compile().build()
+}

@@ -1,0 +1,218 @@
+import pg from 'pg'
+import PostalMime from 'postal-mime'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { makeTestDatabase, type TestDatabase } from '../../../test/database.ts'
+import { type Db, openDb } from '../../db/pool.ts'
+import { movableClock } from '../../ground/clock.ts'
+import { silentLog } from '../../ground/log.ts'
+import { makeOutbox, type Outbox } from '../outbox/keep.ts'
+import { makeReadOutbox } from '../outbox/read.ts'
+import { insertKept } from '../outbox/store.ts'
+import { dkimKeys, faultOf, mailOf, to } from './harness.ts'
+import { makeLocalProvider } from './local.ts'
+import { simulate } from './simulate.ts'
+
+let database: TestDatabase
+let db: Db
+let outbox: Outbox
+const clock = movableClock()
+const waits: number[] = []
+
+beforeAll(async () => {
+  database = await makeTestDatabase()
+  db = openDb({ url: database.url, log: silentLog() })
+  outbox = makeOutbox({ db, log: silentLog() })
+})
+afterAll(async () => {
+  await outbox.drained()
+  await db.close()
+  await database.drop()
+})
+beforeEach(async () => {
+  await outbox.drained()
+  await database.sql('delete from local_outbox')
+  waits.length = 0
+})
+
+const provider = () =>
+  makeLocalProvider({
+    outbox,
+    clock,
+    serviceDomain: 'tidings.test',
+    wait: async (milliseconds) => {
+      waits.push(milliseconds)
+    },
+  })
+const read = (query: Partial<Parameters<ReturnType<typeof makeReadOutbox>>[0]> = {}) =>
+  makeReadOutbox({ db })({ limit: 100, ...query })
+const count = async () =>
+  Number((await database.sql<{ n: string }>('select count(*) as n from local_outbox'))[0]?.n)
+
+describe('the local provider', () => {
+  test('takes a mail, keeps it without the key that would sign it, and shows it as it would have gone out', async () => {
+    const mail = mailOf({
+      cc: to('cc@reader.test'),
+      bcc: to('hidden@reader.test'),
+      headers: { 'X-Given': 'a' },
+      attachments: [{ filename: 'a.bin', contentType: 'a/b', content: Buffer.from([0, 1, 255]) }],
+      dkim: { domain: 'example.test', selector: 's', privateKey: dkimKeys().privateKey },
+    })
+    const handed = await provider().send(mail)
+    expect(handed).toEqual({ provider: 'local', providerMessageId: expect.stringMatching(/^local_msg_/) })
+    const [row] = await database.sql<{ kept: string }>('select mail::text as kept from local_outbox')
+    expect(row?.kept).not.toContain('PRIVATE KEY')
+    const [entry, ...others] = await read()
+    expect(others).toEqual([])
+    const { raw, ...rest } = entry!
+    expect(rest).toEqual({
+      id: handed.providerMessageId,
+      channel: 'email',
+      message_id: mail.messageId,
+      verification_id: null,
+      from: 'Acme <hello@example.test>',
+      to: ['ann@reader.test'],
+      cc: ['cc@reader.test'],
+      bcc: ['hidden@reader.test'],
+      subject: 'A subject',
+      html: '<p>Hi</p>',
+      text: 'Hi',
+      headers: { 'X-Given': 'a' },
+      body: null,
+      media_url: [],
+      dlt: null,
+      at: expect.stringMatching(/Z$/),
+    })
+    const parsed = await PostalMime.parse(raw as string)
+    expect([parsed.messageId, parsed.date]).toEqual([
+      `<${mail.messageId}@example.test>`,
+      mail.at.toISOString(),
+    ])
+    expect(Buffer.from(parsed.attachments[0]?.content as ArrayBuffer)).toEqual(Buffer.from([0, 1, 255]))
+    expect(raw).not.toContain('hidden@reader.test')
+  })
+
+  test('takes text that the database could not hold', async () => {
+    await provider().send(mailOf({ subject: 'nul \0 half \ud800 \\u0000', text: '\udfff' }))
+    expect((await read()).map(({ subject, text }) => [subject, text])).toEqual([
+      ['nul \ufffd half \ufffd \\u0000', '\ufffd'],
+    ])
+  })
+
+  test('shows the newest first, by channel, recipient and number', async () => {
+    const local = provider()
+    for (const address of ['a@x.test', 'B@x.test', 'c@x.test']) {
+      clock.advance(10)
+      await local.send(mailOf({ to: to(address), bcc: to('all@x.test') }))
+    }
+    const whom = async (query: Parameters<typeof read>[0]) => (await read(query)).map((entry) => entry.to[0])
+    expect(await whom({})).toEqual(['c@x.test', 'B@x.test', 'a@x.test'])
+    expect(await whom({ limit: 2 })).toEqual(['c@x.test', 'B@x.test'])
+    expect(await whom({ to: 'b@X.test' })).toEqual(['B@x.test'])
+    expect(await whom({ to: 'all@x.test', channel: 'email' })).toHaveLength(3)
+    expect(await whom({ channel: 'sms' })).toEqual([])
+    expect(await whom({ to: 'nobody@x.test' })).toEqual([])
+  })
+
+  test('keeps the newest 10,000 or a few more, and trims without being waited for', async () => {
+    await database.sql(
+      `insert into local_outbox (id, channel, mail, at)
+       select 'old_' || n, 'email', '{"recipients": []}', timestamptz '2020-01-01' + n * interval '1 second'
+       from generate_series(1, 10200) n`,
+    )
+    const local = provider()
+    await Promise.all(Array.from({ length: 2_000 }, () => local.send(mailOf())))
+    await outbox.drained()
+    expect(await count()).toBeLessThanOrEqual(10_001)
+    const [oldest] = await database.sql<{ id: string }>('select id from local_outbox order by at, id limit 1')
+    expect(Number(oldest?.id.slice(4))).toBeGreaterThan(2_000)
+    const [kept] = await database.sql<{ n: string }>(
+      "select count(*) as n from local_outbox where id like 'local_%'",
+    )
+    expect(Number(kept?.n)).toBe(2_000)
+  })
+
+  test('does not wait for the disk', async () => {
+    const client = new pg.Client(database.url)
+    await client.connect()
+    await client.query('begin')
+    await client.query('set local synchronous_commit = on')
+    await client.query(insertKept.text, [
+      JSON.stringify([{ id: 'a', channel: 'email', mail: {}, at: new Date() }]),
+    ])
+    const { rows } = await client.query('show synchronous_commit')
+    await client.end()
+    expect(rows).toEqual([{ synchronous_commit: 'off' }])
+  })
+
+  test('says so when it cannot keep a mail', async () => {
+    const broken: Outbox = {
+      keep: () => Promise.reject(new Error('no disk')),
+      drained: async () => undefined,
+    }
+    const local = makeLocalProvider({ outbox: broken, clock, serviceDomain: 'tidings.test' })
+    expect((await faultOf(local.send(mailOf()))).kind).toBe('unavailable')
+  })
+})
+
+const parts = ['delivered', 'bounced', 'softbounced', 'complained'].map(
+  (part) => `${part}@simulator.tidings.test`,
+)
+const outcomes = [
+  ['delivered', parts[0], null],
+  ['hard_bounce', parts[1], 'Permanent'],
+  ['soft_bounce', parts[2], 'Transient'],
+  ['complaint', parts[3], null],
+]
+
+describe('the simulator recipients', () => {
+  test('R-05 SD-55 report their outcome at once, each for itself, wherever they stand', async () => {
+    const [a, b, c, d] = parts as [string, string, string, string]
+    const mail = mailOf({ to: to(a, 'ann@reader.test'), cc: to(b.toUpperCase()), bcc: to(c, d) })
+    const { reports } = await provider().send(mail)
+    expect(
+      reports?.map(({ kind, recipients, bounceType }) => [kind, recipients.join().toLowerCase(), bounceType]),
+    ).toEqual(outcomes)
+    expect(await count()).toBe(1)
+  })
+
+  test('R-05 are only those of the service’s own domain and of these names', async () => {
+    const others = [
+      'bounced@simulator.other.test',
+      'bounced@tidings.test',
+      'x-bounced@simulator.tidings.test',
+    ]
+    for (const address of [
+      ...others,
+      'constructor@simulator.tidings.test',
+      'bounced@x.simulator.tidings.test',
+    ]) {
+      expect((await provider().send(mailOf({ to: to(address) }))).reports, address).toBeUndefined()
+    }
+  })
+
+  test('R-05 refused@ is refused and not kept; slow@ is taken after three seconds', async () => {
+    const refused = mailOf({ to: to('ann@reader.test'), bcc: to('refused@simulator.tidings.test') })
+    const fault = await faultOf(provider().send(refused))
+    expect([fault.kind, fault.provider, await count()]).toEqual(['refused', 'local', 0])
+    const slow = await provider().send(mailOf({ to: to('slow@simulator.tidings.test') }))
+    expect([slow.provider, slow.reports, waits, await count()]).toEqual(['local', undefined, [3_000], 1])
+  })
+})
+
+describe('a simulated send', () => {
+  test('SD-54 SD-55 has an id of its own kind and the outcomes of the simulator, and reaches no provider', async () => {
+    const plain = simulate(mailOf(), 'tidings.test')
+    expect(plain).toEqual({
+      provider: 'simulator',
+      providerMessageId: expect.stringMatching(/^test_msg_[0-9a-z]{26}$/),
+    })
+    const { reports } = simulate(mailOf({ to: to(...parts) }), 'tidings.test')
+    expect(reports?.map(({ kind, recipients, bounceType }) => [kind, recipients.join(), bounceType])).toEqual(
+      outcomes,
+    )
+    expect(
+      simulate(mailOf({ to: to('refused@simulator.tidings.test') }), 'tidings.test').reports,
+    ).toBeUndefined()
+    expect(await count()).toBe(0)
+  })
+})

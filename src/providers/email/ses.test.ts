@@ -1,0 +1,246 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer as createSocketServer } from 'node:net'
+import { json } from 'node:stream/consumers'
+import PostalMime from 'postal-mime'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { faultOf, mailOf, to } from './harness.ts'
+import { makeSesProvider } from './ses.ts'
+
+type Sent = {
+  Content: { Raw: { Data: string } }
+  Destination: Record<string, string[]>
+  EmailTags: { Name: string; Value: string }[]
+  ConfigurationSetName?: string
+  FromEmailAddress?: string
+}
+type Asked = { method: string; url: string; authorization: string; body: Sent }
+
+type Answers = (response: ServerResponse, request: IncomingMessage) => void
+
+const takes: Answers = (response) => {
+  response.setHeader('content-type', 'application/json').end('{"MessageId":"0100-ses"}')
+}
+
+const says =
+  (status: number, type: string, message = 'because'): Answers =>
+  (response) => {
+    response
+      .writeHead(status, { 'content-type': 'application/json', 'x-amzn-errortype': `${type}:http://x/` })
+      .end(JSON.stringify({ message }))
+  }
+
+/** A stand-in that speaks the JSON of SESv2. */
+const sesWith = async (answers: Answers = takes) => {
+  const asked: Asked[] = []
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request
+    try {
+      const body = (await json(request)) as Sent
+      asked.push({ method, url, authorization: headers.authorization ?? '', body })
+      answers(response, request)
+    } catch {
+      response.destroy()
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+const providerAt = (endpoint: string, changes: Partial<Parameters<typeof makeSesProvider>[0]> = {}) => {
+  const provider = makeSesProvider({
+    region: 'eu-west-1',
+    configurationSet: undefined,
+    endpoint,
+    credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' },
+    patience: { connectMs: 5_000, answerMs: 10_000 },
+    ...changes,
+  })
+  onTestFinished(() => provider.close())
+  return provider
+}
+
+describe('a mail through SES', () => {
+  test('goes as it is composed, to all recipients, with the tags by which its events find back', async () => {
+    const ses = await sesWith()
+    const mail = mailOf({
+      to: to('ann@reader.test', 'jo@bücher.test'),
+      cc: to('cc@reader.test'),
+      bcc: to('hidden@reader.test'),
+      headers: { 'X-SES-CONFIGURATION-SET': 'of-another', 'X-Given': 'a' },
+    })
+    const handed = await providerAt(ses.url, { configurationSet: 'events' }).send(mail)
+    expect(handed).toEqual({ provider: 'ses', providerMessageId: '0100-ses' })
+    const [{ method, url, body, authorization }, ...others] = ses.asked as [Asked]
+    expect([method, url, others]).toEqual(['POST', '/v2/email/outbound-emails', []])
+    expect(authorization).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/us-east-1\/ses\/aws4_request/,
+    )
+    const { Content, ...rest } = body
+    expect(rest).toEqual({
+      Destination: {
+        ToAddresses: ['ann@reader.test', 'jo@xn--bcher-kva.test'],
+        CcAddresses: ['cc@reader.test'],
+        BccAddresses: ['hidden@reader.test'],
+      },
+      EmailTags: [
+        { Name: 'tidings-org', Value: mail.orgId },
+        { Name: 'tidings-message', Value: mail.messageId },
+      ],
+      ConfigurationSetName: 'events',
+    })
+    const raw = Buffer.from(Content.Raw.Data, 'base64')
+    const read = await PostalMime.parse(raw)
+    const header = (name: string) => read.headers.find(({ key }) => key === name)?.value
+    expect([
+      read.messageId,
+      header('x-service-message-id'),
+      header('x-service-org-id'),
+      header('x-given'),
+    ]).toEqual([...[`<${mail.messageId}@example.test>`, mail.messageId, mail.orgId, 'a']])
+    expect(raw.toString()).not.toMatch(/hidden@reader|x-ses-/i)
+  })
+
+  test('is signed for the region of its domain, and for the default when that is none', async () => {
+    const ses = await sesWith()
+    const provider = providerAt(ses.url)
+    for (const region of ['ap-south-1', 'us-east-1', '', 'evil.test/#'])
+      await provider.send(mailOf({ region }))
+    expect(ses.asked.map(({ authorization }) => authorization.split('/')[2])).toEqual([
+      ...['ap-south-1', 'us-east-1', 'eu-west-1', 'eu-west-1'],
+    ])
+  })
+
+  test('uses the configuration set of its pool of addresses', async () => {
+    const ses = await sesWith()
+    await providerAt(ses.url).send(mailOf())
+    await providerAt(ses.url).send(mailOf({ ipPool: 'gold' }))
+    await providerAt(ses.url, { configurationSet: 'events' }).send(mailOf({ ipPool: 'gold' }))
+    expect(ses.asked.map(({ body }) => body.ConfigurationSetName)).toEqual([
+      ...[undefined, 'tidings-gold', 'events-gold'],
+    ])
+  })
+
+  test('may be as large as attachments make it', async () => {
+    const ses = await sesWith()
+    const content = Buffer.alloc(7_000_000, 5)
+    await providerAt(ses.url).send(
+      mailOf({ attachments: [{ filename: 'a.bin', contentType: 'a/b', content }] }),
+    )
+    const read = await PostalMime.parse(Buffer.from(ses.asked[0]?.body.Content.Raw.Data ?? '', 'base64'))
+    expect(Buffer.from(read.attachments[0]?.content as ArrayBuffer).equals(content)).toBe(true)
+  })
+
+  test('is refused here when an address is beyond ASCII, which SES does not take', async () => {
+    const ses = await sesWith()
+    expect((await faultOf(providerAt(ses.url).send(mailOf({ to: to('jürgen@reader.test') })))).kind).toBe(
+      'refused',
+    )
+    expect(ses.asked).toEqual([])
+  })
+})
+
+describe('when SES does not take it', () => {
+  const cases: [status: number, type: string, kind: string][] = [
+    [429, 'TooManyRequestsException', 'throttled'],
+    [400, 'ThrottlingException', 'throttled'],
+    [400, 'LimitExceededException', 'throttled'],
+    [400, 'MessageRejected', 'refused'],
+    [400, 'MailFromDomainNotVerifiedException', 'refused'],
+    [400, 'AccountSuspendedException', 'refused'],
+    [400, 'SendingPausedException', 'refused'],
+    [400, 'BadRequestException', 'refused'],
+    [400, 'SomethingNewException', 'refused'],
+    [413, 'RequestEntityTooLarge', 'refused'],
+    [403, 'UnrecognizedClientException', 'unavailable'],
+    [403, 'AccessDeniedException', 'unavailable'],
+    [404, 'NotFoundException', 'unavailable'],
+    [500, 'InternalServiceErrorException', 'unavailable'],
+    [503, 'ServiceUnavailable', 'unavailable'],
+  ]
+
+  test.each(cases)('%s %s: it is asked once and the mail is %s', async (status, type, kind) => {
+    const ses = await sesWith(says(status, type))
+    const fault = await faultOf(providerAt(ses.url).send(mailOf()))
+    expect([fault.kind, fault.provider, ses.asked.length]).toEqual([kind, 'ses', 1])
+    if (kind === 'refused' || kind === 'throttled') expect(fault.message).toBe('because')
+    else expect(fault.message).not.toContain('because')
+  })
+
+  test('454 in its words is throttling', async () => {
+    const ses = await sesWith(
+      says(400, 'MessageRejected', '454 Throttling failure: Maximum sending rate exceeded.'),
+    )
+    expect((await faultOf(providerAt(ses.url).send(mailOf()))).kind).toBe('throttled')
+  })
+
+  test('an answer that is no JSON counts by its status', async () => {
+    const plain =
+      (status: number): Answers =>
+      (response) =>
+        response.writeHead(status).end('<html>')
+    const kinds: string[] = []
+    for (const status of [502, 200]) {
+      const ses = await sesWith(plain(status))
+      kinds.push((await faultOf(providerAt(ses.url).send(mailOf()))).kind)
+    }
+    expect(kinds).toEqual(['unavailable', 'uncertain'])
+    const empty = await sesWith((response) => response.end('{}'))
+    expect((await faultOf(providerAt(empty.url).send(mailOf()))).kind).toBe('uncertain')
+  })
+})
+
+describe('when the connection is lost', () => {
+  test('before the request: nothing was handed over', async () => {
+    const fault = await faultOf(providerAt('http://127.0.0.1:1').send(mailOf()))
+    expect([fault.kind, fault.message]).toEqual([
+      'unavailable',
+      'Amazon SES could not be reached or did not accept our request.',
+    ])
+  })
+
+  test('within a large request: nothing was handed over', async () => {
+    const server = createSocketServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => socket.destroy())
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
+    const { port } = server.address() as AddressInfo
+    const content = Buffer.alloc(20_000_000)
+    const mail = mailOf({ attachments: [{ filename: 'a', contentType: 'a/b', content }] })
+    expect((await faultOf(providerAt(`http://127.0.0.1:${port}`).send(mail))).kind).toBe('unavailable')
+  })
+
+  test('after the request, or no answer comes: it may be on its way, and is not sent again', async () => {
+    const ends = await sesWith((response) => response.destroy())
+    expect((await faultOf(providerAt(ends.url).send(mailOf()))).kind).toBe('uncertain')
+    const cut = await sesWith((response) => {
+      response.writeHead(200, { 'content-length': '1000' }).write('{"Mess')
+      setImmediate(() => response.destroy())
+    })
+    expect((await faultOf(providerAt(cut.url).send(mailOf()))).kind).toBe('uncertain')
+    const silent = await sesWith(() => undefined)
+    const patience = { connectMs: 5_000, answerMs: 300 }
+    const fault = await faultOf(providerAt(silent.url, { patience }).send(mailOf()))
+    expect([fault.kind, fault.message]).toEqual([
+      'uncertain',
+      'Amazon SES took the message and did not say what became of it.',
+    ])
+    expect([ends.asked.length, cut.asked.length, silent.asked.length]).toEqual([1, 1, 1])
+  })
+
+  test('credentials that cannot be had are our fault, and nothing goes out', async () => {
+    const ses = await sesWith()
+    const credentials = () => Promise.reject(new Error('no keys here'))
+    const fault = await faultOf(providerAt(ses.url, { credentials }).send(mailOf()))
+    expect([fault.kind, ses.asked]).toEqual(['unavailable', []])
+    expect(fault.message).not.toContain('keys')
+  })
+})

@@ -1,0 +1,54 @@
+/** The recipients that play an outcome, and sends that go to nobody. */
+import { newId } from '../../ground/ids.ts'
+import type { Handed, Mail, Report } from './contract.ts'
+import { recipientsOf } from './kept-mail.ts'
+
+type Outcome = Omit<Report, 'recipients' | 'at'>
+
+const outcomes: Record<string, Outcome> = {
+  delivered: {
+    kind: 'delivered',
+    detail: '250 2.0.0 Delivered by the simulator',
+    ...{ bounceType: null, bounceSubtype: null },
+  },
+  bounced: {
+    kind: 'hard_bounce',
+    detail: '550 5.1.1 No such mailbox, says the simulator',
+    ...{ bounceType: 'Permanent', bounceSubtype: 'General' },
+  },
+  softbounced: {
+    kind: 'soft_bounce',
+    detail: '452 4.2.2 Mailbox full, says the simulator',
+    ...{ bounceType: 'Transient', bounceSubtype: 'MailboxFull' },
+  },
+  complained: {
+    kind: 'complaint',
+    detail: 'abuse',
+    ...{ bounceType: null, bounceSubtype: null },
+  },
+}
+
+/** The part an address plays at the simulator; undefined for one that is no simulator address. */
+export const partOf = (address: string, serviceDomain: string): string | undefined => {
+  const lower = address.toLowerCase()
+  const at = lower.lastIndexOf('@')
+  return lower.slice(at + 1) === `simulator.${serviceDomain.toLowerCase()}` ? lower.slice(0, at) : undefined
+}
+
+/** What the simulator recipients of a mail report, each by itself. */
+export const simulatedReports = (mail: Mail, serviceDomain: string, at: Date): Report[] =>
+  [...new Set(recipientsOf(mail))].flatMap((address) => {
+    const part = partOf(address, serviceDomain)
+    const outcome = part !== undefined && Object.hasOwn(outcomes, part) ? outcomes[part] : undefined
+    return outcome ? [{ ...outcome, recipients: [address], at }] : []
+  })
+
+/** A send in test mode: no provider is asked. */
+export const simulate = (mail: Mail, serviceDomain: string): Handed => {
+  const reports = simulatedReports(mail, serviceDomain, mail.at)
+  return {
+    provider: 'simulator',
+    providerMessageId: `test_${newId('message', mail.at.getTime())}`,
+    ...(reports.length > 0 && { reports }),
+  }
+}

@@ -1,0 +1,75 @@
+/** Keeps what the local providers were handed, the newest of it, so that people and tests can look. */
+import { makeBatcher } from '../../db/batch.ts'
+import type { Db } from '../../db/pool.ts'
+import type { Log } from '../../ground/log.ts'
+import { insertKept, trimKept } from './store.ts'
+
+export type Kept = {
+  id: string
+  channel: 'email' | 'sms'
+  messageId: string | null
+  verificationId: string | null
+  /** As handed over; `recipients` are what a reader can ask for, in lower case. */
+  mail: Record<string, unknown> & { recipients: string[] }
+  at: Date
+}
+
+export interface Outbox {
+  keep(kept: Kept): Promise<void>
+  drained(): Promise<void>
+}
+
+const newest = 10_000
+const trimEvery = 2_000
+
+/** Neither a NUL nor half a character fits into jsonb; both are rare, so the text is written again only then. */
+export const jsonText = (value: unknown): string => {
+  const text = JSON.stringify(value)
+  if (!/\\u(0000|d[89a-f])/i.test(text)) return text
+  return JSON.stringify(value, (_, held) =>
+    typeof held === 'string' ? held.toWellFormed().replaceAll('\0', '\ufffd') : held,
+  )
+}
+
+type Needs = { db: Db; log: Log }
+
+export const makeOutbox = ({ db, log }: Needs): Outbox => {
+  let sinceTrim = 0
+  let trimming: Promise<void> | undefined
+
+  const trim = (): void => {
+    trimming ??= db
+      .change(trimKept, newest)
+      .then(
+        () => undefined,
+        (err) => log.warn({ err }, 'the outbox could not be trimmed'),
+      )
+      .finally(() => {
+        trimming = undefined
+      })
+  }
+
+  const batcher = makeBatcher<Kept, undefined>({
+    name: 'outbox.keep',
+    run: async (items) => {
+      const rows = items.map(({ id, channel, messageId, verificationId, mail, at }) => ({
+        ...{ id, channel, message_id: messageId, verification_id: verificationId, mail, at },
+      }))
+      await db.change(insertKept, jsonText(rows))
+      sinceTrim += items.length
+      if (sinceTrim >= trimEvery) {
+        sinceTrim = 0
+        trim()
+      }
+      return items.map(() => undefined)
+    },
+  })
+
+  return {
+    keep: (kept) => batcher.submit(kept),
+    drained: async () => {
+      await batcher.drained()
+      await trimming
+    },
+  }
+}

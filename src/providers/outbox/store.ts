@@ -1,0 +1,38 @@
+import { statement } from '../../db/statement.ts'
+
+export type OutboxRow = {
+  id: string
+  channel: 'email' | 'sms'
+  message_id: string | null
+  verification_id: string | null
+  mail: Record<string, unknown>
+  at: Date
+}
+
+/**
+ * Its commit need not reach the disk before the answer: what a crash takes from an outbox of a developer's
+ * machine was delivered to nobody.
+ */
+export const insertKept = statement<[kept: string]>(
+  'outbox.insert',
+  `with lazily as materialized (select set_config('synchronous_commit', 'off', true))
+   insert into local_outbox (id, channel, message_id, verification_id, mail, at)
+   select a.id, a.channel, a.message_id, a.verification_id, a.mail, a.at
+   from lazily, json_to_recordset($1::json)
+     as a (id text, channel text, message_id text, verification_id text, mail jsonb, at timestamptz)`,
+)
+
+/** What is older than the newest; rows that came at the very instant of the oldest kept stay. */
+export const trimKept = statement<[kept: number]>(
+  'outbox.trim',
+  `delete from local_outbox where at < (select at from local_outbox order by at desc, id desc offset $1 limit 1)`,
+)
+
+/** Newest first. Filters that are null match everything. */
+export const listKept = statement<[channel: string | null, to: string | null, limit: number], OutboxRow>(
+  'outbox.list',
+  `select id, channel, message_id, verification_id, mail, at from local_outbox
+   where ($1::text is null or channel = $1) and ($2::text is null or mail->'recipients' ? $2)
+   order by at desc, id desc
+   limit $3`,
+)

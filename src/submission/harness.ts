@@ -1,0 +1,104 @@
+/** For the tests beside: a house that takes mail, mail programs, and a bare socket that may say anything. */
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { createTransport } from 'nodemailer'
+import type { Options } from 'nodemailer/lib/smtp-transport'
+import { type HouseOptions, startTestHouse, type TestHouse } from '../../test/house.ts'
+
+const file = (name: string): string => fileURLToPath(new URL(`../../test/tls/${name}`, import.meta.url))
+
+export const tlsFiles = {
+  SMTP_SUBMISSION_TLS_CERT: file('cert.pem'),
+  SMTP_SUBMISSION_TLS_KEY: file('key.pem'),
+}
+export const ca = readFileSync(tlsFiles.SMTP_SUBMISSION_TLS_CERT)
+
+export const startMailHouse = async (options: HouseOptions = {}): Promise<TestHouse & { port: number }> => {
+  const started = await startTestHouse({ ...options, env: { SMTP_SUBMISSION_PORT: '0', ...options.env } })
+  return { ...started, port: started.house.submissionPort() as number }
+}
+
+export type Sent = { code: number; response: string; id: string }
+
+/** A mail program with that key. */
+export const mailer = (port: number, key: string | undefined, options: Options = {}) => {
+  const transport = createTransport({
+    host: '127.0.0.1',
+    port,
+    ignoreTLS: options.requireTLS !== true,
+    ...(key !== undefined && { auth: { user: 'tidings', pass: key } }),
+    ...options,
+  })
+  return async (mail: Parameters<typeof transport.sendMail>[0]): Promise<Sent> => {
+    try {
+      const { response } = await transport.sendMail(mail)
+      return { code: Number(response.slice(0, 3)), response, id: response.split(' ')[2] ?? '' }
+    } catch (error) {
+      const { responseCode, response } = error as { responseCode?: number; response?: string }
+      if (responseCode === undefined) throw error
+      return { code: responseCode, response: response ?? '', id: '' }
+    } finally {
+      transport.close()
+    }
+  }
+}
+
+export type Talk = {
+  socket: Socket
+  /** Everything of the next reply, its last line included. */
+  reply(): Promise<string>
+  say(line: string): Promise<string>
+  write(bytes: string | Buffer): void
+  signIn(key: string): Promise<string>
+  closed: Promise<unknown>
+}
+
+const lastLine = /^\d{3}(?: .*)?\r\n/m
+
+export const talk = async (port: number, greeted = true): Promise<Talk> => {
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  socket.on('error', () => undefined)
+  let heard = ''
+  socket.on('data', (bytes) => {
+    heard += bytes.toString('latin1')
+    socket.emit('heard')
+  })
+  const reply = async (): Promise<string> => {
+    for (;;) {
+      const match = lastLine.exec(heard)
+      if (match) {
+        const whole = heard.slice(0, match.index + match[0].length)
+        heard = heard.slice(whole.length)
+        return whole.trimEnd()
+      }
+      if (socket.closed) return 'closed'
+      await Promise.race([once(socket, 'heard'), closed])
+    }
+  }
+  const say = (line: string): Promise<string> => {
+    socket.write(`${line}\r\n`)
+    return reply()
+  }
+  if (greeted) {
+    await reply()
+    await say('EHLO client.example.test')
+  }
+  return {
+    socket,
+    reply,
+    say,
+    closed,
+    write: (bytes) => socket.write(bytes),
+    signIn: (key) => say(`AUTH PLAIN ${Buffer.from(`\0tidings\0${key}`).toString('base64')}`),
+  }
+}
+
+/** Newest first, what the local provider was handed. */
+export const outboxOf = async (t: TestHouse, to: string) => {
+  const { body } = await t.ask('GET', `/api/dev/outbox?channel=email&to=${encodeURIComponent(to)}`)
+  return body.data as Record<string, unknown>[]
+}

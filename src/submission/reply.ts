@@ -1,0 +1,71 @@
+/** What a refusal of the catalogue is called over SMTP. */
+import { type Code, Failure, retryAfterOf, typeOf } from '../ground/errors.ts'
+import { HandoverError } from '../providers/email/contract.ts'
+
+export type Reply = { code: number; text: string }
+
+/** Where in the conversation it is said: signing in has codes of its own. */
+export type Stage = 'auth' | 'mail' | 'recipient'
+
+const senderCodes: ReadonlySet<Code> = new Set<Code>([
+  ...(['INVALID_FROM', 'SENDER_DOMAIN_NOT_VERIFIED'] as const),
+  ...(['DOMAIN_TENANT_MISMATCH', 'DOMAIN_NOT_ALLOWED_FOR_KEY'] as const),
+])
+const recipientCodes: ReadonlySet<Code> = new Set<Code>([
+  ...(['ALL_SUPPRESSED', 'TO_ALL_SUPPRESSED', 'SANDBOX_RECIPIENT_NOT_ALLOWED'] as const),
+])
+/** Clear up by themselves or at another's hand: a mail server may keep the message and come again. */
+const passingCodes: ReadonlySet<Code> = new Set<Code>([
+  'RATE_LIMITED',
+  'IDEMPOTENCY_IN_FLIGHT',
+  'IP_POOL_PAUSED',
+])
+
+/** A message that was refused for good, or that may be on its way, must not come again by itself. */
+const isFinal = ({ cause }: Failure): boolean =>
+  cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain')
+
+const codeOf = (failure: Failure, stage: Stage): [number, string] => {
+  const { code, status } = failure
+  if (status >= 500) {
+    if (isFinal(failure)) return [554, '5.3.0']
+    return stage === 'auth' ? [454, '4.7.0'] : [451, '4.3.0']
+  }
+  if (stage === 'auth') return code === 'RATE_LIMITED' ? [454, '4.7.0'] : [535, '5.7.8']
+  if (code === 'UNAUTHORIZED') return [530, '5.7.0']
+  if (stage === 'recipient') return [553, '5.1.3']
+  if (passingCodes.has(code)) return [450, '4.7.1']
+  if (typeOf(code) === 'rate_limit_error') return [452, '4.7.1']
+  if (status === 413) return [552, '5.3.4']
+  if (senderCodes.has(code)) return [553, '5.7.1']
+  if (recipientCodes.has(code) || typeOf(code) === 'authentication_error') return [550, '5.7.1']
+  return [554, '5.6.0']
+}
+
+/** A reply line takes 512 bytes, and nothing but ASCII is understood by all. */
+const oneLine = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 480)
+
+export const replyTo = (failure: Failure, stage: Stage, requestId: string): Reply => {
+  const [code, enhanced] = codeOf(failure, stage)
+  const { errors = [], extra } = failure.detail
+  const said = failure.code === 'UNAUTHORIZED' ? 'The password is a valid API key.' : failure.message
+  const rows = errors.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  const seconds = retryAfterOf(failure)
+  const parts = [
+    `${enhanced} ${failure.code}`,
+    rows.length > 0 ? rows.join(' ') : said,
+    ...(seconds === undefined ? [] : [`Retry in ${seconds} s.`]),
+    ...(extra?.message_id === undefined ? [] : [extra.message_id]),
+    `(${requestId})`,
+  ]
+  return { code, text: oneLine(parts.join(' ')) }
+}
+
+export const refusal = (failure: Failure, stage: Stage, requestId: string): Error => {
+  const { code, text } = replyTo(failure, stage, requestId)
+  return Object.assign(new Error(text), { responseCode: code })
+}
+
+/** Whatever was thrown, as one of the catalogue. */
+export const asFailure = (error: unknown): Failure =>
+  error instanceof Failure ? error : new Failure('INTERNAL_ERROR', { cause: error })

@@ -1,0 +1,363 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { watchTables } from '../../test/refusal.ts'
+import type { Founded } from '../operator/found-org.ts'
+import { mailer, outboxOf, startMailHouse, talk } from './harness.ts'
+
+let t: Awaited<ReturnType<typeof startMailHouse>>
+let acme: Founded
+
+beforeAll(async () => {
+  t = await startMailHouse()
+  acme = await t.org()
+})
+afterAll(() => t.stop())
+
+const get = async (id: string, key = acme.keys.live) =>
+  (await t.ask('GET', `/api/v1/emails/${id}?include=body`, { key })).body
+
+const plain = (to: string, more = {}) => ({
+  from: 'Shop <shop@example.test>',
+  to,
+  subject: 'Your order',
+  text: 'It is on its way.',
+  ...more,
+})
+
+describe('a message over SMTP', () => {
+  test('SD-26 is the same record, the same read and the same handover as one over HTTP', async () => {
+    const sent = await mailer(
+      t.port,
+      acme.keys.live,
+    )({
+      from: '"Shop, the" <shop@example.test>',
+      to: 'Ada Lovelace <ada@example.com>, Grace <grace@example.com>',
+      cc: 'cc@example.com',
+      bcc: 'hidden@example.com',
+      replyTo: 'help@example.test',
+      subject: 'Grüße – your order',
+      text: 'Ein Gruß.',
+      html: '<p>Ein <b>Gruß</b>.</p>',
+      attachments: [{ filename: 'r\u00e9ceipt.pdf', content: Buffer.from([0, 1, 2, 255]) }],
+      headers: {
+        'X-Order': '42',
+        'X-Service-Tag': ['receipt', 'vip'],
+        'X-Service-Stream': 'transactional',
+        'X-Service-Track-Opens': 'true',
+        'X-Service-Track-Clicks': 'false',
+        'X-Service-Metadata-order_id': 'A-1',
+        'X-Service-Unheard-Of': 'x',
+        'Resent-Bcc': 'hidden@example.com',
+      },
+      inReplyTo: '<first@example.com>',
+    })
+    expect(sent).toMatchObject({ code: 250, response: `250 2.0.0 ${sent.id}` })
+
+    const shown = await get(sent.id)
+    expect(shown).toMatchObject({
+      id: sent.id,
+      channel: 'email',
+      stream: 'transactional',
+      from: 'shop@example.test',
+      from_name: 'Shop, the',
+      to: ['ada@example.com', 'grace@example.com'],
+      cc: ['cc@example.com'],
+      bcc: ['hidden@example.com'],
+      reply_to: ['help@example.test'],
+      subject: 'Grüße – your order',
+      attachments: [{ filename: 'réceipt.pdf', content_type: 'application/pdf' }],
+      track_opens: true,
+      track_clicks: false,
+      tags: ['receipt', 'vip'],
+      metadata: { order_id: 'A-1' },
+      tenant_id: null,
+    })
+    expect(shown.headers).toEqual({ 'X-Order': '42', 'In-Reply-To': '<first@example.com>' })
+    expect(shown.text).toContain('Ein Gruß.')
+    const list = await t.ask('GET', '/api/v1/emails?tag=vip', { key: acme.keys.live })
+    expect(list.body.data.map((row: { id: string }) => row.id)).toEqual([sent.id])
+
+    const [handed] = await outboxOf(t, 'ada@example.com')
+    expect(handed).toMatchObject({
+      message_id: sent.id,
+      subject: 'Grüße – your order',
+      bcc: ['hidden@example.com'],
+    })
+    const raw = String(handed?.raw)
+    expect(raw).not.toMatch(/x-service-(?!message-id)|hidden@example\.com/i)
+    expect(raw).toContain('AAEC/w==')
+
+    const audit = await t.database.sql<{ user_agent: string; ip: string }>(
+      "select user_agent, ip_address as ip from audit_entries where action = 'message.sent' and resource_id = $1",
+      [sent.id],
+    )
+    expect(audit).toEqual([{ user_agent: expect.stringMatching(/^SMTP ./), ip: '127.0.0.1' }])
+  })
+
+  test('goes to the envelope: who is only shown in To is not written to, who is not shown is hidden', async () => {
+    const sent = await mailer(
+      t.port,
+      acme.keys.live,
+    )({
+      ...plain('ignored@example.com'),
+      to: 'List <list@example.com>, SEEN@example.com',
+      envelope: { from: 'shop@example.test', to: ['seen@example.com', 'blind@example.com'] },
+    })
+    expect(await get(sent.id)).toMatchObject({ to: ['seen@example.com'], cc: [], bcc: ['blind@example.com'] })
+    expect(await outboxOf(t, 'list@example.com')).toEqual([])
+
+    const lone = await mailer(
+      t.port,
+      acme.keys.live,
+    )({
+      ...plain('undisclosed@example.com'),
+      envelope: { from: '', to: ['lone@example.com'] },
+    })
+    expect(await get(lone.id)).toMatchObject({ to: ['lone@example.com'], bcc: [] })
+    const several = await mailer(
+      t.port,
+      acme.keys.live,
+    )({
+      ...plain('undisclosed@example.com'),
+      envelope: { from: '', to: ['one@example.com', 'two@example.com'] },
+    })
+    expect(several.response).toMatch(/^554 5\.6\.0 VALIDATION_ERROR to: .* \(req_\w+\)$/)
+  })
+
+  test('of a test key is simulated, and seen by test keys only', async () => {
+    const sent = await mailer(t.port, acme.keys.test)(plain('delivered@simulator.tidings.test'))
+    expect(sent.code).toBe(250)
+    expect((await t.ask('GET', `/api/v1/emails/${sent.id}`, { key: acme.keys.live })).status).toBe(404)
+    expect((await get(sent.id, acme.keys.test)).id).toBe(sent.id)
+  })
+
+  test('belongs to the tenant its header names, made at its first use; a tenant key may name none', async () => {
+    const named = { headers: { 'X-Service-Tenant-Ref': 'customer-7' } }
+    const send = mailer(t.port, acme.keys.live)
+    const [first, second] = [
+      await send(plain('seven@example.com', named)),
+      await mailer(t.port, acme.keys.live)(plain('seven@example.com', named)),
+    ]
+    const tenants = await t.database.sql<{ id: string }>(
+      "select id from tenants where org_id = $1 and external_ref = 'customer-7'",
+      [acme.org.id],
+    )
+    expect(tenants).toHaveLength(1)
+    for (const { id } of [first, second]) expect((await get(id)).tenant_id).toBe(tenants[0]?.id)
+
+    const bound = await t.key(acme.org.id, { tenantId: tenants[0]?.id ?? '' })
+    const refused = await mailer(t.port, bound)(plain('seven@example.com', named))
+    expect(refused.response).toMatch(/^550 5\.7\.1 TENANT_KEY_FORBIDDEN /)
+    await t.tenant(acme.org.id, { status: 'suspended', ref: 'gone' })
+    const gone = { headers: { 'X-Service-Tenant-Ref': 'gone' } }
+    expect((await mailer(t.port, acme.keys.live)(plain('x@example.com', gone))).response).toMatch(
+      /^550 5\.7\.1 TENANT_NOT_USABLE /,
+    )
+  })
+
+  test('XD-35 under one idempotency key is sent once, and the second is told the id of the first', async () => {
+    const keyed = (key: string, text = 'Once.') =>
+      mailer(
+        t.port,
+        acme.keys.live,
+      )(plain('once@example.com', { text, headers: { 'X-Service-Idempotency-Key': key } }))
+    const first = await keyed('order-1')
+    const second = await keyed('order-1')
+    expect([first.code, second.code, second.id]).toEqual([250, 250, first.id])
+    expect(await outboxOf(t, 'once@example.com')).toHaveLength(1)
+    expect((await keyed('order-1', 'Other.')).response).toMatch(/^554 5\.6\.0 IDEMPOTENCY_MISMATCH /)
+    expect((await keyed('x'.repeat(256))).response).toMatch(
+      /^554 5\.6\.0 VALIDATION_ERROR headers\.Idempotency-Key: /,
+    )
+    const bare = { 'Idempotency-Key': 'order-2' }
+    const [third, fourth] = [
+      await mailer(t.port, acme.keys.live)(plain('bare@example.com', { headers: bare })),
+      await mailer(t.port, acme.keys.live)(plain('bare@example.com', { headers: bare })),
+    ]
+    expect(fourth.id).toBe(third.id)
+    expect(String((await outboxOf(t, 'bare@example.com'))[0]?.raw)).not.toMatch(/idempotency/i)
+  })
+
+  test('a refusal frees its idempotency key', async () => {
+    const headers = { 'Idempotency-Key': 'freed' }
+    const from = (domain: string) => ({ ...plain('freed@example.com', { headers }), from: `a@${domain}` })
+    expect((await mailer(t.port, acme.keys.live)(from('not-ours.test'))).code).toBe(553)
+    expect((await mailer(t.port, acme.keys.live)(from('example.test'))).code).toBe(250)
+  })
+})
+
+describe('a refusal', () => {
+  const refusals: [string, RegExp, () => object][] = [
+    ['an unverified sender', /^553 5\.7\.1 SENDER_DOMAIN_NOT_VERIFIED /, () => ({ from: 'a@not-ours.test' })],
+    ['no subject', /^554 5\.6\.0 VALIDATION_ERROR subject: Required/, () => ({ subject: '' })],
+    ['no content', /^554 5\.6\.0 VALIDATION_ERROR html: /, () => ({ text: '' })],
+    [
+      'an unknown stream',
+      /^554 5\.6\.0 VALIDATION_ERROR stream: /,
+      () => ({ headers: { 'X-Service-Stream': 'x' } }),
+    ],
+    [
+      'a flag that is none',
+      /^554 5\.6\.0 VALIDATION_ERROR track_opens: /,
+      () => ({ headers: { 'X-Service-Track-Opens': 'maybe' } }),
+    ],
+    [
+      'eleven tags',
+      /^554 5\.6\.0 VALIDATION_ERROR tags: /,
+      () => ({ headers: { 'X-Service-Tag': Array.from({ length: 11 }, (_, i) => `t${i}`) } }),
+    ],
+    [
+      'eleven attachments',
+      /^554 5\.6\.0 VALIDATION_ERROR attachments: /,
+      () => ({ attachments: Array.from({ length: 11 }, (_, i) => ({ filename: `${i}`, content: 'x' })) }),
+    ],
+    [
+      'attachments beyond 7 MB',
+      /^552 5\.3\.4 ATTACHMENT_TOO_LARGE /,
+      () => ({ attachments: [{ filename: 'a.bin', content: Buffer.alloc(7 * 1_048_576 + 1) }] }),
+    ],
+    ['a byte no table holds', /^554 5\.6\.0 VALIDATION_ERROR text: /, () => ({ text: 'a\0b' })],
+    [
+      'an unsubscribe link in a transactional message',
+      /^554 5\.6\.0 UNSUBSCRIBE_REQUIRES_BROADCAST /,
+      () => ({ text: '{{unsubscribe_url}}' }),
+    ],
+  ]
+  test.each(refusals)('of %s says so in one reply and leaves nothing behind', async (_, reply, more) => {
+    // The first use notes the key; what is watched is the rest.
+    await mailer(t.port, acme.keys.live)({ ...plain('seen@example.com'), from: 'a@not-ours.test' })
+    const leavesNoTrace = await watchTables(t.database)
+    const sent = await leavesNoTrace(() =>
+      mailer(t.port, acme.keys.live)({ ...plain('refused@example.com'), ...more() }),
+    )
+    expect(sent.response).toMatch(reply)
+  })
+
+  test('of a suppressed recipient is final', async () => {
+    const org = await t.org()
+    await t.ask('POST', '/api/v1/suppressions', {
+      key: org.keys.live,
+      body: { channel: 'email', value: 'gone@example.com', reason: 'manual' },
+    })
+    const domain = (
+      await t.database.sql<{ name: string }>('select name from domains where org_id = $1', [org.org.id])
+    )[0]
+    const sent = await mailer(
+      t.port,
+      org.keys.live,
+    )({
+      ...plain('gone@example.com'),
+      from: `a@${domain?.name}`,
+    })
+    expect(sent.response).toMatch(/^550 5\.7\.1 ALL_SUPPRESSED /)
+  })
+
+  test('of a rate passes, and says when', async () => {
+    const key = await t.key(acme.org.id, { ratePerMinute: 1 })
+    expect((await mailer(t.port, key)(plain('rate@example.com'))).code).toBe(250)
+    const second = await mailer(t.port, key)(plain('rate@example.com'))
+    expect(second.response).toMatch(/^450 4\.7\.1 RATE_LIMITED .* Retry in \d+ s\. /)
+    expect(await outboxOf(t, 'rate@example.com')).toHaveLength(1)
+  })
+
+  test('of a quota passes too', async () => {
+    const tenantId = await t.tenant(acme.org.id, { ref: 'small' })
+    const set = await t.ask('PATCH', `/api/v1/tenants/${tenantId}/quota`, {
+      key: acme.keys.live,
+      body: { email_monthly: 0 },
+    })
+    expect(set.status).toBe(200)
+    const key = await t.key(acme.org.id, { tenantId })
+    const sent = await mailer(t.port, key)(plain('quota@example.com'))
+    expect(sent.response).toMatch(/^452 4\.7\.1 TENANT_QUOTA_EXCEEDED .* Retry in \d+ s\. /)
+  })
+})
+
+describe('signing in', () => {
+  const attempt = async (key: string): Promise<string> => {
+    const { signIn, socket } = await talk(t.port)
+    const reply = await signIn(key)
+    socket.destroy()
+    return reply
+  }
+
+  test('takes a key as the password, under the rules every request is held to', async () => {
+    expect(await attempt(acme.keys.live)).toMatch(/^235 /)
+    expect(await attempt('svc_live_nothing')).toMatch(/^535 5\.7\.8 UNAUTHORIZED .* \(req_\w+\)$/)
+    expect(await attempt(await t.key(acme.org.id, { scopes: ['read:messages'] }))).toMatch(
+      /^535 5\.7\.8 INSUFFICIENT_SCOPE /,
+    )
+    expect(await attempt(await t.key(acme.org.id, { allowedCidrs: ['203.0.113.0/24'] }))).toMatch(
+      /^535 5\.7\.8 IP_NOT_ALLOWED /,
+    )
+    expect(await attempt(await t.key(acme.org.id, { expiresAt: new Date(0) }))).toMatch(
+      /^535 5\.7\.8 UNAUTHORIZED /,
+    )
+    const tenantId = await t.tenant(acme.org.id, { status: 'suspended' })
+    expect(await attempt(await t.key(acme.org.id, { tenantId }))).toMatch(/^535 5\.7\.8 TENANT_SUSPENDED /)
+    const other = await t.org()
+    await t.database.sql('update orgs set suspended_at = created_at where id = $1', [other.org.id])
+    expect(await attempt(other.keys.live)).toMatch(/^535 5\.7\.8 ORG_SUSPENDED /)
+  })
+
+  test('is asked for before anything else', async () => {
+    const { say, socket } = await talk(t.port)
+    expect(await say('MAIL FROM:<shop@example.test>')).toMatch(/^530 5\.7\.0 UNAUTHORIZED /)
+    socket.destroy()
+    expect((await mailer(t.port, undefined)(plain('x@example.com'))).code).toBe(530)
+  })
+
+  test('does not outlive the key: a connection whose key is revoked sends nothing more', async () => {
+    const key = await t.key(acme.org.id)
+    const { signIn, say, socket } = await talk(t.port)
+    expect(await signIn(key)).toMatch(/^235 /)
+    await t.database.sql('update api_keys set revoked_at = created_at where prefix = $1 and last_four = $2', [
+      key.slice(0, 13),
+      key.slice(-4),
+    ])
+    await expect
+      .poll(async () => (await say('RSET')) && (await say('MAIL FROM:<shop@example.test>')))
+      .toMatch(/^530 5\.7\.0 UNAUTHORIZED /)
+    socket.destroy()
+  })
+
+  test('is asked for again when the message has arrived', async () => {
+    const key = await t.key(acme.org.id)
+    const { signIn, say, socket } = await talk(t.port)
+    await signIn(key)
+    await say('MAIL FROM:<shop@example.test>')
+    await say('RCPT TO:<late@example.com>')
+    expect(await say('DATA')).toMatch(/^354 /)
+    await t.database.sql('update api_keys set revoked_at = created_at where prefix = $1 and last_four = $2', [
+      key.slice(0, 13),
+      key.slice(-4),
+    ])
+    await expect.poll(async () => (await t.ask('GET', '/api/v1/emails', { key })).status).toBe(401)
+    const reply = await say('From: shop@example.test\r\nSubject: Hi\r\n\r\nHello.\r\n.')
+    expect(reply).toMatch(/^530 5\.7\.0 UNAUTHORIZED /)
+    expect(await outboxOf(t, 'late@example.com')).toEqual([])
+    socket.destroy()
+  })
+})
+
+test('guessing is bounded per connection and per address, and holds up no good key', async () => {
+  const guessed = await startMailHouse()
+  try {
+    const org = await guessed.org()
+    const replies: string[] = []
+    for (let i = 0; i < 21; i++) {
+      const { signIn, closed } = await talk(guessed.port)
+      for (let j = 0; j < 5; j++) replies.push(await signIn(`svc_live_${i}_${j}`))
+      await closed
+    }
+    expect(new Set(replies.slice(0, 100).map((reply) => reply.slice(0, 22)))).toEqual(
+      new Set(['535 5.7.8 UNAUTHORIZED', '421 4.7.0 UNAUTHORIZED']),
+    )
+    expect(replies[4]).toMatch(/^421 /)
+    expect(replies[100]).toMatch(/^454 4\.7\.0 RATE_LIMITED .* Retry in \d+ s\. /)
+    const { signIn, socket } = await talk(guessed.port)
+    expect(await signIn(org.keys.live)).toMatch(/^235 /)
+    socket.destroy()
+  } finally {
+    await guessed.stop()
+  }
+})

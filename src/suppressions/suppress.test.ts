@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestHouse, type TestHouse } from '../../test/house.ts'
+import { newId } from '../ground/ids.ts'
+import type { Founded } from '../operator/found-org.ts'
+import type { SuppressionRow } from './store.ts'
+import type { Cause } from './suppress.ts'
+
+let t: TestHouse
+let acme: Founded
+beforeAll(async () => {
+  t = await startTestHouse()
+  acme = await t.org()
+})
+afterAll(() => t.stop())
+
+type Reason = SuppressionRow['reason']
+const reasons: Reason[] = ['unsubscribe', 'bounce', 'manual', 'complaint', 'stop']
+const causeOf = (reason: Reason, value: string, more: Partial<Cause> = {}): Cause => ({
+  ...{ orgId: acme.org.id, tenantId: null, channel: 'email', value, reason, source: 'provider' },
+  ...{ messageId: null, environment: 'live', ...more },
+})
+const suppress = (cause: Cause) => t.house.db.tx((tx) => t.house.rooms.suppress(tx, cause))
+const rowsFor = (value: string) =>
+  t.database.sql('select id, tenant_id, reason, source, message_id from suppressions where value = $1', [
+    value,
+  ])
+
+const strength: Record<Reason, number> = { unsubscribe: 1, bounce: 2, manual: 2, complaint: 3, stop: 3 }
+const pairs = reasons.flatMap((first) => reasons.map((then) => [first, then] as const))
+
+test.for(pairs)('XD-22 after %s comes %s: only the stronger cause replaces', async ([first, then]) => {
+  const value = `${newId('request')}@example.com`
+  const messageId = newId('message')
+  const made = await suppress(causeOf(first, value))
+  expect(made).toEqual({ id: expect.stringMatching(/^sup_/), changed: true, reason: first })
+  const replaced = strength[then] > strength[first]
+  const again = await suppress(causeOf(then, value.toUpperCase(), { source: 'sms_reply', messageId }))
+  expect(again).toEqual({ id: made.id, changed: replaced, reason: replaced ? then : first })
+  expect(await rowsFor(value)).toEqual([
+    replaced
+      ? { id: made.id, tenant_id: null, reason: then, source: 'sms_reply', message_id: messageId }
+      : { id: made.id, tenant_id: null, reason: first, source: 'provider', message_id: null },
+  ])
+})
+
+test('XD-22 a tenant and its org each have a row of their own', async () => {
+  const value = `${newId('request')}@example.com`
+  const tenantId = await t.tenant(acme.org.id)
+  await suppress(causeOf('complaint', value))
+  expect(await suppress(causeOf('unsubscribe', value, { tenantId }))).toMatchObject({ changed: true })
+  expect(await rowsFor(value)).toHaveLength(2)
+})
+
+test('XD-22 whatever comes at once, one row stands, for the strongest cause', async () => {
+  const value = `${newId('request')}@example.com`
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, (_, i) => suppress(causeOf(reasons[i % 4] as Reason, value))),
+  )
+  expect(new Set(answers.map(({ id }) => id)).size).toBe(1)
+  expect(await rowsFor(value)).toMatchObject([{ reason: 'complaint' }])
+  expect(answers.filter(({ changed, reason }) => changed && reason === 'complaint')).toHaveLength(1)
+})

@@ -1,0 +1,42 @@
+import type { Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import type { Environment } from '../ground/scope.ts'
+import { findByTarget, putSuppression, type SuppressionRow } from './store.ts'
+
+export type Cause = {
+  orgId: string
+  tenantId: string | null
+  channel: SuppressionRow['channel']
+  /** An address in any case, or a number in E.164 form. */
+  value: string
+  reason: SuppressionRow['reason']
+  source: SuppressionRow['source']
+  messageId: string | null
+  environment: Environment
+}
+
+/** The row that stands now; `changed` when this cause made it or gave it its reason. */
+export type Suppressed = { id: string; changed: boolean; reason: SuppressionRow['reason'] }
+
+/** Suppresses for what a recipient or a provider reported, in the transaction of the report. */
+export type Suppress = (tx: Tx, cause: Cause) => Promise<Suppressed>
+
+export const makeSuppress = ({ clock }: { clock: Clock }): Suppress => {
+  const suppress: Suppress = async (tx, cause) => {
+    const { orgId, tenantId, channel, reason, source, messageId, environment } = cause
+    const value = channel === 'email' ? cause.value.toLowerCase() : cause.value
+    const now = clock.now()
+    const put = await tx.row(
+      putSuppression,
+      ...([orgId, newId('suppression', now.getTime()), tenantId, channel, value] as const),
+      ...([reason, source, messageId, environment, now] as const),
+    )
+    if (put) return { ...put, changed: true }
+    const standing = await tx.row(findByTarget, orgId, tenantId, channel, value)
+    if (standing) return { id: standing.id, changed: false, reason: standing.reason }
+    // Removed between the two statements: this cause stands after all.
+    return suppress(tx, cause)
+  }
+  return suppress
+}

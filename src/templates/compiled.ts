@@ -1,0 +1,65 @@
+/** Templates as they are rendered: each part compiled once per version, and only so many kept. */
+import { compile, type Template } from './language.ts'
+import type { TemplateRow } from './store.ts'
+
+export type Parts = {
+  channel: TemplateRow['channel']
+  subject: Template | null
+  html: Template | null
+  text: Template | null
+}
+
+const compileParts = ({ channel, subject, html, text }: TemplateRow): Parts => {
+  const part = (source: string | null, asHtml = false) =>
+    source === null ? null : compile(source, { html: asHtml })
+  // Of an SMS template only the text is ever used.
+  if (channel === 'sms') return { channel, subject: null, html: null, text: part(text) }
+  return { channel, subject: part(subject), html: part(html, true), text: part(text) }
+}
+
+const weightOf = ({ subject, html, text }: Parts): number =>
+  [subject, html, text].reduce((sum, part) => sum + (part?.weight ?? 0), 0)
+
+export interface CompiledTemplates {
+  /** The parts of that content, when they are still held. */
+  held(id: string, version: number): Parts | undefined
+  of(row: TemplateRow): Parts
+}
+
+/** In about characters: some ten thousand usual templates, or three dozen of the largest there can be. */
+const usualMost = 50_000_000
+
+/** An id and a version name one content for ever, so nothing here grows old; what was used least lately goes first. */
+export const makeCompiledTemplates = (most = usualMost): CompiledTemplates => {
+  const kept = new Map<string, { parts: Parts; weight: number }>()
+  let total = 0
+  const keyOf = (id: string, version: number) => `${id}:${version}`
+
+  const held: CompiledTemplates['held'] = (id, version) => {
+    const key = keyOf(id, version)
+    const entry = kept.get(key)
+    if (!entry) return undefined
+    kept.delete(key)
+    kept.set(key, entry)
+    return entry.parts
+  }
+
+  return {
+    held,
+    of: (row) => {
+      const known = held(row.id, row.version)
+      if (known) return known
+      const parts = compileParts(row)
+      const weight = weightOf(parts)
+      if (weight > most) return parts
+      kept.set(keyOf(row.id, row.version), { parts, weight })
+      total += weight
+      for (const [key, entry] of kept) {
+        if (total <= most) break
+        kept.delete(key)
+        total -= entry.weight
+      }
+      return parts
+    },
+  }
+}

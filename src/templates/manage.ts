@@ -1,0 +1,128 @@
+import type { Action } from '../audit/actions.ts'
+import type { Actor, Audit } from '../audit/append.ts'
+import { uniqueViolation } from '../db/faults.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure, invalid } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Scope } from '../ground/scope.ts'
+import { findBySlug } from './find.ts'
+import { type CreateTemplate, lackOf, type PatchTemplate } from './shapes.ts'
+import {
+  deleteTemplate,
+  findTemplate,
+  insertTemplate,
+  lockTemplate,
+  type TemplateRow,
+  updateTemplate,
+} from './store.ts'
+
+export interface ManageTemplates {
+  create(scope: Scope, actor: Actor, body: CreateTemplate): Promise<TemplateRow>
+  get(scope: Scope, id: string): Promise<TemplateRow>
+  getBySlug(scope: Scope, slug: string): Promise<TemplateRow>
+  patch(scope: Scope, actor: Actor, id: string, body: PatchTemplate): Promise<TemplateRow>
+  remove(scope: Scope, actor: Actor, id: string): Promise<void>
+}
+
+/** A tenant reads its own templates and the org's. */
+const isVisible = ({ tenantId }: Scope, row: TemplateRow): boolean =>
+  tenantId === null || row.tenant_id === null || row.tenant_id === tenantId
+
+/** A tenant changes only its own, a test-mode key only what a test-mode key made. */
+const assertMayChange = (scope: Scope, row: TemplateRow): void => {
+  if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  if (scope.environment === 'test' && row.created_environment === 'live')
+    throw new Failure('ENVIRONMENT_ESCALATION')
+}
+
+/** The row with what the change names; what it leaves out stays as it is. */
+const changedBy = (row: TemplateRow, body: PatchTemplate) => ({
+  channel: row.channel,
+  slug: body.slug ?? row.slug,
+  subject: body.subject === undefined ? row.subject : body.subject,
+  html: body.html === undefined ? row.html : body.html,
+  text: body.text === undefined ? row.text : body.text,
+})
+
+type Needs = { db: Db; clock: Clock; audit: Audit; forget: (orgId: string) => void }
+
+export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): ManageTemplates => {
+  const note = (tx: Tx, scope: Scope, actor: Actor, action: Action, { id, slug, channel }: TemplateRow) =>
+    audit(tx, {
+      ...{ orgId: scope.orgId, actor, action, resourceType: 'template', resourceId: id },
+      metadata: { slug, channel },
+    })
+
+  /** Held until the change is made, so that two changes of different fields both stand. */
+  const lockOwn = async (tx: Tx, scope: Scope, id: string): Promise<TemplateRow> => {
+    const row = await tx.row(lockTemplate, scope.orgId, id)
+    if (!row) throw new Failure('NOT_FOUND')
+    assertMayChange(scope, row)
+    return row
+  }
+
+  /** The process that made the change need not wait to hear of it. */
+  const changing = async <T>(scope: Scope, work: (tx: Tx) => Promise<T>): Promise<T> => {
+    const done = await db.tx(work)
+    forget(scope.orgId)
+    return done
+  }
+
+  return {
+    create: (scope, actor, body) =>
+      changing(scope, async (tx) => {
+        const at = clock.now()
+        const { slug, channel, subject = null, html = null, text = null } = body
+        const place = [scope.orgId, newId('template', at.getTime()), scope.tenantId, channel] as const
+        const row = await tx.row(
+          insertTemplate,
+          ...place,
+          ...([slug, subject, html, text] as const),
+          scope.environment,
+          at,
+        )
+        if (!row) throw new Failure('TEMPLATE_SLUG_TAKEN')
+        await note(tx, scope, actor, 'template.created', row)
+        return row
+      }),
+
+    get: async (scope, id) => {
+      const row = await db.row(findTemplate, scope.orgId, id)
+      if (!row || !isVisible(scope, row)) throw new Failure('NOT_FOUND')
+      return row
+    },
+
+    getBySlug: async (scope, slug) => {
+      const row = await findBySlug(db, scope, slug)
+      if (!row) throw new Failure('NOT_FOUND')
+      return row
+    },
+
+    patch: async (scope, actor, id, body) => {
+      try {
+        return await changing(scope, async (tx) => {
+          const before = await lockOwn(tx, scope, id)
+          if (Object.values(body).every((value) => value === undefined)) throw new Failure('NO_FIELDS')
+          const { channel, slug, subject, html, text } = changedBy(before, body)
+          const lack = lackOf({ channel, subject, html, text })
+          if (lack) throw invalid(lack.path, 'custom', lack.message)
+          const row = await tx.row(updateTemplate, scope.orgId, id, slug, subject, html, text, clock.now())
+          if (!row) throw new Failure('NOT_FOUND')
+          await note(tx, scope, actor, 'template.updated', row)
+          return row
+        })
+      } catch (error) {
+        if (uniqueViolation(error, 'templates_slug')) throw new Failure('TEMPLATE_SLUG_TAKEN')
+        throw error
+      }
+    },
+
+    remove: (scope, actor, id) =>
+      changing(scope, async (tx) => {
+        const row = await lockOwn(tx, scope, id)
+        await tx.change(deleteTemplate, scope.orgId, id)
+        await note(tx, scope, actor, 'template.removed', row)
+      }),
+  }
+}

@@ -1,0 +1,225 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { startTestHouse } from '../../test/house.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Scope } from '../ground/scope.ts'
+import { makeCompiledTemplates } from './compiled.ts'
+import { makeRenderTemplates, type RenderAsk } from './render.ts'
+import type { TemplateRow } from './store.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+
+const acme = await t.org()
+const scope: Scope = { orgId: acme.org.id, tenantId: null, environment: 'live', projectId: null }
+const { templates } = t.house.rooms
+
+const create = async (body: object, key = acme.keys.live): Promise<string> => {
+  const reply = await t.ask('POST', '/api/v1/templates', { key, body })
+  expect(reply.status, reply.text).toBe(201)
+  return reply.body.id
+}
+const patch = async (id: string, body: object) => {
+  expect((await t.ask('PATCH', `/api/v1/templates/${id}`, { key: acme.keys.live, body })).status).toBe(200)
+}
+const render = (ask: Partial<RenderAsk> & { slug: string }, where = scope) =>
+  templates.render(where, { channel: 'email', variables: {}, given: {}, ...ask })
+
+const refused = async (work: Promise<unknown>) => {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (!(error instanceof Failure)) throw error ?? new Error('nothing was refused')
+  return [error.code, error.detail.errors?.map(({ path }) => path)]
+}
+
+await create({
+  slug: 'mail',
+  channel: 'email',
+  subject: 'For {{name}}',
+  html: '<p>{{name}}</p>',
+  text: '{{name}}',
+})
+await create({ slug: 'short', channel: 'sms', subject: '{{unused}}', text: 'Hi {{name}}' })
+
+describe('rendering for a send', () => {
+  test('S-084 S-321 SD-34 subject, html and text come from the template', async () => {
+    expect(await render({ slug: 'mail', variables: { name: 'A & B' } })).toEqual({
+      subject: 'For A & B',
+      html: '<p>A &amp; B</p>',
+      text: 'A & B',
+    })
+    await create({
+      slug: 'linked',
+      channel: 'email',
+      subject: 'S',
+      html: '<a href="{{ unsubscribe_url }}">x</a>',
+    })
+    expect(await render({ slug: 'linked', variables: { unsubscribe_url: 'https://evil.example' } })).toEqual({
+      subject: 'S',
+      html: '<a href="{{unsubscribe_url}}">x</a>',
+      text: null,
+    })
+  })
+
+  test('S-305 S-328 an SMS uses the text alone', async () => {
+    const all = { subject: null, html: null, text: 'Hi Ann' }
+    expect(await render({ slug: 'short', channel: 'sms', variables: { name: 'Ann' } })).toEqual(all)
+    expect(
+      await render({ slug: 'short', channel: 'sms', given: { text: 'Own', subject: 'no', html: 'no' } }),
+    ).toEqual({
+      ...all,
+      text: 'Own',
+    })
+  })
+
+  test('S-328 SD-34 SD-86 what the send gives itself stands as it is, neither rendered nor checked', async () => {
+    const variables = { name: 'Ann' }
+    expect(await render({ slug: 'mail', variables, given: { html: '<b>{{own}}</b>' } })).toEqual({
+      subject: 'For Ann',
+      html: '<b>{{own}}</b>',
+      text: 'Ann',
+    })
+    const given = { subject: '{{a}}', html: '', text: 'T' }
+    expect(await render({ slug: 'mail', given })).toEqual(given)
+    expect(await refused(render({ slug: 'mail', given: { subject: 's', html: 'h' } }))).toEqual([
+      'TEMPLATE_MISSING_VARIABLES',
+      [['variables', 'name']],
+    ])
+  })
+
+  test('X-205 SD-52 an unknown slug and one of the other channel are refused at template', async () => {
+    const variables = { name: 'Ann' }
+    const elsewhere = { ...scope, orgId: (await t.org({ name: 'Other' })).org.id }
+    for (const ask of [
+      () => render({ slug: 'nobody-has-it', variables }),
+      () => render({ slug: 'short', variables }),
+      () => render({ slug: 'mail', channel: 'sms', variables }),
+      () => render({ slug: 'mail', variables }, elsewhere),
+    ]) {
+      expect(await refused(ask())).toEqual(['VALIDATION_ERROR', [['template']]])
+    }
+  })
+
+  test('S-306 SD-30 an email that renders to nothing is refused; one part is enough', async () => {
+    await create({ slug: 'hollow', channel: 'email', subject: 'S', html: '{{x}}', text: '{{#if y}}y{{/if}}' })
+    expect(await refused(render({ slug: 'hollow', variables: { x: '' } }))).toEqual([
+      'VALIDATION_ERROR',
+      [['template']],
+    ])
+    expect(await render({ slug: 'hollow', variables: { x: '', y: 1 } })).toMatchObject({
+      html: '',
+      text: 'y',
+    })
+    expect(await render({ slug: 'hollow', given: { html: 'h', text: '' } })).toMatchObject({ html: 'h' })
+  })
+
+  test('S-109 S-339 X-229 a cap that is passed is refused', async () => {
+    await create({
+      slug: 'loops',
+      channel: 'email',
+      subject: 'S',
+      text: '{{#each l}}{{#each l}}.{{/each}}{{/each}}',
+    })
+    expect(await refused(render({ slug: 'loops', variables: { l: new Array(80).fill(1) } }))).toEqual([
+      'PAYLOAD_TOO_LARGE',
+      undefined,
+    ])
+  })
+
+  test('a value cannot begin another header: the subject comes out on one line', async () => {
+    const variables = { name: 'Ann\r\nBcc: all@example.com\n\nx\ry' }
+    const { subject, text } = await render({ slug: 'mail', variables })
+    expect(subject).toBe('For Ann Bcc: all@example.com x y')
+    expect(text).toBe(variables.name)
+  })
+
+  test('SD-84 X-234 TEMPLATE_TENANT_SCOPED: the tenant comes first, then the org; tenants alone are told of to the org only', async () => {
+    const [one, two] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
+    const oneKey = await t.key(acme.org.id, { tenantId: one })
+    const as = (tenantId: string | null): Scope => ({ ...scope, tenantId })
+    const text = async (slug: string, where: Scope) => (await render({ slug, channel: 'sms' }, where)).text
+    await create({ slug: 'both', channel: 'sms', text: 'org' })
+    await create({ slug: 'both', channel: 'sms', text: 'one' }, oneKey)
+    await create({ slug: 'only-one', channel: 'sms', text: 'only' }, oneKey)
+    expect([await text('both', as(one)), await text('both', as(two)), await text('both', as(null))]).toEqual([
+      ...['one', 'org', 'org'],
+    ])
+    expect(await text('only-one', as(one))).toBe('only')
+    expect(await refused(text('only-one', as(null)))).toEqual(['TEMPLATE_TENANT_SCOPED', undefined])
+    expect(await refused(text('only-one', as(two)))).toEqual(['VALIDATION_ERROR', [['template']]])
+  })
+})
+
+describe('copies', () => {
+  test('a change is seen by the next render, in this process and in another that hears of it', async () => {
+    const other = await startTestHouse({ database: t.database })
+    try {
+      const id = await create({ slug: 'changing', channel: 'sms', text: 'one' })
+      const ask: RenderAsk = { slug: 'changing', channel: 'sms', variables: {}, given: {} }
+      const both = [templates, other.house.rooms.templates]
+      for (const each of both) expect((await each.render(scope, ask)).text).toBe('one')
+      await patch(id, { text: 'two' })
+      expect((await templates.render(scope, ask)).text).toBe('two')
+      await expect.poll(async () => (await both[1]?.render(scope, ask))?.text).toBe('two')
+      await t.database.sql("update templates set text = 'three', version = version + 1 where id = $1", [id])
+      for (const each of both)
+        await expect.poll(async () => (await each.render(scope, ask)).text).toBe('three')
+      await t.database.sql('delete from templates where id = $1', [id])
+      for (const each of both) {
+        await expect
+          .poll(() => refused(each.render(scope, ask)).catch(() => 'rendered'))
+          .toEqual([...['VALIDATION_ERROR', [['template']]]])
+      }
+    } finally {
+      await other.stop()
+    }
+  })
+
+  test('while changes are heard a template is read once; while they are not, every time', async () => {
+    let reads = 0
+    const { db } = t.house.rooms
+    const counting = {
+      ...db,
+      row: ((...asked: Parameters<typeof db.row>) => {
+        reads++
+        return db.row(...asked)
+      }) as typeof db.row,
+    }
+    const ask: RenderAsk = { slug: 'mail', channel: 'email', variables: { name: 'x' }, given: {} }
+    for (const [trusted, expected] of [
+      [true, 1],
+      [false, 3],
+    ] as const) {
+      reads = 0
+      const own = makeRenderTemplates({ db: counting, trusted: () => trusted })
+      for (let i = 0; i < 3; i++) await own.render(scope, ask)
+      expect(reads).toBe(expected)
+      own.forgetOrg(scope.orgId)
+      await own.render(scope, ask)
+      own.forgetAll()
+      await own.render(scope, ask)
+      expect(reads).toBe(expected + 2)
+    }
+  })
+
+  test('compiled templates are held by id and version up to a weight, the least lately used going first', () => {
+    const row = (id: string, version = 1, text = 'x'.repeat(1_000)): TemplateRow => ({
+      ...{ id, version, text, tenant_id: null, slug: id, channel: 'sms', subject: null, html: null },
+      ...{ created_environment: 'live', created_at: new Date(0), updated_at: new Date(0) },
+    })
+    const cache = makeCompiledTemplates(3_500)
+    const a = cache.of(row('a'))
+    expect(cache.of(row('a'))).toBe(a)
+    expect(cache.of(row('a', 2))).not.toBe(a)
+    expect(cache.held('a', 1)).toBe(a)
+    cache.of(row('b'))
+    cache.of(row('c'))
+    expect(
+      ['a1', 'a2', 'b1', 'c1'].map((key) => cache.held(key[0] as string, Number(key[1])) !== undefined),
+    ).toEqual([...[true, false, true, true]])
+    // What is heavier than the whole is compiled and not held.
+    expect(cache.of(row('huge', 1, 'y'.repeat(4_000))).text?.render({})).toHaveLength(4_000)
+    expect([cache.held('huge', 1), cache.held('a', 1)]).toEqual([undefined, a])
+  })
+})

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { Variables } from './variables.ts'
+
+export const channels = ['email', 'sms'] as const
+export type Channel = (typeof channels)[number]
+
+const slug = z
+  .string()
+  .min(1)
+  .max(64)
+  .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'Takes lower-case letters, digits and single dashes between them.')
+const subject = z.string().max(998).nullable().optional()
+const content = z.string().max(1_000_000).nullable().optional()
+
+/** What a template of the channel must hold to be of use; undefined when it does. */
+export const lackOf = (template: {
+  channel: Channel
+  subject?: string | null | undefined
+  html?: string | null | undefined
+  text?: string | null | undefined
+}): { path: [string]; message: string } | undefined => {
+  if (template.channel === 'sms') {
+    return template.text ? undefined : { path: ['text'], message: 'An SMS template needs text.' }
+  }
+  if (!template.subject) return { path: ['subject'], message: 'An email template needs a subject.' }
+  if (template.html || template.text) return undefined
+  return { path: ['html'], message: 'An email template needs html or text.' }
+}
+
+export const CreateTemplate = z
+  .object({ slug, channel: z.enum(channels), subject, html: content, text: content })
+  .superRefine((template, context) => {
+    const lack = lackOf(template)
+    if (lack) context.addIssue({ code: 'custom', ...lack })
+  })
+  .meta({ id: 'CreateTemplate' })
+export type CreateTemplate = z.output<typeof CreateTemplate>
+
+export const PatchTemplate = z
+  .object({ slug: slug.optional(), subject, html: content, text: content })
+  .meta({ id: 'PatchTemplate' })
+export type PatchTemplate = z.output<typeof PatchTemplate>
+
+export const Template = z
+  .strictObject({
+    id: z.string(),
+    slug: z.string(),
+    channel: z.enum(channels),
+    subject: z.string().nullable(),
+    html: z.string().nullable(),
+    text: z.string().nullable(),
+    tenant_id: z.string().nullable(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Template' })
+
+export const PreviewTemplate = z
+  .object({
+    id: z.string().max(64).optional(),
+    slug: z.string().max(64).optional(),
+    variables: Variables.default({}),
+  })
+  .superRefine(({ id, slug }, context) => {
+    if ((id === undefined) === (slug === undefined)) {
+      context.addIssue({ code: 'custom', path: ['id'], message: 'Name the id or the slug, one of them.' })
+    }
+  })
+  .meta({ id: 'PreviewTemplate' })
+export type PreviewTemplate = z.output<typeof PreviewTemplate>
+
+export const TemplatePreview = Template.pick({
+  ...{ id: true, slug: true, channel: true, subject: true, html: true, text: true },
+}).meta({ id: 'TemplatePreview' })

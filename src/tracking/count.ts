@@ -1,0 +1,83 @@
+/** Opens and clicks: each counts once an hour for its message, caller and, of clicks, link. */
+import { makeBatcher } from '../db/batch.ts'
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sha256 } from '../ground/crypto.ts'
+import { newId, timeOfId } from '../ground/ids.ts'
+import { countHits, sweepOldMarks } from './store.ts'
+import type { ClickRef, MessageRef } from './tokens.ts'
+
+export interface CountHits {
+  /** Whether it counted. */
+  opened(ref: MessageRef, address: string | null): Promise<boolean>
+  clicked(ref: ClickRef, address: string | null): Promise<boolean>
+  /** Removes marks that no longer keep anything from counting, in chunks; returns how many. */
+  sweepMarks(): Promise<number>
+  /** Resolves when no count is under way. */
+  drained(): Promise<void>
+}
+
+type Hit = MessageRef & {
+  kind: 'opened' | 'clicked'
+  url: string | null
+  address: string | null
+  mark: Buffer
+}
+
+const hour = 3_600_000
+
+/** Callers whose address cannot be read count as one. */
+const markOf = (kind: string, address: string | null, url: string | null): Buffer =>
+  sha256(`${kind} ${address ?? ''} ${url ?? ''}`).subarray(0, 16)
+
+export const makeCountHits = ({ db, clock }: { db: Db; clock: Clock }): CountHits => {
+  const run = async (hits: Hit[]): Promise<boolean[]> => {
+    const now = clock.now()
+    const ids = hits.map(() => newId('event', now.getTime()))
+    const counted = await db.rows(
+      countHits,
+      hits.map((hit) => hit.orgId),
+      hits.map((hit) => hit.messageId),
+      hits.map((hit) => new Date(timeOfId(hit.messageId))),
+      hits.map((hit) => hit.kind),
+      hits.map((hit) => hit.mark),
+      hits.map((hit) => hit.url),
+      hits.map((hit) => hit.address),
+      ids,
+      now,
+      new Date(now.getTime() - hour),
+    )
+    const made = new Set(counted.map(({ id }) => id))
+    return ids.map((id) => made.has(id))
+  }
+
+  const batcher = makeBatcher<Hit, boolean>({
+    name: 'tracking.count_hits',
+    run,
+    // One statement cannot write a mark twice.
+    caller: ({ messageId, mark }) => messageId + mark.toString('latin1'),
+    apart: true,
+  })
+
+  return {
+    opened: ({ orgId, messageId }, address) => {
+      const mark = markOf('opened', address, null)
+      return batcher.submit({ orgId, messageId, kind: 'opened', url: null, address, mark })
+    },
+    clicked: ({ orgId, messageId, url }, address) => {
+      const mark = markOf('clicked', address, url)
+      return batcher.submit({ orgId, messageId, kind: 'clicked', url, address, mark })
+    },
+    sweepMarks: async () => {
+      const chunk = 1_000
+      // Twice what they are needed for, so that one is never removed while a count looks at it.
+      const before = new Date(clock.millis() - 2 * hour)
+      for (let total = 0; ; ) {
+        const gone = await db.change(sweepOldMarks, before, chunk)
+        total += gone
+        if (gone < chunk) return total
+      }
+    },
+    drained: () => batcher.drained(),
+  }
+}

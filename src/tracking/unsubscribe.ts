@@ -1,0 +1,69 @@
+/** Unsubscribing: the recipient's word, taken once. */
+import type { Db, Tx } from '../db/pool.ts'
+import type { AppendEvents } from '../events/append.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import type { Suppress } from '../suppressions/suppress.ts'
+import { findStanding, findUnsubscribed, holdRecipient, insertUnsubscribed } from './store.ts'
+import type { UnsubscribeRef } from './tokens.ts'
+
+/** By a mail program's own button, or by the page a link in the mail leads to. */
+export type UnsubscribeSource = 'one_click' | 'email_link'
+export type Standing = { orgName: string; unsubscribed: boolean }
+
+export interface Unsubscribe {
+  /** Undefined when the org is no more: its links speak for nobody. */
+  standing(ref: UnsubscribeRef): Promise<Standing | undefined>
+  /** Whether anything was recorded; a repeat changes nothing. */
+  take(ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean>
+}
+
+type Needs = { db: Db; clock: Clock; suppress: Suppress; appendEvents: AppendEvents }
+
+export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): Unsubscribe => {
+  const isFirst = async (tx: Tx, ref: UnsubscribeRef): Promise<boolean> => {
+    const { orgId, messageId, tenantId, environment, address } = ref
+    return (await tx.row(findUnsubscribed, orgId, messageId, tenantId, environment, address)) === undefined
+  }
+
+  /** Whether this is news. A stronger suppression stays, and the wish is told of once for each message. */
+  const isNews = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean> => {
+    // The list is shared with live mail, so what is simulated stays out of it.
+    if (ref.environment === 'test') return isFirst(tx, ref)
+    const { orgId, tenantId, address: value, messageId, environment } = ref
+    const { changed, reason } = await suppress(tx, {
+      ...{ orgId, tenantId, channel: 'email', value, reason: 'unsubscribe', source, messageId, environment },
+    })
+    if (changed || reason === 'unsubscribe') return changed
+    return isFirst(tx, ref)
+  }
+
+  const record = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<void> => {
+    const { orgId, tenantId, environment, address, messageId } = ref
+    const now = clock.now()
+    const id = newId('event', now.getTime())
+    await tx.change(insertUnsubscribed, orgId, id, now, messageId, tenantId, environment, address)
+    const data = { channel: 'email', recipient: address, message_id: messageId, source }
+    await appendEvents(tx, { orgId, tenantId, environment, event: 'message.unsubscribed', data })
+  }
+
+  const comparable = (ref: UnsubscribeRef): UnsubscribeRef => ({
+    ...ref,
+    address: ref.address.toLowerCase(),
+  })
+
+  return {
+    standing: async (ref) => {
+      const row = await db.row(findStanding, ref.orgId, ref.tenantId, ref.address.toLowerCase())
+      return row && { orgName: row.org_name, unsubscribed: row.unsubscribed && ref.environment === 'live' }
+    },
+    take: (given, source) =>
+      db.tx(async (tx) => {
+        const ref = comparable(given)
+        await tx.row(holdRecipient, `unsubscribe ${ref.orgId} ${ref.tenantId ?? ''} ${ref.address}`)
+        const news = await isNews(tx, ref, source)
+        if (news) await record(tx, ref, source)
+        return news
+      }),
+  }
+}

@@ -1,0 +1,80 @@
+/** Clients that send in every way there is, and remember what they were told. */
+import type { Answer, Service } from './service.ts'
+
+export type Promised = {
+  id: string
+  how: 'single' | 'batch' | 'soon' | 'later'
+}
+
+export type Load = {
+  /** Everything that was acknowledged, over all rounds. */
+  promised: Promised[]
+  /** Requests that nobody answered. */
+  cutOff: number
+  /** Answers that were no acknowledgement, by status and code. */
+  refused: Record<string, number>
+  /** Sends until told to stop, or until this much was asked. */
+  drive(service: Service, lanes: number, requests: number): { stop(): Promise<void> }
+}
+
+const second = 1_000
+const letter = { from: 'hello@example.test', subject: 'A subject', text: 'Hi' }
+
+type Sent = { data: { id: string | null; status: string }[] }
+
+export const makeLoad = (): Load => {
+  let count = 0
+  const load: Load = {
+    promised: [],
+    cutOff: 0,
+    refused: {},
+    drive: (service, lanes, requests) => {
+      let stopping = false
+      let left = requests
+      const to = () => [`reader${count++}@reader.test`]
+      const at = (ms: number) => new Date(Date.now() + ms).toISOString()
+      const heard = (answer: Answer | undefined, keep: (body: never) => Promised[]) => {
+        if (!answer) load.cutOff++
+        else if (answer.status === 200) load.promised.push(...keep(answer.body as never))
+        else {
+          const { error } = answer.body as { error?: { code?: string } }
+          const name = `${answer.status} ${error?.code}`
+          load.refused[name] = (load.refused[name] ?? 0) + 1
+        }
+      }
+      const send = async (how: 'single' | 'soon' | 'later', body: object) =>
+        heard(
+          await service.ask('POST', '/api/v1/emails', { ...letter, to: to(), ...body }),
+          ({ id }: { id: string }) => [{ id, how }],
+        )
+      const ways = [
+        () => send('single', {}),
+        () => send('soon', { scheduled_at: at((1.1 + Math.random()) * second) }),
+        // Takes the provider three seconds, so that there is always something in hand to be killed with.
+        () => send('soon', { scheduled_at: at(1.1 * second), to: ['slow@simulator.tidings.test'] }),
+        () => send('later', { scheduled_at: at(24 * 3_600 * second) }),
+        async () =>
+          heard(
+            await service.ask(
+              'POST',
+              '/api/v1/emails/batch',
+              Array.from({ length: 5 }, () => ({ ...letter, to: to() })),
+            ),
+            ({ data }: Sent) =>
+              data.flatMap(({ id }) => (id === null ? [] : [{ id, how: 'batch' as const }])),
+          ),
+      ]
+      const lane = async (first: number) => {
+        for (let way = first; !stopping && left-- > 0; way++) await ways[way % ways.length]?.()
+      }
+      const running = Promise.all(Array.from({ length: lanes }, (_, i) => lane(i)))
+      return {
+        stop: async () => {
+          stopping = true
+          await running
+        },
+      }
+    },
+  }
+  return load
+}

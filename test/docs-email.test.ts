@@ -1,0 +1,29 @@
+/** The examples of the email page, run as they stand there. */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { afterAll, expect, test } from 'vitest'
+import { startTestHouse } from './house.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+const run = promisify(execFile)
+
+const page = await readFile(new URL('../docs/email.md', import.meta.url), 'utf8')
+const examples = [...page.matchAll(/```sh\n(curl [\s\S]*?)\n```/g)].map(([, command]) => command as string)
+const hasCurl = await run('curl', ['--version']).then(
+  () => true,
+  () => false,
+)
+
+test.skipIf(!hasCurl)('every command of the email page is answered with what it promises', async () => {
+  const { keys } = await t.org()
+  const env = { ...process.env, BASE_URL: t.url, API_KEY: keys.live }
+  expect(examples.length).toBeGreaterThan(5)
+  for (const command of examples) {
+    const { stdout } = await run('bash', ['-c', command], { env })
+    expect([command, JSON.parse(stdout).error]).toEqual([command, undefined])
+  }
+  const rows = await t.database.sql<{ status: string }>('select status from messages order by id')
+  expect(rows.map(({ status }) => status)).toEqual(['sent', 'sent', 'sent', 'sent', 'sent', 'scheduled'])
+})
