@@ -94,19 +94,11 @@ describe('the description of the running house', () => {
         .map(({ method, path }) => `${method} ${path}`)
         .sort(),
     )
-    // A path of words alone is also one of ids: /templates/preview is read as /templates/{id} where it is not POST.
-    const takenAt = (named: string): Set<string> =>
-      new Set(
-        Object.entries(described.paths)
-          .filter(([path]) => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(named))
-          .flatMap(([, item]) => Object.keys(item)),
-      )
-    for (const path of Object.keys(described.paths)) {
+    for (const [path, item] of Object.entries(described.paths)) {
       const named = path.replace(/\{\w+\}/g, newId('request'))
-      const taken = takenAt(named)
       for (const method of methods) {
         const { status } = await ask(method, named, { key: keys.live })
-        const expected = taken.has(method.toLowerCase()) ? expect(status).not : expect(status)
+        const expected = method.toLowerCase() in item ? expect(status).not : expect(status)
         expected.toBe(405)
       }
     }

@@ -182,6 +182,18 @@ describe('who receives what', () => {
     expect(stranger.receiver.got).toEqual([])
   })
 
+  test('XD-17 an endpoint does not hear of its own disabling, even when it is enabled again by then', async () => {
+    const acme = await fresh()
+    const [own, other] = [await acme.made(), await acme.made()]
+    await acme.emit({
+      event: 'webhook.disabled',
+      environment: null,
+      data: { id: own.id, status: 'disabled' },
+    })
+    await acme.run()
+    expect([own.receiver.got.length, other.receiver.got.length]).toEqual([0, 1])
+  })
+
   test('X-131 X-138 a changed list and a new secret count from then on', async () => {
     const acme = await fresh()
     const { id, secret, receiver } = await acme.made({ events: ['message.sent'] })

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Receiver, startRaw, startReceiver } from '../../test/receiver.ts'
 import { hexHmac, startWebhookHouse, type WebhookClient, webhookClient } from '../../test/webhook-client.ts'
+import { newId } from '../ground/ids.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
 import { leaseLanes } from './store.ts'
 
@@ -191,6 +192,32 @@ describe('workers that die', () => {
     expect(row).toMatchObject({ status: 'delivered', attempt_count: 1, attempts: [{ response_status: 201 }] })
   })
 
+  test('X-145 one whose lease is another’s by the time of the answer records nothing at all', async () => {
+    const acme = await fresh()
+    const answers: (() => void)[] = []
+    const { id, receiver } = await acme.made({}, (_, response, nth) => {
+      if (nth === 1) answers.push(() => response.end())
+      else response.end()
+    })
+    await acme.emit()
+    const running = acme.run()
+    await expect.poll(() => receiver.got.length).toBe(1)
+    const until = new Date(t.house.clock.millis() + 60_000)
+    await t.database.sql(
+      "update webhook_lanes set lease = 'another', leased_until = $2 where endpoint_id = $1",
+      [...[id, until]],
+    )
+    answers[0]?.()
+    await running
+    expect((await acme.deliveries(id)).body.data).toMatchObject([
+      { status: 'pending', attempt_count: 0, attempts: [] },
+    ])
+    await acme.advance(61)
+    await acme.run()
+    expect((await acme.deliveries(id)).body.data).toMatchObject([{ status: 'delivered', attempt_count: 1 }])
+    expect(new Set(receiver.got.map(({ body }) => body.delivery_id)).size).toBe(1)
+  })
+
   test('X-145 one that dies during fan-out leaves the event or the deliveries, never both and never neither', async () => {
     const acme = await fresh()
     const { receiver } = await acme.made()
@@ -218,6 +245,73 @@ describe('workers that die', () => {
     expect(receiver.got).toHaveLength(1)
     expect((await acme.deliveries(id)).body.data).toMatchObject([{ status: 'canceled', attempt_count: 1 }])
   })
+})
+
+test('X-145 connections to the database cut while deliveries are under way lose nothing', async () => {
+  const own = await startWebhookHouse()
+  const acme = webhookClient(own, await own.org())
+  const endpoints = await Promise.all(Array.from({ length: 4 }, () => acme.made()))
+  await own.house.startWorker()
+  const wanted = Array.from({ length: 60 }, (_, i) => `msg_${i}`)
+  for (const [i, message_id] of wanted.entries()) {
+    await own.database.sql(
+      `insert into events (org_id, id, environment, event, data, created_at)
+       values ($1, $2, 'live', 'message.sent', $3, $4)`,
+      [acme.orgId, newId('event'), { message_id }, own.house.clock.now()],
+    )
+    if (i % 20 !== 10) continue
+    // As a server that restarts would: every connection of the service ends at once.
+    await own.database.sql(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tidings' and datname = current_database()",
+    )
+  }
+  const seen = () =>
+    endpoints.map(({ receiver }) => new Set(receiver.got.map(({ body }) => body.data.message_id)).size)
+  await expect
+    .poll(
+      async () => {
+        // What could not be recorded waits for its lease to run out.
+        await acme.advance(61).catch(() => undefined)
+        return seen()
+      },
+      { timeout: 20_000, interval: 200 },
+    )
+    .toEqual([60, 60, 60, 60])
+  await expect
+    .poll(() => own.database.sql("select 1 from webhook_deliveries where status <> 'delivered'"), {
+      timeout: 20_000,
+    })
+    .toEqual([])
+  for (const { receiver } of endpoints) {
+    const byId = Map.groupBy(receiver.got, ({ body }) => body.delivery_id)
+    expect(byId.size).toBe(60)
+    for (const same of byId.values()) expect(new Set(same.map(({ text }) => text)).size).toBe(1)
+  }
+  await own.stop()
+})
+
+test('lanes are leased by turns over orgs, so that the many of one never starve the few of another', async () => {
+  const own = await startWebhookHouse()
+  const [many, few] = [webhookClient(own, await own.org()), webhookClient(own, await own.org())]
+  const url = 'http://127.0.0.1:59999/'
+  for (let i = 0; i < 8; i++) await many.create({ url })
+  for (let i = 0; i < 2; i++) await few.create({ url })
+  const now = own.house.clock.now()
+  // The many have waited for longer.
+  await own.database.sql(
+    "update webhook_lanes set due_at = $1::timestamptz - (case org_id when $2 then interval '1 hour' else interval '1 s' end)",
+    [now, many.orgId],
+  )
+  const leased = await own.house.db.rows(leaseLanes, 'a', now, new Date(now.getTime() + 60_000), 4)
+  expect(leased.map(({ org_id }) => org_id).toSorted()).toEqual(
+    [many.orgId, many.orgId, few.orgId, few.orgId].toSorted(),
+  )
+  // What is leased is nobody else's until the lease runs out.
+  const rest = await own.house.db.rows(leaseLanes, 'b', now, new Date(now.getTime() + 60_000), 100)
+  expect(rest).toHaveLength(6)
+  const later = new Date(now.getTime() + 60_000)
+  expect(await own.house.db.rows(leaseLanes, 'c', later, later, 100)).toHaveLength(10)
+  await own.stop()
 })
 
 test('nothing is sent under another endpoint’s secret: one moved to another row does not open, and nothing leaves', async () => {

@@ -107,7 +107,7 @@ describe('a test fire', () => {
     expect((await acme.replayFailed(id)).body).toEqual({ replayed: 0, has_more: false, data: [] })
   })
 
-  test('X-287 X-144 test fires: 409 on a disabled endpoint; the 21st within a minute is 429, per endpoint', async () => {
+  test('X-287 X-144 X-284 test fires: 409 on a disabled endpoint; the 21st within a minute is 429, per endpoint', async () => {
     const acme = await fresh()
     statusOf.now = 200
     const [one, two] = [await flaky(acme), await flaky(acme)]
@@ -257,7 +257,7 @@ describe('a replay', () => {
     expect(replayed.toSorted()).toEqual(rows.map((row) => row.id).toSorted())
   })
 
-  test('X-144 the 11th replay within a minute is 429, single and bulk together, per endpoint', async () => {
+  test('X-144 X-283 the 11th replay within a minute is 429, single and bulk together, per endpoint', async () => {
     const acme = await fresh()
     statusOf.now = 500
     const [one, two] = [await flaky(acme), await flaky(acme)]
