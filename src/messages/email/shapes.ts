@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { Address } from '../../providers/email/contract.ts'
 import { Variables } from '../../templates/variables.ts'
-import { parseAddress } from './addresses.ts'
+import { domainPart, parseAddress } from './addresses.ts'
 import { contentTypeOf } from './content-type.ts'
+
+const notAnAddress = 'Takes an email address, with or without a name.'
 
 /** A display name and an address together. */
 const longestWritten = 1_000
@@ -16,7 +18,7 @@ const written = z
     context.addIssue({
       code: 'invalid_format',
       format: 'email',
-      message: 'Takes an email address, with or without a name.',
+      message: notAnAddress,
     })
     return z.NEVER
   })
@@ -105,6 +107,8 @@ const common = {
   from: z
     .string()
     .max(longestWritten)
+    // One without a domain has a code of its own, which no schema can give.
+    .refine((text) => domainPart(text) === '' || parseAddress(text) !== undefined, notAnAddress)
     .meta({
       description: 'An address on a verified domain of the org.',
       examples: ['Acme <hello@example.com>'],
@@ -129,6 +133,17 @@ const recipients = {
 
 const inline = z.array(attachment).max(10).default([])
 
+type Said = { subject?: string | undefined; html?: string | undefined; text?: string | undefined }
+
+/** There is something to say, or a template that may supply it. */
+const saysSomething = (body: Said & { template?: string | undefined }, context: z.RefinementCtx): void => {
+  if (body.template !== undefined) return
+  const missing = (path: keyof Said, message: string) =>
+    context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: [path], message })
+  if (!body.subject) missing('subject', 'Required unless the template supplies it.')
+  if (!body.html && !body.text) missing('html', 'Takes html, text or both.')
+}
+
 export const SendEmail = z
   .object({
     ...common,
@@ -141,6 +156,7 @@ export const SendEmail = z
       .transform((text) => new Date(text))
       .optional(),
   })
+  .superRefine(saysSomething)
   .meta({ id: 'SendEmail' })
 export type SendEmail = z.output<typeof SendEmail>
 
@@ -152,6 +168,7 @@ const notInBatch = {
 
 export const BatchItem = z
   .object({ ...common, ...recipients, attachments: inline, variables: Variables.optional(), ...notInBatch })
+  .superRefine(saysSomething)
   .meta({ id: 'EmailBatchItem' })
 export type BatchItem = z.output<typeof BatchItem>
 
@@ -168,6 +185,7 @@ export const BulkEmail = z
     variables: Variables.optional(),
     ...notInBatch,
   })
+  .superRefine(saysSomething)
   .meta({ id: 'BulkEmail' })
 export type BulkEmail = z.output<typeof BulkEmail>
 

@@ -22,12 +22,12 @@ export const templateGate = (templates: RenderTemplates): Gate<EmailDraft> => ({
   },
 })
 
-/** There is something to say. */
+/** There is something to say once the template is rendered; without one the shape of the request has seen to it. */
 export const contentGate: Gate<EmailDraft> = {
   name: 'content',
-  at: ['single', 'batch'],
+  at: ['single'],
   check: ({ subject, html, text }) => {
-    if (!subject) throw invalid(['subject'], 'required', 'Required unless the template supplies it.')
-    if (!html && !text) throw invalid(['html'], 'required', 'Takes html, text or both.')
+    if (!subject) throw invalid(['subject'], 'custom', 'The template supplies none.')
+    if (!html && !text) throw invalid(['html'], 'custom', 'The template supplies neither html nor text.')
   },
 }
