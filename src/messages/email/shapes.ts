@@ -37,16 +37,21 @@ const oneLine = /^[^\r\n]*$/
 const ownHeader =
   /^(?:from|to|cc|bcc|subject|reply-to|date|message-id|mime-version|content-.*|dkim-signature|return-path|received|sender)$/i
 
-const headers = z
-  .record(
-    z
-      .string()
-      .regex(/^[!-9;-~]{1,126}$/, 'Takes 1 to 126 printable ASCII characters without colon or space.')
-      .refine((name) => !ownHeader.test(name), 'This header is written by the service.'),
-    z.string().max(2_000).regex(oneLine, 'Takes no line breaks.'),
-  )
-  .refine((map) => Object.keys(map).length <= 50, 'Takes at most 50 headers.')
-  .default({})
+/** Counted before it is looked into: a map of a million keys would cost seconds to be told that it is too large. */
+const smallMap = <M extends z.ZodType>(what: string, map: M) =>
+  z.preprocess((value, context) => {
+    if (typeof value !== 'object' || value === null || Object.keys(value).length <= 50) return value
+    context.addIssue({ code: 'custom', message: `Takes at most 50 ${what}.` })
+    return z.NEVER
+  }, map)
+
+const headerName = z
+  .string()
+  .regex(/^[!-9;-~]{1,126}$/, 'Takes 1 to 126 printable ASCII characters without colon or space.')
+  .refine((name) => !ownHeader.test(name), 'This header is written by the service.')
+const headerValue = z.string().max(2_000).regex(oneLine, 'Takes no line breaks.')
+
+const headers = smallMap('headers', z.record(headerName, headerValue)).default({})
 
 const notBase64 = /[^A-Za-z0-9+/]/
 
@@ -96,10 +101,7 @@ const linked = z
 
 const tags = z.array(z.string().min(1).max(128)).max(10).default([])
 
-const metadata = z
-  .record(z.string().min(1).max(128), z.string().max(2_048))
-  .refine((map) => Object.keys(map).length <= 50, 'Takes at most 50 keys.')
-  .default({})
+const metadata = smallMap('keys', z.record(z.string().min(1).max(128), z.string().max(2_048))).default({})
 
 const subject = z.string().max(998).regex(oneLine, 'Takes no line breaks.').optional()
 
