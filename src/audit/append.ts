@@ -25,7 +25,11 @@ export type Entry = {
  * Writes the entry in the transaction of the action, under a savepoint: it commits with the action or not at
  * all, and when it cannot be written the action goes on and the whole entry is in the log instead.
  */
-export type Audit = (tx: Tx, ...entries: Entry[]) => Promise<void>
+export interface Audit {
+  (tx: Tx, ...entries: Entry[]): Promise<void>
+  /** The rows themselves, for a statement that writes them with what they tell of; see appendEntries in the store. */
+  rowsOf(entries: readonly Entry[]): string
+}
 
 type Row = {
   id: string
@@ -75,7 +79,7 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
     }
   }
 
-  return async (tx, ...entries) => {
+  const audit = async (tx: Tx, ...entries: Entry[]): Promise<void> => {
     if (entries.length === 0) return
     let known: readonly (Entry | Row)[] = entries
     try {
@@ -101,4 +105,22 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
       log.error({ err: error, audit_entries: known }, 'audit entries could not be written')
     }
   }
+
+  const rowsOf = (entries: readonly Entry[]): string =>
+    JSON.stringify(
+      entries.map(rowOf).map((row) => ({
+        ...{ org_id: row.orgId, id: row.id, actor_user_id: row.actorUserId, action: row.action },
+        ...{ resource_type: row.resourceType, resource_id: row.resourceId },
+        // Kept as text, so that what is stored is what was signed.
+        metadata: row.metadata,
+        ...{
+          ip_address: row.ip,
+          user_agent: row.userAgent,
+          created_at: row.createdAt,
+          signature: row.signature,
+        },
+      })),
+    )
+
+  return Object.assign(audit, { rowsOf })
 }

@@ -42,6 +42,25 @@ export const insertEntries = statement<
    insert into audit_unlinked (org_id, created_at, entry_id) select org_id, created_at, id from added`,
 )
 
+/**
+ * Two steps of a larger statement that write entries from a JSON parameter with what they tell of, for slices whose
+ * statements are many. Where it fails the slice writes without it and hands the entries to the audit, under its
+ * savepoint.
+ */
+export const appendEntries = (parameter: string): string => `
+   entries as (
+     insert into audit_entries (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
+       user_agent, created_at, signature)
+     select org_id, id, actor_user_id, action, resource_type, resource_id, metadata::jsonb, ip_address, user_agent,
+       created_at, signature
+     from json_to_recordset(${parameter}::json) as a (org_id text, id text, actor_user_id text, action text,
+       resource_type text, resource_id text, metadata text, ip_address text, user_agent text, created_at timestamptz,
+       signature text)
+     returning org_id, created_at, id
+   ), unlinked as (
+     insert into audit_unlinked (org_id, created_at, entry_id) select org_id, created_at, id from entries
+   )`
+
 /** Says which of the two paths that may touch entries this transaction is. */
 export const openPath = statement<[path: 'erasure' | 'retention'], { path: string }>(
   'audit.open_path',

@@ -1,3 +1,4 @@
+import { appendEntries } from '../audit/store.ts'
 import { statement } from '../db/statement.ts'
 import type { Environment } from '../ground/scope.ts'
 
@@ -83,8 +84,8 @@ const newColumns = `org_id, id, created_at, tenant_id, environment, project_id, 
   track_opens, track_clicks, tags, metadata, scheduled_at, sent_at, error_message, provider, provider_response,
   history, job_id, due_at`
 
-/** Any number of rows with their events in one statement: all of them or none. */
-export const insertMessages = statement<[messages: string, events: string]>(
+/** Any number of rows with their events and entries in one statement: all of them or none. */
+export const insertMessages = statement<[messages: string, events: string, entries: string]>(
   'messages.insert',
   `with kept as (
      insert into messages (${newColumns})
@@ -95,7 +96,7 @@ export const insertMessages = statement<[messages: string, events: string]>(
        attachments jsonb, track_opens boolean, track_clicks boolean, tags text[], metadata jsonb,
        scheduled_at timestamptz, sent_at timestamptz, error_message text, provider text, provider_response jsonb,
        history jsonb, job_id text, due_at timestamptz)
-   )
+   ), ${appendEntries('$3')}
    insert into events (${eventColumns}) select ${eventColumns} from json_to_recordset($2::json) as e (${eventShape})`,
 )
 

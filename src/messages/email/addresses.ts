@@ -39,6 +39,7 @@ export const domainPart = (text: string): string => {
 
 /** The domain as it is kept: as given, or in its ASCII form where it has another, so that one mailbox has one name. */
 const keptDomain = (domain: string): string | undefined => {
+  if (hostname.test(domain) && !domain.includes('xn--')) return domain
   if (notOfNames.test(domain)) return undefined
   const name = domainToASCII(domain)
   if (!hostname.test(name)) return undefined
