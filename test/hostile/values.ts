@@ -31,8 +31,14 @@ const ofFormat: Record<string, fc.Arbitrary<string>> = {
   ipv6: fc.ipV6(),
 }
 
-const text = (schema: Schema, { full }: How): fc.Arbitrary<string> => {
-  if (Array.isArray(schema.examples)) return fc.constantFrom(...(schema.examples as string[]))
+/** Examples say what a schema cannot: they are surely as they should be. */
+const text = (schema: Schema, how: How): fc.Arbitrary<string> => {
+  if (!Array.isArray(schema.examples)) return anyText(schema, how)
+  const given = fc.constantFrom(...(schema.examples as string[]))
+  return how.full || how.least ? given : fc.oneof(given, anyText(schema, how))
+}
+
+const anyText = (schema: Schema, { full }: How): fc.Arbitrary<string> => {
   const known = ofFormat[String(schema.format)]
   if (known) return known
   if (typeof schema.pattern === 'string') {
