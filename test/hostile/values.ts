@@ -83,11 +83,12 @@ const object = (schema: Schema, resolve: Resolve, how: How): fc.Arbitrary<unknow
 export const asked = (schema: Schema, resolve: Resolve, outer: How = {}): fc.Arbitrary<unknown> => {
   const how = { ...outer, depth: (outer.depth ?? 0) + 1 }
   if (how.depth > 8) return fc.constant(null)
-  if (typeof schema.$ref === 'string') return asked(resolve(schema.$ref), resolve, how)
+  // A name for a shape, or a choice of shapes, is no level of the value.
+  if (typeof schema.$ref === 'string') return asked(resolve(schema.$ref), resolve, outer)
   if ('const' in schema) return fc.constant(schema.const)
   if (Array.isArray(schema.enum)) return fc.constantFrom(...schema.enum)
   const choices = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
-  if (choices) return fc.oneof(...choices.map((choice) => asked(choice, resolve, how)))
+  if (choices) return fc.oneof(...choices.map((choice) => asked(choice, resolve, outer)))
   if (Array.isArray(schema.allOf)) {
     return fc
       .tuple(...(schema.allOf as Schema[]).map((part) => asked(part, resolve, how)))

@@ -9,6 +9,11 @@ const notAnAddress = 'Takes an email address, with or without a name.'
 /** A display name and an address together. */
 const longestWritten = 1_000
 
+const asWritten = {
+  description: '`ada@example.com` or `Ada Lovelace <ada@example.com>`.',
+  examples: ['ada@example.com', 'Ada Lovelace <ada@example.com>'],
+}
+
 const written = z
   .string()
   .max(longestWritten)
@@ -22,14 +27,11 @@ const written = z
     })
     return z.NEVER
   })
-  .meta({
-    description: '`ada@example.com` or `Ada Lovelace <ada@example.com>`.',
-    examples: ['ada@example.com', 'Ada Lovelace <ada@example.com>'],
-  })
+  .meta(asWritten)
 
 /** A list, or one address taken as a list of one. */
 const addressList = (max: number) =>
-  z.union([z.array(written).max(max), written.transform((address) => [address])]).default([])
+  z.union([z.array(written).max(max), written.transform((address) => [address]).meta(asWritten)]).default([])
 
 const oneLine = /^[^\r\n]*$/
 
