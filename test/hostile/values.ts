@@ -31,8 +31,14 @@ const ofFormat: Record<string, fc.Arbitrary<string>> = {
   ipv6: fc.ipV6(),
 }
 
-const text = (schema: Schema, { full }: How): fc.Arbitrary<string> => {
-  if (Array.isArray(schema.examples)) return fc.constantFrom(...(schema.examples as string[]))
+/** Examples say what a schema cannot: they are surely as they should be. */
+const text = (schema: Schema, how: How): fc.Arbitrary<string> => {
+  if (!Array.isArray(schema.examples)) return anyText(schema, how)
+  const given = fc.constantFrom(...(schema.examples as string[]))
+  return how.full || how.least ? given : fc.oneof(given, anyText(schema, how))
+}
+
+const anyText = (schema: Schema, { full }: How): fc.Arbitrary<string> => {
   const known = ofFormat[String(schema.format)]
   if (known) return known
   if (typeof schema.pattern === 'string') {
@@ -77,11 +83,12 @@ const object = (schema: Schema, resolve: Resolve, how: How): fc.Arbitrary<unknow
 export const asked = (schema: Schema, resolve: Resolve, outer: How = {}): fc.Arbitrary<unknown> => {
   const how = { ...outer, depth: (outer.depth ?? 0) + 1 }
   if (how.depth > 8) return fc.constant(null)
-  if (typeof schema.$ref === 'string') return asked(resolve(schema.$ref), resolve, how)
+  // A name for a shape, or a choice of shapes, is no level of the value.
+  if (typeof schema.$ref === 'string') return asked(resolve(schema.$ref), resolve, outer)
   if ('const' in schema) return fc.constant(schema.const)
   if (Array.isArray(schema.enum)) return fc.constantFrom(...schema.enum)
   const choices = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
-  if (choices) return fc.oneof(...choices.map((choice) => asked(choice, resolve, how)))
+  if (choices) return fc.oneof(...choices.map((choice) => asked(choice, resolve, outer)))
   if (Array.isArray(schema.allOf)) {
     return fc
       .tuple(...(schema.allOf as Schema[]).map((part) => asked(part, resolve, how)))

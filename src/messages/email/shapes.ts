@@ -9,6 +9,11 @@ const notAnAddress = 'Takes an email address, with or without a name.'
 /** A display name and an address together. */
 export const longestWritten = 1_000
 
+const asWritten = {
+  description: '`ada@example.com` or `Ada Lovelace <ada@example.com>`.',
+  examples: ['ada@example.com', 'Ada Lovelace <ada@example.com>'],
+}
+
 const written = z
   .string()
   .max(longestWritten)
@@ -22,14 +27,11 @@ const written = z
     })
     return z.NEVER
   })
-  .meta({
-    description: '`ada@example.com` or `Ada Lovelace <ada@example.com>`.',
-    examples: ['ada@example.com', 'Ada Lovelace <ada@example.com>'],
-  })
+  .meta(asWritten)
 
 /** A list, or one address taken as a list of one. */
 const addressList = (max: number) =>
-  z.union([z.array(written).max(max), written.transform((address) => [address])]).default([])
+  z.union([z.array(written).max(max), written.transform((address) => [address]).meta(asWritten)]).default([])
 
 const oneLine = /^[^\r\n]*$/
 
@@ -51,6 +53,7 @@ export const HeaderName = z
   .string()
   .regex(/^[!-9;-~]{1,126}$/, 'Takes 1 to 126 printable ASCII characters without colon or space.')
   .refine((name) => !ownHeader.test(name), 'This header is written by the service.')
+  .meta({ examples: ['X-Order'] })
 
 export const HeaderValue = z.string().max(2_000).regex(oneLine, 'Takes no line breaks.')
 
@@ -70,11 +73,13 @@ const filename = z
   .min(1)
   .max(255)
   .regex(/^[^/\\\p{Cc}]*$/u, 'Takes a name without path separators.')
+  .meta({ examples: ['invoice.pdf'] })
 
 const contentType = z
   .string()
   .max(255)
   .regex(/^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?: *;[ -~]*)?$/i, 'Takes a media type.')
+  .meta({ examples: ['application/pdf'] })
   .optional()
 
 const Inline = z.object({
@@ -94,7 +99,14 @@ const attachment = Inline.transform((given) => ({
 })).meta({ id: 'Attachment' })
 
 const linked = z
-  .object({ filename, url: z.url({ protocol: /^https$/ }).max(2_048), content_type: contentType })
+  .object({
+    filename,
+    url: z
+      .url({ protocol: /^https$/ })
+      .max(2_048)
+      .meta({ examples: ['https://example.com/invoice.pdf'] }),
+    content_type: contentType,
+  })
   .transform((given) => ({
     filename: given.filename,
     url: given.url,
@@ -106,7 +118,12 @@ const tags = z.array(z.string().min(1).max(128)).max(10).default([])
 
 const metadata = smallMap('keys', z.record(z.string().min(1).max(128), z.string().max(2_048))).default({})
 
-const subject = z.string().max(998).regex(oneLine, 'Takes no line breaks.').optional()
+const subject = z
+  .string()
+  .max(998)
+  .regex(oneLine, 'Takes no line breaks.')
+  .meta({ examples: ['Your invoice'] })
+  .optional()
 
 const common = {
   from: z
@@ -119,8 +136,14 @@ const common = {
       examples: ['Acme <hello@example.com>'],
     }),
   subject,
-  html: z.string().optional(),
-  text: z.string().optional(),
+  html: z
+    .string()
+    .meta({ examples: ['<p>It is attached.</p>'] })
+    .optional(),
+  text: z
+    .string()
+    .meta({ examples: ['It is attached.'] })
+    .optional(),
   stream: z.enum(['transactional', 'broadcast']).default('transactional'),
   reply_to: addressList(10),
   headers,
