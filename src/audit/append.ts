@@ -109,16 +109,18 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
   const rowsOf = (entries: readonly Entry[]): string =>
     JSON.stringify(
       entries.map(rowOf).map((row) => ({
-        ...{ org_id: row.orgId, id: row.id, actor_user_id: row.actorUserId, action: row.action },
-        ...{ resource_type: row.resourceType, resource_id: row.resourceId },
+        org_id: row.orgId,
+        id: row.id,
+        actor_user_id: row.actorUserId,
+        action: row.action,
+        resource_type: row.resourceType,
+        resource_id: row.resourceId,
         // Kept as text, so that what is stored is what was signed.
         metadata: row.metadata,
-        ...{
-          ip_address: row.ip,
-          user_agent: row.userAgent,
-          created_at: row.createdAt,
-          signature: row.signature,
-        },
+        ip_address: row.ip,
+        user_agent: row.userAgent,
+        created_at: row.createdAt,
+        signature: row.signature,
       })),
     )
 

@@ -20,7 +20,8 @@ export interface DraftEmails {
 }
 
 /** Every address once: written twice it would be two of the quota and two envelopes. */
-const distinct = (lists: Address[][]): Address[][] => {
+const distinct = (lists: [to: Address[], cc: Address[], bcc: Address[]]): Address[][] => {
+  if (lists[0].length === 1 && lists[1].length === 0 && lists[2].length === 0) return lists
   const seen = new Set<string>()
   return lists.map((list) =>
     list.filter(({ address }) => {
@@ -39,7 +40,9 @@ type Needs = { clock: Clock; defaultProject: (orgId: string) => Promise<string> 
 
 export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails => {
   const sentBy = async (asking: Asking): Promise<SentBy> => ({
-    ...{ orgId: asking.orgId, tenantId: asking.tenantId, environment: asking.environment },
+    orgId: asking.orgId,
+    tenantId: asking.tenantId,
+    environment: asking.environment,
     projectId: asking.projectId ?? (await defaultProject(asking.orgId)),
     keyId: asking.keyId,
     allowedDomainIds: asking.allowedDomainIds,
@@ -51,24 +54,42 @@ export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails =
     const id = newId('message', clock.millis())
     const [to = [], cc = [], bcc = []] = distinct([envelope.to, envelope.cc, envelope.bcc])
     return {
-      ...{ id, createdAt: new Date(timeOfId(id)), by, channel: 'email', jobId: null },
-      ...{ fromText: body.from, from: { address: body.from, name: null } },
-      ...{ to, cc, bcc, replyTo: body.reply_to },
+      id,
+      createdAt: new Date(timeOfId(id)),
+      by,
+      channel: 'email',
+      jobId: null,
+      fromText: body.from,
+      from: { address: body.from, name: null },
+      to,
+      cc,
+      bcc,
+      replyTo: body.reply_to,
       asked: destinations({ to, cc, bcc }).map(({ address }) => address),
-      ...{ subject: body.subject ?? null, html: body.html ?? null, text: body.text ?? null, template: null },
-      ...{ stream: body.stream, headers: body.headers, attachments: envelope.attachments },
-      ...{ trackOpens: body.track_opens, trackClicks: body.track_clicks },
-      ...{ tags: body.tags, metadata: body.metadata, scheduledAt: null },
-      ...{ unsubscribeUrl: null, sender: null },
+      subject: body.subject ?? null,
+      html: body.html ?? null,
+      text: body.text ?? null,
+      template: null,
+      stream: body.stream,
+      headers: body.headers,
+      attachments: envelope.attachments,
+      trackOpens: body.track_opens,
+      trackClicks: body.track_clicks,
+      tags: body.tags,
+      metadata: body.metadata,
+      scheduledAt: null,
+      unsubscribeUrl: null,
+      sender: null,
     }
   }
 
   return {
-    single: async (asking, body) => ({
-      ...draftOf(await sentBy(asking), body, body),
-      scheduledAt: body.scheduled_at ?? null,
-      template: body.template === undefined ? null : { slug: body.template, variables: body.variables },
-    }),
+    single: async (asking, body) => {
+      const draft = draftOf(await sentBy(asking), body, body)
+      draft.scheduledAt = body.scheduled_at ?? null
+      if (body.template !== undefined) draft.template = { slug: body.template, variables: body.variables }
+      return draft
+    },
     item: async (asking, body) => draftOf(await sentBy(asking), body, body),
     bulk: async (asking, body, attachments) => {
       const by = await sentBy(asking)
