@@ -11,10 +11,10 @@ import type { Clock } from '../ground/clock.ts'
 import type { Vault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
 import { type Send, succeeded } from './attempt.ts'
+import { cancelRest, cancelSome } from './cancel.ts'
 import { openSecret } from './secret.ts'
 import {
   type Attempt,
-  cancelPending,
   extendStreak,
   type LaneRow,
   leaseLanes,
@@ -188,7 +188,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       const row = await tx.row(extendStreak, orgId, id, exhaustedInARow, at)
       if (!row || row.enabled) return undefined
       const { url, tenant_id: tenantId, consecutive_failures } = row
-      await tx.change(cancelPending, orgId, id)
+      await cancelSome(tx, orgId, id)
       await audit(tx, {
         ...{ orgId, actor: { kind: 'system' }, action: 'webhook.updated' },
         ...{ resourceType: 'webhook', resourceId: id },
@@ -205,6 +205,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
     })
     if (disabled === undefined) return
     sick.delete(id)
+    await cancelRest(db, orgId, id)
     // The endpoint is off whether or not anybody can be told by mail.
     await tell(orgId, disabled).catch((error) =>
       log.error({ err: error, ...named(outcome.lane) }, 'nobody could be told of a disabled endpoint'),
@@ -272,7 +273,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       endpoint = taken && { url: taken.url, secret: openSecret(vault, lane.endpoint_id, taken.sealed) }
       look ||= queue.length === perTake
       // Written while the endpoint was being switched off.
-      if (taken && !taken.open) await db.change(cancelPending, lane.org_id, lane.endpoint_id)
+      if (taken && !taken.open) await cancelRest(db, lane.org_id, lane.endpoint_id)
     }
 
     const over = (): boolean => fault !== undefined || stop()
