@@ -383,7 +383,8 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
       const ask = (id: string) => {
         const query = place === 'query' ? `${field}=${id}` : ''
         const stated = { [field]: named.list ? [id] : id }
-        const body = place === 'body' ? { ...lineOf(route).body, ...stated } : lineOf(route).body
+        const beside = named.alone ? {} : lineOf(route).body
+        const body = place === 'body' ? { ...beside, ...stated } : lineOf(route).body
         return call(route, callers[caller], target, { query, ...(body && { body }) })
       }
       const strangers = (await nobodys(named.kind)).filter((id) => id !== '%00')

@@ -46,10 +46,16 @@ const depthIn = (input: unknown, path: PropertyKey[]): number => {
   return path.length
 }
 
+/** A list where an object is taken, or the like: nothing of the form was there. */
+const isOtherKind = ({ code, path }: Issue): boolean => code === 'invalid_type' && path.length === 0
+
 /** Of several forms the one whose faults lie deepest in what was sent is the one that was meant; of equals the last. */
 const nearestForm = (issue: Union): Issue[] => {
   const reach = (issues: Issue[]) =>
-    issues.reduce((furthest, found) => Math.max(furthest, depthIn(issue.input, found.path)), 0)
+    issues.reduce(
+      (furthest, found) => Math.max(furthest, isOtherKind(found) ? -1 : depthIn(issue.input, found.path)),
+      -1,
+    )
   return issue.errors.reduce<Issue[]>((best, form) => (reach(form) >= reach(best) ? form : best), [])
 }
 

@@ -132,7 +132,6 @@ test('S-151 a backlog of five thousand keeps no other org waiting, nor do orgs w
 
 test('S-151 with more orgs than one turn looks at everybody has a turn before anybody has two', async () => {
   const t = await testHouse()
-  const first = await t.org()
   const orgIds = Array.from({ length: 250 }, () => newId('org'))
   await t.database.sql(
     `insert into orgs (id, name, slug, plan, created_at, updated_at)
@@ -147,13 +146,16 @@ test('S-151 with more orgs than one turn looks at everybody has a turn before an
     [orgIds, t.house.clock.now()],
   )
   const { scheduler } = t.house.rooms.messages
-  const claims: string[][] = []
-  for (let n = 0; n < 6; n++) claims.push((await scheduler.claim(100)).map(({ org_id }) => org_id))
-  const round = claims.slice(0, 3).flat()
-  expect(new Set(round)).toEqual(new Set(orgIds))
-  expect(claims.flat().sort()).toEqual([...orgIds, ...orgIds].sort())
+  const claims: string[] = []
+  const claim = async (limit: number, times: number) => {
+    for (let n = 0; n < times; n++) claims.push(...(await scheduler.claim(limit)).map(({ org_id }) => org_id))
+  }
+  // Small claims go round as large ones do.
+  await claim(10, 25)
+  expect(claims.sort()).toEqual([...orgIds].sort())
+  await claim(100, 3)
+  expect(claims.sort()).toEqual([...orgIds, ...orgIds].sort())
   expect(await scheduler.claim(100)).toEqual([])
-  expect(first.org.id).toBeDefined()
 })
 
 const smtpHouse = async (answer: Parameters<typeof relayOf>[0]) => {

@@ -191,11 +191,11 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
   }
 
   /** The next orgs in turn, from the first again once everybody had theirs. */
-  const dueOrgs = async (now: Date): Promise<string[]> => {
-    const next = (from: string) => db.rows(nextDueOrgs, from, now, orgsPerTurn)
+  const dueOrgs = async (now: Date, most: number): Promise<string[]> => {
+    const next = (from: string) => db.rows(nextDueOrgs, from, now, most)
     const rows = await next(after)
     const turn = rows.length > 0 || after === '' ? rows : await next('')
-    after = turn.length < orgsPerTurn ? '' : (turn.at(-1)?.org_id ?? '')
+    after = turn.length < most ? '' : (turn.at(-1)?.org_id ?? '')
     return turn.map(({ org_id }) => org_id)
   }
 
@@ -204,7 +204,8 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
       if (clock.millis() < slowUntil) return []
       const limit = slowMs === 0 ? most : Math.min(most, probes)
       const now = clock.now()
-      const orgs = await dueOrgs(now)
+      // No more orgs than rows: one that is looked at without a share would have lost its turn.
+      const orgs = await dueOrgs(now, Math.min(orgsPerTurn, limit))
       if (orgs.length === 0) return []
       const stale = new Date(now.getTime() + staleMs)
       const share = Math.ceil(limit / orgs.length)

@@ -382,3 +382,36 @@ describe('backup', () => {
     expect(await source.sql('select oid from pg_largeobject_metadata')).toEqual([])
   })
 })
+
+test('messages come back in the months they stood in, and months go on being made', async () => {
+  const source = await migrated(known)
+  for (const month of ['2026-01-01', '2026-02-01']) {
+    await source.sql("select ensure_month('messages', $1::date), ensure_month('message_events', $1::date)", [
+      month,
+    ])
+  }
+  await source.sql(`insert into messages (org_id, id, created_at, environment, project_id, channel, status, from_address,
+      to_addresses, tags)
+    select 'org_1', 'msg_' || i, '2026-01-15Z'::timestamptz + i * interval '30 days', 'live', 'prj_1', 'email', 'sent', 'a@b.test',
+      '{Ann@reader.test}', '{welcome}'
+    from generate_series(0, 3) i`)
+  const file = fileName()
+  await backUpToFile(needsOf(source), file)
+  const target = await empty()
+  await restoreInto(target, fileSource(file), known)
+  expect(await contentsOf(target)).toEqual(await contentsOf(source))
+  expect(await catalogueOf(target)).toEqual(await catalogueOf(source))
+  const places = await target.sql<{ place: string }>(
+    'select tableoid::regclass::text as place from messages order by id',
+  )
+  expect(places.map(({ place }) => place)).toEqual([
+    ...['messages_2026_01', 'messages_2026_02', 'messages_other', 'messages_other'],
+  ])
+  // March has a row in the default partition and stays there; July has none and is made.
+  for (const month of ['2026-03-01', '2026-07-01'])
+    await target.sql("select ensure_month('messages', $1::date)", [month])
+  const made = await target.sql(
+    "select 1 from pg_class where relname in ('messages_2026_03', 'messages_2026_07')",
+  )
+  expect(made).toHaveLength(1)
+})

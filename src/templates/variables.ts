@@ -53,11 +53,19 @@ export const assertVariables = (variables: Record<string, unknown>, at: Path = [
   throw new Failure('VALIDATION_ERROR', { errors: [{ ...found, path: [...at, ...found.path] }] })
 }
 
-/** The field as every body that sends or previews takes it. */
-export const Variables = z.record(z.string(), z.unknown()).superRefine((variables, context) => {
+const Checked = z.record(z.string(), z.unknown()).superRefine((variables, context) => {
   const found = variablesFault(variables)
   if (!found) return
   const { path, message } = found
   if (found.code === 'custom') context.addIssue({ code: 'custom', path, message })
   else context.addIssue({ code: 'too_big', origin: 'string', maximum: maxBytes, path, message })
 })
+
+/** The field as every body that sends or previews takes it. So many keys that no size allows them are not looked into. */
+export const Variables = z.preprocess((value, context) => {
+  const fewest = typeof value === 'object' && value !== null ? Object.keys(value).length * 4 : 0
+  if (fewest <= maxBytes) return value
+  const message = `Takes at most ${maxBytes} bytes of JSON.`
+  context.addIssue({ code: 'too_big', origin: 'string', maximum: maxBytes, input: value, message })
+  return z.NEVER
+}, Checked)

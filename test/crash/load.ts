@@ -1,4 +1,5 @@
 /** Clients that send in every way there is, and remember what they were told. */
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Answer, Service } from './service.ts'
 
 export type Promised = {
@@ -13,7 +14,7 @@ export type Load = {
   cutOff: number
   /** Answers that were no acknowledgement, by status and code. */
   refused: Record<string, number>
-  /** Sends until told to stop, or until this much was asked. */
+  /** Sends until told to stop, or until about so many requests were acknowledged. */
   drive(service: Service, lanes: number, requests: number): { stop(): Promise<void> }
 }
 
@@ -65,7 +66,13 @@ export const makeLoad = (): Load => {
           ),
       ]
       const lane = async (first: number) => {
-        for (let way = first; !stopping && left-- > 0; way++) await ways[way % ways.length]?.()
+        for (let way = first; !stopping && left > 0; way++) {
+          const known = load.promised.length
+          await ways[way % ways.length]?.()
+          if (load.promised.length > known) left--
+          // As clients do, and so that the outbox can hold all of it.
+          await wait(Math.random() * 100)
+        }
       }
       const running = Promise.all(Array.from({ length: lanes }, (_, i) => lane(i)))
       return {

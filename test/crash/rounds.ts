@@ -18,7 +18,7 @@ export const crashRounds = async (
     await service.start()
     for (let round = 1; round <= rounds; round++) {
       const { stop } = load.drive(service, 12, Math.floor(sentAtMost / 2 / rounds))
-      const ms = Math.round(300 + Math.random() * 3_700)
+      const ms = Math.round(300 + Math.random() * 1_900)
       await wait(ms)
       await service.kill()
       await stop()

@@ -16,6 +16,8 @@ export type Named = {
   in: ('body' | 'query')[]
   /** The field takes several. */
   list?: true
+  /** It stands in place of what the body else names. */
+  alone?: true
   /** What a caller hears of one that never was. */
   unknown: Code | 'an empty list'
   tenantKey: Verdict
@@ -190,7 +192,7 @@ export const table: Record<string, Line> = {
   'POST /templates/preview': {
     ...{ ...shared, tenantKey: 'open', body: { slug: 'not-there' } },
     names: {
-      id: { kind: 'template', in: ['body'], unknown: 'NOT_FOUND', tenantKey: 'hidden' },
+      id: { kind: 'template', in: ['body'], alone: true, unknown: 'NOT_FOUND', tenantKey: 'hidden' },
     },
   },
   'POST /tenants': {

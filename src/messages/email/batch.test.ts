@@ -143,6 +143,8 @@ describe('the call', () => {
       const call = await leavesNoTrace(() => acme.batch(mail(more)))
       expect(call.body.error.errors[0].path[0]).toBe(Object.keys(more)[0])
     }
+    await invalidCall(mail({ subject: undefined }), ['subject'])
+    await invalidCall(mail({ from: undefined }), ['from'])
     await invalidCall(mail({ cc: ['a@b.test'] }), ['cc'])
     await invalidCall(mail({ bcc: ['a@b.test'] }), ['bcc'])
   })

@@ -69,6 +69,7 @@ type Case = [
 const cases: Case[] = [
   ['PAYLOAD_TOO_LARGE', 'the schema', { to: [], text: 'x'.repeat(6 * 1_048_576) }],
   ['VALIDATION_ERROR', 'idempotency', { to: [] }, { headers: used }],
+  ['VALIDATION_ERROR', 'scheduling', { subject: undefined, scheduled_at: past }],
   ['IDEMPOTENCY_MISMATCH', 'scheduling', { scheduled_at: past }, { headers: used }],
   ['SCHEDULED_AT_IN_PAST', 'the template', { scheduled_at: past, template: 'nowhere' }],
   ['TEMPLATE_MISSING_VARIABLES', 'render caps', looping],

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { Address } from '../../providers/email/contract.ts'
 import { Variables } from '../../templates/variables.ts'
-import { parseAddress } from './addresses.ts'
+import { domainPart, parseAddress } from './addresses.ts'
 import { contentTypeOf } from './content-type.ts'
+
+const notAnAddress = 'Takes an email address, with or without a name.'
 
 /** A display name and an address together. */
 export const longestWritten = 1_000
@@ -16,7 +18,7 @@ const written = z
     context.addIssue({
       code: 'invalid_format',
       format: 'email',
-      message: 'Takes an email address, with or without a name.',
+      message: notAnAddress,
     })
     return z.NEVER
   })
@@ -37,6 +39,14 @@ const ownHeader =
 
 export const maxHeaders = 50
 
+/** Counted before it is looked into: a map of a million keys would cost seconds to be told that it is too large. */
+const smallMap = <M extends z.ZodType>(what: string, map: M) =>
+  z.preprocess((value, context) => {
+    if (typeof value !== 'object' || value === null || Object.keys(value).length <= maxHeaders) return value
+    context.addIssue({ code: 'custom', message: `Takes at most ${maxHeaders} ${what}.` })
+    return z.NEVER
+  }, map)
+
 export const HeaderName = z
   .string()
   .regex(/^[!-9;-~]{1,126}$/, 'Takes 1 to 126 printable ASCII characters without colon or space.')
@@ -44,10 +54,7 @@ export const HeaderName = z
 
 export const HeaderValue = z.string().max(2_000).regex(oneLine, 'Takes no line breaks.')
 
-const headers = z
-  .record(HeaderName, HeaderValue)
-  .refine((map) => Object.keys(map).length <= maxHeaders, `Takes at most ${maxHeaders} headers.`)
-  .default({})
+const headers = smallMap('headers', z.record(HeaderName, HeaderValue)).default({})
 
 const notBase64 = /[^A-Za-z0-9+/]/
 
@@ -97,10 +104,7 @@ const linked = z
 
 const tags = z.array(z.string().min(1).max(128)).max(10).default([])
 
-const metadata = z
-  .record(z.string().min(1).max(128), z.string().max(2_048))
-  .refine((map) => Object.keys(map).length <= 50, 'Takes at most 50 keys.')
-  .default({})
+const metadata = smallMap('keys', z.record(z.string().min(1).max(128), z.string().max(2_048))).default({})
 
 const subject = z.string().max(998).regex(oneLine, 'Takes no line breaks.').optional()
 
@@ -108,6 +112,8 @@ const common = {
   from: z
     .string()
     .max(longestWritten)
+    // One without a domain has a code of its own, which no schema can give.
+    .refine((text) => domainPart(text) === '' || parseAddress(text) !== undefined, notAnAddress)
     .meta({
       description: 'An address on a verified domain of the org.',
       examples: ['Acme <hello@example.com>'],
@@ -132,6 +138,17 @@ const recipients = {
 
 const inline = z.array(attachment).max(10).default([])
 
+type Said = { subject?: string | undefined; html?: string | undefined; text?: string | undefined }
+
+/** There is something to say, or a template that may supply it. */
+const saysSomething = (body: Said & { template?: string | undefined }, context: z.RefinementCtx): void => {
+  if (body.template !== undefined) return
+  const missing = (path: keyof Said, message: string) =>
+    context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: [path], message })
+  if (!body.subject) missing('subject', 'Required unless the template supplies it.')
+  if (!body.html && !body.text) missing('html', 'Takes html, text or both.')
+}
+
 export const SendEmail = z
   .object({
     ...common,
@@ -144,6 +161,7 @@ export const SendEmail = z
       .transform((text) => new Date(text))
       .optional(),
   })
+  .superRefine(saysSomething)
   .meta({ id: 'SendEmail' })
 export type SendEmail = z.output<typeof SendEmail>
 
@@ -155,6 +173,7 @@ const notInBatch = {
 
 export const BatchItem = z
   .object({ ...common, ...recipients, attachments: inline, variables: Variables.optional(), ...notInBatch })
+  .superRefine(saysSomething)
   .meta({ id: 'EmailBatchItem' })
 export type BatchItem = z.output<typeof BatchItem>
 
@@ -171,6 +190,7 @@ export const BulkEmail = z
     variables: Variables.optional(),
     ...notInBatch,
   })
+  .superRefine(saysSomething)
   .meta({ id: 'BulkEmail' })
 export type BulkEmail = z.output<typeof BulkEmail>
 

@@ -25,14 +25,14 @@ export const templateGate = (templates: RenderTemplates): Gate<EmailDraft> => ({
 /** What one line of a message may hold; a rendered subject may come out longer than a given one. */
 const longestSubject = 998
 
-/** There is something to say. */
+/** There is something to say once the template is rendered; without one the shape of the request has seen to it. */
 export const contentGate: Gate<EmailDraft> = {
   name: 'content',
-  at: ['single', 'batch'],
+  at: ['single'],
   check: ({ subject, html, text }) => {
-    if (!subject) throw invalid(['subject'], 'required', 'Required unless the template supplies it.')
+    if (!subject) throw invalid(['subject'], 'custom', 'The template supplies none.')
     if (subject.length > longestSubject)
       throw invalid(['subject'], 'too_big', 'Takes at most 998 characters.')
-    if (!html && !text) throw invalid(['html'], 'required', 'Takes html, text or both.')
+    if (!html && !text) throw invalid(['html'], 'custom', 'The template supplies neither html nor text.')
   },
 }
