@@ -33,7 +33,7 @@ const atOnce = 5
 const atOnceWhenSick = 1
 /** And while this many others are being sent to, it rests for a while after each failure. */
 const busyFrom = 20
-const giveWayMs = 500
+const giveWayMs = 1_000
 /** Sent and not yet recorded; a slow database slows the sending down. */
 const maxUnrecorded = 50
 const perTake = 20
@@ -101,7 +101,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   /** Attempts under way at endpoints that are not sick. */
   let wellSending = 0
 
-  const takes = makeBatcher<{ lane: LaneRow; inFlight: string[] }, Taken | undefined>({
+  const takes = makeBatcher<{ lane: LaneRow; inFlight: string[]; most: number }, Taken | undefined>({
     name: 'webhooks.take_due',
     run: async (asked) => {
       const rows = await db.rows(
@@ -109,7 +109,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
         clock.now(),
         asked.map(({ lane }) => lane.org_id),
         asked.map(({ lane }) => lane.endpoint_id),
-        asked.map(() => perTake),
+        asked.map(({ most }) => most),
         asked.flatMap(({ inFlight }) => inFlight),
       )
       const byLane = Map.groupBy(rows, ({ n }) => n)
@@ -267,11 +267,13 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
 
     const refill = async (): Promise<void> => {
       look = false
-      const taken = await takes.submit({ lane, inFlight: [...unrecorded] })
+      // What the sick would not be sent at once is not worth reading.
+      const most = sick.has(lane.endpoint_id) ? atOnceWhenSick : perTake
+      const taken = await takes.submit({ lane, inFlight: [...unrecorded], most })
       readAt = performance.now()
       queue = taken?.open ? taken.due : []
       endpoint = taken && { url: taken.url, secret: openSecret(vault, lane.endpoint_id, taken.sealed) }
-      look ||= queue.length === perTake
+      look ||= queue.length === most
       // Written while the endpoint was being switched off.
       if (taken && !taken.open) await cancelRest(db, lane.org_id, lane.endpoint_id)
     }
