@@ -11,10 +11,10 @@ import type { Clock } from '../ground/clock.ts'
 import type { Vault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
 import { type Send, succeeded } from './attempt.ts'
+import { cancelRest, cancelSome } from './cancel.ts'
 import { openSecret } from './secret.ts'
 import {
   type Attempt,
-  cancelPending,
   extendStreak,
   type LaneRow,
   leaseLanes,
@@ -33,7 +33,7 @@ const atOnce = 5
 const atOnceWhenSick = 1
 /** And while this many others are being sent to, it rests for a while after each failure. */
 const busyFrom = 20
-const giveWayMs = 500
+const giveWayMs = 1_000
 /** Sent and not yet recorded; a slow database slows the sending down. */
 const maxUnrecorded = 50
 const perTake = 20
@@ -101,7 +101,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   /** Attempts under way at endpoints that are not sick. */
   let wellSending = 0
 
-  const takes = makeBatcher<{ lane: LaneRow; inFlight: string[] }, Taken | undefined>({
+  const takes = makeBatcher<{ lane: LaneRow; inFlight: string[]; most: number }, Taken | undefined>({
     name: 'webhooks.take_due',
     run: async (asked) => {
       const rows = await db.rows(
@@ -109,7 +109,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
         clock.now(),
         asked.map(({ lane }) => lane.org_id),
         asked.map(({ lane }) => lane.endpoint_id),
-        asked.map(() => perTake),
+        asked.map(({ most }) => most),
         asked.flatMap(({ inFlight }) => inFlight),
       )
       const byLane = Map.groupBy(rows, ({ n }) => n)
@@ -188,7 +188,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       const row = await tx.row(extendStreak, orgId, id, exhaustedInARow, at)
       if (!row || row.enabled) return undefined
       const { url, tenant_id: tenantId, consecutive_failures } = row
-      await tx.change(cancelPending, orgId, id)
+      await cancelSome(tx, orgId, id)
       await audit(tx, {
         ...{ orgId, actor: { kind: 'system' }, action: 'webhook.updated' },
         ...{ resourceType: 'webhook', resourceId: id },
@@ -205,6 +205,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
     })
     if (disabled === undefined) return
     sick.delete(id)
+    await cancelRest(db, orgId, id)
     // The endpoint is off whether or not anybody can be told by mail.
     await tell(orgId, disabled).catch((error) =>
       log.error({ err: error, ...named(outcome.lane) }, 'nobody could be told of a disabled endpoint'),
@@ -266,13 +267,15 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
 
     const refill = async (): Promise<void> => {
       look = false
-      const taken = await takes.submit({ lane, inFlight: [...unrecorded] })
+      // What the sick would not be sent at once is not worth reading.
+      const most = sick.has(lane.endpoint_id) ? atOnceWhenSick : perTake
+      const taken = await takes.submit({ lane, inFlight: [...unrecorded], most })
       readAt = performance.now()
       queue = taken?.open ? taken.due : []
       endpoint = taken && { url: taken.url, secret: openSecret(vault, lane.endpoint_id, taken.sealed) }
-      look ||= queue.length === perTake
+      look ||= queue.length === most
       // Written while the endpoint was being switched off.
-      if (taken && !taken.open) await db.change(cancelPending, lane.org_id, lane.endpoint_id)
+      if (taken && !taken.open) await cancelRest(db, lane.org_id, lane.endpoint_id)
     }
 
     const over = (): boolean => fault !== undefined || stop()

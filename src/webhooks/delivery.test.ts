@@ -345,6 +345,26 @@ describe('retries', () => {
   })
 })
 
+describe('a great many that wait', () => {
+  test('XD-13 are all canceled when the endpoint is disabled, however many they are', async () => {
+    const acme = await fresh()
+    const { id } = (await acme.create({ url: 'http://127.0.0.1:59999/', events: ['*'] })).body
+    await t.database.sql(
+      `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, event, payload, status, max_attempts, next_attempt_at)
+       select $1, 'whd_01' || substr(md5(n::text), 1, 24), $3, $2, 'message.sent', '{}', 'pending', 8,
+         $3::timestamptz + n * interval '1 second'
+       from generate_series(1, 12000) n`,
+      [acme.orgId, id, t.house.clock.now()],
+    )
+    expect((await acme.patch(id, { enabled: false })).status).toBe(200)
+    const left = await t.database.sql<{ status: string; n: number }>(
+      'select status, count(*)::int as n from webhook_deliveries where endpoint_id = $1 group by status',
+      [id],
+    )
+    expect(left).toEqual([{ status: 'canceled', n: 12_000 }])
+  })
+})
+
 describe('the streak', () => {
   /** Deliveries that have one attempt left. */
   const lastChances = (endpointId: string) =>

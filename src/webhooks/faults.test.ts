@@ -11,7 +11,13 @@ import { leaseLanes } from './store.ts'
 const impatient = (): ReturnType<typeof makeGuardedAgent> => {
   // Ten seconds are long for a test: the same agent, in a tenth of them.
   const agent = makeGuardedAgent({ allowInsecure: true })
-  return { ...agent, request: (url, ask) => agent.request(url, { ...ask, timeoutMs: ask.timeoutMs / 10 }) }
+  return {
+    ...agent,
+    request: (url, ask) => {
+      expect([ask.timeoutMs, ask.maxBytes]).toEqual([10_000, 1_024])
+      return agent.request(url, { ...ask, timeoutMs: 1_000 })
+    },
+  }
 }
 
 const t = await startWebhookHouse({ agent: impatient() })

@@ -8,10 +8,10 @@ import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { type GuardedAgent, NotAllowed, OutgoingFault } from '../outgoing/guarded.ts'
 import { resourceLimit } from '../usage/plans.ts'
+import { cancelRest, cancelSome } from './cancel.ts'
 import { mintSecret, sealSecret } from './secret.ts'
 import type { CreateWebhook, PatchWebhook } from './shapes.ts'
 import {
-  cancelPending,
   countEndpoints,
   deleteEndpoint,
   type EndpointRow,
@@ -129,7 +129,8 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
         return before
       }
       if (url !== undefined) await judge(url)
-      return db.tx(async (tx) => {
+      let more = false
+      const row = await db.tx(async (tx) => {
         const row = await tx.row(
           updateEndpoint,
           ...([scope.orgId, id, url ?? null, description !== undefined, description ?? null] as const),
@@ -137,10 +138,12 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
         )
         if (!row) throw new Failure('NOT_FOUND')
         // Whoever is off or pauses gets nothing later either.
-        if (!row.enabled || row.events.length === 0) await tx.change(cancelPending, scope.orgId, id)
+        if (!row.enabled || row.events.length === 0) more = await cancelSome(tx, scope.orgId, id)
         await audit(tx, entry(scope, actor, 'updated', id, { ...body }))
         return row
       })
+      if (more) await cancelRest(db, scope.orgId, id)
+      return row
     },
 
     remove: (scope, actor, id) =>

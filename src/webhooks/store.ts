@@ -132,10 +132,20 @@ export const deleteEndpoint = statement<[orgId: string, id: string], EndpointRow
    delete from webhook_endpoints where org_id = $1 and id = $2 returning ${endpointColumns}`,
 )
 
-export const cancelPending = statement<[orgId: string, endpointId: string]>(
+/**
+ * Those due first, as many as told and what is due at the same instant. Only while the endpoint is off or pauses:
+ * whoever comes to finish the work of another may find it on again.
+ */
+export const cancelPending = statement<[orgId: string, endpointId: string, few: number]>(
   'webhooks.cancel_pending',
   `update webhook_deliveries set status = 'canceled', next_attempt_at = null
-   where org_id = $1 and endpoint_id = $2 and status = 'pending'`,
+   where org_id = $1 and endpoint_id = $2 and status = 'pending'
+     and next_attempt_at <= coalesce((
+       select next_attempt_at from webhook_deliveries
+       where org_id = $1 and endpoint_id = $2 and status = 'pending'
+       order by next_attempt_at, id offset $3 limit 1), 'infinity')
+     and exists (
+       select 1 from webhook_endpoints where org_id = $1 and id = $2 and not (enabled and events <> '{}'))`,
 )
 
 export type Attempt = {
