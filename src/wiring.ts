@@ -49,6 +49,7 @@ import { makeManageKeys } from './keys/manage.ts'
 import type { Limiter } from './limits/contract.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
 import { makeRedisLimiter } from './limits/redis.ts'
+import { makeSendNotice } from './messages/notice.ts'
 import { type Messages, openMessages } from './messages/open.ts'
 import { type GuardedAgent, makeGuardedAgent } from './outgoing/guarded.ts'
 import { makeManageProjects } from './projects/manage.ts'
@@ -215,8 +216,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   })
   const send = makeSend({ agent, clock })
   const notify: Notify =
-    overrides.notify ??
-    (async ({ orgId, subject }) => log.warn({ org_id: orgId, subject }, 'a notice to owners and developers'))
+    overrides.notify ?? makeSendNotice({ db, clock, provider: emailProvider, serviceDomain })
   const webhooks = makeWebhookLoop({
     fanOut: makeFanOut({ db, clock }),
     deliver: makeDeliverWebhooks({ db, clock, vault, send, audit, appendEvents, notify, log }),

@@ -84,3 +84,11 @@ export const findVerifiedMembers = statement<[orgId: string, emails: string[]], 
   `select u.email from memberships m join users u on u.id = m.user_id
    where m.org_id = $1 and u.email = any ($2::text[]) and u.email_verified_at is not null`,
 )
+
+/** The proven addresses of the org's people in these roles. */
+export const findMembersInRoles = statement<[orgId: string, roles: string[]], { email: string }>(
+  'accounts.find_members_in_roles',
+  `select u.email from memberships m join users u on u.id = m.user_id
+   where m.org_id = $1 and m.role = any ($2::text[]) and u.email_verified_at is not null
+   order by u.email`,
+)

@@ -129,7 +129,7 @@ test.for(entries.map((entry) => [`${entry.method} ${entry.path}`, entry] as cons
           throw error
         }
       }),
-      runs(80),
+      runs(25),
     )
   },
 )
