@@ -68,7 +68,12 @@ export const reckon = async (
   const told = new Map(
     (
       await service.sql<{ id: string; n: number }>(
-        `select data->>'message_id' as id, count(*)::int as n from events where event = 'message.sent' group by 1`,
+        // An event waits in the outbox or has become a delivery, never both.
+        `select id, count(*)::int as n from (
+           select data->>'message_id' as id from events where event = 'message.sent'
+           union all
+           select payload::jsonb->'data'->>'message_id' from webhook_deliveries where event = 'message.sent'
+         ) as told group by 1`,
       )
     ).map(({ id, n }) => [id, n]),
   )
