@@ -6,6 +6,8 @@ export default defineConfig({
     globalSetup: ['test/global-setup.ts'],
     setupFiles: ['test/network-guard.ts'],
     pool: 'forks',
+    // Vitest would leave one core to itself, which mostly waits.
+    maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

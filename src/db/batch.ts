@@ -22,6 +22,12 @@ export type BatchOptions<In, Out> = {
   harmless?: (error: unknown) => boolean
 }
 
+/**
+ * For steps of a send, which follow each other: a second statement beside the first only makes both smaller. It opens
+ * when the first is slower than usual.
+ */
+export const unhurriedMs = 20
+
 export interface Batcher<In, Out> {
   submit(item: In): Promise<Out>
   /** Resolves when nothing is queued or under way. */

@@ -28,7 +28,7 @@ const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
 
 describe('adding', () => {
-  test('XD-19 A-142 a name is enough: the answer holds the records to publish, and an entry tells of it', async () => {
+  test('A-142 XD-19 a name is enough: the answer holds the records to publish, and an entry tells of it', async () => {
     const { result: reply, trail } = await withTrail(t.database, acme.org.id, () =>
       create({ name: ' Mail.Example.COM. ', colour: 'ignored' }),
     )
@@ -325,7 +325,7 @@ describe('changing and removing', () => {
 })
 
 describe('keys that are bound', () => {
-  test("XD-09 X-036 X-037 a tenant's key adds for its tenant, sees its own rows and changes no other", async () => {
+  test("X-036 X-037 XD-09 a tenant's key adds for its tenant, sees its own rows and changes no other", async () => {
     const [own, sibling] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
     const key = await t.key(acme.org.id, { tenantId: own })
     const [ofOrg, ofSibling] = [
@@ -378,7 +378,7 @@ describe('keys that are bound', () => {
     }
   })
 
-  test('XD-10 X-201 a test key adds domains and changes those of its kind; what a live key made stays', async () => {
+  test('X-201 XD-10 a test key adds domains and changes those of its kind; what a live key made stays', async () => {
     const ofLive = await added('of-live.example')
     const ofTest = await added('of-test.example', testKey)
     for (const ask of [
@@ -421,7 +421,7 @@ describe('checks on demand', () => {
 describe('warmup', () => {
   const dayMs = 86_400_000
 
-  test('X-315 XD-20 A-148 X-110 a window opens at 50 a day and doubles; an entry and an event tell of it', async () => {
+  test('X-315 A-148 X-110 XD-20 a window opens at 50 a day and doubles; an entry and an event tell of it', async () => {
     const own = await testHouse()
     const org = await own.org()
     const domains = domainClient(own, org)

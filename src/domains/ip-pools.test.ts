@@ -132,7 +132,7 @@ describe('the routes', () => {
 })
 
 describe('domains in a pool', () => {
-  test('XD-21 X-317 a domain joins a pool of its region, shows in it, and keeps it from being deleted', async () => {
+  test('X-317 XD-21 a domain joins a pool of its region, shows in it, and keeps it from being deleted', async () => {
     const pool = await made({ name: 'joined' })
     const [one, two] = [await domains.added('one.example'), await domains.added('two.example')]
     expect((await domains.patch(one, { ip_pool_id: pool, inbound: true })).body).toMatchObject({
@@ -192,7 +192,7 @@ describe('domains in a pool', () => {
 })
 
 describe('who may', () => {
-  test("XD-09 XD-21 X-201 neither a tenant's key nor a test key has to do with pools", async () => {
+  test("X-201 XD-09 XD-21 neither a tenant's key nor a test key has to do with pools", async () => {
     const id = await made({ name: 'barred' })
     const tenantKey = await t.key(acme.org.id, { tenantId: await t.tenant(acme.org.id) })
     for (const [key, code] of [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isId, newId, prefixes } from './ids.ts'
+import { isId, newId, prefixes, timeOfId } from './ids.ts'
 
 test('S-006 every resource has the prefix of its kind, then 26 characters of lower-case Crockford base32', () => {
   expect(prefixes).toMatchObject({
@@ -66,4 +66,20 @@ test.each([
   'sup_01m7ekszz4e8brbwp01pb7h1dp\n',
 ])('%j is not the id of a suppression', (text) => {
   expect(isId('suppression', text)).toBe(false)
+})
+
+test('a clock set back a little keeps the order of ids; one set back for good is followed', () => {
+  const now = Date.now() + 1_000_000
+  const first = newId('message', now)
+  const second = newId('message', now - 5_000)
+  expect(second > first).toBe(true)
+  expect(timeOfId(second)).toBe(now)
+  const corrected = newId('message', now - 60_000)
+  expect(timeOfId(corrected)).toBe(now - 60_000)
+})
+
+test('the time of an id is the time it was minted at, and of anything else it is no number', () => {
+  const at = Date.now() + 2_000_000
+  expect(timeOfId(newId('message', at))).toBe(at)
+  for (const text of ['', 'msg_', 'msg_ILOU', '!'.repeat(30)]) expect(timeOfId(text)).toBeNaN()
 })

@@ -51,6 +51,8 @@ const bits5 = crockford.split('')
 
 const pool = Buffer.allocUnsafe(8 * 512)
 let poolAt = pool.length
+/** A clock set back by less is bridged by the counter, so that order is kept; by more, ids follow the clock. */
+const longestBridgeMs = 10_000
 let lastMs = 0
 let counter = 0
 
@@ -66,7 +68,7 @@ const sortable = (ms: number): string => {
   const high = pool.readUInt32BE(poolAt)
   const low = pool.readUInt32BE(poolAt + 4)
   poolAt += 8
-  if (ms > lastMs) {
+  if (ms > lastMs || lastMs - ms > longestBridgeMs) {
     lastMs = ms
     counter = high >>> 22
   } else if (++counter > 0xfff) {

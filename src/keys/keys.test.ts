@@ -110,7 +110,7 @@ describe('creating', () => {
     expect(Date.parse(least.body.expires_at) - Date.parse(least.body.created_at)).toBe(day)
   })
 
-  test('XD-04 A-139 the key itself is in no table, no list and no audit entry; its hash is', async () => {
+  test('A-139 XD-04 the key itself is in no table, no list and no audit entry; its hash is', async () => {
     const { id, key } = (await create({ name: 'secret' })).body
     await patch(id, { name: 'still secret' })
     const tables = await t.database.sql<{ name: string }>(

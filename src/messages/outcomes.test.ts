@@ -131,7 +131,7 @@ describe('from sent', () => {
 })
 
 describe('from other states', () => {
-  test('SD-61 S-244 a complaint after the delivery moves it and suppresses', async () => {
+  test('S-244 SD-61 a complaint after the delivery moves it and suppresses', async () => {
     const to = address()
     const id = await post.sent({ to: [to] })
     await report(id, { kind: 'delivered', recipients: [to] })
@@ -213,7 +213,7 @@ describe('from other states', () => {
 })
 
 describe('simulated outcomes', () => {
-  test('SD-09 SD-55 S-238 in test mode they run the same path, in that environment, and suppress nobody', async () => {
+  test('S-238 SD-09 SD-55 in test mode they run the same path, in that environment, and suppress nobody', async () => {
     const leaves = {
       delivered: ['delivered', 'message.delivered'],
       bounced: ['bounced', 'message.bounced'],

@@ -1,6 +1,6 @@
 /** Writes what was sent: message, event, audit entry and idempotent answer commit together or not at all. */
 import type { Audit, Entry } from '../audit/append.ts'
-import { makeBatcher } from '../db/batch.ts'
+import { makeBatcher, unhurriedMs } from '../db/batch.ts'
 import { refusedCleanly, uniqueViolation } from '../db/faults.ts'
 import { throughOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
@@ -50,6 +50,7 @@ export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
 
   const records = makeBatcher<Recording, void>({
     name: 'messages.record',
+    waitMs: unhurriedMs,
     run: async (batch) => {
       try {
         await recordAll(batch)

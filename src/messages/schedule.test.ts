@@ -124,7 +124,7 @@ describe('when it is due', () => {
     expect((await trailOf(t.database, orgId)).map(({ action }) => action)).toEqual(['message.sent'])
   })
 
-  test('SD-46 a refusal of the provider fails it at once, is told with its words, and costs nothing', async () => {
+  test('X-085 SD-46 a refusal of the provider fails it at once, is told with its words, and costs nothing', async () => {
     const { scheduled, advance, fire, row, told, used, get } = await orgWith()
     const id = await scheduled({ to: ['refused@simulator.tidings.test'] })
     await advance(61)

@@ -45,7 +45,7 @@ const domainsBlock = {
 }
 
 describe('the routes', () => {
-  test('XD-18 X-060 a project is made, read, listed, renamed and deleted, answered whole each time', async () => {
+  test('X-060 XD-18 a project is made, read, listed, renamed and deleted, answered whole each time', async () => {
     const before = t.house.clock.millis()
     const reply = await create({ name: '  Shop ', slug: 'web-shop', colour: 'ignored' })
     expect([reply.status, reply.body]).toEqual([
@@ -329,7 +329,7 @@ describe('keys that are bound', () => {
     expect(idsOf(await list('?limit=1', key))).toEqual([id])
   })
 
-  test('XD-10 X-201 a test key makes projects and changes those of its kind; what a live key made stays', async () => {
+  test('X-201 XD-10 a test key makes projects and changes those of its kind; what a live key made stays', async () => {
     const [live_, simulated] = [await made('Live'), await made('Simulated', testKey)]
     for (const ask of [
       () => patch(live_, { name: 'x' }, testKey),

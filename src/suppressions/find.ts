@@ -1,4 +1,4 @@
-import { makeBatcher } from '../db/batch.ts'
+import { makeBatcher, unhurriedMs } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import { findBlocked } from './store.ts'
 
@@ -18,6 +18,7 @@ export type FindSuppressed = (wanted: Wanted) => Promise<ReadonlySet<string>>
 export const makeFindSuppressed = ({ db }: { db: Db }): FindSuppressed => {
   const lookups = makeBatcher<Wanted, ReadonlySet<string>>({
     name: 'suppressions.find_blocked',
+    waitMs: unhurriedMs,
     run: async (batch) => {
       const flat = batch.flatMap((wanted, asker) =>
         wanted.values.map((value) => ({ ...wanted, value, asker })),

@@ -28,7 +28,7 @@ const rowsFor = (value: string) =>
 const strength: Record<Reason, number> = { unsubscribe: 1, bounce: 2, manual: 2, complaint: 3, stop: 3 }
 const pairs = reasons.flatMap((first) => reasons.map((then) => [first, then] as const))
 
-test.for(pairs)('XD-22 after %s comes %s: only the stronger cause replaces', async ([first, then]) => {
+test.for(pairs)('X-303 XD-22 after %s comes %s: only the stronger cause replaces', async ([first, then]) => {
   const value = `${newId('request')}@example.com`
   const messageId = newId('message')
   const made = await suppress(causeOf(first, value))

@@ -134,7 +134,7 @@ describe('rendering for a send', () => {
     expect(text).toBe(variables.name)
   })
 
-  test('SD-84 X-234 TEMPLATE_TENANT_SCOPED: the tenant comes first, then the org; tenants alone are told of to the org only', async () => {
+  test('X-234 SD-84 TEMPLATE_TENANT_SCOPED: the tenant comes first, then the org; tenants alone are told of to the org only', async () => {
     const [one, two] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
     const oneKey = await t.key(acme.org.id, { tenantId: one })
     const as = (tenantId: string | null): Scope => ({ ...scope, tenantId })

@@ -221,7 +221,7 @@ describe('the routes', () => {
 })
 
 describe('whose it is', () => {
-  test('SD-84 XD-09 A-262 a tenant makes its own, beside the org and other tenants, and sees the org-level ones', async () => {
+  test('A-262 SD-84 XD-09 a tenant makes its own, beside the org and other tenants, and sees the org-level ones', async () => {
     const org = await t.org({ name: 'Tenants' })
     const [mine, theirs] = [await t.tenant(org.org.id), await t.tenant(org.org.id)]
     const [myKey, theirKey] = [
@@ -261,7 +261,7 @@ describe('whose it is', () => {
     expectRefusal(await preview({ slug: 'welcome' }, root), 'TEMPLATE_TENANT_SCOPED')
   })
 
-  test('XD-10 X-201 a test key makes templates and changes those of its kind; what a live key made stays', async () => {
+  test('X-201 XD-10 a test key makes templates and changes those of its kind; what a live key made stays', async () => {
     const [byLive, byTest] = [await idOf(sms()), await idOf(sms(), testKey)]
     for (const ask of [
       () => patch(byLive, { text: 'x' }, testKey),
@@ -314,7 +314,7 @@ describe('preview', () => {
     })
   })
 
-  test('S-324 SD-86 R-16 X-232 every missing name is told once, in order', async () => {
+  test('S-324 X-232 SD-86 R-16 every missing name is told once, in order', async () => {
     const id = await idOf(
       email({
         subject: '{{a}}',

@@ -145,7 +145,7 @@ describe('when', () => {
     for (const orgId of [payg, closed, small, founded.org.id]) expect(await events(orgId)).toEqual([])
   })
 
-  test('XD-27 X-125 a cap raised within the month arms nothing again, and one lowered below the figure tells nothing', async () => {
+  test('X-125 XD-27 a cap raised within the month arms nothing again, and one lowered below the figure tells nothing', async () => {
     const orgId = await orgWith({ email: 10 })
     await spend(orgId, { channel: 'email', units: 8 })
     const contract = async (email: number) => {

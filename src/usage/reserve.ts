@@ -1,5 +1,5 @@
 /** One reservation before the provider is called: every cap a send spends, all of them or none. */
-import { makeBatcher } from '../db/batch.ts'
+import { makeBatcher, unhurriedMs } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -178,7 +178,11 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
     })
   }
 
-  const reservations = makeBatcher<Asked, Judged>({ name: 'usage.reserve', run: judge })
+  const reservations = makeBatcher<Asked, Judged>({
+    name: 'usage.reserve',
+    waitMs: unhurriedMs,
+    run: judge,
+  })
   const releases = makeBatcher<Line[], void>({
     name: 'usage.release',
     run: async (batch) => {

@@ -69,7 +69,7 @@ const headersOf = (given: Case) => ({
 })
 
 describe('the verification code in the documentation', () => {
-  test('XD-14 X-076 in TypeScript takes what is genuine and nothing else', async () => {
+  test('X-076 XD-14 in TypeScript takes what is genuine and nothing else', async () => {
     const file = join(folder, 'verify.ts')
     writeFileSync(file, blockOf('ts'))
     const { verifyWebhook } = await import(/* @vite-ignore */ pathToFileURL(file).href)
@@ -78,7 +78,7 @@ describe('the verification code in the documentation', () => {
     )
   })
 
-  test('XD-14 X-076 in Python takes what is genuine and nothing else', async ({ skip }) => {
+  test('X-076 XD-14 in Python takes what is genuine and nothing else', async ({ skip }) => {
     if (!there('python3', '--version')) {
       console.warn('NOT PROVEN: python3 is not on this machine')
       skip('python3 is not on this machine')
@@ -99,7 +99,7 @@ describe('the verification code in the documentation', () => {
     })
   })
 
-  test('XD-14 X-076 in shell takes what is genuine and nothing else', async ({ skip }) => {
+  test('X-076 XD-14 in shell takes what is genuine and nothing else', async ({ skip }) => {
     if (!there('openssl', 'version') || !there('sh', '-c', 'true')) {
       console.warn('NOT PROVEN: openssl or sh is not on this machine')
       skip('openssl or sh is not on this machine')

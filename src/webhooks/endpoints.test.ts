@@ -23,7 +23,7 @@ const made = async (body: object = {}, key = live): Promise<string> =>
 const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 describe('the routes', () => {
-  test('XD-11 A-149 A-150 A-151 an endpoint is made, read, listed, changed and deleted, answered whole, each with its entry', async () => {
+  test('A-149 A-150 A-151 XD-11 an endpoint is made, read, listed, changed and deleted, answered whole, each with its entry', async () => {
     const { result: reply, trail } = await withTrail(t.database, acme.orgId, () =>
       acme.create({ url, events: ['message.delivered', 'message.bounced', 'message.delivered'] }),
     )
@@ -175,7 +175,7 @@ describe('the routes', () => {
     })
   })
 
-  test('XD-15 X-128 the sample of each infrastructure event has exactly the fields it is documented with', async () => {
+  test('X-128 XD-15 the sample of each infrastructure event has exactly the fields it is documented with', async () => {
     const { body } = await t.ask('GET', '/api/v1/webhooks/events', { key: live })
     const fields = Object.fromEntries(
       body.data.map(({ event, sample }: { event: string; sample: { data: object } }) => [
@@ -325,7 +325,7 @@ describe('the secret', () => {
     expect(shown.text).not.toContain('whsec_')
   })
 
-  test('X-053 XD-10 X-201 a test key rotates nothing, and changes only what a test key made', async () => {
+  test('X-053 X-201 XD-10 a test key rotates nothing, and changes only what a test key made', async () => {
     const [fromLive, fromTest] = [await made(), await made({}, testKey)]
     for (const ask of [
       () => acme.rotate(fromLive, testKey),

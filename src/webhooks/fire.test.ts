@@ -174,7 +174,7 @@ describe('a replay', () => {
     ])
   })
 
-  test('XD-12 X-287 a pending delivery, a disabled endpoint, another endpoint’s delivery: none is replayed', async () => {
+  test('X-287 XD-12 a pending delivery, a disabled endpoint, another endpoint’s delivery: none is replayed', async () => {
     const acme = await fresh()
     statusOf.now = 500
     const [one, two] = [await flaky(acme), await flaky(acme)]

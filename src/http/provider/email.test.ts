@@ -30,7 +30,7 @@ const suppressions = () =>
   )
 
 describe('what is signed by a topic of ours', () => {
-  test('R-04 SD-64 S-241 a delivery is taken in, whatever the body is called', async () => {
+  test('S-241 R-04 SD-64 a delivery is taken in, whatever the body is called', async () => {
     for (const type of ['text/plain; charset=UTF-8', 'application/json', 'x-unheard/of']) {
       const messageId = await post.sent()
       const event = sesEvent({ orgId, messageId }, 'Delivery', ['ann@reader.test'])

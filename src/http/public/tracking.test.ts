@@ -613,7 +613,7 @@ describe('tokens that were not signed here', () => {
 })
 
 describe('while the database is away', () => {
-  test('SD-111 X-097 pixel and links answer as ever; SD-112 unsubscribing says to come back', async () => {
+  test('X-097 SD-111 pixel and links answer as ever; SD-112 unsubscribing says to come back', async () => {
     const database = await makeTestDatabase()
     const house = await startTestHouse({ database })
     const name = new URL(database.url).pathname.slice(1)

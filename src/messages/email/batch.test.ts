@@ -128,7 +128,7 @@ describe('the call', () => {
     expect(kept.headers['List-Unsubscribe']).toBe(`<${kept.text}>`)
   })
 
-  test('S-126 S-127 X-206 SD-38 template, scheduled_at and overgrown variables fail the item, or the bulk call', async () => {
+  test('S-126 S-127 S-329 X-206 SD-38 template, scheduled_at and overgrown variables fail the item, or the bulk call', async () => {
     const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
     const wrong: Body[] = [
       ...[{ template: 'hi' }, { scheduled_at: '2100-01-01T00:00:00Z' }, { variables: { a: nested(11) } }],

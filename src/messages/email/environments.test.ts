@@ -8,7 +8,7 @@ const t = await startTestHouse()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
-test('X-047 X-048 X-050 X-051 SD-54 A-167 a test send reaches no provider, is counted apart and told of as a test', async () => {
+test('X-047 X-048 X-050 X-051 A-167 SD-54 a test send reaches no provider, is counted apart and told of as a test', async () => {
   const own = await mailer(t)
   const simulated = await own.send(mail(), { key: own.test })
   const real = await own.send(mail({ to: ['a@example.com', 'b@example.com'] }))

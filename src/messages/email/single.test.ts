@@ -22,7 +22,7 @@ const sent = async (more: Body) => {
 }
 
 describe('a send', () => {
-  test('S-075 S-128 A-167 AD-96 SD-37 X-077 answers, is stored, handed over, metered, told of and audited, each once', async () => {
+  test('S-075 S-128 A-167 X-077 AD-96 SD-37 answers, is stored, handed over, metered, told of and audited, each once', async () => {
     const own = await mailer(t)
     const before = t.house.clock.millis()
     const body = mail({ to: ['Ada <ada@example.com>', 'bob@example.com'], cc: ['cy@example.com'] })
