@@ -49,7 +49,7 @@ export type Bench = {
 
 export type Pace = { rounds: number; warmMs: number; measureMs: number; warmUpMs: number }
 
-export const fullPace: Pace = { rounds: 5, warmMs: 1000, measureMs: 3000, warmUpMs: 3000 }
+export const fullPace: Pace = { rounds: 3, warmMs: 500, measureMs: 2000, warmUpMs: 2000 }
 export const quickPace: Pace = { rounds: 1, warmMs: 200, measureMs: 800, warmUpMs: 1000 }
 
 /** Long enough for a server to finish what the last request left behind before another one is measured. */
@@ -158,6 +158,8 @@ export type ServerSpec<Ready extends { port: number }> = {
   flags?: string[]
   /** How many things one request does, where it is more than one: what is counted is them. */
   weight?: number
+  /** At least so many requests a turn, however long they take; a short run makes do with the turn's own time. */
+  atLeast?: number
 }
 
 /** A contender that is an HTTP server in a Node process of its own, under the harness's load. */
@@ -168,6 +170,7 @@ export const serverContender = <Ready extends { port: number }>({
   request,
   flags,
   weight = 1,
+  atLeast = 0,
 }: ServerSpec<Ready>): Contender => ({
   name,
   async start(ground) {
@@ -177,7 +180,10 @@ export const serverContender = <Ready extends { port: number }>({
       async take(turn) {
         const memory = watchMemory(server.pid)
         try {
-          const done = await ground.load.run({ port: server.ready.port, request: shape, ...turn })
+          const load = () => ground.load.run({ port: server.ready.port, request: shape, ...turn })
+          let done = await load()
+          for (let made = done.requests; made < atLeast && !ground.quick; made += done.requests)
+            done = await load()
           const { perSecond, p50Ms, p99Ms, cpuShare } = done
           return {
             perSecond: perSecond * weight,

@@ -31,6 +31,8 @@ const outcome = (rows: Row[], targets: Target[] = []): Outcome => ({
   notes: ['PostgreSQL 18.4'],
 })
 
+const sampleOf = (rssMb: number) => ({ perSecond: 1, p50Ms: 1, p99Ms: 2, rssMb })
+
 test('a result holds medians, the peak of memory and the ratio to the baseline at the same clients', () => {
   const results = resultsOf(outcome([row('plain', 10, [100, 50, 110]), row('house', 10, [310, 150, 320])]))
   expect(results).toEqual([
@@ -95,6 +97,19 @@ test('targets are met, missed or not measured', () => {
     verdict: 'missed',
   })
   expect(judge({ kind: 'rss', clients: 100, of: 'house', atMost: 81 }, rows).verdict).toBe('met')
+  const grown = [
+    { contender: 'house', clients: 100, samples: [100, 90, 125].map((rssMb) => sampleOf(rssMb)) },
+  ]
+  expect(judge({ kind: 'growth', clients: 100, of: 'house', atMost: 1.2 }, grown)).toEqual({
+    says: 'resident memory of house at 100 clients: at most 1.2 × its first round',
+    measured: 1.25,
+    verdict: 'missed',
+  })
+  expect(judge({ kind: 'spread', clients: 100, of: 'house', atMost: 2 }, grown)).toMatchObject({
+    says: 'p99 of house at 100 clients: at most 2 × its p50',
+    measured: 2,
+    verdict: 'met',
+  })
   const latency: Target = {
     kind: 'ratio',
     figure: 'p50Ms',

@@ -24,6 +24,8 @@ export type Target = Bound &
     /** p99 of one contender in its own p50. */
     | { kind: 'spread'; clients: number; of: string }
     | { kind: 'rss'; clients: number; of: string }
+    /** Resident memory of later rounds in that of the first, the warm-up being over by then. */
+    | { kind: 'growth'; clients: number; of: string }
   )
 
 export type Outcome = {
@@ -71,6 +73,11 @@ const peakRss = (samples: Sample[]): number | undefined => {
   return measured.length === 0 ? undefined : Math.max(...measured)
 }
 
+const growthOf = ([first, ...later]: Sample[]): number | undefined => {
+  const peak = peakRss(later)
+  return first?.rssMb === undefined || peak === undefined ? undefined : peak / first.rssMb
+}
+
 const middle = (row: Row, figure: 'perSecond' | 'p50Ms' | 'p99Ms') =>
   median(row.samples.map((sample) => sample[figure]))
 
@@ -99,6 +106,8 @@ const describeTarget = (target: Target): string => {
   const bound = 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
   const clients = target.clients === 1 ? '1 client' : `${target.clients} clients`
   if (target.kind === 'rss') return `resident memory of ${target.of} at ${clients}: ${bound} MB`
+  if (target.kind === 'growth')
+    return `resident memory of ${target.of} at ${clients}: ${bound} × its first round`
   if (target.kind === 'spread') return `p99 of ${target.of} at ${clients}: ${bound} × its p50`
   return `${figureNames[target.figure]} at ${clients}: ${target.of} ${bound} × ${target.to}`
 }
@@ -107,6 +116,7 @@ const measureTarget = (target: Target, rows: Row[]): number | undefined => {
   if (target.kind !== 'ratio') {
     const row = rowOf(rows, target.of, target.clients)
     if (!row) return undefined
+    if (target.kind === 'growth') return growthOf(row.samples)
     return target.kind === 'rss' ? peakRss(row.samples) : middle(row, 'p99Ms') / middle(row, 'p50Ms')
   }
   const ratios = ratiosBetween(rows, target.figure, target.clients, target.of, target.to)

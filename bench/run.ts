@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { audit } from './audit/audit.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
-import { batch, email } from './email/email.ts'
+import { batch, email, memory } from './email/email.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
 import { startLoad } from './load.ts'
 import { reads, scheduler } from './messages/messages.ts'
@@ -18,7 +18,7 @@ import { template } from './template/template.ts'
 import { claimWebhooks, deliverWebhooks, idleWebhooks, sickWebhooks } from './webhooks/webhooks.ts'
 
 const benches: Bench[] = [
-  ...[record, email, batch, scheduler, reads, reserve, audit, template],
+  ...[record, email, batch, memory, scheduler, reads, reserve, audit, template],
   ...[deliverWebhooks, sickWebhooks, idleWebhooks, claimWebhooks],
 ]
 

@@ -1,5 +1,5 @@
 import { serviceFlags } from '../../bin/flags.js'
-import { type Bench, type Contender, type Ground, serverContender } from '../harness.ts'
+import { type Bench, type Contender, fullPace, type Ground, serverContender } from '../harness.ts'
 import { recorded } from '../record/record.ts'
 import { counterSlot } from '../wire.ts'
 
@@ -8,13 +8,15 @@ const withDatabase = async (ground: Ground) => ({ databaseUrl: (await ground.dat
 const mail = (to: string) =>
   `{"from":"Bench <hello@example.test>","to":["${to}"],"subject":"A receipt","html":"<p>Thank you, <b>Ada</b>.</p>","text":"Thank you, Ada.","tags":["receipt"],"metadata":{"order":"42"}}`
 
-const sending = (name: string, path: string, body: string, weight = 1): Contender =>
+type More = { weight?: number; atLeast?: number }
+
+const sending = (name: string, path: string, body: string, more: More = {}): Contender =>
   serverContender<{ port: number; key: string }>({
+    ...more,
     name,
     flags: serviceFlags,
     program: new URL('../servers/email.ts', import.meta.url),
     params: withDatabase,
-    weight,
     request: ({ key }) => ({
       method: 'POST',
       path,
@@ -47,9 +49,28 @@ export const batch: Bench = {
   about: 'The same emails, one to a request and a hundred to a request; counted in emails.',
   clients: [1, 10],
   baseline: 'send',
-  contenders: [single, sending('batch', '/api/v1/emails/batch', `[${items.join(',')}]`, batchSize)],
+  contenders: [
+    single,
+    sending('batch', '/api/v1/emails/batch', `[${items.join(',')}]`, { weight: batchSize }),
+  ],
   targets: [
     { kind: 'ratio', figure: 'perSecond', clients: 1, of: 'batch', to: 'send', atLeast: 5 },
     { kind: 'ratio', figure: 'perSecond', clients: 10, of: 'batch', to: 'send', atLeast: 5 },
   ],
+}
+
+/** Over all rounds. */
+const perRound = 200_000 / fullPace.rounds
+
+export const memory: Bench = {
+  name: 'memory',
+  about: `Send ${(200_000).toLocaleString('en-US')} emails and see whether the service keeps something of each.`,
+  clients: [100],
+  baseline: 'send',
+  contenders: [
+    sending('send', '/api/v1/emails', mail(`user${counterSlot}@example.com`), {
+      atLeast: Math.ceil(perRound),
+    }),
+  ],
+  targets: [{ kind: 'growth', clients: 100, of: 'send', atMost: 1.2 }],
 }
