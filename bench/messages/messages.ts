@@ -20,7 +20,7 @@ const scheduling = (name: string, by: 'scheduler' | 'plain', waiting: number): C
     params: async (ground) => ({
       ...{ databaseUrl: (await ground.database(name)).url, by, perClaim },
       waiting: ground.quick ? Math.min(waiting, manyWhenQuick) : waiting,
-      due: ground.quick ? 60_000 : 300_000,
+      due: ground.quick ? 60_000 : 150_000,
     }),
   })
 

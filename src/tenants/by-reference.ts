@@ -5,6 +5,7 @@ import { makeShortCache } from '../db/short-cache.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'
 import type { CreateTenants } from './create.ts'
+import { foldedRef } from './shapes.ts'
 import { findTenantByRef, type TenantRef } from './store.ts'
 
 /** The reference as sent, trimmed. Blank counts as empty. */
@@ -37,12 +38,12 @@ export const makeTenantsByReference = ({ db, create, trusted }: Needs): TenantsB
   }
 
   const find = async (orgId: string, ref: string): Promise<string | undefined> => {
-    // As it was sent: which spellings are one is for the database to say, and JavaScript lowers some letters otherwise.
-    const name = `${orgId}:${ref}`
+    const folded = foldedRef(ref)
+    const name = `${orgId}:${folded}`
     const copy = copies.get(name)
     if (copy) return usable(copy)
     const mark = copies.mark()
-    const tenant = await db.row(findTenantByRef, orgId, ref)
+    const tenant = await db.row(findTenantByRef, orgId, folded)
     if (!tenant) return undefined
     copies.keep(name, orgId, tenant, mark)
     return usable(tenant)

@@ -7,7 +7,7 @@ import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { slugOf, suffixed } from '../ground/slug.ts'
 import { resourceLimit } from '../usage/plans.ts'
-import type { CreateTenant } from './shapes.ts'
+import { type CreateTenant, foldedRef } from './shapes.ts'
 import { countTenants, findTenantByRef, insertTenant, lockOrgForTenants, type TenantRow } from './store.ts'
 
 export interface CreateTenants {
@@ -76,17 +76,17 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
       try {
         return await db.tx(async (tx) => {
           await tx.row(lockOrgForTenants, scope.orgId)
-          const known = await tx.row(findTenantByRef, scope.orgId, ref)
+          const known = await tx.row(findTenantByRef, scope.orgId, foldedRef(ref))
           if (known) return known
           await assertRoom(tx, scope.orgId)
-          const row = await insert(tx, scope, { name: ref, slug: undefined, externalRef: ref })
+          const row = await insert(tx, scope, { name: ref, slug: undefined, externalRef: foldedRef(ref) })
           await record(tx, scope.orgId, actor, row)
           return row
         })
       } catch (error) {
         // A tenant that is there already was given the reference meanwhile; changing one takes no lock on the org.
         const taken = uniqueViolation(error, 'tenants_external_ref')
-        const holder = taken ? await db.row(findTenantByRef, scope.orgId, ref) : undefined
+        const holder = taken ? await db.row(findTenantByRef, scope.orgId, foldedRef(ref)) : undefined
         if (holder) return holder
         throw error
       }

@@ -1,10 +1,14 @@
 import { z } from 'zod'
 
+/** References compare without regard to case. Folded here, since databases differ in what they lower. */
+export const foldedRef = (ref: string): string => ref.toLowerCase()
+
 const externalRef = z
   .string()
   .trim()
   .min(1)
   .refine((text) => [...text].length <= 200, 'Takes at most 200 characters.')
+  .transform(foldedRef)
 const name = z.string().trim().min(1).max(120)
 
 export const tenantStatuses = ['active', 'suspended', 'archived', 'erased'] as const

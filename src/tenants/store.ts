@@ -37,7 +37,7 @@ export type TenantRef = { id: string; status: TenantStatus }
 
 export const findTenantByRef = statement<[orgId: string, ref: string], TenantRef>(
   'tenants.find_by_ref',
-  'select id, status from tenants where org_id = $1 and external_ref = lower($2)',
+  'select id, status from tenants where org_id = $1 and external_ref = $2',
 )
 
 /** Creations of one org go one after the other, so that counting tenants and adding one is not a race. */
@@ -66,7 +66,7 @@ export const insertTenant = statement<
 >(
   'tenants.insert',
   `insert into tenants (org_id, id, slug, name, external_ref, status, created_environment, created_at, updated_at)
-   values ($1, $2, $3, $4, lower($5), 'active', $6, $7, $7)
+   values ($1, $2, $3, $4, $5, 'active', $6, $7, $7)
    on conflict (org_id, slug) where status <> 'erased' do nothing
    returning ${columns}`,
 )
@@ -96,7 +96,7 @@ export const listTenants = statement<
 >(
   'tenants.list',
   `select ${columns} from tenants
-   where org_id = $1 and ($2::text is null or id = $2) and ($3::text is null or external_ref = lower($3))
+   where org_id = $1 and ($2::text is null or id = $2) and ($3::text is null or external_ref = $3)
      and (status = $4 or ($4::text is null and status <> 'erased'))
      and ($5::timestamptz is null or (created_at, id) < ($5::timestamptz, $6))
    order by created_at desc, id desc
@@ -108,7 +108,7 @@ export const updateTenant = statement<
   TenantRow
 >(
   'tenants.update',
-  `update tenants set name = $3, external_ref = lower($4), updated_at = $5
+  `update tenants set name = $3, external_ref = $4, updated_at = $5
    where org_id = $1 and id = $2 and status <> 'erased' and erasure is null
    returning ${columns}`,
 )

@@ -77,7 +77,8 @@ create table tenants (
   id text not null,
   slug text not null,
   name text not null,
-  external_ref text check (external_ref = lower(external_ref)),
+  -- Lower-cased by the service: what a database makes of letters beyond ASCII depends on its locale.
+  external_ref text,
   status text not null check (status in ('active', 'suspended', 'archived', 'erased')),
   created_environment text not null check (created_environment in ('live', 'test')),
   created_at timestamptz(3) not null,

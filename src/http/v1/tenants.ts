@@ -7,6 +7,7 @@ import type { TenantLifecycle } from '../../tenants/lifecycle.ts'
 import {
   CreateTenant,
   ErasedTenant,
+  foldedRef,
   PatchQuota,
   PatchTenant,
   Tenant,
@@ -41,7 +42,7 @@ const readRef = (text: string | undefined): string | null => {
   if (text === undefined) return null
   const ref = text.trim()
   if (ref === '' || [...ref].length > 200) throw new Failure('INVALID_EXTERNAL_REF')
-  return ref
+  return foldedRef(ref)
 }
 
 const platformOnly = { tenantKey: 'TENANT_KEY_FORBIDDEN' } as const
