@@ -58,7 +58,15 @@ const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSigna
     dropLater.defer(async () => {
       for (const made of databases.values()) await (await made.catch(() => undefined))?.drop()
     })
-    const outcome = await runBench(bench, ground, wanted.quick ? quickPace : fullPace, say, signal)
+    const outcome = await runBench(bench, ground, wanted.quick ? quickPace : fullPace, say, signal).catch(
+      (error: unknown): Outcome => {
+        signal.throwIfAborted()
+        // The figures of the others are worth keeping; this one's absence is said where they stand.
+        process.exitCode = 1
+        const { name, about, baseline, targets } = bench
+        return { bench: name, about, baseline, targets, rows: [], notes: [`failed: ${causes(error)}`] }
+      },
+    )
     if (databases.size > 0 && server) outcome.notes.push((await server).about)
     for (const note of outcome.notes) say(`${bench.name}: ${note}`)
     outcomes.push(outcome)
