@@ -1,4 +1,5 @@
 /** Dedicated IP pools: addresses that only the org's own mail leaves from. */
+
 import { randomInt } from 'node:crypto'
 import type { Actor, Audit } from '../audit/append.ts'
 import { foreignKeyViolation } from '../db/faults.ts'
@@ -7,6 +8,7 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
+import { lockOrg } from '../orgs/store.ts'
 import { dedicatedIpLimit } from '../usage/plans.ts'
 import type { CreateIpPool, PatchIpPool } from './shapes.ts'
 import {
@@ -17,7 +19,6 @@ import {
   type IpPoolRow,
   insertIpPool,
   lockIpPool,
-  lockOrgForDomains,
   updateIpPool,
 } from './store.ts'
 
@@ -51,7 +52,7 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
 
   /** Waits for other changes of the org's pools, so that the count still holds when it is added to. */
   const assertRoom = async (tx: Tx, orgId: string, more: number): Promise<void> => {
-    const org = await tx.row(lockOrgForDomains, orgId)
+    const org = await tx.row(lockOrg, orgId)
     const counted = await tx.row(countIps, orgId)
     if (!org || !counted) throw new Failure('NOT_FOUND')
     const limit = dedicatedIpLimit[org.plan]
@@ -101,7 +102,7 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
       if (Object.keys(body).length === 0) return get(scope, id)
       await db.tx(async (tx) => {
         // The org before the pool, in one order for every caller.
-        await tx.row(lockOrgForDomains, scope.orgId)
+        await tx.row(lockOrg, scope.orgId)
         const before = await tx.row(lockIpPool, scope.orgId, id)
         if (!before) throw new Failure('NOT_FOUND')
         const { name = null, paused = null, ip_count: count = before.ip_count } = body

@@ -1,4 +1,5 @@
 /** Adding, changing and removing sending domains. */
+
 import type { Actor, Audit } from '../audit/append.ts'
 import { foreignKeyViolation } from '../db/faults.ts'
 import type { Db, Runner, Tx } from '../db/pool.ts'
@@ -9,6 +10,7 @@ import { Failure, invalid } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import type { Limiter } from '../limits/contract.ts'
+import { lockOrg } from '../orgs/store.ts'
 import { dayOf } from '../usage/periods.ts'
 import { resourceLimit } from '../usage/plans.ts'
 import type { CheckDomains } from './check.ts'
@@ -27,7 +29,6 @@ import {
   insertDomain,
   listDomains,
   lockDomain,
-  lockOrgForDomains,
   startWarmup,
   updateDomain,
   warmupSent,
@@ -174,7 +175,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
       const sealed = vault.seal(key.privateKey, sealedFor(id))
       const row = await db
         .tx(async (tx) => {
-          await tx.row(lockOrgForDomains, scope.orgId)
+          await tx.row(lockOrg, scope.orgId)
           await assertRoom(tx, scope.orgId, projectId, body.name)
           const made = await tx.row(
             insertDomain,

@@ -66,6 +66,19 @@ describe('a verified domain', () => {
     expect(derived.export({ type: 'spki', format: 'der' }).toString('base64')).toBe(published)
   })
 
+  test('XD-19 bounces come back to its return host only while both records of that host are found', async () => {
+    const id = await verified('bounces.test')
+    const set = async (statuses: object) => {
+      await t.database.sql('update domains set record_statuses = $2 where id = $1', [id, statuses])
+      t.house.rooms.senders.forgetAll()
+      return (await judged('bounces.test')).returnPath
+    }
+    expect(await set({ RETURN_PATH: 'found', SPF: 'found' })).toBe('send.bounces.test')
+    expect(await set({ RETURN_PATH: 'found', SPF: 'mismatch' })).toBeNull()
+    expect(await set({ RETURN_PATH: 'pending', SPF: 'found' })).toBeNull()
+    expect(await set({})).toBeNull()
+  })
+
   test('the domain of a founded org has a key too', async () => {
     expect((await judged('example.test')).dkim).toMatchObject({ domain: 'example.test', selector: 'svc1' })
   })

@@ -4,7 +4,7 @@ import { makeShortCache } from '../db/short-cache.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'
 import { lookupName } from './name.ts'
-import { returnHost } from './records.ts'
+import { type RecordStatuses, returnHost } from './records.ts'
 import type { Region } from './region.ts'
 import { findOrgSlug, findSenders, type SenderRow } from './store.ts'
 import { type Warmup, warmupCap } from './warmup.ts'
@@ -19,8 +19,8 @@ export type DomainSender = {
   tenantId: string | null
   region: Region
   ipPool: string | null
-  /** The host that bounces come back to. */
-  returnPath: string
+  /** The host that bounces come back to, once both its records are published; else they go to the sender. */
+  returnPath: string | null
   dkim: { domain: string; selector: string; privateKey: string } | null
   warmup: Warmup | null
 }
@@ -65,6 +65,9 @@ const nearest = (caller: Scope, held: Held[]): Held | undefined =>
     undefined,
   )
 
+const takesBounces = ({ RETURN_PATH, SPF }: RecordStatuses): boolean =>
+  RETURN_PATH === 'found' && SPF === 'found'
+
 export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Senders => {
   const copies = makeShortCache<Known>({ trusted })
   const sandboxes = `.sandbox.${serviceDomain.toLowerCase()}`
@@ -103,7 +106,7 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
     tenantId: row.tenant_id,
     region: row.region,
     ipPool: row.ip_pool_id,
-    returnPath: returnHost(row),
+    returnPath: takesBounces(row.record_statuses) ? returnHost(row) : null,
     dkim:
       row.dkim_private_key === null
         ? null

@@ -57,12 +57,6 @@ export const insertVerifiedDomain = statement<
    values ($1, $2, $3, $4, 'verified', 'SUCCESS', $5, 'live', $6, $7, $8::jsonb, $9, $10, $10, $10, $10)`,
 )
 
-/** Creations of one org go one after the other, so that counting domains and adding one is not a race. */
-export const lockOrgForDomains = statement<[orgId: string], { plan: Plan }>(
-  'domains.lock_org',
-  'select plan from orgs where id = $1 for no key update',
-)
-
 export type Room = { plan: Plan; domains: number; added: boolean }
 
 /** How many domains the org has, and whether the project has this one. */
@@ -277,6 +271,7 @@ export type SenderRow = {
   ip_pool_id: string | null
   paused: boolean
   return_path: string
+  record_statuses: RecordStatuses
   dkim_selector: string
   dkim_private_key: string | null
   warmup_days: number | null
@@ -287,7 +282,7 @@ export type SenderRow = {
 export const findSenders = statement<[orgId: string, name: string], SenderRow>(
   'domains.find_senders',
   `select d.id, d.name, d.project_id, p.is_default as default_project, d.tenant_id, d.status, d.region, d.ip_pool_id,
-     coalesce(i.paused, false) as paused, d.return_path, d.dkim_selector, d.dkim_private_key, d.warmup_days,
+     coalesce(i.paused, false) as paused, d.return_path, d.record_statuses, d.dkim_selector, d.dkim_private_key, d.warmup_days,
      d.warmup_started_at
    from domains d
    join projects p on p.org_id = d.org_id and p.id = d.project_id

@@ -1,10 +1,12 @@
 /** Making, changing and revoking keys. Every change is judged against the key that asks, and leaves an entry. */
+
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure, type FieldError } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
+import { lockOrg } from '../orgs/store.ts'
 import { resourceLimit } from '../usage/plans.ts'
 import type { Caller } from './caller.ts'
 import { assertNoEscalation, type Outcome } from './escalation.ts'
@@ -18,7 +20,6 @@ import {
   insertKey,
   type KeyRow,
   lockKey,
-  lockOrgForKeys,
   revokeKey,
   unknownReferences,
   updateKey,
@@ -77,7 +78,7 @@ const assertReferences = async (tx: Tx, orgId: string, body: Partial<CreateKey>)
 
 /** Order: the plan's limit, then the pace. Only a key that is made counts for either. */
 const assertRoom = async (tx: Tx, orgId: string, at: Date): Promise<void> => {
-  const org = await tx.row(lockOrgForKeys, orgId)
+  const org = await tx.row(lockOrg, orgId)
   const counted = await tx.row(countKeys, orgId, new Date(at.getTime() - hour))
   if (!org || !counted) throw new Failure('NOT_FOUND')
   const limit = resourceLimit['API keys'][org.plan]

@@ -120,12 +120,6 @@ export const revokeKey = statement<[orgId: string, id: string, at: Date], { revo
    returning revoked_at`,
 )
 
-/** Creations of one org go one after the other, so that counting them and adding one is not a race. */
-export const lockOrgForKeys = statement<[orgId: string], { plan: Plan }>(
-  'keys.lock_org',
-  'select plan from orgs where id = $1 for no key update',
-)
-
 /** Keys in force, and when those made through either surface in the last hour were made, oldest first. */
 export const countKeys = statement<[orgId: string, hourAgo: Date], { active: number; recent: Date[] | null }>(
   'keys.count',

@@ -1,13 +1,13 @@
 /** What goes with time: content past its days, notes of notifications, and the partitions of months to come. */
+import { makeMonthsAhead } from '../db/months.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
-import { ensureMonth, redactContent, redactedAtOnce, sweepNotifications } from './store.ts'
+import { redactContent, redactedAtOnce, sweepNotifications } from './store.ts'
 
 const day = 86_400_000
 const swept = 500
 /** Longer than any provider repeats itself. */
 const notificationDays = 14
-const partitioned = ['messages', 'message_events']
 
 export interface MessageRetention {
   /** Redacts content older than its days; nothing without a limit. Returns how many messages. */
@@ -37,11 +37,5 @@ export const makeMessageRetention = ({ db, clock, contentDays }: Needs): Message
     const before = new Date(clock.millis() - notificationDays * day)
     return inChunks(swept, () => db.change(sweepNotifications, before, swept))
   },
-  ensurePartitions: async () => {
-    const now = clock.now()
-    for (const months of [0, 1, 2]) {
-      const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months))
-      for (const parent of partitioned) await db.rows(ensureMonth, parent, month.toISOString().slice(0, 10))
-    }
-  },
+  ensurePartitions: makeMonthsAhead({ db, clock }, ['messages', 'message_events']),
 })

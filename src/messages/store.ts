@@ -443,9 +443,3 @@ export const eraseTenantEvents = statement<[orgId: string, tenantId: string, lim
   `delete from message_events where (org_id, id, at) in (
      select org_id, id, at from message_events where org_id = $1 and tenant_id = $2 limit $3)`,
 )
-
-/** Makes the partitions of a month; a month that has rows already stays where it is. */
-export const ensureMonth = statement<[parent: string, month: string]>(
-  'messages.ensure_month',
-  'select ensure_month($1, $2::date)',
-)

@@ -64,3 +64,9 @@ export const setPlan = statement<
    where id = $1
    returning *`,
 )
+
+/** Additions that a plan limits go one after the other, so that counting and adding is not a race. */
+export const lockOrg = statement<[orgId: string], { plan: Plan }>(
+  'orgs.lock',
+  'select plan from orgs where id = $1 for no key update',
+)

@@ -5,6 +5,7 @@ import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { slugOf, suffixed } from '../ground/slug.ts'
+import { lockOrg } from '../orgs/store.ts'
 import { resourceLimit } from '../usage/plans.ts'
 import type { CreateProject, PatchProject } from './shapes.ts'
 import {
@@ -13,7 +14,6 @@ import {
   deleteProject,
   findProject,
   insertProject,
-  lockOrgForProjects,
   type ProjectRow,
   updateProject,
 } from './store.ts'
@@ -58,7 +58,7 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
   return {
     create: (scope, body) =>
       db.tx(async (tx) => {
-        const org = await tx.row(lockOrgForProjects, scope.orgId)
+        const org = await tx.row(lockOrg, scope.orgId)
         const counted = await tx.row(countProjects, scope.orgId)
         if (!org || !counted) throw new Failure('NOT_FOUND')
         const limit = resourceLimit.projects[org.plan]

@@ -1,6 +1,5 @@
 import { statement } from '../db/statement.ts'
 import type { Environment } from '../ground/scope.ts'
-import type { Plan } from '../orgs/plans.ts'
 
 export type ProjectRow = {
   id: string
@@ -32,11 +31,6 @@ export const insertProject = statement<
    values ($1, $2, $3, $4, $5, $6, $7, $7)
    on conflict (org_id, slug) do nothing
    returning ${columns}`,
-)
-
-export const lockOrgForProjects = statement<[orgId: string], { plan: Plan }>(
-  'projects.lock_org',
-  'select plan from orgs where id = $1 for no key update',
 )
 
 export const countProjects = statement<[orgId: string], { n: number }>(

@@ -6,9 +6,10 @@ import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { slugOf, suffixed } from '../ground/slug.ts'
+import { lockOrg } from '../orgs/store.ts'
 import { resourceLimit } from '../usage/plans.ts'
 import { type CreateTenant, foldedRef } from './shapes.ts'
-import { countTenants, findTenantByRef, insertTenant, lockOrgForTenants, type TenantRow } from './store.ts'
+import { countTenants, findTenantByRef, insertTenant, type TenantRow } from './store.ts'
 
 export interface CreateTenants {
   create(scope: Scope, actor: Actor, body: CreateTenant): Promise<TenantRow>
@@ -28,7 +29,7 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
   /** Waits for other creations of the org, so that the count still holds when the row is added. */
   const assertRoom = async (tx: Tx, orgId: string): Promise<void> => {
     const counted = await tx.row(countTenants, orgId)
-    const org = await tx.row(lockOrgForTenants, orgId)
+    const org = await tx.row(lockOrg, orgId)
     if (!org || !counted) throw new Failure('NOT_FOUND')
     const limit = resourceLimit.tenants[org.plan]
     if (counted.n >= limit) {
@@ -61,7 +62,7 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
       const order = { name: body.name, slug: body.slug, externalRef: body.external_ref ?? null }
       try {
         return await db.tx(async (tx) => {
-          await tx.row(lockOrgForTenants, scope.orgId)
+          await tx.row(lockOrg, scope.orgId)
           await assertRoom(tx, scope.orgId)
           const row = await insert(tx, scope, order)
           await record(tx, scope.orgId, actor, row)
@@ -75,7 +76,7 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
     createByReference: async (scope, actor, ref) => {
       try {
         return await db.tx(async (tx) => {
-          await tx.row(lockOrgForTenants, scope.orgId)
+          await tx.row(lockOrg, scope.orgId)
           const known = await tx.row(findTenantByRef, scope.orgId, foldedRef(ref))
           if (known) return known
           await assertRoom(tx, scope.orgId)

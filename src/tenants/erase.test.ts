@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reply, startTestHouse } from '../../test/house.ts'
+import { iso } from '../../test/instants.ts'
 import { keyIdOf } from '../../test/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/refusal.ts'
 import { tenantClient } from '../../test/tenant-client.ts'
@@ -21,7 +22,6 @@ const { create, get, list, patch, quota, move, made } = tenantClient(t, acme)
 const leavesNoTrace = await watchTables(t.database)
 const liveKeyId = await keyIdOf(t, live)
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
-const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, orgId, work)
 
 const none = { messages_redacted: 0, message_events_deleted: 0, contacts_deleted: 0, inbound_deleted: 0 }

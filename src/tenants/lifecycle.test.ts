@@ -2,6 +2,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type Reply, startTestHouse } from '../../test/house.ts'
+import { iso, tick } from '../../test/instants.ts'
 import { keyIdOf } from '../../test/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/refusal.ts'
 import { type Move, type TenantState, tenantClient } from '../../test/tenant-client.ts'
@@ -22,13 +23,6 @@ const leavesNoTrace = await watchTables(t.database)
 const liveKeyId = await keyIdOf(t, live)
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
 const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
-const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-
-/** Waits until the clock shows a later millisecond, so that a new time can be told from the one before. */
-const tick = async (): Promise<void> => {
-  const from = t.house.clock.millis()
-  while (t.house.clock.millis() <= from) await setTimeout(1)
-}
 
 /** What each move does to a tenant in each state: the state it brings about, or the code it is refused with. */
 const moves: Record<Move, Record<TenantState, TenantState | Code>> = {
@@ -78,7 +72,7 @@ describe('moving', () => {
     async (_, name, from) => {
       const id = await made(from, { external_ref: newId('key') })
       const before = (await get(id)).body
-      await tick()
+      await tick(t.house.clock)
       const { result: reply, trail } = await trailing(() => move(name, id))
       const { updated_at } = reply.body
       const times = {

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, describe, expect, test } from 'vitest'
 import { startTestHouse } from '../../test/house.ts'
+import { iso, tick } from '../../test/instants.ts'
 import { keyIdOf } from '../../test/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/refusal.ts'
 import { tenantClient } from '../../test/tenant-client.ts'
@@ -18,19 +19,12 @@ const leavesNoTrace = await watchTables(t.database)
 const liveKeyId = await keyIdOf(t, live)
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
 const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
-const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-
-/** Waits until the clock shows a later millisecond, so that a new time can be told from the one before. */
-const tick = async (): Promise<void> => {
-  const from = t.house.clock.millis()
-  while (t.house.clock.millis() <= from) await setTimeout(1)
-}
 
 describe('quota', () => {
   test('A-290 A-173 AD-109 each figure is set, kept when left out and lifted by null; the answer is the quota', async () => {
     const id = await made()
     const before = (await get(id)).body
-    await tick()
+    await tick(t.house.clock)
     const { result: reply, trail } = await trailing(() =>
       quota(id, { email_monthly: 50_000, sms_monthly: null }),
     )

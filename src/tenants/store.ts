@@ -1,6 +1,5 @@
 import { statement } from '../db/statement.ts'
 import type { Environment } from '../ground/scope.ts'
-import type { Plan } from '../orgs/plans.ts'
 
 export type TenantStatus = 'active' | 'suspended' | 'archived' | 'erased'
 
@@ -38,12 +37,6 @@ export type TenantRef = { id: string; status: TenantStatus }
 export const findTenantByRef = statement<[orgId: string, ref: string], TenantRef>(
   'tenants.find_by_ref',
   'select id, status from tenants where org_id = $1 and external_ref = $2',
-)
-
-/** Creations of one org go one after the other, so that counting tenants and adding one is not a race. */
-export const lockOrgForTenants = statement<[orgId: string], { plan: Plan }>(
-  'tenants.lock_org',
-  'select plan from orgs where id = $1 for no key update',
 )
 
 export const countTenants = statement<[orgId: string], { n: number }>(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { iso, tick } from '../../test/instants.ts'
 import { keyIdOf } from '../../test/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/refusal.ts'
 import { type TenantClient, tenantClient } from '../../test/tenant-client.ts'
@@ -19,13 +20,6 @@ const leavesNoTrace = await watchTables(t.database)
 const liveKeyId = await keyIdOf(t, live)
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
 const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
-const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-
-/** Waits until the clock shows a later millisecond, so that a new time can be told from the one before. */
-const tick = async (): Promise<void> => {
-  const from = t.house.clock.millis()
-  while (t.house.clock.millis() <= from) await new Promise((resolve) => setTimeout(resolve, 1))
-}
 
 describe('creating', () => {
   test('A-256 A-263 A-169 AD-100 a tenant with a free slug is made active, answered whole and entered once', async () => {
@@ -405,7 +399,7 @@ describe('changing', () => {
   test('AD-104 AD-99 name and external_ref change, alone and together, and the entry holds old and new', async () => {
     const id = await made('active', { name: 'Old', slug: 'stays', external_ref: 'old-ref' })
     const before = (await get(id)).body
-    await tick()
+    await tick(t.house.clock)
     const { result: named, trail } = await trailing(() => patch(id, { name: ' New ' }))
     expect([named.status, named.body]).toEqual([200, { ...before, name: 'New', updated_at: iso }])
     expect(named.body.updated_at > before.updated_at).toBe(true)

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { startDns } from '../../test/dns.ts'
 import { hostileUrls } from '../../test/hostile-urls.ts'
 import { startTestHouse, testMasterKey } from '../../test/house.ts'
+import { iso } from '../../test/instants.ts'
 import { expectRefusal, watchTables } from '../../test/refusal.ts'
 import { withTrail } from '../../test/trail.ts'
 import { startWebhookHouse, webhookClient } from '../../test/webhook-client.ts'
@@ -20,7 +21,6 @@ const { live, test: testKey } = founded.keys
 const url = 'http://127.0.0.1:59999/hook'
 const made = async (body: object = {}, key = live): Promise<string> =>
   (await acme.create({ url, ...body }, key)).body.id
-const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 describe('the routes', () => {
   test('A-149 A-150 A-151 XD-11 an endpoint is made, read, listed, changed and deleted, answered whole, each with its entry', async () => {

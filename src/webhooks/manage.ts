@@ -1,4 +1,5 @@
 /** Making, changing and removing endpoints. The address is judged before anything is written. */
+
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -6,6 +7,7 @@ import type { Vault } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
+import { lockOrg } from '../orgs/store.ts'
 import { type GuardedAgent, NotAllowed, OutgoingFault } from '../outgoing/guarded.ts'
 import { resourceLimit } from '../usage/plans.ts'
 import { cancelRest, cancelSome } from './cancel.ts'
@@ -19,7 +21,6 @@ import {
   hasTenant,
   insertEndpoint,
   lockEndpoint,
-  lockOrgForWebhooks,
   rotateSecret,
   updateEndpoint,
 } from './store.ts'
@@ -56,7 +57,7 @@ const described = ({ url, events, enabled, description, tenant_id }: EndpointRow
 })
 
 const assertRoom = async (tx: Tx, orgId: string): Promise<void> => {
-  const org = await tx.row(lockOrgForWebhooks, orgId)
+  const org = await tx.row(lockOrg, orgId)
   const counted = await tx.row(countEndpoints, orgId)
   if (!org || !counted) throw new Failure('NOT_FOUND')
   const limit = resourceLimit['webhook endpoints'][org.plan]

@@ -1,6 +1,5 @@
 import { statement } from '../db/statement.ts'
 import type { Environment } from '../ground/scope.ts'
-import type { Plan } from '../orgs/plans.ts'
 
 export type EndpointRow = {
   id: string
@@ -21,11 +20,6 @@ export type EndpointRow = {
 
 const endpointColumns = `id, tenant_id, url, description, events, enabled, disabled_reason, disabled_at,
   consecutive_failures, secret, secret_rotated_at, created_environment, created_at, updated_at`
-
-export const lockOrgForWebhooks = statement<[orgId: string], { plan: Plan }>(
-  'webhooks.lock_org',
-  'select plan from orgs where id = $1 for no key update',
-)
 
 export const countEndpoints = statement<[orgId: string], { n: number }>(
   'webhooks.count_endpoints',
@@ -480,11 +474,6 @@ export const extendStreak = statement<
      updated_at = case when consecutive_failures + 1 < $3 then updated_at else $4 end
    where org_id = $1 and id = $2 and enabled
    returning enabled, consecutive_failures, url, tenant_id`,
-)
-
-export const ensureMonth = statement<[month: string], unknown>(
-  'webhooks.ensure_month',
-  "select ensure_month('webhook_deliveries', $1::date)",
 )
 
 /** Deliveries past their time: what arrived goes sooner than what did not. */

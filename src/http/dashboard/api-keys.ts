@@ -4,6 +4,7 @@ import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { type KeyRow, listKeys } from '../../keys/store.ts'
 import { page, pageQuery } from '../page.ts'
+import { shownKey } from '../shown-key.ts'
 import { readQuery, validate } from '../validate.ts'
 import type { DashboardDoor } from './door.ts'
 
@@ -18,24 +19,7 @@ const Query = z.object({
 
 const revokedShownMs = 90 * 86_400_000
 
-const show = (row: KeyRow) => ({
-  id: row.id,
-  name: row.name,
-  environment: row.environment,
-  prefix: row.prefix,
-  last_four: row.last_four,
-  scopes: row.scopes,
-  tenant_id: row.tenant_id,
-  project_id: row.project_id,
-  allowed_domain_ids: row.allowed_domain_ids,
-  allowed_cidrs: row.allowed_cidrs,
-  rate_limit_per_minute: row.rate_limit_per_minute,
-  expires_at: row.expires_at?.toISOString() ?? null,
-  last_used_at: row.last_used_at?.toISOString() ?? null,
-  created_at: row.created_at.toISOString(),
-  revoked_at: row.revoked_at?.toISOString() ?? null,
-  created_by: row.created_by,
-})
+const show = (row: KeyRow) => ({ ...shownKey(row), created_by: row.created_by })
 
 type Needs = { db: Db; clock: Clock; door: DashboardDoor }
 

@@ -159,7 +159,7 @@ describe('what is not', () => {
     })
   })
 
-  test('SD-64 more than 10 MB is 413', async () => {
+  test('X-333 SD-64 a notification takes 10 MB and not a byte more', async () => {
     const small = await t.ask('POST', path, { raw: Buffer.alloc(10 * 1_048_576, 32) })
     expect([small.status, small.body]).toEqual(refused)
     const large = await leavesNoTrace(() =>

@@ -3,28 +3,11 @@ import type { Db } from '../../db/pool.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { ManageKeys } from '../../keys/manage.ts'
 import { CreatedKey, CreateKey, Key, PatchKey, RevokedKey } from '../../keys/shapes.ts'
-import { type KeyRow, listManagedKeys } from '../../keys/store.ts'
+import { listManagedKeys } from '../../keys/store.ts'
 import { actorOf } from '../actor.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-const show = (row: KeyRow): z.output<typeof Key> => ({
-  id: row.id,
-  name: row.name,
-  environment: row.environment,
-  prefix: row.prefix,
-  last_four: row.last_four,
-  scopes: row.scopes,
-  tenant_id: row.tenant_id,
-  project_id: row.project_id,
-  allowed_domain_ids: row.allowed_domain_ids,
-  allowed_cidrs: row.allowed_cidrs,
-  rate_limit_per_minute: row.rate_limit_per_minute,
-  expires_at: row.expires_at?.toISOString() ?? null,
-  last_used_at: row.last_used_at?.toISOString() ?? null,
-  created_at: row.created_at.toISOString(),
-  revoked_at: row.revoked_at?.toISOString() ?? null,
-})
+import { shownKey } from '../shown-key.ts'
 
 const ListQuery = pageQuery.extend({
   environment: z.enum(['live', 'test']).optional(),
@@ -58,7 +41,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     refuses: [...escalations, 'PLAN_RESOURCE_LIMIT', 'KEY_CREATION_RATE_LIMITED'],
     handle: async (call) => {
       const { row, key } = await manage.create(call.caller, actorOf(call), call.body)
-      const { id, name, environment, ...rest } = show(row)
+      const { id, name, environment, ...rest } = shownKey(row)
       return { status: 201, body: { id, name, environment, key, ...rest } }
     },
   }),
@@ -77,7 +60,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
       }
       // A test key sees only test keys, whatever it asks for.
       if (caller.environment === 'test' && query.environment === 'live') {
-        return { status: 200, body: page([], query.limit, show) }
+        return { status: 200, body: page([], query.limit, shownKey) }
       }
       const environment = caller.environment === 'test' ? 'test' : (query.environment ?? null)
       const rows = await db.rows(
@@ -95,7 +78,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
         ] as const),
         query.limit + 1,
       )
-      return { status: 200, body: page(rows, query.limit, show) }
+      return { status: 200, body: page(rows, query.limit, shownKey) }
     },
   }),
   defineRoute({
@@ -109,7 +92,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     refuses: ['NOT_FOUND'],
     handle: async ({ caller, params }) => ({
       status: 200,
-      body: show(await manage.get(caller, params.id as string)),
+      body: shownKey(await manage.get(caller, params.id as string)),
     }),
   }),
   defineRoute({
@@ -126,7 +109,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     refuses: [...escalations, 'NOT_FOUND', 'KEY_REVOKED'],
     handle: async (call) => ({
       status: 200,
-      body: show(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
+      body: shownKey(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
     }),
   }),
   defineRoute({

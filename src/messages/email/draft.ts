@@ -38,10 +38,12 @@ export const destinations = ({ to, cc, bcc }: Pick<EmailDraft, 'to' | 'cc' | 'bc
   ...bcc,
 ]
 
-const signing = (sender: Sender | null): Pick<Mail, 'returnPath' | 'dkim' | 'region' | 'ipPool'> =>
-  sender?.kind === 'domain'
-    ? { returnPath: null, dkim: sender.dkim, region: sender.region, ipPool: sender.ipPool }
-    : { returnPath: null, dkim: null, region: 'us-east-1', ipPool: null }
+const carriage = ({ id, sender }: EmailDraft): Pick<Mail, 'returnPath' | 'dkim' | 'region' | 'ipPool'> => {
+  if (sender?.kind !== 'domain') return { returnPath: null, dkim: null, region: 'us-east-1', ipPool: null }
+  const { returnPath, dkim, region, ipPool } = sender
+  // The message's id in the address, so that a bounce says what it is about.
+  return { returnPath: returnPath && `${id}@${returnPath}`, dkim, region, ipPool }
+}
 
 export const mailOf = (draft: EmailDraft, at: Date): Mail => ({
   orgId: draft.by.orgId,
@@ -57,5 +59,5 @@ export const mailOf = (draft: EmailDraft, at: Date): Mail => ({
   headers: draft.headers,
   attachments: draft.attachments,
   at,
-  ...signing(draft.sender),
+  ...carriage(draft),
 })

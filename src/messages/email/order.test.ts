@@ -91,7 +91,7 @@ const cases: Case[] = [
   ['WARMUP_LIMIT_EXCEEDED', 'the provider', { to: [simulator('refused')] }, { limits: ['warmup'] }],
 ]
 
-test.for(cases)('X-276 X-277 X-278 X-281 SD-35 %s is told before %s', async ([code, , body, how = {}]) => {
+test.for(cases)('SD-35 %s is told before %s', async ([code, , body, how = {}]) => {
   await lift()
   for (const limit of how.limits ?? []) await limits[limit]?.()
   t.house.rooms.usage.forgetOrg(own.orgId)

@@ -1,0 +1,22 @@
+import type { z } from 'zod'
+import type { Key } from '../keys/shapes.ts'
+import type { KeyRow } from '../keys/store.ts'
+
+/** A key as both surfaces show it; its secret is shown once, by whoever made it. */
+export const shownKey = (row: KeyRow): z.output<typeof Key> => ({
+  id: row.id,
+  name: row.name,
+  environment: row.environment,
+  prefix: row.prefix,
+  last_four: row.last_four,
+  scopes: row.scopes,
+  tenant_id: row.tenant_id,
+  project_id: row.project_id,
+  allowed_domain_ids: row.allowed_domain_ids,
+  allowed_cidrs: row.allowed_cidrs,
+  rate_limit_per_minute: row.rate_limit_per_minute,
+  expires_at: row.expires_at?.toISOString() ?? null,
+  last_used_at: row.last_used_at?.toISOString() ?? null,
+  created_at: row.created_at.toISOString(),
+  revoked_at: row.revoked_at?.toISOString() ?? null,
+})
