@@ -27,17 +27,18 @@ export type Entry = {
  */
 export interface Audit {
   (tx: Tx, ...entries: Entry[]): Promise<void>
-  /** The rows themselves, for a statement that writes them with what they tell of; see appendEntries in the store. */
-  rowsOf(entries: readonly Entry[]): string
+  /** The row itself, for a statement that writes it with what it tells of; see appendEntries in the store. */
+  rowOf(entry: Entry): EntryFields
 }
 
-type Row = {
+export type EntryFields = {
   id: string
   orgId: string
   actorUserId: string | null
   action: string
   resourceType: string | null
   resourceId: string | null
+  /** Text, so that what is stored is what was signed. */
   metadata: string | null
   ip: string | null
   userAgent: string
@@ -46,9 +47,10 @@ type Row = {
 }
 
 /** A key and the service are no person; who made the key once is not who used it now. */
-const saidBy = (actor: Actor): Record<string, unknown> => {
-  if (actor.kind === 'key') return { via: 'api_key', api_key_id: actor.keyId }
-  return actor.kind === 'system' ? { via: 'system' } : {}
+const saidOf = (actor: Actor, metadata: Entry['metadata']): Record<string, unknown> | null => {
+  if (actor.kind === 'key') return { api_key_id: actor.keyId, ...metadata, via: 'api_key' }
+  if (actor.kind === 'system') return { ...metadata, via: 'system' }
+  return metadata && Object.keys(metadata).length > 0 ? metadata : null
 }
 
 type Needs = { clock: Clock; log: Log; secret: string | undefined }
@@ -56,32 +58,25 @@ type Needs = { clock: Clock; log: Log; secret: string | undefined }
 export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
   const sign = secret === undefined ? undefined : makeSign(secret)
 
-  const rowOf = ({ orgId, actor, action, resourceType, resourceId, metadata }: Entry): Row => {
+  const rowOf = ({ orgId, actor, action, resourceType, resourceId, metadata }: Entry): EntryFields => {
     const createdAt = clock.now()
-    const said = { ...metadata, ...saidBy(actor) }
-    const held = Object.keys(said).length === 0 ? null : said
-    const fields = {
-      id: newId('auditEntry', createdAt.getTime()),
-      orgId,
-      actorUserId: actor.kind === 'user' ? actor.userId : null,
-      action,
-      resourceType,
-      resourceId,
-      createdAt,
-    }
-    const text = canonicalMetadata(held)
+    const id = newId('auditEntry', createdAt.getTime())
+    const actorUserId = actor.kind === 'user' ? actor.userId : null
+    const said = saidOf(actor, metadata)
+    const text = canonicalMetadata(said)
+    const fields = { id, orgId, actorUserId, action, resourceType, resourceId, createdAt }
     return {
       ...fields,
       metadata: text,
       ip: actor.kind === 'system' ? null : actor.ip,
       userAgent: actor.kind === 'system' ? '' : actor.userAgent.slice(0, 512),
-      signature: sign?.({ ...fields, metadata: held }, text) ?? null,
+      signature: sign?.({ ...fields, metadata: said }, text) ?? null,
     }
   }
 
   const audit = async (tx: Tx, ...entries: Entry[]): Promise<void> => {
     if (entries.length === 0) return
-    let known: readonly (Entry | Row)[] = entries
+    let known: readonly (Entry | EntryFields)[] = entries
     try {
       const rows = entries.map(rowOf)
       known = rows
@@ -106,23 +101,5 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
     }
   }
 
-  const rowsOf = (entries: readonly Entry[]): string =>
-    JSON.stringify(
-      entries.map(rowOf).map((row) => ({
-        org_id: row.orgId,
-        id: row.id,
-        actor_user_id: row.actorUserId,
-        action: row.action,
-        resource_type: row.resourceType,
-        resource_id: row.resourceId,
-        // Kept as text, so that what is stored is what was signed.
-        metadata: row.metadata,
-        ip_address: row.ip,
-        user_agent: row.userAgent,
-        created_at: row.createdAt,
-        signature: row.signature,
-      })),
-    )
-
-  return Object.assign(audit, { rowsOf })
+  return Object.assign(audit, { rowOf })
 }

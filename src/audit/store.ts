@@ -43,19 +43,15 @@ export const insertEntries = statement<
 )
 
 /**
- * Two steps of a larger statement that write entries from a JSON parameter with what they tell of, for slices whose
- * statements are many. Where it fails the slice writes without it and hands the entries to the audit, under its
- * savepoint.
+ * Two steps of a larger statement that write the entries a query gives, for slices whose statements are many; its
+ * columns come in the order below. Where it fails the slice writes without it and hands the entries to the audit, under
+ * its savepoint.
  */
-export const appendEntries = (parameter: string): string => `
+export const appendEntries = (query: string): string => `
    entries as (
      insert into audit_entries (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
        user_agent, created_at, signature)
-     select org_id, id, actor_user_id, action, resource_type, resource_id, metadata::jsonb, ip_address, user_agent,
-       created_at, signature
-     from json_to_recordset(${parameter}::json) as a (org_id text, id text, actor_user_id text, action text,
-       resource_type text, resource_id text, metadata text, ip_address text, user_agent text, created_at timestamptz,
-       signature text)
+     ${query}
      returning org_id, created_at, id
    ), unlinked as (
      insert into audit_unlinked (org_id, created_at, entry_id) select org_id, created_at, id from entries
@@ -211,9 +207,11 @@ export const countUnlinked = statement<[orgId: string], { n: number }>(
 
 // Retention
 
+/** Those whose first entry is old: ids begin with their time. Only what is linked goes, so there is a chain. */
 export const orgsWithOld = statement<[before: Date], { org_id: string }>(
   'audit.orgs_with_old',
-  'select distinct org_id from audit_entries where created_at < $1',
+  `select org_id from audit_chains c
+   where (select created_at from audit_entries e where e.org_id = c.org_id order by id limit 1) < $1`,
 )
 
 /** The old end of a chain; an entry that is gone has no age. */

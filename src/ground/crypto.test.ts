@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { makeVault, randomBase62, sameBytes, toBase62 } from './crypto.ts'
+import { makeHmac, makeVault, randomBase62, sameBytes, toBase62 } from './crypto.ts'
 
 test('a sealed secret opens under the same key and context only', () => {
   const vault = makeVault(randomBytes(32))
@@ -48,4 +49,22 @@ test('byte comparison is exact on values of equal and unequal length', () => {
   expect(sameBytes('abc', 'abc')).toBe(true)
   expect(sameBytes('abc', 'abd')).toBe(false)
   expect(sameBytes('abc', 'abcd')).toBe(false)
+})
+
+test('the HMAC of any text under any key is the one Node gives, whatever was asked before', () => {
+  const nodes = (key: string, text: string) => createHmac('sha256', key).update(text).digest('hex')
+  const texts = fc.array(
+    fc.oneof(fc.string({ unit: 'grapheme' }), fc.string({ minLength: 5_000, maxLength: 9_000 })),
+  )
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), texts, (key, all) => {
+      const hmac = makeHmac(key)
+      expect(all.map(hmac)).toEqual(all.map((text) => nodes(key, text)))
+    }),
+  )
+  // At the length of a block the key begins to be digested.
+  for (const length of [0, 63, 64, 65]) {
+    const key = 'k'.repeat(length)
+    expect(makeHmac(key)('é'.repeat(3_000))).toBe(nodes(key, 'é'.repeat(3_000)))
+  }
 })

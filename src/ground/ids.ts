@@ -47,7 +47,10 @@ export type IdKind = keyof typeof prefixes
 const alsoRead: Partial<Record<IdKind, string[]>> = { contact: ['ctc'] }
 
 const crockford = '0123456789abcdefghjkmnpqrstvwxyz'
-const bits5 = crockford.split('')
+/** Every two digits, by their ten bits. */
+const pairs = Array.from({ length: 1024 }, (_, bits) => `${crockford[bits >>> 5]}${crockford[bits & 31]}`)
+
+const pair = (bits: number): string => pairs[bits & 1023] as string
 
 const pool = Buffer.allocUnsafe(8 * 512)
 let poolAt = pool.length
@@ -75,30 +78,26 @@ const sortable = (ms: number): string => {
     lastMs += 1
     counter = 0
   }
-  const time = lastMs
-  // Four groups of bits, most significant first: 48 of time, 16 of version and counter, 32, 32.
-  const words = [
-    Math.floor(time / 0x10000),
-    ((time % 0x10000) * 0x10000 + (0x7000 | counter)) >>> 0,
-    (0x80000000 | (high & 0x3fffffff)) >>> 0,
-    low,
-  ]
-  // 128 bits are 26 digits of 5 with 2 leading zero bits.
-  let out = ''
-  let held = 0
-  let bits = 2
-  for (const word of words) {
-    for (let shift = 24; shift >= 0; shift -= 8) {
-      held = (held << 8) | ((word >>> shift) & 0xff)
-      bits += 8
-      while (bits >= 5) {
-        bits -= 5
-        out += bits5[(held >>> bits) & 31]
-      }
-      held &= (1 << bits) - 1
-    }
-  }
-  return out
+  // Four words of 32 bits: 48 of time, 16 of version and counter, then variant and chance.
+  const a = Math.floor(lastMs / 0x10000)
+  const b = (lastMs % 0x10000) * 0x10000 + (0x7000 | counter)
+  const c = 0x80000000 | (high & 0x3fffffff)
+  // Ten bits at a time, after two that are zero: 130 bits are 13 pairs.
+  return (
+    pair(a >>> 24) +
+    pair(a >>> 14) +
+    pair(a >>> 4) +
+    pair((a << 6) | (b >>> 26)) +
+    pair(b >>> 16) +
+    pair(b >>> 6) +
+    pair((b << 4) | (c >>> 28)) +
+    pair(c >>> 18) +
+    pair(c >>> 8) +
+    pair((c << 2) | (low >>> 30)) +
+    pair(low >>> 20) +
+    pair(low >>> 10) +
+    pair(low)
+  )
 }
 
 export const newId = (kind: IdKind, ms: number = Date.now()): string => `${prefixes[kind]}_${sortable(ms)}`

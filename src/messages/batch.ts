@@ -9,7 +9,7 @@ import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { Channel, Price } from './channel.ts'
 import { type Draft, passGates } from './draft.ts'
 import type { Record } from './record.ts'
-import { asHandoverError, failedRow, messageEvent, sentRow } from './rows.ts'
+import { asHandoverError, failedRow, sentRow } from './rows.ts'
 import { givesBack, sentEntry, spendBy, type TellReports } from './send.ts'
 
 export type ItemError = { code: string; message: string }
@@ -119,15 +119,10 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     }
   }
 
-  const told = (draft: D) => {
-    const { orgId, tenantId, environment } = draft.by
-    return { orgId, tenantId, environment, channel: draft.channel, id: draft.id }
-  }
-
   const refused = async (waiting: Waiting<D>, fault: HandoverError): Promise<ItemResult> => {
     const { index, draft } = waiting
     const at = clock.now()
-    const event = messageEvent('message.failed', told(draft), at, { error: fault.message })
+    const event = { at, more: { error: fault.message } }
     try {
       await record({ message: failedRow(draft, channel.contentOf(draft), fault, at), event })
       return failedItem(index, providerError(fault.message), draft.id)
@@ -139,9 +134,8 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
 
   const sent = async ({ index, draft }: Waiting<D>, handed: Handed): Promise<ItemResult> => {
     const at = clock.now()
-    const event = messageEvent('message.sent', told(draft), at)
     try {
-      await record({ message: sentRow(draft, channel.contentOf(draft), handed, at), event })
+      await record({ message: sentRow(draft, channel.contentOf(draft), handed, at), event: { at } })
     } catch (error) {
       log.error({ err: error, message_id: draft.id }, 'a message was handed over and could not be recorded')
       return { index, id: null, status: 'sent', error: notRecorded }

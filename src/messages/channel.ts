@@ -1,7 +1,7 @@
 /** What a channel brings to the one pipeline: its rules, its price, its provider and its part of the row. */
 import type { Handed } from '../providers/email/contract.ts'
 import type { Spend } from '../usage/reserve.ts'
-import type { Draft, Gate } from './draft.ts'
+import type { Draft, Gates } from './draft.ts'
 import type { MessageRow, NewMessage } from './store.ts'
 
 /** The columns that only the channel knows. */
@@ -29,13 +29,13 @@ export type Price = Pick<Spend, 'units' | 'segments' | 'costMicros' | 'sandbox' 
 
 export interface Channel<D extends Draft> {
   name: 'email' | 'sms'
-  gates: readonly Gate<D>[]
+  gates: Gates<D>
   /** Makes what leaves of what was asked for, once every rule has passed. */
   finish(draft: D): void
   priceOf(draft: D): Promise<Price>
   contentOf(draft: D): Content
   /** Throws a HandoverError and nothing else. Test mode is simulated here and reaches no provider. */
-  handOver(draft: D): Promise<Handed>
+  handOver(draft: D): Promise<Handed> | Handed
   /** The draft of a waiting row, to be sent now. */
   draftOf(row: MessageRow): D
 }

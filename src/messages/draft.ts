@@ -31,14 +31,20 @@ export type Gate<D extends Draft> = {
   check: (draft: D, entrance: Entrance) => Promise<void> | void
 }
 
+export type Gates<D extends Draft> = Record<Entrance, readonly Gate<D>[]>
+
+export const byEntrance = <D extends Draft>(gates: readonly Gate<D>[]): Gates<D> => {
+  const at = (entrance: Entrance) => gates.filter((gate) => gate.at.includes(entrance))
+  return { single: at('single'), batch: at('batch'), fire: at('fire') }
+}
+
 /** In order, each waiting for the one before: a refusal leaves no trace of later rules. */
 export const passGates = async <D extends Draft>(
-  gates: readonly Gate<D>[],
+  gates: Gates<D>,
   draft: D,
   entrance: Entrance,
 ): Promise<void> => {
-  for (const gate of gates) {
-    if (!gate.at.includes(entrance)) continue
+  for (const gate of gates[entrance]) {
     const checking = gate.check(draft, entrance)
     if (checking) await checking
   }

@@ -4,6 +4,7 @@ import { startTestHouse } from '../../test/house.ts'
 import { expectRefusal } from '../../test/refusal.ts'
 import { tenantClient } from '../../test/tenant-client.ts'
 import { insertWaiting, postOf } from './harness.ts'
+import { tagMark } from './marks.ts'
 
 const t = await startTestHouse()
 afterAll(() => t.stop())
@@ -50,6 +51,8 @@ test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the even
     })
     const stored = await t.database.sql('select m::text as words from messages m where id = $1', [id])
     expect(JSON.stringify(stored)).not.toMatch(/private/)
+    const marked = await t.database.sql('select marks from messages where id = $1', [id])
+    expect(marked).toEqual([{ marks: [tagMark(orgId, 'kept')] }])
   }
   expect((await post.list('?tag=kept')).body.data.map(({ to }: { to: string | null }) => to)).toEqual([
     ...['ann@private.test', null, null],

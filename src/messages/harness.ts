@@ -23,7 +23,7 @@ export type Stored = {
   error_message: string | null
   sent_at: Date | null
   canceled_at: Date | null
-  history: { status: string; recipient: string | null }[]
+  history: { status: string; recipient?: string }[]
 }
 
 /** Rows put straight into the table, as a blast or a day's work would leave them there. */

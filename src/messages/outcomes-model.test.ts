@@ -53,7 +53,7 @@ const found = async (orgId: string, id: string, domain: string) => {
     `select value, reason from suppressions where org_id = $1 and value like '%@' || $2 order by value`,
     [orgId, domain],
   )
-  const bare = (address: string | null) => address?.split('@')[0] ?? ''
+  const bare = (address: string | undefined) => address?.split('@')[0] ?? ''
   const entries = row.history.slice(1).map(({ status, recipient }) => `${status} ${bare(recipient)}`)
   const noted = await t.database.sql('select 1 from message_events where message_id = $1', [id])
   expect(noted).toHaveLength(entries.length)

@@ -181,7 +181,7 @@ describe('from other states', () => {
     expect(row.status).toBe('bounced')
     expect(row.history.map(({ status, recipient }) => [status, recipient])).toEqual([
       ...[
-        ['sent', null],
+        ['sent', undefined],
         ['delivered', a],
         ['delivered', b],
         ['bounced', c],

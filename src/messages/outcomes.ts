@@ -80,7 +80,7 @@ const nextStatus = (row: MessageRow, { kind }: Report): Status | undefined =>
   moves[kind].includes(row.status) ? kinds[kind].status : undefined
 
 /** Each recipient's report stands in the history once. */
-const newEntries = (row: MessageRow, report: Report): HistoryEntry[] => {
+const newEntries = (row: MessageRow, report: Report): (HistoryEntry & { recipient: string })[] => {
   const { status } = kinds[report.kind]
   const known = new Set(row.history.map((entry) => `${entry.status} ${entry.recipient?.toLowerCase()}`))
   return report.recipients

@@ -2,6 +2,7 @@ import type { Db } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
 import { timeOfId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
+import { recipientMark, tagMark } from './marks.ts'
 import { findMessage, type ListedRow, listMessages, type MessageRow, type Status } from './store.ts'
 
 export type Filters = {
@@ -37,12 +38,16 @@ export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
     if (!row) throw new Failure('NOT_FOUND')
     return row
   },
-  list: (scope, channel, filters, { cursor, limit }) =>
-    db.rows(
+  list: (scope, channel, filters, { cursor, limit }) => {
+    const { orgId, environment, tenantId, projectId } = scope
+    const { status = null, tag = null, createdAfter = null, createdBefore = null } = filters
+    const to = filters.to?.toLowerCase() ?? null
+    return db.rows(
       statementFor(scope, filters),
-      ...([scope.orgId, scope.environment, channel, scope.tenantId, scope.projectId] as const),
-      ...([filters.status ?? null, filters.tag ?? null, filters.to?.toLowerCase() ?? null] as const),
-      ...([filters.createdAfter ?? null, filters.createdBefore ?? null] as const),
-      ...([cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const),
-    ),
+      ...([orgId, environment, channel, tenantId, projectId, status, tag, to, createdAfter] as const),
+      ...([createdBefore, cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const),
+      tag === null ? null : tagMark(orgId, tag),
+      to === null ? null : recipientMark(orgId, to),
+    )
+  },
 })

@@ -1,15 +1,20 @@
 /** Writes what was sent: message, event, audit entry and idempotent answer commit together or not at all. */
-import type { Audit, Entry } from '../audit/append.ts'
-import { makeBatcher, unhurriedMs } from '../db/batch.ts'
+import type { Audit, Entry, EntryFields } from '../audit/append.ts'
+import { makeBatcher } from '../db/batch.ts'
 import { refusedCleanly, uniqueViolation } from '../db/faults.ts'
 import { throughOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
+import { newId } from '../ground/ids.ts'
+import { iso } from '../ground/instant.ts'
 import type { Claim, Idempotency } from '../idempotency/claims.ts'
-import { type EventRow, insertMessages, type NewMessage } from './store.ts'
+import { insertMessages, type NewMessage, type Told } from './store.ts'
+
+/** The event that tells of a row's state. */
+export type StateEvent = { at: Date; more?: Told['event_more'] }
 
 export type Recording = {
   message: NewMessage
-  event?: EventRow
+  event?: StateEvent
   /** The entry of the request, where this message is all of it. */
   entry?: Entry
   answer?: { claim: Claim; status: number; body: string }
@@ -19,22 +24,39 @@ export type Record = (recording: Recording) => Promise<void>
 
 type Needs = { db: Db; audit: Audit; idempotency: Idempotency }
 
+const eventOf = ({ at, more }: StateEvent): Told => ({
+  event_id: newId('event', at.getTime()),
+  event_at: iso(at),
+  event_more: more,
+})
+
+const entryOf = (entry: EntryFields): Told => ({
+  entry_id: entry.id,
+  entry_actor: entry.actorUserId ?? undefined,
+  entry_action: entry.action,
+  entry_metadata: entry.metadata ?? undefined,
+  entry_ip: entry.ip ?? undefined,
+  entry_agent: entry.userAgent,
+  entry_at: iso(entry.createdAt),
+  entry_signature: entry.signature ?? undefined,
+})
+
 export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
-  const insert = (runner: Pick<Tx, 'change'>, batch: Recording[], entries: Entry[]): Promise<number> =>
-    runner.change(
-      insertMessages,
-      JSON.stringify(batch.map(({ message }) => message)),
-      JSON.stringify(batch.flatMap(({ event }) => event ?? [])),
-      audit.rowsOf(entries),
-    )
+  const rowOf = ({ message, event, entry }: Recording): NewMessage & Told => ({
+    ...message,
+    ...(event && eventOf(event)),
+    ...(entry && entryOf(audit.rowOf(entry))),
+  })
+
+  const insert = (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<number> =>
+    runner.change(insertMessages, JSON.stringify(batch.map(rowOf)))
 
   const recordAll = async (batch: Recording[]): Promise<void> => {
-    const entries = batch.flatMap(({ entry }) => entry ?? [])
     const answers = batch.flatMap(({ answer }) => answer ?? [])
-    if (answers.length === 0) await insert(db, batch, entries)
+    if (answers.length === 0) await insert(db, batch)
     else {
       await db.tx(async (tx) => {
-        await insert(tx, batch, entries)
+        await insert(tx, batch)
         await idempotency.recordWith(tx, answers)
       })
     }
@@ -43,14 +65,14 @@ export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
   /** One message whose entry cannot be written goes without it: the audit says so in the log. */
   const recordOne = ({ message, event, entry, answer }: Recording): Promise<void> =>
     db.tx(async (tx) => {
-      await insert(tx, [{ message, ...(event && { event }) }], [])
+      await insert(tx, [{ message, ...(event && { event }) }])
       if (entry) await audit(tx, entry)
       if (answer) await idempotency.recordWith(tx, [answer])
     })
 
   const records = makeBatcher<Recording, void>({
     name: 'messages.record',
-    waitMs: unhurriedMs,
+    step: true,
     run: async (batch) => {
       try {
         await recordAll(batch)

@@ -1,75 +1,80 @@
 /** Drafts to rows, and the events that tell of them. */
 import { newId } from '../ground/ids.ts'
+import { iso } from '../ground/instant.ts'
 import { type Handed, HandoverError } from '../providers/email/contract.ts'
 import type { Content } from './channel.ts'
 import type { Draft } from './draft.ts'
+import { recipientMark, tagMark } from './marks.ts'
 import type { EventRow, HistoryEntry, NewMessage, ProviderResponse, Status } from './store.ts'
 
-export const entryOf = (status: Status, at: Date, detail: string | null = null): HistoryEntry => ({
+export const entryOf = (status: Status, at: Date, detail?: string): HistoryEntry => ({
   status,
-  at: at.toISOString(),
-  recipient: null,
+  at: iso(at),
   detail,
 })
 
-export const responseOf = (messageId: string | null, detail: string | null = null): ProviderResponse => ({
-  message_id: messageId,
-  token: null,
-  bounce_type: null,
-  bounce_subtype: null,
+export const responseOf = (messageId: string | null, detail?: string): ProviderResponse => ({
+  message_id: messageId ?? undefined,
   detail,
 })
 
-type Base = Omit<
+const some = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list)
+
+type Outcome = Pick<
   NewMessage,
-  'status' | 'sent_at' | 'error_message' | 'provider' | 'provider_response' | 'history' | 'due_at'
+  'status' | 'sent_at' | 'due_at' | 'error_message' | 'provider' | 'provider_response' | 'history'
 >
 
-const baseOf = (draft: Draft, content: Content): Base => ({
-  org_id: draft.by.orgId,
-  id: draft.id,
-  created_at: draft.createdAt,
-  tenant_id: draft.by.tenantId,
-  environment: draft.by.environment,
-  project_id: draft.by.projectId,
-  key_id: draft.by.keyId,
-  channel: draft.channel,
-  ...content,
-  tags: draft.tags,
-  metadata: Object.keys(draft.metadata).length === 0 ? null : draft.metadata,
-  scheduled_at: draft.scheduledAt,
-  job_id: draft.jobId,
-})
+/** Written out in one piece: this runs for every message, and most of what it may hold it has not. */
+const rowOf = (draft: Draft, content: Content, outcome: Outcome): NewMessage => {
+  const { by, tags, metadata } = draft
+  const { orgId } = by
+  return {
+    org_id: orgId,
+    id: draft.id,
+    created_at: iso(draft.createdAt),
+    tenant_id: by.tenantId ?? undefined,
+    environment: by.environment,
+    project_id: by.projectId,
+    key_id: by.keyId ?? undefined,
+    channel: draft.channel,
+    ...content,
+    tags: some(tags),
+    metadata: Object.keys(metadata).length === 0 ? undefined : metadata,
+    scheduled_at: draft.scheduledAt ? iso(draft.scheduledAt) : undefined,
+    job_id: draft.jobId ?? undefined,
+    marks: [
+      ...tags.map((tag) => tagMark(orgId, tag)),
+      ...content.to_addresses.map((address) => recipientMark(orgId, address)),
+    ],
+    ...outcome,
+  }
+}
 
-const unsent = { sent_at: null, error_message: null, provider: null, provider_response: null, due_at: null }
+export const sentRow = (draft: Draft, content: Content, handed: Handed, at: Date): NewMessage =>
+  rowOf(draft, content, {
+    status: 'sent',
+    sent_at: iso(at),
+    provider: handed.provider,
+    provider_response: responseOf(handed.providerMessageId),
+    history: [entryOf('sent', at)],
+  })
 
-export const sentRow = (draft: Draft, content: Content, handed: Handed, at: Date): NewMessage => ({
-  ...baseOf(draft, content),
-  ...unsent,
-  status: 'sent',
-  sent_at: at,
-  provider: handed.provider,
-  provider_response: responseOf(handed.providerMessageId),
-  history: [entryOf('sent', at)],
-})
+export const failedRow = (draft: Draft, content: Content, fault: HandoverError, at: Date): NewMessage =>
+  rowOf(draft, content, {
+    status: 'failed',
+    error_message: fault.message,
+    provider: fault.provider,
+    provider_response: responseOf(null, fault.message),
+    history: [entryOf('failed', at, fault.message)],
+  })
 
-export const failedRow = (draft: Draft, content: Content, fault: HandoverError, at: Date): NewMessage => ({
-  ...baseOf(draft, content),
-  ...unsent,
-  status: 'failed',
-  error_message: fault.message,
-  provider: fault.provider,
-  provider_response: responseOf(null, fault.message),
-  history: [entryOf('failed', at, fault.message)],
-})
-
-export const scheduledRow = (draft: Draft, content: Content, at: Date): NewMessage => ({
-  ...baseOf(draft, content),
-  ...unsent,
-  status: 'scheduled',
-  due_at: draft.scheduledAt,
-  history: [entryOf('scheduled', at)],
-})
+export const scheduledRow = (draft: Draft, content: Content, at: Date): NewMessage =>
+  rowOf(draft, content, {
+    status: 'scheduled',
+    due_at: draft.scheduledAt ? iso(draft.scheduledAt) : undefined,
+    history: [entryOf('scheduled', at)],
+  })
 
 export type MessageEvent =
   | 'message.sent'
@@ -106,7 +111,7 @@ export const messageEvent = (
   environment,
   event,
   data: { message_id: id, channel, status: statusOf[event], ...more },
-  created_at: at,
+  created_at: iso(at),
 })
 
 /** What an adapter threw, whatever it was: one that is no word of a provider leaves open what happened. */

@@ -5,6 +5,7 @@
 import type { Actor, Entry } from '../audit/append.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
+import { iso } from '../ground/instant.ts'
 import type { Log } from '../ground/log.ts'
 import type { Claim } from '../idempotency/claims.ts'
 import type { Handed, HandoverError, Report } from '../providers/email/contract.ts'
@@ -12,7 +13,7 @@ import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { Channel } from './channel.ts'
 import { type Draft, passGates } from './draft.ts'
 import type { Record } from './record.ts'
-import { asHandoverError, failedRow, messageEvent, scheduledRow, sentRow } from './rows.ts'
+import { asHandoverError, failedRow, scheduledRow, sentRow } from './rows.ts'
 
 /** What the caller of a single send is told. */
 export type Accepted = {
@@ -67,7 +68,7 @@ export const makeSend = <D extends Draft>(needs: Needs<D>): Send<D> => {
     id: draft.id,
     channel: draft.channel,
     status,
-    created_at: draft.createdAt.toISOString(),
+    created_at: iso(draft.createdAt),
     ...(status === 'scheduled' && { scheduled_at: (draft.scheduledAt as Date).toISOString() }),
   })
 
@@ -120,19 +121,14 @@ export const makeSend = <D extends Draft>(needs: Needs<D>): Send<D> => {
         return refused(draft, reservation, asHandoverError(error))
       }
       const at = clock.now()
-      const { orgId, tenantId, environment } = draft.by
       const answer = answerOf(draft, 'sent')
       await record({
         message: sentRow(draft, channel.contentOf(draft), handed, at),
-        event: messageEvent(
-          'message.sent',
-          { orgId, tenantId, environment, channel: draft.channel, id: draft.id },
-          at,
-        ),
+        event: { at },
         entry: sentEntry(draft, actor, draft.id, 1),
         ...recorded(claim, answer),
       })
-      if (handed.reports) tellReports(orgId, draft.id, handed.reports)
+      if (handed.reports) tellReports(draft.by.orgId, draft.id, handed.reports)
       return answer
     },
   }

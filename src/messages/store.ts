@@ -5,14 +5,19 @@ import type { Environment } from '../ground/scope.ts'
 export type Status = 'scheduled' | 'sending' | 'sent' | 'delivered' | 'bounced' | 'failed' | 'canceled'
 
 /** One state the message was in, or one recipient's report. */
-export type HistoryEntry = { status: Status; at: string; recipient: string | null; detail: string | null }
+export type HistoryEntry = {
+  status: Status
+  at: string
+  recipient?: string | null
+  detail?: string | null
+}
 
 export type ProviderResponse = {
-  message_id: string | null
-  token: string | null
-  bounce_type: string | null
-  bounce_subtype: string | null
-  detail: string | null
+  message_id?: string | null
+  token?: string | null
+  bounce_type?: string | null
+  bounce_subtype?: string | null
+  detail?: string | null
 }
 
 export type MessageRow = {
@@ -58,11 +63,47 @@ export type MessageRow = {
   attempts: number
 }
 
-/** What a new row is made of; the rest starts empty. */
-export type NewMessage = Omit<
-  MessageRow,
-  'delivered_at' | 'canceled_at' | 'redacted_at' | 'claim' | 'attempts'
->
+type Always =
+  | 'org_id'
+  | 'id'
+  | 'created_at'
+  | 'environment'
+  | 'project_id'
+  | 'channel'
+  | 'status'
+  | 'stream'
+  | 'from_address'
+  | 'to_addresses'
+  | 'history'
+
+/** On its way in JSON. */
+type Written<T> = T extends Date ? string : T
+
+type Later = 'delivered_at' | 'canceled_at' | 'redacted_at' | 'claim' | 'attempts'
+
+/** What a new row is made of. Whatever it has nothing of is not written out, neither here nor in its JSON. */
+export type NewMessage = { [Column in Always]: Written<MessageRow[Column]> } & {
+  [Column in Exclude<keyof MessageRow, Always | Later>]?: Written<NonNullable<MessageRow[Column]>>
+} & {
+  /** What lists find it by: see marks.ts. */
+  marks: number[]
+}
+
+/** What is written with a row: the event that tells of its state, and the audit entry of the request that made it. */
+export type Told = {
+  event_id?: string
+  event_at?: string
+  /** Beyond id, channel and state. */
+  event_more?: Record<string, string>
+  entry_id?: string
+  entry_actor?: string
+  entry_action?: string
+  entry_metadata?: string
+  entry_ip?: string
+  entry_agent?: string
+  entry_at?: string
+  entry_signature?: string
+}
 
 /** An event written with the change it tells of. */
 export type EventRow = {
@@ -72,7 +113,7 @@ export type EventRow = {
   environment: Environment | null
   event: string
   data: Record<string, unknown>
-  created_at: Date
+  created_at: string
 }
 
 const eventColumns = 'org_id, id, tenant_id, environment, event, data, created_at'
@@ -82,22 +123,44 @@ const eventShape =
 const newColumns = `org_id, id, created_at, tenant_id, environment, project_id, key_id, channel, status, stream,
   from_address, from_name, to_addresses, cc, bcc, reply_to, names, subject, html, text, headers, attachments,
   track_opens, track_clicks, tags, metadata, scheduled_at, sent_at, error_message, provider, provider_response,
-  history, job_id, due_at`
+  history, job_id, due_at, marks`
+
+const newShape = `org_id text, id text, created_at timestamptz, tenant_id text, environment text, project_id text,
+  key_id text, channel text, status text, stream text, from_address text, from_name text, to_addresses text[],
+  cc text[], bcc text[], reply_to text[], names jsonb, subject text, html text, text text, headers jsonb,
+  attachments jsonb, track_opens boolean, track_clicks boolean, tags text[], metadata jsonb, scheduled_at timestamptz,
+  sent_at timestamptz, error_message text, provider text, provider_response jsonb, history jsonb, job_id text,
+  due_at timestamptz, marks integer[]`
+
+const toldShape = `event_id text, event_at timestamptz, event_more jsonb, entry_id text, entry_actor text,
+  entry_action text, entry_metadata text, entry_ip text, entry_agent text, entry_at timestamptz, entry_signature text`
+
+const orNothing = (column: string): string =>
+  /^(cc|bcc|reply_to|tags)$/.test(column)
+    ? `coalesce(${column}, '{}')`
+    : column.startsWith('track_')
+      ? `coalesce(${column}, false)`
+      : column
+
+const tellingEntries = appendEntries(
+  `select org_id, entry_id, entry_actor, entry_action, 'message', id, entry_metadata::jsonb, entry_ip, entry_agent,
+       entry_at, entry_signature
+     from given where entry_id is not null`,
+)
 
 /** Any number of rows with their events and entries in one statement: all of them or none. */
-export const insertMessages = statement<[messages: string, events: string, entries: string]>(
+export const insertMessages = statement<[messages: string]>(
   'messages.insert',
-  `with kept as (
+  `with given as materialized (
+     select * from json_to_recordset($1::json) as m (${newShape}, ${toldShape})
+   ), kept as (
      insert into messages (${newColumns})
-     select ${newColumns} from json_to_recordset($1::json) as m (
-       org_id text, id text, created_at timestamptz, tenant_id text, environment text, project_id text, key_id text,
-       channel text, status text, stream text, from_address text, from_name text, to_addresses text[], cc text[],
-       bcc text[], reply_to text[], names jsonb, subject text, html text, text text, headers jsonb,
-       attachments jsonb, track_opens boolean, track_clicks boolean, tags text[], metadata jsonb,
-       scheduled_at timestamptz, sent_at timestamptz, error_message text, provider text, provider_response jsonb,
-       history jsonb, job_id text, due_at timestamptz)
-   ), ${appendEntries('$3')}
-   insert into events (${eventColumns}) select ${eventColumns} from json_to_recordset($2::json) as e (${eventShape})`,
+     select ${newColumns.split(/,\s+/).map(orNothing).join(', ')} from given
+   ), ${tellingEntries}
+   insert into events (${eventColumns})
+   select org_id, event_id, tenant_id, environment, 'message.' || status,
+     jsonb_build_object('message_id', id, 'channel', channel, 'status', status) || coalesce(event_more, '{}'), event_at
+   from given where event_id is not null`,
 )
 
 /**
@@ -277,6 +340,8 @@ type ListParams = [
   afterAt: string | null,
   afterId: string | null,
   limit: number,
+  tagMark: number | null,
+  toMark: number | null,
 ]
 
 /** The nearer of the cursor and the given end. */
@@ -301,17 +366,18 @@ const listText = (within: string, ...conditions: string[]): string =>
    order by created_at desc, id desc
    limit $13`
 
+/** The numbers lead to the rows, the words tell which of them are meant. */
 const named = {
-  tag: "tags_in(org_id, tags) @> array[$1 || ' ' || $7]",
-  to: "addresses_in(org_id, to_addresses) @> array[$1 || ' ' || $8]",
+  tag: 'marks @> array[$14::integer] and $7 = any(tags)',
+  to: `marks @> array[$15::integer] and addresses_in(org_id, to_addresses) @> array[$1 || ' ' || $8]`,
 }
 
 const optional = {
   tenant: '($4::text is null or tenant_id = $4)',
   project: '($5::text is null or project_id = $5)',
   status: '($6::text is null or status = $6)',
-  tag: `($7::text is null or ${named.tag})`,
-  to: `($8::text is null or ${named.to})`,
+  tag: `($7::text is null or (${named.tag}))`,
+  to: `($8::text is null or (${named.to}))`,
 }
 
 /**
@@ -338,7 +404,7 @@ export const listMessages = {
   ),
   byTag: statement<ListParams, ListedRow>(
     'messages.list_tag',
-    listText(boundsOfFew, ...Object.values({ ...optional, tag: named.tag }), `tags <> '{}'`),
+    listText(boundsOfFew, ...Object.values({ ...optional, tag: named.tag })),
   ),
   byRecipient: statement<ListParams, ListedRow>(
     'messages.list_recipient',
@@ -430,8 +496,9 @@ export const eraseTenantMessages = statement<[orgId: string, tenantId: string, l
   'messages.erase_tenant',
   `update messages m set html = null, text = null, subject = null, from_name = null, names = null,
      to_addresses = '{}', cc = '{}', bcc = '{}', reply_to = '{}', headers = null, attachments = null,
-     metadata = null, provider_response = null, error_message = null, redacted_at = coalesce(redacted_at, $4),
-     history = (select coalesce(jsonb_agg(h || '{"recipient": null, "detail": null}'), '[]')
+     metadata = null, provider_response = null, error_message = null,
+     marks = array(select mark from unnest(m.marks) as mark where mark >= 0), redacted_at = coalesce(redacted_at, $4),
+     history = (select coalesce(jsonb_agg(h - 'recipient' - 'detail'), '[]')
        from jsonb_array_elements(m.history) h)
    from (select org_id, id, created_at from messages
      where org_id = $1 and tenant_id = $2 and to_addresses <> '{}' limit $3) old

@@ -301,8 +301,8 @@ export const fanOutEvents = statement<
 >(
   'webhooks.fan_out',
   `with taken as (
-     delete from events where (org_id, id) in (
-       select org_id, id from events order by created_at, id limit $2 for update skip locked)
+     delete from events where (created_at, id) in (
+       select created_at, id from events order by created_at, id limit $2 for update skip locked)
      returning org_id, id, tenant_id, environment, event, data, created_at
    ), wanted as materialized (
      select e.*, w.id as endpoint_id, replace(gen_random_uuid()::text, '-', '') as random

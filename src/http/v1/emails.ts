@@ -6,6 +6,7 @@ import { parseAddress } from '../../messages/email/addresses.ts'
 import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
 import type { EmailDraft } from '../../messages/email/draft.ts'
 import type { DraftEmails } from '../../messages/email/drafts.ts'
+import { plainEmail, plainItem } from '../../messages/email/plain.ts'
 import {
   Accepted,
   BatchAnswer,
@@ -73,7 +74,9 @@ const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
     bounce_subtype: row.provider_response.bounce_subtype ?? null,
     detail: row.provider_response.detail ?? null,
   },
-  status_history: row.history.map(({ status, at, recipient, detail }) => ({ status, at, recipient, detail })),
+  status_history: row.history.map(({ status, at, recipient = null, detail = null }) => ({
+    ...{ status, at, recipient, detail },
+  })),
   job_id: row.job_id,
   tenant_id: row.tenant_id,
   ...(withBody && { html: row.html, text: row.text }),
@@ -154,6 +157,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     scope: 'send:email',
     idempotent: true,
     body: SendEmail,
+    plain: plainEmail,
     bodyLimit: 16 * megabyte,
     oversize,
     answers: { 200: { schema: Accepted, about: 'Accepted.' } },
@@ -181,7 +185,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       const { caller, body } = call
       const itemOf = async (raw: unknown) => {
         try {
-          return await drafts.item(caller, validate(BatchItem, raw))
+          return await drafts.item(caller, plainItem(raw) ?? validate(BatchItem, raw))
         } catch (error) {
           if (error instanceof Failure) return error
           throw error

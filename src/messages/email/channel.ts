@@ -5,18 +5,20 @@ import type { Links } from '../../tracking/links.ts'
 import { emailPrice } from '../../usage/plans.ts'
 import type { Usage } from '../../usage/reserve.ts'
 import type { Channel } from '../channel.ts'
+import { byEntrance } from '../draft.ts'
 import type { MessageRow } from '../store.ts'
 import { destinations, type EmailDraft, mailOf } from './draft.ts'
 import { type EmailGateNeeds, emailGates } from './gates/list.ts'
 
 const bare = (list: Address[]): string[] => list.map(({ address }) => address)
 
-const namesOf = (lists: Address[]): Record<string, string> | null => {
-  const named = lists.flatMap(({ address, name }) => (name === null ? [] : [[address, name] as const]))
-  return named.length === 0 ? null : Object.fromEntries(named)
-}
+const some = (list: Address[]): string[] | undefined => (list.length === 0 ? undefined : bare(list))
 
-const orNull = <T extends object>(value: T): T | null => (Object.keys(value).length === 0 ? null : value)
+const namesOf = (list: Address[]): Record<string, string> | undefined => {
+  const named = list.filter(({ name }) => name !== null)
+  if (named.length === 0) return undefined
+  return Object.fromEntries(named.map(({ address, name }) => [address, name as string]))
+}
 
 type Needs = EmailGateNeeds & {
   clock: Clock
@@ -30,7 +32,7 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
   const { clock, usage, links, provider, simulate } = needs
   return {
     name: 'email',
-    gates: emailGates(needs),
+    gates: byEntrance(emailGates(needs)),
 
     finish: (draft) => {
       if (draft.html === null || (!draft.trackOpens && !draft.trackClicks)) return
@@ -56,25 +58,26 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
     contentOf: (draft) => ({
       stream: draft.stream,
       from_address: draft.from.address,
-      from_name: draft.from.name,
+      from_name: draft.from.name ?? undefined,
       to_addresses: bare(draft.to),
-      cc: bare(draft.cc),
-      bcc: bare(draft.bcc),
-      reply_to: bare(draft.replyTo),
+      cc: some(draft.cc),
+      bcc: some(draft.bcc),
+      reply_to: some(draft.replyTo),
       names: namesOf([...destinations(draft), ...draft.replyTo]),
-      subject: draft.subject,
-      html: draft.html,
-      text: draft.text,
-      headers: orNull(draft.headers),
+      subject: draft.subject ?? undefined,
+      html: draft.html ?? undefined,
+      text: draft.text ?? undefined,
+      headers: Object.keys(draft.headers).length === 0 ? undefined : draft.headers,
       // Names and types only: the bytes are handed over and never kept.
-      attachments: orNull(
-        draft.attachments.map(({ filename, contentType }) => ({ filename, content_type: contentType })),
-      ),
-      track_opens: draft.trackOpens,
-      track_clicks: draft.trackClicks,
+      attachments:
+        draft.attachments.length === 0
+          ? undefined
+          : draft.attachments.map(({ filename, contentType }) => ({ filename, content_type: contentType })),
+      track_opens: draft.trackOpens || undefined,
+      track_clicks: draft.trackClicks || undefined,
     }),
 
-    handOver: async (draft) => {
+    handOver: (draft) => {
       const mail = mailOf(draft, clock.now())
       return draft.by.environment === 'test' ? simulate(mail) : provider.send(mail)
     },
@@ -95,7 +98,6 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
           allowedDomainIds: null,
           boundProjectId: null,
         },
-        fromText: row.from_address,
         from: { address: row.from_address, name: row.from_name },
         to: named(row.to_addresses),
         cc: named(row.cc),

@@ -1,6 +1,7 @@
 /** Keeps what the local providers were handed, the newest of it, so that people and tests can look. */
-import { makeBatcher, unhurriedMs } from '../../db/batch.ts'
+import { makeBatcher } from '../../db/batch.ts'
 import type { Db } from '../../db/pool.ts'
+import { iso } from '../../ground/instant.ts'
 import type { Log } from '../../ground/log.ts'
 import { insertKept, trimKept } from './store.ts'
 
@@ -51,10 +52,10 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
 
   const batcher = makeBatcher<Kept, undefined>({
     name: 'outbox.keep',
-    waitMs: unhurriedMs,
+    step: true,
     run: async (items) => {
       const rows = items.map(({ id, channel, messageId, verificationId, mail, at }) => ({
-        ...{ id, channel, message_id: messageId, verification_id: verificationId, mail, at },
+        ...{ id, channel, message_id: messageId, verification_id: verificationId, mail, at: iso(at) },
       }))
       await db.change(insertKept, jsonText(rows))
       sinceTrim += items.length

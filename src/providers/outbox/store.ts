@@ -19,20 +19,20 @@ export const insertKept = statement<[kept: string]>(
    insert into local_outbox (id, channel, message_id, verification_id, mail, at)
    select a.id, a.channel, a.message_id, a.verification_id, a.mail, a.at
    from lazily, json_to_recordset($1::json)
-     as a (id text, channel text, message_id text, verification_id text, mail jsonb, at timestamptz)`,
+     as a (id text, channel text, message_id text, verification_id text, mail json, at timestamptz)`,
 )
 
-/** What is older than the newest; rows that came at the very instant of the oldest kept stay. */
+/** What is older than the newest. Ids begin with their time. */
 export const trimKept = statement<[kept: number]>(
   'outbox.trim',
-  `delete from local_outbox where at < (select at from local_outbox order by at desc, id desc offset $1 limit 1)`,
+  'delete from local_outbox where id <= (select id from local_outbox order by id desc offset $1 limit 1)',
 )
 
 /** Newest first. Filters that are null match everything. */
 export const listKept = statement<[channel: string | null, to: string | null, limit: number], OutboxRow>(
   'outbox.list',
   `select id, channel, message_id, verification_id, mail, at from local_outbox
-   where ($1::text is null or channel = $1) and ($2::text is null or mail->'recipients' ? $2)
-   order by at desc, id desc
+   where ($1::text is null or channel = $1) and ($2::text is null or mail::jsonb -> 'recipients' ? $2)
+   order by id desc
    limit $3`,
 )

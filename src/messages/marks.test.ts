@@ -1,0 +1,63 @@
+import pg from 'pg'
+import { afterAll, expect, test } from 'vitest'
+import { makeTestDatabase } from '../../test/database.ts'
+import { startTestHouse } from '../../test/house.ts'
+import { migrate } from '../db/migrate.ts'
+import { systemClock } from '../ground/clock.ts'
+import { newId, timeOfId } from '../ground/ids.ts'
+import { silentLog } from '../ground/log.ts'
+import { postOf } from './harness.ts'
+import { recipientMark, tagMark } from './marks.ts'
+
+const t = await startTestHouse()
+afterAll(() => t.stop())
+const founded = await t.org()
+const post = postOf(t, founded)
+
+test('a row whose number is the same but whose words are others is not found by them', async () => {
+  const wanted = await post.sent({ to: ['ann@reader.test'], tags: ['wanted'] })
+  const alike = await post.sent({ to: ['bob@reader.test'], tags: ['other'] })
+  await t.database.sql(
+    'update messages set marks = (select marks from messages where id = $1) where id = $2',
+    [wanted, alike],
+  )
+  for (const query of ['?tag=wanted', '?to=ANN@reader.test', '?tag=wanted&to=ann@reader.test']) {
+    expect((await post.list(query)).body.data).toMatchObject([{ id: wanted }])
+  }
+  expect((await post.list('?tag=other')).body.data).toEqual([])
+})
+
+test('rows of before are given their numbers', async () => {
+  const database = await makeTestDatabase('empty')
+  const migrateTo = (upTo?: string) => {
+    const connect = async () => {
+      const client = new pg.Client(database.url)
+      await client.connect()
+      return client
+    }
+    return migrate({ connect, clock: systemClock, log: silentLog() }, upTo)
+  }
+  try {
+    await migrateTo('0006_webhooks')
+    const [orgId, id] = [newId('org'), newId('message')]
+    const [tags, to] = [
+      ['a tag', 'größe', '標'],
+      ['Ann@Reader.test', 'x@y.test'],
+    ]
+    await database.sql(
+      `insert into messages (org_id, id, created_at, environment, project_id, channel, status, from_address,
+         to_addresses, tags)
+       values ($1, $2, $3, 'live', 'prj', 'email', 'sent', 'a@b.test', $4, $5)`,
+      [orgId, id, new Date(timeOfId(id)), to, tags],
+    )
+    await migrateTo()
+    const [row] = await database.sql<{ marks: number[] }>('select marks from messages where id = $1', [id])
+    expect(row?.marks).toEqual([
+      ...tags.map((tag) => tagMark(orgId, tag)),
+      ...to.map((address) => recipientMark(orgId, address)),
+    ])
+    expect(row?.marks.map((mark) => mark < 0)).toEqual([false, false, false, true, true])
+  } finally {
+    await database.drop()
+  }
+})
