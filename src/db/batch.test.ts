@@ -218,7 +218,9 @@ describe('pace', () => {
   })
 
   /** Statements stay under way until told to end; timers move only by hand. */
-  const held = (options: { maxItems?: number; lanes?: number; caller?: (item: number) => string } = {}) => {
+  const held = (
+    options: { maxItems?: number; lanes?: number; step?: true; caller?: (item: number) => string } = {},
+  ) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const runs: { items: number[]; end: () => void }[] = []
     const batcher: Batcher<number, number> = makeBatcher({
@@ -290,6 +292,23 @@ describe('pace', () => {
     expect(items()[3]).toEqual([7])
     runs[3]!.end()
     expect(await Promise.all(answers)).toEqual([1, 2, 3, 4, 5, 6, 7])
+  })
+
+  test('a step runs one full batch after the other, and a second beside it only after the wait', async () => {
+    const { runs, batcher, items } = held({ maxItems: 2, step: true })
+    const answers = [1, 2, 3, 4, 5].map((item) => batcher.submit(item))
+    await turns(5)
+    expect(items()).toEqual([[1, 2]])
+    runs[0]!.end()
+    await turns(5)
+    expect(items()).toEqual([
+      [1, 2],
+      [3, 4],
+    ])
+    vi.advanceTimersByTime(2)
+    expect(items()[2]).toEqual([5])
+    for (const { end } of runs) end()
+    expect(await Promise.all(answers)).toEqual([1, 2, 3, 4, 5])
   })
 
   test('a caller that is at work does not hold up others, and its own items follow without a timer', async () => {

@@ -18,15 +18,19 @@ export type BatchOptions<In, Out> = {
   lanes?: number
   /** How long a second statement waits for company while the first is still under way. */
   waitMs?: number
+  /**
+   * One of several steps that each call takes, one after the other. A second statement beside the first only makes both
+   * smaller, so it opens when the first is slower than usual, not because many wait. And of many that wait half are
+   * taken, so that some callers are at one step while others are at the next.
+   */
+  step?: true
   /** Whether a failed statement surely had no effect, so that its items may be tried one by one. */
   harmless?: (error: unknown) => boolean
 }
 
-/**
- * For steps of a send, which follow each other: a second statement beside the first only makes both smaller. It opens
- * when the first is slower than usual.
- */
-export const unhurriedMs = 20
+/** Fewer are not worth a statement of their own. */
+const leastOfStep = 50
+const stepWaitMs = 20
 
 export interface Batcher<In, Out> {
   submit(item: In): Promise<Out>
@@ -42,7 +46,8 @@ type Waiting<In, Out> = {
 }
 
 export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In, Out> => {
-  const { run, caller, apart, maxItems = 100, lanes = 2, waitMs = 2, harmless = refusedCleanly } = options
+  const { run, caller, apart, step, lanes = 2, harmless = refusedCleanly } = options
+  const { maxItems = 100, waitMs = step ? stepWaitMs : 2 } = options
   let queue: Waiting<In, Out>[] = []
   let busy = 0
   let flushing = false
@@ -52,13 +57,14 @@ export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In
 
   /** The next items, oldest first, leaving those whose caller has earlier ones under way. */
   const take = (): Waiting<In, Out>[] => {
-    if (!caller || (callersAtWork.size === 0 && !apart)) return queue.splice(0, maxItems)
+    const most = step ? Math.min(maxItems, Math.max(leastOfStep, queue.length >>> 1)) : maxItems
+    if (!caller || (callersAtWork.size === 0 && !apart)) return queue.splice(0, most)
     const taken: Waiting<In, Out>[] = []
     const left: Waiting<In, Out>[] = []
     const held = new Set(callersAtWork)
     for (const waiting of queue) {
       const name = waiting.caller as string
-      if (taken.length === maxItems || held.has(name)) left.push(waiting)
+      if (taken.length === most || held.has(name)) left.push(waiting)
       else {
         taken.push(waiting)
         if (apart) held.add(name)
@@ -120,14 +126,14 @@ export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In
         }
       })
       // A second lane opens only for a full batch or after the wait, else statements would stay small.
-      if (queue.length < maxItems) break
+      if (step || queue.length < maxItems) break
     }
     if (queue.length > 0 && busy < lanes) arrange()
   }
 
   const arrange = (): void => {
     if (busy >= lanes) return
-    if (busy === 0 || queue.length >= maxItems) {
+    if (busy === 0 || (!step && queue.length >= maxItems)) {
       // What arrives in the same turn of the event loop travels together, and it costs no waiting.
       if (flushing) return
       flushing = true

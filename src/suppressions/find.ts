@@ -1,4 +1,4 @@
-import { makeBatcher, unhurriedMs } from '../db/batch.ts'
+import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import { findBlocked } from './store.ts'
 
@@ -15,28 +15,29 @@ export type Wanted = {
 /** Of the values, those that may not be written to: by the tenant's own list or the org's. */
 export type FindSuppressed = (wanted: Wanted) => Promise<ReadonlySet<string>>
 
+const nobody: ReadonlySet<string> = new Set()
+
 export const makeFindSuppressed = ({ db }: { db: Db }): FindSuppressed => {
   const lookups = makeBatcher<Wanted, ReadonlySet<string>>({
     name: 'suppressions.find_blocked',
-    waitMs: unhurriedMs,
+    step: true,
     run: async (batch) => {
-      const flat = batch.flatMap((wanted, asker) =>
-        wanted.values.map((value) => ({ ...wanted, value, asker })),
-      )
+      const flat = batch.flatMap((wanted) => wanted.values.map((value) => ({ wanted, value })))
       const rows = await db.rows(
         findBlocked,
-        flat.map(({ orgId }) => orgId),
-        flat.map(({ tenantId }) => tenantId),
-        flat.map(({ channel }) => channel),
+        flat.map(({ wanted }) => wanted.orgId),
+        flat.map(({ wanted }) => wanted.tenantId),
+        flat.map(({ wanted }) => wanted.channel),
         flat.map(({ value }) => value),
-        flat.map(({ broadcast }) => broadcast),
+        flat.map(({ wanted }) => wanted.broadcast),
       )
-      const found = batch.map(() => new Set<string>())
+      if (rows.length === 0) return batch.map(() => nobody)
+      const found = new Map(batch.map((wanted) => [wanted, new Set<string>()]))
       for (const { ordinal } of rows) {
-        const { asker, value } = flat[ordinal - 1] as (typeof flat)[number]
-        found[asker]?.add(value)
+        const { wanted, value } = flat[ordinal - 1] as (typeof flat)[number]
+        found.get(wanted)?.add(value)
       }
-      return found
+      return [...found.values()]
     },
   })
   return lookups.submit

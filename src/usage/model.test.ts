@@ -32,8 +32,8 @@ await database.sql(`
   begin
     refused_lines := reserve_usage_untaped(${signature.replaceAll(/ \w+(\[\])?(?=,|$)/g, '')});
     insert into tape (place, keys, refused) values (nextval('tape_order'), array(
-      select distinct on (l.r) subjects[l.c] from unnest(line_reservation, line_counter) as l (r, c)
-      where subjects[l.c] like 'key\\_%' order by l.r), refused_lines);
+      select string_agg(distinct subjects[l.c], ' ') from unnest(line_reservation, line_counter) as l (r, c)
+      where subjects[l.c] like 'key\\_%' group by l.r order by l.r), refused_lines);
   end $$;
   create function tape_release() returns trigger language plpgsql as $$
   begin
@@ -218,11 +218,17 @@ const replay = (tape: Record<string, unknown>[], sent: Map<string, Sent>): Count
       expect(counters.get(counter as string)).toBeGreaterThanOrEqual(0)
       continue
     }
-    for (const [i, key] of (keys as string[]).entries()) {
-      const { lines, outcome } = sent.get(key) as Sent
-      const meant = judge(counters, lines)
-      expect([key, outcome, (refused as number[])[i] !== 0]).toEqual([key, meant, meant !== undefined])
-      served++
+    for (const [i, group] of (keys as string[]).entries()) {
+      const held = (refused as number[])[i] !== 0
+      const together = group.split(' ')
+      // Too much as one: they come again, each by itself.
+      if (held && together.length > 1) continue
+      for (const key of together) {
+        const { lines, outcome } = sent.get(key) as Sent
+        const meant = judge(counters, lines)
+        expect([key, outcome, held]).toEqual([key, meant, meant !== undefined])
+        served++
+      }
     }
   }
   expect(served).toBe(sent.size)
@@ -269,6 +275,37 @@ test('X-276 X-277 X-278 X-281 X-282 X-305 X-306 X-307 no cap is passed, no send 
     'WARMUP_LIMIT_EXCEEDED',
   ])
 }, 120_000)
+
+test('where the second look fails, what was counted is counted once, and only those it was for fail', async () => {
+  const { orgs } = await makeWorld()
+  const [calm, pressed] = orgs as [string, string]
+  const db = pools[0] as Db
+  let asked = 0
+  const row: Db['row'] = (statement, ...params) =>
+    statement.name === 'usage.reserve' && ++asked === 2
+      ? Promise.reject(Object.assign(new Error('not now'), { code: '40001' }))
+      : db.row(statement, ...params)
+  const usage = makeUsage({ db: { ...db, row }, clock, trusted: () => true })
+  const spend = (orgId: string, units: number): Spend => ({
+    ...{ orgId, tenantId: null, environment: 'live', keyId: newId('key'), channel: 'email', units },
+  })
+  // Known beforehand, so that all three come to one statement.
+  for (const orgId of [calm, pressed]) await usage.allowanceOf(orgId, null)
+  const outcomes = await Promise.allSettled([
+    usage.reserve(spend(calm, 1)),
+    usage.reserve(spend(pressed, caps.email - 1)),
+    usage.reserve(spend(pressed, caps.email - 1)),
+  ])
+  expect(outcomes.map((one) => (one.status === 'rejected' ? one.reason.message : one.status))).toEqual([
+    ...['fulfilled', 'not now', 'not now'],
+  ])
+  expect(asked).toBe(2)
+  const counted = await database.sql(
+    `select org_id, used::int from usage_counters where org_id = any($1) and subject = 'org' and used > 0`,
+    [[calm, pressed]],
+  )
+  expect(counted).toEqual([{ org_id: calm, used: 1 }])
+})
 
 test('spending and giving back lock their counters in one order', async () => {
   const { orgs, tenants } = await makeWorld()

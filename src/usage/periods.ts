@@ -1,6 +1,14 @@
 /** UTC calendar months and days, as counters name them. */
-export const monthOf = (at: Date): string => at.toISOString().slice(0, 7)
-export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
+const dayMs = 86_400_000
+let lastDay = { number: 0, name: '1970-01-01' }
+
+/** Asked for every send, and the same for a day. */
+export const dayOf = (at: Date): string => {
+  const number = Math.floor(at.getTime() / dayMs)
+  if (number !== lastDay.number) lastDay = { number, name: at.toISOString().slice(0, 10) }
+  return lastDay.name
+}
+export const monthOf = (at: Date): string => dayOf(at).slice(0, 7)
 
 const secondsTo = (then: number, at: Date): number => Math.max(1, Math.ceil((then - at.getTime()) / 1000))
 

@@ -1,5 +1,5 @@
 /** One reservation before the provider is called: every cap a send spends, all of them or none. */
-import { makeBatcher, unhurriedMs } from '../db/batch.ts'
+import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -53,7 +53,7 @@ export interface Usage {
   release(reservation: Reservation): Promise<void>
   /** Gives back a part, counted in the periods of the reservation. */
   releasePart(reservation: Reservation, part: Spend): Promise<void>
-  allowanceOf(orgId: string, tenantId: string | null): Promise<Allowance>
+  allowanceOf(orgId: string, tenantId: string | null): Promise<Allowance> | Allowance
   forgetOrg(orgId: string): void
   forgetAll(): void
 }
@@ -80,9 +80,7 @@ export const linesOf = (spend: Spend, allowance: Allowance, at: Date): Line[] =>
     amount: number,
     cap: number | null,
     refusal: Code,
-  ): Line => ({
-    ...{ orgId, subject, environment, measure, period, amount, cap, refusal },
-  })
+  ): Line => ({ orgId, subject, environment, measure, period, amount, cap, refusal })
   const lines: Line[] = []
   if (!live) lines.push(line('org', 'messages', day, units, testDaily[allowance.plan], 'TEST_DAILY_LIMIT'))
   if (live && spend.sandbox)
@@ -131,25 +129,55 @@ const countersOf = <C extends Counter>(lines: C[]): { names: string[]; counters:
   return { names, counters: names.map((name) => byName.get(name) as C) }
 }
 
-type Asked = { channel: Channel; lines: Line[] }
+type Asked = { orgId: string; channel: Channel; lines: Line[] }
 
-/** Which line refused, if one did. */
-type Judged = { refusedBy: number | undefined }
+const lower = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.min(a, b)
+
+/** What may be judged at once, and what it is made of. */
+type Group = { sum: Asked; of: Asked[] }
+
+/** What several spend of each counter, under the lowest of their caps. */
+const sumOf = (asked: Asked[]): Line[] => {
+  const byName = new Map<string, Line>()
+  for (const line of asked.flatMap(({ lines }) => lines)) {
+    const name = nameOf(line)
+    const sum = byName.get(name)
+    if (!sum) byName.set(name, { ...line })
+    else {
+      sum.amount += line.amount
+      sum.cap = lower(sum.cap, line.cap)
+    }
+  }
+  return [...byName.values()]
+}
+
+/** All of an org as one, save where they are of two channels: an alert names the one that caused it. */
+const together = (asked: Asked[]): Group[] => {
+  const [first] = asked as [Asked, ...Asked[]]
+  if (asked.length === 1 || asked.some(({ channel }) => channel !== first.channel))
+    return asked.map((one) => ({ sum: one, of: [one] }))
+  return [{ sum: { ...first, lines: sumOf(asked) }, of: asked }]
+}
+
+/** Which line refused, if one did, or why nobody knows. */
+type Judged = { refusedBy?: number | undefined; failed?: unknown }
 
 type Needs = { db: Db; clock: Clock; trusted: () => boolean }
 
 export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
   const copies = makeShortCache<Allowance>({ trusted })
 
-  const allowanceOf = async (orgId: string, tenantId: string | null): Promise<Allowance> =>
+  const allowanceOf = (orgId: string, tenantId: string | null): Promise<Allowance> | Allowance =>
     copies.through(`${orgId} ${tenantId ?? ''}`, orgId, async () => {
       const row = await db.row(findAllowance, orgId, tenantId)
       if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)
       return allowanceFrom(row)
     })
 
-  const judge = async (asked: Asked[]): Promise<Judged[]> => {
-    const flat = asked.flatMap(({ lines }, r) => lines.map((line) => ({ ...line, r })))
+  /** Each whole, in the order given. */
+  const judgeEach = async (asked: Asked[]): Promise<Judged[]> => {
+    const flat = asked.flatMap(({ lines }) => lines)
     const { names, counters } = countersOf(flat)
     const place = new Map(names.map((name, i) => [name, i + 1]))
     const at = clock.now()
@@ -160,7 +188,7 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
       counters.map((c) => c.environment),
       counters.map((c) => c.measure),
       counters.map((c) => c.period),
-      flat.map((line) => line.r),
+      asked.flatMap(({ lines }, r) => lines.map(() => r)),
       flat.map((line) => place.get(nameOf(line)) as number),
       flat.map((line) => line.amount),
       flat.map((line) => line.cap),
@@ -178,9 +206,27 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
     })
   }
 
+  /** Those of an org at first as one: where all of them fit, none has to be judged by itself. */
+  const judge = async (asked: Asked[]): Promise<Judged[]> => {
+    const groups = [...Map.groupBy(asked, ({ orgId }) => orgId).values()].flatMap(together)
+    const verdicts = await judgeEach(groups.map(({ sum }) => sum))
+    const judged = new Map<Asked, Judged>()
+    const open: Asked[] = []
+    groups.forEach(({ of }, i) => {
+      const verdict = verdicts[i] as Judged
+      if (verdict.refusedBy !== undefined && of.length > 1) open.push(...of)
+      else for (const one of of) judged.set(one, verdict)
+    })
+    // What is counted by now stays counted, so a fault is theirs alone.
+    const failing = (failed: unknown): Judged[] => open.map(() => ({ failed }))
+    const alone = open.length > 0 ? await judgeEach(open).catch(failing) : []
+    for (const [i, one] of open.entries()) judged.set(one, alone[i] as Judged)
+    return asked.map((one) => judged.get(one) as Judged)
+  }
+
   const reservations = makeBatcher<Asked, Judged>({
     name: 'usage.reserve',
-    waitMs: unhurriedMs,
+    step: true,
     run: judge,
   })
   const releases = makeBatcher<Line[], void>({
@@ -214,7 +260,9 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
       const allowance = await allowanceOf(spend.orgId, spend.tenantId)
       const lines = linesOf(spend, allowance, at)
       if (lines.length === 0) return { lines, at, allowance }
-      const { refusedBy } = await reservations.submit({ channel: spend.channel, lines })
+      const asked = { orgId: spend.orgId, channel: spend.channel, lines }
+      const { refusedBy, failed } = await reservations.submit(asked)
+      if (failed) throw failed
       if (refusedBy !== undefined) throw refuse((lines[refusedBy] as Line).refusal, at)
       return { lines, at, allowance }
     },
