@@ -297,7 +297,8 @@ describe('changing and removing', () => {
     const caller = { orgId: acme.org.id, tenantId: null, environment: 'live', projectId: null } as const
     const { senders } = t.house.rooms
     for (const name of ['held.test', 'example.test']) {
-      await expect(senders.judge({ ...caller, allowedDomainIds: [id] }, name)).rejects.toMatchObject({
+      const judging = async () => senders.judge({ ...caller, allowedDomainIds: [id] }, name)
+      await expect(judging()).rejects.toMatchObject({
         code: 'DOMAIN_NOT_ALLOWED_FOR_KEY',
       })
     }

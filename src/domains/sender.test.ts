@@ -25,7 +25,7 @@ const callerOf = (more: Partial<SendingCaller> = {}): SendingCaller => ({
   ...{ orgId: acme.org.id, tenantId: null, environment: 'live', projectId: null, allowedDomainIds: null },
   ...more,
 })
-const judge = (name: string, more: Partial<SendingCaller> = {}): Promise<Sender> =>
+const judge = async (name: string, more: Partial<SendingCaller> = {}): Promise<Sender> =>
   t.house.rooms.senders.judge(callerOf(more), name)
 const judged = async (name: string, more: Partial<SendingCaller> = {}): Promise<DomainSender> =>
   (await judge(name, more)) as DomainSender
@@ -301,7 +301,7 @@ describe('copies', () => {
 
   test('every change of a domain or its pool is heard in the other processes at once', async () => {
     const beside = await testHouse({ database: t.database })
-    const there = (name: string) => beside.house.rooms.senders.judge(callerOf(), name)
+    const there = async (name: string) => beside.house.rooms.senders.judge(callerOf(), name)
     const outcome = (name: string) =>
       there(name).then(
         (sender) => (sender as DomainSender).ipPool ?? 'sends',

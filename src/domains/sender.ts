@@ -31,7 +31,7 @@ export type SendingCaller = Scope & { allowedDomainIds: readonly string[] | null
 
 export interface Senders {
   /** The sender of a live email, or the first of the refusals in their order: key, tenant, proof, pool. */
-  judge(caller: SendingCaller, domainName: string): Promise<Sender>
+  judge(caller: SendingCaller, domainName: string): Promise<Sender> | Sender
   /** A test email may name any domain, save where the key itself is held to some. */
   judgeTest(caller: SendingCaller, domainName: string): Promise<void>
   forgetOrg(orgId: string): void
@@ -117,25 +117,31 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
         : { days: row.warmup_days, startedAt: row.warmup_started_at },
   })
 
+  const judgeKnown = (caller: SendingCaller, name: string, known: Known): Sender => {
+    const left = openTo(caller, known)
+    if (known.kind === 'sandbox') {
+      if (!known.own) throw new Failure('SENDER_DOMAIN_NOT_VERIFIED')
+      return { kind: 'sandbox', name }
+    }
+    const ours = left.filter(({ row }) => ofTenant(caller, row))
+    if (left.length > 0 && ours.length === 0) throw new Failure('DOMAIN_TENANT_MISMATCH')
+    const chosen = nearest(
+      caller,
+      ours.filter(({ row }) => row.status === 'verified'),
+    )
+    if (!chosen) throw new Failure('SENDER_DOMAIN_NOT_VERIFIED')
+    if (chosen.row.paused) throw new Failure('IP_POOL_PAUSED')
+    chosen.sender ??= senderOf(chosen.row)
+    return chosen.sender
+  }
+
   return {
-    judge: async (caller, domainName) => {
+    judge: (caller, domainName) => {
       const name = lookupName(domainName)
-      const known = await find(caller.orgId, name)
-      const left = openTo(caller, known)
-      if (known.kind === 'sandbox') {
-        if (!known.own) throw new Failure('SENDER_DOMAIN_NOT_VERIFIED')
-        return { kind: 'sandbox', name }
-      }
-      const ours = left.filter(({ row }) => ofTenant(caller, row))
-      if (left.length > 0 && ours.length === 0) throw new Failure('DOMAIN_TENANT_MISMATCH')
-      const chosen = nearest(
-        caller,
-        ours.filter(({ row }) => row.status === 'verified'),
-      )
-      if (!chosen) throw new Failure('SENDER_DOMAIN_NOT_VERIFIED')
-      if (chosen.row.paused) throw new Failure('IP_POOL_PAUSED')
-      chosen.sender ??= senderOf(chosen.row)
-      return chosen.sender
+      const known = find(caller.orgId, name)
+      return known instanceof Promise
+        ? known.then((read) => judgeKnown(caller, name, read))
+        : judgeKnown(caller, name, known)
     },
 
     judgeTest: async (caller, domainName) => {

@@ -5,6 +5,8 @@ import type { Address } from '../../providers/email/contract.ts'
 export const longestAddress = 320
 
 const quoted = /^"((?:[^"\\]|\\.)*)"$/
+/** Nearly every address is plain, and this runs several times for every send. */
+const plainLocal = /^[\w+-]+(?:\.[\w+-]+)*$/
 // Letters of any script, dots only between others; nothing that would need quoting in an envelope.
 const localPart = /^[^\s.@<>()[\]\\,;:"\p{Cc}]+(?:\.[^\s.@<>()[\]\\,;:"\p{Cc}]+)*$/u
 const hostname = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/
@@ -51,9 +53,9 @@ export const parseAddress = (text: string): Address | undefined => {
   const at = address.lastIndexOf('@')
   if (at < 1 || address.length > longestAddress) return undefined
   const local = address.slice(0, at)
-  if (local.length > 64 || !localPart.test(local)) return undefined
+  if (local.length > 64 || (!plainLocal.test(local) && !localPart.test(local))) return undefined
   const domain = keptDomain(address.slice(at + 1))
-  if (domain === undefined || (name !== null && control.test(name))) return undefined
+  if (domain === undefined || (name !== null && !ascii.test(name) && control.test(name))) return undefined
   return { address: `${local}@${domain}`, name }
 }
 

@@ -7,8 +7,6 @@ export type Stream = 'transactional' | 'broadcast'
 
 export type EmailDraft = Draft & {
   channel: 'email'
-  /** As given; the first gate makes the address of it. */
-  fromText: string
   from: Address
   to: Address[]
   cc: Address[]

@@ -4,7 +4,17 @@ import { Variables } from '../../templates/variables.ts'
 import { domainPart, parseAddress } from './addresses.ts'
 import { contentTypeOf } from './content-type.ts'
 
-const notAnAddress = 'Takes an email address, with or without a name.'
+const notAnAddress = (context: z.RefinementCtx): never => {
+  context.addIssue({
+    code: 'invalid_format',
+    format: 'email',
+    message: 'Takes an email address, with or without a name.',
+  })
+  return z.NEVER
+}
+
+/** Stands for a `from` without a domain, until the first gate tells of it. */
+export const noSender: Address = { address: '', name: null }
 
 /** A display name and an address together. */
 export const longestWritten = 1_000
@@ -18,14 +28,7 @@ const written = z
   .string()
   .max(longestWritten)
   .transform((text, context): Address => {
-    const address = parseAddress(text)
-    if (address) return address
-    context.addIssue({
-      code: 'invalid_format',
-      format: 'email',
-      message: notAnAddress,
-    })
-    return z.NEVER
+    return parseAddress(text) ?? notAnAddress(context)
   })
   .meta(asWritten)
 
@@ -114,13 +117,21 @@ const linked = z
   }))
   .meta({ id: 'LinkedAttachment' })
 
-const tags = z.array(z.string().min(1).max(128)).max(10).default([])
+export const longestTag = 128
+export const maxTags = 10
+const tags = z.array(z.string().min(1).max(longestTag)).max(maxTags).default([])
 
-const metadata = smallMap('keys', z.record(z.string().min(1).max(128), z.string().max(2_048))).default({})
+export const longestValue = 2_048
+const metadata = smallMap(
+  'keys',
+  z.record(z.string().min(1).max(longestTag), z.string().max(longestValue)),
+).default({})
 
+/** What one line of a message may hold. */
+export const longestSubject = 998
 const subject = z
   .string()
-  .max(998)
+  .max(longestSubject)
   .regex(oneLine, 'Takes no line breaks.')
   .meta({ examples: ['Your invoice'] })
   .optional()
@@ -129,8 +140,13 @@ const common = {
   from: z
     .string()
     .max(longestWritten)
-    // One without a domain has a code of its own, which no schema can give.
-    .refine((text) => domainPart(text) === '' || parseAddress(text) !== undefined, notAnAddress)
+    .transform((text, context): Address => {
+      const address = parseAddress(text)
+      if (address) return address
+      // One without a domain has a code of its own, which no schema can give.
+      if (domainPart(text) === '') return noSender
+      return notAnAddress(context)
+    })
     .meta({
       description: 'An address on a verified domain of the org.',
       examples: ['Acme <hello@example.com>'],
@@ -153,10 +169,13 @@ const common = {
   track_clicks: z.boolean().default(false),
 }
 
+/** In each of To, Cc and Bcc. */
+export const maxRecipients = 50
+
 const recipients = {
-  to: z.array(written).min(1).max(50),
-  cc: addressList(50),
-  bcc: addressList(50),
+  to: z.array(written).min(1).max(maxRecipients),
+  cc: addressList(maxRecipients),
+  bcc: addressList(maxRecipients),
 }
 
 const inline = z.array(attachment).max(10).default([])

@@ -30,20 +30,18 @@ const unfinished = (provider: string, cause: unknown): HandoverError =>
   new HandoverError('uncertain', provider, 'The provider did not say what became of the message.', { cause })
 
 /** After that long nobody knows how far the message got, so no other provider may be asked. */
-const withinTime = async (provider: EmailProvider, mail: Mail, timeoutMs: number): Promise<Handed> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(unfinished(provider.name, new Error('no answer in time'))), timeoutMs)
+const withinTime = (provider: EmailProvider, mail: Mail, timeoutMs: number): Promise<Handed> =>
+  new Promise((resolve, reject) => {
+    const late = () => reject(unfinished(provider.name, new Error('no answer in time')))
+    const timer = setTimeout(late, timeoutMs)
+    provider
+      .send(mail)
+      // A fault of ours at an unknown point is treated like silence: better late than twice.
+      .then(resolve, (error) =>
+        reject(error instanceof HandoverError ? error : unfinished(provider.name, error)),
+      )
+      .finally(() => clearTimeout(timer))
   })
-  try {
-    return await Promise.race([provider.send(mail), late])
-  } catch (error) {
-    // A fault of ours at an unknown point is treated like silence: better late than twice.
-    throw error instanceof HandoverError ? error : unfinished(provider.name, error)
-  } finally {
-    clearTimeout(timer)
-  }
-}
 
 export const makeProviderChain = (providers: EmailProvider[], needs: Needs): ProviderChain => {
   const { clock, log, timeoutMs = usualTimeoutMs } = needs

@@ -32,16 +32,19 @@ const outcomes: Record<string, Outcome> = {
 export const partOf = (address: string, serviceDomain: string): string | undefined => {
   const lower = address.toLowerCase()
   const at = lower.lastIndexOf('@')
-  return lower.slice(at + 1) === `simulator.${serviceDomain.toLowerCase()}` ? lower.slice(0, at) : undefined
+  if (!lower.startsWith('simulator.', at + 1)) return undefined
+  return lower.slice(at + 11) === serviceDomain.toLowerCase() ? lower.slice(0, at) : undefined
 }
 
 /** What the simulator recipients of a mail report, each by itself. */
-export const simulatedReports = (mail: Mail, serviceDomain: string, at: Date): Report[] =>
-  [...new Set(recipientsOf(mail))].flatMap((address) => {
-    const part = partOf(address, serviceDomain)
-    const outcome = part !== undefined && Object.hasOwn(outcomes, part) ? outcomes[part] : undefined
+export const simulatedReports = (mail: Mail, serviceDomain: string, at: Date): Report[] => {
+  const players = recipientsOf(mail).filter((address) => partOf(address, serviceDomain) !== undefined)
+  return [...new Set(players)].flatMap((address) => {
+    const part = partOf(address, serviceDomain) as string
+    const outcome = Object.hasOwn(outcomes, part) ? outcomes[part] : undefined
     return outcome ? [{ ...outcome, recipients: [address], at }] : []
   })
+}
 
 /** A send in test mode: no provider is asked. */
 export const simulate = (mail: Mail, serviceDomain: string): Handed => {

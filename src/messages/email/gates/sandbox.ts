@@ -1,5 +1,5 @@
 import { Failure } from '../../../ground/errors.ts'
-import type { Gate } from '../../draft.ts'
+import type { Entrance, Gate } from '../../draft.ts'
 import { comparable } from '../addresses.ts'
 import { destinations, type EmailDraft } from '../draft.ts'
 
@@ -7,16 +7,19 @@ import { destinations, type EmailDraft } from '../draft.ts'
 export type FindMembers = (orgId: string, addresses: string[]) => Promise<ReadonlySet<string>>
 
 /** The sandbox sender writes to the org's own people only. A batch is held to all it named, even the suppressed. */
-export const sandboxGate = (findMembers: FindMembers): Gate<EmailDraft> => ({
-  name: 'sandbox',
-  at: ['single', 'batch', 'fire'],
-  check: async (draft, entrance) => {
-    if (draft.sender?.kind !== 'sandbox') return
+export const sandboxGate = (findMembers: FindMembers): Gate<EmailDraft> => {
+  const ownPeopleOnly = async (draft: EmailDraft, entrance: Entrance): Promise<void> => {
     const held = entrance === 'batch' ? draft.asked : destinations(draft).map(({ address }) => address)
     const addresses = held.map(comparable)
     const members = await findMembers(draft.by.orgId, addresses)
     if (!addresses.every((address) => members.has(address))) {
       throw new Failure('SANDBOX_RECIPIENT_NOT_ALLOWED')
     }
-  },
-})
+  }
+  return {
+    name: 'sandbox',
+    at: ['single', 'batch', 'fire'],
+    check: (draft, entrance) =>
+      draft.sender?.kind === 'sandbox' ? ownPeopleOnly(draft, entrance) : undefined,
+  }
+}
