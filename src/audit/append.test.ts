@@ -124,6 +124,19 @@ describe('the table', () => {
   })
 })
 
+test('what is said of an action never replaces who did it', () => {
+  const { rowOf } = t.house.rooms.audit
+  const metadata = { api_key_id: 'key_other', count: 1, via: 'dashboard' }
+  const entry = { orgId, action: 'message.sent', resourceType: null, resourceId: null, metadata } as const
+  const byKey = { kind: 'key', keyId: 'key_own', ip: null, userAgent: '' } as const
+  expect(rowOf({ ...entry, actor: byKey }).metadata).toBe(
+    '{"api_key_id":"key_own","count":1,"via":"api_key"}',
+  )
+  expect(rowOf({ ...entry, actor: { kind: 'system' } }).metadata).toBe(
+    '{"api_key_id":"key_other","count":1,"via":"system"}',
+  )
+})
+
 describe('a failing entry', () => {
   /** While this runs no entry of the org can be written. */
   const barred = async <T>(org: string, work: () => Promise<T>): Promise<T> => {

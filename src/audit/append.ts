@@ -48,7 +48,10 @@ export type EntryFields = {
 
 /** A key and the service are no person; who made the key once is not who used it now. */
 const saidOf = (actor: Actor, metadata: Entry['metadata']): Record<string, unknown> | null => {
-  if (actor.kind === 'key') return { api_key_id: actor.keyId, ...metadata, via: 'api_key' }
+  if (actor.kind === 'key') {
+    // Its place comes first, in the order of names; its value last, so that nothing said of the action replaces it.
+    return Object.assign({ api_key_id: '' }, metadata, { api_key_id: actor.keyId, via: 'api_key' })
+  }
   if (actor.kind === 'system') return { ...metadata, via: 'system' }
   return metadata && Object.keys(metadata).length > 0 ? metadata : null
 }

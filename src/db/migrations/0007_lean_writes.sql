@@ -25,6 +25,7 @@ update messages m set marks =
 
 drop index messages_to;
 drop index messages_tags;
+drop function tags_in(text, text[]);
 create index messages_marks on messages using gin (marks);
 
 -- Pages are read from their end: an index in the order of writing grows there, and its pages fill up.
