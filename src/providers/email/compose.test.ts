@@ -268,7 +268,11 @@ describe('whatever a caller writes', () => {
         expect(read.to?.length ?? 0).toBeLessThanOrEqual(1)
         expect(read.bcc).toBeUndefined()
       }),
-      { numRuns: 300 },
+      {
+        numRuns: 300,
+        // A header of this length is folded, and at any space it finds.
+        examples: ['\u2028', '\u00a0', '\u3000'].map((space) => [`"${'a'.repeat(70)}${space}b"`]),
+      },
     )
   })
 })

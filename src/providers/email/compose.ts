@@ -57,8 +57,9 @@ export const envelopeOf = (mail: Mail): Envelope => {
   return { from, to, needsUtf8: named.some((address) => !isAscii(wireAddress(address))) }
 }
 
+// Long headers are folded at spaces of every script, and a line goes on only after one of ASCII.
 const party = ({ address, name }: Address) => ({
-  address: wireAddress(oneLine(address)),
+  address: wireAddress(oneLine(address).replace(/\s/g, ' ')),
   name: oneLine(name ?? '').trim(),
 })
 
