@@ -65,16 +65,16 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
     const createdAt = clock.now()
     const id = newId('auditEntry', createdAt.getTime())
     const actorUserId = actor.kind === 'user' ? actor.userId : null
-    const said = saidOf(actor, metadata)
-    const text = canonicalMetadata(said)
-    const fields = { id, orgId, actorUserId, action, resourceType, resourceId, createdAt }
-    return {
-      ...fields,
+    const text = canonicalMetadata(saidOf(actor, metadata))
+    const row: EntryFields = {
+      ...{ id, orgId, actorUserId, action, resourceType, resourceId, createdAt },
       metadata: text,
       ip: actor.kind === 'system' ? null : actor.ip,
       userAgent: actor.kind === 'system' ? '' : actor.userAgent.slice(0, 512),
-      signature: sign?.({ ...fields, metadata: said }, text) ?? null,
+      signature: null,
     }
+    if (sign) row.signature = sign(row, text)
+    return row
   }
 
   const audit = async (tx: Tx, ...entries: Entry[]): Promise<void> => {

@@ -45,20 +45,23 @@ export const canonicalMetadata = (metadata: Record<string, unknown> | null): str
   return canonicalJson(JSON.parse(suspectEscape.test(text) ? JSON.stringify(metadata, cleaned) : text))
 }
 
-/** A JSON array leaves no doubt where one field ends and the next begins. */
-export const signedText = (fields: SignedFields, metadata = canonicalMetadata(fields.metadata)): string => {
+/** A JSON array leaves no doubt where one field ends and the next begins. Takes metadata in its canonical form. */
+export const signedText = (fields: Omit<SignedFields, 'metadata'>, metadata: string | null): string => {
   const { id, orgId, action, actorUserId, resourceType, resourceId, createdAt } = fields
   const head = JSON.stringify([id, orgId, action, actorUserId, resourceType, resourceId])
   return `${head.slice(0, -1)},${metadata ?? 'null'},"${iso(createdAt)}"]`
 }
 
 export const sign = (secret: string, fields: SignedFields): string =>
-  createHmac('sha256', secret).update(signedText(fields)).digest('hex')
+  createHmac('sha256', secret)
+    .update(signedText(fields, canonicalMetadata(fields.metadata)))
+    .digest('hex')
 
-/** Signs many entries under one secret: the key is prepared once. Takes the canonical metadata where it is known. */
+/** Signs many entries under one secret: the key is prepared once. */
 export const makeSign = (secret: string) => {
   const hmac = makeHmac(secret)
-  return (fields: SignedFields, metadata: string | null): string => hmac(signedText(fields, metadata))
+  return (fields: Omit<SignedFields, 'metadata'>, metadata: string | null): string =>
+    hmac(signedText(fields, metadata))
 }
 
 export const signatureMatches = (secret: string, fields: SignedFields, signature: string): boolean =>

@@ -1,6 +1,7 @@
 /** Who may send from where. Asked before every email, so what the database says is kept for a moment. */
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
+import { type AtHand, whenThere } from '../ground/at-hand.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'
 import { lookupName } from './name.ts'
@@ -31,7 +32,7 @@ export type SendingCaller = Scope & { allowedDomainIds: readonly string[] | null
 
 export interface Senders {
   /** The sender of a live email, or the first of the refusals in their order: key, tenant, proof, pool. */
-  judge(caller: SendingCaller, domainName: string): Promise<Sender> | Sender
+  judge(caller: SendingCaller, domainName: string): AtHand<Sender>
   /** A test email may name any domain, save where the key itself is held to some. */
   judgeTest(caller: SendingCaller, domainName: string): Promise<void>
   forgetOrg(orgId: string): void
@@ -138,10 +139,7 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
   return {
     judge: (caller, domainName) => {
       const name = lookupName(domainName)
-      const known = find(caller.orgId, name)
-      return known instanceof Promise
-        ? known.then((read) => judgeKnown(caller, name, read))
-        : judgeKnown(caller, name, known)
+      return whenThere(find(caller.orgId, name), (known) => judgeKnown(caller, name, known))
     },
 
     judgeTest: async (caller, domainName) => {

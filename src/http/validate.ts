@@ -10,6 +10,17 @@ const suspectEscape = /\\u(?:0000|[dD][89a-fA-F])/
 /** Deeper than any body of ours: whatever walks or writes the value later must not run out of stack. */
 const maxDepth = 200
 
+/** Whether there are brackets enough for that at all, which is cheap to say. */
+const opensMany = (json: string): boolean => {
+  let opened = 0
+  for (const bracket of '[{') {
+    for (let at = json.indexOf(bracket); at >= 0; at = json.indexOf(bracket, at + 1)) {
+      if (++opened > maxDepth) return true
+    }
+  }
+  return false
+}
+
 const tooDeep = (json: Buffer): boolean => {
   let depth = 0
   let quoted = false
@@ -29,8 +40,8 @@ const tooDeep = (json: Buffer): boolean => {
 /** The JSON of a body. Bytes that are not UTF-8 text and text that cannot be stored are refused with the rest. */
 export const parseJson = (bytes: Buffer): unknown => {
   if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.')
-  if (tooDeep(bytes)) throw malformed('Nested too deeply.')
   const text = bytes.toString('utf8')
+  if (opensMany(text) && tooDeep(bytes)) throw malformed('Nested too deeply.')
   let value: unknown
   try {
     value = JSON.parse(text)

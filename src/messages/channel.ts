@@ -1,4 +1,5 @@
 /** What a channel brings to the one pipeline: its rules, its price, its provider and its part of the row. */
+import type { AtHand } from '../ground/at-hand.ts'
 import type { Handed } from '../providers/email/contract.ts'
 import type { Spend } from '../usage/reserve.ts'
 import type { Draft, Gates } from './draft.ts'
@@ -32,10 +33,10 @@ export interface Channel<D extends Draft> {
   gates: Gates<D>
   /** Makes what leaves of what was asked for, once every rule has passed. */
   finish(draft: D): void
-  priceOf(draft: D): Promise<Price>
+  priceOf(draft: D): AtHand<Price>
   contentOf(draft: D): Content
   /** Throws a HandoverError and nothing else. Test mode is simulated here and reaches no provider. */
-  handOver(draft: D): Promise<Handed> | Handed
+  handOver(draft: D): AtHand<Handed>
   /** The draft of a waiting row, to be sent now. */
   draftOf(row: MessageRow): D
 }

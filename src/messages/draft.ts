@@ -1,4 +1,5 @@
 /** What every channel's message has in common before it is one. */
+import type { AtHand } from '../ground/at-hand.ts'
 import type { Scope } from '../ground/scope.ts'
 
 /** Who sends. The scheduler sends for whoever asked, without the restrictions of a key that may be gone. */
@@ -28,7 +29,7 @@ export type Draft = {
 export type Gate<D extends Draft> = {
   name: string
   at: readonly Entrance[]
-  check: (draft: D, entrance: Entrance) => Promise<void> | void
+  check: (draft: D, entrance: Entrance) => AtHand<void>
 }
 
 export type Gates<D extends Draft> = Record<Entrance, readonly Gate<D>[]>

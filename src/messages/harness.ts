@@ -97,7 +97,7 @@ export const postOf = (t: TestHouse, { org, keys }: Pick<Founded, 'org' | 'keys'
     /** What the local provider was handed of a message. */
     handed: (id: string) =>
       t.database.sql<{ mail: { recipients: string[]; subject: string } }>(
-        'select mail from local_outbox where message_id = $1 order by id',
+        'select mail::json as mail from local_outbox where message_id = $1 order by id',
         [id],
       ),
     told: (id: string) =>

@@ -24,32 +24,27 @@ export type Record = (recording: Recording) => Promise<void>
 
 type Needs = { db: Db; audit: Audit; idempotency: Idempotency }
 
-const eventOf = ({ at, more }: StateEvent): Told => ({
-  event_id: newId('event', at.getTime()),
-  event_at: iso(at),
-  event_more: more,
-})
-
-const entryOf = (entry: EntryFields): Told => ({
-  entry_id: entry.id,
-  entry_actor: entry.actorUserId ?? undefined,
-  entry_action: entry.action,
-  entry_metadata: entry.metadata ?? undefined,
-  entry_ip: entry.ip ?? undefined,
-  entry_agent: entry.userAgent,
-  entry_at: iso(entry.createdAt),
-  entry_signature: entry.signature ?? undefined,
+/** Written out in one piece: this runs for every message. */
+const toldBy = (event: StateEvent | undefined, entry: EntryFields | undefined): Told => ({
+  event_id: event && newId('event', event.at.getTime()),
+  event_at: event && iso(event.at),
+  event_more: event?.more,
+  entry_id: entry?.id,
+  entry_actor: entry?.actorUserId ?? undefined,
+  entry_action: entry?.action,
+  entry_metadata: entry?.metadata ?? undefined,
+  entry_ip: entry?.ip ?? undefined,
+  entry_agent: entry?.userAgent,
+  entry_at: entry && iso(entry.createdAt),
+  entry_signature: entry?.signature ?? undefined,
 })
 
 export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
-  const rowOf = ({ message, event, entry }: Recording): NewMessage & Told => ({
-    ...message,
-    ...(event && eventOf(event)),
-    ...(entry && entryOf(audit.rowOf(entry))),
-  })
-
-  const insert = (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<number> =>
-    runner.change(insertMessages, JSON.stringify(batch.map(rowOf)))
+  const insert = (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<number> => {
+    const messages = batch.map(({ message }) => message)
+    const told = batch.map(({ event, entry }) => toldBy(event, entry && audit.rowOf(entry)))
+    return runner.change(insertMessages, JSON.stringify(messages), JSON.stringify(told))
+  }
 
   const recordAll = async (batch: Recording[]): Promise<void> => {
     const answers = batch.flatMap(({ answer }) => answer ?? [])
@@ -85,10 +80,14 @@ export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
     },
   })
 
+  /** After an outage, that it is there already is as good as having written it. */
+  const writtenBefore = (error: unknown): void => {
+    if (!uniqueViolation(error)) throw error
+  }
+
   return (recording) =>
-    throughOutage((again) =>
-      records.submit(recording).catch((error) => {
-        if (!again || !uniqueViolation(error)) throw error
-      }),
-    )
+    throughOutage((again) => {
+      const written = records.submit(recording)
+      return again ? written.catch(writtenBefore) : written
+    })
 }

@@ -3,6 +3,7 @@
  * scheduled runs it when it is due.
  */
 import type { Actor, Entry } from '../audit/append.ts'
+import { whenThere } from '../ground/at-hand.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { iso } from '../ground/instant.ts'
@@ -113,7 +114,9 @@ export const makeSend = <D extends Draft>(needs: Needs<D>): Send<D> => {
       await passGates(channel.gates, draft, 'single')
       channel.finish(draft)
       if (draft.scheduledAt) return enqueue(draft, actor, claim)
-      const reservation = await usage.reserve({ ...spendBy(draft), ...(await channel.priceOf(draft)) })
+      const reservation = await whenThere(channel.priceOf(draft), (price) =>
+        usage.reserve({ ...spendBy(draft), ...price }),
+      )
       let handed: Handed
       try {
         handed = await channel.handOver(draft)

@@ -91,18 +91,18 @@ export type NewMessage = { [Column in Always]: Written<MessageRow[Column]> } & {
 
 /** What is written with a row: the event that tells of its state, and the audit entry of the request that made it. */
 export type Told = {
-  event_id?: string
-  event_at?: string
+  event_id?: string | undefined
+  event_at?: string | undefined
   /** Beyond id, channel and state. */
-  event_more?: Record<string, string>
-  entry_id?: string
-  entry_actor?: string
-  entry_action?: string
-  entry_metadata?: string
-  entry_ip?: string
-  entry_agent?: string
-  entry_at?: string
-  entry_signature?: string
+  event_more?: Record<string, string> | undefined
+  entry_id?: string | undefined
+  entry_actor?: string | undefined
+  entry_action?: string | undefined
+  entry_metadata?: string | undefined
+  entry_ip?: string | undefined
+  entry_agent?: string | undefined
+  entry_at?: string | undefined
+  entry_signature?: string | undefined
 }
 
 /** An event written with the change it tells of. */
@@ -148,11 +148,13 @@ const tellingEntries = appendEntries(
      from given where entry_id is not null`,
 )
 
-/** Any number of rows with their events and entries in one statement: all of them or none. */
-export const insertMessages = statement<[messages: string]>(
+/** Any number of rows with their events and entries, in the same order, in one statement: all of them or none. */
+export const insertMessages = statement<[messages: string, told: string]>(
   'messages.insert',
   `with given as materialized (
-     select * from json_to_recordset($1::json) as m (${newShape}, ${toldShape})
+     select * from rows from (
+       json_to_recordset($1::json) as (${newShape}), json_to_recordset($2::json) as (${toldShape})
+     ) as m
    ), kept as (
      insert into messages (${newColumns})
      select ${newColumns.split(/,\s+/).map(orNothing).join(', ')} from given

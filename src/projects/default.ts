@@ -1,16 +1,16 @@
 import type { Db } from '../db/pool.ts'
+import type { AtHand } from '../ground/at-hand.ts'
 import { findDefaultProject } from './store.ts'
 
 /** An org's default project. It is there from the start and never changes, so it is asked for once. */
-export const makeDefaultProject = ({ db }: { db: Db }): ((orgId: string) => Promise<string>) => {
+export const makeDefaultProject = ({ db }: { db: Db }): ((orgId: string) => AtHand<string>) => {
   const known = new Map<string, string>()
-  return async (orgId) => {
-    const held = known.get(orgId)
-    if (held !== undefined) return held
+  const ask = async (orgId: string): Promise<string> => {
     const row = await db.row(findDefaultProject, orgId)
     if (!row) throw new Error(`org ${orgId} has no default project`)
     if (known.size >= 10_000) known.clear()
     known.set(orgId, row.id)
     return row.id
   }
+  return (orgId) => known.get(orgId) ?? ask(orgId)
 }

@@ -2,6 +2,7 @@
 import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
+import type { AtHand } from '../ground/at-hand.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
@@ -22,8 +23,8 @@ export type Spend = {
   segments?: number
   costMicros?: number
   /** Recipients through the sandbox sender. */
-  sandbox?: number
-  warmup?: { domainId: string; recipients: number; cap: number }
+  sandbox?: number | undefined
+  warmup?: { domainId: string; recipients: number; cap: number } | undefined
 }
 
 type Counter = { orgId: string; subject: string; environment: Environment; measure: string; period: string }
@@ -53,7 +54,7 @@ export interface Usage {
   release(reservation: Reservation): Promise<void>
   /** Gives back a part, counted in the periods of the reservation. */
   releasePart(reservation: Reservation, part: Spend): Promise<void>
-  allowanceOf(orgId: string, tenantId: string | null): Promise<Allowance> | Allowance
+  allowanceOf(orgId: string, tenantId: string | null): AtHand<Allowance>
   forgetOrg(orgId: string): void
   forgetAll(): void
 }
@@ -137,19 +138,30 @@ const lower = (a: number | null, b: number | null): number | null =>
 /** What may be judged at once, and what it is made of. */
 type Group = { sum: Asked; of: Asked[] }
 
+const sameCounter = (a: Counter, b: Counter): boolean =>
+  a.subject === b.subject &&
+  a.measure === b.measure &&
+  a.environment === b.environment &&
+  a.period === b.period &&
+  a.orgId === b.orgId
+
 /** What several spend of each counter, under the lowest of their caps. */
 const sumOf = (asked: Asked[]): Line[] => {
-  const byName = new Map<string, Line>()
-  for (const line of asked.flatMap(({ lines }) => lines)) {
-    const name = nameOf(line)
-    const sum = byName.get(name)
-    if (!sum) byName.set(name, { ...line })
-    else {
-      sum.amount += line.amount
-      sum.cap = lower(sum.cap, line.cap)
+  const sums: Line[] = []
+  for (const { lines } of asked) {
+    for (const [place, line] of lines.entries()) {
+      // Most spend of the same counters in the same order.
+      const likely = sums[place]
+      const sum =
+        likely && sameCounter(likely, line) ? likely : sums.find((other) => sameCounter(other, line))
+      if (!sum) sums.push({ ...line })
+      else {
+        sum.amount += line.amount
+        sum.cap = lower(sum.cap, line.cap)
+      }
     }
   }
-  return [...byName.values()]
+  return sums
 }
 
 /** All of an org as one, save where they are of two channels: an alert names the one that caused it. */
@@ -168,8 +180,8 @@ type Needs = { db: Db; clock: Clock; trusted: () => boolean }
 export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
   const copies = makeShortCache<Allowance>({ trusted })
 
-  const allowanceOf = (orgId: string, tenantId: string | null): Promise<Allowance> | Allowance =>
-    copies.through(`${orgId} ${tenantId ?? ''}`, orgId, async () => {
+  const allowanceOf = (orgId: string, tenantId: string | null): AtHand<Allowance> =>
+    copies.through(tenantId === null ? orgId : `${orgId} ${tenantId}`, orgId, async () => {
       const row = await db.row(findAllowance, orgId, tenantId)
       if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)
       return allowanceFrom(row)
@@ -257,7 +269,8 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
     allowanceOf,
     reserve: async (spend) => {
       const at = clock.now()
-      const allowance = await allowanceOf(spend.orgId, spend.tenantId)
+      const known = allowanceOf(spend.orgId, spend.tenantId)
+      const allowance = known instanceof Promise ? await known : known
       const lines = linesOf(spend, allowance, at)
       if (lines.length === 0) return { lines, at, allowance }
       const asked = { orgId: spend.orgId, channel: spend.channel, lines }

@@ -1,4 +1,5 @@
 import { warmupCap } from '../../domains/sender.ts'
+import { whenThere } from '../../ground/at-hand.ts'
 import type { Clock } from '../../ground/clock.ts'
 import type { Address, EmailProvider, Handed, Mail } from '../../providers/email/contract.ts'
 import type { Links } from '../../tracking/links.ts'
@@ -14,7 +15,7 @@ const bare = (list: Address[]): string[] => list.map(({ address }) => address)
 
 const some = (list: Address[]): string[] | undefined => (list.length === 0 ? undefined : bare(list))
 
-const namesOf = (list: Address[]): Record<string, string> | undefined => {
+const namesOf = (list: readonly Address[]): Record<string, string> | undefined => {
   const named = list.filter(({ name }) => name !== null)
   if (named.length === 0) return undefined
   return Object.fromEntries(named.map(({ address, name }) => [address, name as string]))
@@ -41,19 +42,16 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
       draft.html = links.track(draft.html, { ...ref, trackOpens, trackClicks, unsubscribeUrl })
     },
 
-    priceOf: async (draft) => {
-      const units = destinations(draft).length
-      const { plan } = await usage.allowanceOf(draft.by.orgId, draft.by.tenantId)
-      const { sender } = draft
-      const cap = sender?.kind === 'domain' ? warmupCap(sender.warmup, clock.now()) : null
-      return {
-        units,
-        costMicros: emailPrice[plan] * units,
-        ...(sender?.kind === 'sandbox' && { sandbox: units }),
-        ...(sender?.kind === 'domain' &&
-          cap !== null && { warmup: { domainId: sender.domainId, recipients: units, cap } }),
-      }
-    },
+    priceOf: (draft) =>
+      whenThere(usage.allowanceOf(draft.by.orgId, draft.by.tenantId), ({ plan }) => {
+        const units = destinations(draft).length
+        const { sender } = draft
+        const costMicros = emailPrice[plan] * units
+        if (sender?.kind === 'sandbox') return { units, costMicros, sandbox: units }
+        const cap = sender ? warmupCap(sender.warmup, clock.now()) : null
+        if (sender === null || cap === null) return { units, costMicros }
+        return { units, costMicros, warmup: { domainId: sender.domainId, recipients: units, cap } }
+      }),
 
     contentOf: (draft) => ({
       stream: draft.stream,
@@ -63,7 +61,9 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
       cc: some(draft.cc),
       bcc: some(draft.bcc),
       reply_to: some(draft.replyTo),
-      names: namesOf([...destinations(draft), ...draft.replyTo]),
+      names: namesOf(
+        draft.replyTo.length === 0 ? destinations(draft) : [...destinations(draft), ...draft.replyTo],
+      ),
       subject: draft.subject ?? undefined,
       html: draft.html ?? undefined,
       text: draft.text ?? undefined,

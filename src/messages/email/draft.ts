@@ -30,11 +30,8 @@ export type EmailDraft = Draft & {
 }
 
 /** Every destination, in the order To, Cc, Bcc. */
-export const destinations = ({ to, cc, bcc }: Pick<EmailDraft, 'to' | 'cc' | 'bcc'>): Address[] => [
-  ...to,
-  ...cc,
-  ...bcc,
-]
+export const destinations = ({ to, cc, bcc }: Pick<EmailDraft, 'to' | 'cc' | 'bcc'>): readonly Address[] =>
+  cc.length + bcc.length === 0 ? to : [...to, ...cc, ...bcc]
 
 const carriage = ({ id, sender }: EmailDraft): Pick<Mail, 'returnPath' | 'dkim' | 'region' | 'ipPool'> => {
   if (sender?.kind !== 'domain') return { returnPath: null, dkim: null, region: 'us-east-1', ipPool: null }
@@ -43,19 +40,26 @@ const carriage = ({ id, sender }: EmailDraft): Pick<Mail, 'returnPath' | 'dkim' 
   return { returnPath: returnPath && `${id}@${returnPath}`, dkim, region, ipPool }
 }
 
-export const mailOf = (draft: EmailDraft, at: Date): Mail => ({
-  orgId: draft.by.orgId,
-  messageId: draft.id,
-  from: draft.from,
-  to: draft.to,
-  cc: draft.cc,
-  bcc: draft.bcc,
-  replyTo: draft.replyTo,
-  subject: draft.subject ?? '',
-  html: draft.html,
-  text: draft.text,
-  headers: draft.headers,
-  attachments: draft.attachments,
-  at,
-  ...carriage(draft),
-})
+/** Written out in one piece: this runs for every message. */
+export const mailOf = (draft: EmailDraft, at: Date): Mail => {
+  const { returnPath, dkim, region, ipPool } = carriage(draft)
+  return {
+    orgId: draft.by.orgId,
+    messageId: draft.id,
+    from: draft.from,
+    to: draft.to,
+    cc: draft.cc,
+    bcc: draft.bcc,
+    replyTo: draft.replyTo,
+    subject: draft.subject ?? '',
+    html: draft.html,
+    text: draft.text,
+    headers: draft.headers,
+    attachments: draft.attachments,
+    at,
+    returnPath,
+    dkim,
+    region,
+    ipPool,
+  }
+}

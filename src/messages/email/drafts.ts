@@ -1,4 +1,5 @@
 /** Drafts of what callers ask for, whichever way they ask. */
+import { type AtHand, whenThere } from '../../ground/at-hand.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { newId, timeOfId } from '../../ground/ids.ts'
 import type { Scope } from '../../ground/scope.ts'
@@ -13,10 +14,10 @@ import type { BatchItem, BulkEmail, SendEmail } from './shapes.ts'
 export type Asking = Scope & { keyId: string | null; allowedDomainIds: readonly string[] | null }
 
 export interface DraftEmails {
-  single(asking: Asking, body: SendEmail): Promise<EmailDraft>
-  item(asking: Asking, body: BatchItem): Promise<EmailDraft>
+  single(asking: Asking, body: SendEmail): AtHand<EmailDraft>
+  item(asking: Asking, body: BatchItem): AtHand<EmailDraft>
   /** One envelope per recipient. */
-  bulk(asking: Asking, body: BulkEmail, attachments: Attachment[]): Promise<EmailDraft[]>
+  bulk(asking: Asking, body: BulkEmail, attachments: Attachment[]): AtHand<EmailDraft[]>
 }
 
 /** Every address once: written twice it would be two of the quota and two envelopes. */
@@ -36,18 +37,19 @@ const distinct = (lists: [to: Address[], cc: Address[], bcc: Address[]]): Addres
 type Common = Omit<BatchItem, 'to' | 'cc' | 'bcc' | 'attachments' | 'variables' | 'template' | 'scheduled_at'>
 type Envelope = { to: Address[]; cc: Address[]; bcc: Address[]; attachments: Attachment[] }
 
-type Needs = { clock: Clock; defaultProject: (orgId: string) => Promise<string> }
+type Needs = { clock: Clock; defaultProject: (orgId: string) => AtHand<string> }
 
 export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails => {
-  const sentBy = async (asking: Asking): Promise<SentBy> => ({
-    orgId: asking.orgId,
-    tenantId: asking.tenantId,
-    environment: asking.environment,
-    projectId: asking.projectId ?? (await defaultProject(asking.orgId)),
-    keyId: asking.keyId,
-    allowedDomainIds: asking.allowedDomainIds,
-    boundProjectId: asking.projectId,
-  })
+  const sentBy = (asking: Asking): AtHand<SentBy> =>
+    whenThere(asking.projectId ?? defaultProject(asking.orgId), (projectId) => ({
+      orgId: asking.orgId,
+      tenantId: asking.tenantId,
+      environment: asking.environment,
+      projectId,
+      keyId: asking.keyId,
+      allowedDomainIds: asking.allowedDomainIds,
+      boundProjectId: asking.projectId,
+    }))
 
   const draftOf = (by: SentBy, body: Common, envelope: Envelope): EmailDraft => {
     assertAttachable(envelope.attachments)
@@ -83,16 +85,17 @@ export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails =
   }
 
   return {
-    single: async (asking, body) => {
-      const draft = draftOf(await sentBy(asking), body, body)
-      draft.scheduledAt = body.scheduled_at ?? null
-      if (body.template !== undefined) draft.template = { slug: body.template, variables: body.variables }
-      return draft
-    },
-    item: async (asking, body) => draftOf(await sentBy(asking), body, body),
-    bulk: async (asking, body, attachments) => {
-      const by = await sentBy(asking)
-      return body.to.map((recipient) => draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments }))
-    },
+    single: (asking, body) =>
+      whenThere(sentBy(asking), (by) => {
+        const draft = draftOf(by, body, body)
+        draft.scheduledAt = body.scheduled_at ?? null
+        if (body.template !== undefined) draft.template = { slug: body.template, variables: body.variables }
+        return draft
+      }),
+    item: (asking, body) => whenThere(sentBy(asking), (by) => draftOf(by, body, body)),
+    bulk: (asking, body, attachments) =>
+      whenThere(sentBy(asking), (by) =>
+        body.to.map((recipient) => draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments })),
+      ),
   }
 }

@@ -34,13 +34,17 @@ const withinTime = (provider: EmailProvider, mail: Mail, timeoutMs: number): Pro
   new Promise((resolve, reject) => {
     const late = () => reject(unfinished(provider.name, new Error('no answer in time')))
     const timer = setTimeout(late, timeoutMs)
-    provider
-      .send(mail)
-      // A fault of ours at an unknown point is treated like silence: better late than twice.
-      .then(resolve, (error) =>
-        reject(error instanceof HandoverError ? error : unfinished(provider.name, error)),
-      )
-      .finally(() => clearTimeout(timer))
+    provider.send(mail).then(
+      (handed) => {
+        clearTimeout(timer)
+        resolve(handed)
+      },
+      (error) => {
+        clearTimeout(timer)
+        // A fault of ours at an unknown point is treated like silence: better late than twice.
+        reject(error instanceof HandoverError ? error : unfinished(provider.name, error))
+      },
+    )
   })
 
 export const makeProviderChain = (providers: EmailProvider[], needs: Needs): ProviderChain => {
@@ -72,22 +76,23 @@ export const makeProviderChain = (providers: EmailProvider[], needs: Needs): Pro
     log.warn({ provider: link.provider.name }, 'an email provider fails and is left alone for a while')
   }
 
-  const ask = async (link: Link, mail: Mail): Promise<Handed> => {
+  const ask = (link: Link, mail: Mail): Promise<Handed> => {
     const probe = link.openedAt !== undefined
     if (probe) link.probing = true
-    try {
-      const handed = await withinTime(link.provider, mail, timeoutMs)
-      answered(link)
-      return handed
-    } catch (error) {
-      const { kind } = error as HandoverError
-      // Whoever refuses or slows us down is there and answers.
-      if (kind === 'unavailable' || kind === 'uncertain') failed(link, probe)
-      else answered(link)
-      throw error
-    } finally {
-      if (probe) link.probing = false
-    }
+    return withinTime(link.provider, mail, timeoutMs).then(
+      (handed) => {
+        if (probe) link.probing = false
+        answered(link)
+        return handed
+      },
+      (error: HandoverError) => {
+        if (probe) link.probing = false
+        // Whoever refuses or slows us down is there and answers.
+        if (error.kind === 'unavailable' || error.kind === 'uncertain') failed(link, probe)
+        else answered(link)
+        throw error
+      },
+    )
   }
 
   const send = async (mail: Mail): Promise<Handed> => {

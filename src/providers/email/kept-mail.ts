@@ -2,10 +2,19 @@
 import { iso } from '../../ground/instant.ts'
 import type { Mail } from './contract.ts'
 
-/** Attachments in base64; no key to sign with. */
-export type KeptMail = Omit<Mail, 'at' | 'attachments' | 'dkim'> & {
+/** What most mails do not have, and what it is then. */
+type Seldom = Pick<Mail, 'cc' | 'bcc' | 'replyTo' | 'html' | 'text' | 'headers' | 'returnPath' | 'ipPool'>
+const without: Seldom = {
+  ...{ cc: [], bcc: [], replyTo: [], html: null, text: null, headers: {}, returnPath: null, ipPool: null },
+}
+
+/** No key to sign with; left out is what the mail does not have. */
+export type KeptMail = Pick<Mail, 'orgId' | 'messageId' | 'from' | 'to' | 'subject' | 'region'> & {
+  [K in keyof Seldom]?: Seldom[K] | undefined
+} & {
   at: string
-  attachments: { filename: string; contentType: string; content: string }[]
+  /** In base64. */
+  attachments?: { filename: string; contentType: string; content: string }[] | undefined
   /** Every address, in lower case. */
   recipients: string[]
 }
@@ -13,32 +22,37 @@ export type KeptMail = Omit<Mail, 'at' | 'attachments' | 'dkim'> & {
 export const recipientsOf = ({ to, cc, bcc }: Mail): string[] =>
   [...to, ...cc, ...bcc].map(({ address }) => address)
 
+const some = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list)
+
 export const keptFrom = (mail: Mail): KeptMail => ({
   orgId: mail.orgId,
   messageId: mail.messageId,
   from: mail.from,
   to: mail.to,
-  cc: mail.cc,
-  bcc: mail.bcc,
-  replyTo: mail.replyTo,
+  cc: some(mail.cc),
+  bcc: some(mail.bcc),
+  replyTo: some(mail.replyTo),
   subject: mail.subject,
-  html: mail.html,
-  text: mail.text,
-  headers: mail.headers,
-  attachments: mail.attachments.map(({ filename, contentType, content }) => ({
-    filename,
-    contentType,
-    content: content.toString('base64'),
-  })),
+  html: mail.html ?? undefined,
+  text: mail.text ?? undefined,
+  headers: Object.keys(mail.headers).length === 0 ? undefined : mail.headers,
+  attachments: some(
+    mail.attachments.map(({ filename, contentType, content }) => ({
+      filename,
+      contentType,
+      content: content.toString('base64'),
+    })),
+  ),
   at: iso(mail.at),
-  returnPath: mail.returnPath,
+  returnPath: mail.returnPath ?? undefined,
   region: mail.region,
-  ipPool: mail.ipPool,
+  ipPool: mail.ipPool ?? undefined,
   recipients: recipientsOf(mail).map((address) => address.toLowerCase()),
 })
 
-export const mailFrom = ({ recipients: _, at, attachments, ...mail }: KeptMail): Mail => ({
-  ...mail,
+export const mailFrom = ({ recipients: _, at, attachments = [], ...mail }: KeptMail): Mail => ({
+  ...without,
+  ...(mail as Omit<Mail, 'at' | 'attachments' | 'dkim'>),
   at: new Date(at),
   attachments: attachments.map(({ filename, contentType, content }) => ({
     filename,

@@ -136,9 +136,7 @@ describe('the local provider', () => {
     await client.connect()
     await client.query('begin')
     await client.query('set local synchronous_commit = on')
-    await client.query(insertKept.text, [
-      JSON.stringify([{ id: 'a', channel: 'email', mail: {}, at: new Date() }]),
-    ])
+    await client.query(insertKept.text, ['a', 'email', '', '', new Date().toISOString(), '{}'])
     const { rows } = await client.query('show synchronous_commit')
     await client.end()
     expect(rows).toEqual([{ synchronous_commit: 'off' }])

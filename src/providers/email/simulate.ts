@@ -39,6 +39,7 @@ export const partOf = (address: string, serviceDomain: string): string | undefin
 /** What the simulator recipients of a mail report, each by itself. */
 export const simulatedReports = (mail: Mail, serviceDomain: string, at: Date): Report[] => {
   const players = recipientsOf(mail).filter((address) => partOf(address, serviceDomain) !== undefined)
+  if (players.length === 0) return []
   return [...new Set(players)].flatMap((address) => {
     const part = partOf(address, serviceDomain) as string
     const outcome = Object.hasOwn(outcomes, part) ? outcomes[part] : undefined

@@ -3,7 +3,7 @@ import { makeBatcher } from '../../db/batch.ts'
 import type { Db } from '../../db/pool.ts'
 import { iso } from '../../ground/instant.ts'
 import type { Log } from '../../ground/log.ts'
-import { insertKept, trimKept } from './store.ts'
+import { between, insertKept, trimKept } from './store.ts'
 
 export type Kept = {
   id: string
@@ -23,7 +23,7 @@ export interface Outbox {
 const newest = 10_000
 const trimEvery = 2_000
 
-/** Neither a NUL nor half a character fits into jsonb; both are rare, so the text is written again only then. */
+/** Neither a NUL nor half a character can be read back; both are rare, so the text is written again only then. */
 export const jsonText = (value: unknown): string => {
   const text = JSON.stringify(value)
   if (!/\\u(0000|d[89a-f])/i.test(text)) return text
@@ -54,10 +54,16 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
     name: 'outbox.keep',
     step: true,
     run: async (items) => {
-      const rows = items.map(({ id, channel, messageId, verificationId, mail, at }) => ({
-        ...{ id, channel, message_id: messageId, verification_id: verificationId, mail, at: iso(at) },
-      }))
-      await db.change(insertKept, jsonText(rows))
+      const column = (of: (kept: Kept) => string | null) => items.map(of).join(between)
+      await db.change(
+        insertKept,
+        column((kept) => kept.id),
+        column((kept) => kept.channel),
+        column((kept) => kept.messageId),
+        column((kept) => kept.verificationId),
+        column((kept) => iso(kept.at)),
+        column((kept) => jsonText(kept.mail)),
+      )
       sinceTrim += items.length
       if (sinceTrim >= trimEvery) {
         sinceTrim = 0

@@ -1,4 +1,5 @@
-import type { Sender, Senders } from '../../../domains/sender.ts'
+import type { Senders } from '../../../domains/sender.ts'
+import { whenThere } from '../../../ground/at-hand.ts'
 import type { Gate } from '../../draft.ts'
 import type { EmailDraft } from '../draft.ts'
 
@@ -12,10 +13,8 @@ export const senderGate = (senders: Senders): Gate<EmailDraft> => ({
     const { orgId, tenantId, environment, allowedDomainIds, boundProjectId: projectId } = by
     const caller = { orgId, tenantId, environment, allowedDomainIds, projectId }
     if (environment === 'test') return senders.judgeTest(caller, name)
-    const take = (sender: Sender): void => {
+    return whenThere(senders.judge(caller, name), (sender) => {
       draft.sender = sender
-    }
-    const judged = senders.judge(caller, name)
-    return judged instanceof Promise ? judged.then(take) : take(judged)
+    })
   },
 })

@@ -5,7 +5,8 @@ import { destinations, type EmailDraft } from '../draft.ts'
 
 const placeholder = /\{\{\s*unsubscribe_url\s*\}\}/g
 
-const holds = (text: string | null): boolean => text !== null && text.search(placeholder) >= 0
+const holds = (text: string | null): boolean =>
+  text?.includes('unsubscribe_url') === true && text.search(placeholder) >= 0
 
 const fill = (text: string | null, url: string): string | null =>
   text?.replace(placeholder, () => url) ?? null
