@@ -1,7 +1,7 @@
 /**
  * How the service runs under Node: readable stacks, a young generation with room for the requests under way, and every
  * object born in it. V8 else learns under load to put some objects of a request straight among the old ones, from where
- * they keep alive whatever they name: a fifth of a core went into collecting that, and memory grew by half.
+ * they keep alive whatever they name: see docs/decisions/0017.
  */
 export const serviceFlags = [
   '--enable-source-maps',

@@ -1,4 +1,4 @@
-/** What is at hand, or on its way. Most of what a send asks for is at hand, and waiting for that would cost as much. */
+/** What is at hand, or on its way. Most of what a send asks for is at hand, and need not be waited for. */
 export type AtHand<T> = T | Promise<T>
 
 /** Goes on with it: at once where it is at hand. */

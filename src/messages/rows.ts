@@ -1,6 +1,7 @@
 /** Drafts to rows, and the events that tell of them. */
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
+import { some } from '../ground/some.ts'
 import { type Handed, HandoverError } from '../providers/email/contract.ts'
 import type { Content } from './channel.ts'
 import type { Draft } from './draft.ts'
@@ -17,8 +18,6 @@ export const responseOf = (messageId: string | null, detail?: string): ProviderR
   message_id: messageId ?? undefined,
   detail,
 })
-
-const some = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list)
 
 type Outcome = Pick<
   NewMessage,

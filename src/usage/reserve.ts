@@ -23,8 +23,8 @@ export type Spend = {
   segments?: number
   costMicros?: number
   /** Recipients through the sandbox sender. */
-  sandbox?: number | undefined
-  warmup?: { domainId: string; recipients: number; cap: number } | undefined
+  sandbox?: number
+  warmup?: { domainId: string; recipients: number; cap: number }
 }
 
 type Counter = { orgId: string; subject: string; environment: Environment; measure: string; period: string }
@@ -138,26 +138,30 @@ const lower = (a: number | null, b: number | null): number | null =>
 /** What may be judged at once, and what it is made of. */
 type Group = { sum: Asked; of: Asked[] }
 
+/** Of one org. */
 const sameCounter = (a: Counter, b: Counter): boolean =>
   a.subject === b.subject &&
   a.measure === b.measure &&
   a.environment === b.environment &&
-  a.period === b.period &&
-  a.orgId === b.orgId
+  a.period === b.period
 
-/** What several spend of each counter, under the lowest of their caps. */
+/** What several of one org spend of each counter, under the lowest of their caps. */
 const sumOf = (asked: Asked[]): Line[] => {
   const sums: Line[] = []
+  const byName = new Map<string, Line>()
   for (const { lines } of asked) {
     for (const [place, line] of lines.entries()) {
-      // Most spend of the same counters in the same order.
+      // Most spend of the same counters in the same order; a name is made only for the others.
       const likely = sums[place]
-      const sum =
-        likely && sameCounter(likely, line) ? likely : sums.find((other) => sameCounter(other, line))
-      if (!sum) sums.push({ ...line })
-      else {
+      const name = likely && sameCounter(likely, line) ? undefined : nameOf(line)
+      const sum = name === undefined ? likely : byName.get(name)
+      if (sum) {
         sum.amount += line.amount
         sum.cap = lower(sum.cap, line.cap)
+      } else {
+        const first = { ...line }
+        sums.push(first)
+        byName.set(nameOf(line), first)
       }
     }
   }

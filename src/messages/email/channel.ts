@@ -1,6 +1,7 @@
 import { warmupCap } from '../../domains/sender.ts'
 import { whenThere } from '../../ground/at-hand.ts'
 import type { Clock } from '../../ground/clock.ts'
+import { some } from '../../ground/some.ts'
 import type { Address, EmailProvider, Handed, Mail } from '../../providers/email/contract.ts'
 import type { Links } from '../../tracking/links.ts'
 import { emailPrice } from '../../usage/plans.ts'
@@ -12,8 +13,6 @@ import { destinations, type EmailDraft, mailOf } from './draft.ts'
 import { type EmailGateNeeds, emailGates } from './gates/list.ts'
 
 const bare = (list: Address[]): string[] => list.map(({ address }) => address)
-
-const some = (list: Address[]): string[] | undefined => (list.length === 0 ? undefined : bare(list))
 
 const namesOf = (list: readonly Address[]): Record<string, string> | undefined => {
   const named = list.filter(({ name }) => name !== null)
@@ -58,9 +57,9 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
       from_address: draft.from.address,
       from_name: draft.from.name ?? undefined,
       to_addresses: bare(draft.to),
-      cc: some(draft.cc),
-      bcc: some(draft.bcc),
-      reply_to: some(draft.replyTo),
+      cc: some(bare(draft.cc)),
+      bcc: some(bare(draft.bcc)),
+      reply_to: some(bare(draft.replyTo)),
       names: namesOf(
         draft.replyTo.length === 0 ? destinations(draft) : [...destinations(draft), ...draft.replyTo],
       ),
@@ -69,10 +68,9 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
       text: draft.text ?? undefined,
       headers: Object.keys(draft.headers).length === 0 ? undefined : draft.headers,
       // Names and types only: the bytes are handed over and never kept.
-      attachments:
-        draft.attachments.length === 0
-          ? undefined
-          : draft.attachments.map(({ filename, contentType }) => ({ filename, content_type: contentType })),
+      attachments: some(
+        draft.attachments.map(({ filename, contentType }) => ({ filename, content_type: contentType })),
+      ),
       track_opens: draft.trackOpens || undefined,
       track_clicks: draft.trackClicks || undefined,
     }),

@@ -66,6 +66,18 @@ describe('who is asked', () => {
     expect([fault.kind, fault.provider, b.asked]).toEqual([kind, 'a', []])
   })
 
+  test('nobody after one that broke before it could promise anything', async () => {
+    const [a, b] = [standIn('a'), standIn('b')]
+    const broken: EmailProvider = {
+      ...a,
+      send: () => {
+        throw new TypeError('a fault of ours')
+      },
+    }
+    const fault = await faultOf(chainOf(broken, b).chain.send(mailOf()))
+    expect([fault.kind, fault.provider, b.asked]).toEqual(['uncertain', 'a', []])
+  })
+
   test('when all fail the last fault is told, or that of one who only asked for less haste', async () => {
     const ends = async (...does: Does[]) => {
       const providers = does.map((one, i) => standIn(String(i), one))

@@ -34,7 +34,7 @@ const withinTime = (provider: EmailProvider, mail: Mail, timeoutMs: number): Pro
   new Promise((resolve, reject) => {
     const late = () => reject(unfinished(provider.name, new Error('no answer in time')))
     const timer = setTimeout(late, timeoutMs)
-    provider.send(mail).then(
+    Promise.try(() => provider.send(mail)).then(
       (handed) => {
         clearTimeout(timer)
         resolve(handed)

@@ -1,5 +1,6 @@
 /** A mail as JSON, without what must not be kept, and back again. */
 import { iso } from '../../ground/instant.ts'
+import { some } from '../../ground/some.ts'
 import type { Mail } from './contract.ts'
 
 /** What most mails do not have, and what it is then. */
@@ -21,8 +22,6 @@ export type KeptMail = Pick<Mail, 'orgId' | 'messageId' | 'from' | 'to' | 'subje
 
 export const recipientsOf = ({ to, cc, bcc }: Mail): string[] =>
   [...to, ...cc, ...bcc].map(({ address }) => address)
-
-const some = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list)
 
 export const keptFrom = (mail: Mail): KeptMail => ({
   orgId: mail.orgId,
