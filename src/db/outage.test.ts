@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { throughOutage } from './outage.ts'
+import { throughOutage, writtenThroughOutage } from './outage.ts'
 
 const away = () => Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
 
@@ -35,4 +35,17 @@ test('any other fault is told at once, whether it comes first or after an outage
   const later = failing(away(), wrong)
   await expect(throughOutage(later.work)).rejects.toBe(wrong)
   expect(later.again).toEqual([false, true])
+})
+
+test('a row that is there already was written before the outage; without one it is somebody else’s', async () => {
+  const there = Object.assign(new Error('there'), { code: '23505' })
+  const write = (work: (again: boolean) => Promise<string>) => async () => {
+    await work(false)
+  }
+  const cut = failing(away(), there)
+  await writtenThroughOutage(write(cut.work))
+  expect(cut.again).toHaveLength(2)
+  const taken = failing(there)
+  await expect(writtenThroughOutage(write(taken.work))).rejects.toBe(there)
+  expect(taken.again).toHaveLength(1)
 })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lostConnection } from './faults.ts'
+import { lostConnection, uniqueViolation } from './faults.ts'
 
 const pausesMs = [100, 400, 1_000, 2_000, 4_000]
 
@@ -23,3 +23,11 @@ const tryAgain = async <T>(work: (again: boolean) => Promise<T>, first: unknown)
  */
 export const throughOutage = <T>(work: (again: boolean) => Promise<T>): Promise<T> =>
   work(false).catch((error) => tryAgain(work, error))
+
+/** For rows under an id of our own: after an outage, that one is there already is as good as having written it. */
+export const writtenThroughOutage = (write: () => Promise<void>): Promise<void> =>
+  throughOutage((again) =>
+    write().catch((error) => {
+      if (!again || !uniqueViolation(error)) throw error
+    }),
+  )

@@ -1,8 +1,8 @@
 /** Writes what was sent: message, event, audit entry and idempotent answer commit together or not at all. */
 import type { Audit, Entry, EntryFields } from '../audit/append.ts'
 import { makeBatcher } from '../db/batch.ts'
-import { refusedCleanly, uniqueViolation } from '../db/faults.ts'
-import { throughOutage } from '../db/outage.ts'
+import { refusedCleanly } from '../db/faults.ts'
+import { writtenThroughOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
@@ -80,14 +80,5 @@ export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
     },
   })
 
-  /** After an outage, that it is there already is as good as having written it. */
-  const writtenBefore = (error: unknown): void => {
-    if (!uniqueViolation(error)) throw error
-  }
-
-  return (recording) =>
-    throughOutage((again) => {
-      const written = records.submit(recording)
-      return again ? written.catch(writtenBefore) : written
-    })
+  return (recording) => writtenThroughOutage(() => records.submit(recording))
 }

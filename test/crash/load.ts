@@ -4,7 +4,7 @@ import type { Answer, Service } from './service.ts'
 
 export type Promised = {
   id: string
-  how: 'single' | 'batch' | 'soon' | 'later'
+  how: 'single' | 'batch' | 'soon' | 'later' | 'refused'
 }
 
 export type Load = {
@@ -62,7 +62,11 @@ export const makeLoad = (): Load => {
               Array.from({ length: 5 }, () => ({ ...letter, to: to() })),
             ),
             ({ data }: Sent) =>
-              data.flatMap(({ id }) => (id === null ? [] : [{ id, how: 'batch' as const }])),
+              data.flatMap(({ id, status }) =>
+                id === null
+                  ? []
+                  : [{ id, how: status === 'sent' ? ('batch' as const) : ('refused' as const) }],
+              ),
           ),
       ]
       const lane = async (first: number) => {

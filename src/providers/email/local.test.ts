@@ -142,6 +142,20 @@ describe('the local provider', () => {
     expect(rows).toEqual([{ synchronous_commit: 'off' }])
   })
 
+  test('keeps a mail once though the connection is lost while it is written', async () => {
+    await database.sql('create sequence cuts')
+    await database.sql(`create function cut_once() returns trigger language plpgsql as $$
+      begin
+        if nextval('cuts') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if;
+        return null;
+      end $$`)
+    await database.sql('create trigger cut after insert on local_outbox execute function cut_once()')
+    const handed = await provider().send(mailOf())
+    await database.sql('drop trigger cut on local_outbox')
+    expect(await database.sql('select last_value::int as writes from cuts')).toEqual([{ writes: 2 }])
+    expect((await read()).map(({ id }) => id)).toEqual([handed.providerMessageId])
+  })
+
   test('says so when it cannot keep a mail', async () => {
     const broken: Outbox = {
       keep: () => Promise.reject(new Error('no disk')),

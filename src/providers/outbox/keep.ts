@@ -1,5 +1,6 @@
 /** Keeps what the local providers were handed, the newest of it, so that people and tests can look. */
 import { makeBatcher } from '../../db/batch.ts'
+import { writtenThroughOutage } from '../../db/outage.ts'
 import type { Db } from '../../db/pool.ts'
 import { iso } from '../../ground/instant.ts'
 import type { Log } from '../../ground/log.ts'
@@ -16,6 +17,7 @@ export type Kept = {
 }
 
 export interface Outbox {
+  /** Waits for a database that is away for a moment: it is no reason to take the provider for broken. */
   keep(kept: Kept): Promise<void>
   drained(): Promise<void>
 }
@@ -50,7 +52,7 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
       })
   }
 
-  const batcher = makeBatcher<Kept, undefined>({
+  const batcher = makeBatcher<Kept, void>({
     name: 'outbox.keep',
     step: true,
     run: async (items) => {
@@ -74,7 +76,7 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
   })
 
   return {
-    keep: (kept) => batcher.submit(kept),
+    keep: (kept) => writtenThroughOutage(() => batcher.submit(kept)),
     drained: async () => {
       await batcher.drained()
       await trimming
