@@ -45,6 +45,8 @@ export type Bench = {
   baseline: string
   contenders: Contender[]
   targets: Target[]
+  /** Of a full run, where the turns of one contender differ by more than the figure that is looked for. */
+  rounds?: number
 }
 
 export type Pace = { rounds: number; warmMs: number; measureMs: number; warmUpMs: number }
@@ -66,6 +68,7 @@ export const runBench = async (
   say: Say,
   signal: AbortSignal,
 ): Promise<Outcome> => {
+  const rounds = (!ground.quick && bench.rounds) || pace.rounds
   const running = new Map<string, Running>()
   const strangers: number[] = []
   const rows: Row[] = bench.clients.flatMap((clients) =>
@@ -84,7 +87,7 @@ export const runBench = async (
       await started.take({ clients: warmUpClients, warmMs: 0, measureMs: pace.warmUpMs })
     }
     for (const clients of bench.clients) {
-      for (let round = 0; round < pace.rounds; round++) {
+      for (let round = 0; round < rounds; round++) {
         const turns = rows.filter((row) => row.clients === clients && !row.skipped)
         for (const row of roundOrder(turns, round)) {
           signal.throwIfAborted()
@@ -95,7 +98,7 @@ export const runBench = async (
             .catch((cause: unknown) => {
               throw new Error(`${bench.name}: ${row.contender}@${clients} failed`, { cause })
             })
-          const label = `${bench.name} round ${round + 1}/${pace.rounds}: ${row.contender}@${clients}`
+          const label = `${bench.name} round ${round + 1}/${rounds}: ${row.contender}@${clients}`
           if ('skipped' in sample) {
             row.skipped = sample.skipped
             say(`${label} skipped: ${sample.skipped}`)
@@ -112,7 +115,8 @@ export const runBench = async (
     for (const end of ends) if (end.status === 'rejected') say(`${bench.name}: ${end.reason}`)
   }
   const { name, about, baseline, targets } = bench
-  return { bench: name, about, baseline, targets, rows, notes: strangersNote(strangers) }
+  const notes = [...(rounds === pace.rounds ? [] : [`${rounds} rounds`]), ...strangersNote(strangers)]
+  return { bench: name, about, baseline, targets, rows, notes }
 }
 
 /** The share of the whole machine that was at work meanwhile. */
