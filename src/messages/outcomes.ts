@@ -1,4 +1,5 @@
 /** What providers report afterwards: states, history, suppressions and events, each once and in any order. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { throughOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { AppendEvents } from '../events/append.ts'
@@ -15,6 +16,7 @@ import {
   insertMessageEvents,
   lockMessage,
   type MessageRow,
+  messageIsThere,
   type ProviderResponse,
   type Status,
   takeNotification,
@@ -115,10 +117,24 @@ const errorOf = ({ kind, detail }: Report): string | null => {
   return called === undefined ? null : detail === null ? called : `${called}: ${detail}`
 }
 
+/** A message made within this may be on its way from the provider's answer into our tables. */
+const justMadeMs = 5 * 60_000
+const waitsMs = [100, 400, 1_000]
+
 type Needs = { db: Db; clock: Clock; log: Log; appendEvents: AppendEvents; suppress: Suppress }
 
 export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs): Outcomes => {
   const telling = new Set<Promise<void>>()
+
+  /** A provider can be faster with its report than we are with the record of what it took. */
+  const recorded = async (orgId: string, messageId: string): Promise<void> => {
+    const createdAt = timeOfId(messageId)
+    if (clock.millis() - createdAt > justMadeMs) return
+    for (const wait of waitsMs) {
+      if (await db.row(messageIsThere, orgId, messageId, new Date(createdAt))) return
+      await sleep(wait)
+    }
+  }
 
   const suppressAll = async (tx: Tx, row: MessageRow, report: Report): Promise<void> => {
     const { suppress: reason } = kinds[report.kind]
@@ -181,11 +197,13 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
   }
 
   return {
-    take: ({ provider, id, orgId, messageId, report }) =>
-      db.tx(async (tx) => {
+    take: async ({ provider, id, orgId, messageId, report }) => {
+      await recorded(orgId, messageId)
+      await db.tx(async (tx) => {
         if (!(await tx.row(takeNotification, provider, id, clock.now()))) return
         await apply(tx, orgId, messageId, report)
-      }),
+      })
+    },
     tell: (orgId, messageId, reports) => {
       const told = tellAll(orgId, messageId, reports).finally(() => telling.delete(told))
       telling.add(told)

@@ -414,6 +414,11 @@ export const listMessages = {
   ),
 }
 
+export const messageIsThere = statement<[orgId: string, id: string, createdAt: Date], { id: string }>(
+  'messages.is_there',
+  'select id from messages where org_id = $1 and id = $2 and created_at = $3',
+)
+
 /** Held while a report is weighed against what is known. */
 export const lockMessage = statement<[orgId: string, id: string, createdAt: Date], MessageRow>(
   'messages.lock',

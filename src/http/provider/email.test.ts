@@ -1,6 +1,7 @@
 /** Notifications of Amazon SES, as they come in over HTTP with real signatures. */
 import fc from 'fast-check'
-import { afterAll, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { startTestHouse, testHouse } from '../../../test/house.ts'
 import { expectRefusal, watchTables } from '../../../test/refusal.ts'
 import { makeSns, sesEvent, topic } from '../../../test/sns.ts'
@@ -62,7 +63,8 @@ describe('what is signed by a topic of ours', () => {
   })
 
   test('R-04 SD-61 messages nobody knows, mail that is not ours and news that change nothing are acknowledged', async () => {
-    const stranger = { orgId: newId('org'), messageId: newId('message') }
+    const unknown = newId('message', Date.now() - 3_600_000)
+    const stranger = { orgId: newId('org'), messageId: unknown }
     const messageId = await post.sent()
     const tables = ['messages', 'message_events', 'events', 'suppressions']
     const counts = () =>
@@ -72,7 +74,7 @@ describe('what is signed by a topic of ours', () => {
     const before = [await counts(), await post.row(messageId)]
     const told: unknown[] = [
       sesEvent(stranger, 'Bounce', ['ann@reader.test']),
-      sesEvent({ orgId, messageId: newId('message') }, 'Complaint', ['ann@reader.test']),
+      sesEvent({ orgId, messageId: unknown }, 'Complaint', ['ann@reader.test']),
       // Somebody else's message under our name.
       sesEvent({ orgId: (await t.org()).org.id, messageId }, 'Complaint', ['ann@reader.test']),
       { ...sesEvent({ orgId, messageId }, 'Delivery', ['ann@reader.test']), eventType: 'Open' },
@@ -85,6 +87,28 @@ describe('what is signed by a topic of ours', () => {
       expect([reply.status, typeof reply.body.status]).toEqual([200, 'string'])
     }
     expect([await counts(), await post.row(messageId)]).toEqual(before)
+  })
+
+  test('SD-61 a report that comes before its message is recorded is not lost', async () => {
+    const to = 'ahead@reader.test'
+    const held = new pg.Client(t.database.url)
+    await held.connect()
+    await held.query('begin; lock table messages in share row exclusive mode')
+    const sending = post.sent({ to: [to] })
+    const kept = () =>
+      t.database.sql<{ message_id: string }>(
+        "select message_id from local_outbox where mail::jsonb -> 'recipients' ? $1",
+        [to],
+      )
+    await vi.waitUntil(async () => (await kept()).length > 0)
+    const [{ message_id: messageId } = { message_id: '' }] = await kept()
+    const telling = tell(sesEvent({ orgId, messageId }, 'Delivery', [to]))
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await held.query('commit')
+    await held.end()
+    expect(await sending).toBe(messageId)
+    expect((await telling).status).toBe(200)
+    expect((await post.row(messageId)).status).toBe('delivered')
   })
 
   test('words of a remote server that no text column takes are kept as far as they can be', async () => {
