@@ -4,7 +4,7 @@ import type { Answer, Service } from './service.ts'
 
 export type Promised = {
   id: string
-  how: 'single' | 'batch' | 'soon' | 'later' | 'refused'
+  how: 'single' | 'batch' | 'soon' | 'later' | 'failed'
 }
 
 export type Load = {
@@ -65,7 +65,7 @@ export const makeLoad = (): Load => {
               data.flatMap(({ id, status }) =>
                 id === null
                   ? []
-                  : [{ id, how: status === 'sent' ? ('batch' as const) : ('refused' as const) }],
+                  : [{ id, how: status === 'sent' ? ('batch' as const) : ('failed' as const) }],
               ),
           ),
       ]

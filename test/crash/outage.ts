@@ -15,7 +15,7 @@ export const databaseOutages = async (restarts: number): Promise<Outages> => {
   const service = await openService()
   const load = makeLoad()
   const recovered: number[] = []
-  const taken = () => load.promised.filter(({ how }) => how !== 'refused').length
+  const taken = () => load.promised.filter(({ how }) => how !== 'failed').length
   try {
     await service.start()
     const { stop } = load.drive(service, 8, 4_000)

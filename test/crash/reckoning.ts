@@ -23,7 +23,7 @@ const due: Record<Promised['how'], string> = {
   batch: 'sent',
   soon: 'sent',
   later: 'scheduled',
-  refused: 'failed',
+  failed: 'failed',
 }
 
 /** Until nothing that is due is left but these, which the running service does not hold. */
@@ -78,7 +78,7 @@ export const reckon = async (
       )
     ).map(({ id, n }) => [id, n]),
   )
-  const acknowledged = { single: 0, batch: 0, soon: 0, later: 0, refused: 0 }
+  const acknowledged = { single: 0, batch: 0, soon: 0, later: 0, failed: 0 }
   for (const { id, how } of load.promised) {
     acknowledged[how]++
     const status = statuses.get(id)

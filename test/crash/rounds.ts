@@ -1,11 +1,14 @@
 /** Kills the service at random moments while it sends, starts it again, and reckons up in the end. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { makeLoad } from './load.ts'
+import { until } from '../start/launched.ts'
+import { type Load, makeLoad } from './load.ts'
 import { type Reckoning, reckon } from './reckoning.ts'
 import { openService } from './service.ts'
 
 /** The outbox keeps the newest 10,000, and all that was sent must still be in it. */
 const sentAtMost = 9_000
+
+const waysIn = ({ promised }: Load): number => new Set(promised.map(({ how }) => how)).size
 
 export const crashRounds = async (
   rounds: number,
@@ -18,6 +21,8 @@ export const crashRounds = async (
     await service.start()
     for (let round = 1; round <= rounds; round++) {
       const { stop } = load.drive(service, 12, Math.floor(sentAtMost / 2 / rounds))
+      // A slow machine may need longer than a round has until it acknowledged something of each kind.
+      if (round === 1) await until('every way of sending works', () => waysIn(load) === 4)
       const ms = Math.round(300 + Math.random() * 1_900)
       await wait(ms)
       await service.kill()
