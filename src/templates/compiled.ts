@@ -1,5 +1,6 @@
 /** Templates as they are rendered: each part compiled once per version, and only so many kept. */
-import { compile, type Template } from './language.ts'
+import { randomUUID } from 'node:crypto'
+import { type CompileOptions, compile, type Template } from './language.ts'
 import type { TemplateRow } from './store.ts'
 
 export type Parts = {
@@ -9,12 +10,24 @@ export type Parts = {
   text: Template | null
 }
 
+/**
+ * Where a rendered html or text wants the unsubscribe link. Unlike the tag it cannot come from a value: whoever calls
+ * himself `{{unsubscribe_url}}` is written to under that name.
+ */
+export const linkMark = `{{unsubscribe_url ${randomUUID()}}}`
+
 const compileParts = ({ channel, subject, html, text }: TemplateRow): Parts => {
-  const part = (source: string | null, asHtml = false) =>
-    source === null ? null : compile(source, { html: asHtml })
+  const part = (source: string | null, options: CompileOptions) =>
+    source === null ? null : compile(source, options)
   // Of an SMS template only the text is ever used.
-  if (channel === 'sms') return { channel, subject: null, html: null, text: part(text) }
-  return { channel, subject: part(subject), html: part(html, true), text: part(text) }
+  if (channel === 'sms') return { channel, subject: null, html: null, text: part(text, { html: false }) }
+  return {
+    channel,
+    // No subject holds a link.
+    subject: part(subject, { html: false }),
+    html: part(html, { html: true, link: linkMark }),
+    text: part(text, { html: false, link: linkMark }),
+  }
 }
 
 const weightOf = ({ subject, html, text }: Parts): number =>

@@ -310,6 +310,16 @@ describe('caps', () => {
     expect(passed(`{{#each l}}${'{{#if x}}{{/if}}'.repeat(60_000)}{{/each}}`, { l: list(5_000) })).toBe(
       'steps',
     )
-    expect(caps.steps).toBe(10_000_000)
+    expect(caps.steps).toBe(1_000_000)
+  })
+
+  test('a long path is as many steps as it has names', () => {
+    const deep = (a: unknown, depth: number): unknown => (depth === 0 ? a : { a: deep(a, depth - 1) })
+    const source = (tags: number) => `{{#each l}}${'{{a.a.a.a.a.a.a.a.a.a}}'.repeat(tags)}{{/each}}`
+    const variables = { l: list(10), a: deep('', 9) }
+    expect(compile(source(9_000), { html: true }).render(variables)).toBe('')
+    expect(passed(source(11_000), variables)).toBe('steps')
+    const items = { l: list(10).map(() => ({ a: variables.a })) }
+    expect(passed(source(11_000).replaceAll('{{a', '{{this.a'), items)).toBe('steps')
   })
 })

@@ -8,8 +8,8 @@ export const caps = {
   loopCharacters: 2_000_000,
   /** Characters of the whole part. */
   characters: 10_000_000,
-  /** Bounds the work of loops that produce nothing, which the other caps do not see. */
-  steps: 10_000_000,
+  /** Tags and the names looked at for them: bounds loops that produce nothing, which the other caps do not see. */
+  steps: 1_000_000,
 } as const
 
 export type Cap = keyof typeof caps
@@ -161,6 +161,7 @@ class Rendering {
         return undefined
       }
       case 'path':
+        this.#work += name.rest.length
         for (let frame: Frame | null = this.#frame; frame !== null; frame = frame.below) {
           const { own } = frame
           if (own !== null) {
@@ -171,6 +172,7 @@ class Rendering {
         }
         return undefined
       case 'item':
+        this.#work += name.rest.length
         return walk(this.#frame.item, name.rest)
       case 'index':
         return this.#frame.index
@@ -204,9 +206,15 @@ class Rendering {
 /** A step holds an object of its own and a name beside its text. */
 const stepWeight = 100
 
-/** `html` says whether values are escaped on their way in. */
-export const compile = (source: string, { html }: { html: boolean }): Template => {
-  const { steps, required } = parse(source)
+export type CompileOptions = {
+  /** Values are escaped on their way in. */
+  html: boolean
+  /** What is left where the unsubscribe link belongs; the tag itself unless given. */
+  link?: string
+}
+
+export const compile = (source: string, { html, link }: CompileOptions): Template => {
+  const { steps, required } = parse(source, link)
   const isMissing = (variables: Variables, { full, first, rest }: Name): boolean =>
     (Object.hasOwn(variables, full) ? variables[full] : walk(variables, [first, ...rest])) === undefined
   return {

@@ -35,6 +35,7 @@ export type Program = {
 
 /** Filled in for each recipient when a message is sent, never from variables. */
 const reserved = 'unsubscribe_url'
+export const linkPlace = `{{${reserved}}}`
 
 const segment = '[\\p{L}\\p{N}_$][\\p{L}\\p{M}\\p{N}_$-]*'
 const namePattern = new RegExp(`^(?:@index|${segment}(?:\\.${segment})*)$`, 'u')
@@ -109,7 +110,8 @@ const readName = (full: string, inLoop: boolean): Name => {
 
 type OpenBlock = { block: Block; at: number; elseAt: number }
 
-export const parse = (text: Text): Program => {
+/** @param link What is left where the reserved name stands. */
+export const parse = (text: Text, link = linkPlace): Program => {
   const tags = tagsIn(text)
   const paired = pairsIn(tags)
   const steps: Step[] = []
@@ -140,7 +142,7 @@ export const parse = (text: Text): Program => {
   const take = {
     value: (name: Name): void => {
       if (name.kind === 'reserved') {
-        literal += `{{${reserved}}}`
+        literal += link
         return
       }
       need(name)

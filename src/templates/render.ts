@@ -3,12 +3,14 @@ import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import { Failure, invalid } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'
-import { makeCompiledTemplates, type Parts } from './compiled.ts'
+import { linkMark, makeCompiledTemplates, type Parts } from './compiled.ts'
 import { findBySlug } from './find.ts'
 import { CapPassed, type Template, type Variables } from './language.ts'
+import { linkPlace } from './parse.ts'
 import type { Channel } from './shapes.ts'
 import type { TemplateRow } from './store.ts'
 
+/** In html and text of a template `linkMark` stands where the unsubscribe link belongs. */
 export type Rendered = { subject: string | null; html: string | null; text: string | null }
 
 /** Parts of the send itself. They stand as they are, neither rendered nor checked. */
@@ -19,7 +21,7 @@ export type RenderAsk = { slug: string; channel: Channel; variables: Variables; 
 export interface RenderTemplates {
   /** Refuses an unknown slug, missing variables and whatever passes a cap. The variables are checked already. */
   render(scope: Scope, ask: RenderAsk): Promise<Rendered>
-  /** As it would be sent with nothing given beside. */
+  /** As it would be sent with nothing given beside, with the link shown as its tag. */
   preview(row: TemplateRow, variables: Variables): Rendered
   forgetOrg(orgId: string): void
   forgetAll(): void
@@ -78,6 +80,8 @@ const renderParts = (parts: Parts, variables: Variables, given: Given): Rendered
   }
 }
 
+const withTag = (text: string | null): string | null => text?.replaceAll(linkMark, linkPlace) ?? null
+
 type Needs = { db: Db; trusted: () => boolean }
 
 export const makeRenderTemplates = ({ db, trusted }: Needs): RenderTemplates => {
@@ -107,7 +111,10 @@ export const makeRenderTemplates = ({ db, trusted }: Needs): RenderTemplates => 
         throw invalid(['template'], 'custom', 'Neither html nor text holds anything once rendered.')
       return rendered
     },
-    preview: (row, variables) => renderParts(compiled.of(row), variables, {}),
+    preview: (row, variables) => {
+      const rendered = renderParts(compiled.of(row), variables, {})
+      return { ...rendered, html: withTag(rendered.html), text: withTag(rendered.text) }
+    },
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
   }

@@ -138,7 +138,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       tag: 'Templates',
       summary: 'Render a template without sending it',
       about:
-        'Names the template by `id` or by `slug`, and is refused where a send with these variables would be.',
+        'Names the template by `id` or by `slug`. Missing variables and caps refuse it as they refuse a send.',
       scope: 'read:templates',
       body: PreviewTemplate,
       answers: { 200: { schema: TemplatePreview, about: 'The template, rendered.' } },

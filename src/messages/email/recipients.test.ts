@@ -101,6 +101,7 @@ describe('leaving a broadcast', () => {
       [{ stream: 'broadcast', cc: ['b@example.com'] }, {}],
       [{ stream: 'broadcast', bcc: ['b@example.com'] }, {}],
       [{ stream: 'broadcast', headers: { 'list-unsubscribe-POST': 'mine' } }, both],
+      [{ stream: 'broadcast', headers: { 'list-unsubscribe': ' ' } }, both],
     ]
     for (const [more, headers] of cases) {
       expect(headersOf((await handedTo(acme, more)).headers), JSON.stringify(more)).toEqual(headers)
@@ -127,6 +128,26 @@ describe('leaving a broadcast', () => {
         expectRefusal(await leavesNoTrace(() => acme.send(body)), 'UNSUBSCRIBE_MULTI_RECIPIENT')
       }
     }
+  })
+
+  test('SD-34 the placeholder in a value is no placeholder, and one beside a template is', async () => {
+    const own = await mailer(t)
+    const made = await t.ask('POST', '/api/v1/templates', {
+      key: own.live,
+      body: {
+        ...{ slug: 'news', channel: 'email', subject: '{{n}} {{unsubscribe_url}}' },
+        ...{ html: '<p>{{n}}{ { {{o}} } }</p>', text: '{{n}} {{ {{o}} }}: {{ unsubscribe_url }}' },
+      },
+    })
+    expect(made.status).toBe(201)
+    const variables = { n: '{{unsubscribe_url}}', o: 'unsubscribe_url' }
+    const plain = { subject: undefined, html: undefined, text: 'given', template: 'news', variables }
+    expect((await handedTo(own, plain)).html).toBe('<p>{{unsubscribe_url}}{ { unsubscribe_url } }</p>')
+    const kept = await handedTo(own, { ...plain, text: undefined, stream: 'broadcast' })
+    expect(kept.subject).toBe('{{unsubscribe_url}} {{unsubscribe_url}}')
+    expect(kept.text).toMatch(/^\{\{unsubscribe_url}} \{\{ unsubscribe_url }}: http:\S+\/u\/[\w.-]+$/)
+    const given = await handedTo(own, { ...plain, text: '{{ unsubscribe_url }}', stream: 'broadcast' })
+    expect(given.text).toMatch(/^http:\S+\/u\/[\w.-]+$/)
   })
 
   test("S-094 S-096 SD-34 the link is the recipient's own: following it blocks their broadcasts and nothing else", async () => {

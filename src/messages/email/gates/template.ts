@@ -3,6 +3,7 @@ import type { RenderTemplates } from '../../../templates/render.ts'
 import type { Gate } from '../../draft.ts'
 import type { EmailDraft } from '../draft.ts'
 import { longestSubject } from '../shapes.ts'
+import { marked } from './unsubscribe.ts'
 
 const given = (text: string | null): string | undefined => text ?? undefined
 
@@ -15,8 +16,8 @@ export const templateGate = (templates: RenderTemplates): Gate<EmailDraft> => {
       given: { subject: given(draft.subject), html: given(draft.html), text: given(draft.text) },
     })
     draft.subject = rendered.subject
-    draft.html = rendered.html
-    draft.text = rendered.text
+    draft.html = draft.html === null ? rendered.html : marked(draft.html)
+    draft.text = draft.text === null ? rendered.text : marked(draft.text)
   }
   return {
     name: 'template',
