@@ -349,6 +349,21 @@ describe('pace', () => {
   })
 })
 
+test('large items share a statement only as far as one can hold them, in their order', async () => {
+  const statements: number[][] = []
+  const batcher = makeBatcher<number, number>({
+    name: 'test.large',
+    run: async (items) => {
+      statements.push(items)
+      return items
+    },
+    weight: (item) => item * 1_000_000,
+    lanes: 1,
+  })
+  await Promise.all([3, 3, 2, 1, 20, 8, 1, 1].map((item) => batcher.submit(item)))
+  expect(statements).toEqual([[3, 3, 2], [1], [20], [8], [1, 1]])
+})
+
 test('a caller that cannot be named is told, and nothing is queued for it', async () => {
   const batcher = makeBatcher<number, number>({
     name: 'test.unnamed',

@@ -15,6 +15,8 @@ export type BatchOptions<In, Out> = {
   /** Items of one caller also never share a statement. */
   apart?: true
   maxItems?: number
+  /** About how many characters an item takes in the statement: large ones share it with few others. */
+  weight?: (item: In) => number
   lanes?: number
   /** How long a second statement waits for company while the first is still under way. */
   waitMs?: number
@@ -31,6 +33,8 @@ export type BatchOptions<In, Out> = {
 /** Fewer are not worth a statement of their own. */
 const leastOfStep = 50
 const stepWaitMs = 20
+/** A statement of many large items would be longer than any text can be, or fill the memory. */
+const maxWeight = 8_000_000
 
 export interface Batcher<In, Out> {
   submit(item: In): Promise<Out>
@@ -46,7 +50,7 @@ type Waiting<In, Out> = {
 }
 
 export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In, Out> => {
-  const { run, caller, apart, step, lanes = 2, harmless = refusedCleanly } = options
+  const { run, caller, apart, step, weight, lanes = 2, harmless = refusedCleanly } = options
   const { maxItems = 100, waitMs = step ? stepWaitMs : 2 } = options
   let queue: Waiting<In, Out>[] = []
   let busy = 0
@@ -55,10 +59,22 @@ export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In
   const callersAtWork = new Set<string>()
   let idle: (() => void)[] = []
 
+  /** How many of the oldest, up to `most`, one statement can hold; one at least. */
+  const fitting = (most: number): number => {
+    if (!weight) return most
+    let sum = 0
+    const end = Math.min(most, queue.length)
+    for (let count = 0; count < end; count++) {
+      sum += weight(queue[count]!.item)
+      if (sum > maxWeight && count > 0) return count
+    }
+    return end
+  }
+
   /** The next items, oldest first, leaving those whose caller has earlier ones under way. */
   const take = (): Waiting<In, Out>[] => {
     const most = step ? Math.min(maxItems, Math.max(leastOfStep, queue.length >>> 1)) : maxItems
-    if (!caller || (callersAtWork.size === 0 && !apart)) return queue.splice(0, most)
+    if (!caller || (callersAtWork.size === 0 && !apart)) return queue.splice(0, fitting(most))
     const taken: Waiting<In, Out>[] = []
     const left: Waiting<In, Out>[] = []
     const held = new Set(callersAtWork)

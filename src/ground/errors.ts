@@ -182,6 +182,8 @@ export type FailureDetail = {
   /** Further members of the error object, such as message_id. */
   extra?: Record<string, string>
   headers?: Record<string, string>
+  /** The effect took place: the Idempotency-Key stays locked instead of letting a repeat have it twice. */
+  done?: true
   /** Logged, never replied. */
   cause?: unknown
 }

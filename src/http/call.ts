@@ -122,7 +122,8 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
         if (answer.headers) reply.headers(answer.headers)
         return text
       } catch (error) {
-        if (claim) await freeClaim(claim)
+        const done = error instanceof Failure && error.detail.done
+        if (claim && !done) await freeClaim(claim)
         throw error
       }
     })

@@ -10,7 +10,7 @@ import type { Channel, Price } from './channel.ts'
 import { type Draft, passGates } from './draft.ts'
 import type { Record } from './record.ts'
 import { asHandoverError, failedRow, sentRow } from './rows.ts'
-import { givesBack, sentEntry, spendBy, type TellReports } from './send.ts'
+import { givesBack, notRecorded, sentEntry, spendBy, type TellReports } from './send.ts'
 
 export type ItemError = { code: string; message: string }
 export type ItemResult = {
@@ -54,10 +54,7 @@ const failedItem = (index: number, error: ItemError, id: string | null = null): 
   error,
 })
 
-const notRecorded: ItemError = {
-  code: 'MESSAGE_NOT_RECORDED',
-  message: 'Accepted by the provider but not stored. Do not send it again.',
-}
+const notRecordedItem: ItemError = { code: 'MESSAGE_NOT_RECORDED', message: notRecorded }
 
 const providerError = (message: string): ItemError => ({ code: 'PROVIDER_ERROR', message })
 
@@ -138,7 +135,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
       await record({ message: sentRow(draft, channel.contentOf(draft), handed, at), event: { at } })
     } catch (error) {
       log.error({ err: error, message_id: draft.id }, 'a message was handed over and could not be recorded')
-      return { index, id: null, status: 'sent', error: notRecorded }
+      return { index, id: null, status: 'sent', error: notRecordedItem }
     }
     if (handed.reports) tellReports(draft.by.orgId, draft.id, handed.reports)
     return { index, id: draft.id, status: 'sent', error: null }

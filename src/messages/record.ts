@@ -68,6 +68,7 @@ export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
   const records = makeBatcher<Recording, void>({
     name: 'messages.record',
     step: true,
+    weight: ({ message: { html, text } }) => (html?.length ?? 0) + (text?.length ?? 0),
     run: async (batch) => {
       try {
         await recordAll(batch)

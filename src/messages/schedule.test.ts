@@ -166,6 +166,26 @@ describe('when it is due', () => {
     )
   })
 
+  test('S-086 S-100 SD-50 who is suppressed meanwhile is left out, and reads name the others alone', async () => {
+    const { live, scheduled, advance, fire, get, used } = await orgWith()
+    const id = await scheduled({
+      ...{ to: ['Ann <ann@reader.test>'], cc: ['left@reader.test', 'cy@reader.test'] },
+      reply_to: ['Desk <ann@reader.test>'],
+    })
+    const body = { channel: 'email', value: 'left@reader.test' }
+    await t.ask('POST', '/api/v1/suppressions', { key: live, body })
+    await advance(61)
+    await fire()
+    const shown = { status: 'sent', to: ['ann@reader.test'], cc: ['cy@reader.test'], bcc: [] }
+    expect((await get(id)).body).toMatchObject(shown)
+    const { data } = (await t.ask('GET', '/api/dev/outbox?to=cy@reader.test')).body
+    expect(data).toHaveLength(1)
+    expect(data[0].raw).toMatch(/^To: Ann <ann@reader.test>\r$/m)
+    expect(data[0].raw).toMatch(/^Cc: cy@reader.test\r$/m)
+    expect(data[0].raw).toMatch(/^Reply-To: Desk <ann@reader.test>\r$/m)
+    expect(await used()).toBe(2)
+  })
+
   test('SD-50 suppressions count by stream: unsubscribed from broadcasts, it still gets what is transactional', async () => {
     const { orgId, scheduled, advance, fire, row } = await orgWith()
     const [broadcast, transactional] = [await scheduled({ stream: 'broadcast' }), await scheduled()]

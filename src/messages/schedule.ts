@@ -8,7 +8,7 @@ import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Handed, HandoverError } from '../providers/email/contract.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
-import type { Channel } from './channel.ts'
+import type { Channel, Content } from './channel.ts'
 import { type Draft, passGates } from './draft.ts'
 import { asHandoverError, entryOf, type MessageEvent, messageEvent, responseOf } from './rows.ts'
 import { givesBack, spendBy, type TellReports } from './send.ts'
@@ -51,6 +51,13 @@ const deferredBy: ReadonlySet<Code> = new Set([
   'TEST_DAILY_LIMIT',
   'IP_POOL_PAUSED',
 ])
+
+/** Whom it was sent to, where that is fewer than it was meant for. */
+const narrowed = (row: ClaimedRow, content: Content): Partial<Settled> => {
+  const { to_addresses, cc = [], bcc = [] } = content
+  const left = to_addresses.length + cc.length + bcc.length
+  return left < row.to_addresses.length + row.cc.length + row.bcc.length ? { to_addresses, cc, bcc } : {}
+}
 
 const nextMidnight = (at: Date): Date =>
   new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1))
@@ -186,6 +193,7 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
       provider_response: responseOf(handed.providerMessageId),
       history: [entryOf('sent', at)],
       event: 'message.sent',
+      ...narrowed(row, channel.contentOf(draft)),
     })
     if (handed.reports) tellReports(row.org_id, row.id, handed.reports)
   }

@@ -53,6 +53,9 @@ export const spendBy = (draft: Draft) => ({
 /** Nothing went out, so nothing was used. What may be on its way stays counted. */
 export const givesBack = (fault: HandoverError): boolean => fault.kind !== 'uncertain'
 
+/** Told where the provider took a message that we then could not write down. */
+export const notRecorded = 'Accepted by the provider but not stored. Do not send it again.'
+
 export const sentEntry = (draft: Draft, actor: Actor, resourceId: string | null, count: number): Entry => ({
   orgId: draft.by.orgId,
   actor,
@@ -130,6 +133,8 @@ export const makeSend = <D extends Draft>(needs: Needs<D>): Send<D> => {
         event: { at },
         entry: sentEntry(draft, actor, draft.id, 1),
         ...recorded(claim, answer),
+      }).catch((cause) => {
+        throw new Failure('INTERNAL_ERROR', { message: notRecorded, done: true, cause })
       })
       if (handed.reports) tellReports(draft.by.orgId, draft.id, handed.reports)
       return answer

@@ -226,6 +226,10 @@ export type Settled = {
   provider_response: ProviderResponse | null
   history: HistoryEntry[]
   attempts: number
+  /** Who was left of the recipients, where somebody was left out. */
+  to_addresses?: string[]
+  cc?: string[]
+  bcc?: string[]
 }
 
 /**
@@ -238,7 +242,7 @@ export const settleClaimed = statement<[settled: string, events: string], { id: 
      select * from json_to_recordset($1::json) as g (
        org_id text, id text, created_at timestamptz, claim text, status text, due_at timestamptz, sent_at timestamptz,
        canceled_at timestamptz, error_message text, provider text, provider_response jsonb, history jsonb,
-       attempts integer)
+       attempts integer, to_addresses text[], cc text[], bcc text[])
    ), kept as (
      update messages m set
        status = case when m.status = 'sending' then g.status else m.status end,
@@ -248,7 +252,8 @@ export const settleClaimed = statement<[settled: string, events: string], { id: 
        provider_response = case when g.provider_response is null then m.provider_response
          else g.provider_response || coalesce(m.provider_response, '{}'::jsonb) end,
        history = case when m.status = 'sending' or g.status = 'sent' then m.history || g.history else m.history end,
-       attempts = g.attempts, claim = null, claimed_at = null
+       to_addresses = coalesce(g.to_addresses, m.to_addresses), cc = coalesce(g.cc, m.cc),
+       bcc = coalesce(g.bcc, m.bcc), attempts = g.attempts, claim = null, claimed_at = null
      from given g
      where m.org_id = g.org_id and m.id = g.id and m.created_at = g.created_at and m.claim = g.claim
      returning m.org_id, m.id, m.status = g.status or g.status = 'sent' as told

@@ -1,6 +1,7 @@
 import { warmupCap } from '../../domains/sender.ts'
 import { whenThere } from '../../ground/at-hand.ts'
 import type { Clock } from '../../ground/clock.ts'
+import { Failure } from '../../ground/errors.ts'
 import { some } from '../../ground/some.ts'
 import type { Address, EmailProvider, Handed, Mail } from '../../providers/email/contract.ts'
 import type { Links } from '../../tracking/links.ts'
@@ -14,11 +15,23 @@ import { type EmailGateNeeds, emailGates } from './gates/list.ts'
 
 const bare = (list: Address[]): string[] => list.map(({ address }) => address)
 
-const namesOf = (list: readonly Address[]): Record<string, string> | undefined => {
-  const named = list.filter(({ name }) => name !== null)
-  if (named.length === 0) return undefined
-  return Object.fromEntries(named.map(({ address, name }) => [address, name as string]))
+/** Keeps the name beside which an address is answered apart from that under which it is written to. */
+const replyKey = (address: string): string => `reply-to ${address}`
+
+const hasName = ({ name }: Address): boolean => name !== null
+
+const namesOf = (draft: EmailDraft): Record<string, string> | undefined => {
+  const written = destinations(draft).filter(hasName)
+  const answered = draft.replyTo.filter(hasName)
+  if (written.length + answered.length === 0) return undefined
+  return Object.fromEntries([
+    ...written.map(({ address, name }) => [address, name as string]),
+    ...answered.map(({ address, name }) => [replyKey(address), name as string]),
+  ])
 }
+
+/** Of a part. Links that are filled in or wrapped make a text many times as long as it was asked for. */
+const mostCharacters = 20_000_000
 
 type Needs = EmailGateNeeds & {
   clock: Clock
@@ -35,10 +48,16 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
     gates: byEntrance(emailGates(needs)),
 
     finish: (draft) => {
-      if (draft.html === null || (!draft.trackOpens && !draft.trackClicks)) return
       const { trackOpens, trackClicks, unsubscribeUrl } = draft
-      const ref = { orgId: draft.by.orgId, messageId: draft.id }
-      draft.html = links.track(draft.html, { ...ref, trackOpens, trackClicks, unsubscribeUrl })
+      if (draft.html !== null && (trackOpens || trackClicks)) {
+        const ref = { orgId: draft.by.orgId, messageId: draft.id }
+        draft.html = links.track(draft.html, { ...ref, trackOpens, trackClicks, unsubscribeUrl })
+      }
+      const longest = Math.max(draft.html?.length ?? 0, draft.text?.length ?? 0)
+      if (longest > mostCharacters) {
+        const message = 'With its links filled in, a part has more than 20,000,000 characters.'
+        throw new Failure('PAYLOAD_TOO_LARGE', { message })
+      }
     },
 
     priceOf: (draft) =>
@@ -60,9 +79,7 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
       cc: some(bare(draft.cc)),
       bcc: some(bare(draft.bcc)),
       reply_to: some(bare(draft.replyTo)),
-      names: namesOf(
-        draft.replyTo.length === 0 ? destinations(draft) : [...destinations(draft), ...draft.replyTo],
-      ),
+      names: namesOf(draft),
       subject: draft.subject ?? undefined,
       html: draft.html ?? undefined,
       text: draft.text ?? undefined,
@@ -81,8 +98,13 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
     },
 
     draftOf: (row: MessageRow): EmailDraft => {
+      const { names } = row
       const named = (list: string[]): Address[] =>
-        list.map((address) => ({ address, name: row.names?.[address] ?? null }))
+        list.map((address) => ({ address, name: names?.[address] ?? null }))
+      const answered = (address: string): Address => ({
+        address,
+        name: names?.[replyKey(address)] ?? names?.[address] ?? null,
+      })
       return {
         channel: 'email',
         id: row.id,
@@ -100,7 +122,7 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
         to: named(row.to_addresses),
         cc: named(row.cc),
         bcc: named(row.bcc),
-        replyTo: named(row.reply_to),
+        replyTo: row.reply_to.map(answered),
         asked: [...row.to_addresses, ...row.cc, ...row.bcc],
         subject: row.subject,
         html: row.html,

@@ -12,6 +12,7 @@ afterAll(() => t.stop())
 
 const refused = simulator('refused')
 const words = '550 5.7.1 Refused by the simulator'
+const message = 'Accepted by the provider but not stored. Do not send it again.'
 const nothing = { messages: [], events: [], audited: [], outbox: 0, used: {} }
 type Item = { index: number; id: string | null; status: string; error: Body | null }
 
@@ -127,7 +128,7 @@ describe('the database refuses', () => {
       expectRefusal(await own.send(mail({ to: [refused] })), 'INTERNAL_ERROR')
     })
     await refusing('sent', async () => {
-      expectRefusal(await own.send(mail({ to: ['lost@example.com'] })), 'INTERNAL_ERROR')
+      expectRefusal(await own.send(mail({ to: ['lost@example.com'] })), 'INTERNAL_ERROR', { message })
     })
     expect(await own.traces()).toMatchObject({
       messages: [],
@@ -135,6 +136,17 @@ describe('the database refuses', () => {
       audited: [],
       used: { 'org live email': 1 },
     })
+  })
+
+  test('S-015 a single send that went out and has no row is not sent again under its key', async () => {
+    const own = await mailer(t)
+    const body = mail({ to: ['taken@example.com'] })
+    const key = { headers: { 'idempotency-key': 'taken' } }
+    await refusing('sent', async () => {
+      expectRefusal(await own.send(body, key), 'INTERNAL_ERROR', { message })
+    })
+    expectRefusal(await own.send(body, key), 'IDEMPOTENCY_IN_FLIGHT')
+    expect(await outboxTo('taken@example.com')).toHaveLength(1)
   })
 })
 

@@ -46,6 +46,13 @@ test('X-228 X-333 XD-34 a batch takes 10 MB and not a byte more', { timeout: 60_
   expectRefusal(await leavesNoTrace(() => batch(10 * megabyte + 1)), 'PAYLOAD_TOO_LARGE')
 })
 
+test('a text that its links make many times as long is refused', { timeout: 60_000 }, async () => {
+  const text = '{{unsubscribe_url}}'.repeat(200_000)
+  const reply = await leavesNoTrace(() => acme.send(mail({ text, stream: 'broadcast' })))
+  const message = 'With its links filled in, a part has more than 20,000,000 characters.'
+  expectRefusal(reply, 'PAYLOAD_TOO_LARGE', { message })
+})
+
 test('X-227 X-334 SD-31 XD-34 attachments take 7 MB together where the body has room; the more telling code is given', {
   timeout: 60_000,
 }, async () => {

@@ -16,6 +16,8 @@ export type Kept = {
   at: Date
 }
 
+type Written = Omit<Kept, 'mail'> & { mail: string }
+
 export interface Outbox {
   /** Waits for a database that is away for a moment: it is no reason to take the provider for broken. */
   keep(kept: Kept): Promise<void>
@@ -52,11 +54,12 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
       })
   }
 
-  const batcher = makeBatcher<Kept, void>({
+  const batcher = makeBatcher<Written, void>({
     name: 'outbox.keep',
     step: true,
+    weight: ({ mail }) => mail.length,
     run: async (items) => {
-      const column = (of: (kept: Kept) => string | null) => items.map(of).join(between)
+      const column = (of: (kept: Written) => string | null) => items.map(of).join(between)
       await db.change(
         insertKept,
         column((kept) => kept.id),
@@ -64,7 +67,7 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
         column((kept) => kept.messageId),
         column((kept) => kept.verificationId),
         column((kept) => iso(kept.at)),
-        column((kept) => jsonText(kept.mail)),
+        column((kept) => kept.mail),
       )
       sinceTrim += items.length
       if (sinceTrim >= trimEvery) {
@@ -76,7 +79,10 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
   })
 
   return {
-    keep: (kept) => writtenThroughOutage(() => batcher.submit(kept)),
+    keep: (kept) => {
+      const written = { ...kept, mail: jsonText(kept.mail) }
+      return writtenThroughOutage(() => batcher.submit(written))
+    },
     drained: async () => {
       await batcher.drained()
       await trimming
