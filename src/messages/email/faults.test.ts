@@ -249,7 +249,7 @@ test('S-114 SD-39 items not begun within 300 seconds are not begun at all', { ti
 describe('an Idempotency-Key', () => {
   const once = (key: string) => ({ headers: { 'idempotency-key': key } })
 
-  test('answers a repeated send with the recorded bytes, and sends nothing twice', async () => {
+  test('S-015 S-019 answers a repeated send with the recorded bytes, and sends nothing twice', async () => {
     const own = await mailer(t)
     const first = await own.send(mail(), once('one'))
     const again = await own.send(mail(), once('one'))
@@ -274,7 +274,7 @@ describe('an Idempotency-Key', () => {
     expect((await own.traces()).audited).toHaveLength(2)
   })
 
-  test('of a batch records what became of each item, failures among them', async () => {
+  test('S-019 S-021 of a batch records what became of each item, failures among them', async () => {
     const own = await mailer(t)
     const body = [mail(), {}, mail({ to: [refused] })]
     const first = await own.batch(body, once('many'))
