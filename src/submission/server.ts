@@ -100,6 +100,8 @@ const collect = (stream: SMTPServerDataStream): Promise<Buffer | undefined> =>
 const lastRefusal = ({ message }: Error): Error =>
   Object.assign(new Error(message.replace(/^\S+/, '4.7.0')), { responseCode: 421 })
 
+const clientGone = (): Failure => malformed('The client left before its message was read.')
+
 /** Commands of a joke that is older than most mail programs. */
 const neverTaken = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 
@@ -110,6 +112,7 @@ export const makeSubmission = (needs: Needs): Submission => {
   const parser = makeMailParser()
   const submit = makeSubmit({ ...needs, parser })
   const failures = new Map<string, number>()
+  const leaving = new Map<string, AbortController>()
   const deadlines = new Map<string, NodeJS.Timeout>()
   const receiving = new Set<string>()
   const inFlight = new Map<string, Promise<void>>()
@@ -151,9 +154,9 @@ export const makeSubmission = (needs: Needs): Submission => {
   }
 
   const signedIn = (session: SMTPServerSession): SignedIn => {
-    const key = (session.user as { key: string } | undefined)?.key
-    if (key === undefined) throw new Failure('UNAUTHORIZED')
-    return { key, address: addressOf(session), client: String(session.hostNameAppearsAs).slice(0, 255) }
+    const user = session.user as Pick<SignedIn, 'key' | 'orgId'> | undefined
+    if (!user) throw new Failure('UNAUTHORIZED')
+    return { ...user, address: addressOf(session), client: String(session.hostNameAppearsAs).slice(0, 255) }
   }
 
   const receive = async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> => {
@@ -165,7 +168,8 @@ export const makeSubmission = (needs: Needs): Submission => {
     if (!bytes) {
       throw new Failure('PAYLOAD_TOO_LARGE', { message: 'A message takes at most 10 MB.' })
     }
-    const id = await submit.send(signedIn(session), recipients, bytes)
+    const gone = leaving.get(session.id)?.signal ?? AbortSignal.abort(clientGone())
+    const id = await submit.send(signedIn(session), recipients, bytes, gone)
     log.info({ message_id: id, bytes: bytes.length, session: session.id }, 'a message came over SMTP')
     return id
   }
@@ -192,6 +196,7 @@ export const makeSubmission = (needs: Needs): Submission => {
 
     onConnect: (session, done) => {
       arm(session, signInWithinMs)
+      leaving.set(session.id, new AbortController())
       if (withoutAuth) {
         notOffered.add(session.id)
         session.disabledCommands = [...disabledCommands, 'AUTH']
@@ -205,16 +210,18 @@ export const makeSubmission = (needs: Needs): Submission => {
     },
     onClose: (session) => {
       disarm(session)
+      leaving.get(session.id)?.abort(clientGone())
+      leaving.delete(session.id)
       failures.delete(session.id)
       notOffered.delete(session.id)
     },
 
     onAuth: async ({ password }, session, done) => {
-      const by = { key: password ?? '', address: addressOf(session), client: '' }
+      const by = { key: password ?? '', address: addressOf(session) }
       const outcome = await step('auth', session, () => submit.signIn(by))
       if ('done' in outcome) {
         disarm(session)
-        return done(null, { user: { key: by.key } })
+        return done(null, { user: { key: by.key, orgId: outcome.done } })
       }
       const failed = (failures.get(session.id) ?? 0) + 1
       failures.set(session.id, failed)

@@ -127,6 +127,23 @@ describe('a message that does not arrive', () => {
     expect(await sentTo('dropped@example.com')).toBe(0)
   })
 
+  test('to be read while its client is there is not sent', async () => {
+    // The first message of a service waits for a thread to start, and so for the client to be seen leaving.
+    const house = await startMailHouse()
+    onTestFinished(house.stop)
+    const org = await house.org()
+    const { say, socket, closed } = await signedIn(house.port, org.keys.live)
+    await envelope(say, 'left@example.com')
+    socket.end(`${message('left@example.com')}.\r\n`)
+    await closed
+    const stays = await signedIn(house.port, org.keys.live)
+    await envelope(stays.say, 'stayed@example.com')
+    stays.write(message('stayed@example.com'))
+    expect(await stays.say('.')).toMatch(/^250 /)
+    expect(await outboxOf(house, 'left@example.com')).toEqual([])
+    expect(await outboxOf(house, 'stayed@example.com')).toHaveLength(1)
+  })
+
   test('because it is too large is refused by its announced size, or by its real one, and the next goes on', async () => {
     const { say, write, reply } = await signedIn()
     expect(await say('MAIL FROM:<shop@example.test> SIZE=10485761')).toMatch(/^552 /)
