@@ -11,7 +11,7 @@ import {
 } from 'smtp-server'
 import { parseAddress } from '../ground/address.ts'
 import type { SubmissionConfig } from '../ground/config.ts'
-import { Failure, malformed } from '../ground/errors.ts'
+import { Failure, invalid, malformed } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import { withRequestId } from '../ground/request-context.ts'
 import { parseAddress as parseMailbox } from '../messages/email/addresses.ts'
@@ -102,6 +102,13 @@ const lastRefusal = ({ message }: Error): Error =>
 
 const clientGone = (): Failure => malformed('The client left before its message was read.')
 
+const tooManyRecipients = (): Failure =>
+  invalid(
+    ['to'],
+    'too_big',
+    `Takes at most ${maxRecipients} recipients. Send the message to the others by itself.`,
+  )
+
 /** Commands of a joke that is older than most mail programs. */
 const neverTaken = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 
@@ -184,7 +191,6 @@ export const makeSubmission = (needs: Needs): Submission => {
     name: serviceDomain,
     banner: 'Tidings',
     size: maxMessageBytes,
-    maxRecipients,
     maxClients: maxConnections,
     socketTimeout: idleMs,
     authMethods: ['PLAIN', 'LOGIN'],
@@ -192,6 +198,8 @@ export const makeSubmission = (needs: Needs): Submission => {
     authRequiredMessage: '5.7.0 UNAUTHORIZED Sign in first: the password is a valid API key.',
     disabledCommands,
     disableReverseLookup: true,
+    // Which address is none is judged here, in the words of the catalogue.
+    lenientAddressParsing: true,
     logger: false,
 
     onConnect: (session, done) => {
@@ -239,6 +247,9 @@ export const makeSubmission = (needs: Needs): Submission => {
     onRcptTo: async ({ address }, session, done) => {
       const outcome = await step('recipient', session, async () => {
         if (!parseMailbox(address)) throw malformed('Takes an email address.', ['to'])
+        const known = session.envelope.rcptTo
+        const isAgain = known.some((one) => one.address.toLowerCase() === address.toLowerCase())
+        if (known.length >= maxRecipients && !isAgain) throw tooManyRecipients()
       })
       done('refused' in outcome ? outcome.refused : null)
     },

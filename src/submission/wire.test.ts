@@ -84,7 +84,7 @@ describe('the conversation', () => {
     expect(await talking.say('MAIL FROM:<shop@example.test>')).toMatch(/^250 /)
     expect(await talking.say('MAIL FROM:<shop@example.test>')).toMatch(/^503 /)
     expect(await talking.say('DATA')).toMatch(/^503 /)
-    for (const bad of ['postmaster', 'a@[127.0.0.1]', 'a@localhost']) {
+    for (const bad of ['postmaster', 'a@[127.0.0.1]', 'a@localhost', 'a..b@example.com', 'a@example..com']) {
       expect(await talking.say(`RCPT TO:<${bad}>`)).toMatch(/^553 5\.1\.3 VALIDATION_ERROR to: /)
     }
     expect(await talking.say('WIZ please')).toMatch(/^500 /)
@@ -100,7 +100,10 @@ describe('the conversation', () => {
     const { say } = await signedIn()
     await say('MAIL FROM:<shop@example.test>')
     for (let i = 0; i < 50; i++) expect(await say(`RCPT TO:<r${i}@example.com>`)).toMatch(/^250 /)
-    expect(await say('RCPT TO:<r50@example.com>')).toMatch(/^452 /)
+    expect(await say('RCPT TO:<r50@example.com>')).toMatch(
+      /^452 4\.5\.3 VALIDATION_ERROR to: Takes at most 50 .* \(req_\w+\)$/,
+    )
+    expect(await say('RCPT TO:<R7@example.com>')).toMatch(/^250 /)
     await say('DATA')
     const to = Array.from({ length: 51 }, (_, i) => `r${i}@example.com`).join(',\r\n ')
     const answer = await say(`${message(to)}.`)
