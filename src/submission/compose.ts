@@ -1,7 +1,9 @@
 /** Makes of a message and its envelope what a caller of POST /emails would have sent. */
 import { domainToASCII } from 'node:url'
+import mime from 'mime/lite'
+import { malformed } from '../ground/errors.ts'
 import { HeaderName, HeaderValue, longestWritten, maxHeaders } from '../messages/email/shapes.ts'
-import type { Mailbox, ParsedMail } from './parse.ts'
+import type { Attached, Mailbox, ParsedMail } from './reader.ts'
 
 export type Composed = {
   /** Not judged yet: the schema of the API does that. */
@@ -23,7 +25,10 @@ const comparable = (address: string): string => {
 }
 
 const written = ({ name, address }: Mailbox): string => {
-  const plain = name.replace(/\p{Cc}+/gu, ' ').trim()
+  const plain = name
+    .toWellFormed()
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
   const full = `"${plain.replace(/["\\]/g, '\\$&')}" <${address}>`
   return plain === '' || full.length > longestWritten ? address : full
 }
@@ -47,8 +52,20 @@ const recipientsOf = (mail: ParsedMail, envelope: readonly string[]): Recipients
   const hidden = [...left.values()]
   if (to.length > 0) return { to, cc, bcc: hidden }
   if (cc.length > 0) return { to: cc, cc: [], bcc: hidden }
-  return hidden.length === 1 ? { to: hidden, cc: [], bcc: [] } : { to: [], cc: [], bcc: hidden }
+  if (hidden.length === 1) return { to: hidden, cc: [], bcc: [] }
+  throw malformed(
+    'Neither To nor Cc names one of the recipients. Send each a message of its own, or put an address of yours into To and among the recipients.',
+    ['to'],
+  )
 }
+
+const senderOf = ({ from }: ParsedMail): string => {
+  if (from.length > 1) throw malformed('Takes one sender; the message names several.', ['from'])
+  return from[0] ? written(from[0]) : ''
+}
+
+/** What no header carries: control characters, but for the tab that a folded one may hold, and halves of characters. */
+const isCarriable = (value: string): boolean => value.isWellFormed() && !/[^\P{Cc}\t]/u.test(value)
 
 /** Those the API would take; the rest belongs to the way the message came here. */
 const carriedHeaders = (mail: ParsedMail): Record<string, string> => {
@@ -56,23 +73,50 @@ const carriedHeaders = (mail: ParsedMail): Record<string, string> => {
   for (const { name, value } of mail.headers) {
     if (carried.size === maxHeaders) break
     if (notCarried.test(name) || carried.has(name.toLowerCase())) continue
+    if (!isCarriable(value)) continue
     if (!HeaderName.safeParse(name).success || !HeaderValue.safeParse(value).success) continue
     carried.set(name.toLowerCase(), [name, value])
   }
   return Object.fromEntries(carried.values())
 }
 
-const attachmentOf = (file: ParsedMail['attachments'][number], index: number): Record<string, unknown> => {
-  const { filename, mimeType, method, content } = file
-  const name = (filename ?? '').replace(/[/\\\p{Cc}]/gu, '_').slice(0, 255)
-  const type = /^[\w.+-]+\/[\w.+-]+$/.test(mimeType) ? mimeType : undefined
+const longestType = 255
+
+/**
+ * With the parameters that a reader of the file may need, such as its charset or what an invitation asks for. Its name
+ * is told by the file name, and what cannot be written within quotes is left out.
+ */
+const typeOf = ({ type, parameters }: Attached): string | undefined => {
+  if (!/^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/.test(type)) return undefined
+  let full = type
+  for (const [name, value] of Object.entries(parameters)) {
+    if (name === 'name' || !/^[a-z0-9!#$&^_.+-]+$/.test(name) || !/^[ !#-[\]-~]*$/.test(value)) continue
+    const longer = `${full}; ${name}=${/^[\w!#$&^.+-]+$/.test(value) ? value : `"${value}"`}`
+    if (longer.length <= longestType) full = longer
+  }
+  return full.length <= longestType ? full : undefined
+}
+
+const unnamed = (type: string, index: number): string => {
+  const extension = mime.getExtension(type)
+  return `attachment-${index + 1}${extension === null ? '' : `.${extension}`}`
+}
+
+const attachmentOf = (file: Attached, index: number): Record<string, unknown> => {
+  const { filename = '', type, content } = file
+  const name = filename
+    .replace(/[/\\\p{Cc}]/gu, '_')
+    .slice(0, 255)
+    .toWellFormed()
   return {
-    filename: name === '' ? `attachment-${index + 1}` : name,
+    filename: name === '' ? unnamed(type, index) : name,
     content: Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64'),
-    // A mail program shows an invitation as one only when told what it asks for.
-    content_type: type && method ? `${type}; charset=utf-8; method=${method}` : type,
+    content_type: typeOf(file),
   }
 }
+
+/** A scanner's file or an encrypted message comes without any text, and the API takes nothing that says nothing. */
+const noText = '\n'
 
 /** Anything but the two words is left for the schema to refuse. */
 const flagOf = (text: string | undefined): boolean | string | undefined => {
@@ -91,11 +135,11 @@ export const compose = (mail: ParsedMail, envelope: readonly string[]): Composed
     tenantRef: refs.length === 0 ? undefined : Buffer.from(refs.join(', ')).toString('latin1'),
     idempotencyKey: key === '' ? undefined : key,
     input: {
-      from: mail.from ? written(mail.from) : '',
+      from: senderOf(mail),
       ...recipientsOf(mail, envelope),
       reply_to: mail.replyTo.map(written),
       subject: mail.subject,
-      text: mail.text,
+      text: mail.text || mail.html ? mail.text : noText,
       html: mail.html,
       attachments: mail.attachments.map(attachmentOf),
       headers: carriedHeaders(mail),

@@ -1,54 +1,31 @@
 /**
- * Takes a message apart in a thread of its own: ten hostile megabytes keep a parser busy for seconds, during which
- * nothing else here would be answered. One message at a time; whoever takes too long is ended with the thread.
+ * Takes messages apart in threads of their own: ten hostile megabytes keep a reader busy for seconds, during which
+ * nothing else here would be answered. Whoever takes too long is ended with the thread, and delays only mail of the
+ * same org.
  */
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
-import { type Failure, malformed } from '../ground/errors.ts'
+import { Failure, malformed } from '../ground/errors.ts'
+import { makeReader, type ParsedMail } from './reader.ts'
+import { makeTurns } from './turns.ts'
 
-export type Mailbox = { name: string; address: string }
-
-export type ParsedMail = {
-  /** In the order they stand, repeated ones too, with their encoded words decoded. */
-  headers: { name: string; value: string }[]
-  from: Mailbox | undefined
-  to: Mailbox[]
-  cc: Mailbox[]
-  replyTo: Mailbox[]
-  subject: string | undefined
-  text: string | undefined
-  html: string | undefined
-  attachments: { filename: string | null; mimeType: string; method?: string; content: Uint8Array }[]
-}
-
-/** More than ten megabytes of any honest encoding; the parser's work grows with lines more than with bytes. */
+/** More than ten megabytes of any honest encoding; the reader's work grows with lines more than with bytes. */
 const maxLines = 200_000
-const defaultDeadlineMs = 30_000
-
-const limits = { forceRfc822Attachments: true, maxNestingDepth: 32, maxHeadersSize: 262_144 }
+/** Ten honest megabytes take less than one of them. */
+const defaultDeadlineMs = 3_000
+/** While one reads what never ends, the other reads for the rest. */
+const threads = 2
+/** As many as a busy mail server opens connections, and few enough to be held in memory. */
+const bounds = { atOnce: threads, waitingPerLane: 50, waiting: 150 }
 
 /** Handed over as text, since a bundle has no second file to start a thread from. */
-const program = `
+const programOf = (reader: typeof makeReader): string => `
 const { parentPort, workerData } = require('node:worker_threads')
-const { default: PostalMime, decodeWords } = require(workerData.parser)
-const flat = (list) =>
-  (list ?? []).flatMap((one) => one.group ?? [one]).map(({ name, address }) => ({ name: name ?? '', address: address ?? '' }))
-const take = async (bytes) => {
-  const mail = await PostalMime.parse(bytes, workerData.limits)
-  return {
-    headers: mail.headers.map(({ originalKey, value }) => ({ name: originalKey, value: decodeWords(value) })),
-    from: flat(mail.from && [mail.from])[0],
-    to: flat(mail.to), cc: flat(mail.cc), replyTo: flat(mail.replyTo),
-    subject: mail.subject, text: mail.text, html: mail.html,
-    attachments: mail.attachments.map(({ filename, mimeType, method, content }) => ({
-      filename, mimeType, method, content: new Uint8Array(content),
-    })),
-  }
-}
+const read = (${reader.toString()})(require(workerData.parser))
 parentPort.on('message', (bytes) => {
-  take(bytes).then(
-    (mail) => parentPort.postMessage({ mail }),
-    (error) => parentPort.postMessage({ fault: String(error?.message) }),
+  read(bytes).then(
+    (mail) => parentPort.postMessage(mail, mail.attachments.map(({ content }) => content.buffer)),
+    () => parentPort.postMessage(undefined),
   )
 })
 `
@@ -60,67 +37,79 @@ const countLines = (bytes: Buffer): number => {
 }
 
 const unreadable = (): Failure => malformed('The message cannot be read as MIME.')
+/** Mail that is honest meets it only where this machine has too much to do, and so may come again. */
+const tooSlow = (): Failure =>
+  new Failure('RATE_LIMITED', { message: 'The message takes too long to read. Try again later.' })
+
+/** Whose message it is, and how to know that nobody waits for its answer any more. */
+export type Bearer = { orgId: string; gone?: AbortSignal }
 
 export interface MailParser {
-  parse(bytes: Buffer): Promise<ParsedMail>
+  parse(bytes: Buffer, by: Bearer): Promise<ParsedMail>
   close(): Promise<void>
 }
 
-export const makeMailParser = ({ deadlineMs = defaultDeadlineMs } = {}): MailParser => {
+export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, reader = makeReader } = {}): MailParser => {
   const parser = createRequire(import.meta.url).resolve('postal-mime')
-  let worker: Worker | undefined
-  let turn: Promise<unknown> = Promise.resolve()
+  const program = programOf(reader)
+  const turns = makeTurns(bounds)
+  const idle = new Set<Worker>()
 
-  const start = (): Worker => {
+  const start = async (): Promise<Worker> => {
     const started = new Worker(program, {
       eval: true,
-      workerData: { parser, limits },
+      workerData: { parser },
       resourceLimits: { maxOldGenerationSizeMb: 512 },
     })
-    // A stopped service does not wait for it, and what it dies of is told to the message it had.
-    started.unref()
+    // What it dies of is told to the message it had.
     started.on('error', () => undefined)
-    started.once('exit', () => {
-      if (worker === started) worker = undefined
-    })
+    started.once('exit', () => idle.delete(started))
+    // How long it takes to begin is not the message's fault.
+    await new Promise((resolve) => started.once('online', resolve).once('exit', resolve))
+    // A stopped service does not wait for it.
+    started.unref()
     return started
   }
 
-  const parseNow = async (bytes: Buffer): Promise<ParsedMail> => {
-    worker ??= start()
-    const running = worker
-    return new Promise<ParsedMail>((resolve, reject) => {
+  /** Undefined when it cannot be read. */
+  const readIn = (worker: Worker, bytes: Buffer): Promise<ParsedMail | undefined> =>
+    new Promise((resolve, reject) => {
       const settle = (end: () => void): void => {
         clearTimeout(deadline)
-        running.off('message', answered)
-        running.off('exit', ended)
+        worker.off('message', answered)
+        worker.off('exit', died)
         end()
       }
-      const answered = (answer: { mail: ParsedMail } | { fault: string }): void =>
-        settle(() => ('mail' in answer ? resolve(answer.mail) : reject(unreadable())))
-      const ended = (): void => settle(() => reject(unreadable()))
+      const answered = (mail: ParsedMail | undefined): void => settle(() => resolve(mail))
+      const died = (): void => settle(() => resolve(undefined))
       const deadline = setTimeout(() => {
-        if (worker === running) worker = undefined
-        void running.terminate()
+        // Not waited for: some loops of compiled code do not let themselves be ended.
+        void worker.terminate()
+        settle(() => reject(tooSlow()))
       }, deadlineMs)
-      running.on('message', answered)
-      running.on('exit', ended)
-      running.postMessage(bytes)
+      worker.on('message', answered)
+      worker.on('exit', died)
+      worker.postMessage(bytes)
     })
+
+  const parseNow = async (bytes: Buffer): Promise<ParsedMail> => {
+    const [free] = idle
+    const worker = free ?? (await start())
+    idle.delete(worker)
+    const mail = await readIn(worker, bytes)
+    if (worker.threadId > 0) idle.add(worker)
+    if (!mail) throw unreadable()
+    return mail
   }
 
   return {
-    parse: (bytes) => {
-      if (countLines(bytes) > maxLines) {
-        return Promise.reject(malformed(`Takes a message of at most ${maxLines} lines.`))
-      }
-      const mine = turn.then(() => parseNow(bytes))
-      turn = mine.catch(() => undefined)
-      return mine
+    parse: async (bytes, { orgId, gone }) => {
+      if (countLines(bytes) > maxLines) throw malformed(`Takes a message of at most ${maxLines} lines.`)
+      return turns.take(orgId, () => parseNow(bytes), gone)
     },
     close: async () => {
-      await turn
-      await worker?.terminate()
+      await turns.idle()
+      await Promise.all([...idle].map((worker) => worker.terminate()))
     },
   }
 }

@@ -45,6 +45,13 @@ test('while signing in what is wrong with the key is 535, and what passes is 454
   expect(told('INTERNAL_ERROR', {}, 'auth')).toMatch(/^454 4\.7\.0 /)
 })
 
+test('of a recipient what is no address is final, and one too many may be sent to in another message', () => {
+  const row = (code: string) => ({ errors: [{ path: ['to'], code, message: 'No.' }] })
+  expect(told('VALIDATION_ERROR', row('custom'), 'recipient')).toMatch(/^553 5\.1\.3 /)
+  expect(told('VALIDATION_ERROR', row('too_big'), 'recipient')).toMatch(/^452 4\.5\.3 /)
+  expect(told('VALIDATION_ERROR', row('too_big'))).toMatch(/^554 5\.6\.0 /)
+})
+
 describe('a message the provider did not take', () => {
   const by = (kind: HandoverFault) =>
     told('INTERNAL_ERROR', {

@@ -25,6 +25,10 @@ const passingCodes: ReadonlySet<Code> = new Set<Code>([
 const isFinal = ({ cause }: Failure): boolean =>
   cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain')
 
+/** One recipient more than a message takes: a mail server sends to the rest in another. */
+const isTooMany = ({ detail }: Failure): boolean =>
+  detail.errors?.some(({ code }) => code === 'too_big') ?? false
+
 const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   const { code, status } = failure
   if (status >= 500) {
@@ -33,7 +37,7 @@ const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   }
   if (stage === 'auth') return code === 'RATE_LIMITED' ? [454, '4.7.0'] : [535, '5.7.8']
   if (code === 'UNAUTHORIZED') return [530, '5.7.0']
-  if (stage === 'recipient') return [553, '5.1.3']
+  if (stage === 'recipient') return isTooMany(failure) ? [452, '4.5.3'] : [553, '5.1.3']
   if (passingCodes.has(code)) return [450, '4.7.1']
   if (typeOf(code) === 'rate_limit_error') return [452, '4.7.1']
   if (status === 413) return [552, '5.3.4']

@@ -11,7 +11,7 @@ import {
 } from 'smtp-server'
 import { parseAddress } from '../ground/address.ts'
 import type { SubmissionConfig } from '../ground/config.ts'
-import { Failure, malformed } from '../ground/errors.ts'
+import { Failure, invalid, malformed } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import { withRequestId } from '../ground/request-context.ts'
 import { parseAddress as parseMailbox } from '../messages/email/addresses.ts'
@@ -100,6 +100,15 @@ const collect = (stream: SMTPServerDataStream): Promise<Buffer | undefined> =>
 const lastRefusal = ({ message }: Error): Error =>
   Object.assign(new Error(message.replace(/^\S+/, '4.7.0')), { responseCode: 421 })
 
+const clientGone = (): Failure => malformed('The client left before its message was read.')
+
+const tooManyRecipients = (): Failure =>
+  invalid(
+    ['to'],
+    'too_big',
+    `Takes at most ${maxRecipients} recipients. Send the message to the others by itself.`,
+  )
+
 /** Commands of a joke that is older than most mail programs. */
 const neverTaken = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 
@@ -110,6 +119,7 @@ export const makeSubmission = (needs: Needs): Submission => {
   const parser = makeMailParser()
   const submit = makeSubmit({ ...needs, parser })
   const failures = new Map<string, number>()
+  const leaving = new Map<string, AbortController>()
   const deadlines = new Map<string, NodeJS.Timeout>()
   const receiving = new Set<string>()
   const inFlight = new Map<string, Promise<void>>()
@@ -151,9 +161,9 @@ export const makeSubmission = (needs: Needs): Submission => {
   }
 
   const signedIn = (session: SMTPServerSession): SignedIn => {
-    const key = (session.user as { key: string } | undefined)?.key
-    if (key === undefined) throw new Failure('UNAUTHORIZED')
-    return { key, address: addressOf(session), client: String(session.hostNameAppearsAs).slice(0, 255) }
+    const user = session.user as Pick<SignedIn, 'key' | 'orgId'> | undefined
+    if (!user) throw new Failure('UNAUTHORIZED')
+    return { ...user, address: addressOf(session), client: String(session.hostNameAppearsAs).slice(0, 255) }
   }
 
   const receive = async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> => {
@@ -165,7 +175,8 @@ export const makeSubmission = (needs: Needs): Submission => {
     if (!bytes) {
       throw new Failure('PAYLOAD_TOO_LARGE', { message: 'A message takes at most 10 MB.' })
     }
-    const id = await submit.send(signedIn(session), recipients, bytes)
+    const gone = leaving.get(session.id)?.signal ?? AbortSignal.abort(clientGone())
+    const id = await submit.send(signedIn(session), recipients, bytes, gone)
     log.info({ message_id: id, bytes: bytes.length, session: session.id }, 'a message came over SMTP')
     return id
   }
@@ -180,7 +191,6 @@ export const makeSubmission = (needs: Needs): Submission => {
     name: serviceDomain,
     banner: 'Tidings',
     size: maxMessageBytes,
-    maxRecipients,
     maxClients: maxConnections,
     socketTimeout: idleMs,
     authMethods: ['PLAIN', 'LOGIN'],
@@ -188,10 +198,13 @@ export const makeSubmission = (needs: Needs): Submission => {
     authRequiredMessage: '5.7.0 UNAUTHORIZED Sign in first: the password is a valid API key.',
     disabledCommands,
     disableReverseLookup: true,
+    // Which address is none is judged here, in the words of the catalogue.
+    lenientAddressParsing: true,
     logger: false,
 
     onConnect: (session, done) => {
       arm(session, signInWithinMs)
+      leaving.set(session.id, new AbortController())
       if (withoutAuth) {
         notOffered.add(session.id)
         session.disabledCommands = [...disabledCommands, 'AUTH']
@@ -205,16 +218,18 @@ export const makeSubmission = (needs: Needs): Submission => {
     },
     onClose: (session) => {
       disarm(session)
+      leaving.get(session.id)?.abort(clientGone())
+      leaving.delete(session.id)
       failures.delete(session.id)
       notOffered.delete(session.id)
     },
 
     onAuth: async ({ password }, session, done) => {
-      const by = { key: password ?? '', address: addressOf(session), client: '' }
+      const by = { key: password ?? '', address: addressOf(session) }
       const outcome = await step('auth', session, () => submit.signIn(by))
       if ('done' in outcome) {
         disarm(session)
-        return done(null, { user: { key: by.key } })
+        return done(null, { user: { key: by.key, orgId: outcome.done } })
       }
       const failed = (failures.get(session.id) ?? 0) + 1
       failures.set(session.id, failed)
@@ -232,6 +247,9 @@ export const makeSubmission = (needs: Needs): Submission => {
     onRcptTo: async ({ address }, session, done) => {
       const outcome = await step('recipient', session, async () => {
         if (!parseMailbox(address)) throw malformed('Takes an email address.', ['to'])
+        const known = session.envelope.rcptTo
+        const isAgain = known.some((one) => one.address.toLowerCase() === address.toLowerCase())
+        if (known.length >= maxRecipients && !isAgain) throw tooManyRecipients()
       })
       done('refused' in outcome ? outcome.refused : null)
     },

@@ -1,3 +1,4 @@
+import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { watchTables } from '../../test/refusal.ts'
 import type { Founded } from '../operator/found-org.ts'
@@ -120,7 +121,54 @@ describe('a message over SMTP', () => {
       ...plain('undisclosed@example.com'),
       envelope: { from: '', to: ['one@example.com', 'two@example.com'] },
     })
-    expect(several.response).toMatch(/^554 5\.6\.0 VALIDATION_ERROR to: .* \(req_\w+\)$/)
+    expect(several.response).toMatch(
+      /^554 5\.6\.0 VALIDATION_ERROR to: Neither To nor Cc .* Send each a message .* \(req_\w+\)$/,
+    )
+  })
+
+  test('carries files as they came, with the parameters of their type', async () => {
+    const csv = Buffer.from('Stra\u00dfe\r\n1\r\n', 'latin1')
+    const raw = Buffer.concat([
+      Buffer.from(
+        'From: shop@example.test\r\nTo: files@example.com\r\nSubject: Files\r\n' +
+          'Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nAttached.\r\n--b\r\n' +
+          'Content-Type: text/csv; charset=iso-8859-1; header=present; name=s.csv\r\n' +
+          'Content-Transfer-Encoding: 8bit\r\nContent-Disposition: attachment\r\n\r\n',
+      ),
+      csv,
+      Buffer.from('\r\n--b--\r\n'),
+    ])
+    const envelope = { from: 'shop@example.test', to: ['files@example.com'] }
+    const sent = await mailer(t.port, acme.keys.live)({ envelope, raw })
+    const type = 'text/csv; charset=iso-8859-1; header=present'
+    const shown = await get(sent.id)
+    expect(shown).toMatchObject({
+      text: 'Attached.',
+      attachments: [{ filename: 's.csv', content_type: type }],
+    })
+    const [handed] = await outboxOf(t, 'files@example.com')
+    const mail = await PostalMime.parse(String(handed?.raw))
+    expect(Buffer.from(mail.attachments[0]?.content as ArrayBuffer)).toEqual(csv)
+    expect(String(handed?.raw)).toMatch(/charset=iso-8859-1;\s+header=present/)
+  })
+
+  test('may be a file without a word, and may have a header that nobody can carry', async () => {
+    const sent = await mailer(
+      t.port,
+      acme.keys.live,
+    )({
+      ...plain('scanned@example.com', { text: '' }),
+      headers: { 'X-Proto': '=?utf-8?B?AAEC?=', 'X-Kept': 'yes' },
+      attachments: [{ filename: 'scan.pdf', content: Buffer.from([0, 1, 2]) }],
+    })
+    expect(sent.code).toBe(250)
+    expect(await get(sent.id)).toMatchObject({
+      text: '\n',
+      html: null,
+      headers: { 'X-Kept': 'yes' },
+      attachments: [{ filename: 'scan.pdf' }],
+    })
+    expect((await mailer(t.port, acme.keys.live)(plain('silent@example.com', { text: '' }))).code).toBe(250)
   })
 
   test('of a test key is simulated, and seen by test keys only', async () => {
@@ -189,7 +237,11 @@ describe('a refusal', () => {
   const refusals: [string, RegExp, () => object][] = [
     ['an unverified sender', /^553 5\.7\.1 SENDER_DOMAIN_NOT_VERIFIED /, () => ({ from: 'a@not-ours.test' })],
     ['no subject', /^554 5\.6\.0 VALIDATION_ERROR subject: Required/, () => ({ subject: '' })],
-    ['no content', /^554 5\.6\.0 VALIDATION_ERROR html: /, () => ({ text: '' })],
+    [
+      'two senders',
+      /^554 5\.6\.0 VALIDATION_ERROR from: Takes one sender/,
+      () => ({ from: ['a@example.test', 'b@example.test'] }),
+    ],
     [
       'an unknown stream',
       /^554 5\.6\.0 VALIDATION_ERROR stream: /,

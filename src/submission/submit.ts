@@ -18,15 +18,15 @@ import { compose } from './compose.ts'
 import type { MailParser } from './parse.ts'
 
 /** Who signed in, asked anew at every step: a key may be revoked while its connection lives. */
-export type SignedIn = { key: string; address: string | null; client: string }
+export type SignedIn = { key: string; orgId: string; address: string | null; client: string }
 
 export interface Submit {
-  /** Counts only what fails. */
-  signIn(by: SignedIn): Promise<void>
+  /** Counts only what fails. Resolves with the org of the key. */
+  signIn(by: Pick<SignedIn, 'key' | 'address'>): Promise<string>
   /** Before the message is read: counts it in the buckets of the key. */
   begin(by: SignedIn): Promise<void>
-  /** Resolves with the id of the message. */
-  send(by: SignedIn, recipients: readonly string[], bytes: Buffer): Promise<string>
+  /** Resolves with the id of the message. Nothing is sent when `gone` fires before it was read. */
+  send(by: SignedIn, recipients: readonly string[], bytes: Buffer, gone: AbortSignal): Promise<string>
 }
 
 export type SubmitNeeds = {
@@ -63,14 +63,17 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
 
   return {
     signIn: async ({ key, address }) => {
-      await admission.narrow(await admission.pass({ key, address }), undefined, entry)
+      const caller = await admission.pass({ key, address })
+      await admission.narrow(caller, undefined, entry)
+      return caller.orgId
     },
     begin: async ({ key, address }) => {
       const caller = await admission.pass({ key, address, onCount: () => undefined })
       await admission.narrow(caller, undefined, entry)
     },
-    send: async ({ key, address, client }, recipients, bytes) => {
-      const { input, tenantRef, idempotencyKey } = compose(await parser.parse(bytes), recipients)
+    send: async ({ key, orgId, address, client }, recipients, bytes, gone) => {
+      const mail = await parser.parse(bytes, { orgId, gone })
+      const { input, tenantRef, idempotencyKey } = compose(mail, recipients)
       const admitted = await admission.narrow(await admission.pass({ key, address }), tenantRef, entry)
       const path = unstorable(input)
       if (path) throw malformed('Holds a character that cannot be stored.', path)
@@ -78,6 +81,7 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
       if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
         throw malformed(takesForKey, ['headers', 'Idempotency-Key'])
       }
+      gone.throwIfAborted()
       let { caller } = admitted
       const actor: Actor = { kind: 'key', keyId: caller.keyId, ip: address, userAgent: `SMTP ${client}` }
       if (admitted.newTenantRef !== undefined) {

@@ -84,7 +84,7 @@ describe('the conversation', () => {
     expect(await talking.say('MAIL FROM:<shop@example.test>')).toMatch(/^250 /)
     expect(await talking.say('MAIL FROM:<shop@example.test>')).toMatch(/^503 /)
     expect(await talking.say('DATA')).toMatch(/^503 /)
-    for (const bad of ['postmaster', 'a@[127.0.0.1]', 'a@localhost']) {
+    for (const bad of ['postmaster', 'a@[127.0.0.1]', 'a@localhost', 'a..b@example.com', 'a@example..com']) {
       expect(await talking.say(`RCPT TO:<${bad}>`)).toMatch(/^553 5\.1\.3 VALIDATION_ERROR to: /)
     }
     expect(await talking.say('WIZ please')).toMatch(/^500 /)
@@ -100,7 +100,10 @@ describe('the conversation', () => {
     const { say } = await signedIn()
     await say('MAIL FROM:<shop@example.test>')
     for (let i = 0; i < 50; i++) expect(await say(`RCPT TO:<r${i}@example.com>`)).toMatch(/^250 /)
-    expect(await say('RCPT TO:<r50@example.com>')).toMatch(/^452 /)
+    expect(await say('RCPT TO:<r50@example.com>')).toMatch(
+      /^452 4\.5\.3 VALIDATION_ERROR to: Takes at most 50 .* \(req_\w+\)$/,
+    )
+    expect(await say('RCPT TO:<R7@example.com>')).toMatch(/^250 /)
     await say('DATA')
     const to = Array.from({ length: 51 }, (_, i) => `r${i}@example.com`).join(',\r\n ')
     const answer = await say(`${message(to)}.`)
@@ -125,6 +128,23 @@ describe('a message that does not arrive', () => {
     write(message('whole@example.com'))
     expect(await say('.')).toMatch(/^250 /)
     expect(await sentTo('dropped@example.com')).toBe(0)
+  })
+
+  test('to be read while its client is there is not sent', async () => {
+    // The first message of a service waits for a thread to start, and so for the client to be seen leaving.
+    const house = await startMailHouse()
+    onTestFinished(house.stop)
+    const org = await house.org()
+    const { say, socket, closed } = await signedIn(house.port, org.keys.live)
+    await envelope(say, 'left@example.com')
+    socket.end(`${message('left@example.com')}.\r\n`)
+    await closed
+    const stays = await signedIn(house.port, org.keys.live)
+    await envelope(stays.say, 'stayed@example.com')
+    stays.write(message('stayed@example.com'))
+    expect(await stays.say('.')).toMatch(/^250 /)
+    expect(await outboxOf(house, 'left@example.com')).toEqual([])
+    expect(await outboxOf(house, 'stayed@example.com')).toHaveLength(1)
   })
 
   test('because it is too large is refused by its announced size, or by its real one, and the next goes on', async () => {
