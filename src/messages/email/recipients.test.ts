@@ -109,10 +109,12 @@ describe('leaving a broadcast', () => {
   })
 
   test('S-087 a List-Unsubscribe of the caller goes out as given, alone, and makes no broadcast', async () => {
-    const headers = { 'list-unsubscribe': '<mailto:off@example.com>' }
+    const headers = { 'list-unsubscribe': '"Off" <mailto:off@example.com?subject="off">' }
     for (const stream of ['transactional', 'broadcast']) {
       const kept = await handedTo(acme, { stream, headers })
       expect(kept.headers).toEqual(headers)
+      const lines = kept.raw?.split('\r\n').filter((line) => /unsubscribe/i.test(line))
+      expect(lines).toEqual([`list-unsubscribe: ${headers['list-unsubscribe']}`])
       expect((await acme.get(kept.message_id as string)).body).toMatchObject({ stream, headers })
     }
     await acme.suppress('left@example.com', 'unsubscribe')

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Address } from '../../providers/email/contract.ts'
+import { isOwnHeader } from '../../providers/email/headers.ts'
 import { Variables } from '../../templates/variables.ts'
 import { domainPart, parseAddress } from './addresses.ts'
 import { contentTypeOf } from './content-type.ts'
@@ -38,10 +39,6 @@ const addressList = (max: number) =>
 
 const oneLine = /^[^\r\n]*$/
 
-/** Names that the service writes itself: given by a caller they would contradict it. */
-const ownHeader =
-  /^(?:from|to|cc|bcc|subject|reply-to|date|message-id|mime-version|content-.*|dkim-signature|return-path|received|sender)$/i
-
 export const maxHeaders = 50
 
 /** Counted before it is looked into: a map of a million keys would cost seconds to be told that it is too large. */
@@ -55,12 +52,23 @@ const smallMap = <M extends z.ZodType>(what: string, map: M) =>
 export const HeaderName = z
   .string()
   .regex(/^[!-9;-~]{1,126}$/, 'Takes 1 to 126 printable ASCII characters without colon or space.')
-  .refine((name) => !ownHeader.test(name), 'This header is written by the service.')
+  .refine((name) => !isOwnHeader(name), 'This header is for the service to write.')
   .meta({ examples: ['X-Order'] })
 
 export const HeaderValue = z.string().max(2_000).regex(oneLine, 'Takes no line breaks.')
 
-const headers = smallMap('headers', z.record(HeaderName, HeaderValue)).default({})
+/** In whatever case: two lines of one name would leave it to each reader which of them counts. */
+const namedOnce = (given: Record<string, string>, context: z.RefinementCtx): void => {
+  const seen = new Set<string>()
+  for (const name of Object.keys(given)) {
+    if (seen.has(name.toLowerCase())) {
+      context.addIssue({ code: 'custom', path: [name], message: 'Given more than once, in another case.' })
+    }
+    seen.add(name.toLowerCase())
+  }
+}
+
+const headers = smallMap('headers', z.record(HeaderName, HeaderValue).superRefine(namedOnce)).default({})
 
 const notBase64 = /[^A-Za-z0-9+/]/
 

@@ -288,6 +288,13 @@ describe('a request that is not in order is told where, and leaves nothing:', ()
       ['variables'],
     ],
     ['SD-26 a header we write', mail({ headers: { 'reply-TO': 'x' } }), ['headers', 'reply-TO']],
+    [
+      'a header that is an order to a provider',
+      mail({ headers: { 'X-SES-X': 'x' } }),
+      ['headers', 'X-SES-X'],
+    ],
+    ['a header of our own', mail({ headers: { 'x-service-a': 'x' } }), ['headers', 'x-service-a']],
+    ['SD-33 a header twice', mail({ headers: { 'X-A': '1', a: '', 'x-a': '2' } }), ['headers', 'x-a']],
     ['SD-26 a header of two lines', mail({ headers: { a: 'x\ny' } }), ['headers', 'a']],
     ['SD-26 a name with a colon', mail({ headers: { 'a:b': 'x' } }), ['headers', 'a:b']],
     ['SD-26 a long value', mail({ headers: { a: 'x'.repeat(2_001) } }), ['headers', 'a']],

@@ -20,6 +20,15 @@ const written = async (mail: ReturnType<typeof mailOf>): Promise<{ raw: Buffer; 
   return { raw, read: await PostalMime.parse(raw) }
 }
 
+/** In bytes. */
+const longestLine = (raw: Buffer): number =>
+  Math.max(
+    ...raw
+      .toString('latin1')
+      .split('\r\n')
+      .map((line) => line.length),
+  )
+
 const headerIn = (read: Email, name: string) =>
   read.headers.filter((header) => header.key === name.toLowerCase())
 
@@ -123,14 +132,7 @@ describe('a composed message', () => {
   test('leaves out headers that are not for a caller to write, in whatever case', async () => {
     const names = [
       ...['Bcc', 'bCC', 'From', 'Sender', 'Subject', 'Message-Id', 'Date', 'Content-Type', 'MIME-Version'],
-      ...[
-        'X-Mailer',
-        'Received',
-        'Return-Path',
-        'DKIM-Signature',
-        'X-SES-CONFIGURATION-SET',
-        'x-service-org-id',
-      ],
+      ...['Received', 'Return-Path', 'DKIM-Signature', 'X-SES-CONFIGURATION-SET', 'x-service-org-id'],
       ...['Bad Name', 'Bad:Name', 'Bäd', '', 'X-A\r\nBcc'],
     ]
     const raw = await composeMime(
@@ -138,6 +140,113 @@ describe('a composed message', () => {
     )
     expect(raw.toString('latin1')).not.toContain('evil@x.test')
     expect(fieldsOf(raw).toSorted()).toEqual(usual.toSorted())
+  })
+})
+
+describe('the headers of a caller', () => {
+  /** The value of a header with its lines joined, as it stands on the wire. */
+  const wireValue = async (name: string, value: string): Promise<string> => {
+    const lines = headOf(await composeMime(mailOf({ headers: { [name]: value } })))
+      .replaceAll('\r\n ', ' ')
+      .split('\r\n')
+    return lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? ''
+  }
+
+  test('S-086 S-087 go out as they were given when they are ASCII, names and values', async () => {
+    const given: [name: string, value: string][] = [
+      ['List-Id', '"Acme news" <news.example.com>'],
+      [
+        'List-Unsubscribe',
+        `<mailto:off@example.com?subject="off">, <https://example.com/u?a=?b&c=${'d'.repeat(700)}>`,
+      ],
+      ['X-MyApp-id', 'say "hi" \\ to (all), <everyone>; "'],
+      ['X-Mailer', 'Acme "Mailer" 1.0'],
+      ['X-Ready', '=?utf-8?Q?M=C3=BCnchen?='],
+      ['In-Reply-To', '<a@example.com>'],
+      ['X-Words', 'two  spaces and "quotes" '.repeat(50).trim()],
+      ['X'.repeat(126), `${'y'.repeat(800)} ${'z'.repeat(800)}`],
+    ]
+    for (const [name, value] of given) expect(await wireValue(name, value), name).toBe(value)
+  })
+
+  test('S-086 have only those words encoded that need it, never within brackets or quotes', async () => {
+    const cases: [name: string, value: string, wire: string][] = [
+      ['X-A', 'plain é ü plain', 'plain =?UTF-8?B?w6kgw7w=?= plain'],
+      ['X-A', 'naïve <https://example.com/>', '=?UTF-8?Q?na=C3=AFve?= <https://example.com/>'],
+      ['X-A', 'a <b é> c', 'a =?UTF-8?B?PGIgw6k+?= c'],
+      ['List-Id', '"Ácme news" <news.example.com>', '=?UTF-8?Q?=22=C3=81cme_news=22?= <news.example.com>'],
+      [
+        'List-Help',
+        '<https://example.com/ü?q=東%20京>',
+        '<https://example.com/%C3%BC?q=%E6%9D%B1%20%E4%BA%AC>',
+      ],
+      [
+        'list-help',
+        'Hilfe für alle <https://example.com/é>, <mailto:a@example.com>',
+        'Hilfe =?UTF-8?Q?f=C3=BCr?= alle <https://example.com/%C3%A9>, <mailto:a@example.com>',
+      ],
+    ]
+    for (const [name, value, wire] of cases) expect(await wireValue(name, value), value).toBe(wire)
+  })
+
+  test('SD-26 stay within lines of 998, whatever their words and gaps', async () => {
+    const long = 'z'.repeat(1_500)
+    const values = [
+      ...[long, `"${long}"`, `a "b ${long}" c`, `<${long}`, `a${' '.repeat(1_500)}b`, '東'.repeat(2_000)],
+      ...[`${'y'.repeat(860)}${' '.repeat(99)}${'z'.repeat(860)}`, 'z'.repeat(861), 'z'.repeat(880)],
+    ]
+    for (const name of ['X-A', 'List-A', 'X'.repeat(126), `List-${'A'.repeat(121)}`]) {
+      // White space means nothing in the headers of a list.
+      const squeeze = (text: string) => (name.startsWith('List-') ? text.replace(/ +/g, ' ') : text)
+      for (const value of values) {
+        const { raw, read } = await written(mailOf({ headers: { [name]: value } }))
+        expect(longestLine(raw), value.slice(0, 20)).toBeLessThanOrEqual(998)
+        expect(squeeze(decodeWords(headerIn(read, name)[0]?.value ?? ''))).toBe(squeeze(value))
+      }
+    }
+  })
+
+  test('S-087 SD-26 have a URL cut within its brackets only where no line can hold it', async () => {
+    const url = `https://example.com/${'u'.repeat(1_900)}`
+    const short = '<https://example.com/unsubscribe/12345>'
+    const cases: [value: string, wire: string][] = [
+      [
+        `<${url}>, ${short}`,
+        `< ${url.slice(0, 860)} ${url.slice(860, 1_720)} ${url.slice(1_720)} >, ${short}`,
+      ],
+      [Array(40).fill(short).join(), Array(40).fill(short).join(', ')],
+      [
+        `x<${url.slice(0, 800)}>y<${url.slice(0, 800)}>`,
+        `x< ${url.slice(0, 800)} >y< ${url.slice(0, 800)} >`,
+      ],
+      [`<${'東'.repeat(200)}>`, `< ${'%E6%9D%B1'.repeat(200).replace(/.{860}/g, '$& ')} >`],
+    ]
+    for (const [value, wire] of cases) {
+      const raw = await composeMime(mailOf({ headers: { 'List-Unsubscribe': value } }))
+      expect(longestLine(raw), value.slice(0, 20)).toBeLessThanOrEqual(998)
+      expect(await wireValue('List-Unsubscribe', value)).toBe(wire)
+    }
+  })
+
+  test('SD-83 a subject of 998 characters arrives in lines of at most 998', async () => {
+    for (const subject of ['z'.repeat(998), '"'.repeat(998), `a${' '.repeat(996)}b`, '東'.repeat(998)]) {
+      const { raw, read } = await written(mailOf({ subject }))
+      expect([longestLine(raw) <= 998, read.subject]).toEqual([true, subject])
+    }
+  })
+
+  test('a name or file name that fits on no line breaks none', async () => {
+    for (const name of ['\\'.repeat(980), '"'.repeat(980), 'z'.repeat(980), `a${' '.repeat(900)}b`]) {
+      const mail = mailOf({
+        from: { address: 'hello@example.test', name },
+        to: [{ address: 'ann@reader.test', name }],
+        attachments: [{ filename: name.slice(0, 255), contentType: 'text/plain', content: Buffer.from('x') }],
+      })
+      const { raw, read } = await written(mail)
+      expect(longestLine(raw), name.slice(0, 10)).toBeLessThanOrEqual(998)
+      expect(raw.toString('latin1')).not.toMatch(/\r\n +\r\n/)
+      expect([read.from?.address, read.to?.[0]?.address]).toEqual(['hello@example.test', 'ann@reader.test'])
+    }
   })
 })
 
@@ -213,18 +322,28 @@ describe('whatever a caller writes', () => {
             '=?UTF-8?Q?=0D=0ABcc:?=',
           ],
           ...['é', '東京', '🙂', 'word', "''", '%0d%0a', '(', ')', '=', '?'],
+          ...[
+            '"in quotes"',
+            '\\"',
+            '<in brackets>',
+            '  ',
+            ' '.repeat(120),
+            'z'.repeat(900),
+            '東'.repeat(400),
+          ],
         ),
         { maxLength: 12 },
       )
       .map((parts) => parts.join('')),
   )
+  const short = nasty.map((text) => text.slice(0, 255))
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what no header can carry
   const asOneLine = (text: string) => text.toWellFormed().replace(/[\x00-\x1f\x7f]+/g, ' ')
   const squeezed = (text: string) => text.replace(/\s+/g, ' ').trim()
 
   test('the message has the headers, recipients and parts it was meant to have, and no others', async () => {
     await fc.assert(
-      fc.asyncProperty(nasty, nasty, nasty, nasty, nasty, async (name, subject, value, filename, text) => {
+      fc.asyncProperty(short, nasty, nasty, short, nasty, async (name, subject, value, filename, text) => {
         const mail = mailOf({
           from: { address: 'hello@example.test', name },
           to: [{ address: 'ann@reader.test', name }],
@@ -238,6 +357,8 @@ describe('whatever a caller writes', () => {
         const known = new Set([...usual, 'x-given', 'content-transfer-encoding', 'content-disposition'])
         expect(fieldsOf(raw).filter((field) => !known.has(field))).toEqual([])
         expect(new Set(fieldsOf(raw)).size).toBe(fieldsOf(raw).length)
+        expect(longestLine(raw)).toBeLessThanOrEqual(998)
+        expect(headOf(raw)).not.toMatch(/\r\n *\r\n/)
         expect([read.from?.address, read.to?.map(({ address }) => address), read.cc, read.bcc]).toEqual([
           ...['hello@example.test', ['ann@reader.test'], undefined, undefined],
         ])
@@ -247,9 +368,7 @@ describe('whatever a caller writes', () => {
         // A text that looks encoded is decoded by every reader; it can say anything but be a header.
         if (![name, subject, value, filename].some((given) => given.includes('=?'))) {
           expect(squeezed(read.subject ?? '')).toBe(squeezed(asOneLine(subject)))
-          expect(squeezed(decodeWords(headerIn(read, 'X-Given')[0]?.value ?? ''))).toBe(
-            squeezed(asOneLine(value)),
-          )
+          expect(decodeWords(headerIn(read, 'X-Given')[0]?.value ?? '')).toBe(asOneLine(value).trim())
           expect(squeezed(read.from?.name ?? '')).toBe(squeezed(asOneLine(name)))
           expect(squeezed(read.attachments[0]?.filename ?? '')).toBe(
             squeezed(asOneLine(filename)) || 'attachment',
@@ -257,6 +376,39 @@ describe('whatever a caller writes', () => {
         }
       }),
       { numRuns: 300 },
+    )
+  })
+
+  test('S-087 programs find the URLs of a list header, however long and in whatever script', async () => {
+    const path = fc
+      .array(
+        fc.oneof(
+          fc.webSegment(),
+          fc.constantFrom('é', '東京', '🙂', '%20', '"', '?a=?b', ',', '=?', 'u'.repeat(900)),
+        ),
+        {
+          maxLength: 8,
+        },
+      )
+      .map((parts) => parts.join('/'))
+    const text = fc.constantFrom('', ' ', ', ', ',', ' (Hilfe für alle) ', '"é', 'x')
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(text, path), { minLength: 1, maxLength: 4 }),
+        text,
+        async (items, end) => {
+          const urls = items.map(([, path]) => `https://example.test/${path}`)
+          const value = items.map(([before], at) => `${before}<${urls[at]}>`).join('') + end
+          const { raw, read } = await written(mailOf({ headers: { 'List-Unsubscribe': value } }))
+          const got = headerIn(read, 'List-Unsubscribe')[0]?.value ?? ''
+          const found = [...got.matchAll(/<([^<>]*)>/g)].map(
+            ([, url]) => new URL((url as string).replace(/ /g, '')).href,
+          )
+          expect(found).toEqual(urls.map((url) => new URL(url).href))
+          expect(longestLine(raw)).toBeLessThanOrEqual(998)
+        },
+      ),
+      { numRuns: 200 },
     )
   })
 
@@ -290,6 +442,13 @@ describe('a DKIM signature', () => {
     const mails = [
       mailOf(),
       mailOf({ subject: 'Grüße', text: 'a\r\n\r\n\r\n', html: null }),
+      mailOf({
+        subject: `"${'z'.repeat(990)}"`,
+        headers: {
+          'List-Id': '"Ácme  news" <news.example.test>',
+          'List-Unsubscribe': `<https://example.test/${'é'.repeat(900)}>,<mailto:"a"@example.test>`,
+        },
+      }),
       mailOf({
         headers: {
           'List-Unsubscribe': '<https://example.test/u>',

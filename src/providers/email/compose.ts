@@ -2,17 +2,9 @@
 import { domainToASCII } from 'node:url'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Address, Attachment, Mail } from './contract.ts'
-
-/** Written here, by the relay on the way, or read by a vendor as an order: never taken from a caller. */
-const ownHeaders =
-  /^(from|sender|to|cc|bcc|reply-to|subject|date|message-id|mime-version|content-.*|dkim-signature|return-path|received|x-mailer|x-service-.*|x-ses-.*)$/i
+import { headerLines, isOwnHeader, oneLine, subjectLines } from './headers.ts'
 
 const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]{1,126}$/.test(name)
-
-/** What no header can carry: control characters, line ends above all, and halves of characters. */
-const oneLine = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  text.toWellFormed().replace(/[\x00-\x1f\x7f]+/g, ' ')
 
 /** Lone line ends would become others on the way, and what is signed must arrive as it was signed. */
 const lines = (text: string): string => text.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n')
@@ -57,10 +49,23 @@ export const envelopeOf = (mail: Mail): Envelope => {
   return { from, to, needsUtf8: named.some((address) => !isAscii(wireAddress(address))) }
 }
 
+/** The composer would fold a gap as long as a line into a line of spaces, which some take for the end of the header. */
+const label = (text: string): string =>
+  oneLine(text)
+    .trim()
+    .replace(/ {50,}/g, ' ')
+
+/** One of ASCII stands in quotes, with quotes and backslashes escaped, and is left out if no line can hold it so. */
+const displayName = (given: string): string => {
+  const name = label(given)
+  const escaped = /^[ -~]{490,}$/.test(name) ? name.replace(/["\\]/g, '\\$&') : ''
+  return /[^ ]{990}/.test(escaped) ? '' : name
+}
+
 // Long headers are folded at spaces of every script, and a line goes on only after one of ASCII.
 const party = ({ address, name }: Address) => ({
   address: wireAddress(oneLine(address).replace(/\s/g, ' ')),
-  name: oneLine(name ?? '').trim(),
+  name: displayName(name ?? ''),
 })
 
 /** Lines of a part that is sent as it is: ASCII and short enough for every server. */
@@ -91,7 +96,7 @@ const safeType = ({ contentType, content }: Attachment): string => {
 }
 
 const attached = (attachment: Attachment) => ({
-  filename: oneLine(attachment.filename).trim() || 'attachment',
+  filename: label(attachment.filename) || 'attachment',
   contentType: safeType(attachment),
   contentDisposition: 'attachment',
   content: /^message\//i.test(safeType(attachment))
@@ -100,9 +105,7 @@ const attached = (attachment: Attachment) => ({
 })
 
 const callersHeaders = (mail: Mail): [name: string, value: string][] =>
-  Object.entries(mail.headers)
-    .filter(([name]) => isFieldName(name) && !ownHeaders.test(name))
-    .map(([name, value]) => [name, oneLine(value).trim()])
+  Object.entries(mail.headers).filter(([name]) => isFieldName(name) && !isOwnHeader(name))
 
 /** @param extra Headers of the adapter itself, such as those its vendor reads. */
 export const composeMime = async (mail: Mail, extra: Record<string, string> = {}): Promise<Buffer> => {
@@ -112,24 +115,24 @@ export const composeMime = async (mail: Mail, extra: Record<string, string> = {}
     ['X-Service-Message-Id', mail.messageId],
     ...Object.entries(extra),
   ]
-  // The composer writes names in a case of its own; callers find theirs as they gave them.
-  const given = new Map(headers.map(([name]) => [name.toLowerCase(), name]))
   const composer = new MailComposer({
     from: party(mail.from),
     to: mail.to.map(party),
     cc: mail.cc.map(party),
     replyTo: mail.replyTo.map(party),
-    subject: oneLine(mail.subject),
     messageId: `<${mail.messageId}@${asciiDomain(domain)}>`,
     date: mail.at,
     // Without either part the message is an empty text.
     ...(mail.text !== null && { text: lines(mail.text) }),
     ...(mail.html !== null && { html: lines(mail.html) }),
-    headers: headers.map(([key, value]) => ({ key, value })),
     attachments: mail.attachments.map(attached),
-    normalizeHeaderKey: (name) => given.get(name.toLowerCase()) ?? name,
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  return composer.compile().build()
+  const message = composer.compile()
+  const composed = message.buildHeaders.bind(message)
+  // The composer would encode every value with a quote in it, and write names in a case of its own.
+  const ours = [...headers.map(([name, value]) => headerLines(name, value)), subjectLines(mail.subject)]
+  message.buildHeaders = () => [...ours.filter((line) => line !== ''), composed()].join('\r\n')
+  return message.build()
 }
