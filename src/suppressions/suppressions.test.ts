@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { mail, mailer } from '../../test/mailer.ts'
 import { newId } from '../ground/ids.ts'
 import type { Founded } from '../operator/found-org.ts'
 
@@ -15,6 +16,8 @@ const refusal = (reply: Reply) => [reply.status, reply.body?.error?.code]
 const add = (body: unknown, key = acme.keys.live) => t.ask('POST', '/api/v1/suppressions', { key, body })
 const remove = (query: string, body?: unknown, key = acme.keys.live) =>
   t.ask('DELETE', `/api/v1/suppressions${query}`, { key, ...(body !== undefined && { body }) })
+const listed = async (query: string, key = acme.keys.live) =>
+  (await t.ask('GET', `/api/v1/suppressions?${query}`, { key })).body.data
 const rows = () => t.database.sql('select * from suppressions order by id')
 
 /** A suppression another part of the service wrote. */
@@ -36,6 +39,30 @@ describe('adding', () => {
     expect(again.body).toEqual(first.body)
     const number = await add({ channel: 'sms', value: '+14155550100' })
     expect([number.status, number.body.value]).toEqual([201, '+14155550100'])
+  })
+
+  test.each([
+    ['Üser@x.com', 'üser@x.com'],
+    ['a/b@x.com', 'a/b@x.com'],
+    ["!#$%&'*+-/=?^_`{|}~@x.com", "!#$%&'*+-/=?^_`{|}~@x.com"],
+    ['ann@Bücher.example', 'ann@xn--bcher-kva.example'],
+    ['Ann Lee <Ann.Lee@x.com>', 'ann.lee@x.com'],
+    ['  ann@spaced.example ', 'ann@spaced.example'],
+  ])('XD-22 whom a send takes can be suppressed, found and removed by target: %s', async (written, kept) => {
+    const own = await mailer(t)
+    const send = () => own.send(mail({ to: [written] }))
+    expect((await send()).status).toBe(200)
+    const added = await add({ channel: 'email', value: written }, own.live)
+    expect([added.status, added.body.value]).toEqual([201, kept])
+    expect((await add({ channel: 'email', value: kept }, own.live)).status).toBe(200)
+    expect(refusal(await send())).toEqual([422, 'ALL_SUPPRESSED'])
+    for (const value of [written, kept].map(encodeURIComponent)) {
+      expect(await listed(`value=${value}`, own.live)).toEqual([added.body])
+    }
+    const gone = { id: added.body.id, deleted: true }
+    const query = `?channel=email&value=${encodeURIComponent(written)}`
+    expect((await remove(query, { channel: 'email', value: kept }, own.live)).body).toEqual(gone)
+    expect((await send()).status).toBe(200)
   })
 
   test('a row that is there for another reason stays as it is', async () => {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Actor } from '../../audit/append.ts'
 import type { Db } from '../../db/pool.ts'
 import { Failure } from '../../ground/errors.ts'
+import { comparableIn } from '../../ground/mailbox.ts'
 import type { Scope } from '../../ground/scope.ts'
 import type { AddSuppressions } from '../../suppressions/add.ts'
 import type { RemoveSuppression } from '../../suppressions/remove.ts'
@@ -45,6 +46,9 @@ const ListQuery = pageQuery.extend({
   reason: z.enum(reasons).optional(),
 })
 
+/** A value to look for, in the form it is kept in. */
+const keptForm = (value: string): string => comparableIn(value) ?? value.toLowerCase()
+
 const Named = z.object({
   id: z.string().optional(),
   channel: z.enum(channels).optional(),
@@ -73,7 +77,7 @@ type Needs = { db: Db; add: AddSuppressions; remove: RemoveSuppression }
 
 export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
   const list = (scope: Scope, { channel, value, reason, cursor, limit }: z.output<typeof ListQuery>) => {
-    const filters = [channel ?? null, value?.toLowerCase() ?? null, reason ?? null] as const
+    const filters = [channel ?? null, value === undefined ? null : keptForm(value), reason ?? null] as const
     const position = [cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const
     return scope.tenantId === null
       ? db.rows(listSuppressions, scope.orgId, ...filters, ...position)
