@@ -6,11 +6,10 @@ import type { Scope } from '../ground/scope.ts'
 import type { Target } from './shapes.ts'
 import { deleteSuppression, findByTarget, findSuppression, type SuppressionRow } from './store.ts'
 
-export type RemoveSuppression = (
-  scope: Scope,
-  actor: Actor,
-  named: { id: string } | Target,
-) => Promise<{ id: string }>
+/** By id, by target or by both, which then have to name one row. */
+export type ToRemove = { id?: string; target?: Target }
+
+export type RemoveSuppression = (scope: Scope, actor: Actor, named: ToRemove) => Promise<{ id: string }>
 
 /** `stop` and `complaint` are the recipient's own word and stay, whoever asks. */
 const isProtected = (row: SuppressionRow): boolean => row.reason === 'stop' || row.reason === 'complaint'
@@ -18,11 +17,22 @@ const isProtected = (row: SuppressionRow): boolean => row.reason === 'stop' || r
 type Needs = { db: Db; audit: Audit; log: Log }
 
 export const makeRemoveSuppression = ({ db, audit, log }: Needs): RemoveSuppression => {
-  const find = (tx: Tx, scope: Scope, named: { id: string } | Target) =>
-    'id' in named
-      ? // Found in the whole org first: a write to another tenant's row is refused, not hidden.
-        tx.row(findSuppression, scope.orgId, null, named.id)
-      : tx.row(findByTarget, scope.orgId, scope.tenantId, named.channel, named.value)
+  const findTarget = (tx: Tx, { orgId, tenantId }: Scope, target: Target) =>
+    tx.row(findByTarget, orgId, tenantId, target.channel, target.value)
+
+  const find = async (tx: Tx, scope: Scope, { id, target }: ToRemove): Promise<SuppressionRow> => {
+    const row =
+      id === undefined
+        ? target && (await findTarget(tx, scope, target))
+        : // Found in the whole org first: a write to another tenant's row is refused, not hidden.
+          await tx.row(findSuppression, scope.orgId, null, id)
+    if (!row) throw new Failure('NOT_FOUND')
+    if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+    if (id !== undefined && target && (await findTarget(tx, scope, target))?.id !== row.id) {
+      throw new Failure('QUERY_BODY_CONFLICT')
+    }
+    return row
+  }
 
   const refuse = (scope: Scope, actor: Actor, row: SuppressionRow): never => {
     const by =
@@ -36,8 +46,6 @@ export const makeRemoveSuppression = ({ db, audit, log }: Needs): RemoveSuppress
   return (scope, actor, named) =>
     db.tx(async (tx) => {
       const row = await find(tx, scope, named)
-      if (!row) throw new Failure('NOT_FOUND')
-      if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
       if (scope.environment === 'test' && row.created_environment === 'live') {
         throw new Failure('ENVIRONMENT_ESCALATION')
       }

@@ -164,19 +164,49 @@ describe('removing', () => {
     ).toEqual({ id, deleted: true })
   })
 
+  test('X-301 an id and a target that are one row are accepted, whichever stands in the query', async () => {
+    const target = { channel: 'email', value: 'One@Row.test' }
+    const inBody = await insert('manual', 'one@row.test')
+    expect((await remove(`?id=${inBody}`, target)).body).toEqual({ id: inBody, deleted: true })
+    const inQuery = await insert('manual', 'one@row.test')
+    expect((await remove('?channel=email&value=one@row.test', { id: inQuery })).body).toEqual({
+      ...{ id: inQuery, deleted: true },
+    })
+    expect(await listed('value=one@row.test')).toEqual([])
+  })
+
+  test('X-301 X-302 an id that is not there is 404, another tenant’s 403, and nothing is deleted', async () => {
+    const target = { channel: 'email', value: 'there@row.test' }
+    await insert('manual', target.value)
+    const [tenantId, other] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
+    const key = await t.key(acme.org.id, { tenantId })
+    const foreign = await insert('manual', target.value, other)
+    const before = await rows()
+    expect(refusal(await remove(`?id=${newId('suppression')}`, target))).toEqual([404, 'NOT_FOUND'])
+    expect(refusal(await remove(`?id=${foreign}`, target, key))).toEqual([403, 'TENANT_FORBIDDEN'])
+    expect(await rows()).toEqual(before)
+  })
+
   test('X-261 X-302 different targets in query and body are 422 QUERY_BODY_CONFLICT and nothing is deleted', async () => {
     const one = await insert('manual', 'one@conflict.test')
     await insert('manual', 'two@conflict.test')
+    const protectedOne = await insert('complaint', 'three@conflict.test')
+    const ofTenant = await insert('manual', 'two@conflict.test', await t.tenant(acme.org.id))
     const before = await rows()
     const replies = [
       await remove('?channel=email&value=one@conflict.test', {
         channel: 'email',
         value: 'two@conflict.test',
       }),
-      await remove(`?id=${one}`, { channel: 'email', value: 'one@conflict.test' }),
+      await remove(`?id=${one}`, { channel: 'email', value: 'two@conflict.test' }),
+      await remove('?channel=email&value=two@conflict.test', { id: one }),
+      await remove(`?id=${one}`, { channel: 'email', value: 'nobody@conflict.test' }),
+      await remove(`?id=${one}`, { channel: 'email', value: 'three@conflict.test' }),
+      await remove(`?id=${protectedOne}`, { channel: 'email', value: 'one@conflict.test' }),
+      await remove(`?id=${ofTenant}`, { channel: 'email', value: 'two@conflict.test' }),
       await remove(`?id=${one}`, { id: newId('suppression') }),
     ]
-    expect(replies.map(refusal)).toEqual(new Array(3).fill([422, 'QUERY_BODY_CONFLICT']))
+    expect(replies.map(refusal)).toEqual(new Array(8).fill([422, 'QUERY_BODY_CONFLICT']))
     expect(await rows()).toEqual(before)
   })
 

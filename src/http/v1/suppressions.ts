@@ -5,7 +5,7 @@ import { Failure } from '../../ground/errors.ts'
 import { comparableIn } from '../../ground/mailbox.ts'
 import type { Scope } from '../../ground/scope.ts'
 import type { AddSuppressions } from '../../suppressions/add.ts'
-import type { RemoveSuppression } from '../../suppressions/remove.ts'
+import type { RemoveSuppression, ToRemove } from '../../suppressions/remove.ts'
 import {
   CreateSuppressions,
   channels,
@@ -56,21 +56,26 @@ const Named = z.object({
 })
 type Named = z.output<typeof Named>
 
-/** The target a delete names in its query, its body or, alike, in both. */
-const targetOf = (query: Named, body: Named | undefined): { id: string } | Target => {
-  const read = (named: Named): { id: string } | Target | undefined => {
-    const { id, channel, value } = named
-    if (id !== undefined && (channel !== undefined || value !== undefined)) {
-      throw malformed('Name the id, or channel and value, not both.', ['id'])
-    }
-    if (id !== undefined) return { id }
-    return channel === undefined && value === undefined ? undefined : validate(Target, { channel, value })
+const readNamed = ({ id, channel, value }: Named): ToRemove => {
+  if (id !== undefined && (channel !== undefined || value !== undefined)) {
+    throw malformed('Name the id, or channel and value, not both.', ['id'])
   }
-  const [one, two] = [read(query), read(body ?? {})]
-  if (one && two && JSON.stringify(one) !== JSON.stringify(two)) throw new Failure('QUERY_BODY_CONFLICT')
-  const target = one ?? two
-  if (!target) throw malformed('Name an id, or channel and value, in the query or the body.')
-  return target
+  if (id !== undefined) return { id }
+  return channel === undefined && value === undefined ? {} : { target: validate(Target, { channel, value }) }
+}
+
+const differ = (one: unknown, two: unknown): boolean =>
+  one !== undefined && two !== undefined && JSON.stringify(one) !== JSON.stringify(two)
+
+/** What a delete names in its query, its body or both. Whether an id and a target are one row shows later. */
+const toRemove = (query: Named, body: Named | undefined): ToRemove => {
+  const [one, two] = [readNamed(query), readNamed(body ?? {})]
+  if (differ(one.id, two.id) || differ(one.target, two.target)) throw new Failure('QUERY_BODY_CONFLICT')
+  const named = { ...one, ...two }
+  if (named.id === undefined && named.target === undefined) {
+    throw malformed('Name an id, or channel and value, in the query or the body.')
+  }
+  return named
 }
 
 type Needs = { db: Db; add: AddSuppressions; remove: RemoveSuppression }
@@ -84,9 +89,9 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       : db.rows(listTenantSuppressions, scope.orgId, scope.tenantId, ...filters, ...position)
   }
 
-  const removed = async (scope: Scope, actor: Actor, target: { id: string } | Target) => ({
+  const removed = async (scope: Scope, actor: Actor, named: ToRemove) => ({
     status: 200,
-    body: { ...(await remove(scope, actor, target)), deleted: true as const },
+    body: { ...(await remove(scope, actor, named)), deleted: true as const },
   })
 
   return [
@@ -159,11 +164,12 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       path: '/suppressions',
       tag: 'Suppressions',
       summary: 'Remove a suppression by target',
-      about: 'Names `id`, or `channel` and `value`, in the query or in the body.',
+      about:
+        'Names `id`, or `channel` and `value`, in the query or in the body; in both only where they name the same row.',
       scope: 'write:suppressions',
       query: Named,
       body: Named.optional(),
-      check: ({ query, body }) => void targetOf(query, body),
+      check: ({ query, body }) => void toRemove(query, body),
       answers: { 200: { schema: Deleted, about: 'Removed.' } },
       refuses: [
         'NOT_FOUND',
@@ -172,7 +178,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
         'SUPPRESSION_PROTECTED',
         'QUERY_BODY_CONFLICT',
       ],
-      handle: (call) => removed(call.caller, actorOf(call), targetOf(call.query, call.body)),
+      handle: (call) => removed(call.caller, actorOf(call), toRemove(call.query, call.body)),
     }),
   ]
 }
