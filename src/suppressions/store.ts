@@ -17,6 +17,9 @@ export type SuppressionRow = {
 const columns =
   'id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at'
 
+/** Rows are taken in one order by everybody, so that no two calls wait for each other. */
+const inOrder = 'order by org_id, channel, value collate "C", tenant_id'
+
 /** Adds what is not there; what is there stays as it is and is not returned. */
 export const insertManual = statement<
   [
@@ -36,6 +39,7 @@ export const insertManual = statement<
    select org_id, id, tenant_id, channel, value, 'manual', 'api', environment, $7, $7
    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
      as a (org_id, id, tenant_id, channel, value, environment)
+   ${inOrder}
    on conflict on constraint suppressions_target do nothing
    returning org_id, ${columns}`,
 )

@@ -86,6 +86,22 @@ describe('adding', () => {
     expect(await t.database.sql("select 1 from suppressions where value like '%@many.test'")).toHaveLength(2)
   })
 
+  test('many at once in opposite orders do not wait for each other', async () => {
+    const items = Array.from({ length: 500 }, (_, i) => ({ channel: 'email', value: `${i}@order.test` }))
+    for (let round = 0; round < 3; round++) {
+      const replies = await Promise.all([
+        ...[
+          add({ items }),
+          add({ items: items.toReversed() }),
+          add({ items }),
+          add({ items: items.toReversed() }),
+        ],
+      ])
+      expect(replies.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201])
+      await t.database.sql("delete from suppressions where value like '%@order.test'")
+    }
+  })
+
   test('single adds at once share statements and each gets its own answer', async () => {
     const values = Array.from({ length: 150 }, (_, i) => `own${i % 120}@example.com`)
     const replies = await Promise.all(values.map((value) => add({ channel: 'email', value })))
