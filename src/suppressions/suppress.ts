@@ -17,7 +17,7 @@ export type Cause = {
   environment: Environment
 }
 
-/** The row that stands now; `changed` when this cause made it or gave it its reason. */
+/** The row that stands now; `changed` when this cause made it, gave it its reason or is now remembered beside it. */
 export type Suppressed = { id: string; changed: boolean; reason: SuppressionRow['reason'] }
 
 /** Suppresses for what a recipient or a provider reported, in the transaction of the report. */

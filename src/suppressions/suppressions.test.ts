@@ -65,6 +65,35 @@ describe('adding', () => {
     expect((await send()).status).toBe(200)
   })
 
+  test('XD-10 XD-22 what a test key added and a live key adds as well is returned unchanged, and no longer the test key’s', async () => {
+    const target = { channel: 'email', value: 'tried@example.com' }
+    const tried = await add(target, acme.keys.test)
+    expect(tried.status).toBe(201)
+    const again = await add(target)
+    expect([again.status, again.body]).toEqual([200, tried.body])
+    expect(refusal(await remove(`/${tried.body.id}`, undefined, acme.keys.test))).toEqual([
+      ...[403, 'ENVIRONMENT_ESCALATION'],
+    ])
+    expect((await add(target, acme.keys.test)).body).toEqual(tried.body)
+    expect((await remove(`/${tried.body.id}`)).status).toBe(200)
+  })
+
+  test('XD-10 XD-22 of many at once, named twice too, a live key takes over those a test key made', async () => {
+    const items = ['a', 'b', 'a', 'c'].map((name) => ({ channel: 'email', value: `${name}@over.test` }))
+    const made = await add({ items: items.slice(0, 2) }, acme.keys.test)
+    const replies = await Promise.all([
+      ...Array.from({ length: 5 }, () => add({ items })),
+      ...Array.from({ length: 5 }, () => add({ items: items.toReversed() })),
+      ...Array.from({ length: 5 }, () => add(items[0])),
+    ])
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 201]))
+    for (const { body } of replies) expect((body.data ?? [body]).at(0)).toBeDefined()
+    const left = await t.database.sql(
+      "select id, created_environment as made from suppressions where value in ('a@over.test', 'b@over.test') order by value",
+    )
+    expect(left).toEqual(made.body.data.map(({ id }: { id: string }) => ({ id, made: 'live' })))
+  })
+
   test('a row that is there for another reason stays as it is', async () => {
     const id = await insert('complaint', 'angry@example.com')
     const reply = await add({ channel: 'email', value: 'angry@example.com' })

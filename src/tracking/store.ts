@@ -67,7 +67,7 @@ export const findStanding = statement<
   'tracking.find_standing',
   `select o.name as org_name, exists (select from suppressions s
      where s.org_id = o.id and s.tenant_id is not distinct from $2 and s.channel = 'email' and s.value = $3
-       and s.reason = 'unsubscribe'
+       and s.unsubscribed_at is not null
    ) as unsubscribed, exists (select from tenants t
      where t.org_id = o.id and t.id = $2 and ${erased}
    ) as tenant_erased

@@ -29,16 +29,15 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
   const isErased = async (tx: Tx, { orgId, tenantId }: UnsubscribeRef): Promise<boolean> =>
     tenantId !== null && (await tx.row(holdTenant, orgId, tenantId))?.erased === true
 
-  /** Whether this is news. A stronger suppression stays, and the wish is told of once for each message. */
+  /** Whether this is news. A stronger suppression stays, and the wish is remembered beside it. */
   const isNews = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean> => {
     // The list is shared with live mail, so what is simulated stays out of it.
     if (ref.environment === 'test') return isFirst(tx, ref)
     const { orgId, tenantId, address: value, messageId, environment } = ref
-    const { changed, reason } = await suppress(tx, {
+    const { changed } = await suppress(tx, {
       ...{ orgId, tenantId, channel: 'email', value, reason: 'unsubscribe', source, messageId, environment },
     })
-    if (changed || reason === 'unsubscribe') return changed
-    return isFirst(tx, ref)
+    return changed
   }
 
   const record = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<void> => {
