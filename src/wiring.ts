@@ -270,7 +270,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     ...suppressionRoutes({
       db,
       add: makeAddSuppressions({ db, clock, audit }),
-      remove: makeRemoveSuppression({ db, audit, log }),
+      remove: makeRemoveSuppression({ db, clock, audit, log }),
     }),
     ...templateRoutes({ db, manage: makeManageTemplates({ db, clock, audit, forget }), render: templates }),
     ...tenantRoutes({ db, create: createTenants, lifecycle, erase }),

@@ -5,13 +5,14 @@ import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import type { Target } from './shapes.ts'
-import { findTargets, insertManual, type SuppressionRow } from './store.ts'
+import { findTargets, insertManual, makeLive, type SuppressionRow } from './store.ts'
 
 export type Added = { row: SuppressionRow; created: boolean }
 
 /** Adds manual suppressions; one that is there already, whatever its reason, is returned unchanged. */
 export type AddSuppressions = (scope: Scope, actor: Actor, targets: Target[]) => Promise<Added[]>
 
+type Known = SuppressionRow & { ordinal: number }
 type Asked = { scope: Scope; actor: Actor; target: Target }
 
 const nameOf = (orgId: string, tenantId: string | null, channel: string, value: string): string =>
@@ -80,8 +81,9 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
       asked.map((a) => a.target.channel),
       asked.map((a) => a.target.value),
     )
+    const taken = await takeOver(tx, asked, rows)
     const known = new Map<string, SuppressionRow>()
-    for (const row of rows) known.set(nameOfAsked(asked[row.ordinal - 1] as Asked), row)
+    for (const row of taken) known.set(nameOfAsked(asked[row.ordinal - 1] as Asked), row)
     // Deleted between the two statements: the caller wants it there, so it is made after all.
     const gone = asked.filter((a) => !known.has(nameOfAsked(a)))
     const remade = gone.length > 0 ? await insert(tx, gone) : []
@@ -89,6 +91,22 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
       known.set(nameOfAsked(gone[i] as Asked), row)
     })
     return known
+  }
+
+  /** Rows a test key made become those of the live key that adds them too. Leaves out what was deleted meanwhile. */
+  const takeOver = async (tx: Tx, asked: Asked[], rows: Known[]): Promise<Known[]> => {
+    const scopeOf = (row: Known): Scope => (asked[row.ordinal - 1] as Asked).scope
+    const tried = rows.filter(
+      (row) => row.created_environment === 'test' && scopeOf(row).environment === 'live',
+    )
+    if (tried.length === 0) return rows
+    const made = await tx.rows(
+      makeLive,
+      tried.map((row) => scopeOf(row).orgId),
+      tried.map((row) => row.id),
+    )
+    const left = new Set(made.map(({ id }) => id))
+    return rows.filter((row) => !tried.includes(row) || left.has(row.id))
   }
 
   const single = makeBatcher<Asked, Added>({ name: 'suppressions.add', run: insertAndRecord })

@@ -1,28 +1,40 @@
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import type { Scope } from '../ground/scope.ts'
 import type { Target } from './shapes.ts'
-import { deleteSuppression, findByTarget, findSuppression, type SuppressionRow } from './store.ts'
+import { findByTarget, findSuppression, removeSuppression, type SuppressionRow } from './store.ts'
 
-export type RemoveSuppression = (
-  scope: Scope,
-  actor: Actor,
-  named: { id: string } | Target,
-) => Promise<{ id: string }>
+/** By id, by target or by both, which then have to name one row. */
+export type ToRemove = { id?: string; target?: Target }
+
+/** A bounce or manual suppression over an unsubscribe leaves the unsubscribe. */
+export type RemoveSuppression = (scope: Scope, actor: Actor, named: ToRemove) => Promise<{ id: string }>
 
 /** `stop` and `complaint` are the recipient's own word and stay, whoever asks. */
 const isProtected = (row: SuppressionRow): boolean => row.reason === 'stop' || row.reason === 'complaint'
 
-type Needs = { db: Db; audit: Audit; log: Log }
+type Needs = { db: Db; clock: Clock; audit: Audit; log: Log }
 
-export const makeRemoveSuppression = ({ db, audit, log }: Needs): RemoveSuppression => {
-  const find = (tx: Tx, scope: Scope, named: { id: string } | Target) =>
-    'id' in named
-      ? // Found in the whole org first: a write to another tenant's row is refused, not hidden.
-        tx.row(findSuppression, scope.orgId, null, named.id)
-      : tx.row(findByTarget, scope.orgId, scope.tenantId, named.channel, named.value)
+export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveSuppression => {
+  const findTarget = (tx: Tx, { orgId, tenantId }: Scope, target: Target) =>
+    tx.row(findByTarget, orgId, tenantId, target.channel, target.value)
+
+  const find = async (tx: Tx, scope: Scope, { id, target }: ToRemove): Promise<SuppressionRow> => {
+    const row =
+      id === undefined
+        ? target && (await findTarget(tx, scope, target))
+        : // Found in the whole org first: a write to another tenant's row is refused, not hidden.
+          await tx.row(findSuppression, scope.orgId, null, id)
+    if (!row) throw new Failure('NOT_FOUND')
+    if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+    if (id !== undefined && target && (await findTarget(tx, scope, target))?.id !== row.id) {
+      throw new Failure('QUERY_BODY_CONFLICT')
+    }
+    return row
+  }
 
   const refuse = (scope: Scope, actor: Actor, row: SuppressionRow): never => {
     const by =
@@ -33,28 +45,30 @@ export const makeRemoveSuppression = ({ db, audit, log }: Needs): RemoveSuppress
     throw new Failure('SUPPRESSION_PROTECTED')
   }
 
+  /** Removes what it finds, and returns the row as it was found. */
+  const take = async (tx: Tx, scope: Scope, actor: Actor, named: ToRemove): Promise<SuppressionRow> => {
+    const { orgId, environment } = scope
+    const row = await find(tx, scope, named)
+    if (environment === 'test' && row.created_environment === 'live') {
+      throw new Failure('ENVIRONMENT_ESCALATION')
+    }
+    if (isProtected(row)) refuse(scope, actor, row)
+    if (await tx.change(removeSuppression, orgId, row.id, row.reason, environment, clock.now())) return row
+    const left = await tx.row(findSuppression, orgId, null, row.id)
+    // Another removal was first. What it left is not what this one was asked to remove.
+    if (!left || left.reason === 'unsubscribe') throw new Failure('NOT_FOUND')
+    // A stronger cause was first, and is judged anew.
+    return take(tx, scope, actor, { id: row.id })
+  }
+
   return (scope, actor, named) =>
     db.tx(async (tx) => {
-      const row = await find(tx, scope, named)
-      if (!row) throw new Failure('NOT_FOUND')
-      if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
-      if (scope.environment === 'test' && row.created_environment === 'live') {
-        throw new Failure('ENVIRONMENT_ESCALATION')
-      }
-      if (isProtected(row)) refuse(scope, actor, row)
-      const gone = await tx.row(deleteSuppression, scope.orgId, row.id)
-      if (!gone) {
-        // Between the look and the delete it went, or a STOP escalated it.
-        const left = await tx.row(findSuppression, scope.orgId, null, row.id)
-        if (left) refuse(scope, actor, left)
-        throw new Failure('NOT_FOUND')
-      }
-      const { channel, value, reason } = row
+      const { id, channel, value, reason } = await take(tx, scope, actor, named)
       await audit(tx, {
         ...{ orgId: scope.orgId, actor, action: 'suppression.removed', resourceType: 'suppression' },
-        resourceId: row.id,
+        resourceId: id,
         metadata: { channel, value, reason },
       })
-      return gone
+      return { id }
     })
 }

@@ -1,13 +1,21 @@
 import { z } from 'zod'
+import { comparableIn } from '../ground/mailbox.ts'
 
 export const channels = ['email', 'sms'] as const
 export const reasons = ['bounce', 'complaint', 'unsubscribe', 'stop', 'manual'] as const
 export const sources = ['api', 'dashboard', 'provider', 'one_click', 'email_link', 'sms_reply'] as const
 
+/** Read as a send reads it, so that whoever can be written to can be suppressed, under the name sends look for. */
 const emailAddress = z
-  .email('Takes an email address.')
-  .max(320)
-  .transform((text) => text.toLowerCase())
+  .string()
+  .max(1_000)
+  .transform((text, context): string => {
+    const address = comparableIn(text)
+    if (address !== undefined) return address
+    context.addIssue({ code: 'invalid_format', format: 'email', message: 'Takes an email address.' })
+    return z.NEVER
+  })
+  .meta({ examples: ['ada@example.com'] })
 const e164 = z.string().regex(/^\+[1-9]\d{1,14}$/, 'Takes a number in E.164 form, such as +14155550100.')
 
 /** The two forms a target takes, by channel; addresses compare lower-cased. */

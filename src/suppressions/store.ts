@@ -17,6 +17,9 @@ export type SuppressionRow = {
 const columns =
   'id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at'
 
+/** Rows are taken in one order by everybody, so that no two calls wait for each other. */
+const inOrder = 'order by org_id, channel, value collate "C", tenant_id'
+
 /** Adds what is not there; what is there stays as it is and is not returned. */
 export const insertManual = statement<
   [
@@ -36,6 +39,7 @@ export const insertManual = statement<
    select org_id, id, tenant_id, channel, value, 'manual', 'api', environment, $7, $7
    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
      as a (org_id, id, tenant_id, channel, value, environment)
+   ${inOrder}
    on conflict on constraint suppressions_target do nothing
    returning org_id, ${columns}`,
 )
@@ -44,7 +48,23 @@ export const insertManual = statement<
 const strength = (reason: string): string =>
   `(case ${reason} when 'unsubscribe' then 1 when 'bounce' then 2 when 'manual' then 2 else 3 end)`
 
-/** Adds the row, or gives the one that is there a stronger cause. Returns nothing when neither was due. */
+/** What was only tried out gives way to what really happened, where that is as strong. */
+const takesOver = `(${strength('excluded.reason')} > ${strength('s.reason')}
+  or ${strength('excluded.reason')} = ${strength('s.reason')}
+    and excluded.created_environment = 'live' and s.created_environment = 'test')`
+
+const ifItUnsubscribes = (value: string): string => `case $6 when 'unsubscribe' then ${value} end`
+
+const ifItTakesOver = (column: string): string =>
+  `${column} = case when ${takesOver} then excluded.${column} else s.${column} end`
+
+const ifItIsTheFirst = (column: string): string =>
+  `${column} = case when s.unsubscribed_at is null then excluded.${column} else s.${column} end`
+
+/**
+ * Adds the row, gives the one that is there a stronger cause, or notes in it that the recipient unsubscribed. Returns
+ * nothing when none of it was due.
+ */
 export const putSuppression = statement<
   [
     orgId: string,
@@ -61,14 +81,32 @@ export const putSuppression = statement<
   Pick<SuppressionRow, 'id' | 'reason'>
 >(
   'suppressions.put',
-  `insert into suppressions
-     (org_id, id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+  `insert into suppressions as s
+     (org_id, id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at,
+      unsubscribed_at, unsubscribe_source, unsubscribe_message_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10,
+     ${['$10::timestamptz', '$7::text', '$8::text'].map(ifItUnsubscribes).join(', ')})
    on conflict on constraint suppressions_target do update
-     set reason = excluded.reason, source = excluded.source, message_id = excluded.message_id,
-       updated_at = excluded.updated_at
-     where ${strength('excluded.reason')} > ${strength('suppressions.reason')}
+     set ${['reason', 'source', 'message_id', 'updated_at'].map(ifItTakesOver).join(', ')},
+       created_environment = case when ${takesOver} and excluded.created_environment = 'live' then 'live'
+         else s.created_environment end,
+       ${['unsubscribed_at', 'unsubscribe_source', 'unsubscribe_message_id'].map(ifItIsTheFirst).join(', ')}
+     where ${takesOver} or s.unsubscribed_at is null and excluded.unsubscribed_at is not null
    returning id, reason`,
+)
+
+/** Of rows a test key made, those still there, now live. */
+export const makeLive = statement<[orgIds: string[], ids: string[]], { org_id: string; id: string }>(
+  'suppressions.make_live',
+  `with held as (
+     select s.org_id, s.id from suppressions s
+     join unnest($1::text[], $2::text[]) as a (of_org, named) on s.org_id = a.of_org and s.id = a.named
+     ${inOrder}
+     for update of s
+   )
+   update suppressions s set created_environment = 'live'
+   from held where s.org_id = held.org_id and s.id = held.id
+   returning s.org_id, s.id`,
 )
 
 export const findTargets = statement<
@@ -173,12 +211,23 @@ export const listTenantSuppressions = statement<
    limit $8`,
 )
 
-/** Conditional on the reason, so that a STOP arriving meanwhile is not deleted with the row it escalated. */
-export const deleteSuppression = statement<[orgId: string, id: string], { id: string }>(
-  'suppressions.delete',
-  `delete from suppressions
-   where org_id = $1 and id = $2 and reason not in ('stop', 'complaint')
-   returning id`,
+/**
+ * Takes the reason away that the caller saw, and with it the row, unless the recipient had unsubscribed: then that is
+ * left. Conditional, so that a STOP, a live cause or another removal arriving meanwhile finds its row as it wants it.
+ * What unsubscribes is always live.
+ */
+export const removeSuppression = statement<
+  [orgId: string, id: string, reason: SuppressionRow['reason'], environment: Environment, at: Date]
+>(
+  'suppressions.remove',
+  `merge into suppressions s
+   using (values ($3, $4)) as seen (reason, environment)
+   on s.org_id = $1 and s.id = $2 and s.reason = seen.reason and s.reason not in ('stop', 'complaint')
+     and (seen.environment = 'live' or s.created_environment = 'test')
+   when matched and s.reason <> 'unsubscribe' and s.unsubscribed_at is not null then
+     update set reason = 'unsubscribe', source = s.unsubscribe_source, message_id = s.unsubscribe_message_id,
+       created_environment = 'live', updated_at = $5
+   when matched then delete`,
 )
 
 /** Proof of an opt-out outlives the tenant; the rest goes with it. */

@@ -1,6 +1,7 @@
 import type { Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
+import { comparable } from '../ground/mailbox.ts'
 import type { Environment } from '../ground/scope.ts'
 import { findByTarget, putSuppression, type SuppressionRow } from './store.ts'
 
@@ -16,7 +17,7 @@ export type Cause = {
   environment: Environment
 }
 
-/** The row that stands now; `changed` when this cause made it or gave it its reason. */
+/** The row that stands now; `changed` when this cause made it, gave it its reason or is now remembered beside it. */
 export type Suppressed = { id: string; changed: boolean; reason: SuppressionRow['reason'] }
 
 /** Suppresses for what a recipient or a provider reported, in the transaction of the report. */
@@ -25,7 +26,7 @@ export type Suppress = (tx: Tx, cause: Cause) => Promise<Suppressed>
 export const makeSuppress = ({ clock }: { clock: Clock }): Suppress => {
   const suppress: Suppress = async (tx, cause) => {
     const { orgId, tenantId, channel, reason, source, messageId, environment } = cause
-    const value = channel === 'email' ? cause.value.toLowerCase() : cause.value
+    const value = channel === 'email' ? comparable(cause.value) : cause.value
     const now = clock.now()
     const put = await tx.row(
       putSuppression,

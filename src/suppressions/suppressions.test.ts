@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { mail, mailer } from '../../test/mailer.ts'
 import { newId } from '../ground/ids.ts'
 import type { Founded } from '../operator/found-org.ts'
 
@@ -15,6 +16,8 @@ const refusal = (reply: Reply) => [reply.status, reply.body?.error?.code]
 const add = (body: unknown, key = acme.keys.live) => t.ask('POST', '/api/v1/suppressions', { key, body })
 const remove = (query: string, body?: unknown, key = acme.keys.live) =>
   t.ask('DELETE', `/api/v1/suppressions${query}`, { key, ...(body !== undefined && { body }) })
+const listed = async (query: string, key = acme.keys.live) =>
+  (await t.ask('GET', `/api/v1/suppressions?${query}`, { key })).body.data
 const rows = () => t.database.sql('select * from suppressions order by id')
 
 /** A suppression another part of the service wrote. */
@@ -38,6 +41,59 @@ describe('adding', () => {
     expect([number.status, number.body.value]).toEqual([201, '+14155550100'])
   })
 
+  test.each([
+    ['Üser@x.com', 'üser@x.com'],
+    ['a/b@x.com', 'a/b@x.com'],
+    ["!#$%&'*+-/=?^_`{|}~@x.com", "!#$%&'*+-/=?^_`{|}~@x.com"],
+    ['ann@Bücher.example', 'ann@xn--bcher-kva.example'],
+    ['Ann Lee <Ann.Lee@x.com>', 'ann.lee@x.com'],
+    ['  ann@spaced.example ', 'ann@spaced.example'],
+  ])('XD-22 whom a send takes can be suppressed, found and removed by target: %s', async (written, kept) => {
+    const own = await mailer(t)
+    const send = () => own.send(mail({ to: [written] }))
+    expect((await send()).status).toBe(200)
+    const added = await add({ channel: 'email', value: written }, own.live)
+    expect([added.status, added.body.value]).toEqual([201, kept])
+    expect((await add({ channel: 'email', value: kept }, own.live)).status).toBe(200)
+    expect(refusal(await send())).toEqual([422, 'ALL_SUPPRESSED'])
+    for (const value of [written, kept].map(encodeURIComponent)) {
+      expect(await listed(`value=${value}`, own.live)).toEqual([added.body])
+    }
+    const gone = { id: added.body.id, deleted: true }
+    const query = `?channel=email&value=${encodeURIComponent(written)}`
+    expect((await remove(query, { channel: 'email', value: kept }, own.live)).body).toEqual(gone)
+    expect((await send()).status).toBe(200)
+  })
+
+  test('XD-10 XD-22 what a test key added and a live key adds as well is returned unchanged, and no longer the test key’s', async () => {
+    const target = { channel: 'email', value: 'tried@example.com' }
+    const tried = await add(target, acme.keys.test)
+    expect(tried.status).toBe(201)
+    const again = await add(target)
+    expect([again.status, again.body]).toEqual([200, tried.body])
+    expect(refusal(await remove(`/${tried.body.id}`, undefined, acme.keys.test))).toEqual([
+      ...[403, 'ENVIRONMENT_ESCALATION'],
+    ])
+    expect((await add(target, acme.keys.test)).body).toEqual(tried.body)
+    expect((await remove(`/${tried.body.id}`)).status).toBe(200)
+  })
+
+  test('XD-10 XD-22 of many at once, named twice too, a live key takes over those a test key made', async () => {
+    const items = ['a', 'b', 'a', 'c'].map((name) => ({ channel: 'email', value: `${name}@over.test` }))
+    const made = await add({ items: items.slice(0, 2) }, acme.keys.test)
+    const replies = await Promise.all([
+      ...Array.from({ length: 5 }, () => add({ items })),
+      ...Array.from({ length: 5 }, () => add({ items: items.toReversed() })),
+      ...Array.from({ length: 5 }, () => add(items[0])),
+    ])
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 201]))
+    for (const { body } of replies) expect((body.data ?? [body]).at(0)).toBeDefined()
+    const left = await t.database.sql(
+      "select id, created_environment as made from suppressions where value in ('a@over.test', 'b@over.test') order by value",
+    )
+    expect(left).toEqual(made.body.data.map(({ id }: { id: string }) => ({ id, made: 'live' })))
+  })
+
   test('a row that is there for another reason stays as it is', async () => {
     const id = await insert('complaint', 'angry@example.com')
     const reply = await add({ channel: 'email', value: 'angry@example.com' })
@@ -57,6 +113,22 @@ describe('adding', () => {
     }
     expect(replies.filter((reply) => reply.status === 201).length).toBeGreaterThanOrEqual(1)
     expect(await t.database.sql("select 1 from suppressions where value like '%@many.test'")).toHaveLength(2)
+  })
+
+  test('many at once in opposite orders do not wait for each other', async () => {
+    const items = Array.from({ length: 500 }, (_, i) => ({ channel: 'email', value: `${i}@order.test` }))
+    for (let round = 0; round < 3; round++) {
+      const replies = await Promise.all([
+        ...[
+          add({ items }),
+          add({ items: items.toReversed() }),
+          add({ items }),
+          add({ items: items.toReversed() }),
+        ],
+      ])
+      expect(replies.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201])
+      await t.database.sql("delete from suppressions where value like '%@order.test'")
+    }
   })
 
   test('single adds at once share statements and each gets its own answer', async () => {
@@ -137,19 +209,49 @@ describe('removing', () => {
     ).toEqual({ id, deleted: true })
   })
 
+  test('X-301 an id and a target that are one row are accepted, whichever stands in the query', async () => {
+    const target = { channel: 'email', value: 'One@Row.test' }
+    const inBody = await insert('manual', 'one@row.test')
+    expect((await remove(`?id=${inBody}`, target)).body).toEqual({ id: inBody, deleted: true })
+    const inQuery = await insert('manual', 'one@row.test')
+    expect((await remove('?channel=email&value=one@row.test', { id: inQuery })).body).toEqual({
+      ...{ id: inQuery, deleted: true },
+    })
+    expect(await listed('value=one@row.test')).toEqual([])
+  })
+
+  test('X-301 X-302 an id that is not there is 404, another tenant’s 403, and nothing is deleted', async () => {
+    const target = { channel: 'email', value: 'there@row.test' }
+    await insert('manual', target.value)
+    const [tenantId, other] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
+    const key = await t.key(acme.org.id, { tenantId })
+    const foreign = await insert('manual', target.value, other)
+    const before = await rows()
+    expect(refusal(await remove(`?id=${newId('suppression')}`, target))).toEqual([404, 'NOT_FOUND'])
+    expect(refusal(await remove(`?id=${foreign}`, target, key))).toEqual([403, 'TENANT_FORBIDDEN'])
+    expect(await rows()).toEqual(before)
+  })
+
   test('X-261 X-302 different targets in query and body are 422 QUERY_BODY_CONFLICT and nothing is deleted', async () => {
     const one = await insert('manual', 'one@conflict.test')
     await insert('manual', 'two@conflict.test')
+    const protectedOne = await insert('complaint', 'three@conflict.test')
+    const ofTenant = await insert('manual', 'two@conflict.test', await t.tenant(acme.org.id))
     const before = await rows()
     const replies = [
       await remove('?channel=email&value=one@conflict.test', {
         channel: 'email',
         value: 'two@conflict.test',
       }),
-      await remove(`?id=${one}`, { channel: 'email', value: 'one@conflict.test' }),
+      await remove(`?id=${one}`, { channel: 'email', value: 'two@conflict.test' }),
+      await remove('?channel=email&value=two@conflict.test', { id: one }),
+      await remove(`?id=${one}`, { channel: 'email', value: 'nobody@conflict.test' }),
+      await remove(`?id=${one}`, { channel: 'email', value: 'three@conflict.test' }),
+      await remove(`?id=${protectedOne}`, { channel: 'email', value: 'one@conflict.test' }),
+      await remove(`?id=${ofTenant}`, { channel: 'email', value: 'two@conflict.test' }),
       await remove(`?id=${one}`, { id: newId('suppression') }),
     ]
-    expect(replies.map(refusal)).toEqual(new Array(3).fill([422, 'QUERY_BODY_CONFLICT']))
+    expect(replies.map(refusal)).toEqual(new Array(8).fill([422, 'QUERY_BODY_CONFLICT']))
     expect(await rows()).toEqual(before)
   })
 

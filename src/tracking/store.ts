@@ -56,17 +56,28 @@ export const sweepOldMarks = statement<[before: Date, limit: number]>(
      select org_id, message_id, mark from tracking_marks where at < $1 limit $2)`,
 )
 
-/** Whom an unsubscribe link speaks for, and whether its address has unsubscribed already. */
+/** An erasure that has begun cannot be called off: from then on nothing is written about the tenant's people. */
+const erased = "(t.status = 'erased' or t.erasure is not null)"
+
+/** Whom an unsubscribe link speaks for, whether its address has unsubscribed, and whether its tenant is gone. */
 export const findStanding = statement<
   [orgId: string, tenantId: string | null, address: string],
-  { org_name: string; unsubscribed: boolean }
+  { org_name: string; unsubscribed: boolean; tenant_erased: boolean }
 >(
   'tracking.find_standing',
   `select o.name as org_name, exists (select from suppressions s
      where s.org_id = o.id and s.tenant_id is not distinct from $2 and s.channel = 'email' and s.value = $3
-       and s.reason = 'unsubscribe'
-   ) as unsubscribed
+       and s.unsubscribed_at is not null
+   ) as unsubscribed, exists (select from tenants t
+     where t.org_id = o.id and t.id = $2 and ${erased}
+   ) as tenant_erased
    from orgs o where o.id = $1`,
+)
+
+/** Held to the end of the transaction: an erasure is seen here, or begins later and takes what was written. */
+export const holdTenant = statement<[orgId: string, tenantId: string], { erased: boolean }>(
+  'tracking.hold_tenant',
+  `select ${erased} as erased from tenants t where t.org_id = $1 and t.id = $2 for share`,
 )
 
 /** Held to the end of the transaction: of requests for one recipient at the same time, one counts. */

@@ -4,7 +4,7 @@ import type { AppendEvents } from '../events/append.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
-import { findStanding, findUnsubscribed, holdRecipient, insertUnsubscribed } from './store.ts'
+import { findStanding, findUnsubscribed, holdRecipient, holdTenant, insertUnsubscribed } from './store.ts'
 import type { UnsubscribeRef } from './tokens.ts'
 
 /** By a mail program's own button, or by the page a link in the mail leads to. */
@@ -26,16 +26,18 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
     return (await tx.row(findUnsubscribed, orgId, messageId, tenantId, environment, address)) === undefined
   }
 
-  /** Whether this is news. A stronger suppression stays, and the wish is told of once for each message. */
+  const isErased = async (tx: Tx, { orgId, tenantId }: UnsubscribeRef): Promise<boolean> =>
+    tenantId !== null && (await tx.row(holdTenant, orgId, tenantId))?.erased === true
+
+  /** Whether this is news. A stronger suppression stays, and the wish is remembered beside it. */
   const isNews = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean> => {
     // The list is shared with live mail, so what is simulated stays out of it.
     if (ref.environment === 'test') return isFirst(tx, ref)
     const { orgId, tenantId, address: value, messageId, environment } = ref
-    const { changed, reason } = await suppress(tx, {
+    const { changed } = await suppress(tx, {
       ...{ orgId, tenantId, channel: 'email', value, reason: 'unsubscribe', source, messageId, environment },
     })
-    if (changed || reason === 'unsubscribe') return changed
-    return isFirst(tx, ref)
+    return changed
   }
 
   const record = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<void> => {
@@ -55,13 +57,17 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
   return {
     standing: async (ref) => {
       const row = await db.row(findStanding, ref.orgId, ref.tenantId, ref.address.toLowerCase())
-      return row && { orgName: row.org_name, unsubscribed: row.unsubscribed && ref.environment === 'live' }
+      if (!row) return undefined
+      // Nobody writes for a tenant that was erased any more.
+      const unsubscribed = row.tenant_erased || (row.unsubscribed && ref.environment === 'live')
+      return { orgName: row.org_name, unsubscribed }
     },
     take: (given, source) =>
       db.tx(async (tx) => {
         const ref = comparable(given)
         await tx.row(holdRecipient, `unsubscribe ${ref.orgId} ${ref.tenantId ?? ''} ${ref.address}`)
-        const news = await isNews(tx, ref, source)
+        // The address was erased with the tenant, and an old link does not bring it back.
+        const news = !(await isErased(tx, ref)) && (await isNews(tx, ref, source))
         if (news) await record(tx, ref, source)
         return news
       }),

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeTestDatabase } from '../../../test/database.ts'
 import { startTestHouse, type TestHouse } from '../../../test/house.ts'
 import { expectRefusal, type LeavesNoTrace, watchTables } from '../../../test/refusal.ts'
+import { tenantClient } from '../../../test/tenant-client.ts'
 import { newId, timeOfId } from '../../ground/ids.ts'
 import type { Environment } from '../../ground/scope.ts'
 import type { Founded } from '../../operator/found-org.ts'
@@ -419,6 +420,43 @@ describe('unsubscribing', () => {
     expect(titleOf(await look({ ...ref, tenantId: null }))).toBe('Unsubscribe?')
     await post({ ...ref, tenantId: two })
     expect((await standing(ref)).map((row) => row.tenant_id).sort()).toEqual([one, two].sort())
+  })
+
+  test.for(['live', 'test'] as const)(
+    'AD-107 SD-112 of an erased tenant answers 200, and writes and fires nothing: %s',
+    async (environment) => {
+      const tenants = tenantClient(t, acme)
+      const tenantId = await tenants.made()
+      const ref = leaving({ tenantId, environment })
+      expect(titleOf(await post(ref))).toBe('You are unsubscribed')
+      await tenants.move('archive', tenantId)
+      await tenants.move('erase', tenantId)
+      expect(await standing(ref)).toEqual([])
+      const unheard = leaving({ tenantId, environment })
+      await leavesNoTrace(async () => {
+        for (const asked of [ref, unheard]) {
+          for (const reply of [await post(asked), await press(asked), await look(asked)]) {
+            expect([reply.status, titleOf(reply)]).toEqual([200, 'You are already unsubscribed'])
+          }
+        }
+      })
+    },
+  )
+
+  test('AD-107 of a tenant whose erasure has begun writes nothing, even while it begins', async () => {
+    const tenantId = await t.tenant(acme.org.id, { status: 'archived' })
+    const ref = leaving({ tenantId })
+    const client = new pg.Client(t.database.url)
+    await client.connect()
+    await client.query('begin')
+    await client.query("update tenants set erasure = '{}' where id = $1", [tenantId])
+    const reply = post(ref)
+    await expect
+      .poll(() => t.database.sql("select 1 from pg_stat_activity where wait_event_type = 'Lock'"))
+      .not.toEqual([])
+    await client.query('commit')
+    await client.end()
+    expect([(await reply).status, await standing(ref), await told(ref)]).toEqual([200, [], []])
   })
 
   test('of a suspended org still works', async () => {

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import type { Actor } from '../../audit/append.ts'
 import type { Db } from '../../db/pool.ts'
 import { Failure } from '../../ground/errors.ts'
+import { comparableIn } from '../../ground/mailbox.ts'
 import type { Scope } from '../../ground/scope.ts'
 import type { AddSuppressions } from '../../suppressions/add.ts'
-import type { RemoveSuppression } from '../../suppressions/remove.ts'
+import type { RemoveSuppression, ToRemove } from '../../suppressions/remove.ts'
 import {
   CreateSuppressions,
   channels,
@@ -45,6 +46,9 @@ const ListQuery = pageQuery.extend({
   reason: z.enum(reasons).optional(),
 })
 
+/** A value to look for, in the form it is kept in. */
+const keptForm = (value: string): string => comparableIn(value) ?? value.toLowerCase()
+
 const Named = z.object({
   id: z.string().optional(),
   channel: z.enum(channels).optional(),
@@ -52,37 +56,42 @@ const Named = z.object({
 })
 type Named = z.output<typeof Named>
 
-/** The target a delete names in its query, its body or, alike, in both. */
-const targetOf = (query: Named, body: Named | undefined): { id: string } | Target => {
-  const read = (named: Named): { id: string } | Target | undefined => {
-    const { id, channel, value } = named
-    if (id !== undefined && (channel !== undefined || value !== undefined)) {
-      throw malformed('Name the id, or channel and value, not both.', ['id'])
-    }
-    if (id !== undefined) return { id }
-    return channel === undefined && value === undefined ? undefined : validate(Target, { channel, value })
+const readNamed = ({ id, channel, value }: Named): ToRemove => {
+  if (id !== undefined && (channel !== undefined || value !== undefined)) {
+    throw malformed('Name the id, or channel and value, not both.', ['id'])
   }
-  const [one, two] = [read(query), read(body ?? {})]
-  if (one && two && JSON.stringify(one) !== JSON.stringify(two)) throw new Failure('QUERY_BODY_CONFLICT')
-  const target = one ?? two
-  if (!target) throw malformed('Name an id, or channel and value, in the query or the body.')
-  return target
+  if (id !== undefined) return { id }
+  return channel === undefined && value === undefined ? {} : { target: validate(Target, { channel, value }) }
+}
+
+const differ = (one: unknown, two: unknown): boolean =>
+  one !== undefined && two !== undefined && JSON.stringify(one) !== JSON.stringify(two)
+
+/** What a delete names in its query, its body or both. Whether an id and a target are one row shows later. */
+const toRemove = (query: Named, body: Named | undefined): ToRemove => {
+  const [one, two] = [readNamed(query), readNamed(body ?? {})]
+  if (differ(one.id, two.id) || differ(one.target, two.target)) throw new Failure('QUERY_BODY_CONFLICT')
+  const named = { ...one, ...two }
+  if (named.id === undefined && named.target === undefined) {
+    throw malformed('Name an id, or channel and value, in the query or the body.')
+  }
+  return named
 }
 
 type Needs = { db: Db; add: AddSuppressions; remove: RemoveSuppression }
 
 export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
   const list = (scope: Scope, { channel, value, reason, cursor, limit }: z.output<typeof ListQuery>) => {
-    const filters = [channel ?? null, value?.toLowerCase() ?? null, reason ?? null] as const
+    const filters = [channel ?? null, value === undefined ? null : keptForm(value), reason ?? null] as const
     const position = [cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const
     return scope.tenantId === null
       ? db.rows(listSuppressions, scope.orgId, ...filters, ...position)
       : db.rows(listTenantSuppressions, scope.orgId, scope.tenantId, ...filters, ...position)
   }
 
-  const removed = async (scope: Scope, actor: Actor, target: { id: string } | Target) => ({
+  const removed = async (scope: Scope, actor: Actor, named: ToRemove) => ({
     status: 200,
-    body: { ...(await remove(scope, actor, target)), deleted: true as const },
+    body: { ...(await remove(scope, actor, named)), deleted: true as const },
   })
 
   return [
@@ -155,11 +164,12 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       path: '/suppressions',
       tag: 'Suppressions',
       summary: 'Remove a suppression by target',
-      about: 'Names `id`, or `channel` and `value`, in the query or in the body.',
+      about:
+        'Names `id`, or `channel` and `value`, in the query or in the body; in both only where they name the same row.',
       scope: 'write:suppressions',
       query: Named,
       body: Named.optional(),
-      check: ({ query, body }) => void targetOf(query, body),
+      check: ({ query, body }) => void toRemove(query, body),
       answers: { 200: { schema: Deleted, about: 'Removed.' } },
       refuses: [
         'NOT_FOUND',
@@ -168,7 +178,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
         'SUPPRESSION_PROTECTED',
         'QUERY_BODY_CONFLICT',
       ],
-      handle: (call) => removed(call.caller, actorOf(call), targetOf(call.query, call.body)),
+      handle: (call) => removed(call.caller, actorOf(call), toRemove(call.query, call.body)),
     }),
   ]
 }

@@ -196,10 +196,27 @@ describe('the simulator recipients', () => {
     for (const address of [
       ...others,
       'constructor@simulator.tidings.test',
+      '+bounced@simulator.tidings.test',
+      'x+bounced@simulator.tidings.test',
       'bounced@x.simulator.tidings.test',
     ]) {
       expect((await provider().send(mailOf({ to: to(address) }))).reports, address).toBeUndefined()
     }
+  })
+
+  test('R-05 SD-55 take any label behind a +, in live and in test mode', async () => {
+    for (const label of ['1', 'a+b', 'Sign-Up', '']) {
+      const labelled = parts.map((address) => address.replace('@', `+${label}@`))
+      const mail = mailOf({ to: to(...labelled) })
+      const wanted = outcomes.map(([kind, , type], i) => [kind, [labelled[i]], type])
+      for (const { reports } of [await provider().send(mail), simulate(mail, 'tidings.test')]) {
+        expect(reports?.map((report) => [report.kind, report.recipients, report.bounceType])).toEqual(wanted)
+      }
+    }
+    const fault = await faultOf(provider().send(mailOf({ to: to('refused+1@simulator.tidings.test') })))
+    expect([fault.kind, waits]).toEqual(['refused', []])
+    await provider().send(mailOf({ to: to('slow+1@simulator.tidings.test') }))
+    expect(waits).toEqual([3_000])
   })
 
   test('R-05 refused@ is refused and not kept; slow@ is taken after three seconds', async () => {

@@ -28,12 +28,18 @@ const outcomes: Record<string, Outcome> = {
   },
 }
 
-/** The part an address plays at the simulator; undefined for one that is no simulator address. */
+/**
+ * The part an address plays at the simulator; undefined for one that is no simulator address. What follows a `+` only
+ * tells recipients apart: one that bounced is suppressed, and the next test needs another.
+ */
 export const partOf = (address: string, serviceDomain: string): string | undefined => {
   const lower = address.toLowerCase()
   const at = lower.lastIndexOf('@')
   if (!lower.startsWith('simulator.', at + 1)) return undefined
-  return lower.slice(at + 11) === serviceDomain.toLowerCase() ? lower.slice(0, at) : undefined
+  if (lower.slice(at + 11) !== serviceDomain.toLowerCase()) return undefined
+  const local = lower.slice(0, at)
+  const plus = local.indexOf('+')
+  return plus < 0 ? local : local.slice(0, plus)
 }
 
 /** What the simulator recipients of a mail report, each by itself. */

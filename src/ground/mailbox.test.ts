@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { domainPart, parseAddress } from './addresses.ts'
+import { comparableIn, domainPart, parseAddress } from './mailbox.ts'
 
 describe('SD-28 an address', () => {
   test.for([
@@ -99,6 +99,19 @@ describe('SD-28 an address', () => {
     ]
     // At a millisecond each, which is what backtracking took, this would not end in the time a test has.
     for (let i = 0; i < 5_000; i++) for (const text of hostile) parseAddress(text)
+  })
+
+  test('XD-22 compares lower-cased, its domain in ASCII, whatever stands around it', () => {
+    const cases = [
+      'Üser@X.com',
+      'Ada <ANN@Bücher.example>',
+      'ann@XN--bcher-kva.example',
+      'a/B!#$@x.com',
+      'ada',
+    ]
+    expect(cases.map(comparableIn)).toEqual([
+      ...['üser@x.com', 'ann@xn--bcher-kva.example', 'ann@xn--bcher-kva.example', 'a/b!#$@x.com', undefined],
+    ])
   })
 
   test('S-077 the domain part is what stands behind the last @', () => {
