@@ -1,0 +1,18 @@
+-- One name in many orgs: each row under a selector that no other row of the name has, found without reading them all.
+create index domains_selector on domains (name, dkim_selector);
+
+-- Who made a domain decides whether live mail leaves from it, and a pool is known to the provider by its name: both
+-- are told to the processes that keep short copies.
+drop trigger domains_announce_change on domains;
+create trigger domains_announce_change after update on domains
+  for each row when (
+    (old.status, old.tenant_id, old.project_id, old.region, old.return_path, old.ip_pool_id, old.dkim_selector,
+      old.dkim_private_key, old.warmup_days, old.warmup_started_at, old.created_environment)
+    is distinct from
+    (new.status, new.tenant_id, new.project_id, new.region, new.return_path, new.ip_pool_id, new.dkim_selector,
+      new.dkim_private_key, new.warmup_days, new.warmup_started_at, new.created_environment))
+  execute function announce_caller_change();
+drop trigger ip_pools_announce on ip_pools;
+create trigger ip_pools_announce after update of paused, name on ip_pools
+  for each row when ((old.paused, old.name) is distinct from (new.paused, new.name))
+  execute function announce_caller_change();
