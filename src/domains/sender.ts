@@ -19,7 +19,7 @@ export type DomainSender = {
   projectId: string
   tenantId: string | null
   region: Region
-  /** By its name, as the provider knows it. */
+  /** As the provider knows it: its name, or one after it where another pool has that. */
   ipPool: string | null
   /** The host that bounces come back to, once both its records are published; else they go to the sender. */
   returnPath: string | null

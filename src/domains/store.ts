@@ -333,8 +333,8 @@ export type SenderRow = {
 export const findSenders = statement<[orgId: string, name: string], SenderRow>(
   'domains.find_senders',
   `select d.id, d.name, d.project_id, p.is_default as default_project, d.tenant_id, d.status, d.created_environment,
-     d.region, i.name as ip_pool_name, coalesce(i.paused, false) as paused, d.return_path, d.record_statuses,
-     d.dkim_selector, d.dkim_private_key, d.warmup_days, d.warmup_started_at
+     d.region, coalesce(i.provider_name, i.name) as ip_pool_name, coalesce(i.paused, false) as paused, d.return_path,
+     d.record_statuses, d.dkim_selector, d.dkim_private_key, d.warmup_days, d.warmup_started_at
    from domains d
    join projects p on p.org_id = d.org_id and p.id = d.project_id
    left join ip_pools i on i.org_id = d.org_id and i.id = d.ip_pool_id
@@ -366,13 +366,32 @@ const poolColumns = (projectId: string) => `i.id, i.name, i.region, i.paused, i.
     where d.org_id = i.org_id and d.ip_pool_id = i.id and (${projectId}::text is null or d.project_id = ${projectId})
     order by d.created_at, d.id) as domain_ids`
 
+/** Held to the end of the transaction: of those who name a pool at the same time, each sees the one before. */
+export const holdPoolNames = statement<[region: Region], { held: unknown }>(
+  'domains.hold_pool_names',
+  "select pg_advisory_xact_lock(hashtextextended('ip_pools.provider_name ' || $1::text, 0)) as held",
+)
+
+/**
+ * A name under which no other pool of the region is known to the provider, of whichever org: with the same one, mail of
+ * one would leave from the addresses of the other. Null where the name itself is free. The caller holds the names.
+ */
+const freePoolName = (id: string, region: string, name: string) => `(
+     select nullif(tried, ${name}) from (
+       select n, case n when 1 then ${name} else ${name} || '-' || n end as tried
+       from generate_series(1, (select count(*) + 1 from ip_pools where region = ${region})) n) as names
+     where not exists (
+       select 1 from ip_pools o
+       where o.region = ${region} and coalesce(o.provider_name, o.name) = tried and o.id <> ${id})
+     order by n limit 1)`
+
 export const insertIpPool = statement<
   [orgId: string, id: string, name: string, region: Region, ipCount: number, ips: string, at: Date],
   IpPoolRow
 >(
   'domains.insert_ip_pool',
-  `insert into ip_pools (org_id, id, name, region, ip_count, ips, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7)
+  `insert into ip_pools (org_id, id, name, region, ip_count, ips, created_at, updated_at, provider_name)
+   values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7, ${freePoolName('$2', '$4', '$3::text')})
    returning id, name, region, paused, ip_count, ips, created_at, '{}'::text[] as domain_ids`,
 )
 
@@ -392,9 +411,12 @@ export const holdIpPool = statement<[orgId: string, id: string], { region: Regio
   'select region from ip_pools where org_id = $1 and id = $2 for key share',
 )
 
-export const lockIpPool = statement<[orgId: string, id: string], { ip_count: number; ips: Ip[] }>(
+export const lockIpPool = statement<
+  [orgId: string, id: string],
+  { region: Region; ip_count: number; ips: Ip[] }
+>(
   'domains.lock_ip_pool',
-  'select ip_count, ips from ip_pools where org_id = $1 and id = $2 for no key update',
+  'select region, ip_count, ips from ip_pools where org_id = $1 and id = $2 for no key update',
 )
 
 export const listIpPools = statement<
@@ -422,8 +444,10 @@ export const updateIpPool = statement<
   { id: string }
 >(
   'domains.update_ip_pool',
-  `update ip_pools set name = coalesce($3, name), paused = coalesce($4, paused), ip_count = coalesce($5, ip_count),
-     ips = coalesce($6::jsonb, ips), updated_at = $7
+  `update ip_pools i set name = coalesce($3, name), paused = coalesce($4, paused), ip_count = coalesce($5, ip_count),
+     ips = coalesce($6::jsonb, ips), updated_at = $7,
+     provider_name = case when coalesce($3, name) = name then provider_name
+       else ${freePoolName('i.id', 'i.region', '$3::text')} end
    where org_id = $1 and id = $2
    returning id`,
 )

@@ -16,3 +16,11 @@ drop trigger ip_pools_announce on ip_pools;
 create trigger ip_pools_announce after update of paused, name on ip_pools
   for each row when ((old.paused, old.name) is distinct from (new.paused, new.name))
   execute function announce_caller_change();
+
+-- What the provider knows a pool by, where another pool of the region came first with its name; null: the name itself.
+alter table ip_pools add column provider_name text;
+update ip_pools i set provider_name = i.name || '-' || i.id
+where exists (
+  select 1 from ip_pools o
+  where o.region = i.region and o.name = i.name and (o.created_at, o.id) < (i.created_at, i.id));
+create index ip_pools_provider_name on ip_pools (region, coalesce(provider_name, name));
