@@ -268,6 +268,24 @@ describe('in the background', () => {
     expect(await eventNames(id)).toEqual(['domain.verified', 'domain.removed'])
   })
 
+  test('X-052 X-106 a check of what a test key added says nothing of what a live key made of it meanwhile', async () => {
+    const id = await domains.added('taken.example', acme.keys.test, { return_path: 'old' })
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>()
+    const [dkim, , spf] = (await domains.get(id)).body.records
+    dns.zones.set(dkim.name, { TXT: ['v=DKIM1; k=rsa; p=AAAA'], after })
+    dns.zones.set(spf.name, { TXT: [spf.value] })
+    const slow = domains.verify(id, acme.keys.test)
+    const asked = () => dns.asked.some((question) => question.toLowerCase() === `txt ${dkim.name}`)
+    await expect.poll(asked, { timeout: 10_000, interval: 5 }).toBe(true)
+    const { body: taken } = await domains.create({ name: 'taken.example', return_path: 'new' })
+    answer()
+    expect((await slow).body).toEqual(taken)
+    expect((await domains.get(id)).body).toEqual(taken)
+    await publish(id)
+    await runDomains(t)
+    expect(await statusesOf(id)).toEqual(['verified', 'SUCCESS', 'found'])
+  })
+
   test('a claim that was lost with its holder is taken up five minutes later', async () => {
     const id = await domains.added('lost-claim.test')
     await t.database.sql("update domains set check_claim = 'gone', next_check_at = $2 where id = $1", [

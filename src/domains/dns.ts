@@ -1,6 +1,7 @@
 /** Asks DNS whether the records of a domain are published. */
 import { Resolver } from 'node:dns/promises'
 import { assertNotInTransaction } from '../db/pool.ts'
+import { keyIn, publishesKey } from './dkim-record.ts'
 import type { DnsRecord, RecordName, RecordStatus, RecordStatuses } from './records.ts'
 import type { DkimStatus } from './shapes.ts'
 
@@ -14,16 +15,6 @@ const absent = new Set(['ENOTFOUND', 'ENODATA'])
 const squeeze = (text: string): string => text.trim().replace(/\s+/g, ' ')
 const withoutDot = (host: string): string => host.toLowerCase().replace(/\.$/, '')
 
-/** Tags of a DKIM record in one order. Spaces mean nothing in them: a long key is often pasted in pieces. */
-const tagsOf = (text: string): string =>
-  text
-    .replace(/\s+/g, '')
-    .split(';')
-    .filter((tag) => tag !== '')
-    .map((tag) => tag.replace(/^[^=]+/, (name) => name.toLowerCase()))
-    .sort()
-    .join(';')
-
 const verdict = (found: boolean, other: boolean): RecordStatus =>
   found ? 'found' : other ? 'mismatch' : 'pending'
 
@@ -33,8 +24,9 @@ const spfOf = (texts: string[]): string[] =>
 /** An SPF record may allow others beside us, and a DMARC record may be stricter than the one we propose. */
 const judgeTxt = (record: DnsRecord, texts: string[]): RecordStatus => {
   if (record.record === 'DKIM') {
+    const key = keyIn(record.value)
     return verdict(
-      texts.some((text) => tagsOf(text) === tagsOf(record.value)),
+      texts.some((text) => publishesKey(text, key)),
       texts.length > 0,
     )
   }

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
 import { beginBeside } from '../../test/beside.ts'
-import { domainClient, eventsOf } from '../../test/domain-client.ts'
+import { type DomainClient, domainClient, eventsOf, report } from '../../test/domain-client.ts'
 import { type Reply, startTestHouse, testHouse } from '../../test/house.ts'
 import { advance, keyClient, keyIdOf } from '../../test/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/refusal.ts'
@@ -174,7 +174,8 @@ describe('adding', () => {
     expect(second.body.records[0].name).toBe('svc2._domainkey.xn--bcher-kva.example')
     expectRefusal(await create({ name: 'bücher.example', project_id: other }), 'DOMAIN_ALREADY_ADDED')
     const elsewhere = domainClient(t, await t.org({ name: 'Elsewhere' }))
-    expect((await elsewhere.create({ name: 'bücher.example' })).status).toBe(201)
+    const third = await elsewhere.create({ name: 'bücher.example' })
+    expect([third.status, third.body.records[0].name]).toEqual([201, 'svc3._domainkey.xn--bcher-kva.example'])
     // A name under it is another domain.
     expect((await create({ name: 'mail.bücher.example' })).status).toBe(201)
   })
@@ -187,6 +188,57 @@ describe('adding', () => {
     for (const reply of replies.filter(({ status }) => status === 409)) {
       expectRefusal(reply, 'DOMAIN_ALREADY_ADDED')
     }
+  })
+
+  describe('one name in several orgs', () => {
+    const orgs = async (n: number) =>
+      Promise.all(
+        Array.from({ length: n }, async (_, i) => domainClient(t, await t.org({ name: `Org ${i}` }))),
+      )
+    const selectorOf = ({ status, body }: Reply) => [status, body.records[0].name.split('.')[0]]
+
+    test('XD-19 each publishes its key under the first selector that is free, and sees only its own', async () => {
+      const [one, two, three] = (await orgs(3)) as [DomainClient, DomainClient, DomainClient]
+      const name = 'shared.example'
+      const replies = [await one.create({ name }), await two.create({ name })]
+      expect(replies.map(selectorOf)).toEqual([
+        [201, 'svc1'],
+        [201, 'svc2'],
+      ])
+      // Nobody else's row shows in what an org is told.
+      expect((await two.list('?limit=100')).body.data).toHaveLength(2)
+      const [gone] = replies.map(({ body }) => body.id)
+      await one.remove(gone)
+      expect(selectorOf(await three.create({ name }))).toEqual([201, 'svc1'])
+      expect(selectorOf(await one.create({ name }))).toEqual([201, 'svc3'])
+      expect(selectorOf(await one.create({ name: 'mail.shared.example' }))).toEqual([201, 'svc1'])
+    })
+
+    test('XD-19 of many that add it at once no two share a selector', async () => {
+      const name = 'rushed.example'
+      const replies = await Promise.all((await orgs(8)).map((own) => own.create({ name })))
+      expect(replies.map(selectorOf).sort()).toEqual(
+        Array.from({ length: 8 }, (_, i) => [201, `svc${i + 1}`]),
+      )
+    })
+
+    test('XD-19 who adds it while another does waits for that one and takes the next', async () => {
+      const name = 'waited.example'
+      const [one] = (await orgs(1)) as [DomainClient]
+      const { domainId } = await keyClient(t, acme)
+      const beside = await beginBeside(t.database)
+      await beside.sql("select pg_advisory_xact_lock(hashtextextended('domains.name ' || $1, 0))", [name])
+      const reply = one.create({ name })
+      await beside.untilWaitedFor()
+      await beside.sql(
+        `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+         select org_id, 'dom_waited', project_id, $2, status, dkim_status, region, 'live', created_at, updated_at
+         from domains where id = $1`,
+        [domainId, name],
+      )
+      await beside.commit()
+      expect(selectorOf(await reply)).toEqual([201, 'svc2'])
+    })
   })
 
   test('X-313 X-268 the domain of the service and every name under it are reserved, in any case', async () => {
@@ -397,6 +449,145 @@ describe('keys that are bound', () => {
     expect((await patch(ofTest, { inbound: true }, testKey)).body.inbound).toBe(true)
     expect((await patch(ofTest, { inbound: false })).body.inbound).toBe(false)
     expect((await remove(ofTest, testKey)).body).toEqual({ id: ofTest, deleted: true })
+  })
+
+  test('X-201 XD-21 a test key puts not even its own domain into a pool, nor takes it out of one', async () => {
+    const pool = await t.ask('POST', '/api/v1/ip-pools', { key: live, body: { name: 'of-live' } })
+    const id = await added('not-pooled.example', testKey)
+    for (const body of [{ ip_pool_id: pool.body.id, inbound: true }, { ip_pool_id: null }]) {
+      expectRefusal(await leavesNoTrace(() => patch(id, body, testKey)), 'ENVIRONMENT_ESCALATION')
+    }
+    expect((await patch(id, { ip_pool_id: pool.body.id })).body.ip_pool_id).toBe(pool.body.id)
+    expectRefusal(
+      await leavesNoTrace(() => patch(id, { ip_pool_id: null }, testKey)),
+      'ENVIRONMENT_ESCALATION',
+    )
+    expect((await patch(id, { inbound: true }, testKey)).body).toMatchObject({
+      ...{ inbound: true, ip_pool_id: pool.body.id },
+    })
+  })
+})
+
+describe('what a test key added', () => {
+  const madeIn = async (id: string) =>
+    (
+      await t.database.sql<{ created_environment: string }>(
+        'select created_environment from domains where id = $1',
+        [id],
+      )
+    )[0]?.created_environment
+  const rows = async (name: string) => t.database.sql('select 1 from domains where name = $1', [name])
+
+  test('X-052 XD-19 becomes the row of a live key that adds the name, with its proof, and an entry tells of it', async () => {
+    const id = await added('grown.test', testKey)
+    const proven = (await verify(id, testKey)).body
+    expect(proven.status).toBe('verified')
+    const { result: reply, trail } = await withTrail(t.database, acme.org.id, () =>
+      create({ name: 'Grown.test' }),
+    )
+    expect([reply.status, reply.body]).toEqual([201, proven])
+    expect((await get(id)).body).toEqual(proven)
+    expect([await madeIn(id), await rows('grown.test')]).toEqual(['live', [expect.anything()]])
+    expect(trail).toEqual([
+      expect.objectContaining({
+        ...{ action: 'domain.added', resource_type: 'domain', resource_id: id },
+        metadata: {
+          ...{ name: 'grown.test', region: 'us-east-1', project_id: keys.projectId, tenant_id: null },
+          ...byKey,
+        },
+      }),
+    ])
+    expect((await eventsOf(t.database, id)).map(({ event }) => event)).toEqual(['domain.verified'])
+    for (const key of [live, testKey]) {
+      expectRefusal(await leavesNoTrace(() => create({ name: 'grown.test' }, key)), 'DOMAIN_ALREADY_ADDED')
+    }
+  })
+
+  test('X-052 XD-21 is then as the live key asked for it; what no longer holds is looked for again', async () => {
+    const id = await added('moved.test', testKey, { return_path: 'old', inbound: true })
+    await verify(id, testKey)
+    const pool = await t.ask('POST', '/api/v1/ip-pools', { key: live, body: { name: 'left' } })
+    await patch(id, { ip_pool_id: pool.body.id })
+    const before = (await get(id)).body
+    const tenantId = await t.tenant(acme.org.id)
+    const { status, body } = await create({
+      ...{ name: 'moved.test', region: 'eu-west-1', return_path: 'new', tenant_id: tenantId, inbound: true },
+    })
+    expect([status, body]).toEqual([
+      201,
+      {
+        ...{ ...before, region: 'eu-west-1', tenant_id: tenantId, ip_pool_id: null },
+        records: [
+          before.records[0],
+          expect.objectContaining({ name: 'new.moved.test', status: 'pending' }),
+          expect.objectContaining({ name: 'new.moved.test', status: 'pending' }),
+          before.records[3],
+          expect.objectContaining({ record: 'INBOUND', status: 'pending' }),
+        ],
+      },
+    ])
+    expect(body.status).toBe('verified')
+    expect((await t.ask('GET', `/api/v1/ip-pools/${pool.body.id}`, { key: live })).body.domain_ids).toEqual(
+      [],
+    )
+  })
+
+  test('X-052 X-279 is taken over where the plan has no room for one more', async () => {
+    const org = await t.org({ plan: 'free', name: 'Full' })
+    const own = domainClient(t, org)
+    const id = await own.added('fits.example', org.keys.test)
+    const message = 'The free plan allows 2 domains.'
+    expectRefusal(await own.create({ name: 'more.example' }), 'PLAN_RESOURCE_LIMIT', { message })
+    expect([(await own.create({ name: 'fits.example' })).body.id, await madeIn(id)]).toEqual([id, 'live'])
+  })
+
+  test("X-052 XD-09 a tenant's key takes over what is its tenant's, and lends itself no other's proof", async () => {
+    const [own, sibling] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
+    const key = await t.key(acme.org.id, { tenantId: own })
+    const [mine, theirs, orgs] = [
+      await added('mine.test', testKey, { tenant_id: own }),
+      await added('sibling.test', testKey, { tenant_id: sibling }),
+      await added('orgs.test', testKey),
+    ]
+    const reply = await create({ name: 'mine.test' }, key)
+    expect([reply.status, reply.body.id, await madeIn(mine)]).toEqual([201, mine, 'live'])
+    for (const [name, id] of [
+      ['sibling.test', theirs],
+      ['orgs.test', orgs],
+    ] as const) {
+      expectRefusal(await leavesNoTrace(() => create({ name }, key)), 'DOMAIN_ALREADY_ADDED')
+      expect((await create({ name })).body).toMatchObject({ id, tenant_id: null })
+    }
+    const other = await project('Of nobody in test mode')
+    expect((await create({ name: 'orgs.test', project_id: other })).body.id).not.toBe(orgs)
+  })
+
+  test('X-052 X-108 X-314 starts over when its identity had vanished: that is what adding it again is for', async () => {
+    const id = await added('vanished.test', testKey)
+    await verify(id, testKey)
+    await report(t, id, 'IDENTITY_NOT_FOUND')
+    const vanished = (await verify(id, testKey)).body
+    expect([vanished.status, vanished.dkim_status]).toEqual(['unverified', 'IDENTITY_NOT_FOUND'])
+    const { body } = await create({ name: 'vanished.test' })
+    expect(body).toEqual({
+      ...vanished,
+      ...{ status: 'pending', dkim_status: 'PENDING', verified_at: null, last_checked_at: null },
+      records: vanished.records.map((record: object) => ({ ...record, status: 'pending' })),
+    })
+    expect((await verify(id)).body).toMatchObject({ status: 'verified', dkim_status: 'SUCCESS' })
+  })
+
+  test('X-052 X-312 of many live keys that add it at once one takes it over', async () => {
+    const id = await added('wanted.test', testKey)
+    const { result: replies, trail } = await withTrail(t.database, acme.org.id, () =>
+      Promise.all(Array.from({ length: 6 }, () => create({ name: 'wanted.test' }))),
+    )
+    const taken = replies.filter(({ status }) => status === 201)
+    expect(taken.map(({ body }) => body.id)).toEqual([id])
+    for (const reply of replies.filter((one) => !taken.includes(one))) {
+      expectRefusal(reply, 'DOMAIN_ALREADY_ADDED')
+    }
+    expect(trail.map(({ action }) => action)).toEqual(['domain.added'])
   })
 })
 

@@ -2,10 +2,11 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { beginBeside } from '../../test/beside.ts'
 import { domainClient } from '../../test/domain-client.ts'
 import { type Reply, startTestHouse, testHouse } from '../../test/house.ts'
-import { keyIdOf } from '../../test/key-client.ts'
+import { keyClient, keyIdOf } from '../../test/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/refusal.ts'
 import { withTrail } from '../../test/trail.ts'
 import { newId } from '../ground/ids.ts'
+import type { DomainSender } from './sender.ts'
 
 const t = await startTestHouse()
 afterAll(() => t.stop())
@@ -188,6 +189,63 @@ describe('domains in a pool', () => {
     const listed = (await list('?limit=100', key)).body.data.find((row: { id: string }) => row.id === pool)
     expect(listed.domain_ids).toEqual([own])
     expect((await get(pool)).body.domain_ids).toHaveLength(2)
+  })
+})
+
+describe('what the provider knows a pool by', () => {
+  /** An org with a verified domain, and what its live mail is handed over with when that is in the pool. */
+  const sender = async (name: string) => {
+    const founded = await t.org({ name })
+    const own = domainClient(t, founded)
+    const { domainId } = await keyClient(t, founded)
+    const caller = { orgId: founded.org.id, tenantId: null, environment: 'live', projectId: null } as const
+    return {
+      key: founded.keys.live,
+      through: async (poolId: string) => {
+        expect((await own.patch(domainId, { ip_pool_id: poolId })).body.ip_pool_id).toBe(poolId)
+        const judged = await t.house.rooms.senders.judge(
+          { ...caller, allowedDomainIds: null },
+          'example.test',
+        )
+        return (judged as DomainSender).ipPool
+      },
+    }
+  }
+
+  test('XD-21 is its name, and where a pool of the region came first with it, of whichever org, one of its own', async () => {
+    const [one, two] = [await sender('One'), await sender('Two')]
+    const first = await made({ name: 'gold' }, one.key)
+    const second = await made({ name: 'gold' }, two.key)
+    expect([await one.through(first), await two.through(second)]).toEqual(['gold', 'gold-2'])
+    expect((await get(second, two.key)).body.name).toBe('gold')
+    await made({ name: 'gold', region: 'eu-west-1' }, two.key)
+    expect(await one.through(await made({ name: 'gold-3' }, one.key))).toBe('gold-3')
+    expect(await one.through(await made({ name: 'gold' }, one.key))).toBe('gold-4')
+    // Told its own name again it stays what it is, though a better one is free by now.
+    await remove(first, one.key)
+    await patch(second, { name: 'gold', ip_count: 2 }, two.key)
+    expect(await two.through(second)).toBe('gold-2')
+    await patch(second, { name: 'silver' }, two.key)
+    expect(await two.through(second)).toBe('silver')
+    await patch(second, { name: 'gold-3' }, two.key)
+    expect(await two.through(second)).toBe('gold-3-2')
+    await patch(second, { name: 'gold' }, two.key)
+    expect(await two.through(second)).toBe('gold')
+  })
+
+  test('XD-21 is never the same for two that are named at once', async () => {
+    const orgs = await Promise.all(Array.from({ length: 6 }, (_, i) => sender(`At once ${i}`)))
+    const renamed = await Promise.all(orgs.slice(3).map(({ key }, i) => made({ name: `before ${i}` }, key)))
+    const named = await Promise.all([
+      ...orgs.slice(0, 3).map(({ key }) => made({ name: 'rush' }, key)),
+      ...orgs.slice(3).map(async ({ key }, i) => {
+        const id = renamed[i] as string
+        expect((await patch(id, { name: 'rush' }, key)).status).toBe(200)
+        return id
+      }),
+    ])
+    const known = await Promise.all(orgs.map(({ through }, i) => through(named[i] as string)))
+    expect(known.sort()).toEqual(['rush', 'rush-2', 'rush-3', 'rush-4', 'rush-5', 'rush-6'])
   })
 })
 

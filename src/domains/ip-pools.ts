@@ -15,6 +15,7 @@ import {
   countIps,
   deleteIpPool,
   findIpPool,
+  holdPoolNames,
   type Ip,
   type IpPoolRow,
   insertIpPool,
@@ -86,6 +87,7 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     create: (scope, actor, body) =>
       db.tx(async (tx) => {
         await assertRoom(tx, scope.orgId, body.ip_count)
+        await tx.row(holdPoolNames, body.region)
         const at = clock.now()
         const id = newId('ipPool', at.getTime())
         const ips = JSON.stringify(newIps(body.ip_count))
@@ -107,6 +109,7 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
         if (!before) throw new Failure('NOT_FOUND')
         const { name = null, paused = null, ip_count: count = before.ip_count } = body
         await assertRoom(tx, scope.orgId, count - before.ip_count)
+        if (name !== null) await tx.row(holdPoolNames, before.region)
         const added = newIps(Math.max(0, count - before.ip_count))
         const ips = JSON.stringify([...before.ips.slice(0, count), ...added])
         await tx.row(updateIpPool, scope.orgId, id, name, paused, count, ips, clock.now())

@@ -26,10 +26,13 @@ import {
   findRoom,
   findTenantFor,
   holdIpPool,
+  holdName,
   insertDomain,
   listDomains,
   lockDomain,
+  restartDomain,
   startWarmup,
+  takeOverDomain,
   updateDomain,
   warmupSent,
 } from './store.ts'
@@ -89,9 +92,16 @@ const tenantOf = (scope: Scope, asked: string | null | undefined): string | null
 const noSuch = (what: 'tenant' | 'project'): Failure =>
   invalid([`${what}_id`], 'custom', `There is no such ${what}.`)
 
-const assertRoom = async (runner: Runner, orgId: string, projectId: string, name: string): Promise<void> => {
-  const room = await runner.row(findRoom, orgId, projectId, name)
+type Place = { projectId: string; tenantId: string | null }
+
+const soughtBy = (scope: Scope, { projectId }: Place, name: string) =>
+  [scope.orgId, projectId, name, scope.environment, scope.tenantId] as const
+
+/** What a live key takes over from a test key is there already, and needs none. */
+const assertRoom = async (runner: Runner, scope: Scope, place: Place, name: string): Promise<void> => {
+  const room = await runner.row(findRoom, ...soughtBy(scope, place, name))
   if (!room) throw new Failure('NOT_FOUND')
+  if (room.takeable) return
   if (room.added) throw new Failure('DOMAIN_ALREADY_ADDED')
   const limit = resourceLimit.domains[room.plan]
   if (room.domains >= limit) {
@@ -141,10 +151,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     })
   }
 
-  const placeOf = async (
-    scope: Scope,
-    body: CreateDomain,
-  ): Promise<{ projectId: string; tenantId: string | null }> => {
+  const placeOf = async (scope: Scope, body: CreateDomain): Promise<Place> => {
     const tenantId = tenantOf(scope, body.tenant_id)
     if (tenantId !== null && !(await db.row(findTenantFor, scope.orgId, tenantId))) {
       throw noSuch('tenant')
@@ -152,6 +159,40 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     const project = await db.row(findProjectFor, scope.orgId, scope.projectId, body.project_id ?? null)
     if (!project) throw noSuch('project')
     return { projectId: project.id, tenantId }
+  }
+
+  /** What a test key made backs no live mail. A live key that adds the name makes it its own instead of failing. */
+  const takeOver = async (
+    tx: Tx,
+    scope: Scope,
+    place: Place,
+    body: CreateDomain,
+  ): Promise<DomainRow | undefined> => {
+    const at = clock.now()
+    const asked = [place.tenantId, body.region, body.return_path, body.inbound, at] as const
+    const row = await tx.row(takeOverDomain, ...soughtBy(scope, place, body.name), ...asked)
+    return row?.dkim_status === 'IDENTITY_NOT_FOUND' ? tx.row(restartDomain, scope.orgId, row.id, at) : row
+  }
+
+  const insertNew = async (
+    tx: Tx,
+    scope: Scope,
+    place: Place,
+    body: CreateDomain,
+    key: DkimKey,
+  ): Promise<DomainRow> => {
+    await assertRoom(tx, scope, place, body.name)
+    await tx.row(holdName, body.name)
+    const at = clock.now()
+    const id = newId('domain', at.getTime())
+    const sealed = vault.seal(key.privateKey, sealedFor(id))
+    const row = await tx.row(
+      insertDomain,
+      ...([scope.orgId, id, place.projectId, place.tenantId, body.name, body.region] as const),
+      ...([scope.environment, body.return_path, body.inbound, key.publicKey, sealed, at] as const),
+    )
+    if (!row) throw new Failure('DOMAIN_ALREADY_ADDED')
+    return row
   }
 
   const setPool = async (tx: Tx, row: DomainRow, poolId: string | null): Promise<void> => {
@@ -166,26 +207,19 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
   return {
     create: async (scope, actor, body) => {
       if (isReserved(body.name, serviceDomain)) throw new Failure('DOMAIN_RESERVED')
-      const { projectId, tenantId } = await placeOf(scope, body)
+      const place = await placeOf(scope, body)
       // Looked at twice: what will be refused costs no key, and what is made is counted under the lock.
-      await assertRoom(db, scope.orgId, projectId, body.name)
+      await assertRoom(db, scope, place, body.name)
       const key = await newKey()
-      const at = clock.now()
-      const id = newId('domain', at.getTime())
-      const sealed = vault.seal(key.privateKey, sealedFor(id))
       const row = await db
         .tx(async (tx) => {
           await tx.row(lockOrg, scope.orgId)
-          await assertRoom(tx, scope.orgId, projectId, body.name)
-          const made = await tx.row(
-            insertDomain,
-            ...([scope.orgId, id, projectId, tenantId, body.name, body.region, scope.environment] as const),
-            ...([body.return_path, body.inbound, key.publicKey, sealed, at] as const),
-          )
-          if (!made) throw new Failure('DOMAIN_ALREADY_ADDED')
+          const made =
+            (await takeOver(tx, scope, place, body)) ?? (await insertNew(tx, scope, place, body, key))
+          const { id, name, region, project_id, tenant_id } = made
           await audit(tx, {
             ...{ orgId: scope.orgId, actor, action: 'domain.added', resourceType: 'domain', resourceId: id },
-            metadata: { name: made.name, region: made.region, project_id: projectId, tenant_id: tenantId },
+            metadata: { name, region, project_id, tenant_id },
           })
           return made
         })

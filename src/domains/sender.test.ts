@@ -140,15 +140,38 @@ describe('the order of the refusals', () => {
     const id = await verified('pooled.test')
     const waiting = await domains.added('pooled-pending.example')
     for (const one of [id, waiting]) await domains.patch(one, { ip_pool_id: poolId })
-    expect((await judged('pooled.test')).ipPool).toBe(poolId)
+    expect((await judged('pooled.test')).ipPool).toBe('main')
     await pause(true)
     await refused('IP_POOL_PAUSED', 'pooled.test')
     await refused('SENDER_DOMAIN_NOT_VERIFIED', 'pooled-pending.example')
     await t.house.rooms.senders.judgeTest(callerOf({ environment: 'test' }), 'pooled.test')
     await pause(false)
-    expect((await judged('pooled.test')).ipPool).toBe(poolId)
+    expect((await judged('pooled.test')).ipPool).toBe('main')
     await domains.patch(id, { ip_pool_id: null })
     expect((await judged('pooled.test')).ipPool).toBeNull()
+  })
+})
+
+describe('what a test key added', () => {
+  test('X-052 is no sender of live mail, in whatever order the refusals come, nor stands before one that is', async () => {
+    const [own, sibling] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
+    const inProject = await project('Of both kinds')
+    const ofTest = async (name: string, more: object = {}) => {
+      const id = await domains.added(name, acme.keys.test, more)
+      expect((await domains.verify(id, acme.keys.test)).body.status).toBe('verified')
+      return id
+    }
+    const id = await ofTest('of-test.test', { tenant_id: sibling })
+    await refused('SENDER_DOMAIN_NOT_VERIFIED', 'of-test.test')
+    await refused('SENDER_DOMAIN_NOT_VERIFIED', 'of-test.test', { tenantId: own })
+    await refused('DOMAIN_NOT_ALLOWED_FOR_KEY', 'of-test.test', { allowedDomainIds: [id] })
+    await refused('DOMAIN_NOT_ALLOWED_FOR_KEY', 'of-test.test', { projectId: defaultProject })
+    const tester = callerOf({ environment: 'test', allowedDomainIds: [id], projectId: defaultProject })
+    await t.house.rooms.senders.judgeTest(tester, 'of-test.test')
+    // In the default project it would be the nearer one.
+    await ofTest('of-both.test')
+    const ofLive = await verified('of-both.test', { project_id: inProject })
+    expect((await judged('of-both.test')).domainId).toBe(ofLive)
   })
 })
 
@@ -318,11 +341,18 @@ describe('copies', () => {
     await runDomains(t)
     await becomes(name, 'sends')
     await domains.patch(id, { ip_pool_id: pool.id })
-    await becomes(name, pool.id)
+    await becomes(name, 'heard')
+    await t.ask('PATCH', `/api/v1/ip-pools/${pool.id}`, { key: acme.keys.live, body: { name: 'renamed' } })
+    await becomes(name, 'renamed')
     await t.ask('PATCH', `/api/v1/ip-pools/${pool.id}`, { key: acme.keys.live, body: { paused: true } })
     await becomes(name, 'IP_POOL_PAUSED')
     await domains.remove(id)
     await becomes(name, 'SENDER_DOMAIN_NOT_VERIFIED')
+    const ofTest = await domains.added(name, acme.keys.test)
+    await domains.verify(ofTest, acme.keys.test)
+    expect(await outcome(name)).toBe('SENDER_DOMAIN_NOT_VERIFIED')
+    await domains.added(name)
+    await becomes(name, 'sends')
   })
 
   test('a check that changes nothing is not told of', async () => {

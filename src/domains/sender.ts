@@ -19,6 +19,7 @@ export type DomainSender = {
   projectId: string
   tenantId: string | null
   region: Region
+  /** As the provider knows it: its name, or one after it where another pool has that. */
   ipPool: string | null
   /** The host that bounces come back to, once both its records are published; else they go to the sender. */
   returnPath: string | null
@@ -48,7 +49,8 @@ type Needs = {
 
 /** A row and, once it was asked for, what it sends as. */
 type Held = { row: SenderRow; sender: DomainSender | undefined }
-type Known = { kind: 'rows'; rows: Held[] } | { kind: 'sandbox'; own: boolean }
+/** All rows of a name and, of these, what live mail may leave from: not what a test key made. */
+type Known = { kind: 'rows'; rows: Held[]; live: Held[] } | { kind: 'sandbox'; own: boolean }
 
 /** A null tenant is the whole org, and a row without a tenant is everybody's in it. */
 const ofTenant = ({ tenantId }: Scope, { tenant_id }: SenderRow): boolean =>
@@ -78,17 +80,18 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
       const org = await db.row(findOrgSlug, orgId)
       return { kind: 'sandbox', own: org !== undefined && name === `${org.slug}${sandboxes}` }
     }
-    const rows = await db.rows(findSenders, orgId, name)
-    return { kind: 'rows', rows: rows.map((row) => ({ row, sender: undefined })) }
+    const found = await db.rows(findSenders, orgId, name)
+    const rows = found.map((row): Held => ({ row, sender: undefined }))
+    return { kind: 'rows', rows, live: rows.filter(({ row }) => row.created_environment === 'live') }
   }
 
   const find = (orgId: string, name: string) =>
     copies.through(`${orgId} ${name}`, orgId, () => read(orgId, name))
 
   /** The rows that the key's own restrictions leave open. The sandbox is none of a project's, nor on any list. */
-  const openTo = (caller: SendingCaller, known: Known): Held[] => {
+  const openTo = (caller: SendingCaller, known: Known, among: 'rows' | 'live'): Held[] => {
     const { allowedDomainIds, projectId } = caller
-    const rows = known.kind === 'rows' ? known.rows : []
+    const rows = known.kind === 'rows' ? known[among] : []
     if (allowedDomainIds === null && projectId === null) return rows
     const left = rows.filter(
       ({ row }) =>
@@ -106,7 +109,7 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
     projectId: row.project_id,
     tenantId: row.tenant_id,
     region: row.region,
-    ipPool: row.ip_pool_id,
+    ipPool: row.ip_pool_name,
     returnPath: takesBounces(row.record_statuses) ? returnHost(row) : null,
     dkim:
       row.dkim_private_key === null
@@ -119,7 +122,7 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
   })
 
   const judgeKnown = (caller: SendingCaller, name: string, known: Known): Sender => {
-    const left = openTo(caller, known)
+    const left = openTo(caller, known, 'live')
     if (known.kind === 'sandbox') {
       if (!known.own) throw new Failure('SENDER_DOMAIN_NOT_VERIFIED')
       return { kind: 'sandbox', name }
@@ -145,7 +148,7 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
     judgeTest: async (caller, domainName) => {
       // Without a restriction there is nothing to look up.
       if (caller.allowedDomainIds === null && caller.projectId === null) return
-      openTo(caller, await find(caller.orgId, lookupName(domainName)))
+      openTo(caller, await find(caller.orgId, lookupName(domainName)), 'rows')
     },
 
     forgetOrg: copies.forgetOrg,

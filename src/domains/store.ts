@@ -57,14 +57,59 @@ export const insertVerifiedDomain = statement<
    values ($1, $2, $3, $4, 'verified', 'SUCCESS', $5, 'live', $6, $7, $8::jsonb, $9, $10, $10, $10, $10)`,
 )
 
-export type Room = { plan: Plan; domains: number; added: boolean }
+/**
+ * A row that a test key made and a live one adds: of any tenant for a key of the platform, for a tenant's key only of
+ * its own, since the proof stays with the row.
+ */
+const takeable = `org_id = $1 and project_id = $2 and name = $3 and created_environment = 'test'
+     and $4 = 'live' and ($5::text is null or tenant_id = $5)`
 
-/** How many domains the org has, and whether the project has this one. */
-export const findRoom = statement<[orgId: string, projectId: string, name: string], Room>(
+type Sought = [
+  orgId: string,
+  projectId: string,
+  name: string,
+  environment: Environment,
+  boundTenantId: string | null,
+]
+
+export type Room = { plan: Plan; domains: number; added: boolean; takeable: boolean }
+
+/** How many domains the org has, whether the project has this one, and whether it may be taken over. */
+export const findRoom = statement<Sought, Room>(
   'domains.find_room',
   `select plan, (select count(*) from domains where org_id = $1) as domains,
-     exists (select 1 from domains where org_id = $1 and project_id = $2 and name = $3) as added
+     exists (select 1 from domains where org_id = $1 and project_id = $2 and name = $3) as added,
+     exists (select 1 from domains where ${takeable}) as takeable
    from orgs where id = $1`,
+)
+
+/**
+ * The row becomes what was asked for and keeps its id, its key, its selector and its proof. What belongs to another
+ * region or return path than before is to be looked for again, so a check that is under way no longer counts. A warmup
+ * of test mode warmed nothing.
+ */
+export const takeOverDomain = statement<
+  [...Sought, tenantId: string | null, region: Region, returnPath: string, inbound: boolean, at: Date],
+  DomainRow
+>(
+  'domains.take_over',
+  `update domains set created_environment = 'live', tenant_id = $6, region = $7, return_path = $8, inbound = $9,
+     ip_pool_id = case when region = $7 then ip_pool_id end,
+     record_statuses = case when (region, return_path) = ($7, $8) then record_statuses
+       else record_statuses - '{RETURN_PATH,SPF,INBOUND}'::text[] end,
+     warmup_days = null, warmup_started_at = null, warmup_ends_at = null,
+     check_claim = null, next_check_at = $10, updated_at = $10
+   where ${takeable}
+   returning ${columns}`,
+)
+
+/** A vanished identity that is added again starts as a new one does. */
+export const restartDomain = statement<[orgId: string, id: string, at: Date], DomainRow>(
+  'domains.restart',
+  `update domains set status = 'pending', dkim_status = 'PENDING', record_statuses = '{}', verified_at = null,
+     last_checked_at = null, waiting_since = $3, temporary_failures = 0, simulated_status = null
+   where org_id = $1 and id = $2
+   returning ${columns}`,
 )
 
 /** The named project, or the default one; none when a bound key names another than its own. */
@@ -83,9 +128,15 @@ export const findTenantFor = statement<[orgId: string, id: string], { id: string
   "select id from tenants where org_id = $1 and id = $2 and status <> 'erased'",
 )
 
+/** Held to the end of the transaction: of those who add one name at the same time, each sees the one before. */
+export const holdName = statement<[name: string], { held: unknown }>(
+  'domains.hold_name',
+  "select pg_advisory_xact_lock(hashtextextended('domains.name ' || $1::text, 0)) as held",
+)
+
 /**
- * Rows of one name in one org stand under selectors of their own, so that each can publish its key. Nothing when the
- * project has the name already.
+ * Rows of one name stand under selectors of their own, whichever org they are in: the name has one DNS, and two keys
+ * under one selector are none. The caller holds the name. Nothing when the project has the name already.
  */
 export const insertDomain = statement<
   [
@@ -109,9 +160,8 @@ export const insertDomain = statement<
      return_path, inbound, dkim_selector, dkim_public_key, dkim_private_key, created_at, updated_at, waiting_since,
      next_check_at)
    select $1, $2, $3, $4, $5, 'pending', 'PENDING', $6, $7, $8, $9,
-     (select 'svc' || min(n) from generate_series(1, (select count(*) + 1 from domains where org_id = $1 and name = $5)) n
-      where not exists (
-        select 1 from domains where org_id = $1 and name = $5 and dkim_selector = 'svc' || n)),
+     (select 'svc' || min(n) from generate_series(1, (select count(*) + 1 from domains where name = $5)) n
+      where not exists (select 1 from domains where name = $5 and dkim_selector = 'svc' || n)),
      $10, $11, $12, $12, $12, $12
    on conflict (org_id, project_id, name) do nothing
    returning ${columns}`,
@@ -267,8 +317,9 @@ export type SenderRow = {
   default_project: boolean
   tenant_id: string | null
   status: DomainStatus
+  created_environment: Environment
   region: Region
-  ip_pool_id: string | null
+  ip_pool_name: string | null
   paused: boolean
   return_path: string
   record_statuses: RecordStatuses
@@ -281,9 +332,9 @@ export type SenderRow = {
 /** Every row of that name in the org: one name may stand in several projects, each with its own proof. */
 export const findSenders = statement<[orgId: string, name: string], SenderRow>(
   'domains.find_senders',
-  `select d.id, d.name, d.project_id, p.is_default as default_project, d.tenant_id, d.status, d.region, d.ip_pool_id,
-     coalesce(i.paused, false) as paused, d.return_path, d.record_statuses, d.dkim_selector, d.dkim_private_key, d.warmup_days,
-     d.warmup_started_at
+  `select d.id, d.name, d.project_id, p.is_default as default_project, d.tenant_id, d.status, d.created_environment,
+     d.region, coalesce(i.provider_name, i.name) as ip_pool_name, coalesce(i.paused, false) as paused, d.return_path,
+     d.record_statuses, d.dkim_selector, d.dkim_private_key, d.warmup_days, d.warmup_started_at
    from domains d
    join projects p on p.org_id = d.org_id and p.id = d.project_id
    left join ip_pools i on i.org_id = d.org_id and i.id = d.ip_pool_id
@@ -315,13 +366,32 @@ const poolColumns = (projectId: string) => `i.id, i.name, i.region, i.paused, i.
     where d.org_id = i.org_id and d.ip_pool_id = i.id and (${projectId}::text is null or d.project_id = ${projectId})
     order by d.created_at, d.id) as domain_ids`
 
+/** Held to the end of the transaction: of those who name a pool at the same time, each sees the one before. */
+export const holdPoolNames = statement<[region: Region], { held: unknown }>(
+  'domains.hold_pool_names',
+  "select pg_advisory_xact_lock(hashtextextended('ip_pools.provider_name ' || $1::text, 0)) as held",
+)
+
+/**
+ * A name under which no other pool of the region is known to the provider, of whichever org: with the same one, mail of
+ * one would leave from the addresses of the other. Null where the name itself is free. The caller holds the names.
+ */
+const freePoolName = (id: string, region: string, name: string) => `(
+     select nullif(tried, ${name}) from (
+       select n, case n when 1 then ${name} else ${name} || '-' || n end as tried
+       from generate_series(1, (select count(*) + 1 from ip_pools where region = ${region})) n) as names
+     where not exists (
+       select 1 from ip_pools o
+       where o.region = ${region} and coalesce(o.provider_name, o.name) = tried and o.id <> ${id})
+     order by n limit 1)`
+
 export const insertIpPool = statement<
   [orgId: string, id: string, name: string, region: Region, ipCount: number, ips: string, at: Date],
   IpPoolRow
 >(
   'domains.insert_ip_pool',
-  `insert into ip_pools (org_id, id, name, region, ip_count, ips, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7)
+  `insert into ip_pools (org_id, id, name, region, ip_count, ips, created_at, updated_at, provider_name)
+   values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7, ${freePoolName('$2', '$4', '$3::text')})
    returning id, name, region, paused, ip_count, ips, created_at, '{}'::text[] as domain_ids`,
 )
 
@@ -341,9 +411,12 @@ export const holdIpPool = statement<[orgId: string, id: string], { region: Regio
   'select region from ip_pools where org_id = $1 and id = $2 for key share',
 )
 
-export const lockIpPool = statement<[orgId: string, id: string], { ip_count: number; ips: Ip[] }>(
+export const lockIpPool = statement<
+  [orgId: string, id: string],
+  { region: Region; ip_count: number; ips: Ip[] }
+>(
   'domains.lock_ip_pool',
-  'select ip_count, ips from ip_pools where org_id = $1 and id = $2 for no key update',
+  'select region, ip_count, ips from ip_pools where org_id = $1 and id = $2 for no key update',
 )
 
 export const listIpPools = statement<
@@ -371,8 +444,10 @@ export const updateIpPool = statement<
   { id: string }
 >(
   'domains.update_ip_pool',
-  `update ip_pools set name = coalesce($3, name), paused = coalesce($4, paused), ip_count = coalesce($5, ip_count),
-     ips = coalesce($6::jsonb, ips), updated_at = $7
+  `update ip_pools i set name = coalesce($3, name), paused = coalesce($4, paused), ip_count = coalesce($5, ip_count),
+     ips = coalesce($6::jsonb, ips), updated_at = $7,
+     provider_name = case when coalesce($3, name) = name then provider_name
+       else ${freePoolName('i.id', 'i.region', '$3::text')} end
    where org_id = $1 and id = $2
    returning id`,
 )

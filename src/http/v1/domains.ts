@@ -128,9 +128,10 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       answers,
       refuses: [...notTheirs, 'TENANT_KEY_FORBIDDEN'],
       handle: async ({ caller, params, body }) => {
-        // Pools belong to the platform, and so does who sends through them.
-        if (body.ip_pool_id !== undefined && caller.tenantState !== undefined) {
-          throw new Failure('TENANT_KEY_FORBIDDEN')
+        // Pools belong to the platform and to live mail, and so does who sends through them.
+        if (body.ip_pool_id !== undefined) {
+          if (caller.tenantState !== undefined) throw new Failure('TENANT_KEY_FORBIDDEN')
+          if (caller.environment === 'test') throw new Failure('ENVIRONMENT_ESCALATION')
         }
         return { status: 200, body: show(await manage.patch(caller, params.id as string, body)) }
       },

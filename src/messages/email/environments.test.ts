@@ -1,10 +1,12 @@
 /** Test mode beside live mode: simulated, told of, counted apart. */
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../../test/house.ts'
+import { domainClient } from '../../../test/domain-client.ts'
 import { mail, mailer, simulator } from '../../../test/mailer.ts'
 import { expectRefusal, watchTables } from '../../../test/refusal.ts'
+import { mailer as mailProgram, startMailHouse } from '../../submission/harness.ts'
+import { postOf } from '../harness.ts'
 
-const t = await startTestHouse()
+const t = await startMailHouse()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
@@ -79,6 +81,78 @@ test('X-052 XD-10 SD-55 what bounces in test mode blocks nobody in live mode, an
   ])
   await own.suppress('gone@example.com')
   expectRefusal(await own.send(mail({ to: ['gone@example.com'] }), { key: own.test }), 'ALL_SUPPRESSED')
+})
+
+test('X-052 X-192 no live mail leaves from a domain that a test key added, by whichever way it comes', async () => {
+  const own = await mailer(t)
+  const domains = domainClient(t, own)
+  const id = await domains.added('made-in-test.test', own.test)
+  expect((await domains.verify(id, own.test)).body.status).toBe('verified')
+  const from = 'x@made-in-test.test'
+  const scheduled_at = new Date(t.house.clock.millis() + 60_000).toISOString()
+  for (const body of [mail({ from }), mail({ from, scheduled_at })]) {
+    expectRefusal(await leavesNoTrace(() => own.send(body)), 'SENDER_DOMAIN_NOT_VERIFIED')
+  }
+  const overSmtp = () =>
+    mailProgram(t.port, own.live)({ from, to: 'ada@example.com', subject: 'Hello', text: 'Hello' })
+  expect((await leavesNoTrace(overSmtp)).response).toMatch(/^553 5\.7\.1 SENDER_DOMAIN_NOT_VERIFIED /)
+  const batch = await own.batch([mail({ from }), mail()])
+  expect(batch.body.data.map(({ error }: { error: { code: string } | null }) => error?.code)).toEqual([
+    'SENDER_NOT_VERIFIED',
+    undefined,
+  ])
+  // To a key that is held to some domains it is a name like any other.
+  const held = await t.key(own.orgId, { allowedDomainIds: [id] })
+  expectRefusal(
+    await leavesNoTrace(() => own.send(mail({ from }), { key: held })),
+    'DOMAIN_NOT_ALLOWED_FOR_KEY',
+  )
+  const heldInTest = await t.key(own.orgId, { allowedDomainIds: [id], environment: 'test' })
+  for (const key of [own.test, heldInTest]) {
+    expect((await own.send(mail({ from }), { key })).status).toBe(200)
+  }
+  expect((await own.outbox()).map(({ message_id }) => message_id)).toEqual([batch.body.data[1].id])
+})
+
+test('X-052 nor does a scheduled one whose domain is of test mode by the time it is due', async () => {
+  const own = await mailer(t)
+  const domains = domainClient(t, own)
+  const { scheduled, advance, fire, row, handed } = postOf(t, own)
+  const verified = async (key: string) => {
+    const id = await domains.added('swapped.test', key)
+    expect((await domains.verify(id, key)).body.status).toBe('verified')
+    return id
+  }
+  const first = await verified(own.live)
+  const id = await scheduled({ from: 'x@swapped.test' })
+  await domains.remove(first)
+  await verified(own.test)
+  await advance(61)
+  await fire()
+  const { status, error_message } = await row(id)
+  expect([status, error_message]).toEqual(['failed', expect.stringMatching('^SENDER_DOMAIN_NOT_VERIFIED: ')])
+  expect(await handed(id)).toEqual([])
+})
+
+test('X-052 a test key that loses its domain to a live one neither caps nor stops what that one sends', async () => {
+  const own = await mailer(t)
+  const domains = domainClient(t, own)
+  const id = await domains.added('lost.test', own.test)
+  await domains.verify(id, own.test)
+  await domains.startWarmup(id, { days: 30 }, own.test)
+  expect((await domains.create({ name: 'lost.test' })).body).toMatchObject({ id, warmup: null })
+  for (const ask of [
+    () => domains.remove(id, own.test),
+    () => domains.startWarmup(id, {}, own.test),
+    () => domains.patch(id, { inbound: true }, own.test),
+    () => domains.verify(id, own.test),
+  ]) {
+    expectRefusal(await leavesNoTrace(ask), 'ENVIRONMENT_ESCALATION')
+  }
+  const to = Array.from({ length: 50 }, (_, i) => `n${i}@example.com`)
+  for (const cc of [[], ['one-more@example.com']]) {
+    expect((await own.send(mail({ from: 'x@lost.test', to: to.slice(cc.length), cc }))).status).toBe(200)
+  }
 })
 
 test('X-054 an Idempotency-Key of one environment says nothing to the other', async () => {

@@ -3,7 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { json } from 'node:stream/consumers'
 import PostalMime from 'postal-mime'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { domainClient } from '../../../test/domain-client.ts'
+import { testHouse } from '../../../test/house.ts'
+import { keyClient } from '../../../test/key-client.ts'
+import { mail as letter, mailer } from '../../../test/mailer.ts'
 import { faultOf, mailOf, to } from './harness.ts'
 import { makeSesProvider } from './ses.ts'
 
@@ -123,6 +127,62 @@ describe('a mail through SES', () => {
     await providerAt(ses.url, { configurationSet: 'events' }).send(mailOf({ ipPool: 'gold' }))
     expect(ses.asked.map(({ body }) => body.ConfigurationSetName)).toEqual([
       ...[undefined, 'tidings-gold', 'events-gold'],
+    ])
+  })
+
+  test('XD-21 whatever a pool is called, its set is one that SES takes, and no two names share it', async () => {
+    const ses = await sesWith()
+    const long = 'n'.repeat(100)
+    const pools = ['Gold_2-a', 'my pool / ü!', 'my pool / ö!', '黄金', '💰', long, `${long.slice(0, 99)}m`]
+    const sets = async (configurationSet: string | undefined) => {
+      ses.asked.length = 0
+      for (const ipPool of pools) await providerAt(ses.url, { configurationSet }).send(mailOf({ ipPool }))
+      return ses.asked.map(({ body }) => body.ConfigurationSetName as string)
+    }
+    const usual = await sets(undefined)
+    expect(usual).toEqual([
+      'tidings-Gold_2-a',
+      'tidings-my_pool_____-198c03c9',
+      expect.stringMatching(/^tidings-my_pool_____-[0-9a-f]{8}$/),
+      expect.stringMatching(/^tidings-__-[0-9a-f]{8}$/),
+      expect.stringMatching(/^tidings-_-[0-9a-f]{8}$/),
+      expect.stringMatching(/^tidings-n{47}-[0-9a-f]{8}$/),
+      expect.stringMatching(/^tidings-n{47}-[0-9a-f]{8}$/),
+    ])
+    // The longest that the configuration takes leaves no room for a name.
+    const longest = await sets('s'.repeat(64))
+    for (const named of [usual, longest]) {
+      expect(new Set(named).size).toBe(pools.length)
+      for (const set of named) expect(set).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
+    }
+  })
+
+  test('XD-21 through the service: the pool of a domain names the set of its live mail, and a new name at once', async () => {
+    const ses = await sesWith()
+    vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE')
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')
+    onTestFinished(() => {
+      vi.unstubAllEnvs()
+    })
+    const t = await testHouse({
+      env: { EMAIL_PROVIDER: 'ses', SES_ENDPOINT: ses.url, SES_CONFIGURATION_SET: 'events' },
+    })
+    const own = await mailer(t)
+    const { domainId } = await keyClient(t, own)
+    const domains = domainClient(t, own)
+    const pools = '/api/v1/ip-pools'
+    const { id } = (await t.ask('POST', pools, { key: own.live, body: { name: 'gold' } })).body
+    const sent = async (key = own.live) => expect((await own.send(letter(), { key })).status).toBe(200)
+    await sent()
+    expect((await domains.patch(domainId, { ip_pool_id: id })).body.ip_pool_id).toBe(id)
+    await sent()
+    await sent(own.test)
+    await t.ask('PATCH', `${pools}/${id}`, { key: own.live, body: { name: 'gold rush' } })
+    await sent()
+    await domains.patch(domainId, { ip_pool_id: null })
+    await sent()
+    expect(ses.asked.map(({ body }) => body.ConfigurationSetName)).toEqual([
+      ...['events', 'events-gold', expect.stringMatching(/^events-gold_rush-[0-9a-f]{8}$/), 'events'],
     ])
   })
 

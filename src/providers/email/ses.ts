@@ -1,4 +1,5 @@
 /** Hands mail to Amazon SES, in the region of its sending domain. */
+import { createHash } from 'node:crypto'
 import type { SESv2Client, SESv2ClientConfig } from '@aws-sdk/client-sesv2'
 import { composeMime, envelopeOf, wireAddress } from './compose.ts'
 import { type Address, type EmailProvider, HandoverError, type HandoverFault, type Mail } from './contract.ts'
@@ -29,6 +30,17 @@ const isRegion = (text: string): boolean => /^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/.t
 
 /** Tags take less than ids might hold one day. */
 const tagValue = (text: string): string => text.replace(/[^A-Za-z0-9_.@-]/g, '_').slice(0, 256)
+
+/**
+ * Pools are named freely, configuration sets are not. What SES would not take is written in its letters, and by the
+ * digest behind it two pools never share a set because their names look alike then.
+ */
+const poolSet = (set: string, pool: string): string => {
+  const plain = `${set}-${pool}`
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(plain)) return plain
+  const digest = createHash('sha256').update(pool).digest('hex').slice(0, 8)
+  return `${plain.replace(/[^A-Za-z0-9_-]/gu, '_').slice(0, 55)}-${digest}`
+}
 
 const throttles = new Set([
   'TooManyRequestsException',
@@ -96,7 +108,7 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
 
   /** A pool of IP addresses is reached through a configuration set of its own, named after it. */
   const setFor = ({ ipPool }: Mail): string | undefined =>
-    ipPool === null ? configurationSet : `${configurationSet ?? 'tidings'}-${ipPool}`
+    ipPool === null ? configurationSet : poolSet(configurationSet ?? 'tidings', ipPool)
 
   const handOver = async (mail: Mail): Promise<string> => {
     const client = await clientFor(isRegion(mail.region) ? mail.region : needs.region)
