@@ -44,7 +44,9 @@ const errorOf = (failure: Failure): ItemError => {
     const where = first.path.length > 0 ? `${first.path.join('.')}: ` : ''
     return { code, message: `${where}${first.message}` }
   }
-  return { code, message: code === failure.code ? failure.message : catalogue[code].text }
+  // The words of VALIDATION_ERROR point at a list that items do not have.
+  const own = code === failure.code || code === 'VALIDATION_ERROR'
+  return { code, message: own ? failure.message : catalogue[code].text }
 }
 
 const failedItem = (index: number, error: ItemError, id: string | null = null): ItemResult => ({
