@@ -389,7 +389,7 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
       }
       const strangers = (await nobodys(named.kind)).filter((id) => id !== '%00')
       const theirs = await rowOf(named.kind, { orgId, tenantId: sibling })
-      const verdict = caller === 'tenantKey' ? named.tenantKey : 'open'
+      const verdict = (caller !== 'liveKey' && named[caller]) || 'open'
       await leavesNoTrace(async () => {
         const baseline = await ask(newId(named.kind))
         const barred = typeof verdict === 'object' && 'barred' in verdict

@@ -59,6 +59,9 @@ const nearestForm = (issue: Union): Issue[] => {
   return issue.errors.reduce<Issue[]>((best, form) => (reach(form) >= reach(best) ? form : best), [])
 }
 
+/** How the library puts it where the schema says nothing itself. */
+const unsaid = /^Invalid (?:input|option)\b/
+
 const rowsOf = (issue: Issue): FieldError[] => {
   if (issue.code === 'invalid_union') {
     const form = nearestForm(issue)
@@ -75,6 +78,10 @@ const rowsOf = (issue: Issue): FieldError[] => {
     }
     return form.flatMap((inner) => rowsOf({ ...inner, path: [...issue.path, ...inner.path] }))
   }
+  // What is wrong with the key of a map is told at that key.
+  if (issue.code === 'invalid_key') {
+    return issue.issues.flatMap((inner) => rowsOf({ ...inner, path: [...issue.path, ...inner.path] }))
+  }
   // One row per misspelt name, at its own path, so that a client can point at it.
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
@@ -84,7 +91,8 @@ const rowsOf = (issue: Issue): FieldError[] => {
     }))
   }
   const code = codeOf(issue)
-  return [{ path: pathOf(issue.path), code, message: code === 'required' ? 'Required.' : issue.message }]
+  const message = code === 'required' && unsaid.test(issue.message) ? 'Required.' : issue.message
+  return [{ path: pathOf(issue.path), code, message }]
 }
 
 /** At most this many rows: the rest would only grow the answer to a hostile body. */

@@ -8,6 +8,7 @@ import type { Serve } from './call.ts'
 import type { Admitted, Door } from './door.ts'
 import { envelope, flatBody, flatStatus, fromFramework, headersOf, malformed } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
+import { endRest, letRestPass } from './rest-of-body.ts'
 import type { Route } from './route.ts'
 
 declare module 'fastify' {
@@ -74,6 +75,8 @@ const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket): void
     else answer.setHeader('connection', 'close')
     return
   }
+  // Already refused for its size: that is what it is told, not that its end was late or garbled.
+  if (answer && endRest(answer.req)) return
   const failure =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new Failure('PAYLOAD_TOO_LARGE', { message: 'The request headers are larger than 16 KB.' })
@@ -161,6 +164,11 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
     return refuse(reply, request, failure)
   }
 
+  const onError = (error: { code?: string }, request: FastifyRequest, reply: FastifyReply) =>
+    error.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+      ? letRestPass(request.raw).then(() => answerError(error, request, reply))
+      : answerError(error, request, reply)
+
   /** Nothing is served here. Only a known caller is told so; a stranger learns no path. */
   const refuseUnknown = async (request: FastifyRequest, reply: FastifyReply): Promise<never> => {
     if (!isPublicApi(request.url)) throw new Failure('NOT_FOUND')
@@ -231,7 +239,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
     done()
   })
   letGoOnClose(app)
-  app.setErrorHandler(answerError)
+  app.setErrorHandler(onError)
   app.setNotFoundHandler(refuseUnknown)
 
   for (const route of routes) {

@@ -1,6 +1,7 @@
 /** Many messages in one call: one quota for all, and for each item the pipeline of a single send. */
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
+import type { AtHand } from '../ground/at-hand.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, catalogue, Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
@@ -24,9 +25,13 @@ export type BatchResult = { data: ItemResult[]; total: number; succeeded: number
 /** An item as it came: a draft, or why there is none. */
 export type Item<D extends Draft> = D | Failure
 
-export type SendBatch<D extends Draft> = (items: Item<D>[], actor: Actor) => Promise<BatchResult>
+/** The items are asked for within the call's time: files may have to be fetched for them. */
+export type SendBatch<D extends Draft> = (
+  itemsOf: () => AtHand<Item<D>[]>,
+  actor: Actor,
+) => Promise<BatchResult>
 
-/** Items not begun by then are not begun at all. */
+/** From the beginning of the call. Items not begun by then are not begun at all. */
 const budgetMs = 300_000
 
 /** What an item is told where a single send is told more finely. */
@@ -44,7 +49,9 @@ const errorOf = (failure: Failure): ItemError => {
     const where = first.path.length > 0 ? `${first.path.join('.')}: ` : ''
     return { code, message: `${where}${first.message}` }
   }
-  return { code, message: code === failure.code ? failure.message : catalogue[code].text }
+  // The words of VALIDATION_ERROR point at a list that items do not have.
+  const own = code === failure.code || code === 'VALIDATION_ERROR'
+  return { code, message: own ? failure.message : catalogue[code].text }
 }
 
 const failedItem = (index: number, error: ItemError, id: string | null = null): ItemResult => ({
@@ -173,8 +180,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     return drafts.map(({ index, draft }, i) => ({ index, draft, held, asked: prices[i] as Price }))
   }
 
-  const runAll = async (waiting: Waiting<D>[]): Promise<ItemResult[]> => {
-    const until = clock.millis() + budgetMs
+  const runAll = async (waiting: Waiting<D>[], until: number): Promise<ItemResult[]> => {
     const results: ItemResult[] = []
     const next = waiting.values()
     const lane = async (): Promise<void> => {
@@ -190,9 +196,11 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     return results
   }
 
-  return async (items, actor) => {
+  return async (itemsOf, actor) => {
+    const until = clock.millis() + budgetMs
+    const items = await itemsOf()
     const waiting = await setAside(items)
-    const results = await runAll(waiting)
+    const results = await runAll(waiting, until)
     const faulty = items.flatMap((item, index) =>
       item instanceof Failure ? [failedItem(index, errorOf(item))] : [],
     )

@@ -119,6 +119,26 @@ describe('works unchanged', () => {
     ])
   })
 
+  test('S-134 the next page is asked for by cursor, and after is not read', async () => {
+    for (const n of [1, 2, 3]) idOf(await resend.emails.send(mail(`page${n}@example.com`)))
+    type Page = { data: { id: string }[]; next_cursor: string | null }
+    const pageAt = async (cursor: string): Promise<Page> => {
+      const { data } = await resend.get<Page>(`/emails?limit=1&cursor=${cursor}`)
+      return data as Page
+    }
+    const ids: string[] = []
+    let cursor: string | null = ''
+    do {
+      const page = await pageAt(cursor)
+      ids.push(...page.data.map(({ id }) => id))
+      cursor = page.next_cursor
+    } while (cursor)
+    expect(ids.length).toBeGreaterThanOrEqual(3)
+    expect(new Set(ids).size).toBe(ids.length)
+    const again = await resend.emails.list({ limit: 1, after: ids[0] as string })
+    expect(again.data?.data[0]?.id).toBe(ids[0])
+  })
+
   test('S-134 a list: the emails stand in data', async () => {
     const { data, error } = await resend.emails.list({ limit: 1 })
     expect(error).toBeNull()

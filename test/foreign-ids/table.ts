@@ -21,6 +21,8 @@ export type Named = {
   /** What a caller hears of one that never was. */
   unknown: Code | 'an empty list'
   tenantKey: Verdict
+  /** Open unless said otherwise. */
+  testKey?: Verdict
 }
 
 export type Line = {
@@ -101,7 +103,10 @@ export const table: Record<string, Line> = {
   'PATCH /domains/{id}': {
     ...{ ...onDomain, body: { inbound: true } },
     names: {
-      ip_pool_id: { kind: 'ipPool', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: platformOnly },
+      ip_pool_id: {
+        ...{ kind: 'ipPool', in: ['body'], unknown: 'VALIDATION_ERROR' },
+        ...{ tenantKey: platformOnly, testKey: poolsAreLive },
+      },
     },
   },
   'DELETE /domains/{id}': onDomain,

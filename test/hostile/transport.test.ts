@@ -162,6 +162,18 @@ describe('too large a body', () => {
     await untouched()
   })
 
+  test('S-108 of which the rest is slow or garbled is told its size all the same', async () => {
+    const over = head(`Content-Length: ${limit + 1}\r\n`)
+    const spoilt = `${head('Transfer-Encoding: chunked\r\n')}${chunks(65_536).repeat(97)}zz\r\n`
+    const heard = await Promise.all([
+      drip(over, () => ' '),
+      drip(over, () => ''),
+      tell(t.url, spoilt, { untilClosed: true }),
+    ])
+    for (const one of heard) expect([codesOf(one), one.end]).toEqual([['PAYLOAD_TOO_LARGE'], 'closed'])
+    await untouched()
+  })
+
   test('and goes on without end is cut off', async () => {
     const line = await open(t.url)
     line.send(head('Transfer-Encoding: chunked\r\n'))
@@ -442,17 +454,23 @@ describe('clients that hold on or let go', () => {
     }
   })
 
-  test.each([
-    ['never reads its answers', false],
-    ['never finishes its request', true],
-  ])('one that %s does not keep the service from stopping', { timeout: 60_000 }, async (_how, reads) => {
+  const unfinished = async (url: string, bytes: number): Promise<Line> => {
+    const line = await open(url)
+    line.send(`${head(`Content-Length: ${bytes}\r\n`)}{`)
+    return line
+  }
+
+  test.each<[string, (url: string) => Promise<Line>]>([
+    ['never reads its answers', askUnread],
+    ['never finishes its request', (url) => unfinished(url, 100)],
+    ['never finishes one that is too large', (url) => unfinished(url, 7 * 1_048_576)],
+  ])('one that %s does not keep the service from stopping', { timeout: 60_000 }, async (_how, begin) => {
     const house = await startTestHouse({
       database: t.database,
       env: { RATE_LIMITER: 'off', REQUEST_TIMEOUT_SECONDS: '2' },
       log,
     })
-    const line = reads ? await open(house.url) : await askUnread(house.url)
-    if (reads) line.send(`${head('Content-Length: 100\r\n')}{`)
+    const line = await begin(house.url)
     await new Promise((resolve) => setTimeout(resolve, 1_000))
     const stopped = house.stop().then(() => 'stopped')
     const late = new Promise((resolve) => setTimeout(resolve, 25_000, 'still waiting').unref())

@@ -197,9 +197,10 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
         for (const raw of list) items.push(await itemOf(raw))
         return items
       }
-      const items = Array.isArray(body)
-        ? await itemsOf(body)
-        : await drafts.bulk(caller, body, await fetchAttachments(body.attachments))
+      const items = async () =>
+        Array.isArray(body)
+          ? itemsOf(body)
+          : drafts.bulk(caller, body, await fetchAttachments(body.attachments))
       return { status: 200, body: await sendBatch(items, actorOf(call)) }
     },
   }),

@@ -1,4 +1,5 @@
 /** Files fetched from an address: once, over https, within what may be attached. */
+import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startReceiver, testCertificate } from '../../../test/receiver.ts'
 import { Failure } from '../../ground/errors.ts'
@@ -8,7 +9,7 @@ import { attachedBytes, makeFetchAttachments, maxAttachmentBytes } from './attac
 type Answer = NonNullable<Parameters<typeof startReceiver>[0]>
 
 /** A public host, as far as the agent can tell, that is really a server on loopback. */
-const withHost = async (answer: Answer) => {
+const withHost = async (answer: Answer, options?: { timeoutMs: number }) => {
   const receiver = await startReceiver(answer, { secure: true })
   const agent = makeGuardedAgent({
     ...{
@@ -22,7 +23,7 @@ const withHost = async (answer: Answer) => {
     await agent.close()
     await receiver.stop()
   })
-  return { receiver, fetch: makeFetchAttachments(agent) }
+  return { receiver, fetch: makeFetchAttachments(agent, options) }
 }
 const linked = (path: string) => ({
   ...{ filename: 'a.bin', contentType: 'application/octet-stream' },
@@ -49,7 +50,7 @@ describe('a file by url', () => {
       ['b.bin', '\0\0\0'],
       ['a.bin', 'file /two'],
     ])
-    expect(receiver.got.map(({ path }) => path)).toEqual(['/one', '/two'])
+    expect(receiver.got.map(({ path }) => path).sort()).toEqual(['/one', '/two'])
   })
 
   test('SD-40 that is not there, elsewhere or cut short refuses the call and names its place', async () => {
@@ -90,6 +91,57 @@ describe('a file by url', () => {
     ]) {
       expect((await refusalOf(fetch(list))).code).toBe('ATTACHMENT_TOO_LARGE')
     }
+  })
+})
+
+describe('several files by url', () => {
+  const ten = Array.from({ length: 10 }, (_, i) => linked(String(i)))
+
+  test('S-114 are asked for five at a time', async () => {
+    const open: (() => void)[] = []
+    let most = 0
+    const { receiver, fetch } = await withHost(({ path }, response) => {
+      open.push(() => response.end(path))
+      most = Math.max(most, open.length)
+    })
+    const files = fetch(ten)
+    await expect.poll(() => receiver.got.length).toBe(5)
+    while (receiver.got.length < 10 || open.length > 0) {
+      open.pop()?.()
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    const contents = (await files).map(({ content }) => content.toString())
+    expect(contents).toEqual(ten.map((_, i) => `/${i}`))
+    expect(most).toBe(5)
+  })
+
+  test('S-114 X-213 share one time: those that come in time by themselves leave less to the others', async () => {
+    const timeoutMs = 2_000
+    const { fetch } = await withHost(
+      (_, response, nth) => setTimeout(() => response.end(), timeoutMs * (nth <= 5 ? 0.5 : 0.75)),
+      { timeoutMs },
+    )
+    const { detail } = await refusalOf(fetch(ten))
+    const message = 'Could not be fetched: timeout.'
+    expect(detail.errors).toEqual([{ path: ['attachments', 5, 'url'], code: 'custom', message }])
+  })
+
+  test('SD-40 tell the first fault in their order, whichever was met first, and ask no further', async () => {
+    let second: ServerResponse | undefined
+    let ended = 0
+    const { receiver, fetch } = await withHost(({ path }, response, nth) => {
+      response.on('close', () => ended++)
+      if (path === '/0') response.end('x')
+      if (path === '/1') second = response
+      if (path === '/2') response.writeHead(410).end()
+      // Two ended and made room for two more.
+      if (nth === 7) second?.writeHead(404).end()
+    })
+    const { detail } = await refusalOf(fetch(ten))
+    const message = 'Could not be fetched: the answer was 404.'
+    expect(detail.errors).toEqual([{ path: ['attachments', 1, 'url'], code: 'custom', message }])
+    await expect.poll(() => ended).toBe(7)
+    expect(receiver.got).toHaveLength(7)
   })
 })
 

@@ -4,7 +4,9 @@ import type { GuardedAgent } from '../../outgoing/guarded.ts'
 import type { Attachment } from '../../providers/email/contract.ts'
 
 export const maxAttachmentBytes = 7 * 1_048_576
-const fetchTimeoutMs = 30_000
+/** For all files of a call together. */
+const usualTimeoutMs = 30_000
+const mostAtOnce = 5
 
 /** A file named by its address. */
 export type Linked = { filename: string; contentType: string; url: string }
@@ -26,31 +28,61 @@ export const attachedBytes = (raw: unknown): number => {
 
 export type FetchAttachments = (list: readonly (Attachment | Linked)[]) => Promise<Attachment[]>
 
-/** Each address is asked once, before anything is sent; one that fails is the fault of the whole call. */
+/**
+ * Each address is asked once, before anything is sent; one that fails is the fault of the whole call. Of several
+ * faults the first in the order of the list is told, whichever was met first.
+ */
 export const makeFetchAttachments =
-  (agent: Pick<GuardedAgent, 'request'>): FetchAttachments =>
+  (agent: Pick<GuardedAgent, 'request'>, { timeoutMs = usualTimeoutMs } = {}): FetchAttachments =>
   async (list) => {
-    const fetched: Attachment[] = []
-    let left = maxAttachmentBytes
-    for (const [index, one] of list.entries()) {
-      const content = 'content' in one ? one.content : await fetchOne(agent, one, index, left)
-      left -= content.length
-      if (left < 0) throw new Failure('ATTACHMENT_TOO_LARGE')
-      fetched.push({ filename: one.filename, contentType: one.contentType, content })
+    const until = performance.now() + timeoutMs
+    const decided = new AbortController()
+    const bytes = list.map((one) => ('content' in one ? one.content.length : 0))
+    /** What those before leave, as far as their sizes are known. */
+    const roomAt = (index: number) =>
+      bytes.slice(0, index).reduce((left, taken) => left - taken, maxAttachmentBytes)
+
+    const contents: Promise<Buffer>[] = []
+    const inTurn = async (one: Linked, index: number): Promise<Buffer> => {
+      await contents[index - mostAtOnce]?.catch(() => undefined)
+      const content = await fetchOne(agent, one, index, {
+        timeoutMs: Math.max(1, until - performance.now()),
+        maxBytes: Math.max(0, roomAt(index)),
+        signal: decided.signal,
+      })
+      bytes[index] = content.length
+      return content
     }
-    return fetched
+    for (const [index, one] of list.entries()) {
+      const content = 'content' in one ? Promise.resolve(one.content) : inTurn(one, index)
+      // It is looked at only when those before it are there.
+      content.catch(() => undefined)
+      contents.push(content)
+    }
+
+    const attachments: Attachment[] = []
+    try {
+      for (const [index, { filename, contentType }] of list.entries()) {
+        const content = (await contents[index]) as Buffer
+        if (roomAt(index + 1) < 0) throw new Failure('ATTACHMENT_TOO_LARGE')
+        attachments.push({ filename, contentType, content })
+      }
+    } finally {
+      decided.abort()
+    }
+    return attachments
   }
 
 const fetchOne = async (
   agent: Pick<GuardedAgent, 'request'>,
   { url }: Linked,
   index: number,
-  maxBytes: number,
+  { maxBytes, ...request }: { timeoutMs: number; maxBytes: number; signal: AbortSignal },
 ): Promise<Buffer> => {
   const unfetched = (why: string) =>
     invalid(['attachments', index, 'url'], 'custom', `Could not be fetched: ${why}.`)
   const answer = await agent
-    .request(url, { method: 'GET', timeoutMs: fetchTimeoutMs, maxBytes: maxBytes + 1 })
+    .request(url, { method: 'GET', ...request, maxBytes: maxBytes + 1 })
     .catch((error: Error & { kind?: string }) => {
       throw unfetched(error.kind ?? 'it may not be asked for')
     })

@@ -101,6 +101,23 @@ describe('the call', () => {
     ])
   })
 
+  test('X-161 SD-38 SD-39 an item without rows of errors is told all there is to tell in its message', async () => {
+    const reply = await acme.batch([
+      mail({ from: 'nodomain' }),
+      mail({ from: 'a b@example.test' }),
+      mail({ headers: { From: 'v' } }),
+      mail({ text: undefined }),
+      mail({ from: 'x@nobodys.test' }),
+    ])
+    expect(items(reply).map(({ error }) => error)).toEqual([
+      { code: 'VALIDATION_ERROR', message: '"from" needs an address with a domain.' },
+      { code: 'VALIDATION_ERROR', message: 'from: Takes an email address, with or without a name.' },
+      { code: 'VALIDATION_ERROR', message: 'headers.From: This header is for the service to write.' },
+      { code: 'VALIDATION_ERROR', message: 'html: Takes html, text or both.' },
+      { code: 'SENDER_NOT_VERIFIED', message: expect.not.stringContaining('see errors') },
+    ])
+  })
+
   test('S-130 a batch of nothing but refused items is a 200 that leaves nothing', async () => {
     const own = await mailer(t)
     await own.suppress('gone@example.com')

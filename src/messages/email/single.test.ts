@@ -313,6 +313,35 @@ describe('a request that is not in order is told where, and leaves nothing:', ()
   ]
   test.for(cases)('%s', ([, body, ...paths]) => invalidAt(body, ...paths))
 
+  test.for<[string, Body, path: string[], code: string, message: string]>([
+    [
+      'SD-26 a header we write',
+      { headers: { From: 'v' } },
+      ['headers', 'From'],
+      'custom',
+      'This header is for the service to write.',
+    ],
+    [
+      'SD-26 a name with a space',
+      { headers: { 'X A': 'v' } },
+      ['headers', 'X A'],
+      'invalid_string',
+      'Takes 1 to 126 printable ASCII characters without colon or space.',
+    ],
+    ['no content', { text: undefined }, ['html'], 'required', 'Takes html, text or both.'],
+    [
+      'no subject',
+      { subject: undefined },
+      ['subject'],
+      'required',
+      'Required unless the template supplies it.',
+    ],
+    ['no recipients', { to: undefined }, ['to'], 'required', 'Required.'],
+  ])('X-160 %s is told in words that help', async ([, more, path, code, message]) => {
+    const reply = await leavesNoTrace(() => acme.send(mail(more)))
+    expectRefusal(reply, 'VALIDATION_ERROR', { errors: [{ path, code, message }] })
+  })
+
   test('S-077 X-235 SD-29 a from without a domain has its own code, in both environments', async () => {
     for (const from of ['hello', '', 'Acme <hello>', 'hello@']) {
       for (const key of [acme.live, acme.test]) {

@@ -1,4 +1,7 @@
 /** Bodies and attachments at their sizes, and one byte beyond. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test } from 'vitest'
 import { startTestHouse } from '../../../test/house.ts'
 import { type Body, mail, mailer, post } from '../../../test/mailer.ts'
@@ -51,6 +54,66 @@ test('a text that its links make many times as long is refused', { timeout: 60_0
   const reply = await leavesNoTrace(() => acme.send(mail({ text, stream: 'broadcast' })))
   const message = 'With its links filled in, a part has more than 20,000,000 characters.'
   expectRefusal(reply, 'PAYLOAD_TOO_LARGE', { message })
+})
+
+/** In a thread of its own: a client that shares its turns with the server happens to read as often as it writes. */
+const fetchTooLarge = `
+  const { parentPort, workerData } = require('node:worker_threads')
+  const { headers, targets } = workerData
+  const run = async () => {
+    const told = []
+    for (const [url, text] of targets) {
+      for (const body of [text, Buffer.from(text), new Blob([text]).stream()]) {
+        told.push(
+          await fetch(url, { method: 'POST', headers, body, duplex: 'half' }).then(
+            async (answer) => [answer.status, await answer.json()],
+            (error) => [String(error.cause ?? error)],
+          ),
+        )
+      }
+    }
+    parentPort.postMessage(told)
+  }
+  run()
+`
+
+test('S-108 X-333 XD-34 a client that writes its whole body before it reads is told that it is too large, every time', {
+  timeout: 60_000,
+}, async () => {
+  const headers = { authorization: `Bearer ${acme.live}`, 'content-type': 'application/json' }
+  const batch = [`${t.url}${post}/batch`, ofSize(10 * megabyte + 1, (text) => [mail({ text })])]
+  const single = [`${t.url}${post}`, ofSize(16 * megabyte + 1, (text) => mail({ text }))]
+  const targets = Array.from({ length: 4 }, () => [batch, single]).flat()
+  const client = new Worker(fetchTooLarge, { eval: true, workerData: { headers, targets } })
+  const [told] = await once(client, 'message')
+  await client.terminate()
+  const error = {
+    ...{ type: 'validation_error', code: 'PAYLOAD_TOO_LARGE', request_id: expect.any(String) },
+    message: 'The request is larger than this route takes.',
+  }
+  expect(told).toEqual(new Array(24).fill([413, { error }]))
+})
+
+test('X-333 one that never stops writing is cut off, and little of it is read', {
+  timeout: 60_000,
+}, async () => {
+  const { hostname, port } = new URL(t.url)
+  const socket = connect(Number(port), hostname)
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  socket.on('error', () => undefined).resume()
+  socket.write(
+    `POST ${post} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${acme.live}\r\n` +
+      'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+  )
+  const chunk = `${megabyte.toString(16)}\r\n${' '.repeat(megabyte)}\r\n`
+  const flood = (): void => {
+    if (socket.writable) socket.write(chunk, flood)
+  }
+  flood()
+  await closed
+  // 16 MB that are read, 64 MB that are thrown away, and what the buffers between the two hold.
+  expect(socket.bytesWritten).toBeGreaterThan(80 * megabyte)
+  expect(socket.bytesWritten).toBeLessThan(200 * megabyte)
 })
 
 test('X-227 X-334 SD-31 XD-34 attachments take 7 MB together where the body has room; the more telling code is given', {

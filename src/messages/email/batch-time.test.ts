@@ -1,0 +1,41 @@
+/** A batch that runs out of time: what it waited for before the first item counts. */
+import { expect, onTestFinished, test } from 'vitest'
+import { startTestHouse } from '../../../test/house.ts'
+import { mail, mailer } from '../../../test/mailer.ts'
+import { makeGuardedAgent } from '../../outgoing/guarded.ts'
+
+/** A house in which the fetching of a file takes so long, by its clock. */
+const withSlowFiles = async (seconds: number) => {
+  const guarded = makeGuardedAgent({ allowInsecure: false })
+  const agent: typeof guarded = {
+    ...guarded,
+    request: async () => {
+      await t.ask('POST', '/api/dev/clock', { body: { advance_seconds: seconds } })
+      return { status: 200, headers: {}, body: Buffer.from('file'), truncated: false }
+    },
+  }
+  const t = await startTestHouse({ agent })
+  onTestFinished(() => t.stop())
+  const acme = await mailer(t)
+  const attachments = [{ filename: 'a.txt', url: 'https://files.example.test/a' }]
+  const reply = await acme.batch(mail({ to: ['a@example.com', 'b@example.com'], attachments }))
+  return { acme, reply }
+}
+
+test('S-114 X-213 no item begins later than 300 seconds into the call, files included', async () => {
+  const { acme, reply } = await withSlowFiles(300)
+  const error = { code: 'PROVIDER_ERROR', message: 'Not begun in time. It is safe to try again.' }
+  expect([reply.status, reply.body]).toEqual([
+    200,
+    {
+      data: [0, 1].map((index) => ({ index, id: null, status: 'failed', error })),
+      ...{ total: 2, succeeded: 0, failed: 2 },
+    },
+  ])
+  expect(await acme.traces()).toEqual({ messages: [], events: [], audited: [], outbox: 0, used: {} })
+})
+
+test('S-114 before that they are sent', async () => {
+  const { reply } = await withSlowFiles(290)
+  expect(reply.body).toMatchObject({ total: 2, succeeded: 2, failed: 0 })
+})
