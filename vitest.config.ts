@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -6,8 +7,8 @@ export default defineConfig({
     globalSetup: ['test/global-setup.ts'],
     setupFiles: ['test/network-guard.ts'],
     pool: 'forks',
-    // Vitest would leave one core to itself, which mostly waits.
-    maxWorkers: '100%',
+    // One more than there are cores: many tests wait for processes, sockets and deadlines.
+    maxWorkers: availableParallelism() + 1,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

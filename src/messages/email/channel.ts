@@ -21,12 +21,12 @@ const replyKey = (address: string): string => `reply-to ${address}`
 const hasName = ({ name }: Address): boolean => name !== null
 
 const namesOf = (draft: EmailDraft): Record<string, string> | undefined => {
-  const written = destinations(draft).filter(hasName)
-  const answered = draft.replyTo.filter(hasName)
-  if (written.length + answered.length === 0) return undefined
+  const { replyTo } = draft
+  const written = destinations(draft)
+  if (!written.some(hasName) && !replyTo.some(hasName)) return undefined
   return Object.fromEntries([
-    ...written.map(({ address, name }) => [address, name as string]),
-    ...answered.map(({ address, name }) => [replyKey(address), name as string]),
+    ...written.filter(hasName).map(({ address, name }) => [address, name as string]),
+    ...replyTo.filter(hasName).map(({ address, name }) => [replyKey(address), name as string]),
   ])
 }
 

@@ -80,7 +80,8 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
 
   return {
     keep: (kept) => {
-      const written = { ...kept, mail: jsonText(kept.mail) }
+      const { id, channel, messageId, verificationId, at } = kept
+      const written = { id, channel, messageId, verificationId, at, mail: jsonText(kept.mail) }
       return writtenThroughOutage(() => batcher.submit(written))
     },
     drained: async () => {
