@@ -113,9 +113,12 @@ describe('a backup ended in the middle', () => {
       stderr += text
     })
     const closed = once(child, 'close')
-    await expect
-      .poll(() => source.sql('select 1 from pg_locks where not granted'), { timeout: 20_000 })
-      .not.toEqual([])
+    const waiting = () =>
+      source.sql(
+        `select 1 from pg_locks join pg_database d on d.oid = database
+         where not granted and datname = current_database()`,
+      )
+    await expect.poll(waiting, { timeout: 20_000 }).not.toEqual([])
     expect(existsSync(`${file}.partial`)).toBe(true)
     child.kill(signal)
     const [code] = await closed

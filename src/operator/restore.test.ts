@@ -47,7 +47,12 @@ describe('restore refuses', () => {
       'The database is not empty: table settings has rows.',
     )
     await expect
-      .poll(() => target.sql(`select 1 from pg_locks where not granted and mode = 'AccessExclusiveLock'`))
+      .poll(() =>
+        target.sql(
+          `select 1 from pg_locks join pg_database d on d.oid = database
+           where not granted and mode = 'AccessExclusiveLock' and datname = current_database()`,
+        ),
+      )
       .not.toEqual([])
     await writer.query('commit')
     await refused

@@ -452,7 +452,11 @@ describe('unsubscribing', () => {
     await client.query("update tenants set erasure = '{}' where id = $1", [tenantId])
     const reply = post(ref)
     await expect
-      .poll(() => t.database.sql("select 1 from pg_stat_activity where wait_event_type = 'Lock'"))
+      .poll(() =>
+        t.database.sql(
+          "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+        ),
+      )
       .not.toEqual([])
     await client.query('commit')
     await client.end()
