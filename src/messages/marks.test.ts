@@ -1,11 +1,8 @@
-import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
 import { makeTestDatabase } from '../../test/database.ts'
 import { startTestHouse } from '../../test/house.ts'
-import { migrate } from '../db/migrate.ts'
-import { systemClock } from '../ground/clock.ts'
+import { migrateTo } from '../../test/migrate-to.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
 import { postOf } from './harness.ts'
 import { recipientMark, tagMark } from './marks.ts'
 
@@ -29,16 +26,8 @@ test('a row whose number is the same but whose words are others is not found by 
 
 test('rows of before are given their numbers', async () => {
   const database = await makeTestDatabase('empty')
-  const migrateTo = (upTo?: string) => {
-    const connect = async () => {
-      const client = new pg.Client(database.url)
-      await client.connect()
-      return client
-    }
-    return migrate({ connect, clock: systemClock, log: silentLog() }, upTo)
-  }
   try {
-    await migrateTo('0006_webhooks')
+    await migrateTo(database, '0006_webhooks')
     const [orgId, id] = [newId('org'), newId('message')]
     const [tags, to] = [
       ['a tag', 'größe', '標'],
@@ -50,7 +39,7 @@ test('rows of before are given their numbers', async () => {
        values ($1, $2, $3, 'live', 'prj', 'email', 'sent', 'a@b.test', $4, $5)`,
       [orgId, id, new Date(timeOfId(id)), to, tags],
     )
-    await migrateTo()
+    await migrateTo(database)
     const [row] = await database.sql<{ marks: number[] }>('select marks from messages where id = $1', [id])
     expect(row?.marks).toEqual([
       ...tags.map((tag) => tagMark(orgId, tag)),

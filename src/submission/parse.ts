@@ -11,7 +11,7 @@ import { makeTurns } from './turns.ts'
 
 /** More than ten megabytes of any honest encoding; the reader's work grows with lines more than with bytes. */
 const maxLines = 200_000
-/** Ten honest megabytes take less than one of them. */
+/** Far longer than ten honest megabytes take. */
 const defaultDeadlineMs = 3_000
 /** While one reads what never ends, the other reads for the rest. */
 const threads = 2

@@ -4,12 +4,10 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { makeTestDatabase } from '../../test/database.ts'
 import { type Reply, startTestHouse } from '../../test/house.ts'
 import { mail, mailer } from '../../test/mailer.ts'
+import { migrateTo } from '../../test/migrate-to.ts'
 import { tenantClient } from '../../test/tenant-client.ts'
 import { withTrail } from '../../test/trail.ts'
-import { migrate } from '../db/migrate.ts'
-import { systemClock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
-import { silentLog } from '../ground/log.ts'
 
 const t = await startTestHouse()
 afterAll(() => t.stop())
@@ -248,15 +246,7 @@ describe('at the same time', () => {
 test('S-424 unsubscribes from before they were remembered are remembered from now on', async () => {
   const database = await makeTestDatabase('empty')
   onTestFinished(database.drop)
-  const migrateTo = (upTo?: string) => {
-    const connect = async () => {
-      const client = new pg.Client(database.url)
-      await client.connect()
-      return client
-    }
-    return migrate({ connect, clock: systemClock, log: silentLog() }, upTo)
-  }
-  await migrateTo('0007_lean_writes')
+  await migrateTo(database, '0007_lean_writes')
   const at = new Date('2026-01-02T03:04:05.000Z')
   await database.sql(
     "insert into orgs (id, name, slug, plan, created_at, updated_at) values ('org_1', 'A', 'a', 'free', $1, $1)",
@@ -273,7 +263,7 @@ test('S-424 unsubscribes from before they were remembered are remembered from no
       [id, reason, source, at],
     )
   }
-  await migrateTo('0008_unsubscribed')
+  await migrateTo(database, '0008_unsubscribed')
   const rows = await database.sql(
     'select unsubscribed_at, unsubscribe_source, unsubscribe_message_id from suppressions order by id',
   )

@@ -3,6 +3,7 @@ import type { Db, Tx } from '../db/pool.ts'
 import type { AppendEvents } from '../events/append.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
+import { comparable } from '../ground/mailbox.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
 import { findStanding, findUnsubscribed, holdRecipient, holdTenant, insertUnsubscribed } from './store.ts'
 import type { UnsubscribeRef } from './tokens.ts'
@@ -49,14 +50,9 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
     await appendEvents(tx, { orgId, tenantId, environment, event: 'message.unsubscribed', data })
   }
 
-  const comparable = (ref: UnsubscribeRef): UnsubscribeRef => ({
-    ...ref,
-    address: ref.address.toLowerCase(),
-  })
-
   return {
     standing: async (ref) => {
-      const row = await db.row(findStanding, ref.orgId, ref.tenantId, ref.address.toLowerCase())
+      const row = await db.row(findStanding, ref.orgId, ref.tenantId, comparable(ref.address))
       if (!row) return undefined
       // Nobody writes for a tenant that was erased any more.
       const unsubscribed = row.tenant_erased || (row.unsubscribed && ref.environment === 'live')
@@ -64,7 +60,7 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
     },
     take: (given, source) =>
       db.tx(async (tx) => {
-        const ref = comparable(given)
+        const ref = { ...given, address: comparable(given.address) }
         await tx.row(holdRecipient, `unsubscribe ${ref.orgId} ${ref.tenantId ?? ''} ${ref.address}`)
         // The address was erased with the tenant, and an old link does not bring it back.
         const news = !(await isErased(tx, ref)) && (await isNews(tx, ref, source))

@@ -3,8 +3,9 @@
  * costs more than all the rules that follow. Whatever else a body holds, right or wrong, is the schema's to judge: a test
  * holds the two against each other.
  */
+
+import { parseAddress } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/contract.ts'
-import { parseAddress } from './addresses.ts'
 import {
   type BatchItem,
   longestSubject,

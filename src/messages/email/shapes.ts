@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { domainPart, parseAddress } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/contract.ts'
 import { isOwnHeader } from '../../providers/email/headers.ts'
 import { Variables } from '../../templates/variables.ts'
-import { domainPart, parseAddress } from './addresses.ts'
 import { contentTypeOf } from './content-type.ts'
 
 const notAnAddress = (context: z.RefinementCtx): never => {

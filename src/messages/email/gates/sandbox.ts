@@ -1,6 +1,6 @@
 import { Failure } from '../../../ground/errors.ts'
+import { comparable } from '../../../ground/mailbox.ts'
 import type { Entrance, Gate } from '../../draft.ts'
-import { comparable } from '../addresses.ts'
 import { destinations, type EmailDraft } from '../draft.ts'
 
 /** Of the addresses, those that members of the org sign in with and have proven. */

@@ -1,7 +1,7 @@
 import { Failure } from '../../../ground/errors.ts'
+import { comparable } from '../../../ground/mailbox.ts'
 import type { FindSuppressed } from '../../../suppressions/find.ts'
 import type { Gate } from '../../draft.ts'
-import { comparable } from '../addresses.ts'
 import { destinations, type EmailDraft } from '../draft.ts'
 
 /** Nobody who may not be written to is; whoever is left gets the message. */
