@@ -49,10 +49,7 @@ const startEmbeddedIn = async (folder: string) => {
   })
 }
 
-export const startDatabaseServer = async (
-  folder: string,
-  givenUrl: string | undefined,
-): Promise<DatabaseServer> => {
+export const startDatabaseServer = async (folder: string, givenUrl: string | undefined): Promise<DatabaseServer> => {
   const { url, stop } = givenUrl ? { url: givenUrl, stop: async () => {} } : await startEmbeddedIn(folder)
   return {
     about: await describeServer(url, givenUrl ? 'given by DATABASE_URL' : 'embedded'),

@@ -137,9 +137,7 @@ const busyWhile = async (wait: Promise<void>): Promise<number> => {
 const strangersNote = (shares: number[]): string[] => {
   const share = shares.length ? median(shares) : 0
   if (share < 0.1) return []
-  return [
-    `other work took ${(share * 100).toFixed(0)} % of the machine meanwhile: run it again on a quiet one`,
-  ]
+  return [`other work took ${(share * 100).toFixed(0)} % of the machine meanwhile: run it again on a quiet one`]
 }
 
 const describeSample = ({ perSecond, p50Ms, p99Ms, rssMb, loadCpuShare }: Sample): string =>
@@ -187,8 +185,7 @@ export const serverContender = <Ready extends { port: number }>({
         try {
           const load = () => ground.load.run({ port: server.ready.port, request: shape, ...turn })
           let done = await load()
-          for (let made = done.requests; made < atLeast && !ground.quick; made += done.requests)
-            done = await load()
+          for (let made = done.requests; made < atLeast && !ground.quick; made += done.requests) done = await load()
           const { perSecond, p50Ms, p99Ms, cpuShare } = done
           return {
             perSecond: perSecond * weight,
@@ -211,12 +208,7 @@ const readyWithinMs = 600_000
 const endWithinMs = 10_000
 
 /** Parameters go through the environment, not the command line, which every user of the machine can read. */
-export const startServer = async <Ready>(
-  name: string,
-  program: URL,
-  params: object,
-  flags: string[] = [],
-) => {
+export const startServer = async <Ready>(name: string, program: URL, params: object, flags: string[] = []) => {
   const child = fork(fileURLToPath(program), {
     execPath: process.execPath,
     execArgv: flags,

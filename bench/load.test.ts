@@ -49,7 +49,5 @@ test('a chunked answer fails the run', async () => {
 })
 
 test('a server that closes connections fails the run', async () => {
-  await expect(underLoad((request) => request.socket.destroy())).rejects.toThrow(
-    /closed a connection|ECONNRESET/,
-  )
+  await expect(underLoad((request) => request.socket.destroy())).rejects.toThrow(/closed a connection|ECONNRESET/)
 })

@@ -1,13 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  benchSection,
-  judge,
-  type Outcome,
-  type Row,
-  resultsFile,
-  resultsOf,
-  type Target,
-} from './results.ts'
+import { benchSection, judge, type Outcome, type Row, resultsFile, resultsOf, type Target } from './results.ts'
 
 const row = (contender: string, clients: number, perSecond: number[], more: Partial<Row> = {}): Row => ({
   contender,
@@ -97,9 +89,7 @@ test('targets are met, missed or not measured', () => {
     verdict: 'missed',
   })
   expect(judge({ kind: 'rss', clients: 100, of: 'house', atMost: 81 }, rows).verdict).toBe('met')
-  const grown = [
-    { contender: 'house', clients: 100, samples: [100, 90, 125].map((rssMb) => sampleOf(rssMb)) },
-  ]
+  const grown = [{ contender: 'house', clients: 100, samples: [100, 90, 125].map((rssMb) => sampleOf(rssMb)) }]
   expect(judge({ kind: 'growth', clients: 100, of: 'house', atMost: 1.2 }, grown)).toEqual({
     says: 'resident memory of house at 100 clients: at most 1.2 × its first round',
     measured: 1.25,

@@ -106,8 +106,7 @@ const describeTarget = (target: Target): string => {
   const bound = 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
   const clients = target.clients === 1 ? '1 client' : `${target.clients} clients`
   if (target.kind === 'rss') return `resident memory of ${target.of} at ${clients}: ${bound} MB`
-  if (target.kind === 'growth')
-    return `resident memory of ${target.of} at ${clients}: ${bound} × its first round`
+  if (target.kind === 'growth') return `resident memory of ${target.of} at ${clients}: ${bound} × its first round`
   if (target.kind === 'spread') return `p99 of ${target.of} at ${clients}: ${bound} × its p50`
   return `${figureNames[target.figure]} at ${clients}: ${target.of} ${bound} × ${target.to}`
 }
@@ -214,12 +213,7 @@ export const resultsFile = (facts: RunFacts, outcomes: Outcome[]): string => {
     '',
     tableLine(['date', 'Node', 'cores', 'command']),
     tableLine(['---', '---', '---:', '---']),
-    tableLine([
-      facts.date.toISOString().slice(0, 10),
-      facts.nodeVersion,
-      String(facts.cores),
-      `\`${facts.command}\``,
-    ]),
+    tableLine([facts.date.toISOString().slice(0, 10), facts.nodeVersion, String(facts.cores), `\`${facts.command}\``]),
     '',
     `Contenders take turns, round by round, in a changing order: ${facts.rounds} rounds of ` +
       `${grouped(facts.measureMs / 1000, 1)} s each after a warm-up. Figures are medians over the rounds; a ratio is ` +

@@ -18,8 +18,19 @@ import { template } from './template/template.ts'
 import { claimWebhooks, deliverWebhooks, idleWebhooks, sickWebhooks } from './webhooks/webhooks.ts'
 
 const benches: Bench[] = [
-  ...[record, email, batch, memory, scheduler, reads, reserve, audit, template],
-  ...[deliverWebhooks, sickWebhooks, idleWebhooks, claimWebhooks],
+  record,
+  email,
+  batch,
+  memory,
+  scheduler,
+  reads,
+  reserve,
+  audit,
+  template,
+  deliverWebhooks,
+  sickWebhooks,
+  idleWebhooks,
+  claimWebhooks,
 ]
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
@@ -110,9 +121,7 @@ const main = async (args: string[]): Promise<void> => {
 }
 
 const causes = (error: unknown): string =>
-  error instanceof Error
-    ? error.message + (error.cause === undefined ? '' : `: ${causes(error.cause)}`)
-    : String(error)
+  error instanceof Error ? error.message + (error.cause === undefined ? '' : `: ${causes(error.cause)}`) : String(error)
 
 try {
   await main(process.argv.slice(2))

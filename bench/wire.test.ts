@@ -33,8 +33,7 @@ describe('a request', () => {
 })
 
 describe('a response', () => {
-  const whole =
-    'HTTP/1.1 201 Created\r\nX-Trace: t\r\nContent-Length: 11\r\nConnection: keep-alive\r\n\r\n{"a":"bcd"}'
+  const whole = 'HTTP/1.1 201 Created\r\nX-Trace: t\r\nContent-Length: 11\r\nConnection: keep-alive\r\n\r\n{"a":"bcd"}'
   const feed = (reader: ReturnType<typeof makeResponseReader>, text: string) => {
     const bytes = Buffer.from(text)
     return reader.feed(bytes, bytes.length)

@@ -31,11 +31,7 @@ const filesUnder = (folder) =>
 /** Changes when any source is edited, added or removed. */
 const stampOfSources = () => {
   const stamp = createHash('sha256')
-  for (const path of [
-    ...filesUnder(source).sort(),
-    join(root, 'package.json'),
-    fileURLToPath(import.meta.url),
-  ]) {
+  for (const path of [...filesUnder(source).sort(), join(root, 'package.json'), fileURLToPath(import.meta.url)]) {
     // An editor's passing file may be gone by now.
     const found = statSync(path, { throwIfNoEntry: false })
     stamp.update(`${path.slice(root.length)} ${found?.mtimeMs} ${found?.size}\n`)
@@ -123,9 +119,7 @@ export const build = async () => {
   sweepAbandonedDrafts()
   publishMigrations()
   // The map before the bundle that refers to it.
-  const mapFirst = [...outputFiles].sort(
-    (a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map')),
-  )
+  const mapFirst = [...outputFiles].sort((a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map')))
   for (const { path, contents } of mapFirst) publish(path, contents)
 }
 

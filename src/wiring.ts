@@ -186,11 +186,26 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   })
   const simulated = config.emailProviders.includes('local')
   const checkDomains = makeCheckDomains({
-    ...{ db, clock, log, audit, appendEvents, serviceDomain, simulated, forget },
+    db,
+    clock,
+    log,
+    audit,
+    appendEvents,
+    serviceDomain,
+    simulated,
+    forget,
     checkDns: makeCheckDns({ servers: config.dnsServers }),
   })
   const manageDomains = makeManageDomains({
-    ...{ db, clock, audit, appendEvents, check: checkDomains, limiter, vault, serviceDomain, forget },
+    db,
+    clock,
+    audit,
+    appendEvents,
+    check: checkDomains,
+    limiter,
+    vault,
+    serviceDomain,
+    forget,
     newKey: overrides.newDkimKey ?? newDkimKey,
   })
   const count = makeCountHits({ db, clock })
@@ -207,16 +222,32 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       ...(config.dnsServers && { dnsServers: config.dnsServers }),
     })
   const messages = openMessages({
-    ...{ db, clock, log, usage, audit, appendEvents, idempotency, templates, senders, links, suppress },
-    ...{ emailProvider, agent, serviceDomain, contentDays: config.messageContentDays },
+    db,
+    clock,
+    log,
+    usage,
+    audit,
+    appendEvents,
+    idempotency,
+    templates,
+    senders,
+    links,
+    suppress,
+    emailProvider,
+    agent,
+    serviceDomain,
+    contentDays: config.messageContentDays,
   })
   const scheduling = makeClaimLoop({
-    ...{ name: 'scheduler', log, claim: messages.scheduler.claim, work: messages.scheduler.fire },
-    ...{ batch: 200, concurrency: 200 },
+    name: 'scheduler',
+    log,
+    claim: messages.scheduler.claim,
+    work: messages.scheduler.fire,
+    batch: 200,
+    concurrency: 200,
   })
   const send = makeSend({ agent, clock })
-  const notify: Notify =
-    overrides.notify ?? makeSendNotice({ db, clock, provider: emailProvider, serviceDomain })
+  const notify: Notify = overrides.notify ?? makeSendNotice({ db, clock, provider: emailProvider, serviceDomain })
   const webhooks = makeWebhookLoop({
     fanOut: makeFanOut({ db, clock }),
     deliver: makeDeliverWebhooks({ db, clock, vault, send, audit, appendEvents, notify, log }),
@@ -224,8 +255,15 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   })
   const deliveries = makeKeepDeliveries({ db, clock })
   const tasks = makeTasks({
-    ...{ idempotency, chain, pruneAudit, checkDomains, scheduling, webhooks, deliveries },
-    ...{ messages: messages.retention, sweepMarks: count.sweepMarks },
+    idempotency,
+    chain,
+    pruneAudit,
+    checkDomains,
+    scheduling,
+    webhooks,
+    deliveries,
+    messages: messages.retention,
+    sweepMarks: count.sweepMarks,
   })
   const rooms: Rooms = {
     db,
@@ -250,7 +288,11 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     cancelScheduled: [messages.ofTenant.cancel],
   })
   const erase = makeEraseTenant({
-    ...{ db, clock, audit, appendEvents, forget },
+    db,
+    clock,
+    audit,
+    appendEvents,
+    forget,
     steps: [
       { counts: 'messages_redacted', run: messages.ofTenant.eraseMessages },
       { counts: 'message_events_deleted', run: messages.ofTenant.eraseEvents },
@@ -279,7 +321,12 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       db,
       manage: makeManageWebhooks({ db, clock, audit, vault, agent }),
       fire: makeFireWebhooks({
-        ...{ db, clock, audit, vault, send, wake: webhooks.wake },
+        db,
+        clock,
+        audit,
+        vault,
+        send,
+        wake: webhooks.wake,
         pace: makeWebhookPace({ limiter, clock }),
       }),
     }),
@@ -290,8 +337,15 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   const openSubmission = (): Submission | undefined =>
     config.submission &&
     makeSubmission({
-      ...{ admission, tenants, idempotency, log, serviceDomain, config: config.submission },
-      ...{ drafts: messages.emails.drafts, send: messages.emails.send, production: config.production },
+      admission,
+      tenants,
+      idempotency,
+      log,
+      serviceDomain,
+      config: config.submission,
+      drafts: messages.emails.drafts,
+      send: messages.emails.send,
+      production: config.production,
     })
 
   const makeApp = (): FastifyInstance => {
@@ -311,15 +365,21 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       },
     })
     registerReference(app, {
-      ...{ routes, serviceVersion: readServiceVersion(), baseUrl: config.baseUrl },
+      routes,
+      serviceVersion: readServiceVersion(),
+      baseUrl: config.baseUrl,
       webhooks: describedEvents,
     })
     registerTracking(app, {
-      ...{ tokens, count, log, trustedProxyHops: config.trustedProxyHops },
+      tokens,
+      count,
+      log,
+      trustedProxyHops: config.trustedProxyHops,
       unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),
     })
     registerEmailIntake(app, {
-      ...{ outcomes: messages.outcomes, log },
+      outcomes: messages.outcomes,
+      log,
       ses: makeSesIntake({ topics: config.sesSnsTopics, clock, log, ...overrides.sns }),
     })
     registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })

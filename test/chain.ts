@@ -9,8 +9,12 @@ import type { TestHouse } from './house.ts'
 export const writer = (t: TestHouse) => {
   const { db, audit } = t.house.rooms
   const entry = (orgId: string, resourceId: string): Entry => ({
-    ...{ orgId, actor: { kind: 'system' }, action: 'org.updated' },
-    ...{ resourceType: 'org', resourceId, metadata: { note: `about ${resourceId}` } },
+    orgId,
+    actor: { kind: 'system' },
+    action: 'org.updated',
+    resourceType: 'org',
+    resourceId,
+    metadata: { note: `about ${resourceId}` },
   })
   return {
     one: (orgId: string, name: string) => db.tx((tx) => audit(tx, entry(orgId, name))),
@@ -20,8 +24,14 @@ export const writer = (t: TestHouse) => {
 }
 
 export const whole = (orgId: string, checked: number, more: Partial<ChainReport> = {}): ChainReport => ({
-  ...{ org_id: orgId, checked, missing: [], broken: [], stray: [] },
-  ...{ head: 'ok', pruned: 'none', waiting: 0 },
+  org_id: orgId,
+  checked,
+  missing: [],
+  broken: [],
+  stray: [],
+  head: 'ok',
+  pruned: 'none',
+  waiting: 0,
   ...more,
 })
 

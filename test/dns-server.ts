@@ -41,7 +41,9 @@ const inChunks = (text: string): string[] => text.match(new RegExp(`[^]{1,${chun
 const answersOf = (zone: Exclude<Zone, string>, type: string, name: string): Answer[] => {
   if (type === 'TXT') {
     return (zone.TXT ?? []).map((text) => ({
-      ...{ type: 'TXT', name, ttl: 60 },
+      type: 'TXT',
+      name,
+      ttl: 60,
       data: typeof text === 'string' ? inChunks(text) : text,
     }))
   }

@@ -97,11 +97,8 @@ test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as on
   // Slow enough that the kill comes while there is still much to do.
   await database.sql(`create function linger() returns trigger language plpgsql as
     $$ begin perform pg_sleep(0.0005); return old; end $$`)
-  await database.sql(
-    'create trigger linger before delete on suppressions for each row execute function linger()',
-  )
-  const left = async () =>
-    Number((await database.sql<{ n: string }>('select count(*) as n from suppressions'))[0]?.n)
+  await database.sql('create trigger linger before delete on suppressions for each row execute function linger()')
+  const left = async () => Number((await database.sql<{ n: string }>('select count(*) as n from suppressions'))[0]?.n)
   const tenantRow = async () => (await database.sql('select * from tenants where id = $1', [tenant.id]))[0]
   const events = () => database.sql('select * from events where org_id = $1', [org.id])
 
@@ -132,7 +129,9 @@ test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as on
   expect(await tenantRow()).toMatchObject({ status: 'erased', external_ref: null, erasure: counts })
   expect(await events()).toEqual([
     expect.objectContaining({
-      ...{ event: 'tenant.erased', tenant_id: tenant.id, environment: null },
+      event: 'tenant.erased',
+      tenant_id: tenant.id,
+      environment: null,
       data: { tenant_id: tenant.id, external_ref: 'doom', ...counts },
     }),
   ])
@@ -163,9 +162,7 @@ test('A-282 AD-107 messages and their events are counted once each, though the e
   await database.sql(`create function linger() returns trigger language plpgsql as
     $$ begin perform pg_sleep(0.0005); return case tg_op when 'DELETE' then old else new end; end $$`)
   await database.sql('create trigger linger before update on messages for each row execute function linger()')
-  await database.sql(
-    'create trigger linger before delete on message_events for each row execute function linger()',
-  )
+  await database.sql('create trigger linger before delete on message_events for each row execute function linger()')
   const left = async () =>
     (
       await database.sql<{ messages: number; events: number }>(
@@ -200,7 +197,5 @@ test('A-282 AD-107 messages and their events are counted once each, though the e
   expect(await calls(last.url, 'POST', `/tenants/${tenant.id}/erase`)).toEqual(done)
   expect(await left()).toEqual({ messages: 0, events: 0 })
   const told = await database.sql('select event, data from events where org_id = $1', [org.id])
-  expect(told).toEqual([
-    { event: 'tenant.erased', data: { tenant_id: tenant.id, external_ref: null, ...counts } },
-  ])
+  expect(told).toEqual([{ event: 'tenant.erased', data: { tenant_id: tenant.id, external_ref: null, ...counts } }])
 }, 90_000)

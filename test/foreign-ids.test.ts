@@ -44,11 +44,7 @@ const insertProject = async ({ orgId, environment = 'live' }: Where): Promise<st
   )
   return id
 }
-const insertSuppression = async ({
-  orgId,
-  tenantId = null,
-  environment = 'live',
-}: Where): Promise<string> => {
+const insertSuppression = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
   const id = newId('suppression')
   await t.database.sql(
     `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
@@ -71,17 +67,12 @@ const insertTenant = async ({ orgId, environment = 'live', state = 'active' }: W
   await t.database.sql('update tenants set created_environment = $2 where id = $1', [id, environment])
   return id
 }
-const insertDomain = async ({
-  orgId,
-  tenantId = null,
-  projectId,
-  environment = 'live',
-}: Where): Promise<string> => {
+const insertDomain = async ({ orgId, tenantId = null, projectId, environment = 'live' }: Where): Promise<string> => {
   const id = newId('domain')
   await t.database.sql(
     `insert into domains (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
      values ($1, $2, $3, $4, $2 || '.test', 'pending', 'PENDING', 'us-east-1', $6, $5, $5)`,
-    [...[orgId, id, projectId ?? defaultProject(orgId), tenantId, now()], environment],
+    [orgId, id, projectId ?? defaultProject(orgId), tenantId, now(), environment],
   )
   return id
 }
@@ -95,17 +86,12 @@ const insertIpPool = async ({ orgId }: Where): Promise<string> => {
   )
   return id
 }
-const insertMessage = async ({
-  orgId,
-  tenantId = null,
-  environment = 'live',
-  projectId,
-}: Where): Promise<string> => {
+const insertMessage = async ({ orgId, tenantId = null, environment = 'live', projectId }: Where): Promise<string> => {
   const id = newId('message', t.house.clock.millis())
   await t.database.sql(
     `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address, to_addresses)
      values ($1, $2, $3, $4, $5, $6, 'email', 'scheduled', 'a@example.test', '{b@example.com}')`,
-    [...[orgId, id, new Date(timeOfId(id)), tenantId, environment], projectId ?? defaultProject(orgId)],
+    [orgId, id, new Date(timeOfId(id)), tenantId, environment, projectId ?? defaultProject(orgId)],
   )
   return id
 }
@@ -159,9 +145,7 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
 /** States a row may also be in: what one route refuses in this state another would do. */
 const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }
 const inEachState = (kind: IdKind, where: Where): Promise<string[]> =>
-  Promise.all(
-    [undefined, ...(states[kind] ?? [])].map((state) => rowOf(kind, { ...where, ...(state && { state }) })),
-  )
+  Promise.all([undefined, ...(states[kind] ?? [])].map((state) => rowOf(kind, { ...where, ...(state && { state }) })))
 const rowOf = (kind: IdKind, where: Where): Promise<string> => {
   const make = rows[kind]
   if (!make) throw new Error(`say in test/foreign-ids.test.ts how a row of kind ${kind} is made`)
@@ -205,7 +189,13 @@ const nobodys = async (kind: IdKind): Promise<string[]> => {
     await rowOf(kind, { orgId: away.org.id, environment: 'test' }),
     await rowOf(kind, { orgId: away.org.id, tenantId: theirTenant }),
     mine.replace(prefixes[kind], prefixes[otherKind]),
-    ...[newId(otherKind), mine.toUpperCase(), `${mine}0`, mine.slice(0, -1), 'x', '%00', '%20'],
+    newId(otherKind),
+    mine.toUpperCase(),
+    `${mine}0`,
+    mine.slice(0, -1),
+    'x',
+    '%00',
+    '%20',
   ]
 }
 
@@ -233,16 +223,13 @@ const call = (route: Route, key: string, ids: Record<string, string>, more: Aski
 }
 
 /** The id of the row itself: what stands before it in the path names what it lies under. */
-const paramOf = (route: Route): [name: string, kind: IdKind] | undefined =>
-  Object.entries(route.params ?? {}).at(-1)
+const paramOf = (route: Route): [name: string, kind: IdKind] | undefined => Object.entries(route.params ?? {}).at(-1)
 
 const entryOf = ({ method, path }: Route) =>
   surface.entries.find((entry) => entry.method === method && entry.path === `/api/v1${path}`)
 
 // One without a line is told of by name and walked once it has one.
-const routes = t.house.routes
-  .filter((route) => nameOf(route) in table)
-  .map((route) => [nameOf(route), route] as const)
+const routes = t.house.routes.filter((route) => nameOf(route) in table).map((route) => [nameOf(route), route] as const)
 const withId = routes.filter(([, route]) => paramOf(route))
 const withoutId = routes.filter(([, route]) => !paramOf(route))
 
@@ -276,9 +263,7 @@ describe('the table', () => {
     for (const [name, route] of routes) {
       const entry = entryOf(route)
       const found = new Set([
-        ...(entry?.query ?? [])
-          .map((parameter) => parameter.name)
-          .filter((field) => /(^|_)ids?$/.test(field)),
+        ...(entry?.query ?? []).map((parameter) => parameter.name).filter((field) => /(^|_)ids?$/.test(field)),
         ...idsIn(entry?.body, surface.resolve),
       ])
       expect([...found].sort(), `${name}: list it under names in test/foreign-ids/table.ts`).toEqual(
@@ -313,14 +298,14 @@ describe.for(withId)('%s', ([, route]) => {
         }
       })
       if (verdict !== 'open') return
-      for (const id of others)
-        expect([403, 404]).not.toContain((await call(route, key, { [param]: id })).status)
+      for (const id of others) expect([403, 404]).not.toContain((await call(route, key, { [param]: id })).status)
     },
   )
 
   test('XD-09 tells keys of another org nothing of a row of this one', async () => {
     const theirs = {
-      ...{ liveKey: away.keys.live, testKey: away.keys.test },
+      liveKey: away.keys.live,
+      testKey: away.keys.test,
       tenantKey: await t.key(away.org.id, { tenantId: await t.tenant(away.org.id) }),
       projectKey: await t.key(away.org.id, { projectId: awayKeys.projectId }),
     }
@@ -347,20 +332,17 @@ test.for(withId.filter(([, route]) => lineOf(route).ofNoTenant === 'open'))(
 )
 
 describe.for(withoutId)('%s', ([, route]) => {
-  test.for(kinds)(
-    'X-180 X-201 X-202 lets a %s in, or bars it with the code the table names',
-    async (caller) => {
-      await forgetPace(t)
-      const verdict = verdictOf(route, caller)
-      if (typeof verdict === 'object') {
-        if (!('barred' in verdict)) throw new Error('without an id there is no row to refuse')
-        expectRefusal(await leavesNoTrace(() => call(route, callers[caller], {})), verdict.barred)
-        return
-      }
-      const reply = await call(route, callers[caller], {})
-      expect(reply.status < 300 || reply.body.error.code === 'NOT_FOUND', reply.text).toBe(true)
-    },
-  )
+  test.for(kinds)('X-180 X-201 X-202 lets a %s in, or bars it with the code the table names', async (caller) => {
+    await forgetPace(t)
+    const verdict = verdictOf(route, caller)
+    if (typeof verdict === 'object') {
+      if (!('barred' in verdict)) throw new Error('without an id there is no row to refuse')
+      expectRefusal(await leavesNoTrace(() => call(route, callers[caller], {})), verdict.barred)
+      return
+    }
+    const reply = await call(route, callers[caller], {})
+    expect(reply.status < 300 || reply.body.error.code === 'NOT_FOUND', reply.text).toBe(true)
+  })
 })
 
 const naming = routes.flatMap(([name, route]) =>
@@ -376,7 +358,8 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
       await forgetPace(t)
       const [param, kind] = paramOf(route) ?? []
       const mine = {
-        ...{ orgId, tenantId: caller === 'tenantKey' ? own : null },
+        orgId,
+        tenantId: caller === 'tenantKey' ? own : null,
         environment: caller === 'testKey' ? ('test' as const) : ('live' as const),
       }
       const target: Record<string, string> = param && kind ? { [param]: await rowOf(kind, mine) } : {}
@@ -416,9 +399,7 @@ describe('lists', () => {
       [['id', ...columns], columns.length + 1],
     )
     const found = await Promise.all(
-      tables.map(({ name }) =>
-        t.database.sql<{ id: string }>(`select id from "${name}" where ${condition}`, params),
-      ),
+      tables.map(({ name }) => t.database.sql<{ id: string }>(`select id from "${name}" where ${condition}`, params)),
     )
     return found.flat().map(({ id }) => id)
   }
@@ -431,19 +412,10 @@ describe('lists', () => {
   test('X-036 X-054 XD-09 no list shows an id of another org, nor of another tenant, environment or project', async () => {
     const theirs = await idsWhere('org_id = $1', ['org_id'], away.org.id)
     const ofOthers = [
-      ...(await idsWhere(
-        'org_id = $1 and tenant_id is distinct from $2',
-        ['org_id', 'tenant_id'],
-        orgId,
-        own,
-      )),
-      ...(await t.database.sql<{ id: string }>('select id from tenants where id <> $1', [own])).map(
-        ({ id }) => id,
-      ),
+      ...(await idsWhere('org_id = $1 and tenant_id is distinct from $2', ['org_id', 'tenant_id'], orgId, own)),
+      ...(await t.database.sql<{ id: string }>('select id from tenants where id <> $1', [own])).map(({ id }) => id),
     ]
-    const ofNoTenant = new Set(
-      await idsWhere('org_id = $1 and tenant_id is null', ['org_id', 'tenant_id'], orgId),
-    )
+    const ofNoTenant = new Set(await idsWhere('org_id = $1 and tenant_id is null', ['org_id', 'tenant_id'], orgId))
     const liveKeys = await t.database.sql<{ id: string }>(
       "select id from api_keys where org_id = $1 and environment = 'live'",
       [orgId],

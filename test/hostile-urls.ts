@@ -22,34 +22,19 @@ export const hostileUrls: [url: string, why: string][] = [
     'metadata and link-local',
   ),
   ...reach(['168.63.129.16', '192.0.0.192', '192.0.0.1', '0xA83F8110'], 'the host side of clouds'),
-  ...reach(
-    ['224.0.0.1', '239.255.255.255', '255.255.255.255', '240.0.0.1', '4294967295'],
-    'multicast, reserved',
-  ),
-  ...reach(
-    ['192.0.2.1', '198.51.100.1', '203.0.113.1', '198.18.0.1', '198.19.255.255', '192.88.99.1'],
-    'special',
-  ),
+  ...reach(['224.0.0.1', '239.255.255.255', '255.255.255.255', '240.0.0.1', '4294967295'], 'multicast, reserved'),
+  ...reach(['192.0.2.1', '198.51.100.1', '203.0.113.1', '198.18.0.1', '198.19.255.255', '192.88.99.1'], 'special'),
   ...reach(['[::1]', '[0:0:0:0:0:0:0:1]', '[::1]:8443', '[0000::0001]', '[::0.0.0.1]'], 'IPv6 loopback'),
   ...reach(['[::]', '[0::0]', '[::0.0.0.0]'], 'IPv6 unspecified'),
   ...reach(
     ['[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::ffff:10.0.0.1]', '[::ffff:a9fe:a9fe]', '[::ffff:0:0]'],
     'IPv4-mapped',
   ),
-  ...reach(
-    ['[::ffff:192.168.1.1]', '[0:0:0:0:0:ffff:172.16.0.1]', '[::FFFF:169.254.169.254]'],
-    'IPv4-mapped',
-  ),
+  ...reach(['[::ffff:192.168.1.1]', '[0:0:0:0:0:ffff:172.16.0.1]', '[::FFFF:169.254.169.254]'], 'IPv4-mapped'),
   ...reach(['[::127.0.0.1]', '[::7f00:1]', '[::10.0.0.1]', '[::8.8.8.8]'], 'IPv4-compatible'),
   ...reach(['[::ffff:0:127.0.0.1]', '[::ffff:0:8.8.8.8]'], 'IPv4-translated'),
   ...reach(
-    [
-      '[64:ff9b::127.0.0.1]',
-      '[64:ff9b::7f00:1]',
-      '[64:ff9b::a9fe:a9fe]',
-      '[64:ff9b::10.0.0.1]',
-      '[64:ff9b::]',
-    ],
+    ['[64:ff9b::127.0.0.1]', '[64:ff9b::7f00:1]', '[64:ff9b::a9fe:a9fe]', '[64:ff9b::10.0.0.1]', '[64:ff9b::]'],
     'NAT64',
   ),
   ...reach(['[64:ff9b:1::1]', '[64:ff9b:1:ffff::8.8.8.8]', '[64:ff9b:1::7f00:1]'], 'NAT64 of local use'),
@@ -58,10 +43,7 @@ export const hostileUrls: [url: string, why: string][] = [
   ...reach(['[2001:10::1]', '[2001:20::1]', '[2001:2::1]', '[2001:db8::1]', '[3fff::1]'], 'reserved IPv6'),
   ...reach(['[fc00::1]', '[fd00::1]', '[fdff:ffff::1]', '[fd00:ec2::254]', '[fd20:ce::254]'], 'unique-local'),
   ...reach(['[fe80::1]', '[febf::1]', '[fe80::a9fe:a9fe]', '[fec0::1]'], 'link-local, site-local'),
-  ...reach(
-    ['[ff02::1]', '[ff0e::1]', '[100::1]', '[5f00::1]', '[4000::1]', '[e000::1]'],
-    'not global unicast',
-  ),
+  ...reach(['[ff02::1]', '[ff0e::1]', '[100::1]', '[5f00::1]', '[4000::1]', '[e000::1]'], 'not global unicast'),
   ...reach(['[fe80::1%25eth0]', '[fe80::1%eth0]', '[::1%251]', '[fe80::1%25lo]'], 'zone ids'),
   ...reach(['[v1.fe80::a]', '[::1', '::1', '[127.0.0.1]', '[::ffff:127.1]', '[1:2:3]'], 'broken literals'),
   ...reach(
@@ -76,18 +58,12 @@ export const hostileUrls: [url: string, why: string][] = [
     ['①②⑦.⓪.⓪.①', '１２７.０.０.１', '127。0。0。1', '127．0．0．1', '𝟏𝟐𝟕.𝟎.𝟎.𝟏', '0ⓧ7f.1'],
     'other digits and dots',
   ),
-  ...reach(
-    ['%31%32%37.0.0.1', '127%2e0%2e0%2e1', '%5b::1%5d', '127.0.0.1%00.example.com'],
-    'percent-encoded',
-  ),
+  ...reach(['%31%32%37.0.0.1', '127%2e0%2e0%2e1', '%5b::1%5d', '127.0.0.1%00.example.com'], 'percent-encoded'),
   ...reach(
     ['metadata.google.internal', 'METADATA.google.INTERNAL.', 'db.internal', 'internal', 'x.y.internal.'],
     'internal names',
   ),
-  ...reach(
-    ['printer.local', 'local', 'a.LOCAL', 'b.local.', 'router.home.arpa', 'box.localdomain'],
-    'local names',
-  ),
+  ...reach(['printer.local', 'local', 'a.LOCAL', 'b.local.', 'router.home.arpa', 'box.localdomain'], 'local names'),
   ...reach(
     ['example.com..', '..', '.', '.example.com', 'a..example.com', '127.0.0.1..', 'localhost..'],
     'empty labels',
@@ -101,21 +77,11 @@ export const hostileUrls: [url: string, why: string][] = [
     'credentials that mislead',
   ),
   ...reach(
-    [
-      'example.com:22',
-      'example.com:25',
-      'example.com:80',
-      'example.com:0',
-      'example.com:1',
-      'example.com:1023',
-    ],
+    ['example.com:22', 'example.com:25', 'example.com:80', 'example.com:0', 'example.com:1', 'example.com:1023'],
     'low ports',
   ),
   ...reach(['example.com:6553600', 'example.com:-1', 'example.com:4a', 'example.com:65536'], 'no ports'),
-  ...reach(
-    ['exa mple.com', 'exam\tple.com', 'exam\nple.com', 'example.com\\@127.0.0.1', 'ex<a>mple.com'],
-    'no hosts',
-  ),
+  ...reach(['exa mple.com', 'exam\tple.com', 'exam\nple.com', 'example.com\\@127.0.0.1', 'ex<a>mple.com'], 'no hosts'),
   ...reach(
     ['!$&.example.com', 'exam*ple.com', "a'b.example.com", 'a,b.com', '(a).com', '1.2.3.4.5', '256.1.1.1'],
     'no names',

@@ -144,9 +144,20 @@ export const startTestHouse = async (options: HouseOptions = {}): Promise<TestHo
            allowed_domain_ids, allowed_cidrs, rate_limit_per_minute, expires_at, created_at, updated_at)
          values ($1, $2, $3, 'test', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)`,
         [
-          ...[orgId, newId('key'), hash, environment, prefix, lastFour, o.scopes ?? scopes],
-          ...[o.tenantId ?? null, o.projectId ?? null, o.allowedDomainIds ?? null, o.allowedCidrs ?? null],
-          ...[o.ratePerMinute ?? null, o.expiresAt ?? null, clock.now()],
+          orgId,
+          newId('key'),
+          hash,
+          environment,
+          prefix,
+          lastFour,
+          o.scopes ?? scopes,
+          o.tenantId ?? null,
+          o.projectId ?? null,
+          o.allowedDomainIds ?? null,
+          o.allowedCidrs ?? null,
+          o.ratePerMinute ?? null,
+          o.expiresAt ?? null,
+          clock.now(),
         ],
       )
       return key

@@ -21,7 +21,10 @@ export type Traces = {
 export const post = '/api/v1/emails'
 
 export const mail = (more: Body = {}): Body => ({
-  ...{ from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hello', text: 'Hello, Ada' },
+  from: 'hello@example.test',
+  to: ['ada@example.com'],
+  subject: 'Hello',
+  text: 'Hello, Ada',
   ...more,
 })
 
@@ -41,9 +44,7 @@ export const mailer = async (t: TestHouse, { plan, email, spendMicros }: Contrac
 
   const outbox = async (): Promise<OutboxEntry[]> => {
     const own = new Set(
-      (await t.database.sql<{ id: string }>('select id from messages where org_id = $1', [orgId])).map(
-        ({ id }) => id,
-      ),
+      (await t.database.sql<{ id: string }>('select id from messages where org_id = $1', [orgId])).map(({ id }) => id),
     )
     const { body } = await t.ask('GET', '/api/dev/outbox?limit=200')
     return (body.data as OutboxEntry[]).filter(({ message_id }) => own.has(message_id as string))
@@ -91,13 +92,10 @@ export const mailer = async (t: TestHouse, { plan, email, spendMicros }: Contrac
         [orgId, value, reason, tenantId, t.house.clock.now()],
       ),
     traces: async (): Promise<Traces> => {
-      const column = async (text: string) =>
-        (await t.database.sql<{ v: string }>(text, [orgId])).map(({ v }) => v)
+      const column = async (text: string) => (await t.database.sql<{ v: string }>(text, [orgId])).map(({ v }) => v)
       return {
         messages: await column('select status as v from messages where org_id = $1 order by id'),
-        events: await column(
-          "select event as v from events where org_id = $1 and event like 'message.%' order by id",
-        ),
+        events: await column("select event as v from events where org_id = $1 and event like 'message.%' order by id"),
         audited: await column(
           "select metadata as v from audit_entries where org_id = $1 and action = 'message.sent' order by id",
         ),

@@ -103,9 +103,7 @@ test('a request under way when the service is told to stop is answered', async (
   )
   // Once the key has been seen used, the request is past the door and waits for the rest of its body.
   const used = () =>
-    database.sql('select 1 from api_keys where prefix = $1 and last_used_at is not null', [
-      keys.live.slice(0, 13),
-    ])
+    database.sql('select 1 from api_keys where prefix = $1 and last_used_at is not null', [keys.live.slice(0, 13)])
   await expect.poll(async () => (await used()).length, { timeout: 10_000 }).toBe(1)
   const ended = stopped(api, 'SIGTERM')
   await expect
@@ -128,12 +126,9 @@ test('a request under way when the service is told to stop is answered', async (
 test('what was acknowledged survives kill -9', async () => {
   const api = start('api')
   const url = await untilSays(api, ready)
-  const { stdout } = await tidings(
-    ['ops', 'org', 'create', '--name', 'Crash', '--plan', 'enterprise', '--json'],
-    {
-      DATABASE_URL: database.url,
-    },
-  )
+  const { stdout } = await tidings(['ops', 'org', 'create', '--name', 'Crash', '--plan', 'enterprise', '--json'], {
+    DATABASE_URL: database.url,
+  })
   const { keys, org } = JSON.parse(stdout)
   const acknowledged: string[] = []
   let n = 0
@@ -153,9 +148,7 @@ test('what was acknowledged survives kill -9', async () => {
   await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(200)
   await stopped(api, 'SIGKILL')
   await Promise.all(senders)
-  const rows = await database.sql<{ value: string }>('select value from suppressions where org_id = $1', [
-    org.id,
-  ])
+  const rows = await database.sql<{ value: string }>('select value from suppressions where org_id = $1', [org.id])
   const stored = new Set(rows.map((row) => row.value))
   expect(acknowledged.filter((value) => !stored.has(value))).toEqual([])
 })

@@ -33,29 +33,28 @@ export const makeSns = async (): Promise<Sns> => {
       },
     },
     signed: (fields, { key } = own) => {
-      const order = [
-        'Message',
-        'MessageId',
-        'Subject',
-        'SubscribeURL',
-        'Timestamp',
-        'Token',
-        'TopicArn',
-        'Type',
-      ]
+      const order = ['Message', 'MessageId', 'Subject', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']
       const text = order.flatMap((name) => (name in fields ? `${name}\n${fields[name]}\n` : [])).join('')
       const signature = createSign('RSA-SHA256').update(text).sign(key, 'base64')
       return { SigningCertURL: certificateUrl, ...fields, SignatureVersion: '2', Signature: signature }
     },
     notification: (message, changes = {}) => ({
-      ...{ Type: 'Notification', MessageId: `sns-${count++}`, TopicArn: topic },
-      ...{ Message: JSON.stringify(message), Timestamp: new Date().toISOString(), ...changes },
+      Type: 'Notification',
+      MessageId: `sns-${count++}`,
+      TopicArn: topic,
+      Message: JSON.stringify(message),
+      Timestamp: new Date().toISOString(),
+      ...changes,
     }),
     confirmation: (changes = {}) => {
       const { TopicArn = topic } = changes
       return {
-        ...{ Type: 'SubscriptionConfirmation', MessageId: `sns-${count++}`, TopicArn, Token: 'token' },
-        ...{ Message: 'You have chosen to subscribe', Timestamp: new Date().toISOString() },
+        Type: 'SubscriptionConfirmation',
+        MessageId: `sns-${count++}`,
+        TopicArn,
+        Token: 'token',
+        Message: 'You have chosen to subscribe',
+        Timestamp: new Date().toISOString(),
         SubscribeURL: `https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=${TopicArn}&Token=token`,
         ...changes,
       }
@@ -87,7 +86,10 @@ export const sesEvent = (
     }),
     ...(eventType === 'Bounce' && {
       bounce: {
-        ...{ timestamp, bounceType: 'Permanent', bounceSubType: 'General', bouncedRecipients: listed },
+        timestamp,
+        bounceType: 'Permanent',
+        bounceSubType: 'General',
+        bouncedRecipients: listed,
         ...more,
       },
     }),

@@ -25,16 +25,11 @@ const roads: Record<TenantState, Move[]> = {
 }
 
 /** Calls with the org's live key unless another is given. */
-export const tenantClient = (
-  { ask }: Pick<TestHouse, 'ask'>,
-  { keys }: Pick<Founded, 'keys'>,
-): TenantClient => {
+export const tenantClient = ({ ask }: Pick<TestHouse, 'ask'>, { keys }: Pick<Founded, 'keys'>): TenantClient => {
   const path = '/api/v1/tenants'
   const { live } = keys
   const move: TenantClient['move'] = (name, id, key = live) =>
-    name === 'archive'
-      ? ask('DELETE', `${path}/${id}`, { key })
-      : ask('POST', `${path}/${id}/${name}`, { key })
+    name === 'archive' ? ask('DELETE', `${path}/${id}`, { key }) : ask('POST', `${path}/${id}/${name}`, { key })
   const create: TenantClient['create'] = (body, key = live) => ask('POST', path, { key, body })
   return {
     create,

@@ -18,8 +18,12 @@ const Body = z.object({
 export type ProbeSpend = z.input<typeof Body>
 
 const caps: Code[] = [
-  ...(['SANDBOX_DAILY_LIMIT', 'USAGE_LIMIT_EXCEEDED', 'TENANT_QUOTA_EXCEEDED'] as const),
-  ...(['SPEND_CAP_EXCEEDED', 'WARMUP_LIMIT_EXCEEDED', 'TEST_DAILY_LIMIT'] as const),
+  'SANDBOX_DAILY_LIMIT',
+  'USAGE_LIMIT_EXCEEDED',
+  'TENANT_QUOTA_EXCEEDED',
+  'SPEND_CAP_EXCEEDED',
+  'WARMUP_LIMIT_EXCEEDED',
+  'TEST_DAILY_LIMIT',
 ]
 
 /** `POST /probe/spend` answers `{n}`; `POST /probe/release` with that `n` gives the spend back. */
@@ -37,8 +41,12 @@ export const usageProbes = ({ usage }: Rooms): Route[] => {
       handle: async ({ caller, body }) => {
         const { segments, costMicros, sandbox, warmup } = body
         const reservation = await usage.reserve({
-          ...{ orgId: caller.orgId, tenantId: caller.tenantId, environment: caller.environment },
-          ...{ keyId: caller.keyId, channel: body.channel, units: body.units },
+          orgId: caller.orgId,
+          tenantId: caller.tenantId,
+          environment: caller.environment,
+          keyId: caller.keyId,
+          channel: body.channel,
+          units: body.units,
           ...(segments !== undefined && { segments }),
           ...(costMicros !== undefined && { costMicros }),
           ...(sandbox !== undefined && { sandbox }),

@@ -34,8 +34,7 @@ export type WebhookClient = {
   advance(seconds: number): Promise<void>
 }
 
-export const hexHmac = (secret: string, text: string): string =>
-  createHmac('sha256', secret).update(text).digest('hex')
+export const hexHmac = (secret: string, text: string): string => createHmac('sha256', secret).update(text).digest('hex')
 
 /** Calls with the org's live key unless another is given. */
 export const webhookClient = (t: TestHouse, { org, keys }: Founded): WebhookClient => {
@@ -53,8 +52,7 @@ export const webhookClient = (t: TestHouse, { org, keys }: Founded): WebhookClie
     testFire: (id, body, key = live) => t.ask('POST', `${at}/${id}/test-fire`, { key, body }),
     deliveries: (id, query = '', key = live) => t.ask('GET', `${at}/${id}/deliveries${query}`, { key }),
     delivery: (id, deliveryId, key = live) => t.ask('GET', `${at}/${id}/deliveries/${deliveryId}`, { key }),
-    replay: (id, deliveryId, key = live) =>
-      t.ask('POST', `${at}/${id}/deliveries/${deliveryId}/replay`, { key }),
+    replay: (id, deliveryId, key = live) => t.ask('POST', `${at}/${id}/deliveries/${deliveryId}/replay`, { key }),
     replayFailed: (id, body, key = live) => t.ask('POST', `${at}/${id}/replay-failed`, { key, body }),
     made: async (body = {}, answer) => {
       const receiver = await startReceiver(answer)
@@ -65,7 +63,10 @@ export const webhookClient = (t: TestHouse, { org, keys }: Founded): WebhookClie
     },
     emit: (event = {}) =>
       t.house.rooms.appendEvents(t.house.db, {
-        ...{ orgId: org.id, tenantId: null, environment: 'live', event: 'message.sent' },
+        orgId: org.id,
+        tenantId: null,
+        environment: 'live',
+        event: 'message.sent',
         data: { message_id: 'msg_1', channel: 'email', status: 'sent' },
         ...event,
       }),

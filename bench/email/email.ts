@@ -49,10 +49,7 @@ export const batch: Bench = {
   about: 'The same emails, one to a request and a hundred to a request; counted in emails.',
   clients: [1, 10],
   baseline: 'send',
-  contenders: [
-    single,
-    sending('batch', '/api/v1/emails/batch', `[${items.join(',')}]`, { weight: batchSize }),
-  ],
+  contenders: [single, sending('batch', '/api/v1/emails/batch', `[${items.join(',')}]`, { weight: batchSize })],
   targets: [
     { kind: 'ratio', figure: 'perSecond', clients: 1, of: 'batch', to: 'send', atLeast: 5 },
     { kind: 'ratio', figure: 'perSecond', clients: 10, of: 'batch', to: 'send', atLeast: 5 },

@@ -18,7 +18,9 @@ const scheduling = (name: string, by: 'scheduler' | 'plain', waiting: number): C
     flags: serviceFlags,
     weight: perClaim,
     params: async (ground) => ({
-      ...{ databaseUrl: (await ground.database(name)).url, by, perClaim },
+      databaseUrl: (await ground.database(name)).url,
+      by,
+      perClaim,
       waiting: ground.quick ? Math.min(waiting, manyWhenQuick) : waiting,
       due: ground.quick ? 60_000 : 150_000,
     }),
@@ -48,15 +50,15 @@ const reading = (name: string, read: 'list' | 'get', rows: number): Contender =>
     program: program('reads.ts'),
     flags: serviceFlags,
     params: async (ground) => ({
-      ...{ databaseUrl: (await ground.database(name)).url, read },
+      databaseUrl: (await ground.database(name)).url,
+      read,
       rows: ground.quick ? Math.min(rows, manyWhenQuick) : rows,
     }),
   })
 
 export const reads: Bench = {
   name: 'reads',
-  about:
-    'Get an email by its id, and a page of twenty from anywhere in the list, over few rows and over many.',
+  about: 'Get an email by its id, and a page of twenty from anywhere in the list, over few rows and over many.',
   clients: [10],
   baseline: 'get-10k',
   contenders: [

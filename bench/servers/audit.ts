@@ -52,12 +52,10 @@ workBench(async ({ databaseUrl, chained }: { databaseUrl: string; chained: boole
     one: (n) =>
       house.db.tx((tx) =>
         audit(chained ? tx : plainly(tx), {
-          ...{
-            orgId,
-            action: 'suppression.added',
-            resourceType: 'suppression',
-            resourceId: newId('suppression'),
-          },
+          orgId,
+          action: 'suppression.added',
+          resourceType: 'suppression',
+          resourceId: newId('suppression'),
           actor: { kind: 'key', keyId: `key_${n}`, ip: '127.0.0.1', userAgent: 'bench' },
           metadata: { channel: 'email', value: `user${n}@example.com`, reason: 'manual' },
         }),

@@ -20,7 +20,11 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
   const house = await build(config, databaseUrl, log)
   const url = await house.startApi()
   const { found } = makeFoundOrg({
-    ...{ db, clock: systemClock, baseUrl: url, serviceDomain: config.serviceDomain, vault },
+    db,
+    clock: systemClock,
+    baseUrl: url,
+    serviceDomain: config.serviceDomain,
+    vault,
   })
   const { org, keys } = await found({ name: 'Bench', plan: 'enterprise', withSenders: true })
   await db.row(setPlan, org.id, 'enterprise', 1_000_000_000, 1e12, 1e12, systemClock.now())

@@ -29,7 +29,10 @@ export const fill = async (databaseUrl: string): Promise<Filled> => {
   const db = openDb({ url: databaseUrl, log, poolSize: 1 })
   await migrate({ connect: db.connect, clock: systemClock, log })
   const { found } = makeFoundOrg({
-    ...{ db, clock: systemClock, baseUrl: 'http://127.0.0.1', serviceDomain: config.serviceDomain },
+    db,
+    clock: systemClock,
+    baseUrl: 'http://127.0.0.1',
+    serviceDomain: config.serviceDomain,
     vault: makeVault(config.masterKey),
   })
   const { org } = await found({ name: 'Bench', plan: 'enterprise', withSenders: true })

@@ -72,8 +72,7 @@ export const sampleOf = (
   }
   const from = began + warmMs
   const to = from + measureMs
-  if (ended < to)
-    return { skipped: `pgbench was busy connecting and ran for less than ${warmMs + measureMs} ms` }
+  if (ended < to) return { skipped: `pgbench was busy connecting and ran for less than ${warmMs + measureMs} ms` }
   const counted = transactions.filter(({ endMs }) => endMs >= from && endMs < to)
   // Hundreds of sessions queueing for one row's lock can take longer than a quick round to end the first.
   if (counted.length === 0) return { skipped: `no transaction ended within the ${measureMs} ms measured` }
@@ -96,9 +95,7 @@ const connectionsAllowed = async (url: string): Promise<number> => {
   await client.connect()
   try {
     await client.query(tables)
-    const { rows } = await client.query<{ max: number }>(
-      `select current_setting('max_connections')::int as max`,
-    )
+    const { rows } = await client.query<{ max: number }>(`select current_setting('max_connections')::int as max`)
     return rows[0]!.max - spareConnections
   } finally {
     await client.end()

@@ -31,8 +31,13 @@ workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) =
     one: async (client) => {
       const sender = senders[client % senders.length]!
       await usage.reserve({
-        ...{ ...sender, tenantId: null, environment: 'live', channel: 'sms' },
-        ...{ units: 1, segments: 1, costMicros: 6_500 },
+        ...sender,
+        tenantId: null,
+        environment: 'live',
+        channel: 'sms',
+        units: 1,
+        segments: 1,
+        costMicros: 6_500,
       })
     },
     close: house.stop,

@@ -18,9 +18,16 @@ ${filler.repeat(9)}<p>The total is {{total}}.</p></body></html>
 
 /** Fresh values for each page, as each message brings its own: some with characters to escape. */
 const variablesOf = (n: number): Variables => ({
-  ...{ subject: `Order ${n}`, first_name: 'Ann', last_name: "O'Neill", order_id: n, ordered_on: '5 January' },
-  ...{ address: { street: '1 Main Street', city: 'Springfield' }, express: n % 2 === 0 },
-  ...{ arrives_on: '7 January', note: 'Ring twice & leave it at the <door>', total: '199.00' },
+  subject: `Order ${n}`,
+  first_name: 'Ann',
+  last_name: "O'Neill",
+  order_id: n,
+  ordered_on: '5 January',
+  address: { street: '1 Main Street', city: 'Springfield' },
+  express: n % 2 === 0,
+  arrives_on: '7 January',
+  note: 'Ring twice & leave it at the <door>',
+  total: '199.00',
   items: Array.from({ length: 20 }, (_, i) => ({ name: `Thing ${i}`, quantity: i + 1, price: '9.95' })),
 })
 

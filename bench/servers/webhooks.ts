@@ -87,19 +87,7 @@ const prepare = async (params: WebhookParams, at: (path: string) => string) => {
     const id = newId('webhookEndpoint')
     ids.push(id)
     const secret = sealSecret(vault, id, mintSecret())
-    await db.row(
-      insertEndpoint,
-      orgId,
-      id,
-      null,
-      at(path),
-      null,
-      ['*'],
-      true,
-      secret,
-      'live',
-      systemClock.now(),
-    )
+    await db.row(insertEndpoint, orgId, id, null, at(path), null, ['*'], true, secret, 'live', systemClock.now())
   }
   const client = await db.connect()
   await client.query('set statement_timeout = 0; set synchronous_commit = off')
@@ -171,7 +159,11 @@ const house = async (given: WebhookParams) => {
       const answered = oneMore()
       const data = { message_id: newId('message'), channel: 'email', status: 'delivered' }
       await appendEvents(built.db, {
-        ...{ orgId, tenantId: null, environment: 'live', event: 'message.delivered', data },
+        orgId,
+        tenantId: null,
+        environment: 'live',
+        event: 'message.delivered',
+        data,
       })
       await answered
     },

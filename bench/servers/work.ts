@@ -13,10 +13,7 @@ export type Work = {
 
 export type FromWork = { done: Sample | Skipped } | { failed: string }
 
-export const takeTurn = async (
-  work: Work,
-  { clients, warmMs, measureMs }: Turn,
-): Promise<Sample | Skipped> => {
+export const takeTurn = async (work: Work, { clients, warmMs, measureMs }: Turn): Promise<Sample | Skipped> => {
   const took: number[] = []
   const from = performance.now() + warmMs
   const to = from + measureMs
@@ -42,9 +39,7 @@ export const takeTurn = async (
   }
 }
 
-export const workBench = <Params>(
-  start: (params: Params) => Promise<Work & { close(): Promise<void> }>,
-): void => {
+export const workBench = <Params>(start: (params: Params) => Promise<Work & { close(): Promise<void> }>): void => {
   serveBench(async (params: Params) => {
     const work = await start(params)
     process.on('message', async (turn: Turn) => {

@@ -9,7 +9,11 @@ const contender = (name: string, params: Partial<WebhookParams> & Pick<WebhookPa
     program: new URL('../servers/webhooks.ts', import.meta.url),
     flags: serviceFlags,
     params: async (ground) => ({
-      ...{ databaseUrl: (await ground.database()).url, healthy: 20, hanging: 0, failing: 0, backlog: 0 },
+      databaseUrl: (await ground.database()).url,
+      healthy: 20,
+      hanging: 0,
+      failing: 0,
+      backlog: 0,
       ...params,
     }),
   })
@@ -17,17 +21,14 @@ const contender = (name: string, params: Partial<WebhookParams> & Pick<WebhookPa
 /** Claimed, signed three ways, judged, posted and recorded, beside signing and posting alone. */
 export const deliverWebhooks: Bench = {
   name: 'webhooks-deliver',
-  about:
-    'Deliver what waits at 20 healthy endpoints on loopback; `bare-undici` signs and posts the same bodies.',
+  about: 'Deliver what waits at 20 healthy endpoints on loopback; `bare-undici` signs and posts the same bodies.',
   clients: [10, 100],
   baseline: 'bare-undici',
   contenders: [
     contender('house', { contender: 'house', backlog: 12_000 }),
     contender('bare-undici', { contender: 'bare' }),
   ],
-  targets: [
-    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'house', to: 'bare-undici', atLeast: 0.5 },
-  ],
+  targets: [{ kind: 'ratio', figure: 'perSecond', clients: 100, of: 'house', to: 'bare-undici', atLeast: 0.5 }],
 }
 
 export const sickWebhooks: Bench = {
@@ -42,15 +43,12 @@ export const sickWebhooks: Bench = {
     contender('among-sick', { contender: 'house', healthy: 60, hanging: 20, failing: 20, backlog: 2_000 }),
     contender('all-healthy', { contender: 'house', healthy: 60, backlog: 2_000 }),
   ],
-  targets: [
-    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'among-sick', to: 'all-healthy', atLeast: 0.9 },
-  ],
+  targets: [{ kind: 'ratio', figure: 'perSecond', clients: 100, of: 'among-sick', to: 'all-healthy', atLeast: 0.9 }],
 }
 
 export const idleWebhooks: Bench = {
   name: 'webhooks-idle',
-  about:
-    'From an event in the outbox of an idle service to the answer of its first attempt; p50 is the figure.',
+  about: 'From an event in the outbox of an idle service to the answer of its first attempt; p50 is the figure.',
   clients: [1],
   baseline: 'house',
   contenders: [contender('house', { contender: 'idle', healthy: 1 })],

@@ -32,17 +32,7 @@ export const makeSessions = ({ db, clock }: { db: Db; clock: Clock }): Sessions 
     const now = clock.now()
     const expires = new Date(now.getTime() + sessionHours * 3_600_000)
     const id = newId('session', now.getTime())
-    await db.change(
-      insertSession,
-      id,
-      userId,
-      sha256(token),
-      method,
-      ip,
-      userAgent.slice(0, 512),
-      now,
-      expires,
-    )
+    await db.change(insertSession, id, userId, sha256(token), method, ip, userAgent.slice(0, 512), now, expires)
     return token
   },
   find: async (token, activeOrg) => {
@@ -54,9 +44,7 @@ export const makeSessions = ({ db, clock }: { db: Db; clock: Clock }): Sessions 
       sessionId: row.session_id,
       userId: row.user_id,
       member:
-        row.org_id !== null && role
-          ? { orgId: row.org_id, role, orgSuspended: row.suspended === true }
-          : undefined,
+        row.org_id !== null && role ? { orgId: row.org_id, role, orgSuspended: row.suspended === true } : undefined,
     }
   },
 })

@@ -21,9 +21,7 @@ export const findUserByEmail = statement<[email: string], { id: string }>(
   'select id from users where email = lower($1)',
 )
 
-export const insertMembership = statement<
-  [orgId: string, id: string, userId: string, role: string, at: Date]
->(
+export const insertMembership = statement<[orgId: string, id: string, userId: string, role: string, at: Date]>(
   'accounts.insert_membership',
   'insert into memberships (org_id, id, user_id, role, created_at) values ($1, $2, $3, $4, $5)',
 )

@@ -82,11 +82,7 @@ const checkEntry = (caller: Caller, bound: Caller, entry: Entry): void => {
 type Needs = { callers: Callers; tenants: TenantsByReference; limiter: Limiter | undefined; clock: Clock }
 
 export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admission => {
-  const authenticate = async (
-    key: string | undefined,
-    address: string | null,
-    now: number,
-  ): Promise<Caller> => {
+  const authenticate = async (key: string | undefined, address: string | null, now: number): Promise<Caller> => {
     const caller = key === undefined ? undefined : await callers.find(key, now)
     if (caller) return caller
     // Guessing is bounded per address; a good key from the same address is never held up by it.

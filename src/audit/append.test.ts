@@ -82,19 +82,22 @@ describe('the table', () => {
     const erasing = (sql: string) => tried(named, path('erasure'), sql)
     expect(await erasing(`update audit_entries set actor_user_id = null, signature = 'x' ${of}`)).toBe(1)
     for (const set of [
-      ...["actor_user_id = 'usr_other'", "actor_user_id = null, action = 'user.registered'"],
-      ...["actor_user_id = null, metadata = '{}'", "actor_user_id = null, resource_id = 'x'"],
-      ...["actor_user_id = null, resource_type = 'x'", "actor_user_id = null, org_id = 'x'"],
-      ...["actor_user_id = null, id = 'x'", "actor_user_id = null, ip_address = '::1'"],
-      ...["actor_user_id = null, user_agent = 'x'", "actor_user_id = null, created_at = '2026-11-02'"],
+      "actor_user_id = 'usr_other'",
+      "actor_user_id = null, action = 'user.registered'",
+      "actor_user_id = null, metadata = '{}'",
+      "actor_user_id = null, resource_id = 'x'",
+      "actor_user_id = null, resource_type = 'x'",
+      "actor_user_id = null, org_id = 'x'",
+      "actor_user_id = null, id = 'x'",
+      "actor_user_id = null, ip_address = '::1'",
+      "actor_user_id = null, user_agent = 'x'",
+      "actor_user_id = null, created_at = '2026-11-02'",
       "signature = 'x'",
     ]) {
       expect(await erasing(`update audit_entries set ${set} ${of}`), set).toEqual(refused)
     }
     // An entry of nobody has nothing to clear.
-    expect(await tried(path('erasure'), `update audit_entries set signature = null ${where}`)).toEqual(
-      refused,
-    )
+    expect(await tried(path('erasure'), `update audit_entries set signature = null ${where}`)).toEqual(refused)
     expect(await erasing(`delete from audit_entries ${of}`)).toEqual(refused)
     expect(await erasing('truncate audit_entries')).toEqual(refused)
   })
@@ -108,9 +111,7 @@ describe('the table', () => {
   test('A-092 the chain beside it is closed the same way', async () => {
     await t.house.chain.link()
     const closed = { code: '42501', message: 'the audit chain is append-only' }
-    for (const sql of [
-      ...["update audit_links set digest = ''", 'delete from audit_links', 'truncate audit_links'],
-    ]) {
+    for (const sql of ["update audit_links set digest = ''", 'delete from audit_links', 'truncate audit_links']) {
       expect(await tried(sql), sql).toEqual(closed)
     }
     expect(await tried(path('erasure'), 'delete from audit_links')).toEqual(closed)
@@ -129,9 +130,7 @@ test('what is said of an action never replaces who did it', () => {
   const metadata = { api_key_id: 'key_other', count: 1, via: 'dashboard' }
   const entry = { orgId, action: 'message.sent', resourceType: null, resourceId: null, metadata } as const
   const byKey = { kind: 'key', keyId: 'key_own', ip: null, userAgent: '' } as const
-  expect(rowOf({ ...entry, actor: byKey }).metadata).toBe(
-    '{"api_key_id":"key_own","count":1,"via":"api_key"}',
-  )
+  expect(rowOf({ ...entry, actor: byKey }).metadata).toBe('{"api_key_id":"key_own","count":1,"via":"api_key"}')
   expect(rowOf({ ...entry, actor: { kind: 'system' } }).metadata).toBe(
     '{"api_key_id":"key_other","count":1,"via":"system"}',
   )
@@ -176,11 +175,7 @@ describe('a failing entry', () => {
           const { id } = tenant.body
           const done: [string, string, Reply][] = [['tenant.created', id, tenant]]
           done.push(['tenant.updated', id, await call('PATCH', `/tenants/${id}`, { name: 'Named' })])
-          done.push([
-            'tenant.quota_updated',
-            id,
-            await call('PATCH', `/tenants/${id}/quota`, { sms_monthly: 1 }),
-          ])
+          done.push(['tenant.quota_updated', id, await call('PATCH', `/tenants/${id}/quota`, { sms_monthly: 1 })])
           done.push(['tenant.suspended', id, await call('POST', `/tenants/${id}/suspend`)])
           done.push(['tenant.erased', id, await call('POST', `/tenants/${id}/erase`)])
           const key = await call('POST', '/keys', { name: 'Made' })
@@ -188,11 +183,7 @@ describe('a failing entry', () => {
           done.push(['api_key.revoked', key.body.id, await call('DELETE', `/keys/${key.body.id}`)])
           const sup = await call('POST', '/suppressions', { channel: 'email', value: 'x@example.com' })
           done.push(['suppression.added', sup.body.id, sup])
-          done.push([
-            'suppression.removed',
-            sup.body.id,
-            await call('DELETE', `/suppressions/${sup.body.id}`),
-          ])
+          done.push(['suppression.removed', sup.body.id, await call('DELETE', `/suppressions/${sup.body.id}`)])
           return done
         }),
       org.org.id,
@@ -213,9 +204,16 @@ describe('a failing entry', () => {
       expect(told).toMatchObject({ level: 50, err: { message: 'no entries today' } })
       expect(told?.audit_entries).toEqual([
         {
-          ...{ id: expect.stringMatching(/^aud_/), orgId: org.org.id, actorUserId: null, action },
-          ...{ resourceType: expect.any(String), resourceId, metadata: expect.stringContaining(keyId) },
-          ...{ ip: '203.0.113.9', userAgent: 'probe/1', createdAt: expect.any(String) },
+          id: expect.stringMatching(/^aud_/),
+          orgId: org.org.id,
+          actorUserId: null,
+          action,
+          resourceType: expect.any(String),
+          resourceId,
+          metadata: expect.stringContaining(keyId),
+          ip: '203.0.113.9',
+          userAgent: 'probe/1',
+          createdAt: expect.any(String),
           signature: expect.stringMatching(/^[0-9a-f]{64}$/),
         },
       ])
@@ -238,7 +236,9 @@ describe('a failing entry', () => {
       })
       .toEqual(['org.suspended', 'plan.upgraded'])
     expect((await lost(org.id))[0]?.audit_entries[0]).toMatchObject({
-      ...{ orgId: org.id, resourceType: 'org', metadata: { reason: 'unpaid', operator: 'kim' } },
+      orgId: org.id,
+      resourceType: 'org',
+      metadata: { reason: 'unpaid', operator: 'kim' },
     })
 
     const { db, audit } = t.house.rooms
@@ -269,8 +269,11 @@ describe('a failing entry', () => {
     const { db, audit } = t.house.rooms
     const { org } = await t.org({ name: 'Alone' })
     const entry: Entry = {
-      ...{ orgId: org.id, actor: { kind: 'system' }, action: 'org.updated' },
-      ...{ resourceType: null, resourceId: null },
+      orgId: org.id,
+      actor: { kind: 'system' },
+      action: 'org.updated',
+      resourceType: null,
+      resourceId: null,
     }
     await barred(org.id, () =>
       db.tx(async (tx) => {
@@ -288,8 +291,11 @@ describe('a failing entry', () => {
     const { db, audit } = t.house.rooms
     const { org } = await t.org({ name: 'Fails' })
     const entry: Entry = {
-      ...{ orgId: org.id, actor: { kind: 'system' }, action: 'org.updated' },
-      ...{ resourceType: null, resourceId: null },
+      orgId: org.id,
+      actor: { kind: 'system' },
+      action: 'org.updated',
+      resourceType: null,
+      resourceId: null,
     }
     const failing = db.tx(async (tx) => {
       await audit(tx, entry)
@@ -315,8 +321,11 @@ describe('a failing entry', () => {
 
 describe('writers', () => {
   const entry = (orgId: string, resourceId: string): Entry => ({
-    ...{ orgId, actor: { kind: 'system' }, action: 'org.updated' },
-    ...{ resourceType: 'org', resourceId },
+    orgId,
+    actor: { kind: 'system' },
+    action: 'org.updated',
+    resourceType: 'org',
+    resourceId,
   })
 
   const gate = () => {
@@ -380,12 +389,7 @@ describe('writers', () => {
        where l.org_id = $1 order by l.seq`,
       [org.id],
     )
-    expect(linked.map((row) => row.resource_id)).toEqual([
-      'first',
-      'second',
-      'open',
-      'while a linker has the chain',
-    ])
+    expect(linked.map((row) => row.resource_id)).toEqual(['first', 'second', 'open', 'while a linker has the chain'])
     expect(await chain.verify(org.id)).toMatchObject({
       checked: 4,
       missing: [],

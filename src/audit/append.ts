@@ -67,7 +67,13 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
     const actorUserId = actor.kind === 'user' ? actor.userId : null
     const text = canonicalMetadata(saidOf(actor, metadata))
     const row: EntryFields = {
-      ...{ id, orgId, actorUserId, action, resourceType, resourceId, createdAt },
+      id,
+      orgId,
+      actorUserId,
+      action,
+      resourceType,
+      resourceId,
+      createdAt,
       metadata: text,
       ip: actor.kind === 'system' ? null : actor.ip,
       userAgent: actor.kind === 'system' ? '' : actor.userAgent.slice(0, 512),

@@ -42,7 +42,13 @@ describe('linking', async () => {
       const name = links[seq - 1]?.resource_id
       expect(metadata).toEqual({ note: `about ${name}`, via: 'system' })
       const text = JSON.stringify([
-        ...[seq, org.id, entry_id, 'org.updated', 'org', name, { note: `about ${name}`, via: 'system' }],
+        seq,
+        org.id,
+        entry_id,
+        'org.updated',
+        'org',
+        name,
+        { note: `about ${name}`, via: 'system' },
         created_at.toISOString(),
       ])
       digest = createHash('sha256').update(digest).update(text).digest()
@@ -50,7 +56,11 @@ describe('linking', async () => {
     }
     const [row] = await t.database.sql('select * from audit_chains where org_id = $1', [org.id])
     expect(row).toMatchObject({
-      ...{ head_seq: '3', head_digest: digest, pruned_seq: '0', pruned_digest: null, pruned_signature: null },
+      head_seq: '3',
+      head_digest: digest,
+      pruned_seq: '0',
+      pruned_digest: null,
+      pruned_signature: null,
       head_signature: createHmac('sha256', secret)
         .update(JSON.stringify(['head', org.id, 3, digest.toString('hex')]))
         .digest('hex'),
@@ -105,9 +115,7 @@ describe('linking', async () => {
     expect(await chain.verify(second)).toEqual(whole(second, 1))
     expect(await chain.verify(first)).toMatchObject({ broken: [1], head: 'none', waiting: 1 })
     await expect
-      .poll(async () =>
-        (await logFile.lines('audit entries of an org could not be linked')).map((line) => line.org_id),
-      )
+      .poll(async () => (await logFile.lines('audit entries of an org could not be linked')).map((line) => line.org_id))
       .toEqual([first])
   })
 
@@ -165,9 +173,15 @@ describe('tidings ops audit verify', async () => {
     })
     expect((await verify(org.id)).said).toBe(
       [
-        ...[`org_id             ${org.id}`, 'checked            3', 'missing            none'],
-        ...['broken             none', 'stray              none', 'head               ok'],
-        ...['pruned             none', 'waiting            0', ''],
+        `org_id             ${org.id}`,
+        'checked            3',
+        'missing            none',
+        'broken             none',
+        'stray              none',
+        'head               ok',
+        'pruned             none',
+        'waiting            0',
+        '',
       ].join('\n'),
     )
   })
@@ -175,10 +189,7 @@ describe('tidings ops audit verify', async () => {
   test.each([
     ['missing', 'delete from audit_entries where org_id = $1'],
     ['broken', "update audit_entries set action = 'x' where org_id = $1"],
-    [
-      'stray',
-      "insert into audit_entries (org_id, id, action, created_at) values ($1, 'aud_x', 'x', '2026-11-01')",
-    ],
+    ['stray', "insert into audit_entries (org_id, id, action, created_at) values ($1, 'aud_x', 'x', '2026-11-01')"],
     ['cut_off', 'delete from audit_links where org_id = $1 and seq = 3'],
     ['invalid', "update audit_chains set head_signature = repeat('0', 64) where org_id = $1"],
     ['stripped', 'update audit_chains set head_signature = null where org_id = $1'],
@@ -210,7 +221,9 @@ describe('tidings ops audit verify', async () => {
     const env = { DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret, LOG_LEVEL: 'silent' }
     const command = ['ops', 'audit', 'verify', org.id, '--json']
     expect(await tidings(command, env)).toEqual({
-      ...{ code: 0, stdout: `${JSON.stringify(whole(org.id, 2))}\n`, stderr: '' },
+      code: 0,
+      stdout: `${JSON.stringify(whole(org.id, 2))}\n`,
+      stderr: '',
     })
     await meddle(t.database, ['delete from audit_entries where org_id = $1', [org.id]])
     const { code, stdout, stderr } = await tidings(command, env)

@@ -171,8 +171,7 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
         walked.checked++
         if (!entry && walked.missing.length < mostFindings) walked.missing.push(entry_id)
         const content = entry as unknown as Content | null
-        const follows =
-          seq === last.seq + 1 && (!content || linkDigest(last.digest, seq, content).equals(digest))
+        const follows = seq === last.seq + 1 && (!content || linkDigest(last.digest, seq, content).equals(digest))
         if (!follows && walked.broken.length < mostFindings) walked.broken.push(seq)
         walked.last = { seq, digest }
       }

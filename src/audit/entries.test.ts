@@ -52,8 +52,14 @@ const opsIn = async (args: string[]): Promise<string> => {
 
 describe('keys', () => {
   const restrictions = {
-    ...{ environment: 'live', scopes: ['send:email'], tenant_id: null, project_id: null },
-    ...{ allowed_domain_ids: null, allowed_cidrs: null, rate_limit_per_minute: null, expires_at: null },
+    environment: 'live',
+    scopes: ['send:email'],
+    tenant_id: null,
+    project_id: null,
+    allowed_domain_ids: null,
+    allowed_cidrs: null,
+    rate_limit_per_minute: null,
+    expires_at: null,
   }
 
   test('A-139 A-140 A-141 AD-114 a key made, changed and revoked leaves an entry each, without the key', async () => {
@@ -63,7 +69,9 @@ describe('keys', () => {
     const changed = await trailing(() => patch(id, { name: 'CD', rate_limit_per_minute: 5 }))
     expect(changed.trail).toEqual([
       byKey('api_key.updated', 'api_key', id, {
-        ...{ ...restrictions, name: 'CD', rate_limit_per_minute: 5 },
+        ...restrictions,
+        name: 'CD',
+        rate_limit_per_minute: 5,
         changed: ['name', 'rate_limit_per_minute'],
       }),
     ])
@@ -93,9 +101,7 @@ describe('suppressions', () => {
 
   test('A-163 each suppression that was added leaves an entry, one that was there leaves none', async () => {
     const one = await trailing(() => add({ channel: 'email', value: 'One@example.com' }))
-    expect(one.trail).toEqual([
-      byKey('suppression.added', 'suppression', one.result.body.id, told('one@example.com')),
-    ])
+    expect(one.trail).toEqual([byKey('suppression.added', 'suppression', one.result.body.id, told('one@example.com'))])
     const many = await trailing(() =>
       add({
         items: ['one', 'two', 'three', 'two'].map((name) => ({
@@ -113,9 +119,7 @@ describe('suppressions', () => {
 
   test('A-163 suppressions added at once, sharing statements, leave one entry each', async () => {
     const values = Array.from({ length: 60 }, (_, i) => `at-once-${i % 40}@example.com`)
-    const { trail } = await trailing(() =>
-      Promise.all(values.map((value) => add({ channel: 'email', value }))),
-    )
+    const { trail } = await trailing(() => Promise.all(values.map((value) => add({ channel: 'email', value }))))
     expect(trail.map(({ metadata }) => metadata?.value).sort()).toEqual([...new Set(values)].sort())
   })
 
@@ -146,7 +150,11 @@ describe('suppressions', () => {
       )
       .toEqual([
         expect.objectContaining({
-          ...{ org_id: orgId, key_id: liveKeyId, suppression_id: id, channel: 'email', reason: 'complaint' },
+          org_id: orgId,
+          key_id: liveKeyId,
+          suppression_id: id,
+          channel: 'email',
+          reason: 'complaint',
           request_id: reply.headers['x-request-id'],
         }),
       ])
@@ -159,7 +167,9 @@ describe('the operator', () => {
     const { org } = await t.org({ plan: 'pro', name: 'Plans' })
     const bySystem = (action: string, from: string, to: string) => ({
       ...byKey(action, 'org', org.id, {}),
-      ...{ metadata: { from, to, via: 'system' }, ip_address: null, user_agent: '' },
+      metadata: { from, to, via: 'system' },
+      ip_address: null,
+      user_agent: '',
     })
     const plan = (name: string) => trailing(() => opsIn(['org', 'plan', org.id, name]), org.id)
     expect((await plan('enterprise')).trail).toEqual([bySystem('plan.upgraded', 'pro', 'enterprise')])
@@ -172,7 +182,9 @@ describe('the operator', () => {
     const { org } = await t.org({ name: 'Suspended' })
     const byTool = (action: string) => ({
       ...byKey(action, 'org', org.id, {}),
-      ...{ metadata: { reason: 'unpaid', operator: 'kim' }, ip_address: null, user_agent: 'operator-tool' },
+      metadata: { reason: 'unpaid', operator: 'kim' },
+      ip_address: null,
+      user_agent: 'operator-tool',
       signature: null,
     })
     const suspend = () => opsIn(['org', 'suspend', org.id, '--reason', 'unpaid', '--operator', 'kim'])
@@ -239,9 +251,15 @@ describe('an entry', () => {
     const { trail } = await trailing(() => db.tx((tx) => audit(tx, entry)))
     expect(trail).toEqual([
       {
-        ...{ id: expect.stringMatching(/^aud_[0-7][0-9a-hjkmnp-tv-z]{25}$/), actor_user_id: 'usr_ann' },
-        ...{ action: 'org.updated', resource_type: null, resource_id: null, metadata: null },
-        ...{ ip_address: '203.0.113.9', user_agent: 'Firefox '.repeat(64), created_at: expect.any(Date) },
+        id: expect.stringMatching(/^aud_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
+        actor_user_id: 'usr_ann',
+        action: 'org.updated',
+        resource_type: null,
+        resource_id: null,
+        metadata: null,
+        ip_address: '203.0.113.9',
+        user_agent: 'Firefox '.repeat(64),
+        created_at: expect.any(Date),
         signature: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
     ])

@@ -27,20 +27,28 @@ type Draft = Partial<SignedFields> & { signature?: string | null }
 /** Puts an entry into the log as it might have been written, forged or stripped. */
 const put = async (draft: Draft & { actorUserId: string | null }): Promise<string> => {
   const fields: SignedFields = {
-    ...{
-      id: newId('auditEntry'),
-      orgId: 'org_a',
-      action: 'user.login',
-      resourceType: 'user',
-      resourceId: 'x',
-    },
-    ...{ metadata: oneKey, createdAt: after },
+    id: newId('auditEntry'),
+    orgId: 'org_a',
+    action: 'user.login',
+    resourceType: 'user',
+    resourceId: 'x',
+    metadata: oneKey,
+    createdAt: after,
     ...draft,
   }
   const signature = draft.signature === undefined ? sign(secret, fields) : draft.signature
   await t.database.sql('insert into audit_entries values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)', [
-    ...[fields.orgId, fields.id, fields.actorUserId, fields.action, fields.resourceType, fields.resourceId],
-    ...[JSON.stringify(fields.metadata), '203.0.113.9', 'Firefox', fields.createdAt, signature],
+    fields.orgId,
+    fields.id,
+    fields.actorUserId,
+    fields.action,
+    fields.resourceType,
+    fields.resourceId,
+    JSON.stringify(fields.metadata),
+    '203.0.113.9',
+    'Firefox',
+    fields.createdAt,
+    signature,
   ])
   return fields.id
 }
@@ -137,12 +145,16 @@ test('A-222 A-223 A-224 A-225 A-226 whatever is in the log, erasing a person cha
       for (const { actorUserId, signedFor, createdAt, metadata, how } of entries) {
         const id = newId('auditEntry')
         const signed = sign(secret, {
-          ...{ id, orgId: 'org_a', action: 'user.login', resourceType: 'user', resourceId: 'x' },
-          ...{ metadata, createdAt, actorUserId: signedFor },
+          id,
+          orgId: 'org_a',
+          action: 'user.login',
+          resourceType: 'user',
+          resourceId: 'x',
+          metadata,
+          createdAt,
+          actorUserId: signedFor,
         })
-        const signature = { signed, upper: signed.toUpperCase(), forged, none: null, empty: '' }[how] as
-          | string
-          | null
+        const signature = { signed, upper: signed.toUpperCase(), forged, none: null, empty: '' }[how] as string | null
         ids.push(await put({ id, actorUserId, createdAt, metadata, signature }))
       }
       const were = await Promise.all(ids.map((id) => verdict(id)))

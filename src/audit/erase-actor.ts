@@ -54,10 +54,7 @@ export const makeEraseActor = ({ db, log, secret, cutover }: Needs): EraseActor 
 
   return async (userId) => {
     if (secret === undefined) {
-      log.warn(
-        { user_id: userId },
-        'no signing secret: signed audit entries of an erased user will read as invalid',
-      )
+      log.warn({ user_id: userId }, 'no signing secret: signed audit entries of an erased user will read as invalid')
     }
     for (let total = 0; ; ) {
       const erased = await eraseChunk(userId)

@@ -67,9 +67,7 @@ test('an old entry linked after a young one waits for it', async () => {
   await one(org.id, 'young')
   await chain.link()
   const [row] = held as { org_id: string; created_at: Date; entry_id: string }[]
-  await t.database.sql('insert into audit_unlinked values ($1, $2, $3)', [
-    ...[org.id, row?.created_at, row?.entry_id],
-  ])
+  await t.database.sql('insert into audit_unlinked values ($1, $2, $3)', [org.id, row?.created_at, row?.entry_id])
   await retain()
   expect(await left(org.id)).toEqual(['young', 'old'])
   clock.advance(31 * day)

@@ -66,13 +66,10 @@ describe('the signature', () => {
       '{"at":"1970-01-01T00:00:00.000Z","list":[null,null,0]}',
     ],
     [{ nul: 'a\0b', half: 'x\ud800y', 'k\0ey': 1 }, '{"half":"x\ufffdy","key":1,"nul":"ab"}'],
-  ])(
-    'A-210 A-211 AD-86 metadata %# is signed as it will read back, keys sorted at every depth',
-    (metadata, text) => {
-      expect(canonicalMetadata(metadata)).toBe(text)
-      expect(canonicalMetadata(JSON.parse(text))).toBe(text)
-    },
-  )
+  ])('A-210 A-211 AD-86 metadata %# is signed as it will read back, keys sorted at every depth', (metadata, text) => {
+    expect(canonicalMetadata(metadata)).toBe(text)
+    expect(canonicalMetadata(JSON.parse(text))).toBe(text)
+  })
 
   test('A-208 no two entries that differ in one of the eight fields are signed alike', () => {
     const others: SignedFields[] = [
@@ -99,44 +96,36 @@ describe('the cutover', () => {
   test('A-216 A-217 unset or unreadable, it is 2026-08-10T00:00:00Z and the service starts', () => {
     const inForce = { text: '2026-08-10T00:00:00Z', at: new Date('2026-08-10T00:00:00Z') }
     expect(readConfig({}).auditCutover).toEqual(inForce)
-    for (const text of [
-      '',
-      ' ',
-      'soon',
-      '2026-13-01T00:00:00Z',
-      '2026-09-01',
-      '2026-09-01T00:00:00',
-      '1789000000',
-    ]) {
+    for (const text of ['', ' ', 'soon', '2026-13-01T00:00:00Z', '2026-09-01', '2026-09-01T00:00:00', '1789000000']) {
       expect(readConfig({ AUDIT_SIGNING_CUTOVER: text }).auditCutover, text).toEqual(inForce)
     }
   })
 
-  test.each([
-    '2025-01-02T03:04:05Z',
-    '2025-01-02T03:04:05.678Z',
-    '2025-01-02T05:04+02:00',
-    '2030-01-01T00:00:00Z',
-  ])('A-215 set to %s it is that instant', (text) => {
-    expect(readConfig({ AUDIT_SIGNING_CUTOVER: text }).auditCutover).toEqual({ text, at: new Date(text) })
-  })
+  test.each(['2025-01-02T03:04:05Z', '2025-01-02T03:04:05.678Z', '2025-01-02T05:04+02:00', '2030-01-01T00:00:00Z'])(
+    'A-215 set to %s it is that instant',
+    (text) => {
+      expect(readConfig({ AUDIT_SIGNING_CUTOVER: text }).auditCutover).toEqual({ text, at: new Date(text) })
+    },
+  )
 })
 
 describe('the verdict', () => {
   const cutover = new Date('2026-08-10T00:00:00Z')
   const entry = (created: string, metadata: SignedFields['metadata'], signature?: string | null) => {
     const fields = {
-      ...{ id: 'aud_1', orgId: 'org_1', action: 'user.login', actorUserId: 'usr_1' },
-      ...{ resourceType: null, resourceId: null, metadata, createdAt: new Date(created) },
+      id: 'aud_1',
+      orgId: 'org_1',
+      action: 'user.login',
+      actorUserId: 'usr_1',
+      resourceType: null,
+      resourceId: null,
+      metadata,
+      createdAt: new Date(created),
     }
     return { ...fields, signature: signature === undefined ? sign(secret, fields) : signature }
   }
   const verdict = (...of: Parameters<typeof entry>) => verdictOf(entry(...of), { secret, cutover })
-  const [before, at, after] = [
-    '2026-08-09T23:59:59.999Z',
-    '2026-08-10T00:00:00.000Z',
-    '2026-08-10T00:00:00.001Z',
-  ]
+  const [before, at, after] = ['2026-08-09T23:59:59.999Z', '2026-08-10T00:00:00.000Z', '2026-08-10T00:00:00.001Z']
   const wrong = '0'.repeat(64)
 
   test('a signature that can be derived again is ok, whatever its age', () => {
@@ -167,13 +156,10 @@ describe('the verdict', () => {
     [{ a: 1, b: 2 }, 'legacy'],
     [{ a: { b: 1, c: 2 } }, 'legacy'],
     [{ a: [[{ b: 1, c: null }]] }, 'legacy'],
-  ] as const)(
-    'AD-19 a wrong signature on metadata %j is %s before the cutover and invalid after',
-    (metadata, old) => {
-      expect(verdict(before, metadata, wrong)).toBe(old)
-      expect([verdict(at, metadata, wrong), verdict(after, metadata, wrong)]).toEqual(['invalid', 'invalid'])
-    },
-  )
+  ] as const)('AD-19 a wrong signature on metadata %j is %s before the cutover and invalid after', (metadata, old) => {
+    expect(verdict(before, metadata, wrong)).toBe(old)
+    expect([verdict(at, metadata, wrong), verdict(after, metadata, wrong)]).toEqual(['invalid', 'invalid'])
+  })
 
   test('AD-88 the digits are lower case; anything else is invalid, of any length', () => {
     const good = entry(after, null).signature as string
@@ -207,9 +193,7 @@ describe('entries in storage', async () => {
       key: keys.live,
       body: { name: 'T', external_ref: null },
     })
-    const rows = await t.database.sql<{ id: string }>('select id from audit_entries where resource_id = $1', [
-      body.id,
-    ])
+    const rows = await t.database.sql<{ id: string }>('select id from audit_entries where resource_id = $1', [body.id])
     return rows[0]?.id as string
   }
 
@@ -281,8 +265,12 @@ describe('entries in storage', async () => {
         await t.database.sql('delete from audit_unlinked where org_id = $1', [org.id])
         const entries = metadatas.map(
           (metadata): Entry => ({
-            ...{ orgId: org.id, actor: { kind: 'system' }, action: 'org.updated', metadata },
-            ...{ resourceType: null, resourceId: null },
+            orgId: org.id,
+            actor: { kind: 'system' },
+            action: 'org.updated',
+            metadata,
+            resourceType: null,
+            resourceId: null,
           }),
         )
         await rooms.db.tx((tx) => rooms.audit(tx, ...entries))
@@ -290,9 +278,7 @@ describe('entries in storage', async () => {
           'select e.* from audit_entries e join audit_unlinked u on u.entry_id = e.id where e.org_id = $1',
           [org.id],
         )
-        expect(rows.map((row) => verdictOf(fieldsOf(row), { secret, cutover }))).toEqual(
-          metadatas.map(() => 'ok'),
-        )
+        expect(rows.map((row) => verdictOf(fieldsOf(row), { secret, cutover }))).toEqual(metadatas.map(() => 'ok'))
       }),
       { numRuns: 100 },
     )

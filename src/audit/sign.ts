@@ -60,8 +60,7 @@ export const sign = (secret: string, fields: SignedFields): string =>
 /** Signs many entries under one secret: the key is prepared once. */
 export const makeSign = (secret: string) => {
   const hmac = makeHmac(secret)
-  return (fields: Omit<SignedFields, 'metadata'>, metadata: string | null): string =>
-    hmac(signedText(fields, metadata))
+  return (fields: Omit<SignedFields, 'metadata'>, metadata: string | null): string => hmac(signedText(fields, metadata))
 }
 
 export const signatureMatches = (secret: string, fields: SignedFields, signature: string): boolean =>

@@ -12,8 +12,7 @@ export type EntryRow = {
   signature: string | null
 }
 
-const signedColumns =
-  'org_id, id, actor_user_id, action, resource_type, resource_id, metadata, created_at, signature'
+const signedColumns = 'org_id, id, actor_user_id, action, resource_type, resource_id, metadata, created_at, signature'
 
 /** The entry and its place in the line for the chain, together. */
 export const insertEntries = statement<
@@ -141,14 +140,7 @@ export const entriesToLink = statement<[orgId: string, limit: number], EntryRow>
 )
 
 export const insertLinks = statement<
-  [
-    orgId: string,
-    seqs: number[],
-    entryIds: string[],
-    digests: Buffer[],
-    headSignature: string | null,
-    at: Date,
-  ]
+  [orgId: string, seqs: number[], entryIds: string[], digests: Buffer[], headSignature: string | null, at: Date]
 >(
   'audit.insert_links',
   `with links as (
@@ -233,9 +225,7 @@ export const prune = statement<[orgId: string, entryIds: string[]]>(
    delete from audit_entries where org_id = $1 and id = any($2::text[])`,
 )
 
-export const moveTail = statement<
-  [orgId: string, seq: number, digest: Buffer, signature: string | null, at: Date]
->(
+export const moveTail = statement<[orgId: string, seq: number, digest: Buffer, signature: string | null, at: Date]>(
   'audit.move_tail',
   `update audit_chains set pruned_seq = $2, pruned_digest = $3, pruned_signature = $4, updated_at = $5
    where org_id = $1`,

@@ -25,9 +25,7 @@ beforeEach(async () => {
 const attack = (...statements: string[]) =>
   meddle(
     t.database,
-    ...statements.map((sql): [string] => [
-      sql.replaceAll(/\$(\d)/g, (_, n) => `'${[orgId, ...ids][Number(n) - 1]}'`),
-    ]),
+    ...statements.map((sql): [string] => [sql.replaceAll(/\$(\d)/g, (_, n) => `'${[orgId, ...ids][Number(n) - 1]}'`)]),
   )
 const found = () => chain.verify(orgId)
 
@@ -183,9 +181,7 @@ test('a whole chain made anew, with every digest right, needs the secret', async
     'delete from audit_links where org_id = $1',
     'delete from audit_chains where org_id = $1',
   )
-  await attack(
-    'insert into audit_unlinked select org_id, created_at, id from audit_entries where org_id = $1',
-  )
+  await attack('insert into audit_unlinked select org_id, created_at, id from audit_entries where org_id = $1')
   const forger = chainOf(t, 'a guess')
   expect(await forger.link()).toBe(4)
   expect(await forger.verify(orgId)).toEqual(whole(orgId, 4))

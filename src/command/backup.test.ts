@@ -35,9 +35,7 @@ const settingsIn = async (database: TestDatabase): Promise<number> =>
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tidings-backup-command-'))
   source = await makeTestDatabase()
-  await source.sql(
-    `insert into settings select 's' || i, to_jsonb(i), '2026-01-01' from generate_series(1, 1234) i`,
-  )
+  await source.sql(`insert into settings select 's' || i, to_jsonb(i), '2026-01-01' from generate_series(1, 1234) i`)
 })
 
 afterAll(async () => {
@@ -62,9 +60,7 @@ test('a backup goes to a file and comes back from it, and both say what to do ab
   expect(await settingsIn(database)).toBe(1_234)
 
   await expect(restore(configOf(database), silentLog(), [file])).rejects.toThrow(
-    new Fault(
-      'The database is not empty: table settings has rows. A backup is restored only into an empty one.',
-    ),
+    new Fault('The database is not empty: table settings has rows. A backup is restored only into an empty one.'),
   )
 })
 
@@ -73,8 +69,13 @@ test('a backup flows through a pipe from one database into another', async () =>
   const launcher = join(import.meta.dirname, '../../bin/tidings.js')
   const command = `DATABASE_URL="$FROM" "$NODE" "$BIN" backup - | DATABASE_URL="$TO" "$NODE" "$BIN" restore -`
   const env = {
-    ...{ PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: folder },
-    ...{ FROM: source.url, TO: database.url, NODE: process.execPath, BIN: launcher },
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    DATA_DIR: folder,
+    FROM: source.url,
+    TO: database.url,
+    NODE: process.execPath,
+    BIN: launcher,
   }
   const child = spawn('sh', ['-c', command], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   const [code] = await once(child, 'close')

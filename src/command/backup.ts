@@ -76,8 +76,7 @@ const summary = (rows: Rows): string => {
   return `${grouped(counts.reduce((sum, count) => sum + count, 0))} rows of ${counts.length} tables`
 }
 
-const whereTheKeyIs = (config: Config): string =>
-  config.masterKey ? 'MASTER_KEY' : join(config.dataDir, 'master.key')
+const whereTheKeyIs = (config: Config): string => (config.masterKey ? 'MASTER_KEY' : join(config.dataDir, 'master.key'))
 
 type Tell = (text: string) => void
 
@@ -86,12 +85,7 @@ const onStandardError: Tell = (text) => {
   process.stderr.write(`${text}\n`)
 }
 
-export const backup = async (
-  config: Config,
-  log: Log,
-  args: string[],
-  tell: Tell = onStandardError,
-): Promise<void> => {
+export const backup = async (config: Config, log: Log, args: string[], tell: Tell = onStandardError): Promise<void> => {
   const path = pathIn(args, 'backup')
   return interruptible((signal) =>
     withDatabaseAsItIs(config, log, async ({ connect }) => {
@@ -131,9 +125,7 @@ export const restore = async (
       const serviceVersion = readServiceVersion()
       const needs = { connect, clock: systemClock, log, serviceVersion, progress, signal }
       const restored = await restoreFrom(needs, source)
-      tell(
-        `Restored ${summary(restored.rows)}, taken at ${restored.takenAt} by version ${restored.serviceVersion}.`,
-      )
+      tell(`Restored ${summary(restored.rows)}, taken at ${restored.takenAt} by version ${restored.serviceVersion}.`)
       tell(
         `The master key is not in a backup: before starting, put the one of that time into ${whereTheKeyIs(config)}.`,
       )

@@ -80,11 +80,7 @@ export const withDatabaseAsItIs = async <T>(
 }
 
 /** As above, migrated first. */
-export const withDatabase = <T>(
-  config: Config,
-  log: Log,
-  work: (db: Db, url: string) => Promise<T>,
-): Promise<T> =>
+export const withDatabase = <T>(config: Config, log: Log, work: (db: Db, url: string) => Promise<T>): Promise<T> =>
   withDatabaseAsItIs(config, log, async (db, url) => {
     await migrateAll(url, log)
     return work(db, url)

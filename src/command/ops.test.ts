@@ -16,14 +16,9 @@ let t: TestHouse
 /** In this process, as main.ts calls it; the whole way through the launcher has a test of its own. */
 const opsIn = async (env: Record<string, string>, args: string[]) => {
   let stdout = ''
-  const fault = await runOps(
-    readConfig({ DATABASE_URL: database.url, ...env }),
-    silentLog(),
-    args,
-    (text) => {
-      stdout += text
-    },
-  ).then(
+  const fault = await runOps(readConfig({ DATABASE_URL: database.url, ...env }), silentLog(), args, (text) => {
+    stdout += text
+  }).then(
     () => undefined,
     (error: unknown) => error,
   )
@@ -40,8 +35,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-const created = async (...args: string[]) =>
-  JSON.parse((await ops('org', 'create', '--json', ...args)).stdout)
+const created = async (...args: string[]) => JSON.parse((await ops('org', 'create', '--json', ...args)).stdout)
 const ask = (key: string) => t.ask('GET', '/api/v1/suppressions', { key })
 
 describe('ops org create', () => {
@@ -66,9 +60,16 @@ describe('ops org create', () => {
       [made.org.id],
     )
     expect(org).toMatchObject({
-      ...{ email: 'ann@example.com', verified: true, role: 'owner', project: 'default', is_default: true },
-      ...{ domain: 'example.test', domain_status: 'verified' },
-      ...{ sender_id: 'TIDINGS', iso_country: 'GB', sender_status: 'verified' },
+      email: 'ann@example.com',
+      verified: true,
+      role: 'owner',
+      project: 'default',
+      is_default: true,
+      domain: 'example.test',
+      domain_status: 'verified',
+      sender_id: 'TIDINGS',
+      iso_country: 'GB',
+      sender_status: 'verified',
     })
     expect(org?.password_hash).toMatch(/^\$argon2id\$/)
     expect(await verifyPassword(org?.password_hash as string, made.owner.password)).toBe(true)
@@ -97,8 +98,11 @@ describe('ops org create', () => {
 
   test('in production it makes no domain and no sender', async () => {
     const env = {
-      ...{ NODE_ENV: 'production', SERVICE_DOMAIN: 'tidings.example' },
-      ...{ MASTER_KEY: Buffer.alloc(32).toString('base64'), EMAIL_PROVIDER: 'ses', SMS_PROVIDER: 'aws' },
+      NODE_ENV: 'production',
+      SERVICE_DOMAIN: 'tidings.example',
+      MASTER_KEY: Buffer.alloc(32).toString('base64'),
+      EMAIL_PROVIDER: 'ses',
+      SMS_PROVIDER: 'aws',
     }
     const { stdout } = await opsIn(env, ['org', 'create', '--name', 'Prod', '--json'])
     const made = JSON.parse(stdout)
@@ -123,9 +127,7 @@ describe('ops org suspend, unsuspend, status', () => {
     const first = await ops('org', 'suspend', org.id, '--reason', 'unpaid bills', '--operator', 'kim')
     expect(first.stdout).toBe(`${org.id} is suspended.\n`)
     await expect.poll(async () => (await ask(keys.live)).body?.error?.code).toBe('ORG_SUSPENDED')
-    const [row] = await database.sql<{ suspended_at: Date }>('select suspended_at from orgs where id = $1', [
-      org.id,
-    ])
+    const [row] = await database.sql<{ suspended_at: Date }>('select suspended_at from orgs where id = $1', [org.id])
     const second = await ops('org', 'suspend', org.id, '--reason', 'other', '--operator', 'kim')
     expect(second.stdout).toBe(`${org.id} was suspended already, since ${row?.suspended_at.toISOString()}.\n`)
     const status = JSON.parse((await ops('org', 'status', org.id, '--json')).stdout)
@@ -134,13 +136,9 @@ describe('ops org suspend, unsuspend, status', () => {
       suspension_reason: 'unpaid bills',
       suspended_at: row?.suspended_at.toISOString(),
     })
-    expect((await ops('org', 'unsuspend', org.id, '--operator', 'kim')).stdout).toBe(
-      `${org.id} works again.\n`,
-    )
+    expect((await ops('org', 'unsuspend', org.id, '--operator', 'kim')).stdout).toBe(`${org.id} works again.\n`)
     await expect.poll(async () => (await ask(keys.live)).status).toBe(200)
-    expect((await ops('org', 'unsuspend', org.id, '--operator', 'kim')).stdout).toBe(
-      `${org.id} was not suspended.\n`,
-    )
+    expect((await ops('org', 'unsuspend', org.id, '--operator', 'kim')).stdout).toBe(`${org.id} was not suspended.\n`)
   })
 })
 
@@ -167,9 +165,11 @@ describe('ops org plan', () => {
     })
     await expect.poll(async () => (await ask(keys.live)).headers['x-ratelimit-limit']).toBe('250000')
     // A figure left out keeps the contract on the same plan, and goes with it to another.
-    expect(
-      JSON.parse((await ops('org', 'plan', org.id, 'enterprise', '--sms', '7', '--json')).stdout),
-    ).toMatchObject({ rate_per_minute: 250_000, email_monthly: 5_000_000, sms_monthly: 7 })
+    expect(JSON.parse((await ops('org', 'plan', org.id, 'enterprise', '--sms', '7', '--json')).stdout)).toMatchObject({
+      rate_per_minute: 250_000,
+      email_monthly: 5_000_000,
+      sms_monthly: 7,
+    })
     expect(JSON.parse((await ops('org', 'plan', org.id, 'pro', '--json')).stdout)).toMatchObject({
       rate_per_minute: 600,
       email_monthly: null,
@@ -241,11 +241,7 @@ describe('mistakes', () => {
 
   test('an unknown command and a faulty configuration are told in plain lines', async () => {
     const wrong = await tidings(['ops', 'org', 'status', 'acme'], { DATABASE_URL: database.url })
-    expect([wrong.code, wrong.stdout, wrong.stderr.split('\n')[0]]).toEqual([
-      1,
-      '',
-      'Name the org by its id (org_…).',
-    ])
+    expect([wrong.code, wrong.stdout, wrong.stderr.split('\n')[0]]).toEqual([1, '', 'Name the org by its id (org_…).'])
     expect(wrong.stderr).not.toMatch(/^\s+at /m)
     const unknown = await tidings(['dance'], {})
     expect([unknown.code, unknown.stderr.split('\n')[0]]).toEqual([1, 'There is no command dance.'])

@@ -67,8 +67,7 @@ const figure = (options: Options, name: string, least: number): number | null =>
 }
 
 const orgIdOf = (value: string | undefined): string => {
-  if (value === undefined || !isId('org', value))
-    throw new Fault(`Name the org by its id (org_…).\n\n${opsUsage}`)
+  if (value === undefined || !isId('org', value)) throw new Fault(`Name the org by its id (org_…).\n\n${opsUsage}`)
   return value
 }
 
@@ -105,8 +104,7 @@ const createOrg = async (ground: Ground): Promise<void> => {
   const { db, clock, config, options } = ground
   const baseUrl = config.baseUrl ?? `http://${config.host}:${config.port}`
   const owner = text(options, 'owner')
-  if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner))
-    throw new Fault('--owner takes an email address.')
+  if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner)) throw new Fault('--owner takes an email address.')
   const { serviceDomain } = config
   const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
   const { found } = makeFoundOrg({ db, clock, baseUrl, serviceDomain, vault })
@@ -116,11 +114,7 @@ const createOrg = async (ground: Ground): Promise<void> => {
     ...(owner !== undefined && { ownerEmail: owner }),
     withSenders: !config.production,
   })
-  print(
-    ground,
-    founded,
-    `\n  The organisation is made. Its keys are shown once; keep them.\n\n${credentials(founded)}`,
-  )
+  print(ground, founded, `\n  The organisation is made. Its keys are shown once; keep them.\n\n${credentials(founded)}`)
 }
 
 const suspend = async (ground: Ground, orgId: string): Promise<void> => {
@@ -136,11 +130,7 @@ const suspend = async (ground: Ground, orgId: string): Promise<void> => {
   })
   const org = await existing(db, orgId)
   const since = org.suspended_at?.toISOString()
-  print(
-    ground,
-    showOrg(org),
-    changed ? `${orgId} is suspended.` : `${orgId} was suspended already, since ${since}.`,
-  )
+  print(ground, showOrg(org), changed ? `${orgId} is suspended.` : `${orgId} was suspended already, since ${since}.`)
 }
 
 const unsuspend = async (ground: Ground, orgId: string): Promise<void> => {
@@ -161,11 +151,7 @@ const unsuspend = async (ground: Ground, orgId: string): Promise<void> => {
 const changePlan = async (ground: Ground, orgId: string, plan: string | undefined): Promise<void> => {
   const { db, clock, audit, options } = ground
   if (plan === undefined) throw new Fault(`Name the plan: one of ${plans.join(', ')}.`)
-  const contract = [
-    figure(options, 'rate', 1),
-    figure(options, 'email', 0),
-    figure(options, 'sms', 0),
-  ] as const
+  const contract = [figure(options, 'rate', 1), figure(options, 'email', 0), figure(options, 'sms', 0)] as const
   const next = planOf(plan)
   const before = await existing(db, orgId)
   const org = await db.tx(async (tx) => {
@@ -256,8 +242,16 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
       allowPositionals: true,
       options: {
         json: { type: 'boolean' },
-        ...{ name: string, plan: string, owner: string, reason: string, operator: string },
-        ...{ rate: string, email: string, sms: string, environment: string, scopes: string },
+        name: string,
+        plan: string,
+        owner: string,
+        reason: string,
+        operator: string,
+        rate: string,
+        email: string,
+        sms: string,
+        environment: string,
+        scopes: string,
       },
     })
   } catch (error) {

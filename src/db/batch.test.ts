@@ -66,14 +66,11 @@ const fates = (...weighted: [Fate, number][]) =>
 const anyFate = fates(['fine', 12], ['refused', 3], ['lost', 1], ['short', 1], ['long', 1])
 
 const scenario = fc.record({
-  arrivals: fc.array(
-    fc.record({ caller: fc.constantFrom('a', 'b', 'c', 'd'), fate: anyFate, gap: fc.nat(3) }),
-    {
-      minLength: 1,
-      maxLength: 40,
-      size: 'max',
-    },
-  ),
+  arrivals: fc.array(fc.record({ caller: fc.constantFrom('a', 'b', 'c', 'd'), fate: anyFate, gap: fc.nat(3) }), {
+    minLength: 1,
+    maxLength: 40,
+    size: 'max',
+  }),
   delays: fc.infiniteStream(fc.nat(6)),
   maxItems: fc.integer({ min: 1, max: 6 }),
   lanes: fc.integer({ min: 1, max: 3 }),
@@ -105,9 +102,7 @@ const play = async (script: typeof scenario extends fc.Arbitrary<infer S> ? S : 
 }
 
 describe('whatever arrives, and whatever the statements meet', () => {
-  const holds = (
-    check: (played: Awaited<ReturnType<typeof play>>, script: Parameters<typeof play>[0]) => void,
-  ) =>
+  const holds = (check: (played: Awaited<ReturnType<typeof play>>, script: Parameters<typeof play>[0]) => void) =>
     fc.assert(
       fc.asyncProperty(scenario, async (script) => check(await play(script), script)),
       { numRuns: 150 },
@@ -180,9 +175,7 @@ describe('whatever arrives, and whatever the statements meet', () => {
         const given = items.filter((item) => item.caller === caller)
         const written = store.written.filter((item) => item.caller === caller)
         expect(written).toEqual(given.filter((item) => written.includes(item)))
-        const first = new Set(
-          store.attempts.flatMap((attempt) => attempt.items).filter((i) => i.caller === caller),
-        )
+        const first = new Set(store.attempts.flatMap((attempt) => attempt.items).filter((i) => i.caller === caller))
         expect([...first]).toEqual(given)
       }
     })
@@ -225,8 +218,7 @@ describe('pace', () => {
     const runs: { items: number[]; end: () => void }[] = []
     const batcher: Batcher<number, number> = makeBatcher({
       name: 'test.held',
-      run: (items: number[]) =>
-        new Promise<number[]>((resolve) => runs.push({ items, end: () => resolve(items) })),
+      run: (items: number[]) => new Promise<number[]>((resolve) => runs.push({ items, end: () => resolve(items) })),
       waitMs: 2,
       ...options,
     })
@@ -435,13 +427,10 @@ describe('on the database', () => {
         await database.sql('truncate entries')
         const { batcher, statements } = batcherOn()
         const results = await Promise.allSettled(
-          Array.from({ length: 300 }, (_, id) =>
-            batcher.submit({ id, amount: bad.includes(id) ? 0 : id + 1 }),
-          ),
+          Array.from({ length: 300 }, (_, id) => batcher.submit({ id, amount: bad.includes(id) ? 0 : id + 1 })),
         )
         results.forEach((result, id) => {
-          if (bad.includes(id))
-            expect(result).toMatchObject({ status: 'rejected', reason: { code: '23514' } })
+          if (bad.includes(id)) expect(result).toMatchObject({ status: 'rejected', reason: { code: '23514' } })
           else expect(result).toEqual({ status: 'fulfilled', value: (id + 1) * 2 })
         })
         expect(await stored()).toEqual(results.map((_, id) => id).filter((id) => !bad.includes(id)))
@@ -459,8 +448,7 @@ describe('on the database', () => {
     const results = await Promise.allSettled(
       Array.from({ length: 10 }, (_, id) => batcher.submit({ id, amount: 1, cut: id === 5 })),
     )
-    for (const result of results)
-      expect(result).toMatchObject({ status: 'rejected', reason: { code: '57P01' } })
+    for (const result of results) expect(result).toMatchObject({ status: 'rejected', reason: { code: '57P01' } })
     expect(statements()).toBe(1)
     expect(await stored()).toEqual([])
     expect(await batcher.submit({ id: 1, amount: 4 })).toBe(8)

@@ -21,8 +21,7 @@ export const lostConnection = (error: unknown): boolean => {
   const state = sqlState(error)
   if (state !== undefined) return /^(08|57P)/.test(state) || state === '53300'
   const code = (error as Coded | null)?.code
-  if (typeof code === 'string' && /^E(CONN|PIPE|TIMEDOUT|HOSTUNREACH|AI_AGAIN|NOTFOUND)/.test(code))
-    return true
+  if (typeof code === 'string' && /^E(CONN|PIPE|TIMEDOUT|HOSTUNREACH|AI_AGAIN|NOTFOUND)/.test(code)) return true
   return (
     error instanceof Error &&
     /connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after/i.test(

@@ -34,9 +34,7 @@ const first = made('0001_first', 'create table things (id int primary key)')
 const second = made('0002_second', 'alter table things add column name text not null default $$none$$')
 
 const appliedIn = async (database: TestDatabase): Promise<string[]> =>
-  (await database.sql<{ name: string }>('select name from schema_migrations order by name')).map(
-    (r) => r.name,
-  )
+  (await database.sql<{ name: string }>('select name from schema_migrations order by name')).map((r) => r.name)
 
 describe('the schema', () => {
   test('is made whole from nothing, and nothing is left to do afterwards', async () => {
@@ -104,10 +102,7 @@ describe('migrations', () => {
 
   test('leave nothing of one that fails, keep those before it, and go on once it is mended', async () => {
     const database = await empty()
-    const failing = made(
-      '0002_second',
-      'create table half (id int); select 1 / 0; create table whole (id int)',
-    )
+    const failing = made('0002_second', 'create table half (id int); select 1 / 0; create table whole (id int)')
     await expect(migrateOn(database, [first, failing])).rejects.toThrow(
       'migration 0002_second failed and was undone: division by zero',
     )
@@ -159,9 +154,7 @@ describe('migrations', () => {
 
   test('may take longer than a statement of a request may', async () => {
     const database = await empty()
-    await database.sql(
-      `alter database "${new URL(database.url).pathname.slice(1)}" set statement_timeout = 50`,
-    )
+    await database.sql(`alter database "${new URL(database.url).pathname.slice(1)}" set statement_timeout = 50`)
     expect(await migrateOn(database, [made('0001_first', 'select pg_sleep(0.15)')])).toEqual(['0001_first'])
   })
 })

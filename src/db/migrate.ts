@@ -35,25 +35,17 @@ export const lockSchema = async (client: pg.ClientBase): Promise<void> => {
 }
 
 export const appliedMigrations = async (client: pg.ClientBase): Promise<Applied[]> =>
-  (
-    await client.query<Applied>(
-      'select name, checksum from public.schema_migrations order by name collate "C"',
-    )
-  ).rows
+  (await client.query<Applied>('select name, checksum from public.schema_migrations order by name collate "C"')).rows
 
 /** What the database went through must be how this version's own list begins. */
 export const assertSameHistory = (done: Applied[], known: Migration[]): void => {
   done.forEach((row, i) => {
     const expected = known[i]
     if (!expected) {
-      throw new SchemaFault(
-        `the database has migration ${row.name}, which this version does not know: run a newer one`,
-      )
+      throw new SchemaFault(`the database has migration ${row.name}, which this version does not know: run a newer one`)
     }
     if (row.name !== expected.name || row.checksum !== expected.checksum) {
-      throw new SchemaFault(
-        `migration ${row.name} in the database differs from ${expected.name} of this version`,
-      )
+      throw new SchemaFault(`migration ${row.name} in the database differs from ${expected.name} of this version`)
     }
   })
 }
@@ -84,10 +76,7 @@ type Needs = {
 }
 
 /** Brings the schema up to `upTo` (default: all), each file in its own transaction, one process at a time. */
-export const migrate = async (
-  { connect, clock, log, migrations }: Needs,
-  upTo?: string,
-): Promise<string[]> => {
+export const migrate = async ({ connect, clock, log, migrations }: Needs, upTo?: string): Promise<string[]> => {
   const known = migrations ?? (await readMigrations())
   const client = await connect()
   const ran: string[] = []

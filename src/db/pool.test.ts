@@ -19,10 +19,7 @@ const find = statement<[note: string], { note: string }>(
   'test.find',
   'select note from notes where note = $1 order by id',
 )
-const rename = statement<[from: string, to: string]>(
-  'test.rename',
-  'update notes set note = $2 where note = $1',
-)
+const rename = statement<[from: string, to: string]>('test.rename', 'update notes set note = $2 where note = $1')
 const backend = statement<[], { pid: number }>('test.backend', 'select pg_backend_pid() as pid')
 const whole = statement<[text: string], { value: number }>('test.int8', 'select $1::int8 as value')
 const nap = statement<[], { slept: string }>('test.nap', 'select pg_sleep(30)::text as slept')
@@ -42,9 +39,7 @@ const terminateAll = () =>
 
 beforeAll(async () => {
   database = await makeTestDatabase('empty')
-  await database.sql(
-    'create table notes (id int generated always as identity primary key, note text not null)',
-  )
+  await database.sql('create table notes (id int generated always as identity primary key, note text not null)')
   db = openDb({ url: database.url, log: silentLog(), poolSize: 3, name: 'pool test' })
 })
 
@@ -83,10 +78,7 @@ describe('a statement', () => {
       const { pid } = (await tx.row(backend))!
       expect(pid).toBeGreaterThan(0)
       const prepared = await tx.rows(
-        statement<[], { name: string }>(
-          'test.prepared',
-          `select name from pg_prepared_statements order by name`,
-        ),
+        statement<[], { name: string }>('test.prepared', `select name from pg_prepared_statements order by name`),
       )
       expect(prepared.filter(({ name }) => name === 'test.find')).toHaveLength(1)
     })
@@ -151,12 +143,8 @@ describe('a transaction', () => {
 
   test('takes no statement on another connection, no second transaction and no connection of its own', async () => {
     await db.tx(async (tx) => {
-      await expect(db.rows(all)).rejects.toThrow(
-        'a statement on another connection inside a database transaction',
-      )
-      await expect(db.tx(async () => undefined)).rejects.toThrow(
-        'a second transaction inside a database transaction',
-      )
+      await expect(db.rows(all)).rejects.toThrow('a statement on another connection inside a database transaction')
+      await expect(db.tx(async () => undefined)).rejects.toThrow('a second transaction inside a database transaction')
       await expect(db.connect()).rejects.toThrow('a connection of its own inside a database transaction')
       await tx.change(insert, 'a')
     })

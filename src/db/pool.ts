@@ -46,8 +46,7 @@ const types: pg.CustomTypesConfig = {
 
 const exactInteger = (text: string): number => {
   const value = Number(text)
-  if (!Number.isSafeInteger(value))
-    throw new RangeError(`the database holds ${text}, which is not exact here`)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`the database holds ${text}, which is not exact here`)
   return value
 }
 
@@ -112,9 +111,7 @@ export const openDb = (options: DbOptions): Db => {
     idleTimeoutMillis: 30_000,
   })
   // An idle connection that the server ended; the next query opens another.
-  pool.on('error', ({ message }) =>
-    options.log.warn({ reason: message }, 'an idle database connection was lost'),
-  )
+  pool.on('error', ({ message }) => options.log.warn({ reason: message }, 'an idle database connection was lost'))
 
   return {
     ...runnerOn((config) => {

@@ -120,10 +120,7 @@ test('callers that ask at once share one read; one that asks after a change has 
 test('a read that fails is told to all who wait for it and is tried again by the next', async () => {
   const cache = makeShortCache<number>({ trusted: () => true })
   const broken = () => Promise.reject(new Error('away'))
-  const both = await Promise.allSettled([
-    cache.through('a', 'org', broken),
-    cache.through('a', 'org', broken),
-  ])
+  const both = await Promise.allSettled([cache.through('a', 'org', broken), cache.through('a', 'org', broken)])
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(await cache.through('a', 'org', async () => 3)).toBe(3)
 })

@@ -11,10 +11,7 @@ export type Statement<P extends readonly unknown[], R> = {
 
 const declared = new Map<string, Statement<readonly unknown[], unknown>>()
 
-export const statement = <P extends readonly unknown[], R = never>(
-  name: string,
-  text: string,
-): Statement<P, R> => {
+export const statement = <P extends readonly unknown[], R = never>(name: string, text: string): Statement<P, R> => {
   const known = declared.get(name)
   if (known && known.text !== text) throw new Error(`two statements are named ${name}`)
   // PostgreSQL cuts names at 63 bytes, and two cut names would collide.

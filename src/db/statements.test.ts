@@ -105,9 +105,7 @@ describe('what this test would catch', () => {
     expect(declares("const a = statement<[id: string]>('a', 'select 1')")).toBe(true)
     expect(declares("const a = statement('a', 'select 1')")).toBe(true)
     expect(declares('const a = statement<\n  [id: string]\n>(')).toBe(true)
-    expect(
-      declares('/** A statement (or two). */\n// a statement (no)\nimport type { Statement } from'),
-    ).toBe(false)
+    expect(declares('/** A statement (or two). */\n// a statement (no)\nimport type { Statement } from')).toBe(false)
   })
 })
 

@@ -105,7 +105,8 @@ describe('through DNS', () => {
     expect(await eventsOf(t.database, id)).toEqual([
       { ...event, event: 'domain.verified', data: { ...good, verified_at: verified.verified_at } },
       {
-        ...{ ...event, event: 'domain.unverified' },
+        ...event,
+        event: 'domain.unverified',
         data: { ...about, status: 'unverified', dkim_status: 'FAILED', unverified_at: lost.last_checked_at },
       },
       { ...event, event: 'domain.verified', data: { ...good, verified_at: expect.any(String) } },
@@ -134,7 +135,10 @@ describe('through DNS', () => {
     const { status, records } = (await domains.get(id)).body
     expect([status, spf.record]).toEqual(['pending', 'SPF'])
     expect(records.map((record: { status: string }) => record.status)).toEqual([
-      ...['pending', 'found', 'mismatch', 'pending'],
+      'pending',
+      'found',
+      'mismatch',
+      'pending',
     ])
   })
 
@@ -199,10 +203,7 @@ describe('in the background', () => {
     await advance(t, 1)
     expect(await runDomains(t)).toMatchObject({ domains_unverified: 1 })
     // It was verified: the three days count anew.
-    expect([await statusesOf(id), await restOf(id)]).toEqual([
-      ['unverified', 'PENDING', 'pending'],
-      5 * minutes,
-    ])
+    expect([await statusesOf(id), await restOf(id)]).toEqual([['unverified', 'PENDING', 'pending'], 5 * minutes])
     expect((await trailFor(id)).map(({ action, metadata }) => [action, metadata?.via])).toEqual([
       ['domain.added', 'api_key'],
       ['domain.verified', 'system'],
@@ -217,12 +218,7 @@ describe('in the background', () => {
     const client = domainClient(own, org)
     const ids: string[] = []
     for (let i = 0; i < 30; i++) ids.push(await client.added(`many-${i}.test`))
-    const counts = await Promise.all([
-      runDomains(own),
-      runDomains(beside),
-      runDomains(own),
-      runDomains(beside),
-    ])
+    const counts = await Promise.all([runDomains(own), runDomains(beside), runDomains(own), runDomains(beside)])
     const sum = (name: string) => counts.reduce((total, one) => total + (one[name] as number), 0)
     expect([sum('domains_checked'), sum('domains_verified')]).toEqual([30, 30])
     const told = await own.database.sql("select 1 from events where event = 'domain.verified'")
@@ -400,9 +396,7 @@ describe('an identity that vanished', () => {
 
 test('a row that is older than its key asks nothing of DNS', async () => {
   const id = await domains.added('keyless.example')
-  await t.database.sql('update domains set dkim_public_key = null, dkim_private_key = null where id = $1', [
-    id,
-  ])
+  await t.database.sql('update domains set dkim_public_key = null, dkim_private_key = null where id = $1', [id])
   dns.asked.length = 0
   await domains.verify(id)
   expect((await domains.get(id)).body).toMatchObject({ status: 'pending', dkim_status: 'NOT_STARTED' })

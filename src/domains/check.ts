@@ -28,11 +28,7 @@ export const restAfterCheck = (status: DomainStatus, waitingMs: number): number 
 }
 
 /** What a domain is after a check, given what it was. */
-export const statusAfter = (
-  before: DomainStatus,
-  dkim: DkimStatus,
-  temporaryFailures: number,
-): DomainStatus => {
+export const statusAfter = (before: DomainStatus, dkim: DkimStatus, temporaryFailures: number): DomainStatus => {
   if (dkim === 'SUCCESS') return 'verified'
   if (dkim === 'IDENTITY_NOT_FOUND') return 'unverified'
   if (before !== 'verified') return before
@@ -104,7 +100,11 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
     const event = { orgId: row.org_id, tenantId: row.tenant_id, environment: null }
     await appendEvents(tx, { ...event, event: `domain.${flip}`, data })
     await audit(tx, {
-      ...{ orgId: row.org_id, actor, action: `domain.${flip}`, resourceType: 'domain', resourceId: id },
+      orgId: row.org_id,
+      actor,
+      action: `domain.${flip}`,
+      resourceType: 'domain',
+      resourceId: id,
       metadata: { name, dkim_status },
     })
   }
@@ -138,10 +138,7 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
         try {
           flips.push(await record(row, claim, await look(row), { kind: 'system' }))
         } catch (error) {
-          log.error(
-            { err: error, domain_id: row.id },
-            'a domain could not be checked; it is due again shortly',
-          )
+          log.error({ err: error, domain_id: row.id }, 'a domain could not be checked; it is due again shortly')
         }
       }
     }

@@ -9,8 +9,12 @@ afterAll(() => dns.close())
 const { publicKey } = await newDkimKey()
 
 const domain = {
-  ...({ name: 'example.com', region: 'eu-west-1', return_path: 'send', inbound: true } as const),
-  ...{ dkim_selector: 'svc1', dkim_public_key: publicKey },
+  name: 'example.com',
+  region: 'eu-west-1' as const,
+  return_path: 'send',
+  inbound: true,
+  dkim_selector: 'svc1',
+  dkim_public_key: publicKey,
 }
 const records = recordsOf(domain, 'tidings.example')
 const check = makeCheckDns({ servers: [dns.address] })
@@ -54,8 +58,11 @@ describe('the records', () => {
     expect(dns.asked.map((question) => question.toLowerCase())).toEqual(
       expect.arrayContaining(
         [
-          ...['TXT svc1._domainkey.example.com', 'MX send.example.com', 'TXT send.example.com'],
-          ...['TXT _dmarc.example.com', 'MX example.com'],
+          'TXT svc1._domainkey.example.com',
+          'MX send.example.com',
+          'TXT send.example.com',
+          'TXT _dmarc.example.com',
+          'MX example.com',
         ].map((question) => question.toLowerCase()),
       ),
     )
@@ -66,8 +73,7 @@ describe('the records', () => {
 
   test('XD-19 are pending where the name, or a record of the type, is not there', async () => {
     expect(await check(records)).toEqual({ dkim: 'PENDING', records: nothing })
-    for (const host of [dkimHost, 'send.example.com', '_dmarc.example.com', 'example.com'])
-      dns.zones.set(host, {})
+    for (const host of [dkimHost, 'send.example.com', '_dmarc.example.com', 'example.com']) dns.zones.set(host, {})
     expect(await check(records)).toEqual({ dkim: 'PENDING', records: nothing })
   })
 
@@ -82,13 +88,11 @@ describe('the records', () => {
     expect(await check(records)).toEqual({
       dkim: 'FAILED',
       records: {
-        ...{
-          DKIM: 'mismatch',
-          RETURN_PATH: 'mismatch',
-          SPF: 'mismatch',
-          DMARC: 'mismatch',
-          INBOUND: 'mismatch',
-        },
+        DKIM: 'mismatch',
+        RETURN_PATH: 'mismatch',
+        SPF: 'mismatch',
+        DMARC: 'mismatch',
+        INBOUND: 'mismatch',
       },
     })
   })
@@ -103,11 +107,7 @@ describe('a DKIM record', () => {
       [[dkimValue.slice(0, 40), dkimValue.slice(40, 200), dkimValue.slice(200)]],
       'SUCCESS',
     ],
-    [
-      'with other spaces',
-      [`v=DKIM1;k=rsa;  p=${publicKey.slice(0, half)} ${publicKey.slice(half)}`],
-      'SUCCESS',
-    ],
+    ['with other spaces', [`v=DKIM1;k=rsa;  p=${publicKey.slice(0, half)} ${publicKey.slice(half)}`], 'SUCCESS'],
     ['without or with a semicolon at its end', [`${dkimValue};`], 'SUCCESS'],
     ['with its tags in another order and case', [`p=${publicKey}; K=rsa; V=DKIM1`], 'SUCCESS'],
     ['beside another', [other, dkimValue], 'SUCCESS'],

@@ -15,8 +15,7 @@ const absent = new Set(['ENOTFOUND', 'ENODATA'])
 const squeeze = (text: string): string => text.trim().replace(/\s+/g, ' ')
 const withoutDot = (host: string): string => host.toLowerCase().replace(/\.$/, '')
 
-const verdict = (found: boolean, other: boolean): RecordStatus =>
-  found ? 'found' : other ? 'mismatch' : 'pending'
+const verdict = (found: boolean, other: boolean): RecordStatus => (found ? 'found' : other ? 'mismatch' : 'pending')
 
 const spfOf = (texts: string[]): string[] =>
   texts.map((text) => squeeze(text).toLowerCase()).filter((text) => /^v=spf1( |$)/.test(text))

@@ -53,21 +53,37 @@ describe('adding', () => {
         last_checked_at: null,
         records: [
           {
-            ...{ record: 'DKIM', type: 'TXT', name: 'svc1._domainkey.mail.example.com', priority: null },
-            ...{ value: expect.stringMatching(/^v=DKIM1; k=rsa; p=[A-Za-z0-9+/]+=*$/), ...pending },
+            record: 'DKIM',
+            type: 'TXT',
+            name: 'svc1._domainkey.mail.example.com',
+            priority: null,
+            value: expect.stringMatching(/^v=DKIM1; k=rsa; p=[A-Za-z0-9+/]+=*$/),
+            ...pending,
             required: true,
           },
           {
-            ...{ record: 'RETURN_PATH', type: 'MX', name: 'send.mail.example.com', priority: 10 },
-            ...{ value: 'feedback.us-east-1.tidings.test', ...advice },
+            record: 'RETURN_PATH',
+            type: 'MX',
+            name: 'send.mail.example.com',
+            priority: 10,
+            value: 'feedback.us-east-1.tidings.test',
+            ...advice,
           },
           {
-            ...{ record: 'SPF', type: 'TXT', name: 'send.mail.example.com', priority: null },
-            ...{ value: 'v=spf1 include:spf.tidings.test ~all', ...advice },
+            record: 'SPF',
+            type: 'TXT',
+            name: 'send.mail.example.com',
+            priority: null,
+            value: 'v=spf1 include:spf.tidings.test ~all',
+            ...advice,
           },
           {
-            ...{ record: 'DMARC', type: 'TXT', name: '_dmarc.mail.example.com', priority: null },
-            ...{ value: 'v=DMARC1; p=none;', ...advice },
+            record: 'DMARC',
+            type: 'TXT',
+            name: '_dmarc.mail.example.com',
+            priority: null,
+            value: 'v=DMARC1; p=none;',
+            ...advice,
           },
         ],
       },
@@ -76,9 +92,15 @@ describe('adding', () => {
     expect((await list('?limit=1')).body.data).toEqual([reply.body])
     expect(trail).toEqual([
       expect.objectContaining({
-        ...{ action: 'domain.added', resource_type: 'domain', resource_id: id, actor_user_id: null },
+        action: 'domain.added',
+        resource_type: 'domain',
+        resource_id: id,
+        actor_user_id: null,
         metadata: {
-          ...{ name: 'mail.example.com', region: 'us-east-1', project_id: keys.projectId, tenant_id: null },
+          name: 'mail.example.com',
+          region: 'us-east-1',
+          project_id: keys.projectId,
+          tenant_id: null,
           ...byKey,
         },
       }),
@@ -88,13 +110,15 @@ describe('adding', () => {
 
   test('XD-19 region, return path and inbound are taken as asked', async () => {
     const { body } = await create({
-      ...{ name: 'asked.example', region: 'ap-south-1', return_path: 'Bounce-1', inbound: true },
-      ...{ project_id: null, tenant_id: null },
+      name: 'asked.example',
+      region: 'ap-south-1',
+      return_path: 'Bounce-1',
+      inbound: true,
+      project_id: null,
+      tenant_id: null,
     })
     expect(body).toMatchObject({ region: 'ap-south-1', inbound: true, project_id: keys.projectId })
-    expect(
-      body.records.map(({ record, name, value }: Record<string, string>) => [record, name, value]),
-    ).toEqual([
+    expect(body.records.map(({ record, name, value }: Record<string, string>) => [record, name, value])).toEqual([
       ['DKIM', 'svc1._domainkey.asked.example', expect.any(String)],
       ['RETURN_PATH', 'bounce-1.asked.example', 'feedback.ap-south-1.tidings.test'],
       ['SPF', 'bounce-1.asked.example', 'v=spf1 include:spf.tidings.test ~all'],
@@ -123,16 +147,7 @@ describe('adding', () => {
   })
 
   test('XD-19 what is no domain of anybody is refused where it is wrong', async () => {
-    const named = [
-      'com',
-      'co.uk',
-      'ann@example.com',
-      '192.0.2.1',
-      '[::1]',
-      'localhost',
-      'a_b.com',
-      'http://a.com',
-    ]
+    const named = ['com', 'co.uk', 'ann@example.com', '192.0.2.1', '[::1]', 'localhost', 'a_b.com', 'http://a.com']
     const cases: [body: unknown, path: string[], code: string][] = [
       ...named.map((name): [unknown, string[], string] => [{ name }, ['name'], 'custom']),
       [{ name: '' }, ['name'], 'too_small'],
@@ -145,11 +160,7 @@ describe('adding', () => {
         ['return_path'],
         'invalid_string',
       ]),
-      [
-        { name: `${`${'a'.repeat(63)}.`.repeat(3)}com`, return_path: 'b'.repeat(63) },
-        ['return_path'],
-        'custom',
-      ],
+      [{ name: `${`${'a'.repeat(63)}.`.repeat(3)}com`, return_path: 'b'.repeat(63) }, ['return_path'], 'custom'],
       [{ name: 'a.example', inbound: 'yes' }, ['inbound'], 'invalid_type'],
       [{ name: 'a.example', project_id: newId('project') }, ['project_id'], 'custom'],
       [{ name: 'a.example', tenant_id: newId('tenant') }, ['tenant_id'], 'custom'],
@@ -192,9 +203,7 @@ describe('adding', () => {
 
   describe('one name in several orgs', () => {
     const orgs = async (n: number) =>
-      Promise.all(
-        Array.from({ length: n }, async (_, i) => domainClient(t, await t.org({ name: `Org ${i}` }))),
-      )
+      Promise.all(Array.from({ length: n }, async (_, i) => domainClient(t, await t.org({ name: `Org ${i}` }))))
     const selectorOf = ({ status, body }: Reply) => [status, body.records[0].name.split('.')[0]]
 
     test('XD-19 each publishes its key under the first selector that is free, and sees only its own', async () => {
@@ -217,9 +226,7 @@ describe('adding', () => {
     test('XD-19 of many that add it at once no two share a selector', async () => {
       const name = 'rushed.example'
       const replies = await Promise.all((await orgs(8)).map((own) => own.create({ name })))
-      expect(replies.map(selectorOf).sort()).toEqual(
-        Array.from({ length: 8 }, (_, i) => [201, `svc${i + 1}`]),
-      )
+      expect(replies.map(selectorOf).sort()).toEqual(Array.from({ length: 8 }, (_, i) => [201, `svc${i + 1}`]))
     })
 
     test('XD-19 who adds it while another does waits for that one and takes the next', async () => {
@@ -242,12 +249,7 @@ describe('adding', () => {
   })
 
   test('X-313 X-268 the domain of the service and every name under it are reserved, in any case', async () => {
-    const names = [
-      'tidings.test',
-      'Tidings.TEST.',
-      'mail.tidings.test',
-      `${acme.org.slug}.Sandbox.tidings.test`,
-    ]
+    const names = ['tidings.test', 'Tidings.TEST.', 'mail.tidings.test', `${acme.org.slug}.Sandbox.tidings.test`]
     for (const name of names) {
       expectRefusal(await leavesNoTrace(() => create({ name })), 'DOMAIN_RESERVED', {}, name)
     }
@@ -318,13 +320,17 @@ describe('changing and removing', () => {
     const about = { project_id: keys.projectId }
     expect(trail).toEqual([
       expect.objectContaining({
-        ...{ action: 'domain.removed', resource_type: 'domain', resource_id: id },
+        action: 'domain.removed',
+        resource_type: 'domain',
+        resource_id: id,
         metadata: { name: 'removed.example', ...about, tenant_id: tenantId, ...byKey },
       }),
     ])
     expect(await eventsOf(t.database, id)).toEqual([
       {
-        ...{ event: 'domain.removed', tenant_id: tenantId, environment: null },
+        event: 'domain.removed',
+        tenant_id: tenantId,
+        environment: null,
         data: { id, domain: 'removed.example', status: 'removed', ...about, removed_at: instant },
       },
     ])
@@ -458,12 +464,10 @@ describe('keys that are bound', () => {
       expectRefusal(await leavesNoTrace(() => patch(id, body, testKey)), 'ENVIRONMENT_ESCALATION')
     }
     expect((await patch(id, { ip_pool_id: pool.body.id })).body.ip_pool_id).toBe(pool.body.id)
-    expectRefusal(
-      await leavesNoTrace(() => patch(id, { ip_pool_id: null }, testKey)),
-      'ENVIRONMENT_ESCALATION',
-    )
+    expectRefusal(await leavesNoTrace(() => patch(id, { ip_pool_id: null }, testKey)), 'ENVIRONMENT_ESCALATION')
     expect((await patch(id, { inbound: true }, testKey)).body).toMatchObject({
-      ...{ inbound: true, ip_pool_id: pool.body.id },
+      inbound: true,
+      ip_pool_id: pool.body.id,
     })
   })
 })
@@ -471,10 +475,9 @@ describe('keys that are bound', () => {
 describe('what a test key added', () => {
   const madeIn = async (id: string) =>
     (
-      await t.database.sql<{ created_environment: string }>(
-        'select created_environment from domains where id = $1',
-        [id],
-      )
+      await t.database.sql<{ created_environment: string }>('select created_environment from domains where id = $1', [
+        id,
+      ])
     )[0]?.created_environment
   const rows = async (name: string) => t.database.sql('select 1 from domains where name = $1', [name])
 
@@ -482,17 +485,20 @@ describe('what a test key added', () => {
     const id = await added('grown.test', testKey)
     const proven = (await verify(id, testKey)).body
     expect(proven.status).toBe('verified')
-    const { result: reply, trail } = await withTrail(t.database, acme.org.id, () =>
-      create({ name: 'Grown.test' }),
-    )
+    const { result: reply, trail } = await withTrail(t.database, acme.org.id, () => create({ name: 'Grown.test' }))
     expect([reply.status, reply.body]).toEqual([201, proven])
     expect((await get(id)).body).toEqual(proven)
     expect([await madeIn(id), await rows('grown.test')]).toEqual(['live', [expect.anything()]])
     expect(trail).toEqual([
       expect.objectContaining({
-        ...{ action: 'domain.added', resource_type: 'domain', resource_id: id },
+        action: 'domain.added',
+        resource_type: 'domain',
+        resource_id: id,
         metadata: {
-          ...{ name: 'grown.test', region: 'us-east-1', project_id: keys.projectId, tenant_id: null },
+          name: 'grown.test',
+          region: 'us-east-1',
+          project_id: keys.projectId,
+          tenant_id: null,
           ...byKey,
         },
       }),
@@ -511,12 +517,19 @@ describe('what a test key added', () => {
     const before = (await get(id)).body
     const tenantId = await t.tenant(acme.org.id)
     const { status, body } = await create({
-      ...{ name: 'moved.test', region: 'eu-west-1', return_path: 'new', tenant_id: tenantId, inbound: true },
+      name: 'moved.test',
+      region: 'eu-west-1',
+      return_path: 'new',
+      tenant_id: tenantId,
+      inbound: true,
     })
     expect([status, body]).toEqual([
       201,
       {
-        ...{ ...before, region: 'eu-west-1', tenant_id: tenantId, ip_pool_id: null },
+        ...before,
+        region: 'eu-west-1',
+        tenant_id: tenantId,
+        ip_pool_id: null,
         records: [
           before.records[0],
           expect.objectContaining({ name: 'new.moved.test', status: 'pending' }),
@@ -527,9 +540,7 @@ describe('what a test key added', () => {
       },
     ])
     expect(body.status).toBe('verified')
-    expect((await t.ask('GET', `/api/v1/ip-pools/${pool.body.id}`, { key: live })).body.domain_ids).toEqual(
-      [],
-    )
+    expect((await t.ask('GET', `/api/v1/ip-pools/${pool.body.id}`, { key: live })).body.domain_ids).toEqual([])
   })
 
   test('X-052 X-279 is taken over where the plan has no room for one more', async () => {
@@ -571,7 +582,10 @@ describe('what a test key added', () => {
     const { body } = await create({ name: 'vanished.test' })
     expect(body).toEqual({
       ...vanished,
-      ...{ status: 'pending', dkim_status: 'PENDING', verified_at: null, last_checked_at: null },
+      status: 'pending',
+      dkim_status: 'PENDING',
+      verified_at: null,
+      last_checked_at: null,
       records: vanished.records.map((record: object) => ({ ...record, status: 'pending' })),
     })
     expect((await verify(id)).body).toMatchObject({ status: 'verified', dkim_status: 'SUCCESS' })
@@ -642,19 +656,28 @@ describe('warmup', () => {
     const window = { days: 3, started_at, ends_at }
     expect(trail).toEqual([
       expect.objectContaining({
-        ...{ action: 'domain.warmup_started', resource_type: 'domain', resource_id: id },
+        action: 'domain.warmup_started',
+        resource_type: 'domain',
+        resource_id: id,
         metadata: { name: 'warm.test', ...window, via: 'api_key', api_key_id: keyId },
       }),
     ])
     expect(await eventsOf(own.database, id)).toEqual([
       {
-        ...{ event: 'domain.warmup_started', tenant_id: null, environment: null },
+        event: 'domain.warmup_started',
+        tenant_id: null,
+        environment: null,
         data: { id, domain: 'warm.test', status: 'warming', daily_cap: 50, ...window },
       },
     ])
     const untilTomorrow = (firstDay + dayMs - own.house.clock.millis()) / 1000
     await own.house.rooms.usage.reserve({
-      ...{ orgId: org.org.id, tenantId: null, environment: 'live', keyId: null, channel: 'email', units: 12 },
+      orgId: org.org.id,
+      tenantId: null,
+      environment: 'live',
+      keyId: null,
+      channel: 'email',
+      units: 12,
       warmup: { domainId: id, recipients: 12, cap: 50 },
     })
     expect((await domains.get(id)).body.warmup.sent_today).toBe(12)
@@ -729,13 +752,8 @@ describe('the plan', () => {
     const own = domainClient(t, org)
     const { projectId } = await keyClient(t, org)
     await fill(org.org.id, projectId, 4)
-    const replies = await Promise.all(
-      Array.from({ length: 9 }, (_, i) => own.create({ name: `n${i}.example` })),
-    )
-    expect(replies.map(({ status }) => status).sort()).toEqual([
-      ...new Array(5).fill(201),
-      ...new Array(4).fill(402),
-    ])
+    const replies = await Promise.all(Array.from({ length: 9 }, (_, i) => own.create({ name: `n${i}.example` })))
+    expect(replies.map(({ status }) => status).sort()).toEqual([...new Array(5).fill(201), ...new Array(4).fill(402)])
 
     const free = await t.org({ plan: 'free', name: 'Under way' })
     const beside = await beginBeside(t.database)

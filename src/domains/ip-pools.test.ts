@@ -62,24 +62,14 @@ describe('the routes', () => {
       expect((await leavesNoTrace(() => patch(id, {}))).body).toMatchObject({ name: 'bulk', ip_count: 1 })
       const gone = await remove(id)
       expect([gone.status, gone.body]).toEqual([200, { id, deleted: true }])
-      for (const ask of [
-        () => get(id),
-        () => patch(id, {}),
-        () => patch(id, { name: 'x' }),
-        () => remove(id),
-      ]) {
+      for (const ask of [() => get(id), () => patch(id, {}), () => patch(id, { name: 'x' }), () => remove(id)]) {
         expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
       }
       return id
     })
     const via = { via: 'api_key', api_key_id: await keyIdOf(t, live) }
     expect(
-      trail.map(({ action, resource_type, resource_id, metadata }) => [
-        action,
-        resource_type,
-        resource_id,
-        metadata,
-      ]),
+      trail.map(({ action, resource_type, resource_id, metadata }) => [action, resource_type, resource_id, metadata]),
     ).toEqual([
       ['ip_pool.created', 'ip_pool', result, { name: 'main', region: 'eu-west-1', ip_count: 2, ...via }],
       ['ip_pool.updated', 'ip_pool', result, { paused: true, ...via }],
@@ -137,7 +127,8 @@ describe('domains in a pool', () => {
     const pool = await made({ name: 'joined' })
     const [one, two] = [await domains.added('one.example'), await domains.added('two.example')]
     expect((await domains.patch(one, { ip_pool_id: pool, inbound: true })).body).toMatchObject({
-      ...{ ip_pool_id: pool, inbound: true },
+      ip_pool_id: pool,
+      inbound: true,
     })
     expect((await domains.patch(one, { inbound: false })).body.ip_pool_id).toBe(pool)
     await domains.patch(two, { ip_pool_id: pool })
@@ -182,8 +173,7 @@ describe('domains in a pool', () => {
     const pool = await made({ name: 'shared' })
     const { body: project } = await t.ask('POST', '/api/v1/projects', { key: live, body: { name: 'Own' } })
     const own = await domains.added('own.example', live, { project_id: project.id })
-    for (const id of [own, await domains.added('not-own.example')])
-      await domains.patch(id, { ip_pool_id: pool })
+    for (const id of [own, await domains.added('not-own.example')]) await domains.patch(id, { ip_pool_id: pool })
     const key = await t.key(acme.org.id, { projectId: project.id })
     expect((await get(pool, key)).body.domain_ids).toEqual([own])
     const listed = (await list('?limit=100', key)).body.data.find((row: { id: string }) => row.id === pool)
@@ -203,10 +193,7 @@ describe('what the provider knows a pool by', () => {
       key: founded.keys.live,
       through: async (poolId: string) => {
         expect((await own.patch(domainId, { ip_pool_id: poolId })).body.ip_pool_id).toBe(poolId)
-        const judged = await t.house.rooms.senders.judge(
-          { ...caller, allowedDomainIds: null },
-          'example.test',
-        )
+        const judged = await t.house.rooms.senders.judge({ ...caller, allowedDomainIds: null }, 'example.test')
         return (judged as DomainSender).ipPool
       },
     }
@@ -311,9 +298,7 @@ describe('the plan', () => {
 
   test('X-280 pools made and grown at once fill the plan exactly', async () => {
     const org = await t.org({ plan: 'pro', name: 'At once' })
-    const replies = await Promise.all(
-      Array.from({ length: 8 }, () => create({ name: 'main' }, org.keys.live)),
-    )
+    const replies = await Promise.all(Array.from({ length: 8 }, () => create({ name: 'main' }, org.keys.live)))
     expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, ...new Array(6).fill(402)])
     const [one] = idsOf(await list('', org.keys.live)) as [string]
     await remove(one, org.keys.live)

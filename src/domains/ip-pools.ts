@@ -46,9 +46,7 @@ const simulatedAddress = (): string => `198.${18 + randomInt(2)}.${randomInt(256
 export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs): ManageIpPools => {
   const newIps = (count: number): Ip[] =>
     Array.from({ length: count }, () =>
-      simulated
-        ? { address: simulatedAddress(), status: 'active' }
-        : { address: null, status: 'provisioning' },
+      simulated ? { address: simulatedAddress(), status: 'active' } : { address: null, status: 'provisioning' },
     )
 
   /** Waits for other changes of the org's pools, so that the count still holds when it is added to. */
@@ -79,7 +77,11 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     metadata: object,
   ) =>
     audit(tx, {
-      ...{ orgId: scope.orgId, actor, action: `ip_pool.${action}`, resourceType: 'ip_pool', resourceId: id },
+      orgId: scope.orgId,
+      actor,
+      action: `ip_pool.${action}`,
+      resourceType: 'ip_pool',
+      resourceId: id,
       metadata: { ...metadata },
     })
 

@@ -89,8 +89,7 @@ const tenantOf = (scope: Scope, asked: string | null | undefined): string | null
   return scope.tenantId
 }
 
-const noSuch = (what: 'tenant' | 'project'): Failure =>
-  invalid([`${what}_id`], 'custom', `There is no such ${what}.`)
+const noSuch = (what: 'tenant' | 'project'): Failure => invalid([`${what}_id`], 'custom', `There is no such ${what}.`)
 
 type Place = { projectId: string; tenantId: string | null }
 
@@ -162,12 +161,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
   }
 
   /** What a test key made backs no live mail. A live key that adds the name makes it its own instead of failing. */
-  const takeOver = async (
-    tx: Tx,
-    scope: Scope,
-    place: Place,
-    body: CreateDomain,
-  ): Promise<DomainRow | undefined> => {
+  const takeOver = async (tx: Tx, scope: Scope, place: Place, body: CreateDomain): Promise<DomainRow | undefined> => {
     const at = clock.now()
     const asked = [place.tenantId, body.region, body.return_path, body.inbound, at] as const
     const row = await tx.row(takeOverDomain, ...soughtBy(scope, place, body.name), ...asked)
@@ -188,8 +182,18 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     const sealed = vault.seal(key.privateKey, sealedFor(id))
     const row = await tx.row(
       insertDomain,
-      ...([scope.orgId, id, place.projectId, place.tenantId, body.name, body.region] as const),
-      ...([scope.environment, body.return_path, body.inbound, key.publicKey, sealed, at] as const),
+      scope.orgId,
+      id,
+      place.projectId,
+      place.tenantId,
+      body.name,
+      body.region,
+      scope.environment,
+      body.return_path,
+      body.inbound,
+      key.publicKey,
+      sealed,
+      at,
     )
     if (!row) throw new Failure('DOMAIN_ALREADY_ADDED')
     return row
@@ -214,11 +218,14 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
       const row = await db
         .tx(async (tx) => {
           await tx.row(lockOrg, scope.orgId)
-          const made =
-            (await takeOver(tx, scope, place, body)) ?? (await insertNew(tx, scope, place, body, key))
+          const made = (await takeOver(tx, scope, place, body)) ?? (await insertNew(tx, scope, place, body, key))
           const { id, name, region, project_id, tenant_id } = made
           await audit(tx, {
-            ...{ orgId: scope.orgId, actor, action: 'domain.added', resourceType: 'domain', resourceId: id },
+            orgId: scope.orgId,
+            actor,
+            action: 'domain.added',
+            resourceType: 'domain',
+            resourceId: id,
             metadata: { name, region, project_id, tenant_id },
           })
           return made
@@ -239,8 +246,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
 
     get: async (scope, id) => {
       const row = await db.row(findDomain, scope.orgId, scope.projectId, id)
-      if (!row || (scope.tenantId !== null && row.tenant_id !== scope.tenantId))
-        throw new Failure('NOT_FOUND')
+      if (!row || (scope.tenantId !== null && row.tenant_id !== scope.tenantId)) throw new Failure('NOT_FOUND')
       return tell(row)
     },
 
@@ -272,7 +278,11 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
         const event = { orgId: scope.orgId, tenantId, environment: null }
         await appendEvents(tx, { ...event, event: 'domain.removed', data })
         await audit(tx, {
-          ...{ orgId: scope.orgId, actor, action: 'domain.removed', resourceType: 'domain', resourceId: id },
+          orgId: scope.orgId,
+          actor,
+          action: 'domain.removed',
+          resourceType: 'domain',
+          resourceId: id,
           metadata: { name, project_id, tenant_id: tenantId },
         })
         return row
@@ -290,8 +300,12 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
         const event = { orgId: scope.orgId, tenantId: before.tenant_id, environment: null }
         await appendEvents(tx, { ...event, event: 'domain.warmup_started', data })
         await audit(tx, {
-          ...{ orgId: scope.orgId, actor, action: 'domain.warmup_started' },
-          ...{ resourceType: 'domain', resourceId: id, metadata: { name: before.name, ...window } },
+          orgId: scope.orgId,
+          actor,
+          action: 'domain.warmup_started',
+          resourceType: 'domain',
+          resourceId: id,
+          metadata: { name: before.name, ...window },
         })
         return started
       })

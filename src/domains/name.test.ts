@@ -17,10 +17,39 @@ test.for([
 })
 
 test.for([
-  ...['', ' ', '.', '..', 'com', 'co.uk', 'test', 'localhost', 'uk.', 'example', 'www..com', '.example.com'],
-  ...['ann@example.com', 'http://example.com', 'example.com/x', 'example.com:25', 'exam%70le.com', 'a b.com'],
-  ...['192.0.2.1', '192.0.2.1.', '0x7f.1', '1.2.3', '[::1]', '::1', '2001:db8::1', '3221225985'],
-  ...['-a.com', 'a-.com', 'a_b.com', '*.example.com', `${'a'.repeat(64)}.com`, 'xn--.com', 'a\u0000.com'],
+  '',
+  ' ',
+  '.',
+  '..',
+  'com',
+  'co.uk',
+  'test',
+  'localhost',
+  'uk.',
+  'example',
+  'www..com',
+  '.example.com',
+  'ann@example.com',
+  'http://example.com',
+  'example.com/x',
+  'example.com:25',
+  'exam%70le.com',
+  'a b.com',
+  '192.0.2.1',
+  '192.0.2.1.',
+  '0x7f.1',
+  '1.2.3',
+  '[::1]',
+  '::1',
+  '2001:db8::1',
+  '3221225985',
+  '-a.com',
+  'a-.com',
+  'a_b.com',
+  '*.example.com',
+  `${'a'.repeat(64)}.com`,
+  'xn--.com',
+  'a\u0000.com',
   `${'a'.repeat(60)}.`.repeat(4).concat('com'),
 ])('XD-19 %j is no domain that anybody can own', (text) => {
   expect(normaliseName(text)).toBeUndefined()
@@ -34,11 +63,7 @@ test('XD-19 a name is as long as its records allow', () => {
 
 test('X-313 the service keeps its own name and all that is under it', () => {
   const own = 'Mail.Tidings.example'
-  for (const name of [
-    'mail.tidings.example',
-    'a.mail.tidings.example',
-    'acme.sandbox.mail.tidings.example',
-  ]) {
+  for (const name of ['mail.tidings.example', 'a.mail.tidings.example', 'acme.sandbox.mail.tidings.example']) {
     expect(isReserved(name, own), name).toBe(true)
   }
   for (const name of ['tidings.example', 'xmail.tidings.example', 'mail.tidings.example.com']) {

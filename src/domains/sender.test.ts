@@ -22,7 +22,11 @@ beforeAll(async () => {
 afterAll(() => t.stop())
 
 const callerOf = (more: Partial<SendingCaller> = {}): SendingCaller => ({
-  ...{ orgId: acme.org.id, tenantId: null, environment: 'live', projectId: null, allowedDomainIds: null },
+  orgId: acme.org.id,
+  tenantId: null,
+  environment: 'live',
+  projectId: null,
+  allowedDomainIds: null,
   ...more,
 })
 const judge = async (name: string, more: Partial<SendingCaller> = {}): Promise<Sender> =>
@@ -214,13 +218,7 @@ describe('the sandbox sender', () => {
       name: own,
     })
     const theirs = `${other.org.slug}.sandbox.tidings.test`
-    for (const name of [
-      theirs,
-      'sandbox.tidings.test',
-      `a.${own}`,
-      'nobody.sandbox.tidings.test',
-      'tidings.test',
-    ]) {
+    for (const name of [theirs, 'sandbox.tidings.test', `a.${own}`, 'nobody.sandbox.tidings.test', 'tidings.test']) {
       await refused('SENDER_DOMAIN_NOT_VERIFIED', name)
     }
     await refused('SENDER_DOMAIN_NOT_VERIFIED', own, { orgId: other.org.id })
@@ -259,13 +257,7 @@ describe('test sends', () => {
 describe('warmup', () => {
   test('X-315 A-301 AD-117 the cap is 50 times 2 to the power of the UTC day, and none after the window', () => {
     const warmup = { startedAt: new Date('2026-03-05T23:59:59.999Z'), days: 3 }
-    const caps = [
-      '05T23:59:59.999',
-      '06T00:00:00.000',
-      '07T12:00:00.000',
-      '07T23:59:59.999',
-      '08T00:00:00.000',
-    ]
+    const caps = ['05T23:59:59.999', '06T00:00:00.000', '07T12:00:00.000', '07T23:59:59.999', '08T00:00:00.000']
     expect(caps.map((at) => warmupCap(warmup, new Date(`2026-03-${at}Z`)))).toEqual([50, 100, 200, 200, null])
     expect(warmupCap({ ...warmup, days: 30 }, new Date('2026-04-03T00:00:00Z'))).toBe(50 * 2 ** 29)
     expect(warmupCap(null, new Date())).toBeNull()
@@ -282,8 +274,13 @@ describe('warmup', () => {
     const cap = warmupCap(warmup, at) as number
     const spend = (recipients: number) =>
       t.house.rooms.usage.reserve({
-        ...{ orgId: acme.org.id, tenantId: null, environment: 'live', keyId: null, channel: 'email' },
-        ...{ units: recipients, warmup: { domainId: id, recipients, cap } },
+        orgId: acme.org.id,
+        tenantId: null,
+        environment: 'live',
+        keyId: null,
+        channel: 'email',
+        units: recipients,
+        warmup: { domainId: id, recipients, cap },
       })
     await spend(cap)
     await expect(spend(1)).rejects.toMatchObject({ code: 'WARMUP_LIMIT_EXCEEDED' })
@@ -333,7 +330,8 @@ describe('copies', () => {
     const becomes = (name: string, what: string) =>
       expect.poll(() => outcome(name), { timeout: 4_000, interval: 20 }).toBe(what)
     const { body: pool } = await t.ask('POST', '/api/v1/ip-pools', {
-      ...{ key: acme.keys.live, body: { name: 'heard' } },
+      key: acme.keys.live,
+      body: { name: 'heard' },
     })
     const name = 'heard.test'
     expect(await outcome(name)).toBe('SENDER_DOMAIN_NOT_VERIFIED')

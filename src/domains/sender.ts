@@ -58,9 +58,7 @@ const ofTenant = ({ tenantId }: Scope, { tenant_id }: SenderRow): boolean =>
 
 /** Of several the one nearest to the caller: its tenant, its project, the default project, the oldest. */
 const nearness = ({ tenantId, projectId }: Scope, row: SenderRow): number =>
-  (row.tenant_id === tenantId ? 4 : 0) +
-  (row.project_id === projectId ? 2 : 0) +
-  (row.default_project ? 1 : 0)
+  (row.tenant_id === tenantId ? 4 : 0) + (row.project_id === projectId ? 2 : 0) + (row.default_project ? 1 : 0)
 
 const nearest = (caller: Scope, held: Held[]): Held | undefined =>
   held.reduce<Held | undefined>(
@@ -68,8 +66,7 @@ const nearest = (caller: Scope, held: Held[]): Held | undefined =>
     undefined,
   )
 
-const takesBounces = ({ RETURN_PATH, SPF }: RecordStatuses): boolean =>
-  RETURN_PATH === 'found' && SPF === 'found'
+const takesBounces = ({ RETURN_PATH, SPF }: RecordStatuses): boolean => RETURN_PATH === 'found' && SPF === 'found'
 
 export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Senders => {
   const copies = makeShortCache<Known>({ trusted })
@@ -85,8 +82,7 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
     return { kind: 'rows', rows, live: rows.filter(({ row }) => row.created_environment === 'live') }
   }
 
-  const find = (orgId: string, name: string) =>
-    copies.through(`${orgId} ${name}`, orgId, () => read(orgId, name))
+  const find = (orgId: string, name: string) => copies.through(`${orgId} ${name}`, orgId, () => read(orgId, name))
 
   /** The rows that the key's own restrictions leave open. The sandbox is none of a project's, nor on any list. */
   const openTo = (caller: SendingCaller, known: Known, among: 'rows' | 'live'): Held[] => {

@@ -64,13 +64,7 @@ export const insertVerifiedDomain = statement<
 const takeable = `org_id = $1 and project_id = $2 and name = $3 and created_environment = 'test'
      and $4 = 'live' and ($5::text is null or tenant_id = $5)`
 
-type Sought = [
-  orgId: string,
-  projectId: string,
-  name: string,
-  environment: Environment,
-  boundTenantId: string | null,
-]
+type Sought = [orgId: string, projectId: string, name: string, environment: Environment, boundTenantId: string | null]
 
 export type Room = { plan: Plan; domains: number; added: boolean; takeable: boolean }
 
@@ -113,10 +107,7 @@ export const restartDomain = statement<[orgId: string, id: string, at: Date], Do
 )
 
 /** The named project, or the default one; none when a bound key names another than its own. */
-export const findProjectFor = statement<
-  [orgId: string, boundTo: string | null, id: string | null],
-  { id: string }
->(
+export const findProjectFor = statement<[orgId: string, boundTo: string | null, id: string | null], { id: string }>(
   'domains.find_project',
   `select id from projects
    where org_id = $1 and ($2::text is null or id = $2)
@@ -216,10 +207,7 @@ export const deleteDomain = statement<[orgId: string, id: string], DomainRow>(
 )
 
 /** Nothing while a window is open. */
-export const startWarmup = statement<
-  [orgId: string, id: string, days: number, endsAt: Date, at: Date],
-  DomainRow
->(
+export const startWarmup = statement<[orgId: string, id: string, days: number, endsAt: Date, at: Date], DomainRow>(
   'domains.start_warmup',
   `update domains set warmup_days = $3, warmup_started_at = $5, warmup_ends_at = $4, updated_at = $5
    where org_id = $1 and id = $2 and (warmup_ends_at is null or warmup_ends_at <= $5)
@@ -234,10 +222,7 @@ export const endWarmup = statement<[orgId: string, id: string, at: Date], Domain
 )
 
 /** What domains in warmup sent that day. */
-export const warmupSent = statement<
-  [orgId: string, ids: string[], day: string],
-  { subject: string; used: number }
->(
+export const warmupSent = statement<[orgId: string, ids: string[], day: string], { subject: string; used: number }>(
   'domains.warmup_sent',
   `select subject, used from usage_counters
    where org_id = $1 and subject = any($2::text[]) and environment = 'live' and measure = 'warmup' and period = $3`,
@@ -247,10 +232,7 @@ export const warmupSent = statement<
  * Of every org: whatever is due, the longest first. Until a result is recorded the claim keeps others away for as long
  * as a check could take, and five minutes at least.
  */
-export const claimDueDomains = statement<
-  [claim: string, at: Date, leaseUntil: Date, limit: number],
-  DomainRow
->(
+export const claimDueDomains = statement<[claim: string, at: Date, leaseUntil: Date, limit: number], DomainRow>(
   'domains.claim_due',
   `update domains set check_claim = $1, next_check_at = $3
    where (org_id, id) in (
@@ -411,10 +393,7 @@ export const holdIpPool = statement<[orgId: string, id: string], { region: Regio
   'select region from ip_pools where org_id = $1 and id = $2 for key share',
 )
 
-export const lockIpPool = statement<
-  [orgId: string, id: string],
-  { region: Region; ip_count: number; ips: Ip[] }
->(
+export const lockIpPool = statement<[orgId: string, id: string], { region: Region; ip_count: number; ips: Ip[] }>(
   'domains.lock_ip_pool',
   'select region, ip_count, ips from ip_pools where org_id = $1 and id = $2 for no key update',
 )

@@ -27,15 +27,7 @@ export const makeVerifiedDomain = async (
       const sealed = vault.seal(key.privateKey, sealedFor(id))
       const next = new Date(at.getTime() + restAfterCheck('verified', 0))
       const place = [orgId, id, projectId, name, 'us-east-1'] as const
-      await tx.change(
-        insertVerifiedDomain,
-        ...place,
-        key.publicKey,
-        sealed,
-        JSON.stringify(allFound),
-        next,
-        at,
-      )
+      await tx.change(insertVerifiedDomain, ...place, key.publicKey, sealed, JSON.stringify(allFound), next, at)
     },
   }
 }

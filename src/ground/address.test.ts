@@ -67,8 +67,6 @@ test.each([
 })
 
 test('loopback is recognised in both families and in mapped form', () => {
-  for (const text of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])
-    expect(isLoopback(text), text).toBe(true)
-  for (const text of ['128.0.0.1', '::2', '10.0.0.1', 'localhost', '', undefined])
-    expect(isLoopback(text)).toBe(false)
+  for (const text of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) expect(isLoopback(text), text).toBe(true)
+  for (const text of ['128.0.0.1', '::2', '10.0.0.1', 'localhost', '', undefined]) expect(isLoopback(text)).toBe(false)
 })

@@ -47,14 +47,11 @@ test('every fault is reported at once, with the variable and what it takes', () 
   ])
 })
 
-test.each(['0', '169', '-1', '1.5', 'day', '1e2'])(
-  'X-343 IDEMPOTENCY_TTL_HOURS %j stops the start',
-  (value) => {
-    expect(faultsOf({ IDEMPOTENCY_TTL_HOURS: value })).toEqual([
-      `IDEMPOTENCY_TTL_HOURS takes a whole number from 1 to 168, not "${value}".`,
-    ])
-  },
-)
+test.each(['0', '169', '-1', '1.5', 'day', '1e2'])('X-343 IDEMPOTENCY_TTL_HOURS %j stops the start', (value) => {
+  expect(faultsOf({ IDEMPOTENCY_TTL_HOURS: value })).toEqual([
+    `IDEMPOTENCY_TTL_HOURS takes a whole number from 1 to 168, not "${value}".`,
+  ])
+})
 
 test('X-343 IDEMPOTENCY_TTL_HOURS takes 1 to 168 and is 24 by default', () => {
   expect(readConfig({}).idempotencyTtlHours).toBe(24)
@@ -116,50 +113,45 @@ test('a provider that needs an address says so', () => {
 
 test('what the providers need is read, and checked before anything is sent', () => {
   expect(readConfig({})).toMatchObject({
-    ...{ smtpPoolSize: 5, sesRegion: 'us-east-1', sesConfigurationSet: undefined, sesSnsTopics: [] },
+    smtpPoolSize: 5,
+    sesRegion: 'us-east-1',
+    sesConfigurationSet: undefined,
+    sesSnsTopics: [],
   })
   const topic = 'arn:aws:sns:eu-west-1:123456789012:ses-events'
   expect(
     readConfig({
-      ...{ SMTP_POOL_SIZE: '20', SES_REGION: 'eu-west-1', SES_CONFIGURATION_SET: 'events' },
+      SMTP_POOL_SIZE: '20',
+      SES_REGION: 'eu-west-1',
+      SES_CONFIGURATION_SET: 'events',
       SES_SNS_TOPICS: `${topic}, ${topic}-2`,
     }),
   ).toMatchObject({
-    ...{ smtpPoolSize: 20, sesRegion: 'eu-west-1', sesConfigurationSet: 'events' },
+    smtpPoolSize: 20,
+    sesRegion: 'eu-west-1',
+    sesConfigurationSet: 'events',
     sesSnsTopics: [topic, `${topic}-2`],
   })
   expect(
     faultsOf({
-      ...{
-        SMTP_URL: 'smtp://user:hunter2@relay.example?tls=maybe',
-        SMTP_POOL_SIZE: '0',
-        SES_REGION: 'europe',
-      },
-      ...{ SES_CONFIGURATION_SET: 'a b', SES_ENDPOINT: 'ftp://x', SES_SNS_TOPICS: 'ses-events' },
+      SMTP_URL: 'smtp://user:hunter2@relay.example?tls=maybe',
+      SMTP_POOL_SIZE: '0',
+      SES_REGION: 'europe',
+      SES_CONFIGURATION_SET: 'a b',
+      SES_ENDPOINT: 'ftp://x',
+      SES_SNS_TOPICS: 'ses-events',
     }).map((fault) => fault.split(' ')[0]),
-  ).toEqual([
-    ...[
-      'SMTP_URL',
-      'SMTP_POOL_SIZE',
-      'SES_REGION',
-      'SES_CONFIGURATION_SET',
-      'SES_ENDPOINT',
-      'SES_SNS_TOPICS',
-    ],
-  ])
+  ).toEqual(['SMTP_URL', 'SMTP_POOL_SIZE', 'SES_REGION', 'SES_CONFIGURATION_SET', 'SES_ENDPOINT', 'SES_SNS_TOPICS'])
 })
 
 test('a master key is 32 bytes of base64, nothing shorter or longer', () => {
-  for (const bytes of [31, 33])
-    expect(faultsOf({ MASTER_KEY: Buffer.alloc(bytes).toString('base64') })).toHaveLength(1)
+  for (const bytes of [31, 33]) expect(faultsOf({ MASTER_KEY: Buffer.alloc(bytes).toString('base64') })).toHaveLength(1)
   expect(readConfig({ MASTER_KEY: production.MASTER_KEY }).masterKey).toEqual(Buffer.alloc(32, 7))
 })
 
 test('the reference page holds every variable and is the one in docs/', async () => {
   for (const name of Object.keys(variables)) expect(configurationPage()).toContain(`\`${name}\``)
-  expect(await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')).toBe(
-    configurationPage(),
-  )
+  expect(await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')).toBe(configurationPage())
 })
 
 const tlsFiles = { SMTP_SUBMISSION_TLS_CERT: '/c.pem', SMTP_SUBMISSION_TLS_KEY: '/k.pem' }
@@ -168,7 +160,9 @@ const files = { certFile: '/c.pem', keyFile: '/k.pem' }
 test('mail is taken over SMTP where a port is set, on the host of the API unless another is named', () => {
   expect(readConfig(tlsFiles).submission).toBeUndefined()
   expect(readConfig({ SMTP_SUBMISSION_PORT: '2525' }).submission).toEqual({
-    ...{ host: '127.0.0.1', port: 2525, tls: 'off' },
+    host: '127.0.0.1',
+    port: 2525,
+    tls: 'off',
   })
   const port = { SMTP_SUBMISSION_PORT: '587', HOST: '0.0.0.0' }
   const listen = { host: '0.0.0.0', port: 587 }
@@ -184,8 +178,7 @@ test('mail is taken over SMTP where a port is set, on the host of the API unless
 test('encryption of the SMTP port needs both files, and production needs encryption', () => {
   const port = { SMTP_SUBMISSION_PORT: '587' }
   const [cert, key] = ['SMTP_SUBMISSION_TLS_CERT', 'SMTP_SUBMISSION_TLS_KEY']
-  const required = (name: string, why: string) =>
-    `${name} is required by ${why}: it takes the path of a PEM file.`
+  const required = (name: string, why: string) => `${name} is required by ${why}: it takes the path of a PEM file.`
   expect(faultsOf({ ...port, [cert]: '/c.pem' })).toEqual([required(key, 'TLS on SMTP_SUBMISSION_PORT')])
   expect(faultsOf({ ...port, SMTP_SUBMISSION_TLS: 'starttls' })).toEqual(
     [cert, key].map((name) => required(name, 'TLS on SMTP_SUBMISSION_PORT')),

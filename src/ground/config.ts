@@ -183,8 +183,7 @@ export const variables = {
   SMTP_SUBMISSION_PORT: variable({
     schema: whole(0, 65535),
     takes: 'a whole number from 0 to 65535',
-    about:
-      'Takes mail over SMTP on this port, see [SMTP](smtp.md). 0 picks a free one. Absent: none is taken.',
+    about: 'Takes mail over SMTP on this port, see [SMTP](smtp.md). 0 picks a free one. Absent: none is taken.',
   }),
   SMTP_SUBMISSION_HOST: variable({
     schema: z.string().min(1),
@@ -196,8 +195,7 @@ export const variables = {
     schema: oneOf('starttls', 'implicit', 'off'),
     takes: '`starttls`, `implicit` or, outside production, `off`',
     fallback: '`starttls`; without a certificate `off`',
-    about:
-      'How connections to the SMTP port are encrypted. In production nobody signs in on one that is not.',
+    about: 'How connections to the SMTP port are encrypted. In production nobody signs in on one that is not.',
   }),
   SMTP_SUBMISSION_TLS_CERT: variable({
     schema: z.string().min(1),
@@ -399,9 +397,7 @@ const submissionFaults = (read: Read, absent: (name: Name) => boolean): string[]
   const missing = files.filter(absent)
   const production = read.NODE_ENV === 'production'
   if (read.SMTP_SUBMISSION_TLS === 'off') {
-    return production
-      ? ['SMTP_SUBMISSION_TLS cannot be off in production: it takes `starttls` or `implicit`.']
-      : []
+    return production ? ['SMTP_SUBMISSION_TLS cannot be off in production: it takes `starttls` or `implicit`.'] : []
   }
   const wanted = production || read.SMTP_SUBMISSION_TLS !== undefined || missing.length === 1
   if (!wanted) return []
@@ -438,8 +434,7 @@ const crossFaults = (env: NodeJS.ProcessEnv, read: Read): string[] => {
       faults.push(`${name} cannot be local in production: it takes ${variables[name].takes}.`)
     }
   }
-  if (read.DEV_TOOLS)
-    faults.push('DEV_TOOLS cannot be turned on in production: leave it out or set it to off.')
+  if (read.DEV_TOOLS) faults.push('DEV_TOOLS cannot be turned on in production: leave it out or set it to off.')
   if (read.WEBHOOK_ALLOW_INSECURE) {
     faults.push('WEBHOOK_ALLOW_INSECURE cannot be true in production: leave it out or set it to false.')
   }
@@ -450,8 +445,7 @@ const defaultCutover = '2026-08-10T00:00:00Z'
 
 /** A zone is part of an instant: a text without one could mean any of a day's hours. */
 const isInstant = (text: string): boolean =>
-  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/.test(text) &&
-  !Number.isNaN(Date.parse(text))
+  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/.test(text) && !Number.isNaN(Date.parse(text))
 
 const cutoverOf = (text: string | undefined): Config['auditCutover'] => {
   const held = text !== undefined && isInstant(text) ? text : defaultCutover

@@ -53,9 +53,7 @@ test('byte comparison is exact on values of equal and unequal length', () => {
 
 test('the HMAC of any text under any key is the one Node gives, whatever was asked before', () => {
   const nodes = (key: string, text: string) => createHmac('sha256', key).update(text).digest('hex')
-  const texts = fc.array(
-    fc.oneof(fc.string({ unit: 'grapheme' }), fc.string({ minLength: 5_000, maxLength: 9_000 })),
-  )
+  const texts = fc.array(fc.oneof(fc.string({ unit: 'grapheme' }), fc.string({ minLength: 5_000, maxLength: 9_000 })))
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), texts, (key, all) => {
       const hmac = makeHmac(key)

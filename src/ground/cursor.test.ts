@@ -30,9 +30,7 @@ test('S-012 nothing but a cursor of ours decodes', () => {
     'text',
   ]
   for (const form of forms) {
-    expect(decodeCursor(Buffer.from(JSON.stringify(form)).toString('base64url')), JSON.stringify(form)).toBe(
-      undefined,
-    )
+    expect(decodeCursor(Buffer.from(JSON.stringify(form)).toString('base64url')), JSON.stringify(form)).toBe(undefined)
   }
   const reordered = Buffer.from(JSON.stringify({ i: good.i, c: good.c })).toString('base64url')
   expect(decodeCursor(reordered)).toBe(undefined)

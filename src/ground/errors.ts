@@ -19,10 +19,7 @@ export const catalogue = {
   DOMAIN_TENANT_MISMATCH: at(403, 'The "from" domain belongs to another tenant.'),
   DOMAIN_NOT_ALLOWED_FOR_KEY: at(403, 'This API key may not send from this domain.'),
   ORG_SUSPENDED: at(403, 'This organisation is suspended. Contact the operator of this service.'),
-  SMS_DESTINATION_NOT_ALLOWED: at(
-    403,
-    'The destination country is not on the allowlist of this organisation.',
-  ),
+  SMS_DESTINATION_NOT_ALLOWED: at(403, 'The destination country is not on the allowlist of this organisation.'),
   SENDER_DOMAIN_NOT_VERIFIED: at(403, 'Verify the "from" domain before sending from it.'),
   SANDBOX_RECIPIENT_NOT_ALLOWED: at(403, 'The sandbox sender reaches only verified addresses of members.'),
   SCOPE_ESCALATION: at(403, 'A key cannot grant scopes that it does not hold.'),
@@ -134,10 +131,7 @@ export const catalogue = {
   PROVIDER_UNAVAILABLE: at(502, 'The provider is unavailable.'),
   PROVIDER_EMPTY: at(502, 'The provider answered with nothing usable.'),
   PROVIDER_ERROR: at(502, 'The provider refused.'),
-  MCP_UPSTREAM_TIMEOUT: at(
-    504,
-    'No answer in time; it may have happened. Retry with the same idempotency key.',
-  ),
+  MCP_UPSTREAM_TIMEOUT: at(504, 'No answer in time; it may have happened. Retry with the same idempotency key.'),
 } as const satisfies Record<string, Entry>
 
 export type Code = keyof typeof catalogue
@@ -208,8 +202,7 @@ export class Failure extends Error {
 export const invalid = (path: (string | number)[], code: string, message: string): Failure =>
   new Failure('VALIDATION_ERROR', { errors: [{ path, code, message }] })
 
-export const malformed = (message: string, path: FieldError['path'] = []): Failure =>
-  invalid(path, 'custom', message)
+export const malformed = (message: string, path: FieldError['path'] = []): Failure => invalid(path, 'custom', message)
 
 /** Every 429 says when to come back, but for the one whose day is simply spent. */
 export const retryAfterOf = ({ code, status, detail }: Failure): number | undefined => {

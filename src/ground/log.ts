@@ -20,8 +20,7 @@ const secretPaths = [
 ]
 
 type FromDatabase = Error & { severity: string; code: string }
-const isFromDatabase = (error: unknown): error is FromDatabase =>
-  error instanceof Error && 'severity' in error
+const isFromDatabase = (error: unknown): error is FromDatabase => error instanceof Error && 'severity' in error
 
 /**
  * PostgreSQL quotes what it stumbled over, which is a caller's data: the row in `detail` and `where`, and in the errors
@@ -65,10 +64,7 @@ export const makeLog = ({ level, format, destination = 2 }: LogOptions): Log => 
   if (format === 'pretty') {
     return pino(options, pretty({ destination, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }))
   }
-  return pino(
-    options,
-    pino.destination({ dest: destination, sync: false, minLength: 4096, periodicFlush: 250 }),
-  )
+  return pino(options, pino.destination({ dest: destination, sync: false, minLength: 4096, periodicFlush: 250 }))
 }
 
 export const silentLog = (): Log => pino({ level: 'silent' })

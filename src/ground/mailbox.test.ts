@@ -24,36 +24,52 @@ describe('SD-28 an address', () => {
   })
 
   test.for([
-    ...['', ' ', 'ada', '@', 'ada@', '@example.com', 'ada@example', 'ada@@example.com', 'a b@example.com'],
-    ...['.ada@example.com', 'ada.@example.com', 'a..b@example.com', 'ada@.com', 'ada@example..com'],
-    ...['ada@-example.com', 'ada@example.com.', 'ada@127.0.0.1', 'ada@[127.0.0.1]', 'ada@exa_mple.com'],
-    ...['ada@exa\r\nmple.com', 'ada@exam\tple.com', 'ada\n@example.com', 'ada@example.com\r\nBcc:x@y.test'],
-    ...['ada@example.com/path', 'ada@example.com?x', 'ada@example.com#x', 'ada@example.com:25'],
-    ...['ada@ex%61mple.com', 'A\r\nBcc: <x@y.test> <ada@example.com>', 'A\nda <ada@example.com>'],
-    ...['a "b" <ada@example.com>', 'Ada <ada@example.com> x', 'Ada <ada@example.com', 'a <b> <c@d.test>'],
-    ...['ada@example.com, bob@example.com', 'ada@example.com;bob@example.com', '"ada"@example.com'],
-    ...[`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.com`, `a@${'b.'.repeat(200)}com`],
+    '',
+    ' ',
+    'ada',
+    '@',
+    'ada@',
+    '@example.com',
+    'ada@example',
+    'ada@@example.com',
+    'a b@example.com',
+    '.ada@example.com',
+    'ada.@example.com',
+    'a..b@example.com',
+    'ada@.com',
+    'ada@example..com',
+    'ada@-example.com',
+    'ada@example.com.',
+    'ada@127.0.0.1',
+    'ada@[127.0.0.1]',
+    'ada@exa_mple.com',
+    'ada@exa\r\nmple.com',
+    'ada@exam\tple.com',
+    'ada\n@example.com',
+    'ada@example.com\r\nBcc:x@y.test',
+    'ada@example.com/path',
+    'ada@example.com?x',
+    'ada@example.com#x',
+    'ada@example.com:25',
+    'ada@ex%61mple.com',
+    'A\r\nBcc: <x@y.test> <ada@example.com>',
+    'A\nda <ada@example.com>',
+    'a "b" <ada@example.com>',
+    'Ada <ada@example.com> x',
+    'Ada <ada@example.com',
+    'a <b> <c@d.test>',
+    'ada@example.com, bob@example.com',
+    'ada@example.com;bob@example.com',
+    '"ada"@example.com',
+    `${'a'.repeat(65)}@example.com`,
+    `a@${'b'.repeat(64)}.com`,
+    `a@${'b.'.repeat(200)}com`,
   ])('is not read from %j', (text) => {
     expect(parseAddress(text)).toBeUndefined()
   })
 
   test('whatever is read has one line, one @ before a name of DNS, and is read as itself again', () => {
-    const piece = fc.constantFrom(
-      'a',
-      'é',
-      '@',
-      '.',
-      '<',
-      '>',
-      '"',
-      '\\',
-      ',',
-      ' ',
-      '\r\n',
-      '\t',
-      'x.test',
-      '%0a',
-    )
+    const piece = fc.constantFrom('a', 'é', '@', '.', '<', '>', '"', '\\', ',', ' ', '\r\n', '\t', 'x.test', '%0a')
     const text = fc.oneof(
       fc.array(piece, { maxLength: 14 }).map((parts) => parts.join('')),
       fc.string(),
@@ -75,9 +91,7 @@ describe('SD-28 an address', () => {
   })
 
   test('any name in quotes comes back as it was, and stands beside the same address', () => {
-    const name = fc
-      .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
-      .filter((text) => !/\p{Cc}/u.test(text))
+    const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }).filter((text) => !/\p{Cc}/u.test(text))
     fc.assert(
       fc.property(name, (given) => {
         const written = `"${given.replace(/["\\]/g, '\\$&')}" <ada@example.com>`
@@ -102,15 +116,13 @@ describe('SD-28 an address', () => {
   })
 
   test('XD-22 compares lower-cased, its domain in ASCII, whatever stands around it', () => {
-    const cases = [
-      'Üser@X.com',
-      'Ada <ANN@Bücher.example>',
-      'ann@XN--bcher-kva.example',
-      'a/B!#$@x.com',
-      'ada',
-    ]
+    const cases = ['Üser@X.com', 'Ada <ANN@Bücher.example>', 'ann@XN--bcher-kva.example', 'a/B!#$@x.com', 'ada']
     expect(cases.map(comparableIn)).toEqual([
-      ...['üser@x.com', 'ann@xn--bcher-kva.example', 'ann@xn--bcher-kva.example', 'a/b!#$@x.com', undefined],
+      'üser@x.com',
+      'ann@xn--bcher-kva.example',
+      'ann@xn--bcher-kva.example',
+      'a/b!#$@x.com',
+      undefined,
     ])
   })
 

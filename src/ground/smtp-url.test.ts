@@ -23,24 +23,25 @@ test('credentials require TLS unless the relay is on this machine or the operato
 })
 
 test('credentials, name and checks are read as written', () => {
-  expect(parseSmtpUrl('smtp://us%3Aer:p%40ss@relay.example:2525?verify=off&name=mail.example')).toMatchObject(
-    {
-      port: 2525,
-      verify: false,
-      credentials: { user: 'us:er', password: 'p@ss' },
-      name: 'mail.example',
-    },
-  )
+  expect(parseSmtpUrl('smtp://us%3Aer:p%40ss@relay.example:2525?verify=off&name=mail.example')).toMatchObject({
+    port: 2525,
+    verify: false,
+    credentials: { user: 'us:er', password: 'p@ss' },
+    name: 'mail.example',
+  })
 })
 
 test.each([
-  ...['relay.example', 'smtp://', 'smtp://relay.example/path', 'smtp://relay.example?tls=maybe'],
-  ...[
-    'smtp://relay.example?tsl=require',
-    'smtp://relay.example?tls=off&tls=require',
-    'smtp://%ff@relay.example',
-  ],
-  ...['smtps://relay.example?tls=off', 'smtp://relay.example?name=a%0d%0ab', 'smtp://relay.example?verify='],
+  'relay.example',
+  'smtp://',
+  'smtp://relay.example/path',
+  'smtp://relay.example?tls=maybe',
+  'smtp://relay.example?tsl=require',
+  'smtp://relay.example?tls=off&tls=require',
+  'smtp://%ff@relay.example',
+  'smtps://relay.example?tls=off',
+  'smtp://relay.example?name=a%0d%0ab',
+  'smtp://relay.example?verify=',
 ])('%j cannot be read', (text) => {
   expect(parseSmtpUrl(text)).toBeUndefined()
 })

@@ -46,12 +46,7 @@ type Needs = {
   checkAnswers: boolean
 }
 
-export type Serve = (
-  route: Route,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  admitted: Admitted,
-) => Promise<string>
+export type Serve = (route: Route, request: FastifyRequest, reply: FastifyReply, admitted: Admitted) => Promise<string>
 
 export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): Serve => {
   const heldAgainstShape = (route: Route, answer: Answer): void => {
@@ -69,9 +64,7 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
   }
 
   const freeClaim = async (claim: Claim): Promise<void> => {
-    await idempotency
-      .free(claim)
-      .catch((error) => log.error({ err: error }, 'an idempotency key could not be freed'))
+    await idempotency.free(claim).catch((error) => log.error({ err: error }, 'an idempotency key could not be freed'))
   }
 
   return (route, request, reply, admitted) =>

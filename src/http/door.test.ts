@@ -80,10 +80,10 @@ describe('authentication', () => {
     try {
       expect((await list(key)).status).toBe(200)
       expect((await second.ask('GET', '/api/v1/suppressions', { key })).status).toBe(200)
-      await t.database.sql(
-        'update api_keys set revoked_at = created_at where prefix = $1 and last_four = $2',
-        [key.slice(0, 13), key.slice(-4)],
-      )
+      await t.database.sql('update api_keys set revoked_at = created_at where prefix = $1 and last_four = $2', [
+        key.slice(0, 13),
+        key.slice(-4),
+      ])
       // The change is announced by the database; what was read before it is not used once it is heard.
       await expect.poll(async () => refusal(await list(key))).toEqual([401, 'UNAUTHORIZED'])
       await expect
@@ -126,10 +126,9 @@ describe('authentication', () => {
   })
 
   test('X-014 a browser session opens nothing under /api/v1', async () => {
-    const [owner] = await t.database.sql<{ owner_user_id: string }>(
-      'select owner_user_id from orgs where id = $1',
-      [acme.org.id],
-    )
+    const [owner] = await t.database.sql<{ owner_user_id: string }>('select owner_user_id from orgs where id = $1', [
+      acme.org.id,
+    ])
     const from = { method: 'credentials', ip: null, userAgent: 'test' }
     const token = await t.house.sessions.open(owner?.owner_user_id as string, from)
     const cookie = `service_session=${token}`
@@ -165,13 +164,7 @@ describe('addresses', () => {
     const key = await t.key(acme.org.id, {
       allowedCidrs: ['203.0.113.0/24', '2001:db8::/32', '198.51.100.7/32'],
     })
-    for (const inside of [
-      '203.0.113.1',
-      '203.0.113.255',
-      '2001:db8:ffff::1',
-      '198.51.100.7',
-      '::ffff:203.0.113.9',
-    ]) {
+    for (const inside of ['203.0.113.1', '203.0.113.255', '2001:db8:ffff::1', '198.51.100.7', '::ffff:203.0.113.9']) {
       expect((await from(inside, key)).status, inside).toBe(200)
     }
     for (const outside of ['203.0.114.1', '198.51.100.8', '2001:db9::1', '127.0.0.1', 'unknown', '']) {
@@ -210,8 +203,7 @@ describe('addresses', () => {
 
 describe('domains of a key', () => {
   const domainIdOf = async (org: Founded) =>
-    (await t.database.sql<{ id: string }>('select id from domains where org_id = $1', [org.org.id]))[0]
-      ?.id as string
+    (await t.database.sql<{ id: string }>('select id from domains where org_id = $1', [org.org.id]))[0]?.id as string
   const send = (key: string, domain: string) =>
     t.ask('POST', '/api/v1/probe/sender', { key, body: { from_domain: domain } })
 
@@ -266,9 +258,7 @@ describe('the order of the gates', () => {
     const org = await t.org({ name: 'Order' })
     const tenantId = await t.tenant(org.org.id, { status: 'suspended' })
     await t.tenant(org.org.id, { status: 'archived', ref: 'gone' })
-    const [project] = await t.database.sql<{ id: string }>('select id from projects where org_id = $1', [
-      org.org.id,
-    ])
+    const [project] = await t.database.sql<{ id: string }>('select id from projects where org_id = $1', [org.org.id])
     // A key that breaks every rule at once; each step mends the rule that refused last.
     const id = await (async () => {
       await t.key(org.org.id, {
@@ -288,11 +278,7 @@ describe('the order of the gates', () => {
     })()
     const { key, hash } = mintKey('test')
     const set = (change: string, ...values: unknown[]) =>
-      t.database.sql(`update api_keys set ${change} where org_id = $1 and id = $2`, [
-        org.org.id,
-        id,
-        ...values,
-      ])
+      t.database.sql(`update api_keys set ${change} where org_id = $1 and id = $2`, [org.org.id, id, ...values])
     await set('hash = $3', hash)
     await t.database.sql('update orgs set suspended_at = created_at where id = $1', [org.org.id])
 
@@ -302,19 +288,15 @@ describe('the order of the gates', () => {
     }
     const count = async () =>
       Number(
-        (
-          await t.database.sql<{ n: string }>('select count(*) as n from tenants where org_id = $1', [
-            org.org.id,
-          ])
-        )[0]?.n,
+        (await t.database.sql<{ n: string }>('select count(*) as n from tenants where org_id = $1', [org.org.id]))[0]
+          ?.n,
       )
     const idempotent = async () =>
       Number(
         (
-          await t.database.sql<{ n: string }>(
-            'select count(*) as n from idempotency_keys where org_id = $1',
-            [org.org.id],
-          )
+          await t.database.sql<{ n: string }>('select count(*) as n from idempotency_keys where org_id = $1', [
+            org.org.id,
+          ])
         )[0]?.n,
       )
     const tenantsBefore = await count()
@@ -394,8 +376,7 @@ describe('the order of the gates', () => {
       },
     ]
     for (const { gate, expected, mend } of steps) {
-      const ask = () =>
-        t.ask('POST', '/api/v1/probe/gated', { key, raw: request.raw, headers: request.headers })
+      const ask = () => t.ask('POST', '/api/v1/probe/gated', { key, raw: request.raw, headers: request.headers })
       // The key allows one call a minute: it is spent by the first refusal after the rate gate.
       if (gate === 'rate') await ask()
       await expect.poll(async () => refusal(await ask()), { message: gate }).toEqual(expected)
@@ -414,20 +395,14 @@ describe('the order of the gates', () => {
   test('the tenant key bar of a route answers after its scope', async () => {
     const tenantId = await t.tenant(acme.org.id)
     const ask = (key: string) => t.ask('POST', '/api/v1/probe/gated', { key, body: { n: 1 } })
-    expect(refusal(await ask(await t.key(acme.org.id, { tenantId, scopes: [] })))).toEqual([
-      403,
-      'INSUFFICIENT_SCOPE',
-    ])
+    expect(refusal(await ask(await t.key(acme.org.id, { tenantId, scopes: [] })))).toEqual([403, 'INSUFFICIENT_SCOPE'])
     expect(refusal(await ask(await t.key(acme.org.id, { tenantId })))).toEqual([403, 'TENANT_KEY_FORBIDDEN'])
   })
 })
 
 describe('paths', () => {
   test('S-001 X-361 /v1 names the same routes as /api/v1', async () => {
-    const [one, two] = [
-      await list(acme.keys.live),
-      await t.ask('GET', '/v1/suppressions', { key: acme.keys.live }),
-    ]
+    const [one, two] = [await list(acme.keys.live), await t.ask('GET', '/v1/suppressions', { key: acme.keys.live })]
     expect(two.status).toBe(200)
     expect(two.body).toEqual(one.body)
     expect(two.headers['content-type']).toBe('application/json; charset=utf-8')

@@ -161,8 +161,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.stop())
 
-const refuse = (code: string) =>
-  t.ask('POST', '/api/v1/probe/refuse', { key: acme.keys.live, body: { code } })
+const refuse = (code: string) => t.ask('POST', '/api/v1/probe/refuse', { key: acme.keys.live, body: { code } })
 
 const holds = (reply: Reply, code: Code, status: number, type: string) => {
   expect(reply.status).toBe(status)
@@ -216,8 +215,7 @@ describe('the catalogue on the wire', () => {
 
 describe('types', () => {
   const codes = Object.keys(catalogue) as Code[]
-  const typesOf = (status: number) =>
-    new Set(codes.filter((code) => catalogue[code].status === status).map(typeOf))
+  const typesOf = (status: number) => new Set(codes.filter((code) => catalogue[code].status === status).map(typeOf))
 
   test('X-158 a type is always one of five', () => {
     expect([...new Set(codes.map(typeOf))].sort()).toEqual([
@@ -250,10 +248,7 @@ describe('types', () => {
   test('X-169 X-170 404 is not found; 500 and the provider errors of 502 are server errors', () => {
     expect([...typesOf(404)]).toEqual(['not_found_error'])
     expect([...typesOf(500)]).toEqual(['server_error'])
-    expect([typeOf('PROVIDER_UNAVAILABLE'), typeOf('PROVIDER_EMPTY')]).toEqual([
-      'server_error',
-      'server_error',
-    ])
+    expect([typeOf('PROVIDER_UNAVAILABLE'), typeOf('PROVIDER_EMPTY')]).toEqual(['server_error', 'server_error'])
   })
 })
 
@@ -289,11 +284,7 @@ describe('the envelope', () => {
     const reply = await t.ask('POST', '/api/v1/suppressions', {
       key: acme.keys.live,
       body: {
-        items: [
-          { channel: 'email', value: 'a@example.com' },
-          { channel: 'fax', value: 'x' },
-          { channel: 'sms' },
-        ],
+        items: [{ channel: 'email', value: 'a@example.com' }, { channel: 'fax', value: 'x' }, { channel: 'sms' }],
       },
     })
     expect(reply.status).toBe(422)
@@ -390,19 +381,15 @@ describe('the envelope', () => {
       body: new Blob([body(limit + 1)]).stream(),
       duplex: 'half',
     } as RequestInit)
-    expect([answer.status, ((await answer.json()) as Reply['body']).error.code]).toEqual([
-      413,
-      'PAYLOAD_TOO_LARGE',
-    ])
+    expect([answer.status, ((await answer.json()) as Reply['body']).error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
   })
 })
 
 describe('the dashboard side', () => {
   const session = async () => {
-    const [org] = await t.database.sql<{ owner_user_id: string }>(
-      'select owner_user_id from orgs where id = $1',
-      [acme.org.id],
-    )
+    const [org] = await t.database.sql<{ owner_user_id: string }>('select owner_user_id from orgs where id = $1', [
+      acme.org.id,
+    ])
     const token = await t.house.sessions.open(org?.owner_user_id as string, {
       method: 'credentials',
       ip: null,
@@ -441,9 +428,22 @@ describe('the dashboard side', () => {
     expect(names).toEqual(['First test key', 'First live key'])
     expect(first.text).not.toContain(acme.keys.test)
     expect(Object.keys(first.body.data[0])).toEqual([
-      ...['id', 'name', 'environment', 'prefix', 'last_four', 'scopes', 'tenant_id', 'project_id'],
-      ...['allowed_domain_ids', 'allowed_cidrs', 'rate_limit_per_minute', 'expires_at', 'last_used_at'],
-      ...['created_at', 'revoked_at', 'created_by'],
+      'id',
+      'name',
+      'environment',
+      'prefix',
+      'last_four',
+      'scopes',
+      'tenant_id',
+      'project_id',
+      'allowed_domain_ids',
+      'allowed_cidrs',
+      'rate_limit_per_minute',
+      'expires_at',
+      'last_used_at',
+      'created_at',
+      'revoked_at',
+      'created_by',
     ])
   })
 

@@ -26,8 +26,7 @@ export const flatBody = (failure: Failure): string => {
 }
 
 /** Flat bodies answer a bad cursor with 400; everything else keeps the status of the catalogue. */
-export const flatStatus = (failure: Failure): number =>
-  failure.code === 'INVALID_CURSOR' ? 400 : failure.status
+export const flatStatus = (failure: Failure): number => (failure.code === 'INVALID_CURSOR' ? 400 : failure.status)
 
 export const headersOf = (failure: Failure): Record<string, string> => {
   const seconds = retryAfterOf(failure)

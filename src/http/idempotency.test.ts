@@ -22,9 +22,7 @@ const effect = (path: string): Route =>
     summary: 'Has an effect',
     scope: 'send:email',
     idempotent: true,
-    body: z
-      .object({ n: z.number(), refuse: z.boolean().optional(), items: z.array(z.number()).optional() })
-      .loose(),
+    body: z.object({ n: z.number(), refuse: z.boolean().optional(), items: z.array(z.number()).optional() }).loose(),
     answers: { 200: { schema: z.any(), about: 'Done.' } },
     handle: async ({ body }) => {
       runs++
@@ -223,8 +221,7 @@ describe('an idempotency key', () => {
     for (const [n, as] of callers.entries()) replies.push(await send('shared', { n }, { as }))
     expect(replies.map((reply) => reply.status)).toEqual(callers.map(() => 200))
     expect(new Set(replies.map((reply) => reply.text)).size).toBe(callers.length)
-    for (const [n, as] of callers.entries())
-      expect((await send('shared', { n }, { as })).text).toBe(replies[n]?.text)
+    for (const [n, as] of callers.entries()) expect((await send('shared', { n }, { as })).text).toBe(replies[n]?.text)
     const second = await t.key(acme.org.id)
     expect((await send('shared', { n: 0 }, { as: second })).text).toBe(replies[0]?.text)
   })
@@ -235,9 +232,7 @@ describe('an idempotency key', () => {
     expect(first.status).toBe(201)
     const again = await send('honoured', body, { path: '/suppressions' })
     expect([again.status, again.text]).toEqual([201, first.text])
-    const honouring = t.house.routes.filter(
-      ({ idempotent, path }) => idempotent && !path.startsWith('/probe/'),
-    )
+    const honouring = t.house.routes.filter(({ idempotent, path }) => idempotent && !path.startsWith('/probe/'))
     expect(honouring.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'POST /emails',
       'POST /emails/batch',
@@ -253,12 +248,7 @@ describe('an idempotency key', () => {
   test('S-021 a replayed batch returns its outcomes per item verbatim, failed items included', async () => {
     const body = { n: 1, items: [2, 3, 4, 5] }
     const first = await send('batch', body)
-    expect(first.body.data.map((item: { status: string }) => item.status)).toEqual([
-      'sent',
-      'failed',
-      'sent',
-      'failed',
-    ])
+    expect(first.body.data.map((item: { status: string }) => item.status)).toEqual(['sent', 'failed', 'sent', 'failed'])
     const before = runs
     const again = await send('batch', body)
     expect([again.status, again.text, runs]).toEqual([200, first.text, before])

@@ -62,8 +62,7 @@ describe('lists', () => {
   })
 
   test('S-009 S-010 the pages join without a gap or a repeat, newest first, whatever their size', async () => {
-    for (const limit of [1, 7, 20, 83, 100])
-      expect(await walk(`limit=${limit}`, org.keys.live)).toEqual(newestFirst)
+    for (const limit of [1, 7, 20, 83, 100]) expect(await walk(`limit=${limit}`, org.keys.live)).toEqual(newestFirst)
     const page = (await list('?limit=100', org.keys.live)).body
     expect(Object.keys(page)).toEqual(['data', 'has_more', 'next_cursor'])
     expect(page.next_cursor).toMatch(/^[A-Za-z0-9_-]+$/)
@@ -107,10 +106,10 @@ describe('lists', () => {
       'a'.repeat(5_000),
     ]) {
       const reply = await list(`?cursor=${encodeURIComponent(cursor)}`, org.keys.live)
-      expect(
-        [reply.status, ['INVALID_CURSOR', 'VALIDATION_ERROR'].includes(reply.body.error.code)],
-        cursor,
-      ).toEqual([422, true])
+      expect([reply.status, ['INVALID_CURSOR', 'VALIDATION_ERROR'].includes(reply.body.error.code)], cursor).toEqual([
+        422,
+        true,
+      ])
       if (!cursor.includes('%00')) expect(reply.body.error.code).toBe('INVALID_CURSOR')
     }
   })
@@ -150,9 +149,9 @@ describe('rows', () => {
       created_at: expect.stringMatching(iso),
       updated_at: expect.stringMatching(iso),
     })
-    expect(
-      (await t.ask('GET', `/api/v1/suppressions/${made.body.id}`, { key: acme.keys.live })).body,
-    ).toEqual(made.body)
+    expect((await t.ask('GET', `/api/v1/suppressions/${made.body.id}`, { key: acme.keys.live })).body).toEqual(
+      made.body,
+    )
   })
 
   test('S-004 X-288 a key of another org can neither read nor change a row', async () => {

@@ -21,8 +21,7 @@ export const makeMetrics = (): Metrics => {
     registers: [registry],
   })
   return {
-    request: (method, route, status, seconds) =>
-      requests.labels(method, route, String(status)).observe(seconds),
+    request: (method, route, status, seconds) => requests.labels(method, route, String(status)).observe(seconds),
     gauge: (name, help, read) => {
       new Gauge({
         name,

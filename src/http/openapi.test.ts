@@ -237,9 +237,7 @@ describe('one operation', () => {
   test('its id follows from its method and path alone', () => {
     expect(operationIdOf({ method: 'GET', path: '/emails' })).toBe('getEmails')
     expect(operationIdOf({ method: 'POST', path: '/emails/{id}/cancel' })).toBe('postEmailsByIdCancel')
-    expect(operationIdOf({ method: 'PUT', path: '/phone-numbers/{number_id}' })).toBe(
-      'putPhoneNumbersByNumberId',
-    )
+    expect(operationIdOf({ method: 'PUT', path: '/phone-numbers/{number_id}' })).toBe('putPhoneNumbersByNumberId')
   })
 
   test('a path parameter says the form of its id, and every kind of id that is minted has that form', () => {
@@ -293,16 +291,7 @@ describe('one operation', () => {
 
   test('bodies and repeats bring the refusals, headers and parameter that belong to them', () => {
     const bare = described([probe()]).paths['/api/v1/probes']?.get
-    expect(Object.keys(bare?.responses ?? {})).toEqual([
-      '200',
-      '401',
-      '402',
-      '403',
-      '409',
-      '422',
-      '429',
-      '500',
-    ])
+    expect(Object.keys(bare?.responses ?? {})).toEqual(['200', '401', '402', '403', '409', '422', '429', '500'])
     expect(bare?.responses['402']).toMatchObject({ 'x-error-codes': ['PLAN_RESOURCE_LIMIT'] })
     expect(bare?.responses['409']).toMatchObject({ 'x-error-codes': ['TENANT_NOT_USABLE'] })
     expect(bare?.responses['422']).toMatchObject({ 'x-error-codes': ['INVALID_TENANT_REF'] })
@@ -398,16 +387,8 @@ describe('schemas', () => {
       probe({ method: 'POST', body: closed, answers: { 200: { schema: closed, about: 'It.' } } }),
     ])
     const post = paths['/api/v1/probes']?.post
-    expect(post?.requestBody?.content['application/json'].schema).toHaveProperty(
-      'additionalProperties',
-      false,
-    )
-    expect(post?.responses['200']).not.toHaveProperty([
-      'content',
-      'application/json',
-      'schema',
-      'additionalProperties',
-    ])
+    expect(post?.requestBody?.content['application/json'].schema).toHaveProperty('additionalProperties', false)
+    expect(post?.responses['200']).not.toHaveProperty(['content', 'application/json', 'schema', 'additionalProperties'])
   })
 
   test('examples of what is sent stay, though the value is changed on its way in', () => {
@@ -426,9 +407,7 @@ describe('schemas', () => {
     const two = z.object({ b: z.string() }).meta({ id: 'ProbeTwice' })
     const routes = [probe({ method: 'POST', body: one }), probe({ method: 'PUT', body: two })]
     expect(() => described(routes)).toThrow('two schemas are named ProbeTwice')
-    expect(() => described([probe({ method: 'POST', body: z.object({ any: z.json() }) })])).toThrow(
-      'needs a name',
-    )
+    expect(() => described([probe({ method: 'POST', body: z.object({ any: z.json() }) })])).toThrow('needs a name')
   })
 
   test('the error body holds for every code of the catalogue', () => {

@@ -54,8 +54,7 @@ const asSent = (field: JsonSchema, becomes: JsonSchema = {}): JsonSchema => {
 const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
   if (!route.query) return []
   const { properties, required = [] } = shapes.sent(route.query)
-  if (!properties)
-    throw new Error(`the query of ${route.method} ${route.path} must be an object without a name`)
+  if (!properties) throw new Error(`the query of ${route.method} ${route.path} must be an object without a name`)
   const becomes = z.toJSONSchema(route.query, { io: 'output', unrepresentable: 'any' }).properties ?? {}
   return Object.entries(properties as Record<string, JsonSchema>).map(([name, field]) => {
     const { description, ...schema } = asSent(field, becomes[name] as JsonSchema | undefined)
@@ -180,9 +179,7 @@ export const describeApi = (described: Described): OpenApiDocument => {
     servers: [{ url: baseUrl, description: 'This service' }],
     tags: describeTags([...routes, ...webhooks].flatMap(({ tag }) => tag ?? [])),
     paths: describePaths(routes, shapes),
-    webhooks: Object.fromEntries(
-      webhooks.map((hook) => [hook.event, { post: describeWebhook(hook, shapes) }]),
-    ),
+    webhooks: Object.fromEntries(webhooks.map((hook) => [hook.event, { post: describeWebhook(hook, shapes) }])),
     components: {
       securitySchemes: {
         apiKey: {

@@ -15,8 +15,7 @@ export const pageQuery = z.object({
     .transform((text, context): Position | undefined => {
       if (text === '') return undefined
       const position = decodeCursor(text)
-      if (!position)
-        context.addIssue({ code: 'custom', params: { cursor: true }, message: 'Unreadable cursor.' })
+      if (!position) context.addIssue({ code: 'custom', params: { cursor: true }, message: 'Unreadable cursor.' })
       return position
     })
     .optional()

@@ -115,15 +115,15 @@ describe('the bucket of a key', () => {
     const limited = await t.key(org.org.id, { ratePerMinute: 3 })
     const replies: Reply[] = []
     for (let i = 0; i < 5; i++) replies.push(await list(limited))
-    expect(
-      replies.map((reply) => [reply.status, rate(reply).scope, rate(reply).limit, rate(reply).remaining]),
-    ).toEqual([
-      [200, 'key', '3', '2'],
-      [200, 'key', '3', '1'],
-      [200, 'key', '3', '0'],
-      [429, 'key', '3', '0'],
-      [429, 'key', '3', '0'],
-    ])
+    expect(replies.map((reply) => [reply.status, rate(reply).scope, rate(reply).limit, rate(reply).remaining])).toEqual(
+      [
+        [200, 'key', '3', '2'],
+        [200, 'key', '3', '1'],
+        [200, 'key', '3', '0'],
+        [429, 'key', '3', '0'],
+        [429, 'key', '3', '0'],
+      ],
+    )
     expect(refusal(replies[3] as Reply)).toEqual([429, 'RATE_LIMITED'])
     expect(replies[3]?.headers['retry-after']).toMatch(/^\d+$/)
     // Three were counted for the org, the two refused ones were not; another key has no bucket of its own.
@@ -196,9 +196,7 @@ describe('around the buckets', () => {
     const { keys } = await t.org({ name: 'Guessed' })
     const from = (address: string, key?: string) =>
       t.ask('GET', '/api/v1/suppressions', { ...(key && { key }), headers: { 'x-forwarded-for': address } })
-    const statuses = (await Promise.all(Array.from({ length: 105 }, () => from('198.51.100.1')))).map(
-      (r) => r.status,
-    )
+    const statuses = (await Promise.all(Array.from({ length: 105 }, () => from('198.51.100.1')))).map((r) => r.status)
     expect(statuses.filter((status) => status === 401)).toHaveLength(100)
     expect(statuses.filter((status) => status === 429)).toHaveLength(5)
     const refused = await from('198.51.100.1')

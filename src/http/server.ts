@@ -22,9 +22,7 @@ const json = 'application/json; charset=utf-8'
 
 /** A target may name the whole address, and `/v1/…` names the same routes as `/api/v1/…`. */
 const rewrite = (url: string): string => {
-  const target = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(?=([/?#]?))/i, (_, next) =>
-    next === '/' ? '' : '/',
-  )
+  const target = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(?=([/?#]?))/i, (_, next) => (next === '/' ? '' : '/'))
   return /^\/v1(?=[/?#]|$)/.test(target) ? `/api${target}` : target
 }
 
@@ -143,9 +141,7 @@ const servedPaths = (routes: readonly Route[]): Served[] => {
 export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   const { routes, door, serve, log, metrics, requestTimeoutMs } = needs
   const served = servedPaths(routes)
-  const speltOut = new Set(
-    routes.filter(({ path }) => !path.includes('{')).map(({ path }) => `/api/v1${path}`),
-  )
+  const speltOut = new Set(routes.filter(({ path }) => !path.includes('{')).map(({ path }) => `/api/v1${path}`))
 
   const toFailure = (error: unknown): Failure => {
     if (error instanceof Failure) return error
@@ -210,9 +206,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   app.decorateRequest('admitted', null)
   app.removeAllContentTypeParsers()
   // Bodies stay bytes until the gates before them have passed; the call parses them.
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
-  )
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)

@@ -60,8 +60,7 @@ export const readQuery = (query: unknown): Record<string, string> => {
   const out: Record<string, string> = {}
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
     if (typeof value !== 'string') throw malformed('Given more than once.', [name])
-    if (value.includes('\0') || name.includes('\0'))
-      throw malformed('Holds a character that cannot be stored.', [name])
+    if (value.includes('\0') || name.includes('\0')) throw malformed('Holds a character that cannot be stored.', [name])
     out[name] = value
   }
   return out

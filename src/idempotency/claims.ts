@@ -17,11 +17,7 @@ export type Replay = { status: number; body: string }
 
 export interface Idempotency {
   /** A claim to work under, or the answer recorded earlier. Undefined: no lock store, work without. */
-  claim(
-    scope: Scope,
-    key: string,
-    fingerprint: Buffer,
-  ): Promise<{ claim: Claim } | { replay: Replay } | undefined>
+  claim(scope: Scope, key: string, fingerprint: Buffer): Promise<{ claim: Claim } | { replay: Replay } | undefined>
   /** Inside the transaction of the work where there is one, so that effect and answer stand or fall together. */
   recordWith(runner: Runner, answers: Answered[]): Promise<void>
   record(claim: Claim, status: number, body: string): Promise<void>

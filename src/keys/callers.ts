@@ -34,8 +34,7 @@ const callerOf = (row: CallerRow): Caller => ({
   scopes: new Set(row.scopes),
   tenantState: row.tenant_id === null ? undefined : ((row.tenant_status ?? 'missing') as TenantState),
   allowedDomainIds: row.allowed_domain_ids,
-  allowedRanges:
-    row.allowed_cidrs?.map((text) => parseRange(text)).filter((range) => range !== undefined) ?? null,
+  allowedRanges: row.allowed_cidrs?.map((text) => parseRange(text)).filter((range) => range !== undefined) ?? null,
   ratePerMinute: row.rate_limit_per_minute,
   buckets: bucketsOf(row),
   expiresAt: row.expires_at?.getTime() ?? null,

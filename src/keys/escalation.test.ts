@@ -139,11 +139,7 @@ const rules: Rule[] = [
       [{ rate_limit_per_minute: 100 }, { rate_limit_per_minute: 100 }],
       [{ rate_limit_per_minute: 1 }, { rate_limit_per_minute: 1 }],
     ],
-    beyond: [
-      { rate_limit_per_minute: 101 },
-      { rate_limit_per_minute: 6000 },
-      { rate_limit_per_minute: null },
-    ],
+    beyond: [{ rate_limit_per_minute: 101 }, { rate_limit_per_minute: 6000 }, { rate_limit_per_minute: null }],
     narrower: () => ({ ratePerMinute: 99 }),
     wider: () => ({ ratePerMinute: 101 }),
     narrowing: { rate_limit_per_minute: 50 },
@@ -227,8 +223,7 @@ test('X-026 the life of a key may end at the very instant its maker ends, not a 
   const caller = await held({ expiresAt: days(1) })
   const { id } = await held({ expiresAt: days(1) })
   const ends = (await get(caller.id)).body.expires_at
-  const setTo = (at: number) =>
-    t.database.sql('update api_keys set expires_at = $2 where id = $1', [id, new Date(at)])
+  const setTo = (at: number) => t.database.sql('update api_keys set expires_at = $2 where id = $1', [id, new Date(at)])
   await setTo(Date.parse(ends))
   expect((await patch(id, { name: 'as long' }, caller.key)).status).toBe(200)
   await setTo(Date.parse(ends) + 1)
@@ -238,14 +233,20 @@ test('X-026 the life of a key may end at the very instant its maker ends, not a 
 test('XD-06 of several breaches the first is told: scope, domain, range, expiry, rate', async () => {
   await forgetPace(t)
   const all: KeyOptions = {
-    ...{ scopes: callerScopes, allowedDomainIds: [domainId], allowedCidrs: ['10.0.0.0/16'] },
-    ...{ expiresAt: days(10), ratePerMinute: 100 },
+    scopes: callerScopes,
+    allowedDomainIds: [domainId],
+    allowedCidrs: ['10.0.0.0/16'],
+    expiresAt: days(10),
+    ratePerMinute: 100,
   }
   const { key } = await held(all)
   const { id } = await held(all)
   const wide: Body = {
-    ...{ scopes: [...scopes], allowed_domain_ids: null, allowed_cidrs: null },
-    ...{ expires_in_days: null, rate_limit_per_minute: null },
+    scopes: [...scopes],
+    allowed_domain_ids: null,
+    allowed_cidrs: null,
+    expires_in_days: null,
+    rate_limit_per_minute: null,
   }
   const steps: [Code, Body][] = [
     ['SCOPE_ESCALATION', { scopes: ['send:email'] }],
@@ -293,15 +294,13 @@ describe('against a model', () => {
   const verdict = (caller: Limits, asked: Limits): Code | undefined => {
     const beyond = <T>(own: T[] | null, wanted: T[] | null, holds: (a: T, b: T) => boolean) =>
       own !== null && !(wanted?.every((one) => own.some((mine) => holds(mine, one))) ?? false)
-    const above = (own: number | null, wanted: number | null) =>
-      own !== null && (wanted === null || wanted > own)
+    const above = (own: number | null, wanted: number | null) => own !== null && (wanted === null || wanted > own)
     const same = <T>(a: T, b: T) => a === b
     if (beyond(caller.scopes, asked.scopes, same)) return 'SCOPE_ESCALATION'
     if (beyond(caller.allowed_domain_ids, asked.allowed_domain_ids, same)) return 'DOMAIN_SCOPE_ESCALATION'
     if (beyond(caller.allowed_cidrs, asked.allowed_cidrs, inside)) return 'CIDR_SCOPE_ESCALATION'
     // Days of the caller begin earlier, so that the same number ends later.
-    if (caller.expires_in_days !== null && asked.expires_in_days === caller.expires_in_days)
-      return 'EXPIRY_ESCALATION'
+    if (caller.expires_in_days !== null && asked.expires_in_days === caller.expires_in_days) return 'EXPIRY_ESCALATION'
     if (above(caller.expires_in_days, asked.expires_in_days)) return 'EXPIRY_ESCALATION'
     if (above(caller.rate_limit_per_minute, asked.rate_limit_per_minute)) return 'RATE_LIMIT_ESCALATION'
     return undefined
@@ -327,25 +326,19 @@ describe('against a model', () => {
       expires_in_days: fc.option(fc.integer({ min: 2, max: 5 }), { freq }),
       rate_limit_per_minute: fc.option(fc.integer({ min: 4000, max: 4003 }), { freq }),
     })
-  const fields = [
-    'scopes',
-    'allowed_domain_ids',
-    'allowed_cidrs',
-    'expires_in_days',
-    'rate_limit_per_minute',
-  ] as const
+  const fields = ['scopes', 'allowed_domain_ids', 'allowed_cidrs', 'expires_in_days', 'rate_limit_per_minute'] as const
   const unrestricted: Limits = {
-    ...{ scopes: [...scopes], allowed_domain_ids: null, allowed_cidrs: null },
-    ...{ expires_in_days: null, rate_limit_per_minute: null },
+    scopes: [...scopes],
+    allowed_domain_ids: null,
+    allowed_cidrs: null,
+    expires_in_days: null,
+    rate_limit_per_minute: null,
   }
   const picked = (all: Limits, names: readonly string[]): Body =>
     Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
   /** Restricted in one or two ways, so that no breach hides behind the ones told before it. */
   const callers = fc
-    .tuple(
-      limits(1_000, 'write:keys', 'send:email'),
-      fc.subarray([...fields], { minLength: 1, maxLength: 2 }),
-    )
+    .tuple(limits(1_000, 'write:keys', 'send:email'), fc.subarray([...fields], { minLength: 1, maxLength: 2 }))
     .map(([all, restricted]): Limits => ({ ...unrestricted, ...picked(all, restricted) }))
   const callFrom = ({ allowed_cidrs }: Limits) => ({
     'x-forwarded-for': ends(allowed_cidrs?.[0] ?? '10.0.0.0/32')[0],
@@ -393,20 +386,15 @@ describe('against a model', () => {
   }, async () => {
     const caller = await held()
     await fc.assert(
-      fc.asyncProperty(
-        callers,
-        limits(2, 'send:email'),
-        fc.subarray([...fields]),
-        async (own, asked, named) => {
-          expect((await patch(caller.id, own)).status).toBe(200)
-          await forgetPace(t)
-          const body = picked(asked, named)
-          const expected = verdict(own, { ...unrestricted, ...body })
-          const reply = await create(body, caller.key, callFrom(own))
-          if (expected) expectRefusal(reply, expected)
-          else expect(reply.status).toBe(201)
-        },
-      ),
+      fc.asyncProperty(callers, limits(2, 'send:email'), fc.subarray([...fields]), async (own, asked, named) => {
+        expect((await patch(caller.id, own)).status).toBe(200)
+        await forgetPace(t)
+        const body = picked(asked, named)
+        const expected = verdict(own, { ...unrestricted, ...body })
+        const reply = await create(body, caller.key, callFrom(own))
+        if (expected) expectRefusal(reply, expected)
+        else expect(reply.status).toBe(201)
+      }),
       { numRuns: 150 },
     )
   })

@@ -28,11 +28,9 @@ const withinRanges = (own: readonly Range[], asked: readonly string[] | null): b
 
 /** Who the key would belong to comes first; then the restrictions, in their fixed order. */
 export const assertNoEscalation = (caller: Caller, outcome: Outcome): void => {
-  if (caller.environment === 'test' && outcome.environment === 'live')
-    throw new Failure('ENVIRONMENT_ESCALATION')
+  if (caller.environment === 'test' && outcome.environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
   if (caller.tenantId !== null && outcome.tenantId !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
-  if (caller.projectId !== null && outcome.projectId !== caller.projectId)
-    throw new Failure('SCOPE_ESCALATION')
+  if (caller.projectId !== null && outcome.projectId !== caller.projectId) throw new Failure('SCOPE_ESCALATION')
   if (!outcome.scopes.every((scope) => caller.scopes.has(scope))) throw new Failure('SCOPE_ESCALATION')
   if (caller.allowedDomainIds && !withinDomains(caller.allowedDomainIds, outcome.allowedDomainIds)) {
     throw new Failure('DOMAIN_SCOPE_ESCALATION')
@@ -40,16 +38,10 @@ export const assertNoEscalation = (caller: Caller, outcome: Outcome): void => {
   if (caller.allowedRanges && !withinRanges(caller.allowedRanges, outcome.allowedCidrs)) {
     throw new Failure('CIDR_SCOPE_ESCALATION')
   }
-  if (
-    caller.expiresAt !== null &&
-    (outcome.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) > caller.expiresAt
-  ) {
+  if (caller.expiresAt !== null && (outcome.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) > caller.expiresAt) {
     throw new Failure('EXPIRY_ESCALATION')
   }
-  if (
-    caller.ratePerMinute !== null &&
-    (outcome.ratePerMinute ?? Number.POSITIVE_INFINITY) > caller.ratePerMinute
-  ) {
+  if (caller.ratePerMinute !== null && (outcome.ratePerMinute ?? Number.POSITIVE_INFINITY) > caller.ratePerMinute) {
     throw new Failure('RATE_LIMIT_ESCALATION')
   }
 }

@@ -69,8 +69,14 @@ describe('creating', () => {
 
   test('X-015 X-030 what is left out or null is unrestricted, and the environment is that of the caller', async () => {
     const unrestricted = {
-      ...{ name: 'API key', scopes, tenant_id: null, project_id: null },
-      ...{ allowed_domain_ids: null, allowed_cidrs: null, rate_limit_per_minute: null, expires_at: null },
+      name: 'API key',
+      scopes,
+      tenant_id: null,
+      project_id: null,
+      allowed_domain_ids: null,
+      allowed_cidrs: null,
+      rate_limit_per_minute: null,
+      expires_at: null,
     }
     for (const environment of ['live', 'test'] as const) {
       const reply = await create({}, acme.keys[environment])
@@ -80,8 +86,12 @@ describe('creating', () => {
       expect(seen.body).toMatchObject({ environment, tenant_id: null })
     }
     const reply = await create({
-      ...{ tenant_id: null, project_id: null, allowed_domain_ids: null },
-      ...{ allowed_cidrs: null, expires_in_days: null, rate_limit_per_minute: null },
+      tenant_id: null,
+      project_id: null,
+      allowed_domain_ids: null,
+      allowed_cidrs: null,
+      expires_in_days: null,
+      rate_limit_per_minute: null,
     })
     expect([reply.status, reply.body]).toMatchObject([201, { ...unrestricted, environment: 'live' }])
   })
@@ -149,14 +159,13 @@ describe('changing', () => {
   test('X-016 what is named changes, what is left out stays, null lifts', async () => {
     const tenantId = await t.tenant(acme.org.id)
     const { id } = await held({
-      ...{
-        tenantId,
-        projectId,
-        allowedDomainIds: [domainId],
-        allowedCidrs: ['10.0.0.0/8'],
-        ratePerMinute: 60,
-      },
-      ...{ scopes: ['send:email', 'send:sms'], expiresAt: new Date(t.house.clock.millis() + 5 * day) },
+      tenantId,
+      projectId,
+      allowedDomainIds: [domainId],
+      allowedCidrs: ['10.0.0.0/8'],
+      ratePerMinute: 60,
+      scopes: ['send:email', 'send:sms'],
+      expiresAt: new Date(t.house.clock.millis() + 5 * day),
     })
     let now = (await get(id)).body as Body
     const changes: [Body, Body][] = [
@@ -204,8 +213,7 @@ describe('changing', () => {
 
   test('X-016 X-018 X-019 each restriction holds from the very next request on and is lifted from the next one on', async () => {
     const { key, id } = await held()
-    const read = (headers: Record<string, string> = {}) =>
-      t.ask('GET', '/api/v1/probe/read-messages', { key, headers })
+    const read = (headers: Record<string, string> = {}) => t.ask('GET', '/api/v1/probe/read-messages', { key, headers })
     const send = () => t.ask('POST', '/api/v1/probe/sender', { key, body: { from_domain: 'other.test' } })
     const expectOpen = async () => {
       for (const reply of [await read(), await send()]) expect(reply.status).toBe(200)
@@ -388,12 +396,22 @@ describe('the audit log', () => {
     const said = { via: 'api_key', api_key_id: caller }
     const who = {
       id: expect.stringMatching(/^aud_/),
-      ...{ actor_user_id: null, resource_type: 'api_key', resource_id: made.id },
-      ...{ ip_address: '203.0.113.9', user_agent: 'deploy/1.0', created_at: expect.any(Date) },
+      actor_user_id: null,
+      resource_type: 'api_key',
+      resource_id: made.id,
+      ip_address: '203.0.113.9',
+      user_agent: 'deploy/1.0',
+      created_at: expect.any(Date),
     }
     const described = {
-      ...{ name: 'CI', environment: 'test', scopes: ['send:email'], tenant_id: tenantId, project_id: null },
-      ...{ allowed_domain_ids: null, allowed_cidrs: null, rate_limit_per_minute: null },
+      name: 'CI',
+      environment: 'test',
+      scopes: ['send:email'],
+      tenant_id: tenantId,
+      project_id: null,
+      allowed_domain_ids: null,
+      allowed_cidrs: null,
+      rate_limit_per_minute: null,
       expires_at: made.expires_at,
     }
     const created = { ...who, action: 'api_key.created', metadata: { ...described, ...said } }

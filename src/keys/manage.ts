@@ -144,12 +144,23 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
         await assertRoom(tx, caller.orgId, at)
         const made = await tx.row(
           insertKey,
-          ...([caller.orgId, id, hash, body.name, outcome.environment, prefix, lastFour] as const),
+          caller.orgId,
+          id,
+          hash,
+          body.name,
+          outcome.environment,
+          prefix,
+          lastFour,
           [...outcome.scopes],
-          ...([outcome.tenantId, outcome.projectId] as const),
+          outcome.tenantId,
+          outcome.projectId,
           outcome.allowedDomainIds as string[] | null,
           outcome.allowedCidrs as string[] | null,
-          ...([outcome.ratePerMinute, outcome.expiresAt, 'api', null, at] as const),
+          outcome.ratePerMinute,
+          outcome.expiresAt,
+          'api',
+          null,
+          at,
         )
         const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
         await audit(tx, { ...entry, action: 'api_key.created', metadata: described(made as KeyRow) })
@@ -182,12 +193,16 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
         await assertReferences(tx, caller.orgId, body)
         const after = (await tx.row(
           updateKey,
-          ...([caller.orgId, id, body.name ?? row.name] as const),
+          caller.orgId,
+          id,
+          body.name ?? row.name,
           [...outcome.scopes],
           outcome.tenantId,
           outcome.allowedDomainIds as string[] | null,
           outcome.allowedCidrs as string[] | null,
-          ...([outcome.ratePerMinute, outcome.expiresAt, at] as const),
+          outcome.ratePerMinute,
+          outcome.expiresAt,
+          at,
         )) as KeyRow
         const metadata = { ...described(after), changed: Object.keys(body) }
         const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }

@@ -27,8 +27,12 @@ const insert = async (org: Founded, n: number, origin: Origin, { expired = false
      select $1, id, hash, 'other surface', 'live', 'svc_live_0000', '0000', '{read:keys}', $4, $5, $5, $6
      from unnest($2::text[], $3::bytea[]) as k (id, hash)`,
     [
-      ...[org.org.id, minted.map(() => newId('key')), minted.map(({ hash }) => hash), origin],
-      ...[t.house.clock.now(), expired ? new Date(0) : null],
+      org.org.id,
+      minted.map(() => newId('key')),
+      minted.map(({ hash }) => hash),
+      origin,
+      t.house.clock.now(),
+      expired ? new Date(0) : null,
     ],
   )
 }

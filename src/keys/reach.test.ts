@@ -116,10 +116,7 @@ describe('keys of a tenant', () => {
     const made = await create({}, acme.keys.live, inside)
     expect([made.status, made.body.tenant_id]).toEqual([201, own])
     for (const tenant_id of [sibling, null]) {
-      expectRefusal(
-        await leavesNoTrace(() => create({ tenant_id }, acme.keys.live, inside)),
-        'TENANT_FORBIDDEN',
-      )
+      expectRefusal(await leavesNoTrace(() => create({ tenant_id }, acme.keys.live, inside)), 'TENANT_FORBIDDEN')
     }
     const { body } = await list('', acme.keys.live, inside)
     expect(body.data.map((row: { id: string }) => row.id)).toEqual([made.body.id])
@@ -131,9 +128,7 @@ describe('keys of a tenant', () => {
 describe('keys of a project', () => {
   test('X-056 XD-06 what such a key makes is in its project; naming another or none is 403', async () => {
     await forgetPace(t)
-    const second = (
-      await t.ask('POST', '/api/v1/projects', { key: acme.keys.live, body: { name: 'Second' } })
-    ).body.id
+    const second = (await t.ask('POST', '/api/v1/projects', { key: acme.keys.live, body: { name: 'Second' } })).body.id
     const caller = await held({ projectId })
     for (const body of [{}, { project_id: projectId }]) {
       const made = await create(body, caller.key)

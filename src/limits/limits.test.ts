@@ -286,9 +286,7 @@ describe.each(stores)('$store', ({ open }) => {
   test('of 200 calls at once, a limit of 50 allows exactly 50', async () => {
     const bucket = owned()
     const buckets = [bucket('key', 1_000), bucket('org', 50)]
-    const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, i) => limiter.take(buckets, start + (i % 7))),
-    )
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => limiter.take(buckets, start + (i % 7))))
     expect(answers.filter((taken) => taken!.allowed)).toHaveLength(50)
     expect(await limiter.peek(buckets[0]!, start + 7)).toMatchObject({ remaining: 950 })
     expect(await limiter.peek(buckets[1]!, start + 7)).toMatchObject({ remaining: 0 })

@@ -62,8 +62,7 @@ test('the emptiest goes first, by share of its limit and not by number', () => {
   limiter.take([bucket('twenty of thousands', 6_000)], start, 20)
   limiter.take([bucket('half', 100)], start, 50)
   limiter.take([bucket('new')], start)
-  const remaining = (name: string, limit: number) =>
-    (limiter.peek(bucket(name, limit), start) as BucketState).remaining
+  const remaining = (name: string, limit: number) => (limiter.peek(bucket(name, limit), start) as BucketState).remaining
   expect(remaining('nine of ten', 10)).toBe(1)
   expect(remaining('twenty of thousands', 6_000)).toBe(6_000)
   expect(remaining('half', 100)).toBe(50)
@@ -81,8 +80,7 @@ test('a bucket whose calls have all left goes before any that still holds some',
 
 test('among equals the oldest goes', () => {
   const limiter = makeMemoryLimiter({ maxBuckets: 4 })
-  for (const [i, name] of ['b', 'c', 'a', 'd'].entries())
-    limiter.take([bucket(name)], start + [2, 3, 1, 4][i]!)
+  for (const [i, name] of ['b', 'c', 'a', 'd'].entries()) limiter.take([bucket(name)], start + [2, 3, 1, 4][i]!)
   limiter.take([bucket('e')], start + 5)
   const known = ['a', 'b', 'c', 'd', 'e'].filter(
     (name) => (limiter.peek(bucket(name), start + 5) as BucketState).remaining === 99,

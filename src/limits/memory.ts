@@ -146,8 +146,7 @@ export const makeMemoryLimiter = ({ maxBuckets = 100_000 } = {}): MemoryLimiter 
       return
     }
     const length = window.ring.length
-    if (length > smallestRing && window.pairs * pair * 8 <= length)
-      resize(window, Math.max(smallestRing, length / 4))
+    if (length > smallestRing && window.pairs * pair * 8 <= length) resize(window, Math.max(smallestRing, length / 4))
     hand += 1
   }
 

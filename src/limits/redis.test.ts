@@ -124,9 +124,7 @@ test('with nothing listening it starts, calls pass at once and one line is logge
   const url = `redis://127.0.0.1:${await freePort()}`
   const { value, ms } = await timed(() => limiterOf(url))
   expect(ms).toBeLessThan(1_000)
-  const calls = await timed(() =>
-    Promise.all(Array.from({ length: 1_000 }, () => value.limiter.take([bucket], start))),
-  )
+  const calls = await timed(() => Promise.all(Array.from({ length: 1_000 }, () => value.limiter.take([bucket], start))))
   expect(calls.value.every((taken) => taken === null)).toBe(true)
   expect(calls.ms).toBeLessThan(1_000)
   expect(await value.limiter.peek(bucket, start)).toBeNull()

@@ -232,9 +232,7 @@ export const makeRedisLimiter = async ({
       const answer = await ask(buckets, atMs, cost)
       if (answer === null) return null
       const states = statesOf(buckets, answer)
-      return answer[0] === 0
-        ? { allowed: true, states }
-        : { allowed: false, refusedBy: answer[0]! - 1, states }
+      return answer[0] === 0 ? { allowed: true, states } : { allowed: false, refusedBy: answer[0]! - 1, states }
     },
 
     async peek(bucket, atMs) {

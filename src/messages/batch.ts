@@ -26,10 +26,7 @@ export type BatchResult = { data: ItemResult[]; total: number; succeeded: number
 export type Item<D extends Draft> = D | Failure
 
 /** The items are asked for within the call's time: files may have to be fetched for them. */
-export type SendBatch<D extends Draft> = (
-  itemsOf: () => AtHand<Item<D>[]>,
-  actor: Actor,
-) => Promise<BatchResult>
+export type SendBatch<D extends Draft> = (itemsOf: () => AtHand<Item<D>[]>, actor: Actor) => Promise<BatchResult>
 
 /** From the beginning of the call. Items not begun by then are not begun at all. */
 const budgetMs = 300_000
@@ -201,9 +198,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     const items = await itemsOf()
     const waiting = await setAside(items)
     const results = await runAll(waiting, until)
-    const faulty = items.flatMap((item, index) =>
-      item instanceof Failure ? [failedItem(index, errorOf(item))] : [],
-    )
+    const faulty = items.flatMap((item, index) => (item instanceof Failure ? [failedItem(index, errorOf(item))] : []))
     const data = [...results, ...faulty].sort((a, b) => a.index - b.index)
     const succeeded = data.filter(({ status }) => status === 'sent').length
     const [first] = waiting

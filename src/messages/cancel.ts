@@ -23,17 +23,14 @@ export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage =>
     const named = [environment, projectId, channel, id, new Date(timeOfId(id))] as const
     const canceled = await db.tx(async (tx) => {
       const at = clock.now()
-      const row = await tx.row(
-        cancelMessage,
-        orgId,
-        tenantId,
-        ...named,
-        at,
-        JSON.stringify([entryOf('canceled', at)]),
-      )
+      const row = await tx.row(cancelMessage, orgId, tenantId, ...named, at, JSON.stringify([entryOf('canceled', at)]))
       if (!row) return undefined
       await audit(tx, {
-        ...{ orgId, actor, action: 'message.canceled', resourceType: 'message', resourceId: id },
+        orgId,
+        actor,
+        action: 'message.canceled',
+        resourceType: 'message',
+        resourceId: id,
         metadata: { channel, environment },
       })
       return row

@@ -40,11 +40,7 @@ export const byEntrance = <D extends Draft>(gates: readonly Gate<D>[]): Gates<D>
 }
 
 /** In order, each waiting for the one before: a refusal leaves no trace of later rules. */
-export const passGates = async <D extends Draft>(
-  gates: Gates<D>,
-  draft: D,
-  entrance: Entrance,
-): Promise<void> => {
+export const passGates = async <D extends Draft>(gates: Gates<D>, draft: D, entrance: Entrance): Promise<void> => {
   for (const gate of gates[entrance]) {
     const checking = gate.check(draft, entrance)
     if (checking) await checking

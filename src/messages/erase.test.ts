@@ -17,8 +17,7 @@ test('A-262 a message belongs to the tenant it was sent for: there for the tenan
   const [own, other] = [await tenants.made(), await tenants.made()]
   const [ownKey, otherKey] = [await t.key(orgId, { tenantId: own }), await t.key(orgId, { tenantId: other })]
   const id = await post.sent({}, ownKey)
-  for (const key of [ownKey, founded.keys.live])
-    expect((await post.get(id, '', key)).body.tenant_id).toBe(own)
+  for (const key of [ownKey, founded.keys.live]) expect((await post.get(id, '', key)).body.tenant_id).toBe(own)
   expectRefusal(await post.get(id, '', otherKey), 'NOT_FOUND')
   expect((await post.list('', otherKey)).body.data).toEqual([])
   expect((await post.list('', ownKey)).body.data).toMatchObject([{ id }])
@@ -27,9 +26,16 @@ test('A-262 a message belongs to the tenant it was sent for: there for the tenan
 test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the events, counts both and tells it', async () => {
   const [doomed, spared] = [await tenants.made(), await tenants.made()]
   const letter = {
-    ...{ to: ['Ann <ann@private.test>'], cc: ['cc@private.test'], bcc: ['bcc@private.test'] },
-    ...{ reply_to: ['re@private.test'], html: '<p>private</p>', text: 'private', subject: 'private' },
-    ...{ headers: { 'X-Private': 'private' }, metadata: { who: 'private' }, tags: ['kept'] },
+    to: ['Ann <ann@private.test>'],
+    cc: ['cc@private.test'],
+    bcc: ['bcc@private.test'],
+    reply_to: ['re@private.test'],
+    html: '<p>private</p>',
+    text: 'private',
+    subject: 'private',
+    headers: { 'X-Private': 'private' },
+    metadata: { who: 'private' },
+    tags: ['kept'],
     attachments: [{ filename: 'private.txt', content: 'aGk=' }],
   }
   const sendFor = async (tenantId: string) => post.sent(letter, await t.key(orgId, { tenantId }))
@@ -45,9 +51,21 @@ test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the even
     const shown = await post.get(id, '?include=body')
     expect(shown.status).toBe(200)
     expect(shown.body).toMatchObject({
-      ...{ status: 'bounced', to: [], cc: [], bcc: [], reply_to: [], subject: null, from_name: null },
-      ...{ html: null, text: null, headers: {}, attachments: [], metadata: {}, error_message: null },
-      ...{ redacted_at: expect.any(String), provider_response: null },
+      status: 'bounced',
+      to: [],
+      cc: [],
+      bcc: [],
+      reply_to: [],
+      subject: null,
+      from_name: null,
+      html: null,
+      text: null,
+      headers: {},
+      attachments: [],
+      metadata: {},
+      error_message: null,
+      redacted_at: expect.any(String),
+      provider_response: null,
     })
     const stored = await t.database.sql('select m::text as words from messages m where id = $1', [id])
     expect(JSON.stringify(stored)).not.toMatch(/private/)
@@ -55,15 +73,15 @@ test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the even
     expect(marked).toEqual([{ marks: [tagMark(orgId, 'kept')] }])
   }
   expect((await post.list('?tag=kept')).body.data.map(({ to }: { to: string | null }) => to)).toEqual([
-    ...['ann@private.test', null, null],
+    'ann@private.test',
+    null,
+    null,
   ])
-  expect(
-    await t.database.sql('select distinct tenant_id from message_events where org_id = $1', [orgId]),
-  ).toEqual([{ tenant_id: spared }])
+  expect(await t.database.sql('select distinct tenant_id from message_events where org_id = $1', [orgId])).toEqual([
+    { tenant_id: spared },
+  ])
   expect((await post.get(kept, '?include=body')).body).toEqual(keptBefore)
-  const told = await t.database.sql("select data from events where org_id = $1 and event = 'tenant.erased'", [
-    orgId,
-  ])
+  const told = await t.database.sql("select data from events where org_id = $1 and event = 'tenant.erased'", [orgId])
   expect(told).toEqual([{ data: { tenant_id: doomed, external_ref: null, ...counts } }])
 })
 
@@ -74,9 +92,8 @@ test('AD-107 more than a chunk of messages is counted once each, waiting ones ca
   await tenants.move('archive', tenantId)
   const erased = await Promise.all([tenants.move('erase', tenantId), tenants.move('erase', tenantId)])
   for (const { body } of erased) expect(body).toMatchObject({ status: 'erased', messages_redacted: 1_234 })
-  const left = await t.database.sql(
-    'select status, count(*)::int as n from messages where tenant_id = $1 group by 1',
-    [tenantId],
-  )
+  const left = await t.database.sql('select status, count(*)::int as n from messages where tenant_id = $1 group by 1', [
+    tenantId,
+  ])
   expect(left).toEqual([{ status: 'canceled', n: 1_234 }])
 })

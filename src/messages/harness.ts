@@ -52,7 +52,8 @@ export const postOf = (t: TestHouse, { org, keys }: Pick<Founded, 'org' | 'keys'
   const inSeconds = (seconds: number) => new Date(t.house.clock.millis() + seconds * 1000).toISOString()
   const send = (body: Record<string, unknown> = {}, key = live, headers: Record<string, string> = {}) =>
     t.ask('POST', path, {
-      ...{ key, headers },
+      key,
+      headers,
       body: {
         from: 'hello@example.test',
         to: ['ann@reader.test'],
@@ -69,8 +70,7 @@ export const postOf = (t: TestHouse, { org, keys }: Pick<Founded, 'org' | 'keys'
   return {
     inSeconds,
     send,
-    sent: (body: Record<string, unknown> = {}, key = live, headers = {}) =>
-      accepted(send(body, key, headers)),
+    sent: (body: Record<string, unknown> = {}, key = live, headers = {}) => accepted(send(body, key, headers)),
     /** Due in a minute unless the body says otherwise. */
     scheduled: (body: Record<string, unknown> = {}, key = live, headers = {}) =>
       accepted(send({ scheduled_at: inSeconds(60), ...body }, key, headers)),
@@ -123,8 +123,11 @@ export const relayOf = async (answer: () => { code: number; words: string } | un
   const taken: string[] = []
   let asked = 0
   const server = new SMTPServer({
-    ...{ authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'], logger: false },
-    ...{ disableReverseLookup: true, closeTimeout: 100 },
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    logger: false,
+    disableReverseLookup: true,
+    closeTimeout: 100,
     onRcptTo: (_address, _session, done) => {
       asked++
       const refusal = answer()

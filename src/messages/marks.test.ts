@@ -14,10 +14,10 @@ const post = postOf(t, founded)
 test('a row whose number is the same but whose words are others is not found by them', async () => {
   const wanted = await post.sent({ to: ['ann@reader.test'], tags: ['wanted'] })
   const alike = await post.sent({ to: ['bob@reader.test'], tags: ['other'] })
-  await t.database.sql(
-    'update messages set marks = (select marks from messages where id = $1) where id = $2',
-    [wanted, alike],
-  )
+  await t.database.sql('update messages set marks = (select marks from messages where id = $1) where id = $2', [
+    wanted,
+    alike,
+  ])
   for (const query of ['?tag=wanted', '?to=ANN@reader.test', '?tag=wanted&to=ann@reader.test']) {
     expect((await post.list(query)).body.data).toMatchObject([{ id: wanted }])
   }

@@ -32,8 +32,12 @@ test("XD-13 a notice reaches the org's owners and developers with a proven addre
     return { from, to, cc, bcc, subject, text }
   })
   const mail = (to: string) => ({
-    ...{ from: 'Tidings <notices@tidings.test>', to: [to], cc: [], bcc: [] },
-    ...{ subject: 'A webhook endpoint was disabled', text: 'Enable it again.' },
+    from: 'Tidings <notices@tidings.test>',
+    to: [to],
+    cc: [],
+    bcc: [],
+    subject: 'A webhook endpoint was disabled',
+    text: 'Enable it again.',
   })
   expect(sent).toHaveLength(2)
   expect(sent).toEqual(expect.arrayContaining([mail('dev@example.com'), mail(owner.email)]))

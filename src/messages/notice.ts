@@ -20,16 +20,23 @@ export const makeSendNotice =
     for (const { email } of people) {
       const at = clock.now()
       await provider.send({
-        ...{ orgId, messageId: newId('message', at.getTime()), at, from, subject, text, html: null },
-        ...{
-          to: [{ address: email, name: null }],
-          cc: [],
-          bcc: [],
-          replyTo: [],
-          headers: {},
-          attachments: [],
-        },
-        ...{ returnPath: null, dkim: null, region: 'us-east-1', ipPool: null },
+        orgId,
+        messageId: newId('message', at.getTime()),
+        at,
+        from,
+        subject,
+        text,
+        html: null,
+        to: [{ address: email, name: null }],
+        cc: [],
+        bcc: [],
+        replyTo: [],
+        headers: {},
+        attachments: [],
+        returnPath: null,
+        dkim: null,
+        region: 'us-east-1',
+        ipPool: null,
       })
     }
   }

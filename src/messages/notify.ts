@@ -25,10 +25,17 @@ export const makeNotify =
     if (!row) return false
     const bounceType = bounceTypes[kind] ?? null
     await take({
-      ...{ provider: 'dev', id: newId('request', clock.millis()), orgId: row.org_id, messageId },
+      provider: 'dev',
+      id: newId('request', clock.millis()),
+      orgId: row.org_id,
+      messageId,
       report: {
-        ...{ kind, recipients: [...row.to_addresses, ...row.cc, ...row.bcc], at: clock.now() },
-        ...{ detail: null, bounceType, bounceSubtype: bounceType && 'General' },
+        kind,
+        recipients: [...row.to_addresses, ...row.cc, ...row.bcc],
+        at: clock.now(),
+        detail: null,
+        bounceType,
+        bounceSubtype: bounceType && 'General',
       },
     })
     return true

@@ -56,7 +56,11 @@ export const openMessages = (needs: Needs) => {
   const { db, clock, log, usage, audit, appendEvents, idempotency, suppress, serviceDomain } = needs
   const outcomes = makeOutcomes({ db, clock, log, appendEvents, suppress })
   const email = makeEmailChannel({
-    ...{ clock, usage, templates: needs.templates, links: needs.links, senders: needs.senders },
+    clock,
+    usage,
+    templates: needs.templates,
+    links: needs.links,
+    senders: needs.senders,
     provider: needs.emailProvider,
     simulate: (mail) => simulate(mail, serviceDomain),
     findSuppressed: makeFindSuppressed({ db }),

@@ -71,9 +71,16 @@ const sendOne = async () => {
   const id = await post.sent({ to: names.map((name) => `${name}@${domain}`) })
   const take = ({ kind, who, notification }: Step) =>
     t.house.rooms.messages.outcomes.take({
-      ...{ provider: 'model', id: `${domain} ${notification}`, orgId: founded.org.id, messageId: id },
+      provider: 'model',
+      id: `${domain} ${notification}`,
+      orgId: founded.org.id,
+      messageId: id,
       report: {
-        ...{ kind, at: t.house.clock.now(), detail: null, bounceType: null, bounceSubtype: null },
+        kind,
+        at: t.house.clock.now(),
+        detail: null,
+        bounceType: null,
+        bounceSubtype: null,
         recipients: who.map((name) => `${name}@${domain}`),
       },
     })
@@ -118,15 +125,16 @@ test('two messages that bounce for the same recipients at once do not wait for e
   const ids = await Promise.all(Array.from({ length: 8 }, () => post.sent({ to })))
   const takes = ids.map((messageId, i) =>
     t.house.rooms.messages.outcomes.take({
-      ...{ provider: 'circle', id: newId('request'), orgId: founded.org.id, messageId },
+      provider: 'circle',
+      id: newId('request'),
+      orgId: founded.org.id,
+      messageId,
       report: {
-        ...{
-          kind: 'hard_bounce',
-          at: t.house.clock.now(),
-          detail: null,
-          bounceType: null,
-          bounceSubtype: null,
-        },
+        kind: 'hard_bounce',
+        at: t.house.clock.now(),
+        detail: null,
+        bounceType: null,
+        bounceSubtype: null,
         recipients: i % 2 === 0 ? to : [...to].reverse(),
       },
     }),

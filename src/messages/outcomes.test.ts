@@ -20,7 +20,10 @@ const address = () => `reader${addresses++}@reader.test`
 type Told = Partial<Report> & { kind: Report['kind']; recipients: string[] }
 const report = (messageId: string, told: Told, id = newId('request')) =>
   outcomes.take({
-    ...{ provider: 'ses', id, orgId, messageId },
+    provider: 'ses',
+    id,
+    orgId,
+    messageId,
     report: { at: t.house.clock.now(), detail: null, bounceType: null, bounceSubtype: null, ...told },
   })
 
@@ -68,16 +71,23 @@ describe('from sent', () => {
     const bounce = { kind: 'hard_bounce', bounceType: 'Permanent', bounceSubtype: 'General', detail } as const
     await report(id, { ...bounce, recipients: [to.toUpperCase()] })
     expect((await post.get(id)).body).toMatchObject({
-      ...{ status: 'bounced', delivered_at: null, error_message: `Hard bounce: ${detail}` },
+      status: 'bounced',
+      delivered_at: null,
+      error_message: `Hard bounce: ${detail}`,
       provider_response: { bounce_type: 'Permanent', bounce_subtype: 'General', detail },
     })
     expect((await post.told(id))[1]).toEqual({
-      ...{ event: 'message.bounced', tenant_id: null, environment: 'live' },
+      event: 'message.bounced',
+      tenant_id: null,
+      environment: 'live',
       data: { message_id: id, channel: 'email', status: 'bounced', reason: detail },
     })
     expect(await suppressed(to)).toEqual([
       {
-        ...{ channel: 'email', reason: 'bounce', source: 'provider', message_id: id },
+        channel: 'email',
+        reason: 'bounce',
+        source: 'provider',
+        message_id: id,
         tenant_id: null,
       },
     ])
@@ -101,7 +111,9 @@ describe('from sent', () => {
     const id = await post.sent({ to: [to] })
     await report(id, { kind: 'soft_bounce', recipients: [to], bounceType: 'Transient' })
     expect((await post.get(id)).body).toMatchObject({
-      ...{ status: 'bounced', error_message: 'Soft bounce', provider_response: { bounce_type: 'Transient' } },
+      status: 'bounced',
+      error_message: 'Soft bounce',
+      provider_response: { bounce_type: 'Transient' },
     })
     // Nothing was said, so there is no reason.
     expect((await post.told(id))[1]?.data).toEqual({ message_id: id, channel: 'email', status: 'bounced' })
@@ -180,12 +192,10 @@ describe('from other states', () => {
     const row = await post.row(id)
     expect(row.status).toBe('bounced')
     expect(row.history.map(({ status, recipient }) => [status, recipient])).toEqual([
-      ...[
-        ['sent', undefined],
-        ['delivered', a],
-        ['delivered', b],
-        ['bounced', c],
-      ],
+      ['sent', undefined],
+      ['delivered', a],
+      ['delivered', b],
+      ['bounced', c],
     ])
     expect(await eventNames(id)).toEqual(['message.sent', 'message.delivered', 'message.bounced'])
     expect([await suppressed(a), await suppressed(b), (await suppressed(c)).length]).toEqual([[], [], 1])
@@ -225,10 +235,8 @@ describe('simulated outcomes', () => {
       const id = await post.sent({ to: [to] }, founded.keys.test)
       await expect.poll(async () => (await post.row(id)).status).toBe(status)
       expect((await post.told(id)).map((told) => [told.event, told.environment])).toEqual([
-        ...[
-          ['message.sent', 'test'],
-          [event, 'test'],
-        ],
+        ['message.sent', 'test'],
+        [event, 'test'],
       ])
       expect([await suppressed(to), await post.handed(id)]).toEqual([[], []])
     }

@@ -50,13 +50,19 @@ type Kind = {
 const kinds: Record<Report['kind'], Kind> = {
   delivered: { status: 'delivered', event: 'message.delivered', kind: 'delivered' },
   hard_bounce: {
-    ...{ status: 'bounced', event: 'message.bounced', kind: 'bounced' },
-    ...{ called: 'Hard bounce', suppress: 'bounce' },
+    status: 'bounced',
+    event: 'message.bounced',
+    kind: 'bounced',
+    called: 'Hard bounce',
+    suppress: 'bounce',
   },
   soft_bounce: { status: 'bounced', event: 'message.bounced', kind: 'bounced', called: 'Soft bounce' },
   complaint: {
-    ...{ status: 'bounced', event: 'message.complained', kind: 'complained' },
-    ...{ called: 'Complaint', suppress: 'complaint' },
+    status: 'bounced',
+    event: 'message.complained',
+    kind: 'complained',
+    called: 'Complaint',
+    suppress: 'complaint',
   },
 }
 
@@ -101,9 +107,7 @@ const readable = (text: string): string => text.toWellFormed().replaceAll('\0', 
 /** As it can be kept: in words that hold, each recipient once, and not before the message was sent, since clocks differ. */
 const keepable = (sentAt: Date | null, report: Report): Report => {
   // In one order for everybody, so that no two reports wait for each other's suppressions.
-  const byAddress = new Map(
-    report.recipients.map((recipient) => [recipient.toLowerCase(), readable(recipient)]),
-  )
+  const byAddress = new Map(report.recipients.map((recipient) => [recipient.toLowerCase(), readable(recipient)]))
   return {
     ...report,
     at: sentAt && report.at < sentAt ? sentAt : report.at,
@@ -142,13 +146,14 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     if (!reason || row.environment === 'test') return
     for (const recipient of report.recipients) {
       await suppress(tx, {
-        ...{
-          orgId: row.org_id,
-          tenantId: row.tenant_id,
-          channel: row.channel,
-          value: recipient.toLowerCase(),
-        },
-        ...{ reason, source: 'provider', messageId: row.id, environment: row.environment },
+        orgId: row.org_id,
+        tenantId: row.tenant_id,
+        channel: row.channel,
+        value: recipient.toLowerCase(),
+        reason,
+        source: 'provider',
+        messageId: row.id,
+        environment: row.environment,
       })
     }
   }
@@ -165,7 +170,11 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     const { event, kind } = kinds[report.kind]
     await tx.change(
       applyReport,
-      ...([orgId, messageId, createdAt, status ?? row.status, JSON.stringify(entries)] as const),
+      orgId,
+      messageId,
+      createdAt,
+      status ?? row.status,
+      JSON.stringify(entries),
       status === 'delivered' ? report.at : null,
       status ? errorOf(report) : null,
       status ? JSON.stringify(responseOf(report) ?? {}) : null,
@@ -173,15 +182,23 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     const at = entries.map(() => clock.now())
     await tx.change(
       insertMessageEvents,
-      ...([orgId, entries.map(() => newId('event', clock.millis())), at, messageId] as const),
-      ...([row.tenant_id, row.environment, row.channel] as const),
+      orgId,
+      entries.map(() => newId('event', clock.millis())),
+      at,
+      messageId,
+      row.tenant_id,
+      row.environment,
+      row.channel,
       entries.map(() => kind),
       entries.map(({ recipient }) => recipient),
     )
     if (!status) return
     const reason = event === 'message.bounced' && report.detail !== null ? { reason: report.detail } : {}
     await appendEvents(tx, {
-      ...{ orgId, tenantId: row.tenant_id, environment: row.environment, event },
+      orgId,
+      tenantId: row.tenant_id,
+      environment: row.environment,
+      event,
       data: { message_id: messageId, channel: row.channel, status, ...reason },
     })
   }

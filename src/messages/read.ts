@@ -44,8 +44,19 @@ export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
     const to = filters.to?.toLowerCase() ?? null
     return db.rows(
       statementFor(scope, filters),
-      ...([orgId, environment, channel, tenantId, projectId, status, tag, to, createdAfter] as const),
-      ...([createdBefore, cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const),
+      orgId,
+      environment,
+      channel,
+      tenantId,
+      projectId,
+      status,
+      tag,
+      to,
+      createdAfter,
+      createdBefore,
+      cursor?.createdAt ?? null,
+      cursor?.id ?? null,
+      limit + 1,
       tag === null ? null : tagMark(orgId, tag),
       to === null ? null : recipientMark(orgId, to),
     )

@@ -50,10 +50,7 @@ describe('content', () => {
     expect((await get(id, '?include=body')).body.text).toBe('Long awaited')
     await advance(day + 1)
     await fire()
-    expect([(await row(id)).status, (await handed(id))[0]?.mail]).toMatchObject([
-      'sent',
-      { text: 'Long awaited' },
-    ])
+    expect([(await row(id)).status, (await handed(id))[0]?.mail]).toMatchObject(['sent', { text: 'Long awaited' }])
     expect(await run('redaction')).toEqual({ messages_redacted: 1 })
 
     const kept = await houseWith()
@@ -95,17 +92,13 @@ describe('partitions', () => {
     )
   const monthsFrom = (at: Date, count: number) =>
     Array.from({ length: count }, (_, i) =>
-      new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + i))
-        .toISOString()
-        .slice(0, 7)
-        .replace('-', '_'),
+      new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + i)).toISOString().slice(0, 7).replace('-', '_'),
     )
   const placeOf = async (t: Awaited<ReturnType<typeof houseWith>>['t'], id: string) =>
     (
-      await t.database.sql<{ place: string }>(
-        'select tableoid::regclass::text as place from messages where id = $1',
-        [id],
-      )
+      await t.database.sql<{ place: string }>('select tableoid::regclass::text as place from messages where id = $1', [
+        id,
+      ])
     )[0]?.place
 
   test('this month and the next two are made ahead, once, however many ask', async () => {
@@ -122,8 +115,7 @@ describe('partitions', () => {
   })
 
   test('a month whose rows stand in the default partition stays there, and reads go over all of them', async () => {
-    const { t, sent, list, get, notify, row, advance, run, cancel, scheduled, inSeconds, fire } =
-      await houseWith()
+    const { t, sent, list, get, notify, row, advance, run, cancel, scheduled, inSeconds, fire } = await houseWith()
     const months = monthsFrom(t.house.clock.now(), 8)
     const early = await sent({ tags: ['kept'] })
     expect(await placeOf(t, early)).toBe('messages_other')

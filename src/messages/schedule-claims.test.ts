@@ -16,7 +16,11 @@ const twoHouses = async () => {
   const post = postOf(first, founded)
   const other = postOf(second, founded)
   return {
-    ...{ first, second, founded, post, orgId: founded.org.id },
+    first,
+    second,
+    founded,
+    post,
+    orgId: founded.org.id,
     advance: async (seconds: number) => {
       await post.advance(seconds)
       await other.advance(seconds)
@@ -103,9 +107,7 @@ test('S-153 S-155 S-156 of a cancel and a claim that meet two hundred times one 
     }
     expect((outcomes.canceled as number) + (outcomes.sent as number)).toBe(200)
     expect(Math.min(...Object.values(outcomes))).toBeGreaterThanOrEqual(20)
-    const canceled = (await trailOf(first.database, orgId)).filter(
-      ({ action }) => action === 'message.canceled',
-    )
+    const canceled = (await trailOf(first.database, orgId)).filter(({ action }) => action === 'message.canceled')
     expect(new Set(canceled.map(({ resource_id }) => resource_id)).size).toBe(outcomes.canceled)
     expect(canceled).toHaveLength(outcomes.canceled as number)
   } finally {
@@ -221,9 +223,7 @@ test('SD-46 a relay that comes back within its retries gets the message, counted
 test('SD-46 a relay that throttles slows the scheduler down and loses nothing', async () => {
   let budget = 0
   const throttled = { code: 454, words: '4.7.0 Throttling failure: maximum sending rate exceeded' }
-  const { t, relay, orgId, advance, fire, statuses } = await smtpHouse(() =>
-    budget-- > 0 ? undefined : throttled,
-  )
+  const { t, relay, orgId, advance, fire, statuses } = await smtpHouse(() => (budget-- > 0 ? undefined : throttled))
   const ids = await insertWaiting(t, 60, { orgId, dueAt: t.house.clock.now() })
   await fire()
   const asked = relay.asked()
@@ -253,8 +253,12 @@ test('SD-46 SD-61 what is reported while it is being sent is not overwritten whe
   const post = postOf(t, founded)
   const { scheduler, outcomes } = t.house.rooms.messages
   const report = (kind: 'delivered' | 'soft_bounce' | 'hard_bounce', recipient: string) => ({
-    ...{ kind, recipients: [recipient], at: t.house.clock.now(), detail: 'in its words' },
-    ...{ bounceType: kind === 'delivered' ? null : 'Transient', bounceSubtype: null },
+    kind,
+    recipients: [recipient],
+    at: t.house.clock.now(),
+    detail: 'in its words',
+    bounceType: kind === 'delivered' ? null : 'Transient',
+    bounceSubtype: null,
   })
   const reportWhileSending = async (kind: Parameters<typeof report>[0]) => {
     const to = `${kind}@reader.test`
@@ -277,7 +281,8 @@ test('SD-46 SD-61 what is reported while it is being sent is not overwritten whe
   const soft = await reportWhileSending('soft_bounce')
   expect(soft.row).toMatchObject({ status: 'bounced', error_message: 'Soft bounce: in its words' })
   expect((await post.get(soft.messageId)).body.provider_response).toMatchObject({
-    ...{ bounce_type: 'Transient', message_id: expect.stringMatching(/^local_/) },
+    bounce_type: 'Transient',
+    message_id: expect.stringMatching(/^local_/),
   })
   // Suppressed by its own report, it is not sent again; that is no second end of it.
   const hard = await reportWhileSending('hard_bounce')

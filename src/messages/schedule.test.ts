@@ -48,7 +48,10 @@ describe('asking', () => {
     for (const seconds of [0.5, 0, -1, -295]) {
       const { body } = await send({ scheduled_at: inSeconds(seconds) })
       expect(body, `${seconds}`).toEqual({
-        ...{ id: body.id, channel: 'email', status: 'sent', created_at: expect.any(String) },
+        id: body.id,
+        channel: 'email',
+        status: 'sent',
+        created_at: expect.any(String),
       })
       expect(await handed(body.id)).toHaveLength(1)
       expect((await get(body.id)).body).toMatchObject({ status: 'sent', scheduled_at: null })
@@ -86,9 +89,7 @@ describe('asking', () => {
     expect(made.status).toBeLessThan(300)
     const template = { template: 'hello', variables: { name: 'Ann' }, subject: undefined, text: undefined }
     const id = await scheduled(template)
-    expect((await t.ask('DELETE', `/api/v1/templates/${made.body.id}`, { key: live })).status).toBeLessThan(
-      300,
-    )
+    expect((await t.ask('DELETE', `/api/v1/templates/${made.body.id}`, { key: live })).status).toBeLessThan(300)
     await advance(61)
     await fire()
     expect((await handed(id)).map(({ mail }) => mail.subject)).toEqual(['Hello Ann'])
@@ -116,7 +117,9 @@ describe('when it is due', () => {
     expect(await handed(id)).toHaveLength(1)
     expect(await told(id)).toEqual([
       {
-        ...{ event: 'message.sent', tenant_id: null, environment: 'live' },
+        event: 'message.sent',
+        tenant_id: null,
+        environment: 'live',
         data: { message_id: id, channel: 'email', status: 'sent' },
       },
     ])
@@ -161,15 +164,14 @@ describe('when it is due', () => {
       ])
     }
     expect(await used()).toBe(0)
-    expect((await trailOf(t.database, orgId)).filter(({ action }) => action === 'message.canceled')).toEqual(
-      [],
-    )
+    expect((await trailOf(t.database, orgId)).filter(({ action }) => action === 'message.canceled')).toEqual([])
   })
 
   test('S-086 S-100 SD-50 who is suppressed meanwhile is left out, and reads name the others alone', async () => {
     const { live, scheduled, advance, fire, get, used } = await orgWith()
     const id = await scheduled({
-      ...{ to: ['Ann <ann@reader.test>'], cc: ['left@reader.test', 'cy@reader.test'] },
+      to: ['Ann <ann@reader.test>'],
+      cc: ['left@reader.test', 'cy@reader.test'],
       reply_to: ['Desk <ann@reader.test>'],
     })
     const body = { channel: 'email', value: 'left@reader.test' }
@@ -220,7 +222,9 @@ describe('when it is due', () => {
     await advance(61)
     await fire()
     expect(await row(id)).toMatchObject({
-      ...{ status: 'canceled', canceled_at: expect.any(Date), due_at: null },
+      status: 'canceled',
+      canceled_at: expect.any(Date),
+      due_at: null,
       error_message: expect.stringMatching(/^SANDBOX_RECIPIENT_NOT_ALLOWED: /),
     })
     expect([await handed(id), await told(id), await used()]).toEqual([[], [], 0])
@@ -270,7 +274,8 @@ describe('when it is due', () => {
     await fire()
     const { status, due_at } = await row(id)
     expect([status, Math.ceil(((due_at as Date).getTime() - t.house.clock.millis()) / 60_000)]).toEqual([
-      ...['scheduled', 60],
+      'scheduled',
+      60,
     ])
     expect(await handed(id)).toEqual([])
   })
@@ -309,7 +314,8 @@ describe('when it is due', () => {
     await fire()
     const { status, due_at } = await row(id)
     expect([status, Math.ceil(((due_at as Date).getTime() - t.house.clock.millis()) / 60_000)]).toEqual([
-      ...['scheduled', 60],
+      'scheduled',
+      60,
     ])
     expect((await patch(`/api/v1/ip-pools/${pool.body.id}`, { paused: false })).status).toBe(200)
     await advance(hour)
@@ -326,7 +332,8 @@ describe('when it is due', () => {
       await fire()
       const { status, due_at } = await row(id)
       expect([status, Math.ceil(((due_at as Date).getTime() - t.house.clock.millis()) / 60_000)]).toEqual([
-        ...['scheduled', 60],
+        'scheduled',
+        60,
       ])
       await advance(hour + 1)
     }
@@ -348,7 +355,9 @@ describe('canceling', () => {
     ])
     expect(trail).toMatchObject([
       {
-        ...{ action: 'message.canceled', resource_type: 'message', resource_id: id },
+        action: 'message.canceled',
+        resource_type: 'message',
+        resource_id: id,
         metadata: { channel: 'email', environment: 'live', api_key_id: await keyIdOf(t, live) },
       },
     ])
@@ -389,7 +398,8 @@ describe('canceling', () => {
     const sending = ids.pop() as string
     const others = [await scheduled(), await scheduled({}, otherKey)]
     await t.database.sql("update messages set due_at = $2, status = 'sending', claim = 'x' where id = $1", [
-      ...[sending, new Date(t.house.clock.millis() + 300_000)],
+      sending,
+      new Date(t.house.clock.millis() + 300_000),
     ])
     const { trail } = await withTrail(t.database, founded.org.id, () => tenants.move(move, tenantId))
     expect(trail.map(({ action, metadata }) => [action, metadata?.canceled_messages])).toEqual([

@@ -12,14 +12,7 @@ import type { Channel, Content } from './channel.ts'
 import { type Draft, passGates } from './draft.ts'
 import { asHandoverError, entryOf, type MessageEvent, messageEvent, responseOf } from './rows.ts'
 import { givesBack, spendBy, type TellReports } from './send.ts'
-import {
-  type ClaimedRow,
-  claimDue,
-  type EventRow,
-  nextDueOrgs,
-  type Settled,
-  settleClaimed,
-} from './store.ts'
+import { type ClaimedRow, claimDue, type EventRow, nextDueOrgs, type Settled, settleClaimed } from './store.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -39,8 +32,7 @@ export interface Scheduler {
   fire(row: ClaimedRow): Promise<void>
 }
 
-type Outcome = Pick<Settled, 'status'> &
-  Partial<Settled> & { event?: MessageEvent; more?: Record<string, string> }
+type Outcome = Pick<Settled, 'status'> & Partial<Settled> & { event?: MessageEvent; more?: Record<string, string> }
 
 /** What a refusal at fire time means for a row that was accepted long ago. */
 const canceledBy: ReadonlySet<Code> = new Set(['SANDBOX_RECIPIENT_NOT_ALLOWED'])
@@ -59,8 +51,7 @@ const narrowed = (row: ClaimedRow, content: Content): Partial<Settled> => {
   return left < row.to_addresses.length + row.cc.length + row.bcc.length ? { to_addresses, cc, bcc } : {}
 }
 
-const nextMidnight = (at: Date): Date =>
-  new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1))
+const nextMidnight = (at: Date): Date => new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1))
 
 type Needs = {
   db: Db
@@ -105,13 +96,25 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
     const at = clock.now()
     const { event, more, ...columns } = outcome
     const told = {
-      ...{ orgId: row.org_id, tenantId: row.tenant_id, environment: row.environment },
-      ...{ channel: row.channel, id: row.id },
+      orgId: row.org_id,
+      tenantId: row.tenant_id,
+      environment: row.environment,
+      channel: row.channel,
+      id: row.id,
     }
     const settled: Settled = {
-      ...{ org_id: row.org_id, id: row.id, created_at: row.created_at, claim: row.claim as string },
-      ...{ due_at: null, sent_at: null, canceled_at: null, error_message: null },
-      ...{ provider: null, provider_response: null, history: [], attempts: row.attempts },
+      org_id: row.org_id,
+      id: row.id,
+      created_at: row.created_at,
+      claim: row.claim as string,
+      due_at: null,
+      sent_at: null,
+      canceled_at: null,
+      error_message: null,
+      provider: null,
+      provider_response: null,
+      history: [],
+      attempts: row.attempts,
       ...columns,
     }
     const item = {

@@ -290,9 +290,7 @@ export const cancelMessage = statement<
 )
 
 /** Everything the tenant has waiting, whatever the channel. */
-export const cancelForTenant = statement<
-  [orgId: string, tenantId: string, at: Date, reason: string, entry: string]
->(
+export const cancelForTenant = statement<[orgId: string, tenantId: string, at: Date, reason: string, entry: string]>(
   'messages.cancel_for_tenant',
   `update messages set status = 'canceled', canceled_at = $3, due_at = null, error_message = $4,
      history = history || $5::jsonb
@@ -319,19 +317,10 @@ export const findMessage = statement<
 
 export type ListedRow = Pick<
   MessageRow,
-  | 'id'
-  | 'channel'
-  | 'status'
-  | 'from_address'
-  | 'to_addresses'
-  | 'subject'
-  | 'created_at'
-  | 'sent_at'
-  | 'delivered_at'
+  'id' | 'channel' | 'status' | 'from_address' | 'to_addresses' | 'subject' | 'created_at' | 'sent_at' | 'delivered_at'
 >
 
-const listColumns =
-  'id, channel, status, from_address, to_addresses, subject, created_at, sent_at, delivered_at'
+const listColumns = 'id, channel, status, from_address, to_addresses, subject, created_at, sent_at, delivered_at'
 
 type ListParams = [
   orgId: string,
@@ -403,11 +392,7 @@ export const listMessages = {
   ),
   byStatus: statement<ListParams, ListedRow>(
     'messages.list_status',
-    listText(
-      bounds,
-      ...Object.values({ ...optional, status: 'status = $6' }),
-      `status not in ('sent', 'delivered')`,
-    ),
+    listText(bounds, ...Object.values({ ...optional, status: 'status = $6' }), `status not in ('sent', 'delivered')`),
   ),
   byTag: statement<ListParams, ListedRow>(
     'messages.list_tag',
@@ -434,10 +419,7 @@ export const lockMessage = statement<[orgId: string, id: string, createdAt: Date
 export const findOwner = statement<
   [id: string, createdAt: Date],
   Pick<MessageRow, 'org_id' | 'to_addresses' | 'cc' | 'bcc'>
->(
-  'messages.find_owner',
-  'select org_id, to_addresses, cc, bcc from messages where id = $1 and created_at = $2',
-)
+>('messages.find_owner', 'select org_id, to_addresses, cc, bcc from messages where id = $1 and created_at = $2')
 
 export const applyReport = statement<
   [

@@ -8,16 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
 import { backUpToFile } from './backup.ts'
 import { BackupFault, endOfRows, type Part, readBackup } from './backup-format.ts'
-import {
-  empty,
-  fileName,
-  fileSource,
-  isUntouched,
-  known,
-  needsOf,
-  pipeSource,
-  restoreInto,
-} from './harness.ts'
+import { empty, fileName, fileSource, isUntouched, known, needsOf, pipeSource, restoreInto } from './harness.ts'
 
 describe('a file that is not a whole backup', () => {
   let whole: Buffer
@@ -99,9 +90,7 @@ describe('a file that is not a whole backup', () => {
     await expect(readAll(headerWith({ tidings_backup: 2 }))).rejects.toThrow(
       'The backup has format 2, and this version reads up to 1: restore it with a newer one.',
     )
-    await expect(readAll(headerWith({ migrations: [] }))).rejects.toThrow(
-      'its header is not what a header is',
-    )
+    await expect(readAll(headerWith({ migrations: [] }))).rejects.toThrow('its header is not what a header is')
   })
 
   test('is refused when somebody put SQL where a partition is described', async () => {
@@ -112,14 +101,10 @@ describe('a file that is not a whole backup', () => {
       `FOR VALUES IN ('\\')`,
     ]) {
       const partitions = [{ name: 'p', parent: 'orgs', bound, by: null }]
-      await expect(readAll(headerWith({ partitions })), bound).rejects.toThrow(
-        'its header is not what a header is',
-      )
+      await expect(readAll(headerWith({ partitions })), bound).rejects.toThrow('its header is not what a header is')
     }
     const by = [{ name: 'p', parent: 'orgs', bound: 'DEFAULT', by: 'RANGE (pg_sleep(1))' }]
-    await expect(readAll(headerWith({ partitions: by }))).rejects.toThrow(
-      'its header is not what a header is',
-    )
+    await expect(readAll(headerWith({ partitions: by }))).rejects.toThrow('its header is not what a header is')
   })
 
   test('leaves the database as it was, from a file and from a pipe', async () => {

@@ -56,8 +56,7 @@ const line = (value: unknown): Buffer => Buffer.from(`${JSON.stringify(value)}\n
 /** Checked as it is written: what restore would refuse must not be found out on the day it is needed. */
 export const headerLine = (header: Header): Buffer => {
   const { error } = headerShape.safeParse(header)
-  if (error)
-    throw new BackupFault(`The schema holds something a backup cannot keep: ${z.prettifyError(error)}`)
+  if (error) throw new BackupFault(`The schema holds something a backup cannot keep: ${z.prettifyError(error)}`)
   return line(header)
 }
 export const tableLine = (table: string): Buffer => line({ table })

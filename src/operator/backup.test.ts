@@ -67,17 +67,14 @@ const fillWithHostile = async (database: TestDatabase): Promise<void> => {
   await database.sql(`update orgs set owner_user_id = 'usr_1'`)
   await database.sql('alter table kinds disable trigger all')
   for (const words of [...hostile, null]) {
-    await database.sql(
-      `insert into kinds (words, bytes, tree, list, at, flag) values ($1, $2, $3, $4, $5, $6)`,
-      [
-        words,
-        words === null ? null : Buffer.from(words),
-        JSON.stringify({ words, nested: [words, null, 1.5e300] }),
-        [words, null, 'NULL', '', '{}', ',"'],
-        '2026-01-01T00:00:00.123456Z',
-        words === null ? null : words.length > 5,
-      ],
-    )
+    await database.sql(`insert into kinds (words, bytes, tree, list, at, flag) values ($1, $2, $3, $4, $5, $6)`, [
+      words,
+      words === null ? null : Buffer.from(words),
+      JSON.stringify({ words, nested: [words, null, 1.5e300] }),
+      [words, null, 'NULL', '', '{}', ',"'],
+      '2026-01-01T00:00:00.123456Z',
+      words === null ? null : words.length > 5,
+    ])
   }
   await database.sql(`insert into kinds (bytes, grid, at, day, span, exact, rough, address, uuid, mood, tree, list)
     values ('\\x00ff0a5c2e0a', '{{1,2},{3,4}}', 'infinity', '-infinity', '1 mon -3 days 04:05:06.789012', 'NaN',
@@ -88,9 +85,7 @@ const fillWithHostile = async (database: TestDatabase): Promise<void> => {
   await database.sql('alter table kinds enable trigger kinds_tell')
   await database.sql('alter table kinds enable always trigger kinds_always')
   await database.sql(`insert into "Odd ""Name""" values ('x', 1, 'fine'), (null, null, null)`)
-  await database.sql(
-    'begin; insert into hens values (1, 1), (2, null); insert into eggs values (1, 1), (2, 2); commit',
-  )
+  await database.sql('begin; insert into hens values (1, 1), (2, null); insert into eggs values (1, 1), (2, 2); commit')
   await database.sql('insert into nodes values (2, null), (1, 2), (3, 1)')
   await addMonths(database)
   await database.sql(`insert into letters select 'org_1', i, '2026-01-01'::timestamptz + i * interval '1 day', 'body ' || i
@@ -176,10 +171,7 @@ describe('a backup restored into an empty database', () => {
       `insert into kinds (words) values ('next') returning id, twice, touched`,
     )
     expect(next).toEqual({ id: String(Number(last!.id) + 1), twice: 8, touched: 1 })
-    expect(await target.sql('select what from told')).toEqual([
-      { what: 'kinds INSERT' },
-      { what: 'kinds INSERT' },
-    ])
+    expect(await target.sql('select what from told')).toEqual([{ what: 'kinds INSERT' }, { what: 'kinds INSERT' }])
     expect(await target.sql(`select nextval('tickets')`)).toEqual([{ nextval: '110' }])
   })
 
@@ -204,9 +196,7 @@ describe('a backup restored into an empty database', () => {
         if (part.kind === 'table') table = part.table
         if (part.kind === 'rows') rows[table] = [...(rows[table] ?? []), part.bytes.toString()]
       }
-      return Object.fromEntries(
-        Object.entries(rows).map(([name, texts]) => [name, texts.join('').split('\n').sort()]),
-      )
+      return Object.fromEntries(Object.entries(rows).map(([name, texts]) => [name, texts.join('').split('\n').sort()]))
     }
     expect(await partsOf(second)).toEqual(await partsOf(file))
   })
@@ -354,9 +344,7 @@ describe('backup', () => {
 
   test('of rows that a policy would hide fails instead of leaving them out', async () => {
     const source = await migrated(known)
-    await source.sql(
-      'alter table settings enable row level security; alter table settings force row level security',
-    )
+    await source.sql('alter table settings enable row level security; alter table settings force row level security')
     const [{ superuser }] = (await source.sql<{ superuser: boolean }>(
       'select rolsuper as superuser from pg_roles where rolname = current_user',
     )) as [{ superuser: boolean }]
@@ -375,9 +363,7 @@ describe('backup', () => {
     // Tables, partitioned tables, their indexes, sequences and views: anything else has rows or state of its own.
     for (const { relkind } of kinds) expect(['r', 'p', 'i', 'I', 'S', 'v', 'c']).toContain(relkind)
     expect(
-      await source.sql(
-        `select nspname from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'`,
-      ),
+      await source.sql(`select nspname from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'`),
     ).toEqual([{ nspname: 'public' }])
     expect(await source.sql('select oid from pg_largeobject_metadata')).toEqual([])
   })
@@ -386,9 +372,7 @@ describe('backup', () => {
 test('messages come back in the months they stood in, and months go on being made', async () => {
   const source = await migrated(known)
   for (const month of ['2026-01-01', '2026-02-01']) {
-    await source.sql("select ensure_month('messages', $1::date), ensure_month('message_events', $1::date)", [
-      month,
-    ])
+    await source.sql("select ensure_month('messages', $1::date), ensure_month('message_events', $1::date)", [month])
   }
   await source.sql(`insert into messages (org_id, id, created_at, environment, project_id, channel, status, from_address,
       to_addresses, tags)
@@ -405,13 +389,14 @@ test('messages come back in the months they stood in, and months go on being mad
     'select tableoid::regclass::text as place from messages order by id',
   )
   expect(places.map(({ place }) => place)).toEqual([
-    ...['messages_2026_01', 'messages_2026_02', 'messages_other', 'messages_other'],
+    'messages_2026_01',
+    'messages_2026_02',
+    'messages_other',
+    'messages_other',
   ])
   // March has a row in the default partition and stays there; July has none and is made.
   for (const month of ['2026-03-01', '2026-07-01'])
     await target.sql("select ensure_month('messages', $1::date)", [month])
-  const made = await target.sql(
-    "select 1 from pg_class where relname in ('messages_2026_03', 'messages_2026_07')",
-  )
+  const made = await target.sql("select 1 from pg_class where relname in ('messages_2026_03', 'messages_2026_07')")
   expect(made).toHaveLength(1)
 })

@@ -65,7 +65,13 @@ export const issueKey = async (
   const unrestricted = [null, null, null, null, null, null, 'operator', null] as const
   await tx.row(
     insertKey,
-    ...([order.orgId, id, hash, order.name, order.environment, prefix, lastFour] as const),
+    order.orgId,
+    id,
+    hash,
+    order.name,
+    order.environment,
+    prefix,
+    lastFour,
     [...order.scopes],
     ...unrestricted,
     order.at,
@@ -74,13 +80,7 @@ export const issueKey = async (
 }
 
 /** The slug never changes, since the sandbox host is built from it; a taken one gets a suffix. */
-const insertWithFreeSlug = async (
-  tx: Tx,
-  id: string,
-  name: string,
-  plan: Plan,
-  at: Date,
-): Promise<string> => {
+const insertWithFreeSlug = async (tx: Tx, id: string, name: string, plan: Plan, at: Date): Promise<string> => {
   const base = slugOf(name, 'org')
   for (let tries = 0; tries < 10; tries++) {
     const slug = tries === 0 ? base : suffixed(base)
@@ -135,8 +135,7 @@ export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey 
     const owner = await insertOwner(tx, orgId, email, password, at)
     const projectId = newId('project', at.getTime())
     await tx.row(insertProject, orgId, projectId, 'Default', 'default', true, 'live', at)
-    const keyOf = (name: string, environment: Environment) =>
-      issueKey(tx, { orgId, name, environment, scopes, at })
+    const keyOf = (name: string, environment: Environment) => issueKey(tx, { orgId, name, environment, scopes, at })
     const live = await keyOf('First live key', 'live')
     const test = await keyOf('First test key', 'test')
     if (domain) await insertSenders(tx, orgId, projectId, domain, at)

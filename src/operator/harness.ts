@@ -113,11 +113,8 @@ export const fileSource = (path: string) => ({ open: () => createReadStream(path
 export const pipeSource = (bytes: Buffer) => ({ open: () => Readable.from([bytes]), rereadable: false })
 
 /** With the migrations of this version and one more, unless others are given. */
-export const restoreInto = (
-  database: TestDatabase,
-  source: Parameters<typeof restore>[1],
-  migrations = withStrange,
-) => restore({ ...needsOf(database), migrations }, source)
+export const restoreInto = (database: TestDatabase, source: Parameters<typeof restore>[1], migrations = withStrange) =>
+  restore({ ...needsOf(database), migrations }, source)
 
 const tablesOf = async (database: TestDatabase): Promise<string[]> =>
   (

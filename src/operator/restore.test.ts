@@ -78,9 +78,7 @@ describe('restore refuses', () => {
   })
 
   test('a backup whose history is not ours', async () => {
-    const file = await backupOf(
-      await migrated([...known, made('9001_strange', 'create table kinds (id int)')]),
-    )
+    const file = await backupOf(await migrated([...known, made('9001_strange', 'create table kinds (id int)')]))
     const target = await empty()
     await expect(restoreInto(target, fileSource(file))).rejects.toThrow(
       'Migration 9001_strange of the backup (version 1.2.3) differs from 9001_strange of this version (1.2.3).',

@@ -123,12 +123,7 @@ const historyIn = async (client: pg.ClientBase, known: Migration[]): Promise<App
 }
 
 /** Makes exactly the schema of the backup. Tables are known to be empty, so those of a newer one can go. */
-const makeSchema = async (
-  client: pg.ClientBase,
-  wanted: Migration[],
-  known: Migration[],
-  at: Date,
-): Promise<void> => {
+const makeSchema = async (client: pg.ClientBase, wanted: Migration[], known: Migration[], at: Date): Promise<void> => {
   let done = (await historyIn(client, known)).length
   if (done > wanted.length) {
     for (const drop of await dropsOf(client)) await client.query(drop)
@@ -165,9 +160,7 @@ const assertTablesFit = async (client: pg.ClientBase, { tables }: Header): Promi
     }
     const missing = columns.filter((column) => !found.has(column))
     if (missing.length > 0) {
-      throw new BackupFault(
-        `Table ${name} of the backup has columns that are not there: ${missing.join(', ')}.`,
-      )
+      throw new BackupFault(`Table ${name} of the backup has columns that are not there: ${missing.join(', ')}.`)
     }
   }
 }
@@ -182,12 +175,7 @@ async function* rowsOf(parts: Parts, onBytes: (length: number) => void): AsyncGe
   }
 }
 
-const load = async (
-  client: pg.Client,
-  parts: Parts,
-  header: Header,
-  { progress, signal }: Needs,
-): Promise<Rows> => {
+const load = async (client: pg.Client, parts: Parts, header: Header, { progress, signal }: Needs): Promise<Rows> => {
   const columnsOf = new Map(header.tables.map(({ name, columns }) => [name, columns]))
   const loaded: Rows = {}
   for (;;) {

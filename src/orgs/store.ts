@@ -15,10 +15,7 @@ export type OrgRow = {
   created_at: Date
 }
 
-export const insertOrg = statement<
-  [id: string, name: string, slug: string, plan: Plan, at: Date],
-  { id: string }
->(
+export const insertOrg = statement<[id: string, name: string, slug: string, plan: Plan, at: Date], { id: string }>(
   'orgs.insert',
   `insert into orgs (id, name, slug, plan, created_at, updated_at)
    values ($1, $2, $3, $4, $5, $5)

@@ -144,9 +144,7 @@ const exchange = (
 
 export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => {
   const { allowInsecure, dnsServers, dial, ca } = options
-  const resolve = remembering(
-    options.resolver ?? makeResolve({ servers: dnsServers, asMachine: allowInsecure }),
-  )
+  const resolve = remembering(options.resolver ?? makeResolve({ servers: dnsServers, asMachine: allowInsecure }))
   /** By origin and judged address: a kept connection leads where it was judged to lead. */
   const lanes = new Map<string, Lane>()
 
@@ -178,8 +176,7 @@ export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => 
       const { servername: _, ...rest } = wanted
       connect(
         { ...rest, hostname: place.host, port: String(place.port), ...(servername && { servername }) },
-        (...outcome) =>
-          outcome[0] ? callback(connectFault(outcome[0], secure), null) : callback(null, outcome[1]),
+        (...outcome) => (outcome[0] ? callback(connectFault(outcome[0], secure), null) : callback(null, outcome[1])),
       )
     }
   }

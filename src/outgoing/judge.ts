@@ -30,18 +30,37 @@ const ranges = (...texts: string[]): Range[] =>
 
 /** What a private network of one's own may use: open only where insecure webhooks are allowed. */
 const privateRanges = ranges(
-  ...['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
-  ...['::1/128', 'fc00::/7'],
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '::1/128',
+  'fc00::/7',
 )
 
 /** Never dialled: metadata services, link-local, multicast, reserved, documentation, benchmarking, relays. */
 const forbiddenRanges = ranges(
-  ...['0.0.0.0/8', '169.254.0.0/16', '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '198.18.0.0/15'],
-  ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
+  '0.0.0.0/8',
+  '169.254.0.0/16',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
   // The host side of two clouds, on addresses that look public or merely private.
-  ...['168.63.129.16/32', '100.100.100.200/32', 'fd00:ec2::/32', 'fd20:ce::254/128'],
+  '168.63.129.16/32',
+  '100.100.100.200/32',
+  'fd00:ec2::/32',
+  'fd20:ce::254/128',
   // Tunnels whose addresses hold others: Teredo with the other protocol assignments, and 6to4.
-  ...['2001::/23', '2002::/16', '2001:db8::/32', '3fff::/20'],
+  '2001::/23',
+  '2002::/16',
+  '2001:db8::/32',
+  '3fff::/20',
 )
 
 const globalUnicast6 = ranges('2000::/3')[0] as Range

@@ -34,8 +34,7 @@ const blockers = [
 
 /** A test-mode key changes only what a test-mode key made. */
 const assertEnvironment = (scope: Scope, row: ProjectRow): void => {
-  if (scope.environment === 'test' && row.created_environment === 'live')
-    throw new Failure('ENVIRONMENT_ESCALATION')
+  if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
 }
 
 type Needs = { db: Db; clock: Clock }

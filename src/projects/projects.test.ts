@@ -107,9 +107,11 @@ describe('the routes', () => {
       [{ name: ' ' }, ['name'], 'too_small'],
       [{ name: 'n'.repeat(101) }, ['name'], 'too_big'],
       [{ name: 7 }, ['name'], 'invalid_type'],
-      ...['', '-a', 'a-', 'A', 'a_b', 'a b', 'é', 'a'.repeat(49), 'a\n'].map(
-        (slug): [unknown, string[], string] => [{ name: 'x', slug }, ['slug'], 'invalid_string'],
-      ),
+      ...['', '-a', 'a-', 'A', 'a_b', 'a b', 'é', 'a'.repeat(49), 'a\n'].map((slug): [unknown, string[], string] => [
+        { name: 'x', slug },
+        ['slug'],
+        'invalid_string',
+      ]),
       [{ name: 'x', slug: null }, ['slug'], 'invalid_type'],
       [[], [], 'invalid_type'],
     ]
@@ -186,8 +188,7 @@ describe('slugs', () => {
     ])
     const won = replies.filter(({ status }) => status < 300)
     expect(won).toHaveLength(1)
-    for (const reply of replies.filter((one) => !won.includes(one)))
-      expectRefusal(reply, 'PROJECT_SLUG_TAKEN')
+    for (const reply of replies.filter((one) => !won.includes(one))) expectRefusal(reply, 'PROJECT_SLUG_TAKEN')
   })
 
   test('XD-18 two changes of different fields at once both stand', async () => {
@@ -208,10 +209,7 @@ describe('deleting', () => {
     await t.database.sql('delete from domains where org_id = $1', [org.org.id])
     expectRefusal(await leavesNoTrace(() => remove(projectId, key)), 'PROJECT_IS_DEFAULT')
     const renamed = await patch(projectId, { name: 'Main', slug: 'main' }, key)
-    expect([renamed.status, renamed.body]).toMatchObject([
-      200,
-      { name: 'Main', slug: 'main', is_default: true },
-    ])
+    expect([renamed.status, renamed.body]).toMatchObject([200, { name: 'Main', slug: 'main', is_default: true }])
     expectRefusal(await leavesNoTrace(() => remove(projectId, key)), 'PROJECT_IS_DEFAULT')
   })
 
@@ -304,11 +302,7 @@ describe('keys that are bound', () => {
     expectRefusal(await leavesNoTrace(() => create({ name: 'More' }, key)), 'PROJECT_SCOPED_KEY')
     expect(idsOf(await list('?limit=100', key))).toEqual([own])
     expect((await get(own, key)).body.id).toBe(own)
-    for (const ask of [
-      () => get(other, key),
-      () => patch(other, { name: 'x' }, key),
-      () => remove(other, key),
-    ]) {
+    for (const ask of [() => get(other, key), () => patch(other, { name: 'x' }, key), () => remove(other, key)]) {
       expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
     }
     expect((await patch(own, { name: 'Renamed' }, key)).body.name).toBe('Renamed')
@@ -318,11 +312,7 @@ describe('keys that are bound', () => {
   test('XD-09 a key of a tenant reads projects and changes none', async () => {
     const id = await made('For the platform')
     const { key } = await keys.held({ tenantId: await t.tenant(acme.org.id) })
-    for (const ask of [
-      () => create({ name: 'x' }, key),
-      () => patch(id, { name: 'x' }, key),
-      () => remove(id, key),
-    ]) {
+    for (const ask of [() => create({ name: 'x' }, key), () => patch(id, { name: 'x' }, key), () => remove(id, key)]) {
       expectRefusal(await leavesNoTrace(ask), 'TENANT_KEY_FORBIDDEN')
     }
     expect((await get(id, key)).status).toBe(200)

@@ -2,18 +2,13 @@ import { z } from 'zod'
 
 const slug = z
   .string()
-  .regex(
-    /^[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?$/,
-    'Takes 1 to 48 lower-case letters, digits and inner dashes.',
-  )
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?$/, 'Takes 1 to 48 lower-case letters, digits and inner dashes.')
 const name = z.string().trim().min(1).max(100)
 
 export const CreateProject = z.object({ name, slug: slug.optional() }).meta({ id: 'CreateProject' })
 export type CreateProject = z.output<typeof CreateProject>
 
-export const PatchProject = z
-  .object({ name: name.optional(), slug: slug.optional() })
-  .meta({ id: 'PatchProject' })
+export const PatchProject = z.object({ name: name.optional(), slug: slug.optional() }).meta({ id: 'PatchProject' })
 export type PatchProject = z.output<typeof PatchProject>
 
 export const Project = z

@@ -15,15 +15,7 @@ const columns = 'id, name, slug, is_default, created_environment, created_at, up
 
 /** Nothing when the slug is taken. */
 export const insertProject = statement<
-  [
-    orgId: string,
-    id: string,
-    name: string,
-    slug: string,
-    isDefault: boolean,
-    environment: Environment,
-    at: Date,
-  ],
+  [orgId: string, id: string, name: string, slug: string, isDefault: boolean, environment: Environment, at: Date],
   ProjectRow
 >(
   'projects.insert',

@@ -5,8 +5,7 @@ import { compose } from './compose.ts'
 import { makeReader } from './reader.ts'
 
 const reader = makeReader(postalMime)
-const read = (message: string | Buffer) =>
-  reader(typeof message === 'string' ? Buffer.from(message) : message)
+const read = (message: string | Buffer) => reader(typeof message === 'string' ? Buffer.from(message) : message)
 
 const crlf = '\r\n'
 const lines = (...all: string[]): string => all.join(crlf)
@@ -125,20 +124,14 @@ describe('a file', () => {
   })
 
   test('may be a whole message, with parts of its own', async () => {
-    const inner = multipart('mixed', text('inner'), file('base64', 'AAEC'))
-      .toString()
-      .replaceAll('=_b', 'other')
-    const mail = await read(
-      multipart('mixed', text('outer'), { head: ['Content-Type: message/rfc822'], body: inner }),
-    )
+    const inner = multipart('mixed', text('inner'), file('base64', 'AAEC')).toString().replaceAll('=_b', 'other')
+    const mail = await read(multipart('mixed', text('outer'), { head: ['Content-Type: message/rfc822'], body: inner }))
     expect(mail.text).toBe('outer')
     expect(bytesOf(mail)).toEqual([inner])
   })
 
   test('may be all there is', async () => {
-    const mail = await read(
-      lines('Content-Type: application/pdf', 'Content-Transfer-Encoding: base64', '', 'AAEC', ''),
-    )
+    const mail = await read(lines('Content-Type: application/pdf', 'Content-Transfer-Encoding: base64', '', 'AAEC', ''))
     expect([mail.text, mail.html, bytesOf(mail)]).toEqual([undefined, undefined, ['\0\x01\x02']])
   })
 })
@@ -146,29 +139,21 @@ describe('a file', () => {
 describe('the text', () => {
   test('gains and loses no line', async () => {
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.constantFrom('\n', ' ', 'a', 'ü', '日', '😀', '=', '<')),
-        async (pieces) => {
-          const wanted = pieces.join('')
-          const base64 = ['Content-Type: text/plain; charset=utf-8', 'Content-Transfer-Encoding: base64']
-          const wired = Buffer.from(wanted.replaceAll('\n', crlf))
-          const mail = await read(multipart('mixed', { head: base64, body: wired.toString('base64') }))
-          expect(mail.text).toBe(wanted)
-        },
-      ),
+      fc.asyncProperty(fc.array(fc.constantFrom('\n', ' ', 'a', 'ü', '日', '😀', '=', '<')), async (pieces) => {
+        const wanted = pieces.join('')
+        const base64 = ['Content-Type: text/plain; charset=utf-8', 'Content-Transfer-Encoding: base64']
+        const wired = Buffer.from(wanted.replaceAll('\n', crlf))
+        const mail = await read(multipart('mixed', { head: base64, body: wired.toString('base64') }))
+        expect(mail.text).toBe(wanted)
+      }),
     )
     expect((await read(multipart('alternative', text('a\r\nb'), html('<p>\r\n')))).text).toBe('a\nb')
     expect((await read(lines('Subject: s', '', 'One line.', ''))).text).toBe('One line.')
-    expect((await read(lines('Subject: s', '', 'With an empty one.', '', ''))).text).toBe(
-      'With an empty one.\n',
-    )
+    expect((await read(lines('Subject: s', '', 'With an empty one.', '', ''))).text).toBe('With an empty one.\n')
   })
 
   test('is read in its charset', async () => {
-    const latin = Buffer.from(
-      lines('Content-Type: text/plain; charset=iso-8859-1', '', 'Gr\u00fc\u00dfe'),
-      'latin1',
-    )
+    const latin = Buffer.from(lines('Content-Type: text/plain; charset=iso-8859-1', '', 'Gr\u00fc\u00dfe'), 'latin1')
     expect((await read(latin)).text).toBe('Grüße')
     const japanese = lines(
       'Content-Type: text/plain; charset=shift_jis',
@@ -205,9 +190,9 @@ describe('the text', () => {
   })
 
   test('of a multipart in which no part begins is not taken for an empty one', async () => {
-    await expect(
-      read(lines('Content-Type: multipart/mixed; boundary=x', '', '--y', '', 'lost')),
-    ).rejects.toThrow(/no part/)
+    await expect(read(lines('Content-Type: multipart/mixed; boundary=x', '', '--y', '', 'lost'))).rejects.toThrow(
+      /no part/,
+    )
     await expect(read(lines('Content-Type: multipart/mixed', '', 'lost'))).rejects.toThrow(/no part/)
   })
 })
@@ -252,20 +237,12 @@ describe('as the API would be given it', () => {
     const { attachments } = await inputOf(
       multipart(
         'mixed',
-        part(
-          'Content-Type: application/pdf',
-          base64,
-          'Content-Disposition: attachment; filename="../a\\\\b.pdf"',
-        ),
+        part('Content-Type: application/pdf', base64, 'Content-Disposition: attachment; filename="../a\\\\b.pdf"'),
         part('Content-Type: text/calendar; method=REQUEST; name=i.ics', base64),
         part('Content-Type: image/png', base64),
         part('Content-Type: message/rfc822'),
         part('Content-Type: application/x-unheard-of', base64),
-        part(
-          'Content-Type: text/plain',
-          base64,
-          `Content-Disposition: attachment; filename="${'a'.repeat(254)}😀"`,
-        ),
+        part('Content-Type: text/plain', base64, `Content-Disposition: attachment; filename="${'a'.repeat(254)}😀"`),
       ),
     )
     const content = 'AAEC'

@@ -149,9 +149,7 @@ export const makeReader = (library: typeof PostalMime): Reader => {
   }
 
   const flat = (list: PostalMime.Address[]): Mailbox[] =>
-    list
-      .flatMap((one) => one.group ?? [one])
-      .map(({ name, address }) => ({ name: name ?? '', address: address ?? '' }))
+    list.flatMap((one) => one.group ?? [one]).map(({ name, address }) => ({ name: name ?? '', address: address ?? '' }))
 
   const textOf = (found: Part): string => {
     const text = found.getTextContent().replace(/\r\n/g, '\n')

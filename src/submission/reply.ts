@@ -8,26 +8,25 @@ export type Reply = { code: number; text: string }
 export type Stage = 'auth' | 'mail' | 'recipient'
 
 const senderCodes: ReadonlySet<Code> = new Set<Code>([
-  ...(['INVALID_FROM', 'SENDER_DOMAIN_NOT_VERIFIED'] as const),
-  ...(['DOMAIN_TENANT_MISMATCH', 'DOMAIN_NOT_ALLOWED_FOR_KEY'] as const),
+  'INVALID_FROM',
+  'SENDER_DOMAIN_NOT_VERIFIED',
+  'DOMAIN_TENANT_MISMATCH',
+  'DOMAIN_NOT_ALLOWED_FOR_KEY',
 ])
 const recipientCodes: ReadonlySet<Code> = new Set<Code>([
-  ...(['ALL_SUPPRESSED', 'TO_ALL_SUPPRESSED', 'SANDBOX_RECIPIENT_NOT_ALLOWED'] as const),
+  'ALL_SUPPRESSED',
+  'TO_ALL_SUPPRESSED',
+  'SANDBOX_RECIPIENT_NOT_ALLOWED',
 ])
 /** Clear up by themselves or at another's hand: a mail server may keep the message and come again. */
-const passingCodes: ReadonlySet<Code> = new Set<Code>([
-  'RATE_LIMITED',
-  'IDEMPOTENCY_IN_FLIGHT',
-  'IP_POOL_PAUSED',
-])
+const passingCodes: ReadonlySet<Code> = new Set<Code>(['RATE_LIMITED', 'IDEMPOTENCY_IN_FLIGHT', 'IP_POOL_PAUSED'])
 
 /** A message that was refused for good, or that may be on its way, must not come again by itself. */
 const isFinal = ({ cause }: Failure): boolean =>
   cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain')
 
 /** One recipient more than a message takes: a mail server sends to the rest in another. */
-const isTooMany = ({ detail }: Failure): boolean =>
-  detail.errors?.some(({ code }) => code === 'too_big') ?? false
+const isTooMany = ({ detail }: Failure): boolean => detail.errors?.some(({ code }) => code === 'too_big') ?? false
 
 const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   const { code, status } = failure

@@ -3,12 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createSecureContext } from 'node:tls'
-import {
-  SMTPServer,
-  type SMTPServerDataStream,
-  type SMTPServerOptions,
-  type SMTPServerSession,
-} from 'smtp-server'
+import { SMTPServer, type SMTPServerDataStream, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server'
 import { parseAddress } from '../ground/address.ts'
 import type { SubmissionConfig } from '../ground/config.ts'
 import { Failure, invalid, malformed } from '../ground/errors.ts'
@@ -70,9 +65,7 @@ const listenFault = ({ host, port }: SubmissionConfig, error: NodeJS.ErrnoExcept
     return new SubmissionFault(`Port ${port} on ${host} is taken. Set SMTP_SUBMISSION_PORT to a free one.`)
   }
   if (error.code === 'EACCES') {
-    return new SubmissionFault(
-      `Port ${port} needs privileges this user lacks. Set SMTP_SUBMISSION_PORT anew.`,
-    )
+    return new SubmissionFault(`Port ${port} needs privileges this user lacks. Set SMTP_SUBMISSION_PORT anew.`)
   }
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
     return new SubmissionFault(`SMTP_SUBMISSION_HOST ${host} is not an address of this machine.`)
@@ -80,8 +73,7 @@ const listenFault = ({ host, port }: SubmissionConfig, error: NodeJS.ErrnoExcept
   return error
 }
 
-const addressOf = (session: SMTPServerSession): string | null =>
-  parseAddress(session.remoteAddress)?.toString() ?? null
+const addressOf = (session: SMTPServerSession): string | null => parseAddress(session.remoteAddress)?.toString() ?? null
 
 /** The whole message; undefined when it is too large, rejected when its client went away before the end of it. */
 const collect = (stream: SMTPServerDataStream): Promise<Buffer | undefined> =>
@@ -103,11 +95,7 @@ const lastRefusal = ({ message }: Error): Error =>
 const clientGone = (): Failure => malformed('The client left before its message was read.')
 
 const tooManyRecipients = (): Failure =>
-  invalid(
-    ['to'],
-    'too_big',
-    `Takes at most ${maxRecipients} recipients. Send the message to the others by itself.`,
-  )
+  invalid(['to'], 'too_big', `Takes at most ${maxRecipients} recipients. Send the message to the others by itself.`)
 
 /** Commands of a joke that is older than most mail programs. */
 const neverTaken = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
@@ -237,9 +225,7 @@ export const makeSubmission = (needs: Needs): Submission => {
     },
     onMailFrom: async (_address, session, done) => {
       if (notOffered.has(session.id)) {
-        return done(
-          Object.assign(new Error('5.7.0 UNAUTHORIZED Issue STARTTLS first.'), { responseCode: 530 }),
-        )
+        return done(Object.assign(new Error('5.7.0 UNAUTHORIZED Issue STARTTLS first.'), { responseCode: 530 }))
       }
       const outcome = await step('mail', session, async () => submit.begin(signedIn(session)))
       done('refused' in outcome ? outcome.refused : null)

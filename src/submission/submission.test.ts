@@ -204,18 +204,13 @@ describe('a message over SMTP', () => {
 
   test('XD-35 under one idempotency key is sent once, and the second is told the id of the first', async () => {
     const keyed = (key: string, text = 'Once.') =>
-      mailer(
-        t.port,
-        acme.keys.live,
-      )(plain('once@example.com', { text, headers: { 'X-Service-Idempotency-Key': key } }))
+      mailer(t.port, acme.keys.live)(plain('once@example.com', { text, headers: { 'X-Service-Idempotency-Key': key } }))
     const first = await keyed('order-1')
     const second = await keyed('order-1')
     expect([first.code, second.code, second.id]).toEqual([250, 250, first.id])
     expect(await outboxOf(t, 'once@example.com')).toHaveLength(1)
     expect((await keyed('order-1', 'Other.')).response).toMatch(/^554 5\.6\.0 IDEMPOTENCY_MISMATCH /)
-    expect((await keyed('x'.repeat(256))).response).toMatch(
-      /^554 5\.6\.0 VALIDATION_ERROR headers\.Idempotency-Key: /,
-    )
+    expect((await keyed('x'.repeat(256))).response).toMatch(/^554 5\.6\.0 VALIDATION_ERROR headers\.Idempotency-Key: /)
     const bare = { 'Idempotency-Key': 'order-2' }
     const [third, fourth] = [
       await mailer(t.port, acme.keys.live)(plain('bare@example.com', { headers: bare })),
@@ -242,11 +237,7 @@ describe('a refusal', () => {
       /^554 5\.6\.0 VALIDATION_ERROR from: Takes one sender/,
       () => ({ from: ['a@example.test', 'b@example.test'] }),
     ],
-    [
-      'an unknown stream',
-      /^554 5\.6\.0 VALIDATION_ERROR stream: /,
-      () => ({ headers: { 'X-Service-Stream': 'x' } }),
-    ],
+    ['an unknown stream', /^554 5\.6\.0 VALIDATION_ERROR stream: /, () => ({ headers: { 'X-Service-Stream': 'x' } })],
     [
       'a flag that is none',
       /^554 5\.6\.0 VALIDATION_ERROR track_opens: /,
@@ -341,9 +332,7 @@ describe('signing in', () => {
     expect(await attempt(await t.key(acme.org.id, { allowedCidrs: ['203.0.113.0/24'] }))).toMatch(
       /^535 5\.7\.8 IP_NOT_ALLOWED /,
     )
-    expect(await attempt(await t.key(acme.org.id, { expiresAt: new Date(0) }))).toMatch(
-      /^535 5\.7\.8 UNAUTHORIZED /,
-    )
+    expect(await attempt(await t.key(acme.org.id, { expiresAt: new Date(0) }))).toMatch(/^535 5\.7\.8 UNAUTHORIZED /)
     const tenantId = await t.tenant(acme.org.id, { status: 'suspended' })
     expect(await attempt(await t.key(acme.org.id, { tenantId }))).toMatch(/^535 5\.7\.8 TENANT_SUSPENDED /)
     const other = await t.org()

@@ -36,13 +36,7 @@ describe('the conversation', () => {
     const { reply, say, socket } = await talk(t.port, false)
     expect(await reply()).toBe('220 tidings.test ESMTP Tidings')
     const offered = (await say('EHLO client.example.test')).split('\r\n').map((line) => line.slice(4))
-    expect(offered.slice(1)).toEqual([
-      'PIPELINING',
-      '8BITMIME',
-      'SMTPUTF8',
-      'AUTH PLAIN LOGIN',
-      'SIZE 10485760',
-    ])
+    expect(offered.slice(1)).toEqual(['PIPELINING', '8BITMIME', 'SMTPUTF8', 'AUTH PLAIN LOGIN', 'SIZE 10485760'])
     socket.destroy()
   })
 
@@ -50,19 +44,11 @@ describe('the conversation', () => {
     const { reply, write } = await signedIn()
     const one = (n: number) => `MAIL FROM:<shop@example.test>\r\nRCPT TO:<pipe${n}@example.com>\r\nDATA\r\n`
     write(one(1))
-    expect([await reply(), await reply(), await reply()].map((line) => line.slice(0, 3))).toEqual([
-      '250',
-      '250',
-      '354',
-    ])
+    expect([await reply(), await reply(), await reply()].map((line) => line.slice(0, 3))).toEqual(['250', '250', '354'])
     write(`${message('pipe1@example.com')}.\r\n${one(2)}`)
     const first = await reply()
     expect(first).toMatch(/^250 2\.0\.0 msg_\w+$/)
-    expect([await reply(), await reply(), await reply()].map((line) => line.slice(0, 3))).toEqual([
-      '250',
-      '250',
-      '354',
-    ])
+    expect([await reply(), await reply(), await reply()].map((line) => line.slice(0, 3))).toEqual(['250', '250', '354'])
     write(`${message('pipe2@example.com')}.\r\nQUIT\r\n`)
     const second = await reply()
     expect(second).toMatch(/^250 2\.0\.0 msg_\w+$/)

@@ -55,9 +55,7 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
       asked.map((a) => a.scope.environment),
       now,
     )
-    const made = new Map(
-      inserted.map((row) => [nameOf(row.org_id, row.tenant_id, row.channel, row.value), row]),
-    )
+    const made = new Map(inserted.map((row) => [nameOf(row.org_id, row.tenant_id, row.channel, row.value), row]))
     const known = await readKnown(
       tx,
       asked.filter((a) => !made.has(nameOfAsked(a))),
@@ -96,9 +94,7 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
   /** Rows a test key made become those of the live key that adds them too. Leaves out what was deleted meanwhile. */
   const takeOver = async (tx: Tx, asked: Asked[], rows: Known[]): Promise<Known[]> => {
     const scopeOf = (row: Known): Scope => (asked[row.ordinal - 1] as Asked).scope
-    const tried = rows.filter(
-      (row) => row.created_environment === 'test' && scopeOf(row).environment === 'live',
-    )
+    const tried = rows.filter((row) => row.created_environment === 'test' && scopeOf(row).environment === 'live')
     if (tried.length === 0) return rows
     const made = await tx.rows(
       makeLive,

@@ -37,8 +37,7 @@ export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveS
   }
 
   const refuse = (scope: Scope, actor: Actor, row: SuppressionRow): never => {
-    const by =
-      actor.kind === 'key' ? { key_id: actor.keyId } : actor.kind === 'user' ? { user_id: actor.userId } : {}
+    const by = actor.kind === 'key' ? { key_id: actor.keyId } : actor.kind === 'user' ? { user_id: actor.userId } : {}
     // Who is suppressed stays out of the log.
     const { id: suppression_id, channel, reason } = row
     log.warn({ org_id: scope.orgId, ...by, suppression_id, channel, reason }, 'suppression.remove_refused')
@@ -65,7 +64,10 @@ export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveS
     db.tx(async (tx) => {
       const { id, channel, value, reason } = await take(tx, scope, actor, named)
       await audit(tx, {
-        ...{ orgId: scope.orgId, actor, action: 'suppression.removed', resourceType: 'suppression' },
+        orgId: scope.orgId,
+        actor,
+        action: 'suppression.removed',
+        resourceType: 'suppression',
         resourceId: id,
         metadata: { channel, value, reason },
       })

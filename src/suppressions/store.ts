@@ -14,8 +14,7 @@ export type SuppressionRow = {
   updated_at: Date
 }
 
-const columns =
-  'id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at'
+const columns = 'id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at'
 
 /** Rows are taken in one order by everybody, so that no two calls wait for each other. */
 const inOrder = 'order by org_id, channel, value collate "C", tenant_id'
@@ -126,13 +125,7 @@ export const findTargets = statement<
 
 /** Which of the targets are held back, each judged with its own tenant's rows and the org's. */
 export const findBlocked = statement<
-  [
-    orgIds: string[],
-    tenantIds: (string | null)[],
-    channels: string[],
-    values: string[],
-    broadcasts: boolean[],
-  ],
+  [orgIds: string[], tenantIds: (string | null)[], channels: string[], values: string[], broadcasts: boolean[]],
   { ordinal: number }
 >(
   'suppressions.find_blocked',
@@ -145,10 +138,7 @@ export const findBlocked = statement<
 )
 
 /** A null tenant reads the whole org. */
-export const findSuppression = statement<
-  [orgId: string, tenantId: string | null, id: string],
-  SuppressionRow
->(
+export const findSuppression = statement<[orgId: string, tenantId: string | null, id: string], SuppressionRow>(
   'suppressions.find',
   `select ${columns} from suppressions
    where org_id = $1 and ($2::text is null or tenant_id = $2) and id = $3`,

@@ -16,43 +16,44 @@ afterAll(() => t.stop())
 type Reason = SuppressionRow['reason']
 const reasons: Reason[] = ['unsubscribe', 'bounce', 'manual', 'complaint', 'stop']
 const causeOf = (reason: Reason, value: string, more: Partial<Cause> = {}): Cause => ({
-  ...{ orgId: acme.org.id, tenantId: null, channel: 'email', value, reason, source: 'provider' },
-  ...{ messageId: null, environment: 'live', ...more },
+  orgId: acme.org.id,
+  tenantId: null,
+  channel: 'email',
+  value,
+  reason,
+  source: 'provider',
+  messageId: null,
+  environment: 'live',
+  ...more,
 })
 const suppress = (cause: Cause) => t.house.db.tx((tx) => t.house.rooms.suppress(tx, cause))
 const rowsFor = (value: string) =>
-  t.database.sql('select id, tenant_id, reason, source, message_id from suppressions where value = $1', [
-    value,
-  ])
+  t.database.sql('select id, tenant_id, reason, source, message_id from suppressions where value = $1', [value])
 
 const strength: Record<Reason, number> = { unsubscribe: 1, bounce: 2, manual: 2, complaint: 3, stop: 3 }
 const pairs = reasons.flatMap((first) => reasons.map((then) => [first, then] as const))
 
-test.for(pairs)(
-  'X-303 XD-22 SD-65 after %s comes %s: only the stronger cause replaces',
-  async ([first, then]) => {
-    const value = `${newId('request')}@example.com`
-    const messageId = newId('message')
-    const made = await suppress(causeOf(first, value))
-    expect(made).toEqual({ id: expect.stringMatching(/^sup_/), changed: true, reason: first })
-    const replaced = strength[then] > strength[first]
-    const again = await suppress(causeOf(then, value.toUpperCase(), { source: 'sms_reply', messageId }))
-    // An unsubscribe that does not replace is remembered.
-    const changed = replaced || (then === 'unsubscribe' && first !== 'unsubscribe')
-    expect(again).toEqual({ id: made.id, changed, reason: replaced ? then : first })
-    expect(await rowsFor(value)).toEqual([
-      replaced
-        ? { id: made.id, tenant_id: null, reason: then, source: 'sms_reply', message_id: messageId }
-        : { id: made.id, tenant_id: null, reason: first, source: 'provider', message_id: null },
-    ])
-  },
-)
+test.for(pairs)('X-303 XD-22 SD-65 after %s comes %s: only the stronger cause replaces', async ([first, then]) => {
+  const value = `${newId('request')}@example.com`
+  const messageId = newId('message')
+  const made = await suppress(causeOf(first, value))
+  expect(made).toEqual({ id: expect.stringMatching(/^sup_/), changed: true, reason: first })
+  const replaced = strength[then] > strength[first]
+  const again = await suppress(causeOf(then, value.toUpperCase(), { source: 'sms_reply', messageId }))
+  // An unsubscribe that does not replace is remembered.
+  const changed = replaced || (then === 'unsubscribe' && first !== 'unsubscribe')
+  expect(again).toEqual({ id: made.id, changed, reason: replaced ? then : first })
+  expect(await rowsFor(value)).toEqual([
+    replaced
+      ? { id: made.id, tenant_id: null, reason: then, source: 'sms_reply', message_id: messageId }
+      : { id: made.id, tenant_id: null, reason: first, source: 'provider', message_id: null },
+  ])
+})
 
 const madeFor = (value: string) =>
-  t.database.sql(
-    'select reason, source, message_id, created_environment as made from suppressions where value = $1',
-    [value],
-  )
+  t.database.sql('select reason, source, message_id, created_environment as made from suppressions where value = $1', [
+    value,
+  ])
 
 test.for(pairs)(
   'XD-10 X-082 SD-65 over a simulated %s a live %s takes over where it is as strong',
@@ -78,12 +79,19 @@ test('XD-10 X-082 a hard bounce takes a manual row of a test key over, which may
   const { id, created_at } = (await ask('POST', '', acme.keys.test, target)).body
   const messageId = newId('message')
   expect(await suppress(causeOf('bounce', target.value, { messageId }))).toEqual({
-    ...{ id, changed: true, reason: 'bounce' },
+    id,
+    changed: true,
+    reason: 'bounce',
   })
   const refused = await ask('DELETE', `/${id}`, acme.keys.test)
   expect([refused.status, refused.body.error.code]).toEqual([403, 'ENVIRONMENT_ESCALATION'])
   expect((await ask('GET', `/${id}`, acme.keys.live)).body).toMatchObject({
-    ...{ id, reason: 'bounce', scope: 'all', source: 'provider', message_id: messageId, created_at },
+    id,
+    reason: 'bounce',
+    scope: 'all',
+    source: 'provider',
+    message_id: messageId,
+    created_at,
   })
   expect((await ask('DELETE', `/${id}`, acme.keys.live)).status).toBe(200)
 })

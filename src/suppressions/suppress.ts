@@ -30,8 +30,16 @@ export const makeSuppress = ({ clock }: { clock: Clock }): Suppress => {
     const now = clock.now()
     const put = await tx.row(
       putSuppression,
-      ...([orgId, newId('suppression', now.getTime()), tenantId, channel, value] as const),
-      ...([reason, source, messageId, environment, now] as const),
+      orgId,
+      newId('suppression', now.getTime()),
+      tenantId,
+      channel,
+      value,
+      reason,
+      source,
+      messageId,
+      environment,
+      now,
     )
     if (put) return { ...put, changed: true }
     const standing = await tx.row(findByTarget, orgId, tenantId, channel, value)

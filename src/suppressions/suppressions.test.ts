@@ -72,7 +72,8 @@ describe('adding', () => {
     const again = await add(target)
     expect([again.status, again.body]).toEqual([200, tried.body])
     expect(refusal(await remove(`/${tried.body.id}`, undefined, acme.keys.test))).toEqual([
-      ...[403, 'ENVIRONMENT_ESCALATION'],
+      403,
+      'ENVIRONMENT_ESCALATION',
     ])
     expect((await add(target, acme.keys.test)).body).toEqual(tried.body)
     expect((await remove(`/${tried.body.id}`)).status).toBe(200)
@@ -119,12 +120,10 @@ describe('adding', () => {
     const items = Array.from({ length: 500 }, (_, i) => ({ channel: 'email', value: `${i}@order.test` }))
     for (let round = 0; round < 3; round++) {
       const replies = await Promise.all([
-        ...[
-          add({ items }),
-          add({ items: items.toReversed() }),
-          add({ items }),
-          add({ items: items.toReversed() }),
-        ],
+        add({ items }),
+        add({ items: items.toReversed() }),
+        add({ items }),
+        add({ items: items.toReversed() }),
       ])
       expect(replies.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201])
       await t.database.sql("delete from suppressions where value like '%@order.test'")
@@ -195,17 +194,14 @@ describe('removing', () => {
       ]) {
         expect(refusal(reply)).toEqual([409, 'SUPPRESSION_PROTECTED'])
       }
-      expect((await t.ask('GET', `/api/v1/suppressions/${id}`, { key: acme.keys.live })).body.reason).toBe(
-        reason,
-      )
+      expect((await t.ask('GET', `/api/v1/suppressions/${id}`, { key: acme.keys.live })).body.reason).toBe(reason)
     }
   })
 
   test('X-301 the same target in query and body is accepted', async () => {
     const id = await insert('manual', 'same@example.com')
     expect(
-      (await remove('?channel=email&value=same@example.com', { channel: 'email', value: 'Same@example.com' }))
-        .body,
+      (await remove('?channel=email&value=same@example.com', { channel: 'email', value: 'Same@example.com' })).body,
     ).toEqual({ id, deleted: true })
   })
 
@@ -215,7 +211,8 @@ describe('removing', () => {
     expect((await remove(`?id=${inBody}`, target)).body).toEqual({ id: inBody, deleted: true })
     const inQuery = await insert('manual', 'one@row.test')
     expect((await remove('?channel=email&value=one@row.test', { id: inQuery })).body).toEqual({
-      ...{ id: inQuery, deleted: true },
+      id: inQuery,
+      deleted: true,
     })
     expect(await listed('value=one@row.test')).toEqual([])
   })
@@ -276,9 +273,7 @@ describe('removing', () => {
 
   test('of two removals at once one succeeds', async () => {
     const id = await insert('manual', 'race@example.com')
-    const statuses = (await Promise.all(Array.from({ length: 8 }, () => remove(`/${id}`)))).map(
-      (reply) => reply.status,
-    )
+    const statuses = (await Promise.all(Array.from({ length: 8 }, () => remove(`/${id}`)))).map((reply) => reply.status)
     expect(statuses.sort()).toEqual([200, 404, 404, 404, 404, 404, 404, 404])
   })
 })

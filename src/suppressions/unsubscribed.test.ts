@@ -28,9 +28,7 @@ const linkTo = (address: string, messageId: string | null = null, tenantId: stri
 const titleOf = ({ text }: { text: string }) => text.match(/<h1>(.*)<\/h1>/)?.[1]
 const headers = { 'content-type': 'application/x-www-form-urlencoded' }
 const leave = async (address: string, messageId: string | null = null, tenantId: string | null = null) =>
-  titleOf(
-    await t.ask('POST', linkTo(address, messageId, tenantId), { raw: 'List-Unsubscribe=One-Click', headers }),
-  )
+  titleOf(await t.ask('POST', linkTo(address, messageId, tenantId), { raw: 'List-Unsubscribe=One-Click', headers }))
 const look = async (address: string) => titleOf(await t.ask('GET', linkTo(address)))
 const told = async (address: string) =>
   (
@@ -42,8 +40,14 @@ const told = async (address: string) =>
 const bounce = (value: string, tenantId: string | null = null) =>
   t.house.db.tx((tx) =>
     t.house.rooms.suppress(tx, {
-      ...{ orgId, tenantId, channel: 'email', value, reason: 'bounce', source: 'provider' },
-      ...{ messageId: null, environment: 'live' },
+      orgId,
+      tenantId,
+      channel: 'email',
+      value,
+      reason: 'bounce',
+      source: 'provider',
+      messageId: null,
+      environment: 'live',
     }),
   )
 const put = { bounce, manual: (value: string) => add(value) }
@@ -68,16 +72,12 @@ describe('an unsubscribe beside a stronger reason', () => {
     const reply = await remove(to)
     expect([reply.status, reply.body]).toEqual([200, { id, deleted: true }])
     expect(await shown(to)).toEqual([{ ...first, updated_at: expect.any(String) }])
-    expect([await sends(to, 'broadcast'), await sends(to, 'transactional')]).toEqual([
-      ...['ALL_SUPPRESSED', 'sent'],
-    ])
+    expect([await sends(to, 'broadcast'), await sends(to, 'transactional')]).toEqual(['ALL_SUPPRESSED', 'sent'])
     expect([await leave(to), await look(to)]).toEqual(Array(2).fill('You are already unsubscribed'))
     expect(await told(to)).toHaveLength(1)
 
     expect((await remove(to)).body).toEqual({ id, deleted: true })
-    expect([await shown(to), await sends(to, 'broadcast'), await look(to)]).toEqual([
-      ...[[], 'sent', 'Unsubscribe?'],
-    ])
+    expect([await shown(to), await sends(to, 'broadcast'), await look(to)]).toEqual([[], 'sent', 'Unsubscribe?'])
     expect((await remove(to)).status).toBe(404)
   })
 
@@ -88,32 +88,30 @@ describe('an unsubscribe beside a stronger reason', () => {
       const messageId = newId('message')
       await put[reason](to)
       const [before] = await shown(to)
-      expect([
-        await look(to),
-        await leave(to, messageId),
-        await leave(to),
-        await leave(to, messageId),
-      ]).toEqual([
-        ...['Unsubscribe?', 'You are unsubscribed'],
-        ...['You are already unsubscribed', 'You are already unsubscribed'],
+      expect([await look(to), await leave(to, messageId), await leave(to), await leave(to, messageId)]).toEqual([
+        'Unsubscribe?',
+        'You are unsubscribed',
+        'You are already unsubscribed',
+        'You are already unsubscribed',
       ])
-      expect(await told(to)).toEqual([
-        { channel: 'email', recipient: to, message_id: messageId, source: 'one_click' },
-      ])
+      expect(await told(to)).toEqual([{ channel: 'email', recipient: to, message_id: messageId, source: 'one_click' }])
       expect(await shown(to)).toEqual([before])
       expect([await look(to), await sends(to, 'transactional')]).toEqual([
-        ...['You are already unsubscribed', 'ALL_SUPPRESSED'],
+        'You are already unsubscribed',
+        'ALL_SUPPRESSED',
       ])
       expect((await remove(to)).body).toEqual({ id: before.id, deleted: true })
       expect(await shown(to)).toEqual([
         {
-          ...{ ...before, reason: 'unsubscribe', scope: 'broadcast', source: 'one_click' },
-          ...{ message_id: messageId, updated_at: expect.any(String) },
+          ...before,
+          reason: 'unsubscribe',
+          scope: 'broadcast',
+          source: 'one_click',
+          message_id: messageId,
+          updated_at: expect.any(String),
         },
       ])
-      expect([await sends(to, 'broadcast'), await sends(to, 'transactional')]).toEqual([
-        ...['ALL_SUPPRESSED', 'sent'],
-      ])
+      expect([await sends(to, 'broadcast'), await sends(to, 'transactional')]).toEqual(['ALL_SUPPRESSED', 'sent'])
       // Suppressed and freed again, it is still there.
       await bounce(to)
       await remove(to)
@@ -150,7 +148,8 @@ describe('an unsubscribe beside a stronger reason', () => {
     const to = person()
     await own.suppress(to, 'complaint')
     expect([await leave(to, newId('message')), await leave(to, newId('message'))]).toEqual([
-      ...['You are unsubscribed', 'You are already unsubscribed'],
+      'You are unsubscribed',
+      'You are already unsubscribed',
     ])
     expect(await told(to)).toHaveLength(1)
     expect((await remove(to)).body.error.code).toBe('SUPPRESSION_PROTECTED')
@@ -171,11 +170,7 @@ describe('an unsubscribe beside a stronger reason', () => {
 
 describe('at the same time', () => {
   /** The answers to removals that have looked at the row and wait for what changes it meanwhile. */
-  const removedDuring = async (
-    change: string,
-    to: string,
-    removals: (() => Promise<Reply>)[],
-  ): Promise<Reply[]> => {
+  const removedDuring = async (change: string, to: string, removals: (() => Promise<Reply>)[]): Promise<Reply[]> => {
     const client = new pg.Client(t.database.url)
     await client.connect()
     await client.query('begin')
@@ -198,9 +193,7 @@ describe('at the same time', () => {
         return [0, 1, 2].map((n) => acts[(n + i) % 3]?.())
       }),
     )
-    expect(new Set(answers.filter((answer) => typeof answer === 'string'))).toEqual(
-      new Set(['You are unsubscribed']),
-    )
+    expect(new Set(answers.filter((answer) => typeof answer === 'string'))).toEqual(new Set(['You are unsubscribed']))
     expect(new Set(answers.filter((answer) => typeof answer === 'number'))).toEqual(new Set([200]))
     for (const to of people) {
       expect([await look(to), await told(to)]).toMatchObject(['You are already unsubscribed', [{}]])

@@ -17,8 +17,7 @@ export type Parts = {
 export const linkMark = `{{unsubscribe_url ${randomUUID()}}}`
 
 const compileParts = ({ channel, subject, html, text }: TemplateRow): Parts => {
-  const part = (source: string | null, options: CompileOptions) =>
-    source === null ? null : compile(source, options)
+  const part = (source: string | null, options: CompileOptions) => (source === null ? null : compile(source, options))
   // Of an SMS template only the text is ever used.
   if (channel === 'sms') return { channel, subject: null, html: null, text: part(text, { html: false }) }
   return {

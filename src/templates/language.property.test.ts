@@ -21,9 +21,7 @@ const names = [
 /** Templates as nobody would write them: tags of every kind, whole and broken, in any order. */
 const piece = fc.oneof(
   fc.constantFrom(...names).map((name) => `{{${name}}}`),
-  fc
-    .tuple(fc.constantFrom('each', 'if', 'unless'), fc.constantFrom(...names))
-    .map(([b, n]) => `{{#${b} ${n}}}`),
+  fc.tuple(fc.constantFrom('each', 'if', 'unless'), fc.constantFrom(...names)).map(([b, n]) => `{{#${b} ${n}}}`),
   fc.constantFrom(
     '{{/each}}',
     '{{/if}}',
@@ -43,10 +41,7 @@ const piece = fc.oneof(
 )
 const hostileTemplate = fc.array(piece, { maxLength: 60 }).map((pieces) => pieces.join(''))
 const hostileVariables = fc.oneof(
-  fc.dictionary(
-    fc.constantFrom('a', 'b', 'a.b', 'l', 'this', 'unsubscribe_url', 'constructor'),
-    fc.jsonValue(),
-  ),
+  fc.dictionary(fc.constantFrom('a', 'b', 'a.b', 'l', 'this', 'unsubscribe_url', 'constructor'), fc.jsonValue()),
   fc.record({
     l: fc.array(fc.jsonValue(), { maxLength: 30 }),
     a: fc.array(fc.jsonValue(), { maxLength: 30 }),
@@ -122,8 +117,7 @@ describe('hostile size', () => {
     'all opened, then all closed by another kind': (n) => '{{#if x}}'.repeat(n) + '{{/each}}'.repeat(n),
     'one of a kind below, others closed above it': (n) =>
       `{{#each x}}${'{{#if x}}'.repeat(n)}${'{{/unless}}'.repeat(n)}{{/each}}`,
-    'alternating opens, crossing closes': (n) =>
-      '{{#if x}}{{#each x}}'.repeat(n) + '{{/if}}{{/each}}'.repeat(n),
+    'alternating opens, crossing closes': (n) => '{{#if x}}{{#each x}}'.repeat(n) + '{{/if}}{{/each}}'.repeat(n),
     'nested to the end': (n) => '{{#if x}}'.repeat(n) + '{{/if}}'.repeat(n),
     elses: (n) => `{{#if x}}${'{{else}}'.repeat(n)}{{/if}}`,
     'one long name': (n) => `{{${'x'.repeat(n)}}}`,
@@ -149,8 +143,7 @@ describe('hostile size', () => {
   test('S-317 blocks nest as deep as a template is long', () => {
     const n = 25_000
     const deep = (open: string, close: string) => `${open.repeat(n)}{{x}}${close.repeat(n)}`
-    const render = (source: string, variables: Variables) =>
-      compile(source, { html: false }).render(variables)
+    const render = (source: string, variables: Variables) => compile(source, { html: false }).render(variables)
     expect(render(deep('{{#if x}}', '{{/if}}'), { x: 'deep' })).toBe('deep')
     expect(render(deep('{{#unless y}}', '{{/unless}}'), { x: 'deep' })).toBe('deep')
     expect(render(deep('{{#if y}}{{else}}', '{{/if}}'), { x: 'deep' })).toBe('deep')
@@ -193,7 +186,9 @@ describe('beside Handlebars', () => {
     const io = fc.record({ p: scalar })
     const item = fc.record({ i1: scalar, i2: scalar, io, il: fc.array(nested, { maxLength: 3 }) })
     return fc.record({
-      ...{ r1: scalar, r2: scalar, r3: scalar },
+      r1: scalar,
+      r2: scalar,
+      r3: scalar,
       ro: fc.record({ p: scalar, q: fc.record({ z: scalar }) }),
       rl: fc.array(item, { maxLength: 4 }),
       // An item that is null counts as an empty object there.
@@ -252,11 +247,7 @@ describe('beside Handlebars', () => {
   // Without escaping, Handlebars adds neighbouring numbers up; values with nothing to escape say as much.
   test.for([
     ['escaped', true, rich],
-    [
-      'as it is',
-      false,
-      rich.map((value) => (typeof value === 'string' ? value.replace(/[<>&"']/g, '') : value)),
-    ],
+    ['as it is', false, rich.map((value) => (typeof value === 'string' ? value.replace(/[<>&"']/g, '') : value))],
   ] as const)('both render the same from what both know, %s', ([, html, scalar]) => {
     fc.assert(
       fc.property(body(levels.root, 3), variablesOf(scalar), (source, values) => {

@@ -32,8 +32,7 @@ const isVisible = ({ tenantId }: Scope, row: TemplateRow): boolean =>
 /** A tenant changes only its own, a test-mode key only what a test-mode key made. */
 const assertMayChange = (scope: Scope, row: TemplateRow): void => {
   if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
-  if (scope.environment === 'test' && row.created_environment === 'live')
-    throw new Failure('ENVIRONMENT_ESCALATION')
+  if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
 }
 
 /** The row with what the change names; what it leaves out stays as it is. */
@@ -50,7 +49,11 @@ type Needs = { db: Db; clock: Clock; audit: Audit; forget: (orgId: string) => vo
 export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): ManageTemplates => {
   const note = (tx: Tx, scope: Scope, actor: Actor, action: Action, { id, slug, channel }: TemplateRow) =>
     audit(tx, {
-      ...{ orgId: scope.orgId, actor, action, resourceType: 'template', resourceId: id },
+      orgId: scope.orgId,
+      actor,
+      action,
+      resourceType: 'template',
+      resourceId: id,
       metadata: { slug, channel },
     })
 
@@ -75,13 +78,7 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
         const at = clock.now()
         const { slug, channel, subject = null, html = null, text = null } = body
         const place = [scope.orgId, newId('template', at.getTime()), scope.tenantId, channel] as const
-        const row = await tx.row(
-          insertTemplate,
-          ...place,
-          ...([slug, subject, html, text] as const),
-          scope.environment,
-          at,
-        )
+        const row = await tx.row(insertTemplate, ...place, slug, subject, html, text, scope.environment, at)
         if (!row) throw new Failure('TEMPLATE_SLUG_TAKEN')
         await note(tx, scope, actor, 'template.created', row)
         return row

@@ -65,9 +65,7 @@ describe('rendering for a send', () => {
   test('S-305 S-328 an SMS uses the text alone', async () => {
     const all = { subject: null, html: null, text: 'Hi Ann' }
     expect(await render({ slug: 'short', channel: 'sms', variables: { name: 'Ann' } })).toEqual(all)
-    expect(
-      await render({ slug: 'short', channel: 'sms', given: { text: 'Own', subject: 'no', html: 'no' } }),
-    ).toEqual({
+    expect(await render({ slug: 'short', channel: 'sms', given: { text: 'Own', subject: 'no', html: 'no' } })).toEqual({
       ...all,
       text: 'Own',
     })
@@ -143,7 +141,9 @@ describe('rendering for a send', () => {
     await create({ slug: 'both', channel: 'sms', text: 'one' }, oneKey)
     await create({ slug: 'only-one', channel: 'sms', text: 'only' }, oneKey)
     expect([await text('both', as(one)), await text('both', as(two)), await text('both', as(null))]).toEqual([
-      ...['one', 'org', 'org'],
+      'one',
+      'org',
+      'org',
     ])
     expect(await text('only-one', as(one))).toBe('only')
     expect(await refused(text('only-one', as(null)))).toEqual(['TEMPLATE_TENANT_SCOPED', undefined])
@@ -163,13 +163,12 @@ describe('copies', () => {
       expect((await templates.render(scope, ask)).text).toBe('two')
       await expect.poll(async () => (await both[1]?.render(scope, ask))?.text).toBe('two')
       await t.database.sql("update templates set text = 'three', version = version + 1 where id = $1", [id])
-      for (const each of both)
-        await expect.poll(async () => (await each.render(scope, ask)).text).toBe('three')
+      for (const each of both) await expect.poll(async () => (await each.render(scope, ask)).text).toBe('three')
       await t.database.sql('delete from templates where id = $1', [id])
       for (const each of both) {
         await expect
           .poll(() => refused(each.render(scope, ask)).catch(() => 'rendered'))
-          .toEqual([...['VALIDATION_ERROR', [['template']]]])
+          .toEqual(['VALIDATION_ERROR', [['template']]])
       }
     } finally {
       await other.stop()
@@ -205,8 +204,17 @@ describe('copies', () => {
 
   test('compiled templates are held by id and version up to a weight, the least lately used going first', () => {
     const row = (id: string, version = 1, text = 'x'.repeat(1_000)): TemplateRow => ({
-      ...{ id, version, text, tenant_id: null, slug: id, channel: 'sms', subject: null, html: null },
-      ...{ created_environment: 'live', created_at: new Date(0), updated_at: new Date(0) },
+      id,
+      version,
+      text,
+      tenant_id: null,
+      slug: id,
+      channel: 'sms',
+      subject: null,
+      html: null,
+      created_environment: 'live',
+      created_at: new Date(0),
+      updated_at: new Date(0),
     })
     const cache = makeCompiledTemplates(3_500)
     const a = cache.of(row('a'))
@@ -215,9 +223,12 @@ describe('copies', () => {
     expect(cache.held('a', 1)).toBe(a)
     cache.of(row('b'))
     cache.of(row('c'))
-    expect(
-      ['a1', 'a2', 'b1', 'c1'].map((key) => cache.held(key[0] as string, Number(key[1])) !== undefined),
-    ).toEqual([...[true, false, true, true]])
+    expect(['a1', 'a2', 'b1', 'c1'].map((key) => cache.held(key[0] as string, Number(key[1])) !== undefined)).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ])
     // What is heavier than the whole is compiled and not held.
     expect(cache.of(row('huge', 1, 'y'.repeat(4_000))).text?.render({})).toHaveLength(4_000)
     expect([cache.held('huge', 1), cache.held('a', 1)]).toEqual([undefined, a])

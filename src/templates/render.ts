@@ -34,9 +34,7 @@ const maxRows = 1_000
 
 const assertSupplied = (parts: Parts, variables: Variables, given: Given): void => {
   const missing = new Set(
-    partNames
-      .filter((part) => given[part] === undefined)
-      .flatMap((part) => parts[part]?.missing(variables) ?? []),
+    partNames.filter((part) => given[part] === undefined).flatMap((part) => parts[part]?.missing(variables) ?? []),
   )
   if (missing.size === 0) return
   const errors = [...missing]
@@ -65,8 +63,7 @@ const renderPart = (template: Template, variables: Variables): string => {
 const onOneLine = (subject: string): string => subject.replace(/[\r\n]+/g, ' ')
 
 const renderParts = (parts: Parts, variables: Variables, given: Given): Rendered => {
-  const own: Given =
-    parts.channel === 'sms' ? { ...(given.text !== undefined && { text: given.text }) } : given
+  const own: Given = parts.channel === 'sms' ? { ...(given.text !== undefined && { text: given.text }) } : given
   assertSupplied(parts, variables, own)
   const part = (name: (typeof partNames)[number]): string | null => {
     const template = parts[name]
@@ -104,8 +101,7 @@ export const makeRenderTemplates = ({ db, trusted }: Needs): RenderTemplates => 
   return {
     render: async (scope, { slug, channel, variables, given }) => {
       const parts = await partsOf(scope, slug)
-      if (parts.channel !== channel)
-        throw invalid(['template'], 'custom', `This template is not for ${channel}.`)
+      if (parts.channel !== channel) throw invalid(['template'], 'custom', `This template is not for ${channel}.`)
       const rendered = renderParts(parts, variables, given)
       if (channel === 'email' && !rendered.html && !rendered.text)
         throw invalid(['template'], 'custom', 'Neither html nor text holds anything once rendered.')

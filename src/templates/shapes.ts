@@ -70,5 +70,10 @@ export const PreviewTemplate = z
 export type PreviewTemplate = z.output<typeof PreviewTemplate>
 
 export const TemplatePreview = Template.pick({
-  ...{ id: true, slug: true, channel: true, subject: true, html: true, text: true },
+  id: true,
+  slug: true,
+  channel: true,
+  subject: true,
+  html: true,
+  text: true,
 }).meta({ id: 'TemplatePreview' })

@@ -54,10 +54,7 @@ export const lockTemplate = statement<[orgId: string, id: string], TemplateRow>(
 )
 
 /** The tenant's own before the org's. */
-export const findTemplateBySlug = statement<
-  [orgId: string, tenantId: string | null, slug: string],
-  TemplateRow
->(
+export const findTemplateBySlug = statement<[orgId: string, tenantId: string | null, slug: string], TemplateRow>(
   'templates.find_by_slug',
   `select ${columns} from templates
    where org_id = $1 and slug = $3 and (tenant_id is null or tenant_id = $2)
@@ -102,10 +99,7 @@ export const listTenantTemplates = statement<[orgId: string, tenantId: string, .
    limit $6`,
 )
 
-export const updateTemplate = statement<
-  [orgId: string, id: string, ...content: Content, at: Date],
-  TemplateRow
->(
+export const updateTemplate = statement<[orgId: string, id: string, ...content: Content, at: Date], TemplateRow>(
   'templates.update',
   `update templates set slug = $3, subject = $4, html = $5, text = $6, version = version + 1, updated_at = $7
    where org_id = $1 and id = $2 returning ${columns}`,

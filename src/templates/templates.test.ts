@@ -24,7 +24,10 @@ const preview = (body: unknown, key = live) => t.ask('POST', `${at}/preview`, { 
 let made = 0
 const freshSlug = () => `made-${++made}`
 const email = (more: object = {}) => ({
-  ...{ slug: freshSlug(), channel: 'email', subject: 'Hello {{name}}', html: '<p>Hi {{name}}</p>' },
+  slug: freshSlug(),
+  channel: 'email',
+  subject: 'Hello {{name}}',
+  html: '<p>Hi {{name}}</p>',
   ...more,
 })
 const sms = (more: object = {}) => ({ slug: freshSlug(), channel: 'sms', text: 'Hi {{name}}', ...more })
@@ -64,18 +67,16 @@ describe('the routes', () => {
       { ...reply.body, html: null, text: 'Hi {{name}}', updated_at: expect.any(String) },
     ])
     expect((await patch(id, { slug: 'february-news', subject: 'S' })).body).toMatchObject({
-      ...{ slug: 'february-news', subject: 'S', text: 'Hi {{name}}', channel: 'email' },
+      slug: 'february-news',
+      subject: 'S',
+      text: 'Hi {{name}}',
+      channel: 'email',
     })
     expect((await get(id)).body).toMatchObject({ slug: 'february-news', subject: 'S' })
 
     const gone = await remove(id)
     expect([gone.status, gone.body]).toEqual([200, { id, deleted: true }])
-    for (const ask of [
-      () => get(id),
-      () => patch(id, { text: 'x' }),
-      () => remove(id),
-      () => preview({ id }),
-    ]) {
+    for (const ask of [() => get(id), () => patch(id, { text: 'x' }), () => remove(id), () => preview({ id })]) {
       expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
     }
     expect(idsOf(await list('?limit=100'))).not.toContain(id)
@@ -99,9 +100,11 @@ describe('the routes', () => {
 
   test('S-303 S-304 S-305 SD-83 a body that makes no template is refused where it is wrong', async () => {
     const cases: [body: unknown, path: string[], code?: string][] = [
-      ...['A', '-a', 'a-', 'a--b', 'a_b', 'a b', 'é', 'a\n', 'a.b'].map(
-        (slug): [unknown, string[], string] => [email({ slug }), ['slug'], 'invalid_string'],
-      ),
+      ...['A', '-a', 'a-', 'a--b', 'a_b', 'a b', 'é', 'a\n', 'a.b'].map((slug): [unknown, string[], string] => [
+        email({ slug }),
+        ['slug'],
+        'invalid_string',
+      ]),
       [email({ slug: 'a'.repeat(65) }), ['slug'], 'too_big'],
       [email({ slug: undefined }), ['slug'], 'required'],
       [email({ channel: 'fax' }), ['channel'], 'invalid_enum'],
@@ -154,8 +157,7 @@ describe('the routes', () => {
   test('SD-82 a change that names nothing, or leaves what cannot be sent, is refused', async () => {
     const [mail, text] = [await idOf(email()), await idOf(sms())]
     await leavesNoTrace(async () => {
-      for (const body of [{}, { channel: 'sms' }, { other: 1 }])
-        expectRefusal(await patch(mail, body), 'NO_FIELDS')
+      for (const body of [{}, { channel: 'sms' }, { other: 1 }]) expectRefusal(await patch(mail, body), 'NO_FIELDS')
       for (const [id, body, path] of [
         [mail, { html: null }, 'html'],
         [mail, { html: '' }, 'html'],
@@ -188,15 +190,12 @@ describe('the routes', () => {
     })
     const by = { via: 'api_key', api_key_id: await keyIdOf(t, live) }
     expect(
-      trail.map(({ action, resource_type, resource_id, metadata }) => [
-        action,
-        resource_type,
-        resource_id,
-        metadata,
-      ]),
+      trail.map(({ action, resource_type, resource_id, metadata }) => [action, resource_type, resource_id, metadata]),
     ).toEqual(
       ['template.created', 'template.updated', 'template.removed'].map((action) => [
-        ...[action, 'template', result],
+        action,
+        'template',
+        result,
         { slug: 'audited', channel: 'email', ...by },
       ]),
     )
@@ -298,8 +297,12 @@ describe('preview', () => {
       expect([reply.status, reply.body]).toEqual([
         200,
         {
-          ...{ id, slug: 'previewed', channel: 'email', subject: 'Hello Ann & <Bob>' },
-          ...{ html: '<p>Hi Ann &amp; &lt;Bob&gt;</p>', text: 'Hi Ann & <Bob>' },
+          id,
+          slug: 'previewed',
+          channel: 'email',
+          subject: 'Hello Ann & <Bob>',
+          html: '<p>Hi Ann &amp; &lt;Bob&gt;</p>',
+          text: 'Hi Ann & <Bob>',
         },
       ])
     }
@@ -310,7 +313,10 @@ describe('preview', () => {
   test('S-305 of an SMS template only the text is rendered, and only its names are needed', async () => {
     const id = await idOf(sms({ subject: '{{subject_only}}', html: '{{html_only}}' }))
     expect((await preview({ id, variables: { name: 'Ann' } })).body).toMatchObject({
-      ...{ channel: 'sms', subject: null, html: null, text: 'Hi Ann' },
+      channel: 'sms',
+      subject: null,
+      html: null,
+      text: 'Hi Ann',
     })
   })
 
@@ -325,13 +331,9 @@ describe('preview', () => {
     const row = (name: string) => ({ path: ['variables', name], code: 'required', message: 'Required.' })
     const errors = ['a', 'b.c', 'l', 'd'].map(row)
     expectRefusal(await preview({ id }), 'TEMPLATE_MISSING_VARIABLES', { errors })
-    expectRefusal(
-      await preview({ id, variables: { a: null, b: null, l: [], d: 1 } }),
-      'TEMPLATE_MISSING_VARIABLES',
-      {
-        errors: [row('b.c')],
-      },
-    )
+    expectRefusal(await preview({ id, variables: { a: null, b: null, l: [], d: 1 } }), 'TEMPLATE_MISSING_VARIABLES', {
+      errors: [row('b.c')],
+    })
     expect((await preview({ id, variables: { a: null, 'b.c': null, l: 'x', d: 0 } })).status).toBe(200)
   })
 

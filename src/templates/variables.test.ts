@@ -65,11 +65,7 @@ test('S-342 what refers to itself is refused for its depth', () => {
 })
 
 test('S-342 S-343 S-344 the check throws a refusal at its path, and the schema says the same', () => {
-  const cases: Record<string, unknown>[] = [
-    { a: Number.NaN },
-    { a: nested(11, inArray) },
-    { a: 'x'.repeat(70_000) },
-  ]
+  const cases: Record<string, unknown>[] = [{ a: Number.NaN }, { a: nested(11, inArray) }, { a: 'x'.repeat(70_000) }]
   for (const variables of cases) {
     const fault = variablesFault(variables)
     const errors = [{ ...fault, path: ['variables', ...(fault?.path ?? [])] }]

@@ -123,8 +123,7 @@ test.for([
 test('X-045 a tenant key is refused from the request after the suspension on, and let in again from the one after it ended', async () => {
   const tenantId = await t.tenant(acme.org.id)
   const key = await t.key(acme.org.id, { tenantId })
-  const move = (method: string, rest: string) =>
-    t.ask(method, `/api/v1/tenants/${tenantId}${rest}`, { key: live })
+  const move = (method: string, rest: string) => t.ask(method, `/api/v1/tenants/${tenantId}${rest}`, { key: live })
   const steps: [method: string, rest: string, refusal: Code | undefined][] = [
     ['POST', '/suspend', 'TENANT_SUSPENDED'],
     ['POST', '/unsuspend', undefined],

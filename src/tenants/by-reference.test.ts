@@ -111,8 +111,11 @@ test('X-039 A-265 a reference no tenant holds makes one, and the request goes on
       resource_type: 'tenant',
       resource_id: tenant?.id,
       metadata: {
-        ...{ name: 'Customer #42', slug: 'customer-42', external_ref: 'customer #42' },
-        ...{ via: 'api_key', api_key_id: await keyIdOf(t, org.keys.live) },
+        name: 'Customer #42',
+        slug: 'customer-42',
+        external_ref: 'customer #42',
+        via: 'api_key',
+        api_key_id: await keyIdOf(t, org.keys.live),
       },
       ip_address: '203.0.113.9',
       user_agent: 'app/2',
@@ -145,9 +148,7 @@ test('X-041 X-208 a reference takes 1 to 200 characters after trimming, counted 
   for (const ref of ['x'.repeat(200), ` ${'y'.repeat(200)} `, 'é'.repeat(200), '🦊'.repeat(200), 'z']) {
     const { status, body } = await naming(ref, key)
     expect(status, ref).toBe(200)
-    const [row] = await t.database.sql('select external_ref, name from tenants where id = $1', [
-      body.tenant_id,
-    ])
+    const [row] = await t.database.sql('select external_ref, name from tenants where id = $1', [body.tenant_id])
     expect(row).toEqual({ external_ref: ref.trim(), name: ref.trim() })
   }
 })
@@ -234,8 +235,7 @@ test('X-039 XD-03 a reference in a request that is refused makes no tenant', asy
     ['UNAUTHORIZED', () => t.ask('GET', probe, { headers })],
     [
       'IP_NOT_ALLOWED',
-      async () =>
-        t.ask('GET', probe, { key: await t.key(acme.org.id, { allowedCidrs: ['10.0.0.0/8'] }), headers }),
+      async () => t.ask('GET', probe, { key: await t.key(acme.org.id, { allowedCidrs: ['10.0.0.0/8'] }), headers }),
     ],
     ['RATE_LIMITED', () => t.ask('GET', probe, { key: spent, headers })],
     [
@@ -251,10 +251,7 @@ test('X-039 XD-03 a reference in a request that is refused makes no tenant', asy
           body: { name: 'x' },
         }),
     ],
-    [
-      'ENVIRONMENT_ESCALATION',
-      () => t.ask('POST', '/api/v1/probe/gated', { key: testKey, headers, body: { n: 1 } }),
-    ],
+    ['ENVIRONMENT_ESCALATION', () => t.ask('POST', '/api/v1/probe/gated', { key: testKey, headers, body: { n: 1 } })],
     ['NOT_FOUND', () => t.ask('GET', '/api/v1/nowhere', { key: live, headers })],
     ['METHOD_NOT_ALLOWED', () => t.ask('PUT', suppressions, { key: live, headers })],
     [

@@ -14,11 +14,7 @@ import { countTenants, findTenantByRef, insertTenant, type TenantRow } from './s
 export interface CreateTenants {
   create(scope: Scope, actor: Actor, body: CreateTenant): Promise<TenantRow>
   /** The tenant that holds the reference by now, whoever made it. */
-  createByReference(
-    scope: Scope,
-    actor: Actor,
-    ref: string,
-  ): Promise<{ id: string; status: TenantRow['status'] }>
+  createByReference(scope: Scope, actor: Actor, ref: string): Promise<{ id: string; status: TenantRow['status'] }>
 }
 
 type Needs = { db: Db; clock: Clock; audit: Audit }
@@ -53,7 +49,11 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
 
   const record = (tx: Tx, orgId: string, actor: Actor, row: TenantRow): Promise<void> =>
     audit(tx, {
-      ...{ orgId, actor, action: 'tenant.created', resourceType: 'tenant', resourceId: row.id },
+      orgId,
+      actor,
+      action: 'tenant.created',
+      resourceType: 'tenant',
+      resourceId: row.id,
       metadata: { name: row.name, slug: row.slug, external_ref: row.external_ref },
     })
 

@@ -27,10 +27,11 @@ const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, orgId, wor
 const none = { messages_redacted: 0, message_events_deleted: 0, contacts_deleted: 0, inbound_deleted: 0 }
 
 const eventsOf = (tenantId: string) =>
-  t.database.sql<{ created_at: Date }>(
-    'select * from events where org_id = $1 and data->>$2 = $3 order by id',
-    [...[orgId, 'tenant_id', tenantId]],
-  )
+  t.database.sql<{ created_at: Date }>('select * from events where org_id = $1 and data->>$2 = $3 order by id', [
+    orgId,
+    'tenant_id',
+    tenantId,
+  ])
 
 /** The one event of an erasure, every column of it. */
 const erasedEvent = (tenantId: string, externalRef: string | null, counts: object) => ({
@@ -71,8 +72,11 @@ describe('a whole erasure', () => {
       const { erased_at } = reply.body
       expect([reply.status, reply.body]).toEqual([200, { id, status: 'erased', erased_at: iso, ...none }])
       expect((await get(id)).body).toEqual({
-        ...{ ...before, status: 'erased', external_ref: null },
-        ...{ erased_at, updated_at: erased_at },
+        ...before,
+        status: 'erased',
+        external_ref: null,
+        erased_at,
+        updated_at: erased_at,
       })
       expect(trail).toEqual([entry('tenant.erased', id, { ...none, ...byKey })])
       const events = await eventsOf(id)
@@ -105,10 +109,7 @@ describe('a whole erasure', () => {
     const asks = (key: string) => t.ask('GET', '/api/v1/suppressions', { key })
     expect((await asks(first)).status).toBe(200)
     const long = new Date(0)
-    await t.database.sql('update api_keys set revoked_at = $2 where id = $1', [
-      await keyIdOf(t, second),
-      long,
-    ])
+    await t.database.sql('update api_keys set revoked_at = $2 where id = $1', [await keyIdOf(t, second), long])
     await move('suspend', id)
     const { erased_at } = (await move('erase', id)).body
     expectRefusal(await asks(first), 'UNAUTHORIZED')
@@ -135,7 +136,8 @@ describe('a whole erasure', () => {
       await leavesNoTrace(async () => expectRefusal(await move(name, id), code))
     }
     const named = await t.ask('GET', '/api/v1/usage', {
-      ...{ key: live, headers: { 'x-service-tenant-ref': 'PHOENIX' } },
+      key: live,
+      headers: { 'x-service-tenant-ref': 'PHOENIX' },
     })
     expect(named.body.tenant_id).toBe(body.id)
     const erased = (await list('?status=erased&limit=100')).body.data.map((row: { id: string }) => row.id)
@@ -149,9 +151,7 @@ describe('a whole erasure', () => {
       const id = await made('suspended')
       await suppress(id, 'manual', 1_700)
       const { result: replies, trail } = await trailing(() =>
-        Promise.all(
-          Array.from({ length: 6 }, (_, i) => (i % 2 ? move('erase', id) : elsewhere.move('erase', id))),
-        ),
+        Promise.all(Array.from({ length: 6 }, (_, i) => (i % 2 ? move('erase', id) : elsewhere.move('erase', id)))),
       )
       for (const reply of replies) expect(reply.body).toEqual(replies[0]?.body)
       expect(replies.map(({ status }) => status)).toEqual(new Array(6).fill(200))
@@ -189,9 +189,7 @@ describe('an interrupted erasure', () => {
   const stuck = async (work: () => Promise<void>): Promise<void> => {
     await t.database.sql(`create function stay() returns trigger language plpgsql as
       $$ begin if old.value like 'stuck%' then raise exception 'stays'; end if; return old; end $$`)
-    await t.database.sql(
-      'create trigger stay before delete on suppressions for each row execute function stay()',
-    )
+    await t.database.sql('create trigger stay before delete on suppressions for each row execute function stay()')
     try {
       await work()
     } finally {
@@ -258,7 +256,10 @@ describe('an erasure cut off at any point', () => {
 
   const leave = (tenantId: string, kind: string, n: number) =>
     t.database.sql('insert into left_behind select $1, $2, $3 from generate_series(1, $4::int)', [
-      ...[orgId, tenantId, kind, n],
+      orgId,
+      tenantId,
+      kind,
+      n,
     ])
 
   type Plan = { left: Record<(typeof kinds)[number], number>; cuts: number[]; twins: boolean }
@@ -287,7 +288,10 @@ describe('an erasure cut off at any point', () => {
       pass()
     }
     return makeEraseTenant({
-      ...{ db, clock, audit, steps },
+      db,
+      clock,
+      audit,
+      steps,
       appendEvents: appending,
       forget: () => undefined,
     })
@@ -296,7 +300,11 @@ describe('an erasure cut off at any point', () => {
   const someRows = fc.constantFrom(0, 1, 499, 500, 501, 1_203)
   const plans: fc.Arbitrary<Plan> = fc.record({
     left: fc.record({
-      ...{ messages: someRows, events: someRows, contacts: someRows, inbound: someRows, uncounted: someRows },
+      messages: someRows,
+      events: someRows,
+      contacts: someRows,
+      inbound: someRows,
+      uncounted: someRows,
     }),
     cuts: fc.uniqueArray(fc.nat(30), { maxLength: 8 }),
     twins: fc.boolean(),
@@ -326,8 +334,10 @@ describe('an erasure cut off at any point', () => {
         })
         const { messages, events, contacts, inbound } = plan.left
         const counts = {
-          ...{ messages_redacted: messages, message_events_deleted: events },
-          ...{ contacts_deleted: contacts, inbound_deleted: inbound },
+          messages_redacted: messages,
+          message_events_deleted: events,
+          contacts_deleted: contacts,
+          inbound_deleted: inbound,
         }
         expect(row).toMatchObject({ id, status: 'erased', external_ref: null, erasure: counts })
         expect(trail).toEqual([entry('tenant.erased', id, { ...counts, ...byKey })])

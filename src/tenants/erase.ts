@@ -74,11 +74,18 @@ export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget 
       await tx.change(revokeKeysOf, orgId, row.id, at)
       const counts = row.erasure ?? nothing
       await audit(tx, {
-        ...{ orgId, actor, action: 'tenant.erased', resourceType: 'tenant', resourceId: row.id },
+        orgId,
+        actor,
+        action: 'tenant.erased',
+        resourceType: 'tenant',
+        resourceId: row.id,
         metadata: { ...counts },
       })
       await appendEvents(tx, {
-        ...{ orgId, tenantId: row.id, environment: null, event: 'tenant.erased' },
+        orgId,
+        tenantId: row.id,
+        environment: null,
+        event: 'tenant.erased',
         data: { tenant_id: row.id, external_ref: before.external_ref, ...counts },
       })
       return row

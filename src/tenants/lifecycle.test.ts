@@ -184,9 +184,7 @@ describe('moving', () => {
         for (let round = 0; round < 3; round++) {
           const id = await made(from)
           const { result: replies, trail } = await trailing(() =>
-            Promise.all(
-              Array.from({ length: 6 }, (_, i) => (i % 2 ? move(name, id) : elsewhere.move(name, id))),
-            ),
+            Promise.all(Array.from({ length: 6 }, (_, i) => (i % 2 ? move(name, id) : elsewhere.move(name, id)))),
           )
           const winners = replies.filter(({ status }) => status === 200)
           expect(winners).toHaveLength(1)
@@ -226,18 +224,17 @@ describe('moving', () => {
 
 describe('waiting work', () => {
   const insert = (tenantId: string, n: number) =>
-    t.database.sql(
-      `insert into waiting (org_id, tenant_id, n) select $1, $2, g from generate_series(1, $3::int) g`,
-      [acme.org.id, tenantId, n],
-    )
+    t.database.sql(`insert into waiting (org_id, tenant_id, n) select $1, $2, g from generate_series(1, $3::int) g`, [
+      acme.org.id,
+      tenantId,
+      n,
+    ])
   const cancel = statement<[orgId: string, tenantId: string, reason: string]>(
     'test.cancel_waiting',
     'update waiting set status = $3 where org_id = $1 and tenant_id = $2 and status is null',
   )
   const waiting = (tenantId: string) =>
-    t.database.sql('select status, count(*)::int as n from waiting where tenant_id = $1 group by 1', [
-      tenantId,
-    ])
+    t.database.sql('select status, count(*)::int as n from waiting where tenant_id = $1 group by 1', [tenantId])
   const { db, clock, audit } = t.house.rooms
   const actor = { kind: 'key', keyId: liveKeyId, ip: null, userAgent: '' } as const
   const scope = { orgId: acme.org.id, tenantId: null, projectId: null, environment: 'live' } as const
@@ -252,7 +249,10 @@ describe('waiting work', () => {
       await t.database.sql('drop table if exists waiting')
       await t.database.sql('create table waiting (org_id text, tenant_id text, n int, status text)')
       const lifecycle = makeTenantLifecycle({
-        ...{ db, clock, audit, forget },
+        db,
+        clock,
+        audit,
+        forget,
         cancelScheduled: [(tx, ...to) => tx.change(cancel, ...to), async () => 5],
       })
       const [id, other] = [await made(), await made()]
@@ -270,7 +270,10 @@ describe('waiting work', () => {
 
       await insert(id, 1)
       const failing = makeTenantLifecycle({
-        ...{ db, clock, audit, forget },
+        db,
+        clock,
+        audit,
+        forget,
         cancelScheduled: [
           (tx, ...to) => tx.change(cancel, ...to),
           async () => {
@@ -278,9 +281,7 @@ describe('waiting work', () => {
           },
         ],
       })
-      const failed = await trailing(() =>
-        failing[name](scope, actor, id).catch((error: Error) => error.message),
-      )
+      const failed = await trailing(() => failing[name](scope, actor, id).catch((error: Error) => error.message))
       expect([failed.result, failed.trail]).toEqual(['no further', []])
       expect((await get(id)).body.status).toBe('active')
       expect(await waiting(id)).toContainEqual({ status: null, n: 1 })

@@ -77,8 +77,7 @@ const isErased = (row: TenantRow): boolean => row.status === 'erased' || row.era
 
 /** A test-mode key changes only a tenant that a test-mode key made. */
 const assertEnvironment = (scope: Scope, row: TenantRow): void => {
-  if (scope.environment === 'test' && row.created_environment === 'live')
-    throw new Failure('ENVIRONMENT_ESCALATION')
+  if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
 }
 
 type Needs = {
@@ -89,15 +88,13 @@ type Needs = {
   forget: (orgId: string) => void
 }
 
-export const makeTenantLifecycle = ({
-  db,
-  clock,
-  audit,
-  cancelScheduled,
-  forget,
-}: Needs): TenantLifecycle => {
+export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget }: Needs): TenantLifecycle => {
   const entry = (row: TenantRow, actor: Actor, action: Action, metadata?: Record<string, unknown>) => ({
-    ...{ orgId: row.org_id, actor, action, resourceType: 'tenant', resourceId: row.id },
+    orgId: row.org_id,
+    actor,
+    action,
+    resourceType: 'tenant',
+    resourceId: row.id,
     ...(metadata && { metadata }),
   })
 
@@ -107,12 +104,7 @@ export const makeTenantLifecycle = ({
     return canceled
   }
 
-  const move = async (
-    name: keyof typeof transitions,
-    scope: Scope,
-    actor: Actor,
-    id: string,
-  ): Promise<TenantRow> => {
+  const move = async (name: keyof typeof transitions, scope: Scope, actor: Actor, id: string): Promise<TenantRow> => {
     const { statement, action, otherwise, whenErased, stopsWork } = transitions[name]
     const row = await db.tx(async (tx) => {
       const moved = await tx.row(statement, scope.orgId, id, clock.now())
@@ -154,14 +146,7 @@ export const makeTenantLifecycle = ({
           const before = await locked(tx, scope, id)
           if (body.name === undefined && body.external_ref === undefined) return before
           const ref = body.external_ref === undefined ? before.external_ref : body.external_ref
-          const after = await tx.row(
-            updateTenant,
-            scope.orgId,
-            id,
-            body.name ?? before.name,
-            ref,
-            clock.now(),
-          )
+          const after = await tx.row(updateTenant, scope.orgId, id, body.name ?? before.name, ref, clock.now())
           if (!after) throw new Failure('NOT_FOUND')
           const shown = (r: TenantRow) => ({ name: r.name, external_ref: r.external_ref })
           await audit(tx, entry(after, actor, 'tenant.updated', { old: shown(before), new: shown(after) }))
@@ -184,10 +169,7 @@ export const makeTenantLifecycle = ({
         const after = await tx.row(setQuota, scope.orgId, id, email, sms, clock.now())
         if (!after) throw new Failure('NOT_FOUND')
         const quota = (r: TenantRow) => ({ email_monthly: r.email_monthly, sms_monthly: r.sms_monthly })
-        await audit(
-          tx,
-          entry(after, actor, 'tenant.quota_updated', { old: quota(before), new: quota(after) }),
-        )
+        await audit(tx, entry(after, actor, 'tenant.quota_updated', { old: quota(before), new: quota(after) }))
         return after
       })
       forget(scope.orgId)

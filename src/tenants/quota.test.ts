@@ -25,9 +25,7 @@ describe('quota', () => {
     const id = await made()
     const before = (await get(id)).body
     await tick(t.house.clock)
-    const { result: reply, trail } = await trailing(() =>
-      quota(id, { email_monthly: 50_000, sms_monthly: null }),
-    )
+    const { result: reply, trail } = await trailing(() => quota(id, { email_monthly: 50_000, sms_monthly: null }))
     expect([reply.status, reply.body]).toEqual([
       200,
       { tenant_id: id, email_monthly: 50_000, sms_monthly: null, updated_at: iso },
@@ -41,7 +39,8 @@ describe('quota', () => {
     const none = { email_monthly: null, sms_monthly: null }
     expect(trail).toEqual([
       entry('tenant.quota_updated', id, {
-        ...{ old: none, new: { email_monthly: 50_000, sms_monthly: null } },
+        old: none,
+        new: { email_monthly: 50_000, sms_monthly: null },
         ...byKey,
       }),
     ])
@@ -114,14 +113,21 @@ describe('usage', () => {
     const { usage: room } = t.house.rooms
     await room.reserve({ ...spend, environment: 'live', channel: 'email', units: 30 })
     await room.reserve({
-      ...{ ...spend, environment: 'live', channel: 'sms', units: 4 },
-      ...{ segments: 9, costMicros: 58_500 },
+      ...spend,
+      environment: 'live',
+      channel: 'sms',
+      units: 4,
+      segments: 9,
+      costMicros: 58_500,
     })
     await room.reserve({ ...spend, environment: 'test', channel: 'email', units: 2 })
     await room.reserve({ ...spend, tenantId: null, environment: 'live', channel: 'email', units: 1_000 })
     const period = t.house.clock.now().toISOString().slice(0, 7)
     const whole = {
-      ...{ period, environment: 'live', plan: 'enterprise', tenant_id: id },
+      period,
+      environment: 'live',
+      plan: 'enterprise',
+      tenant_id: id,
       email: { used: 30, limit: 100, remaining: 70 },
       sms: { used: 4, segments: 9, limit: null, remaining: null },
       spend: null,
@@ -130,7 +136,8 @@ describe('usage', () => {
     expect((await usage(id)).body).toEqual(whole)
     expect((await usage(id, `?period=${period}`)).body).toEqual(whole)
     expect((await usage(id, '', testKey)).body).toEqual({
-      ...{ ...whole, environment: 'test' },
+      ...whole,
+      environment: 'test',
       email: { used: 2, limit: 100, remaining: 98 },
       sms: { used: 0, segments: 0, limit: null, remaining: null },
     })
@@ -165,7 +172,12 @@ describe('usage', () => {
       const clock = late.house.clock as MovableClock
       const period = clock.now().toISOString().slice(0, 7)
       await late.house.rooms.usage.reserve({
-        ...{ orgId: org.org.id, tenantId: id, environment: 'live', keyId: null, channel: 'email', units: 5 },
+        orgId: org.org.id,
+        tenantId: id,
+        environment: 'live',
+        keyId: null,
+        channel: 'email',
+        units: 5,
       })
       clock.advance(32 * 86_400_000)
       expect((await client.usage(id)).body.email.used).toBe(0)

@@ -96,9 +96,7 @@ describe('creating', () => {
       await create({ name: 'None', external_ref: null }),
       await create({ name: 'None', external_ref: null }),
     ]
-    expect(replies.map(({ status, body }) => [status, body.external_ref])).toEqual(
-      new Array(3).fill([201, null]),
-    )
+    expect(replies.map(({ status, body }) => [status, body.external_ref])).toEqual(new Array(3).fill([201, null]))
   })
 
   test.each([
@@ -106,33 +104,28 @@ describe('creating', () => {
     ['Ärzte Köln', 'ärzte köln', 'ÄRZTE KÖLN'],
     ['ΑΘΗΝΑ', 'αθηνα', 'αθηνΑ'],
     ['Größe', 'größe', 'GRÖßE'],
-  ])(
-    'A-259 A-260 AD-100 external_ref %s is stored as %s and %s names the same tenant',
-    async (ref, stored, again) => {
-      const { body } = await create({ name: 'Refs', external_ref: ref })
-      expect(body.external_ref).toBe(stored)
-      const rows = await t.database.sql('select external_ref from tenants where id = $1', [body.id])
-      expect(rows).toEqual([{ external_ref: stored }])
-      const free = await made()
-      await leavesNoTrace(async () => {
-        expectRefusal(await create({ name: 'Again', external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
-        expectRefusal(await patch(free, { external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
-      })
-      const found = await list(`?external_ref=${encodeURIComponent(again)}`)
-      expect(found.body.data.map((row: { id: string }) => row.id)).toEqual([body.id])
-      const seen = await t.ask('GET', '/api/v1/usage', {
-        key: live,
-        headers: { 'x-service-tenant-ref': Buffer.from(again).toString('latin1') },
-      })
-      expect(seen.body.tenant_id).toBe(body.id)
-    },
-  )
+  ])('A-259 A-260 AD-100 external_ref %s is stored as %s and %s names the same tenant', async (ref, stored, again) => {
+    const { body } = await create({ name: 'Refs', external_ref: ref })
+    expect(body.external_ref).toBe(stored)
+    const rows = await t.database.sql('select external_ref from tenants where id = $1', [body.id])
+    expect(rows).toEqual([{ external_ref: stored }])
+    const free = await made()
+    await leavesNoTrace(async () => {
+      expectRefusal(await create({ name: 'Again', external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
+      expectRefusal(await patch(free, { external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
+    })
+    const found = await list(`?external_ref=${encodeURIComponent(again)}`)
+    expect(found.body.data.map((row: { id: string }) => row.id)).toEqual([body.id])
+    const seen = await t.ask('GET', '/api/v1/usage', {
+      key: live,
+      headers: { 'x-service-tenant-ref': Buffer.from(again).toString('latin1') },
+    })
+    expect(seen.body.tenant_id).toBe(body.id)
+  })
 
   test('A-260 AD-100 of two creations with one external_ref at once one is refused; another org is free to use it', async () => {
     const { result: replies, trail } = await trailing(() =>
-      Promise.all(
-        ['Racing', 'RACING', 'racinG'].map((external_ref) => create({ name: 'Race', external_ref })),
-      ),
+      Promise.all(['Racing', 'RACING', 'racinG'].map((external_ref) => create({ name: 'Race', external_ref }))),
     )
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 409, 409])
     for (const reply of replies.filter(({ status }) => status === 409)) {
@@ -264,26 +257,21 @@ describe('by reference', () => {
   test('AD-101 a test key makes a tenant by reference too, and a live key finds the same one', async () => {
     const { body } = await naming('from-test', testKey)
     expect((await naming('FROM-TEST')).body.tenant_id).toBe(body.tenant_id)
-    const rows = await t.database.sql('select created_environment from tenants where id = $1', [
-      body.tenant_id,
-    ])
+    const rows = await t.database.sql('select created_environment from tenants where id = $1', [body.tenant_id])
     expect(rows).toEqual([{ created_environment: 'test' }])
   })
 
   test.each([
     ['A-284', 'suspended'],
     ['A-285', 'archived'],
-  ] as const)(
-    '%s a reference that names a tenant that is %s is refused and makes no second one',
-    async (_, state) => {
-      const id = await made(state, { external_ref: `Idle-${state}` })
-      await leavesNoTrace(async () => {
-        expectRefusal(await naming(`idle-${state}`), 'TENANT_NOT_USABLE')
-        expectRefusal(await naming(`IDLE-${state}`, testKey), 'TENANT_NOT_USABLE')
-      })
-      expect((await get(id)).body.status).toBe(state)
-    },
-  )
+  ] as const)('%s a reference that names a tenant that is %s is refused and makes no second one', async (_, state) => {
+    const id = await made(state, { external_ref: `Idle-${state}` })
+    await leavesNoTrace(async () => {
+      expectRefusal(await naming(`idle-${state}`), 'TENANT_NOT_USABLE')
+      expectRefusal(await naming(`IDLE-${state}`, testKey), 'TENANT_NOT_USABLE')
+    })
+    expect((await get(id)).body.status).toBe(state)
+  })
 })
 
 describe('reading', () => {
@@ -353,7 +341,10 @@ describe('reading', () => {
   test('A-288 AD-108 one tenant is returned whole, erased ones too; one of another org is not there', async () => {
     expect((await reader.get(ids[6] as string)).body).toMatchObject({ name: 'T0', external_ref: 'ref-0' })
     expect((await reader.get(ids[3] as string)).body).toMatchObject({
-      ...{ id: ids[3], status: 'erased', external_ref: null, erased_at: iso },
+      id: ids[3],
+      status: 'erased',
+      external_ref: null,
+      erased_at: iso,
     })
     for (const id of [newId('tenant'), 'ten_x', newId('key'), ids[0] as string]) {
       expectRefusal(await get(id), 'NOT_FOUND')
@@ -388,10 +379,7 @@ describe('reading', () => {
     })
     expect((await reader.usage(id, '', noRead)).status).toBe(200)
     expect((await reader.usage(id, '', await without('read:usage'))).status).toBe(200)
-    expectRefusal(
-      await reader.usage(id, '', await without('read:usage', 'read:tenants')),
-      'INSUFFICIENT_SCOPE',
-    )
+    expectRefusal(await reader.usage(id, '', await without('read:usage', 'read:tenants')), 'INSUFFICIENT_SCOPE')
   })
 })
 
@@ -413,11 +401,14 @@ describe('changing', () => {
       ),
     ])
     expect((await patch(id, { external_ref: ' NEW-ref ' })).body).toMatchObject({
-      ...{ name: 'New', external_ref: 'new-ref', slug: 'stays' },
+      name: 'New',
+      external_ref: 'new-ref',
+      slug: 'stays',
     })
     expect((await patch(id, { external_ref: null })).body).toMatchObject({ name: 'New', external_ref: null })
     expect((await patch(id, { external_ref: 'New-Ref', name: 'Both' })).body).toMatchObject({
-      ...{ name: 'Both', external_ref: 'new-ref' },
+      name: 'Both',
+      external_ref: 'new-ref',
     })
     // One's own reference in another case is no conflict.
     expect((await patch(id, { external_ref: 'NEW-REF' })).status).toBe(200)

@@ -100,8 +100,7 @@ const trimControls = (value: string): string => {
 }
 
 /** Whether a link can be followed through a redirect at all: whole addresses of the web, without control characters. */
-export const isWebUrl = (url: string): boolean =>
-  /^https?:\/\//i.test(url) && !/\p{Cc}/u.test(url) && URL.canParse(url)
+export const isWebUrl = (url: string): boolean => /^https?:\/\//i.test(url) && !/\p{Cc}/u.test(url) && URL.canParse(url)
 
 const normal = (url: string): string => (URL.canParse(url) ? new URL(url).href : url)
 

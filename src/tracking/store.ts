@@ -87,13 +87,7 @@ export const holdRecipient = statement<[recipient: string], { held: unknown }>(
 )
 
 export const findUnsubscribed = statement<
-  [
-    orgId: string,
-    messageId: string | null,
-    tenantId: string | null,
-    environment: Environment,
-    recipient: string,
-  ],
+  [orgId: string, messageId: string | null, tenantId: string | null, environment: Environment, recipient: string],
   { id: string }
 >(
   'tracking.find_unsubscribed',

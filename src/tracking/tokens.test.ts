@@ -10,14 +10,9 @@ const alphabet = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 const instants = fc.integer({ min: 0, max: 2 ** 48 - 1 })
 const ids = (kind: 'org' | 'message' | 'tenant') =>
   fc
-    .tuple(
-      instants,
-      fc.array(fc.constantFrom(...'0123456789abcdefghjkmnpqrstvwxyz'), { minLength: 25, maxLength: 25 }),
-    )
+    .tuple(instants, fc.array(fc.constantFrom(...'0123456789abcdefghjkmnpqrstvwxyz'), { minLength: 25, maxLength: 25 }))
     .map(([n, digits]) => `${newId(kind).slice(0, 4)}${n % 8}${digits.join('')}`)
-const text = fc
-  .string({ unit: 'grapheme', minLength: 1, maxLength: 300 })
-  .filter((value) => value.isWellFormed())
+const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 300 }).filter((value) => value.isWellFormed())
 
 const message = fc.record({ orgId: ids('org'), messageId: ids('message') })
 const click = fc.record({ orgId: ids('org'), messageId: ids('message'), url: text })
@@ -75,7 +70,10 @@ describe('tokens', () => {
     )
     // Every place of one token, the last with its spare bits among them.
     const token = tokens.unsubscribe.sign({
-      ...{ orgId: newId('org'), tenantId: null, environment: 'live', address: 'ann@example.com' },
+      orgId: newId('org'),
+      tenantId: null,
+      environment: 'live',
+      address: 'ann@example.com',
       messageId: null,
     })
     for (let at = 0; at < token.length; at++) {
@@ -88,21 +86,16 @@ describe('tokens', () => {
 
   test('S-423 cut off, extended, of another kind or of nobody read as nothing, and never throw', () => {
     fc.assert(
-      fc.property(
-        signed,
-        fc.nat(),
-        fc.string({ minLength: 1, unit: 'binary' }),
-        ({ kind, token }, seed, more) => {
-          expect(tokens[kind].read(token.slice(0, seed % token.length))).toBeUndefined()
-          expect(tokens[kind].read(token.slice(1 + (seed % token.length)))).toBeUndefined()
-          expect(tokens[kind].read(token + more)).toBeUndefined()
-          expect(tokens[kind].read(more + token)).toBeUndefined()
-          for (const other of ['open', 'click', 'unsubscribe'] as const) {
-            expect(tokens[other].read(more)).toBeUndefined()
-            if (other !== kind) expect(tokens[other].read(token)).toBeUndefined()
-          }
-        },
-      ),
+      fc.property(signed, fc.nat(), fc.string({ minLength: 1, unit: 'binary' }), ({ kind, token }, seed, more) => {
+        expect(tokens[kind].read(token.slice(0, seed % token.length))).toBeUndefined()
+        expect(tokens[kind].read(token.slice(1 + (seed % token.length)))).toBeUndefined()
+        expect(tokens[kind].read(token + more)).toBeUndefined()
+        expect(tokens[kind].read(more + token)).toBeUndefined()
+        for (const other of ['open', 'click', 'unsubscribe'] as const) {
+          expect(tokens[other].read(more)).toBeUndefined()
+          if (other !== kind) expect(tokens[other].read(token)).toBeUndefined()
+        }
+      }),
     )
     for (const token of ['', '=', 'A'.repeat(22), 'A'.repeat(1_000_000), '\u{1f600}'.repeat(64)]) {
       expect(tokens.open.read(token)).toBeUndefined()

@@ -36,7 +36,14 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
     if (ref.environment === 'test') return isFirst(tx, ref)
     const { orgId, tenantId, address: value, messageId, environment } = ref
     const { changed } = await suppress(tx, {
-      ...{ orgId, tenantId, channel: 'email', value, reason: 'unsubscribe', source, messageId, environment },
+      orgId,
+      tenantId,
+      channel: 'email',
+      value,
+      reason: 'unsubscribe',
+      source,
+      messageId,
+      environment,
     })
     return changed
   }

@@ -40,22 +40,23 @@ const orgWith = async ({ plan = 'pro', email, sms, spendMicros }: Contract): Pro
 
 type Part = Partial<Spend> & Pick<Spend, 'channel' | 'units'>
 const spending = (orgId: string, part: Part): Spend => ({
-  ...{ orgId, tenantId: null, environment: 'live', keyId: null },
+  orgId,
+  tenantId: null,
+  environment: 'live',
+  keyId: null,
   ...part,
 })
 const spend = (orgId: string, part: Part, by = usage) => by.reserve(spending(orgId, part))
 
 const events = (orgId: string) =>
-  t.database.sql<{ data: Record<string, unknown> }>(
-    'select * from events where org_id = $1 order by created_at, id',
-    [orgId],
-  )
+  t.database.sql<{ data: Record<string, unknown> }>('select * from events where org_id = $1 order by created_at, id', [
+    orgId,
+  ])
 const told = async (orgId: string) => (await events(orgId)).map(({ data }) => data)
 const alerts = (orgId: string) =>
-  t.database.sql(
-    'select period, channel, kind, threshold from usage_alerts where org_id = $1 order by 1, 2, 3, 4',
-    [orgId],
-  )
+  t.database.sql('select period, channel, kind, threshold from usage_alerts where org_id = $1 order by 1, 2, 3, 4', [
+    orgId,
+  ])
 const thresholds = async (orgId: string) => (await told(orgId)).map(({ threshold }) => threshold)
 
 describe('when', () => {
@@ -103,10 +104,7 @@ describe('when', () => {
     const orgId = await orgWith({ sms: 10, spendMicros: 1_000_000 })
     await spend(orgId, { channel: 'sms', units: 10, costMicros: 1_000_000 })
     const said = (await told(orgId)).map(({ kind, threshold }) => `${kind} ${threshold}`)
-    expect(said.filter((text) => text.startsWith('plan'))).toEqual([
-      'plan_allowance 80',
-      'plan_allowance 100',
-    ])
+    expect(said.filter((text) => text.startsWith('plan'))).toEqual(['plan_allowance 80', 'plan_allowance 100'])
     expect(said.filter((text) => text.startsWith('spend'))).toEqual(['spend_cap 80', 'spend_cap 100'])
   })
 
@@ -195,7 +193,10 @@ describe('when', () => {
         const plan = kind === 'plan_allowance'
         const orgId = await orgWith(plan ? { sms: cap } : { plan: 'payg', spendMicros: cap })
         await t.database.sql("insert into usage_counters values ($1, 'org', 'live', $2, $3, $4)", [
-          ...[orgId, plan ? 'sms' : 'spend', month(), stood],
+          orgId,
+          plan ? 'sms' : 'spend',
+          month(),
+          stood,
         ])
         const sent = spend(orgId, {
           channel: 'sms',
@@ -214,8 +215,12 @@ describe('when', () => {
         const shown = (figure: number) => (plan ? figure : Math.round(figure / 10_000) / 100)
         expect(await told(orgId)).toEqual(
           [80, 100].filter(crosses).map((threshold) => ({
-            ...{ channel: 'sms', period: month(), threshold, kind },
-            ...{ used: shown(used), limit: shown(cap) },
+            channel: 'sms',
+            period: month(),
+            threshold,
+            kind,
+            used: shown(used),
+            limit: shown(cap),
           })),
         )
       }),
@@ -273,9 +278,7 @@ describe('none lost', () => {
       await t.database.sql('drop function told_of cascade')
     })
     const orgId = await orgWith({ email: 50 })
-    await Promise.all(
-      Array.from({ length: 50 }, (_, i) => spend(orgId, { channel: 'email', units: 1 }, rooms[i % 2])),
-    )
+    await Promise.all(Array.from({ length: 50 }, (_, i) => spend(orgId, { channel: 'email', units: 1 }, rooms[i % 2])))
     expect(await told(orgId)).toHaveLength(2)
     expect((await alerts(orgId)).map(({ threshold }) => threshold)).toEqual([80, 100])
   })

@@ -17,10 +17,7 @@ const day = 86_400_000
 type Contract = { email?: number; sms?: number; spendMicros?: number }
 
 /** A new org with a contract of its own. */
-const orgWith = async (
-  { email, sms, spendMicros }: Contract = {},
-  plan: Plan = 'enterprise',
-): Promise<Founded> => {
+const orgWith = async ({ email, sms, spendMicros }: Contract = {}, plan: Plan = 'enterprise'): Promise<Founded> => {
   const org = await t.org({ plan, name: 'Spender' })
   await t.database.sql(
     'update orgs set email_monthly = $2, sms_monthly = $3, spend_cap_micros = $4, rate_limit_per_minute = 100000 where id = $1',
@@ -30,14 +27,12 @@ const orgWith = async (
   return org
 }
 
-const spend = (key: string, body: ProbeSpend): Promise<Reply> =>
-  t.ask('POST', '/api/v1/probe/spend', { key, body })
+const spend = (key: string, body: ProbeSpend): Promise<Reply> => t.ask('POST', '/api/v1/probe/spend', { key, body })
 const release = (key: string, reply: Reply) =>
   t.ask('POST', '/api/v1/probe/release', { key, body: { n: reply.body.n } })
 const email = (key: string, units: number) => spend(key, { channel: 'email', units })
 const sms = (key: string, units: number) => spend(key, { channel: 'sms', units })
-const accepted = (...replies: Reply[]) =>
-  expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200))
+const accepted = (...replies: Reply[]) => expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200))
 
 type Counters = Record<string, number>
 
@@ -138,10 +133,7 @@ describe('a tenant', () => {
     const { made, quota } = tenantClient(t, org)
     const [one, two] = [await made(), await made()]
     await quota(one, { email_monthly: 5, sms_monthly: 0 })
-    const [first, second] = [
-      await t.key(org.org.id, { tenantId: one }),
-      await t.key(org.org.id, { tenantId: two }),
-    ]
+    const [first, second] = [await t.key(org.org.id, { tenantId: one }), await t.key(org.org.id, { tenantId: two })]
     accepted(await email(first, 5))
     const refused = await retriesAt(nextMonth, () => refusedWhole(org, () => email(first, 1)))
     expectRefusal(refused, 'TENANT_QUOTA_EXCEEDED')
@@ -184,8 +176,7 @@ describe('a tenant', () => {
 })
 
 describe('the spend cap', () => {
-  const costing = (key: string, costMicros: number) =>
-    spend(key, { channel: 'sms', units: 1, segments: 1, costMicros })
+  const costing = (key: string, costMicros: number) => spend(key, { channel: 'sms', units: 1, segments: 1, costMicros })
 
   test('X-307 X-308 X-309 X-278 a send may land on the cap, not pass it; what costs nothing always passes', async () => {
     const org = await orgWith({ spendMicros: 1_000_000 })
@@ -303,8 +294,11 @@ describe('all caps', () => {
     const all = (lifted: Partial<ProbeSpend> = {}) =>
       refusedWhole(org, () =>
         spend(key, {
-          ...{ channel: 'email', units: 101, sandbox: 101, costMicros: 2 },
-          ...{ warmup: { domainId, recipients: 101, cap: 50 } },
+          channel: 'email',
+          units: 101,
+          sandbox: 101,
+          costMicros: 2,
+          warmup: { domainId, recipients: 101, cap: 50 },
           ...lifted,
         }),
       )
@@ -325,8 +319,12 @@ describe('all caps', () => {
     const tenantId = await tenantClient(t, org).made()
     const key = await t.key(org.org.id, { tenantId })
     const whole: ProbeSpend = {
-      ...{ channel: 'email', units: 10, segments: 3, costMicros: 100, sandbox: 10 },
-      ...{ warmup: { domainId: newId('domain'), recipients: 10, cap: 10 } },
+      channel: 'email',
+      units: 10,
+      segments: 3,
+      costMicros: 100,
+      sandbox: 10,
+      warmup: { domainId: newId('domain'), recipients: 10, cap: 10 },
     }
     const first = await spend(key, { ...whole, units: 1, costMicros: 1, sandbox: 1, segments: 1 })
     const before = await counters(org)
@@ -339,9 +337,7 @@ describe('all caps', () => {
     expectRefusal(await spend(key, { channel: 'email', units: 1 }), 'USAGE_LIMIT_EXCEEDED')
     await release(key, second)
     expect(await counters(org)).toEqual({})
-    accepted(
-      await spend(key, { ...whole, units: 1, costMicros: 1, sandbox: 1, segments: 1, warmup: undefined }),
-    )
+    accepted(await spend(key, { ...whole, units: 1, costMicros: 1, sandbox: 1, segments: 1, warmup: undefined }))
     expect(Object.keys(await counters(org))).toHaveLength(Object.keys(before).length - 1)
   })
 

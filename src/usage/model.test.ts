@@ -56,14 +56,7 @@ type Line = { counter: string; amount: number; cap: number | null; code: string 
 const linesOf = (s: Spend, at: Date): Line[] => {
   const [month, day] = [at.toISOString().slice(0, 7), at.toISOString().slice(0, 10)]
   const lines: Line[] = []
-  const add = (
-    subject: string,
-    measure: string,
-    period: string,
-    amount: number,
-    cap: number | null,
-    code = '',
-  ) => {
+  const add = (subject: string, measure: string, period: string, amount: number, cap: number | null, code = '') => {
     if (amount > 0)
       lines.push({ counter: [s.orgId, subject, s.environment, measure, period].join(' '), amount, cap, code })
   }
@@ -89,9 +82,7 @@ const change = (counters: Counters, counter: string, by: number) =>
 
 /** Spends and says nothing, or spends nothing and says which cap refuses. */
 const judge = (counters: Counters, lines: Line[]): string | undefined => {
-  const refusing = lines.find(
-    ({ counter, amount, cap }) => cap !== null && (counters.get(counter) ?? 0) + amount > cap,
-  )
+  const refusing = lines.find(({ counter, amount, cap }) => cap !== null && (counters.get(counter) ?? 0) + amount > cap)
   if (refusing) return refusing.code
   for (const { counter, amount } of lines) change(counters, counter, amount)
 }
@@ -235,8 +226,7 @@ const replay = (tape: Record<string, unknown>[], sent: Map<string, Sent>): Count
   return counters
 }
 
-const nonZero = (counters: Counters) =>
-  Object.fromEntries([...counters].filter(([, used]) => used !== 0).sort())
+const nonZero = (counters: Counters) => Object.fromEntries([...counters].filter(([, used]) => used !== 0).sort())
 
 let refusals = new Map<string, number>()
 
@@ -287,7 +277,12 @@ test('where the second look fails, what was counted is counted once, and only th
       : db.row(statement, ...params)
   const usage = makeUsage({ db: { ...db, row }, clock, trusted: () => true })
   const spend = (orgId: string, units: number): Spend => ({
-    ...{ orgId, tenantId: null, environment: 'live', keyId: newId('key'), channel: 'email', units },
+    orgId,
+    tenantId: null,
+    environment: 'live',
+    keyId: newId('key'),
+    channel: 'email',
+    units,
   })
   // Known beforehand, so that all three come to one statement.
   for (const orgId of [calm, pressed]) await usage.allowanceOf(orgId, null)
@@ -297,7 +292,9 @@ test('where the second look fails, what was counted is counted once, and only th
     usage.reserve(spend(pressed, caps.email - 1)),
   ])
   expect(outcomes.map((one) => (one.status === 'rejected' ? one.reason.message : one.status))).toEqual([
-    ...['fulfilled', 'not now', 'not now'],
+    'fulfilled',
+    'not now',
+    'not now',
   ])
   expect(asked).toBe(2)
   const counted = await database.sql(
@@ -312,8 +309,16 @@ test('spending and giving back lock their counters in one order', async () => {
   const [orgId, tenantId] = [orgs[0] as string, (tenants[0] as string[])[0] as string]
   const usage = makeUsage({ db: pools[0] as Db, clock, trusted: () => true })
   const spend: Spend = {
-    ...{ orgId, tenantId, environment: 'live', keyId: newId('key'), channel: 'sms', units: 1, segments: 1 },
-    ...{ costMicros: 1, sandbox: 1, warmup: { domainId: newId('domain'), recipients: 1, cap: 20 } },
+    orgId,
+    tenantId,
+    environment: 'live',
+    keyId: newId('key'),
+    channel: 'sms',
+    units: 1,
+    segments: 1,
+    costMicros: 1,
+    sandbox: 1,
+    warmup: { domainId: newId('domain'), recipients: 1, cap: 20 },
   }
   const held = await usage.reserve(spend)
   const order = linesOf(spend, clock.now())
@@ -321,9 +326,7 @@ test('spending and giving back lock their counters in one order', async () => {
     .sort()
   const name = "concat_ws(' ', org_id, subject, environment, measure, period)"
   const waiting = () =>
-    database.sql(
-      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-    )
+    database.sql("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
   const blocker = await (pools[1] as Db).connect()
   for (const work of [() => usage.reserve(spend), () => usage.release(held)]) {
     // Whoever waits for one counter in the middle holds those before it and none after.
@@ -358,8 +361,14 @@ test('spending and giving back at once never wait for each other in a circle', a
     const usage = usages[i % 2] as Usage
     for (let n = 0; n < 25; n++) {
       const held = await usage.reserve({
-        ...{ orgId: world.orgs[n % 3] as string, tenantId: null, environment: 'live', keyId: `key_${n % 5}` },
-        ...{ channel: n % 2 ? 'email' : 'sms', units: 1, segments: 1, costMicros: 1 },
+        orgId: world.orgs[n % 3] as string,
+        tenantId: null,
+        environment: 'live',
+        keyId: `key_${n % 5}`,
+        channel: n % 2 ? 'email' : 'sms',
+        units: 1,
+        segments: 1,
+        costMicros: 1,
       })
       await usage.release(held)
     }
@@ -369,7 +378,7 @@ test('spending and giving back at once never wait for each other in a circle', a
   for (const pool of pools) await pool.close()
   pools.length = 0
   expect(await deadlocks()).toBe(before)
-  expect(
-    await database.sql('select 1 from usage_counters where org_id = any($1) and used > 0', [world.orgs]),
-  ).toEqual([])
+  expect(await database.sql('select 1 from usage_counters where org_id = any($1) and used > 0', [world.orgs])).toEqual(
+    [],
+  )
 }, 60_000)

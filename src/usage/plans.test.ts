@@ -64,12 +64,7 @@ describe('plans', () => {
   ])(
     'XD-27 a segment to %s costs %s USD on payg, %s on pro, %s on enterprise, nothing on free',
     (country, payg, pro, enterprise) => {
-      expect(plans.map((plan) => segmentPrice(plan, country))).toEqual([
-        0,
-        usd(payg),
-        usd(pro),
-        usd(enterprise),
-      ])
+      expect(plans.map((plan) => segmentPrice(plan, country))).toEqual([0, usd(payg), usd(pro), usd(enterprise)])
     },
   )
 
@@ -88,10 +83,10 @@ describe('plans', () => {
 
 describe('periods', () => {
   test('are UTC months and days', () => {
-    expect([
-      monthOf(new Date('2026-03-31T23:59:59.999Z')),
-      dayOf(new Date('2026-03-31T23:59:59.999Z')),
-    ]).toEqual(['2026-03', '2026-03-31'])
+    expect([monthOf(new Date('2026-03-31T23:59:59.999Z')), dayOf(new Date('2026-03-31T23:59:59.999Z'))]).toEqual([
+      '2026-03',
+      '2026-03-31',
+    ])
     expect(monthOf(new Date('2026-04-01T02:00:00+02:00'))).toBe('2026-04')
     expect(dayOf(new Date('2026-03-31T23:30:00-01:00'))).toBe('2026-04-01')
   })
@@ -111,18 +106,7 @@ describe('periods', () => {
   test('XD-23 a read takes this month and 24 back, and nothing else', () => {
     const now = new Date('2026-01-31T23:59:59.999Z')
     const readable = ['2026-01', '2025-12', '2024-02', '2024-01']
-    const not = [
-      '2026-02',
-      '2023-12',
-      '2026-00',
-      '2026-13',
-      '2026-1',
-      '26-01',
-      '2026-01-01',
-      '',
-      'x',
-      '2026-01\n',
-    ]
+    const not = ['2026-02', '2023-12', '2026-00', '2026-13', '2026-1', '26-01', '2026-01-01', '', 'x', '2026-01\n']
     for (const period of readable) expect(isReadablePeriod(period, now), period).toBe(true)
     for (const period of not) expect(isReadablePeriod(period, now), period).toBe(false)
   })

@@ -31,14 +31,20 @@ test.each([
   expect([reply.status, reply.body]).toEqual([
     200,
     {
-      ...{ period: month(), environment: 'live', plan, tenant_id: null },
+      period: month(),
+      environment: 'live',
+      plan,
+      tenant_id: null,
       email: { used: 0, limit: email, remaining: email },
       sms: { ...nothing, limit: sms, remaining: sms },
       spend: { currency: 'USD', used: '0.000000', cap: null, remaining: null },
     },
   ])
   expect((await ask(keys.test)).body).toEqual({
-    ...{ period: month(), environment: 'test', plan, tenant_id: null },
+    period: month(),
+    environment: 'test',
+    plan,
+    tenant_id: null,
     email: { used: 0, limit: null, remaining: null },
     sms: { ...nothing, limit: null, remaining: null },
     spend: { currency: 'USD', used: '0.000000', cap: null, remaining: null },
@@ -56,7 +62,7 @@ test('X-304 XD-23 figures of the caller’s environment, beside a contract and a
   const [first, second] = [await keyIdOf(t, keys.live), await keyIdOf(t, await t.key(org.id))]
   const testId = await keyIdOf(t, keys.test)
   const spend = (more: Partial<Spend> & Pick<Spend, 'channel' | 'units'>) =>
-    usage.reserve({ ...{ orgId: org.id, tenantId: null, environment: 'live', keyId: first }, ...more })
+    usage.reserve({ orgId: org.id, tenantId: null, environment: 'live', keyId: first, ...more })
   await spend({ channel: 'email', units: 80 })
   await spend({ channel: 'sms', units: 4, segments: 9, costMicros: 39_225_001 })
   await spend({ channel: 'email', units: 15, keyId: second, tenantId, costMicros: 1 })
@@ -66,7 +72,10 @@ test('X-304 XD-23 figures of the caller’s environment, beside a contract and a
   await usage.release(given)
 
   const whole = {
-    ...{ period: month(), environment: 'live', plan: 'pro', tenant_id: null },
+    period: month(),
+    environment: 'live',
+    plan: 'pro',
+    tenant_id: null,
     email: { used: 97, limit: 100, remaining: 3 },
     sms: { used: 4, segments: 9, limit: 5, remaining: 1 },
     spend: { currency: 'USD', used: '39.225002', cap: '200.00', remaining: '160.774998' },
@@ -81,7 +90,12 @@ test('X-304 XD-23 figures of the caller’s environment, beside a contract and a
     segments: number,
     money: string,
   ) => ({
-    ...{ key_id, name, email, sms, segments, spend: money },
+    key_id,
+    name,
+    email,
+    sms,
+    segments,
+    spend: money,
   })
   const byKey = await ask(keys.live, '?by_key=true')
   expect(byKey.status).toBe(200)
@@ -95,7 +109,8 @@ test('X-304 XD-23 figures of the caller’s environment, beside a contract and a
     ]),
   )
   expect((await ask(keys.test, '?by_key=true')).body).toMatchObject({
-    ...{ environment: 'test', email: { used: 7, limit: null, remaining: null } },
+    environment: 'test',
+    email: { used: 7, limit: null, remaining: null },
     by_key: [row(testId, 'First test key', 7, 0, 0, '0.000000')],
   })
   const other = await t.org({ plan: 'pro' })
@@ -108,10 +123,7 @@ test('X-304 X-265 by_key is refused to a tenant key, and to a platform key that 
   const key = await t.key(org.id, { tenantId })
   await leavesNoTrace(async () => {
     expectRefusal(await ask(key, '?by_key=true'), 'BY_KEY_NOT_AVAILABLE')
-    expectRefusal(
-      await ask(keys.live, '?by_key=true', { 'x-service-tenant-ref': 'Named' }),
-      'BY_KEY_NOT_AVAILABLE',
-    )
+    expectRefusal(await ask(keys.live, '?by_key=true', { 'x-service-tenant-ref': 'Named' }), 'BY_KEY_NOT_AVAILABLE')
   })
   const shown = (await ask(key)).body
   expect([shown.tenant_id, shown.spend, 'by_key' in shown]).toEqual([tenantId, null, false])
@@ -121,7 +133,12 @@ test('X-304 X-265 by_key is refused to a tenant key, and to a platform key that 
 test('XD-23 a limit that was lowered below the figure leaves nothing, never less', async () => {
   const { org, keys } = await t.org()
   await usage.reserve({
-    ...{ orgId: org.id, tenantId: null, environment: 'live', keyId: null, channel: 'sms', units: 9 },
+    orgId: org.id,
+    tenantId: null,
+    environment: 'live',
+    keyId: null,
+    channel: 'sms',
+    units: 9,
     costMicros: 5_000_000,
   })
   await t.database.sql('update orgs set sms_monthly = 4, spend_cap_micros = 1234567 where id = $1', [org.id])
@@ -136,7 +153,12 @@ test('XD-23 a period is this month or one of 24 back; another is refused', async
   const { org, keys } = await t.org()
   const first = month()
   await usage.reserve({
-    ...{ orgId: org.id, tenantId: null, environment: 'live', keyId: null, channel: 'email', units: 3 },
+    orgId: org.id,
+    tenantId: null,
+    environment: 'live',
+    keyId: null,
+    channel: 'email',
+    units: 3,
   })
   const used = async (query: string) => {
     const { body } = await ask(keys.live, query)

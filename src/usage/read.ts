@@ -30,8 +30,7 @@ const figures = (rows: CounterRow[]) => {
   return (measure: string): number => used.get(measure) ?? 0
 }
 
-const left = (limit: number | null, used: number): number | null =>
-  limit === null ? null : Math.max(0, limit - used)
+const left = (limit: number | null, used: number): number | null => (limit === null ? null : Math.max(0, limit - used))
 
 export const makeReadUsage = ({ db, usage }: { db: Db; usage: Pick<Usage, 'allowanceOf'> }): ReadUsage => {
   const byKeyRows = async ({ orgId, environment, period }: Asked) => {

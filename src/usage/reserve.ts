@@ -84,8 +84,7 @@ export const linesOf = (spend: Spend, allowance: Allowance, at: Date): Line[] =>
   ): Line => ({ orgId, subject, environment, measure, period, amount, cap, refusal })
   const lines: Line[] = []
   if (!live) lines.push(line('org', 'messages', day, units, testDaily[allowance.plan], 'TEST_DAILY_LIMIT'))
-  if (live && spend.sandbox)
-    lines.push(line('org', 'sandbox', day, spend.sandbox, sandboxDaily, 'SANDBOX_DAILY_LIMIT'))
+  if (live && spend.sandbox) lines.push(line('org', 'sandbox', day, spend.sandbox, sandboxDaily, 'SANDBOX_DAILY_LIMIT'))
   lines.push({
     ...line('org', channel, month, units, live ? allowance.quota[channel] : null, 'USAGE_LIMIT_EXCEEDED'),
     alert: 'plan_allowance',
@@ -140,10 +139,7 @@ type Group = { sum: Asked; of: Asked[] }
 
 /** Of one org. */
 const sameCounter = (a: Counter, b: Counter): boolean =>
-  a.subject === b.subject &&
-  a.measure === b.measure &&
-  a.environment === b.environment &&
-  a.period === b.period
+  a.subject === b.subject && a.measure === b.measure && a.environment === b.environment && a.period === b.period
 
 /** What several of one org spend of each counter, under the lowest of their caps. */
 const sumOf = (asked: Asked[]): Line[] => {
@@ -296,9 +292,7 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
         counters.map((c) => c.period),
       )
       const stands = new Map(rows.map(({ place, used }) => [names[place - 1], used]))
-      const over = lines.find(
-        (line) => line.cap !== null && (stands.get(nameOf(line)) ?? 0) + line.amount > line.cap,
-      )
+      const over = lines.find((line) => line.cap !== null && (stands.get(nameOf(line)) ?? 0) + line.amount > line.cap)
       if (over) throw refuse(over.refusal, at)
     },
     release: ({ lines }) => giveBack(lines),

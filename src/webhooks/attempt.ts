@@ -17,11 +17,7 @@ export const readable = (bytes: Buffer): string => {
 export const succeeded = ({ error, response_status: status }: Attempt): boolean =>
   error === null && status !== null && status >= 200 && status < 300
 
-export type Send = (
-  endpoint: { url: string; secret: string },
-  delivery: Signed,
-  nth: number,
-) => Promise<Attempt>
+export type Send = (endpoint: { url: string; secret: string }, delivery: Signed, nth: number) => Promise<Attempt>
 
 type Needs = { agent: Pick<GuardedAgent, 'request'>; clock: Clock }
 
@@ -32,7 +28,9 @@ export const makeSend =
     const at = clock.now()
     const began = performance.now()
     const told = (part: Pick<Attempt, 'response_status' | 'response_body' | 'error'>): Attempt => ({
-      ...{ attempt: nth, at: at.toISOString(), duration_ms: Math.round(performance.now() - began) },
+      attempt: nth,
+      at: at.toISOString(),
+      duration_ms: Math.round(performance.now() - began),
       ...part,
     })
     try {

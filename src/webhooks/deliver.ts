@@ -190,14 +190,24 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       const { url, tenant_id: tenantId, consecutive_failures } = row
       await cancelSome(tx, orgId, id)
       await audit(tx, {
-        ...{ orgId, actor: { kind: 'system' }, action: 'webhook.updated' },
-        ...{ resourceType: 'webhook', resourceId: id },
+        orgId,
+        actor: { kind: 'system' },
+        action: 'webhook.updated',
+        resourceType: 'webhook',
+        resourceId: id,
         metadata: { enabled: false, reason: 'auto_disabled', consecutive_failures },
       })
       await appendEvents(tx, {
-        ...{ orgId, tenantId, environment: null, event: 'webhook.disabled' },
+        orgId,
+        tenantId,
+        environment: null,
+        event: 'webhook.disabled',
         data: {
-          ...{ id, status: 'disabled', url, reason: 'auto', consecutive_failures },
+          id,
+          status: 'disabled',
+          url,
+          reason: 'auto',
+          consecutive_failures,
           disabled_at: at.toISOString(),
         },
       })
@@ -214,7 +224,10 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
 
   const attemptOne = async (lane: LaneRow, endpoint: Target, due: Due): Promise<Outcome> => {
     const signed = {
-      ...{ id: due.id, event: due.event, environment: due.environment, tenantId: due.tenant_id },
+      id: due.id,
+      event: due.event,
+      environment: due.environment,
+      tenantId: due.tenant_id,
       payload: due.payload,
     }
     return outcomeOf(lane, due, await send(endpoint, signed, due.attempt_count + 1))
@@ -344,7 +357,8 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
     renew: async (lanes) => {
       await db.change(
         renewLeases,
-        ...([worker, until()] as const),
+        worker,
+        until(),
         lanes.map((lane) => lane.org_id),
         lanes.map((lane) => lane.endpoint_id),
       )

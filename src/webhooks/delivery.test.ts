@@ -32,11 +32,12 @@ describe('one delivery', () => {
     expect(receiver.got).toHaveLength(1)
     const [got] = receiver.got
     if (!got) throw new Error('nothing came')
-    expect(Object.keys(got.body)).toEqual([
-      ...['event', 'data', 'timestamp', 'environment', 'tenant_id', 'delivery_id'],
-    ])
+    expect(Object.keys(got.body)).toEqual(['event', 'data', 'timestamp', 'environment', 'tenant_id', 'delivery_id'])
     expect(got.body).toEqual({
-      ...{ event: 'message.sent', data, environment: 'test', tenant_id: tenantId },
+      event: 'message.sent',
+      data,
+      environment: 'test',
+      tenant_id: tenantId,
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       delivery_id: expect.stringMatching(/^whd_/),
     })
@@ -67,19 +68,33 @@ describe('one delivery', () => {
     expect(listed.body).toEqual({
       data: [
         {
-          ...{ id: delivery_id, endpoint_id: id, event: 'message.sent', environment: 'test' },
-          ...{ tenant_id: tenantId, status: 'delivered', attempt_count: 1, max_attempts: 8 },
-          ...{ next_attempt_at: null, replay_of: null, replayed_as: null, created_at: timestamp },
+          id: delivery_id,
+          endpoint_id: id,
+          event: 'message.sent',
+          environment: 'test',
+          tenant_id: tenantId,
+          status: 'delivered',
+          attempt_count: 1,
+          max_attempts: 8,
+          next_attempt_at: null,
+          replay_of: null,
+          replayed_as: null,
+          created_at: timestamp,
           delivered_at: expect.any(String),
           attempts: [
             {
-              ...{ attempt: 1, at: expect.any(String), response_status: 200, response_body: '' },
-              ...{ duration_ms: expect.any(Number), error: null },
+              attempt: 1,
+              at: expect.any(String),
+              response_status: 200,
+              response_body: '',
+              duration_ms: expect.any(Number),
+              error: null,
             },
           ],
         },
       ],
-      ...{ has_more: false, next_cursor: null },
+      has_more: false,
+      next_cursor: null,
     })
     const one = await acme.delivery(id, delivery_id)
     expect([one.status, one.body]).toEqual([200, { ...listed.body.data[0], payload: got.body }])
@@ -155,7 +170,10 @@ describe('who receives what', () => {
     const names = ({ receiver }: typeof some) =>
       receiver.got.map(({ body }) => `${body.event} ${body.environment}`).toSorted()
     expect(names(some)).toEqual([
-      ...['message.bounced live', 'message.bounced test', 'message.delivered live', 'message.delivered test'],
+      'message.bounced live',
+      'message.bounced test',
+      'message.delivered live',
+      'message.delivered test',
     ])
     expect(names(all)).toHaveLength(6)
     for (const endpoint of [none, off, prefix]) {
@@ -236,9 +254,7 @@ describe('retries', () => {
   test('X-145 X-146 X-147 X-148 X-154 what is refused is sent again, eight times in all, the same bytes under the same id', async () => {
     const acme = await fresh()
     const { id, secret, receiver } = await acme.made({}, (_, response, nth) => {
-      response
-        .writeHead([500, 404, 301, 400, 503, 199 + 103, 410, 418][nth - 1] as number)
-        .end('no '.repeat(500))
+      response.writeHead([500, 404, 301, 400, 503, 199 + 103, 410, 418][nth - 1] as number).end('no '.repeat(500))
     })
     await acme.emit()
     expect((await acme.run()).attempts).toBe(1)
@@ -263,11 +279,9 @@ describe('retries', () => {
       delivered_at: null,
     })
     expect(row.attempts.map((a: { response_status: number }) => a.response_status)).toEqual([
-      ...[500, 404, 301, 400, 503, 302, 410, 418],
+      500, 404, 301, 400, 503, 302, 410, 418,
     ])
-    expect(row.attempts.map((a: { response_body: string }) => a.response_body.length)).toEqual(
-      new Array(8).fill(1_024),
-    )
+    expect(row.attempts.map((a: { response_body: string }) => a.response_body.length)).toEqual(new Array(8).fill(1_024))
     expect(await nextRound(acme)).toEqual({ events: 0, deliveries: 0, attempts: 0 })
 
     expect(receiver.got).toHaveLength(8)
@@ -309,9 +323,7 @@ describe('retries', () => {
 
   test('X-146 the second attempt may succeed, which ends it', async () => {
     const acme = await fresh()
-    const { id, receiver } = await acme.made({}, (_, response, nth) =>
-      response.writeHead(nth === 1 ? 500 : 204).end(),
-    )
+    const { id, receiver } = await acme.made({}, (_, response, nth) => response.writeHead(nth === 1 ? 500 : 204).end())
     await acme.emit()
     await acme.run()
     await nextRound(acme)
@@ -328,7 +340,9 @@ describe('retries', () => {
     await acme.emit()
     await acme.run()
     expect((await acme.patch(off.id, { enabled: false })).body).toMatchObject({
-      ...{ enabled: false, disabled_reason: 'manual', disabled_at: expect.any(String) },
+      enabled: false,
+      disabled_reason: 'manual',
+      disabled_at: expect.any(String),
     })
     await acme.patch(paused.id, { events: [] })
     await acme.remove(gone.id)
@@ -336,9 +350,7 @@ describe('retries', () => {
       const [row] = (await acme.deliveries(id)).body.data
       expect(row).toMatchObject({ status: 'canceled', attempt_count: 1, next_attempt_at: null })
     }
-    expect(
-      await t.database.sql('select 1 from webhook_deliveries where endpoint_id = $1', [gone.id]),
-    ).toEqual([])
+    expect(await t.database.sql('select 1 from webhook_deliveries where endpoint_id = $1', [gone.id])).toEqual([])
     await acme.patch(off.id, { enabled: true })
     await acme.patch(paused.id, { events: ['*'] })
     expect((await nextRound(acme)).attempts).toBe(0)
@@ -379,7 +391,8 @@ describe('the streak', () => {
       await acme.run()
       await lastChances(endpointId)
       await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [
-        ...[endpointId, t.house.clock.now()],
+        endpointId,
+        t.house.clock.now(),
       ])
       await acme.run()
     }
@@ -419,12 +432,10 @@ describe('the streak', () => {
     await acme.run()
     const disabled = (await acme.get(id)).body
     expect(disabled).toMatchObject({
-      ...{
-        enabled: false,
-        disabled_reason: 'auto',
-        disabled_at: expect.any(String),
-        consecutive_failures: 10,
-      },
+      enabled: false,
+      disabled_reason: 'auto',
+      disabled_at: expect.any(String),
+      consecutive_failures: 10,
     })
     expect(receiver.got.length).toBeGreaterThan(sent)
     const rows = (await acme.deliveries(id)).body.data.map((row: { status: string }) => row.status).toSorted()
@@ -432,7 +443,10 @@ describe('the streak', () => {
 
     expect(await trailOf(t.database, acme.orgId, trail)).toEqual([
       expect.objectContaining({
-        ...{ action: 'webhook.updated', resource_type: 'webhook', resource_id: id, actor_user_id: null },
+        action: 'webhook.updated',
+        resource_type: 'webhook',
+        resource_id: id,
+        actor_user_id: null,
         metadata: { enabled: false, reason: 'auto_disabled', consecutive_failures: 10, via: 'system' },
       }),
     ])
@@ -440,7 +454,11 @@ describe('the streak', () => {
       {
         event: 'webhook.disabled',
         data: {
-          ...{ id, status: 'disabled', url, reason: 'auto', consecutive_failures: 10 },
+          id,
+          status: 'disabled',
+          url,
+          reason: 'auto',
+          consecutive_failures: 10,
           disabled_at: disabled.disabled_at,
         },
         timestamp: expect.any(String),
@@ -568,9 +586,7 @@ describe('side by side', () => {
     await expect
       .poll(async () => {
         await acme.run()
-        return endpoints.map(
-          ({ receiver }) => new Set(receiver.got.map(({ body }) => body.data.message_id)).size,
-        )
+        return endpoints.map(({ receiver }) => new Set(receiver.got.map(({ body }) => body.data.message_id)).size)
       })
       .toEqual(new Array(6).fill(40))
     for (const { receiver } of endpoints) expect(receiver.got).toHaveLength(40)
@@ -584,9 +600,7 @@ describe('side by side', () => {
     await own.house.startWorker()
     for (let i = 0; i < 50; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
     await expect.poll(() => receiver.got.length, { timeout: 10_000 }).toBe(50)
-    await expect
-      .poll(async () => (await acme.deliveries(id, '?status=delivered&limit=100')).body.data.length)
-      .toBe(50)
+    await expect.poll(async () => (await acme.deliveries(id, '?status=delivered&limit=100')).body.data.length).toBe(50)
     for (let i = 50; i < 80; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
     await own.house.stop()
     const rows = await own.database.sql<{ n: number }>(

@@ -31,10 +31,18 @@ describe('the routes', () => {
     const { secret, ...shown } = reply.body
     expect(reply.body).toEqual({
       id: expect.stringMatching(/^whe_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
-      ...{ url, description: null, events: ['message.delivered', 'message.bounced'], enabled: true },
-      ...{ disabled_reason: null, disabled_at: null, consecutive_failures: 0, tenant_id: null },
+      url,
+      description: null,
+      events: ['message.delivered', 'message.bounced'],
+      enabled: true,
+      disabled_reason: null,
+      disabled_at: null,
+      consecutive_failures: 0,
+      tenant_id: null,
       secret: expect.stringMatching(/^whsec_[A-Za-z0-9_-]{43}$/),
-      ...{ created_at: iso, updated_at: reply.body.created_at, secret_rotated_at: null },
+      created_at: iso,
+      updated_at: reply.body.created_at,
+      secret_rotated_at: null,
     })
     const { id } = shown
     const entry = (action: string, metadata: object) =>
@@ -46,10 +54,7 @@ describe('the routes', () => {
         metadata,
       })
     expect(trail).toEqual([
-      entry(
-        'webhook.created',
-        expect.objectContaining({ url, events: shown.events, enabled: true, via: 'api_key' }),
-      ),
+      entry('webhook.created', expect.objectContaining({ url, events: shown.events, enabled: true, via: 'api_key' })),
     ])
     expect(JSON.stringify(trail)).not.toContain(secret)
 
@@ -60,8 +65,14 @@ describe('the routes', () => {
     expect([patched.result.status, patched.result.body]).toEqual([
       200,
       {
-        ...{ ...shown, url: `${url}/2`, description: 'Second', events: ['*'], enabled: false },
-        ...{ disabled_reason: 'manual', disabled_at: iso, updated_at: iso },
+        ...shown,
+        url: `${url}/2`,
+        description: 'Second',
+        events: ['*'],
+        enabled: false,
+        disabled_reason: 'manual',
+        disabled_at: iso,
+        updated_at: iso,
       },
     ])
     expect(patched.trail).toEqual([
@@ -104,10 +115,9 @@ describe('the routes', () => {
 
   test('XD-11 the secret is stored sealed, for its own row alone', async () => {
     const { body } = await acme.create({ url })
-    const [row] = await t.database.sql<{ secret: string }>(
-      'select secret from webhook_endpoints where id = $1',
-      [body.id],
-    )
+    const [row] = await t.database.sql<{ secret: string }>('select secret from webhook_endpoints where id = $1', [
+      body.id,
+    ])
     const vault = makeVault(testMasterKey)
     expect(row?.secret).not.toContain(body.secret.slice(6))
     expect(vault.open(row?.secret ?? '', `webhook_endpoints/${body.id}`)).toBe(body.secret)
@@ -168,10 +178,11 @@ describe('the routes', () => {
       const environment = /^(message|suppression|inbound|job)\./.test(event) ? 'test' : undefined
       expect(sample.environment, event).toBe(environment)
     }
-    expect(
-      events.body.data.find(({ event }: { event: string }) => event === 'message.bounced').sample.data,
-    ).toEqual({
-      ...{ message_id: 'msg_test', channel: 'email', status: 'bounced', reason: expect.any(String) },
+    expect(events.body.data.find(({ event }: { event: string }) => event === 'message.bounced').sample.data).toEqual({
+      message_id: 'msg_test',
+      channel: 'email',
+      status: 'bounced',
+      reason: expect.any(String),
     })
   })
 
@@ -200,20 +211,20 @@ describe('the routes', () => {
       'domain.unverified': 'id domain status dkim_status region project_id unverified_at',
       'domain.removed': 'id domain status project_id removed_at',
       'domain.warmup_started': 'id domain status days daily_cap started_at ends_at',
-      ...{ 'brand.verified': registration('display_name'), 'brand.unverified': registration('display_name') },
+      'brand.verified': registration('display_name'),
+      'brand.unverified': registration('display_name'),
       'brand.removed': registration('display_name'),
-      ...{ 'campaign.verified': campaign, 'campaign.unverified': campaign, 'campaign.removed': campaign },
-      ...{
-        'phone_number.verified': number,
-        'phone_number.unverified': number,
-        'phone_number.released': number,
-      },
+      'campaign.verified': campaign,
+      'campaign.unverified': campaign,
+      'campaign.removed': campaign,
+      'phone_number.verified': number,
+      'phone_number.unverified': number,
+      'phone_number.released': number,
       'inbound.email':
         'id status from to cc subject text html message_id in_reply_to attachments spam_verdict received_at',
       'inbound.sms': 'id status from to body media_url pool in_reply_to_message_id received_at',
       'job.started': 'id audience_id channel total status started_at',
-      'job.completed':
-        'id audience_id channel total status sent delivered failed canceled suppressed completed_at',
+      'job.completed': 'id audience_id channel total status sent delivered failed canceled suppressed completed_at',
       'job.canceled': 'id audience_id channel total status sent canceled canceled_at',
       'dlt.template_approved': 'id status name entity_id provider_template_id',
       'dlt.template_rejected': 'id status name entity_id reason',
@@ -299,9 +310,7 @@ describe('the address', () => {
     await strict.emit()
     await strict.run()
     const { body } = await strict.deliveries(good.body.id, '?status=pending')
-    expect(body.data[0].attempts).toMatchObject([
-      { attempt: 1, response_status: null, error: 'url_not_allowed' },
-    ])
+    expect(body.data[0].attempts).toMatchObject([{ attempt: 1, response_status: null, error: 'url_not_allowed' }])
     delete zone['good.example.com']
     expect((await strict.testFire(good.body.id)).body.error).toBe('dns')
     await house.stop()
@@ -372,9 +381,7 @@ describe('tenants', () => {
       }
     }
     const listed = await acme.list('?limit=100', key)
-    expect(new Set(listed.body.data.map((row: { tenant_id: string }) => row.tenant_id))).toEqual(
-      new Set([own]),
-    )
+    expect(new Set(listed.body.data.map((row: { tenant_id: string }) => row.tenant_id))).toEqual(new Set([own]))
     expect((await acme.rotate(mine.body.id, key)).status).toBe(200)
     expect((await acme.remove(mine.body.id, key)).status).toBe(200)
   })
@@ -400,23 +407,20 @@ describe('the plan', () => {
     ['payg', 10],
     ['pro', 25],
     ['enterprise', 250],
-  ] as const)(
-    'X-279 XD-25 on %s the last of %i endpoints is made and the next is 402',
-    async ([plan, limit]) => {
-      const org = await t.org({ plan: plan as Plan, name: 'Planned' })
-      const client = webhookClient(t, org)
-      await t.database.sql(
-        `insert into webhook_endpoints (org_id, id, url, events, enabled, secret, created_environment, created_at, updated_at)
+  ] as const)('X-279 XD-25 on %s the last of %i endpoints is made and the next is 402', async ([plan, limit]) => {
+    const org = await t.org({ plan: plan as Plan, name: 'Planned' })
+    const client = webhookClient(t, org)
+    await t.database.sql(
+      `insert into webhook_endpoints (org_id, id, url, events, enabled, secret, created_environment, created_at, updated_at)
        select $1, id, 'https://example.com', '{}', true, 'x', 'live', $3, $3 from unnest($2::text[]) as p (id)`,
-        [org.org.id, Array.from({ length: limit - 1 }, () => newId('webhookEndpoint')), t.house.clock.now()],
-      )
-      const last = await client.create({ url })
-      expect(last.status).toBe(201)
-      const message = `The ${plan} plan allows ${limit} webhook endpoints.`
-      expectRefusal(await leavesNoTrace(() => client.create({ url })), 'PLAN_RESOURCE_LIMIT', { message })
-      await client.remove(last.body.id)
-      const both = await Promise.all([client.create({ url }), client.create({ url })])
-      expect(both.map(({ status }) => status).toSorted()).toEqual([201, 402])
-    },
-  )
+      [org.org.id, Array.from({ length: limit - 1 }, () => newId('webhookEndpoint')), t.house.clock.now()],
+    )
+    const last = await client.create({ url })
+    expect(last.status).toBe(201)
+    const message = `The ${plan} plan allows ${limit} webhook endpoints.`
+    expectRefusal(await leavesNoTrace(() => client.create({ url })), 'PLAN_RESOURCE_LIMIT', { message })
+    await client.remove(last.body.id)
+    const both = await Promise.all([client.create({ url }), client.create({ url })])
+    expect(both.map(({ status }) => status).toSorted()).toEqual([201, 402])
+  })
 })

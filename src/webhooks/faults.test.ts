@@ -128,15 +128,8 @@ describe('receivers', () => {
   test('X-146 XD-13 a redirect is a failed attempt, wherever it leads, and is not followed', async () => {
     const acme = await fresh()
     const trap = await kept(startReceiver())
-    for (const location of [
-      trap.url,
-      'http://169.254.169.254/latest/meta-data/',
-      'http://[fd00:ec2::254]/',
-      '//x',
-    ]) {
-      const redirecting = await kept(
-        startReceiver((_, response) => response.writeHead(307, { location }).end()),
-      )
+    for (const location of [trap.url, 'http://169.254.169.254/latest/meta-data/', 'http://[fd00:ec2::254]/', '//x']) {
+      const redirecting = await kept(startReceiver((_, response) => response.writeHead(307, { location }).end()))
       expect(await attemptAt(acme, redirecting.url)).toEqual(['pending', null, 307, 1])
     }
     expect(trap.connections()).toBe(0)
@@ -157,10 +150,7 @@ describe('workers that die', () => {
          next_attempt_at = created_at where endpoint_id = $1`,
       [id],
     )
-    await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [
-      id,
-      t.house.clock.now(),
-    ])
+    await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [id, t.house.clock.now()])
     const now = t.house.clock.now()
     const until = new Date(now.getTime() + 60_000)
     const leased = await t.house.db.rows(leaseLanes, gone, now, until, 100)
@@ -209,15 +199,13 @@ describe('workers that die', () => {
     const running = acme.run()
     await expect.poll(() => receiver.got.length).toBe(1)
     const until = new Date(t.house.clock.millis() + 60_000)
-    await t.database.sql(
-      "update webhook_lanes set lease = 'another', leased_until = $2 where endpoint_id = $1",
-      [...[id, until]],
-    )
+    await t.database.sql("update webhook_lanes set lease = 'another', leased_until = $2 where endpoint_id = $1", [
+      id,
+      until,
+    ])
     answers[0]?.()
     await running
-    expect((await acme.deliveries(id)).body.data).toMatchObject([
-      { status: 'pending', attempt_count: 0, attempts: [] },
-    ])
+    expect((await acme.deliveries(id)).body.data).toMatchObject([{ status: 'pending', attempt_count: 0, attempts: [] }])
     await acme.advance(61)
     await acme.run()
     expect((await acme.deliveries(id)).body.data).toMatchObject([{ status: 'delivered', attempt_count: 1 }])
@@ -271,8 +259,7 @@ test('X-145 connections to the database cut while deliveries are under way lose 
       "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tidings' and datname = current_database()",
     )
   }
-  const seen = () =>
-    endpoints.map(({ receiver }) => new Set(receiver.got.map(({ body }) => body.data.message_id)).size)
+  const seen = () => endpoints.map(({ receiver }) => new Set(receiver.got.map(({ body }) => body.data.message_id)).size)
   await expect
     .poll(
       async () => {
@@ -323,10 +310,9 @@ test('lanes are leased by turns over orgs, so that the many of one never starve 
 test('nothing is sent under another endpoint’s secret: one moved to another row does not open, and nothing leaves', async () => {
   const acme = await fresh()
   const [one, two] = [await acme.made(), await acme.made()]
-  const [kept] = await t.database.sql<{ secret: string }>(
-    'select secret from webhook_endpoints where id = $1',
-    [one.id],
-  )
+  const [kept] = await t.database.sql<{ secret: string }>('select secret from webhook_endpoints where id = $1', [
+    one.id,
+  ])
   await t.database.sql(
     'update webhook_endpoints set secret = (select secret from webhook_endpoints where id = $2) where id = $1',
     [one.id, two.id],

@@ -43,14 +43,21 @@ describe('a test fire', () => {
     expect([result.status, result.body]).toEqual([
       200,
       {
-        ...{ delivery_id: expect.stringMatching(/^whd_/), event: 'webhook.test', success: true },
-        ...{ response_status: 200, response_body: 'said', duration_ms: expect.any(Number), error: null },
+        delivery_id: expect.stringMatching(/^whd_/),
+        event: 'webhook.test',
+        success: true,
+        response_status: 200,
+        response_body: 'said',
+        duration_ms: expect.any(Number),
+        error: null,
       },
     ])
     const { delivery_id } = result.body
     expect(trail).toEqual([
       expect.objectContaining({
-        ...{ action: 'webhook.test_fired', resource_type: 'webhook', resource_id: id },
+        action: 'webhook.test_fired',
+        resource_type: 'webhook',
+        resource_id: id,
         metadata: expect.objectContaining({ delivery_id, event: 'webhook.test', success: true }),
       }),
     ])
@@ -59,7 +66,10 @@ describe('a test fire', () => {
     expect(got?.headers['x-service-signature']).toBe(hexHmac(secret, got?.text ?? ''))
     const one = await acme.delivery(id, delivery_id)
     expect(one.body).toMatchObject({
-      ...{ status: 'delivered', attempt_count: 1, max_attempts: 1, payload: got?.body },
+      status: 'delivered',
+      attempt_count: 1,
+      max_attempts: 1,
+      payload: got?.body,
     })
   })
 
@@ -91,7 +101,10 @@ describe('a test fire', () => {
     statusOf.now = 500
     const { id, receiver } = await flaky(acme)
     expect((await acme.testFire(id)).body).toMatchObject({
-      ...{ success: false, response_status: 500, response_body: 'said', error: null },
+      success: false,
+      response_status: 500,
+      response_body: 'said',
+      error: null,
     })
     await acme.advance(7 * 3600)
     await acme.run()
@@ -145,7 +158,9 @@ describe('a replay', () => {
     expect(delivery_id).not.toBe(old.id)
     expect(trail).toEqual([
       expect.objectContaining({
-        ...{ action: 'webhook.delivery_replayed', resource_type: 'webhook', resource_id: id },
+        action: 'webhook.delivery_replayed',
+        resource_type: 'webhook',
+        resource_id: id,
         metadata: expect.objectContaining({ delivery_id, replay_of: old.id }),
       }),
     ])
@@ -155,8 +170,10 @@ describe('a replay', () => {
     expect(again?.text).toBe(first?.text.replace(old.id, delivery_id))
     const signed = `${again?.headers['x-service-timestamp']}.${again?.text}`
     expect(again?.headers).toMatchObject({
-      ...{ 'x-service-delivery-id': delivery_id, 'x-service-environment': 'test' },
-      ...{ 'x-service-tenant-id': tenantId, 'x-service-signature-v2': hexHmac(secret, signed) },
+      'x-service-delivery-id': delivery_id,
+      'x-service-environment': 'test',
+      'x-service-tenant-id': tenantId,
+      'x-service-signature-v2': hexHmac(secret, signed),
     })
     const gap = Number(again?.headers['x-service-timestamp']) - Number(first?.headers['x-service-timestamp'])
     expect(gap).toBeGreaterThanOrEqual(3599)
@@ -227,20 +244,14 @@ describe('a replay', () => {
     await acme.emit({ event: 'message.opened' })
     await acme.advance(60)
     const [a, b] = await failedOnes(acme, id, 1)
-    const at = (row: Row | undefined, plus = 0) =>
-      new Date(Date.parse(row?.created_at ?? '') + plus).toISOString()
+    const at = (row: Row | undefined, plus = 0) => new Date(Date.parse(row?.created_at ?? '') + plus).toISOString()
     const count = async (body: object) => (await acme.replayFailed(id, body)).body.replayed
     expect(await count({ since: at(b, 1) })).toBe(0)
     expect(await count({ until: at(a, -1) })).toBe(0)
     expect(await count({ event: 'message.clicked' })).toBe(0)
     expect(await count({ since: at(a), until: at(a), event: 'message.opened' })).toBe(1)
     expect(await count({ since: at(b).replace('Z', '+00:00') })).toBe(1)
-    for (const body of [
-      { since: 'yesterday' },
-      { until: 7 },
-      { since: '2026-02-30T00:00:00Z' },
-      { event: '*' },
-    ]) {
+    for (const body of [{ since: 'yesterday' }, { until: 7 }, { since: '2026-02-30T00:00:00Z' }, { event: '*' }]) {
       expect((await acme.replayFailed(id, body)).status, JSON.stringify(body)).toBe(422)
     }
   })
@@ -251,9 +262,7 @@ describe('a replay', () => {
     const { id } = await flaky(acme)
     const rows = await failedOnes(acme, id, 150)
     const replies = await Promise.all([acme.replayFailed(id), acme.replayFailed(id), acme.replayFailed(id)])
-    const replayed = replies.flatMap(({ body }) =>
-      body.data.map((row: { replay_of: string }) => row.replay_of),
-    )
+    const replayed = replies.flatMap(({ body }) => body.data.map((row: { replay_of: string }) => row.replay_of))
     expect(replayed.toSorted()).toEqual(rows.map((row) => row.id).toSorted())
   })
 
@@ -282,8 +291,7 @@ describe('the list of deliveries', () => {
     const acme = await fresh()
     statusOf.now = 200
     const { id } = await flaky(acme, { events: ['*'] })
-    for (const event of ['message.sent', 'message.opened', 'message.sent'] as const)
-      await acme.emit({ event })
+    for (const event of ['message.sent', 'message.opened', 'message.sent'] as const) await acme.emit({ event })
     await acme.run()
     statusOf.now = 500
     await acme.emit()

@@ -30,12 +30,7 @@ export type Replay = { id: string; replay_of: string }
 
 export interface FireWebhooks {
   /** Sends a sample once and waits for what the receiver says. */
-  test(
-    scope: Scope,
-    actor: Actor,
-    endpoint: EndpointRow,
-    event: KnownEvent,
-  ): Promise<{ id: string; attempt: Attempt }>
+  test(scope: Scope, actor: Actor, endpoint: EndpointRow, event: KnownEvent): Promise<{ id: string; attempt: Attempt }>
   find(scope: Scope, endpoint: EndpointRow, id: string): Promise<DeliveryRow & { payload: string }>
   replay(scope: Scope, actor: Actor, endpoint: EndpointRow, id: string): Promise<Replay>
   replayFailed(
@@ -83,7 +78,9 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       const at = clock.now()
       const replays = await tx.rows(
         replayDeliveries,
-        ...([scope.orgId, endpoint.id, chosen.map(({ id }) => id)] as const),
+        scope.orgId,
+        endpoint.id,
+        chosen.map(({ id }) => id),
         chosen.map(({ created_at }) => created_at),
         chosen.map(() => newId('webhookDelivery', at.getTime())),
         at,
@@ -92,8 +89,11 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       await audit(
         tx,
         ...replays.map(({ id, replay_of }) => ({
-          ...{ orgId: scope.orgId, actor, action: 'webhook.delivery_replayed' as const },
-          ...{ resourceType: 'webhook', resourceId: endpoint.id },
+          orgId: scope.orgId,
+          actor,
+          action: 'webhook.delivery_replayed' as const,
+          resourceType: 'webhook',
+          resourceId: endpoint.id,
           metadata: { delivery_id: id, replay_of },
         })),
       )
@@ -110,9 +110,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       const id = newId('webhookDelivery', at.getTime())
       const sample = sampleOf(event)
       const tenantId = endpoint.tenant_id
-      const payload = JSON.stringify(
-        envelopeOf(sample, { tenantId, timestamp: at.toISOString(), deliveryId: id }),
-      )
+      const payload = JSON.stringify(envelopeOf(sample, { tenantId, timestamp: at.toISOString(), deliveryId: id }))
       const target = { url: endpoint.url, secret: openSecret(vault, endpoint.id, endpoint.secret) }
       const { environment } = sample
       const attempt = await send(target, { id, event, environment, tenantId, payload }, 1)
@@ -120,12 +118,23 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       await db.tx(async (tx) => {
         await tx.change(
           insertFired,
-          ...([scope.orgId, id, at, endpoint.id, tenantId, environment, event, payload, delivered] as const),
+          scope.orgId,
+          id,
+          at,
+          endpoint.id,
+          tenantId,
+          environment,
+          event,
+          payload,
+          delivered,
           JSON.stringify([attempt]),
         )
         if (delivered) await tx.change(clearStreak, scope.orgId, endpoint.id)
         await audit(tx, {
-          ...{ orgId: scope.orgId, actor, action: 'webhook.test_fired', resourceType: 'webhook' },
+          orgId: scope.orgId,
+          actor,
+          action: 'webhook.test_fired',
+          resourceType: 'webhook',
           resourceId: endpoint.id,
           metadata: { delivery_id: id, event, success: delivered },
         })

@@ -53,7 +53,11 @@ const assertEnvironment = (scope: Scope, row: EndpointRow): void => {
 }
 
 const described = ({ url, events, enabled, description, tenant_id }: EndpointRow) => ({
-  ...{ url, events, enabled, description, tenant_id },
+  url,
+  events,
+  enabled,
+  description,
+  tenant_id,
 })
 
 const assertRoom = async (tx: Tx, orgId: string): Promise<void> => {
@@ -85,8 +89,12 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
     resourceId: string,
     metadata: Record<string, unknown>,
   ) => ({
-    ...{ orgId: scope.orgId, actor, action: `webhook.${action}` as const },
-    ...{ resourceType: 'webhook', resourceId, metadata },
+    orgId: scope.orgId,
+    actor,
+    action: `webhook.${action}` as const,
+    resourceType: 'webhook',
+    resourceId,
+    metadata,
   })
 
   return {
@@ -105,8 +113,16 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
         await assertRoom(tx, scope.orgId)
         const row = await tx.row(
           insertEndpoint,
-          ...([scope.orgId, id, tenantId, body.url, body.description, body.events, body.enabled] as const),
-          ...([sealSecret(vault, id, secret), scope.environment, at] as const),
+          scope.orgId,
+          id,
+          tenantId,
+          body.url,
+          body.description,
+          body.events,
+          body.enabled,
+          sealSecret(vault, id, secret),
+          scope.environment,
+          at,
         )
         if (!row) throw new Error('an endpoint was not inserted')
         await audit(tx, entry(scope, actor, 'created', id, described(row)))
@@ -134,8 +150,14 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
       const row = await db.tx(async (tx) => {
         const row = await tx.row(
           updateEndpoint,
-          ...([scope.orgId, id, url ?? null, description !== undefined, description ?? null] as const),
-          ...([events ?? null, enabled ?? null, clock.now()] as const),
+          scope.orgId,
+          id,
+          url ?? null,
+          description !== undefined,
+          description ?? null,
+          events ?? null,
+          enabled ?? null,
+          clock.now(),
         )
         if (!row) throw new Failure('NOT_FOUND')
         // Whoever is off or pauses gets nothing later either.

@@ -55,9 +55,7 @@ const endpoint = {
 }
 
 export const Webhook = z.strictObject(endpoint).meta({ id: 'Webhook' })
-export const CreatedWebhook = z
-  .strictObject({ ...endpoint, secret: z.string() })
-  .meta({ id: 'CreatedWebhook' })
+export const CreatedWebhook = z.strictObject({ ...endpoint, secret: z.string() }).meta({ id: 'CreatedWebhook' })
 export const RotatedWebhook = z
   .strictObject({ id: z.string(), secret: z.string(), secret_rotated_at: at })
   .meta({ id: 'RotatedWebhook' })

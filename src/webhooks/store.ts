@@ -270,14 +270,7 @@ export const replayDeliveries = statement<
 
 /** Given up and not yet replayed, oldest first; locked, so that two calls at once walk on. Test fires stay out. */
 export const failedDeliveries = statement<
-  [
-    orgId: string,
-    endpointId: string,
-    since: Date | null,
-    until: Date | null,
-    event: string | null,
-    limit: number,
-  ],
+  [orgId: string, endpointId: string, since: Date | null, until: Date | null, event: string | null, limit: number],
   { id: string; created_at: Date }
 >(
   'webhooks.failed',

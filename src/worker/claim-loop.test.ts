@@ -14,8 +14,7 @@ const makeQueue = (options: Partial<ClaimLoopOptions<number>> = {}) => {
   const limits: number[] = []
   const logged: Logged[] = []
   const log = {
-    error: (fields: { retry_in_ms?: number }, text: string) =>
-      logged.push({ text, retryInMs: fields.retry_in_ms }),
+    error: (fields: { retry_in_ms?: number }, text: string) => logged.push({ text, retryInMs: fields.retry_in_ms }),
   } as unknown as Log
   const loop = makeClaimLoop<number>({
     name: 'test',
@@ -301,8 +300,7 @@ test('two loops on one table share its rows without working on any twice', async
   )
   for (const loop of loops) loop.start()
   const count = async (where: string) =>
-    (await database.sql<{ count: number }>(`select count(*)::int as count from jobs where ${where}`))[0]!
-      .count
+    (await database.sql<{ count: number }>(`select count(*)::int as count from jobs where ${where}`))[0]!.count
   await expect.poll(() => count('worked > 0'), { timeout: 20_000 }).toBe(2_000)
   await Promise.all(loops.map((loop) => loop.drain()))
   expect(await count('worked = 1')).toBe(2_000)

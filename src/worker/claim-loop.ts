@@ -41,10 +41,7 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
     try {
       await work(row)
     } catch (error) {
-      log.error(
-        { err: error, queue: name },
-        'a claimed row failed; its claim will be taken up again once stale',
-      )
+      log.error({ err: error, queue: name }, 'a claimed row failed; its claim will be taken up again once stale')
     }
   }
 

@@ -35,10 +35,7 @@ const schedules = () =>
 
 /** Asks for a run now, as the schedule would. */
 const push = (name: string) =>
-  database.sql(
-    `insert into pgboss.job (name, policy) select name, policy from pgboss.queue where name = $1`,
-    [name],
-  )
+  database.sql(`insert into pgboss.job (name, policy) select name, policy from pgboss.queue where name = $1`, [name])
 
 test('every task is scheduled by UTC, and a schedule nobody knows any more is removed', async () => {
   const first = await begin({ kept: { cron: rarely, run: nothing }, former: { cron: rarely, run: nothing } })

@@ -46,9 +46,7 @@ export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5
       // pg-boss mends itself after a lost connection; without a listener the fault would end the process.
       boss.on('error', (error) => log.warn({ err: error }, 'the job queue met a fault'))
       await boss.start()
-      const scheduled = Object.entries(tasks).flatMap(([name, { cron, run }]) =>
-        cron ? [{ name, cron, run }] : [],
-      )
+      const scheduled = Object.entries(tasks).flatMap(([name, { cron, run }]) => (cron ? [{ name, cron, run }] : []))
       for (const { name, cron, run } of scheduled) {
         // At most one waiting and one running: a tick missed while one runs long is caught up once.
         await boss.createQueue(name, {

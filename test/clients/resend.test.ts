@@ -113,10 +113,7 @@ describe('works unchanged', () => {
     const { data, error } = await resend.batch.send([mail('b1@example.com'), mail('b2@example.com')])
     expect(error).toBeNull()
     const ids = (data as unknown as { data: { id: string }[] }).data.map(({ id }) => id)
-    expect((await Promise.all(ids.map(shown))).map(({ to }) => to)).toEqual([
-      ['b1@example.com'],
-      ['b2@example.com'],
-    ])
+    expect((await Promise.all(ids.map(shown))).map(({ to }) => to)).toEqual([['b1@example.com'], ['b2@example.com']])
   })
 
   test('S-134 the next page is asked for by cursor, and after is not read', async () => {
@@ -148,9 +145,7 @@ describe('works unchanged', () => {
 
 describe('differs, and is refused rather than misread', () => {
   test('S-078 a lone address as to', async () => {
-    expect(codeOf(await resend.emails.send({ ...mail('x'), to: 'lone@example.com' }))).toBe(
-      'VALIDATION_ERROR',
-    )
+    expect(codeOf(await resend.emails.send({ ...mail('x'), to: 'lone@example.com' }))).toBe('VALIDATION_ERROR')
     expect(await outbox('lone@example.com')).toEqual([])
   })
 
@@ -162,9 +157,7 @@ describe('differs, and is refused rather than misread', () => {
 
   test('an attachment by its address, and a time in words', async () => {
     const attachments = [{ filename: 'a.pdf', path: 'https://example.com/a.pdf' }]
-    expect(codeOf(await resend.emails.send({ ...mail('path@example.com'), attachments }))).toBe(
-      'VALIDATION_ERROR',
-    )
+    expect(codeOf(await resend.emails.send({ ...mail('path@example.com'), attachments }))).toBe('VALIDATION_ERROR')
     const worded = { ...mail('words@example.com'), scheduledAt: 'in 1 min' }
     expect(codeOf(await resend.emails.send(worded))).toBe('VALIDATION_ERROR')
     expect([...(await outbox('path@example.com')), ...(await outbox('words@example.com'))]).toEqual([])

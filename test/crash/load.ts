@@ -63,9 +63,7 @@ export const makeLoad = (): Load => {
             ),
             ({ data }: Sent) =>
               data.flatMap(({ id, status }) =>
-                id === null
-                  ? []
-                  : [{ id, how: status === 'sent' ? ('batch' as const) : ('failed' as const) }],
+                id === null ? [] : [{ id, how: status === 'sent' ? ('batch' as const) : ('failed' as const) }],
               ),
           ),
       ]

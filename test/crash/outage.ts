@@ -24,10 +24,7 @@ export const databaseOutages = async (restarts: number): Promise<Outages> => {
       const before = await service.postmaster()
       // Ends every connection at once, as `pg_ctl restart` does.
       process.kill(before, 'SIGINT')
-      await until(
-        'another server runs',
-        async () => (await service.postmaster().catch(() => before)) !== before,
-      )
+      await until('another server runs', async () => (await service.postmaster().catch(() => before)) !== before)
       const known = taken()
       await until('messages are acknowledged again', () => taken() > known + 20, 60_000)
       recovered.push(taken() - known)
@@ -35,9 +32,7 @@ export const databaseOutages = async (restarts: number): Promise<Outages> => {
     await stop()
     // Sent again is only what was tried again: the word of the first try was lost with the connection.
     const retried = async () => {
-      const rows = await service.sql<{ id: string }>(
-        "select id from messages where attempts > 0 or status = 'sending'",
-      )
+      const rows = await service.sql<{ id: string }>("select id from messages where attempts > 0 or status = 'sending'")
       return new Set(rows.map(({ id }) => id))
     }
     return { ...(await reckon(service, load, await retried())), refused: load.refused, recovered }

@@ -50,11 +50,7 @@ const settle = async (service: Service, stale: ReadonlySet<string>): Promise<voi
   await workOff(service, new Set())
 }
 
-export const reckon = async (
-  service: Service,
-  load: Load,
-  stale: ReadonlySet<string>,
-): Promise<Reckoning> => {
+export const reckon = async (service: Service, load: Load, stale: ReadonlySet<string>): Promise<Reckoning> => {
   await settle(service, stale)
   const faults: string[] = []
   const messages = await service.sql<{ id: string; status: string }>('select id, status from messages')
@@ -87,8 +83,7 @@ export const reckon = async (
   }
   for (const [id, status] of statuses) {
     const events = told.get(id) ?? 0
-    if (events !== (status === 'sent' ? 1 : 0))
-      faults.push(`${id} is ${status} and was told as sent ${events} times`)
+    if (events !== (status === 'sent' ? 1 : 0)) faults.push(`${id} is ${status} and was told as sent ${events} times`)
   }
   const twice = [...handed].filter(([, n]) => n > 1).map(([id]) => id)
   for (const id of twice) if (!stale.has(id)) faults.push(`${id} was sent twice though nobody lost its claim`)

@@ -30,9 +30,7 @@ export const crashRounds = async (
       // What it had in hand when it died: whoever takes it up later may send it a second time.
       const held = await service.sql<{ id: string }>("select id from messages where status = 'sending'")
       for (const { id } of held) stale.add(id)
-      say(
-        `round ${round}: killed after ${ms} ms, ${load.promised.length} acknowledged, ${held.length} claims held`,
-      )
+      say(`round ${round}: killed after ${ms} ms, ${load.promised.length} acknowledged, ${held.length} claims held`)
       await service.start()
     }
     return { ...(await reckon(service, load, stale)), refused: load.refused }

@@ -62,8 +62,13 @@ export const openService = async (): Promise<Service> => {
   return {
     start: async () => {
       const env = {
-        ...{ PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'error', RATE_LIMITER: 'off' },
-        ...{ DATA_DIR: dataDir, PORT: String(port), FIRST_RUN_FILE: firstRun },
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        LOG_LEVEL: 'error',
+        RATE_LIMITER: 'off',
+        DATA_DIR: dataDir,
+        PORT: String(port),
+        FIRST_RUN_FILE: firstRun,
         // For the endpoint on this machine that every event becomes a delivery to.
         WEBHOOK_ALLOW_INSECURE: 'true',
       }
@@ -93,7 +98,10 @@ export const openService = async (): Promise<Service> => {
     ask: async (method, path, body) => {
       try {
         const answer = await request(`${url}${path}`, {
-          ...{ method, dispatcher: agent, headersTimeout: 40_000, bodyTimeout: 40_000 },
+          method,
+          dispatcher: agent,
+          headersTimeout: 40_000,
+          bodyTimeout: 40_000,
           headers: {
             authorization: `Bearer ${key}`,
             ...(body !== undefined && { 'content-type': 'application/json' }),

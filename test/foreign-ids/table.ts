@@ -79,7 +79,9 @@ const onIpPool = {
 
 export const table: Record<string, Line> = {
   'POST /emails': {
-    ...{ ...shared, tenantKey: 'open', body: mail },
+    ...shared,
+    tenantKey: 'open',
+    body: mail,
     projectKey: { barred: 'DOMAIN_NOT_ALLOWED_FOR_KEY', why: "XD-18: sends from its own project's domains" },
   },
   'POST /emails/batch': { ...shared, tenantKey: 'open', body: mail },
@@ -87,7 +89,8 @@ export const table: Record<string, Line> = {
   'GET /emails/{id}': { ...onMessage, tenantKey: 'hidden' },
   'DELETE /emails/{id}': { ...onMessage, tenantKey: writeToAnotherTenant },
   'POST /domains': {
-    ...{ ...shared, tenantKey: 'open' },
+    ...shared,
+    tenantKey: 'open',
     // A name is taken once.
     get body() {
       return { name: `${newId('domain').replace('_', '-')}.example` }
@@ -101,11 +104,15 @@ export const table: Record<string, Line> = {
   'GET /domains/{id}': { tenantKey: 'hidden', testKey: 'open', projectKey: 'hidden' },
   'POST /domains/{id}/verify': onDomain,
   'PATCH /domains/{id}': {
-    ...{ ...onDomain, body: { inbound: true } },
+    ...onDomain,
+    body: { inbound: true },
     names: {
       ip_pool_id: {
-        ...{ kind: 'ipPool', in: ['body'], unknown: 'VALIDATION_ERROR' },
-        ...{ tenantKey: platformOnly, testKey: poolsAreLive },
+        kind: 'ipPool',
+        in: ['body'],
+        unknown: 'VALIDATION_ERROR',
+        tenantKey: platformOnly,
+        testKey: poolsAreLive,
       },
     },
   },
@@ -142,7 +149,10 @@ export const table: Record<string, Line> = {
   },
   'GET /keys/{id}': { tenantKey: 'hidden', testKey: 'hidden', projectKey: 'hidden' },
   'PATCH /keys/{id}': {
-    ...{ body: { name: 'changed' }, tenantKey: writeToAnotherTenant, testKey: liveKey, projectKey: 'hidden' },
+    body: { name: 'changed' },
+    tenantKey: writeToAnotherTenant,
+    testKey: liveKey,
+    projectKey: 'hidden',
     names: {
       tenant_id: { kind: 'tenant', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: namesAnotherTenant },
       allowed_domain_ids: {
@@ -156,25 +166,33 @@ export const table: Record<string, Line> = {
   },
   'DELETE /keys/{id}': { tenantKey: writeToAnotherTenant, testKey: liveKey, projectKey: 'hidden' },
   'POST /projects': {
-    ...{ body: { name: 'made' }, tenantKey: platformOnly, testKey: 'open' },
+    body: { name: 'made' },
+    tenantKey: platformOnly,
+    testKey: 'open',
     projectKey: { barred: 'PROJECT_SCOPED_KEY', why: 'X-056: a key of one project makes none' },
   },
   'GET /projects': { ...shared, tenantKey: 'open' },
   'GET /projects/{id}': { tenantKey: 'open', testKey: 'open', projectKey: 'hidden' },
   'PATCH /projects/{id}': {
-    ...{ body: { name: 'changed' }, tenantKey: platformOnly, testKey: madeLive, projectKey: 'hidden' },
+    body: { name: 'changed' },
+    tenantKey: platformOnly,
+    testKey: madeLive,
+    projectKey: 'hidden',
   },
   'DELETE /projects/{id}': { tenantKey: platformOnly, testKey: madeLive, projectKey: 'hidden' },
   'POST /suppressions': {
-    ...{ ...shared, tenantKey: 'open' },
+    ...shared,
+    tenantKey: 'open',
     body: { channel: 'email', value: 'somebody@example.com' },
   },
   'GET /suppressions': { ...shared, tenantKey: 'open' },
   'GET /suppressions/{id}': { ...shared, tenantKey: 'hidden' },
   'DELETE /suppressions/{id}': { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },
   'DELETE /suppressions': {
-    ...{ query: 'channel=email&value=nobody@example.com' },
-    ...{ tenantKey: 'open', testKey: 'open', projectKey: 'open' },
+    query: 'channel=email&value=nobody@example.com',
+    tenantKey: 'open',
+    testKey: 'open',
+    projectKey: 'open',
     names: {
       id: {
         kind: 'suppression',
@@ -185,30 +203,38 @@ export const table: Record<string, Line> = {
     },
   },
   'POST /templates': {
-    ...{ ...shared, tenantKey: 'open' },
+    ...shared,
+    tenantKey: 'open',
     body: () => ({ slug: newId('template').replace('_', '-'), channel: 'sms', text: 'Hello' }),
   },
   'GET /templates': { ...shared, tenantKey: 'open', ofNoTenant: 'open' },
   'GET /templates/{id}': { ...shared, tenantKey: 'hidden', ofNoTenant: 'open' },
   'PATCH /templates/{id}': {
-    ...{ body: { text: 'changed' }, tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },
+    body: { text: 'changed' },
+    tenantKey: writeToAnotherTenant,
+    testKey: madeLive,
+    projectKey: 'open',
   },
   'DELETE /templates/{id}': { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },
   'POST /templates/preview': {
-    ...{ ...shared, tenantKey: 'open', body: { slug: 'not-there' } },
+    ...shared,
+    tenantKey: 'open',
+    body: { slug: 'not-there' },
     names: {
       id: { kind: 'template', in: ['body'], alone: true, unknown: 'NOT_FOUND', tenantKey: 'hidden' },
     },
   },
   'POST /tenants': {
-    ...{ ...shared, body: { name: 'made' } },
+    ...shared,
+    body: { name: 'made' },
     tenantKey: { barred: 'TENANT_KEY_CANNOT_CREATE_TENANTS', why: 'X-044: its own code' },
   },
   'GET /tenants': { ...shared, tenantKey: 'open' },
   'GET /tenants/{id}': { ...shared, tenantKey: routeOfAnotherTenant },
   'PATCH /tenants/{id}': { ...onTenant, body: { name: 'changed' } },
   'DELETE /tenants/{id}': {
-    ...{ ...onTenant, testKey: liveOnly },
+    ...onTenant,
+    testKey: liveOnly,
     tenantKey: { barred: 'TENANT_KEY_CANNOT_DELETE', why: 'X-044: its own code' },
   },
   'POST /tenants/{id}/suspend': { ...onTenant, testKey: liveOnly },
@@ -218,7 +244,8 @@ export const table: Record<string, Line> = {
   'PATCH /tenants/{id}/quota': { ...onTenant, body: { sms_monthly: 5 } },
   'POST /emails/{id}/cancel': { ...onMessage, tenantKey: writeToAnotherTenant },
   'POST /webhooks': {
-    ...{ ...shared, tenantKey: 'open' },
+    ...shared,
+    tenantKey: 'open',
     body: { url: 'https://8.8.8.8/hook', events: [] },
     names: {
       tenant_id: { kind: 'tenant', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: namesAnotherTenant },
@@ -228,7 +255,9 @@ export const table: Record<string, Line> = {
   'GET /webhooks/events': { ...shared, tenantKey: 'open' },
   'GET /webhooks/{id}': { ...shared, tenantKey: 'hidden' },
   'PATCH /webhooks/{id}': {
-    ...{ body: { description: 'changed' }, tenantKey: writeToAnotherTenant, testKey: madeLive },
+    body: { description: 'changed' },
+    tenantKey: writeToAnotherTenant,
+    testKey: madeLive,
     projectKey: 'open',
   },
   'DELETE /webhooks/{id}': { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' },

@@ -6,8 +6,15 @@ import type { TestDatabase } from '../database.ts'
 import type { Answer } from './wire.ts'
 
 const rowCodes = [
-  ...['required', 'invalid_type', 'too_small', 'too_big', 'invalid_string', 'invalid_enum'],
-  ...['unrecognized', 'custom', 'STILL_REFERENCED'],
+  'required',
+  'invalid_type',
+  'too_small',
+  'too_big',
+  'invalid_string',
+  'invalid_enum',
+  'unrecognized',
+  'custom',
+  'STILL_REFERENCED',
 ]
 
 type Row = { path: unknown; code: string; message: string }
@@ -18,9 +25,7 @@ const judgeRows = (rows: unknown): void => {
     expect(Object.keys(row)).toEqual(['path', 'code', 'message'])
     expect(rowCodes).toContain(row.code)
     expect(typeof row.message).toBe('string')
-    expect(
-      (row.path as unknown[]).every((part) => typeof part === 'string' || typeof part === 'number'),
-    ).toBe(true)
+    expect((row.path as unknown[]).every((part) => typeof part === 'string' || typeof part === 'number')).toBe(true)
   }
 }
 
@@ -63,10 +68,7 @@ const flatAt = /^\/api\/(?:internal|auth)\//
 export type Asked = { toHead?: boolean; target?: string; pages?: boolean }
 
 /** Throws unless it is a success or a refusal as documented; the code of a refusal, when it has a body to read. */
-export const judge = (
-  answer: Answer,
-  { toHead = false, target = '', pages = false }: Asked = {},
-): Code | undefined => {
+export const judge = (answer: Answer, { toHead = false, target = '', pages = false }: Asked = {}): Code | undefined => {
   expect(isId('request', answer.headers['x-request-id'] ?? ''), 'a request id').toBe(true)
   if (answer.status < 400) return undefined
   expect(answer.status, 'a fault of the service').not.toBe(500)

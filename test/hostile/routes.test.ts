@@ -61,16 +61,25 @@ const usualHeaders = (entry: Entry, session: string): Aim['headers'] =>
 
 /** A tenant is made from its reference once a request passed every rule but those of the route itself. */
 const beforeTenant = new Set<Code>([
-  ...(['UNAUTHORIZED', 'ORG_SUSPENDED', 'IP_NOT_ALLOWED', 'RATE_LIMITED', 'TENANT_KEY_FORBIDDEN'] as const),
-  ...(['INVALID_TENANT_REF', 'INSUFFICIENT_SCOPE', 'METHOD_NOT_ALLOWED', 'PAYLOAD_TOO_LARGE'] as const),
-  ...(['UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_ERROR', 'INVALID_CURSOR', 'QUERY_BODY_CONFLICT'] as const),
+  'UNAUTHORIZED',
+  'ORG_SUSPENDED',
+  'IP_NOT_ALLOWED',
+  'RATE_LIMITED',
+  'TENANT_KEY_FORBIDDEN',
+  'INVALID_TENANT_REF',
+  'INSUFFICIENT_SCOPE',
+  'METHOD_NOT_ALLOWED',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'VALIDATION_ERROR',
+  'INVALID_CURSOR',
+  'QUERY_BODY_CONFLICT',
 ])
 
 /** A rule of the route's own, such as a name that nobody has, is told with the code of a wrong shape. */
 const byRule = (code: string | undefined, body: Buffer): boolean => {
   if (code !== 'VALIDATION_ERROR') return false
-  const { errors = [] } = (JSON.parse(body.toString('utf8')) as { error: { errors?: { code: string }[] } })
-    .error
+  const { errors = [] } = (JSON.parse(body.toString('utf8')) as { error: { errors?: { code: string }[] } }).error
   return errors.every((row) => row.code === 'custom')
 }
 

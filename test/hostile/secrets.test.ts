@@ -14,10 +14,7 @@ import { testHouse } from '../house.ts'
 import { tell, write } from './wire.ts'
 
 const body = z.object({ how: z.string(), text: z.string() })
-const readsNumber = statement<[text: string], { n: number }>(
-  'test.reads_number',
-  'select ($1::text)::int as n',
-)
+const readsNumber = statement<[text: string], { n: number }>('test.reads_number', 'select ($1::text)::int as n')
 
 /** Goes wrong in every way a request can. */
 const breaks = ({ db }: Rooms): Route =>
@@ -70,9 +67,7 @@ describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
     })
     // Rows that the database refuses are quoted in what it says about them.
     await t.database.sql(`alter table suppressions add constraint refused check (value not like '%refused%')`)
-    await t.database.sql(
-      `alter table idempotency_keys add constraint refused check (key not like '%refused%')`,
-    )
+    await t.database.sql(`alter table idempotency_keys add constraint refused check (key not like '%refused%')`)
 
     const mark = (what: string) => `MARK-${what}`
     const post = (path: string, content: string, more: Record<string, string> = {}) =>
@@ -107,10 +102,7 @@ describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
     await note('good query', t.ask('GET', `${v1}?value=${mark('query')}`, { key: keys.live }))
     await note('stranger', t.ask('GET', v1, { key: stranger }))
     await note('basic', t.ask('GET', v1, { headers: { authorization: `Basic ${mark('basic')}` } }))
-    await note(
-      'member',
-      t.ask('GET', '/api/internal/api-keys', { headers: { cookie: `service_session=${session}` } }),
-    )
+    await note('member', t.ask('GET', '/api/internal/api-keys', { headers: { cookie: `service_session=${session}` } }))
     await note('refused row', post(v1, text('refused')))
     await note('refused key', post(v1, text('key'), { 'idempotency-key': mark('refused') }))
     for (const how of ['error', 'value', 'failure', 'database']) {
@@ -131,16 +123,30 @@ describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
     await expect.poll(async () => (await t.ask('GET', v1, { key: keys.live })).status).toBe(403)
 
     expect(statuses).toEqual({
-      ...{ good: 201, 'by tenant': 201, 'bad json': 422, 'bad shape': 422, 'bad type': 415 },
-      ...{ 'bad idempotency key': 422, 'bad path': 404, 'bad url': 404, 'bad query': 422, 'good query': 200 },
-      ...{ stranger: 401, basic: 401, member: 200, 'refused row': 500, 'refused key': 500 },
-      ...{ error: 500, value: 500, failure: 500, database: 500 },
+      good: 201,
+      'by tenant': 201,
+      'bad json': 422,
+      'bad shape': 422,
+      'bad type': 415,
+      'bad idempotency key': 422,
+      'bad path': 404,
+      'bad url': 404,
+      'bad query': 422,
+      'good query': 200,
+      stranger: 401,
+      basic: 401,
+      member: 200,
+      'refused row': 500,
+      'refused key': 500,
+      error: 500,
+      value: 500,
+      failure: 500,
+      database: 500,
     })
 
     const logged = await lines()
     expect(logged.match(/request failed/g)).toHaveLength(6)
-    for (const own of ['its own message', 'its own cause', 'a hidden cause', 'req_'])
-      expect(logged).toContain(own)
+    for (const own of ['its own message', 'its own cause', 'a hidden cause', 'req_']) expect(logged).toContain(own)
     for (const secret of [keys.live, keys.test, stranger, session]) {
       expect(logged).not.toContain(secret)
       expect(logged).not.toContain(secret.slice(-20))
@@ -159,10 +165,7 @@ describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
       key: secret,
       body: { secret },
     })
-    log.error(
-      { req: { headers: { authorization: secret, cookie: secret } }, headers: { cookie: secret } },
-      'a line',
-    )
+    log.error({ req: { headers: { authorization: secret, cookie: secret } }, headers: { cookie: secret } }, 'a line')
     const logged = await lines()
     expect(logged).toContain('a line')
     expect(logged).not.toContain(secret)

@@ -50,11 +50,29 @@ const token = fc.stringMatching(/^[A-Za-z][A-Za-z0-9-]{0,30}$/)
 
 const contentTypes = fc.oneof(
   fc.constantFrom(
-    ...['application/json', 'APPLICATION/JSON', 'application/json;', 'application/json; charset=utf-16'],
-    ...['application/json; charset="utf-8"; charset=latin1', 'application/json;charset=\xff', 'text/json'],
-    ...['application/json, text/plain', 'application/problem+json', 'application/x-www-form-urlencoded'],
-    ...['multipart/form-data', 'multipart/form-data; boundary=x', 'text/plain', '', '/', ';', 'nonsense'],
-    ...['application/json\t', ' application/json', '*/*', 'application/*', 'application/jsonx', '__proto__'],
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json;',
+    'application/json; charset=utf-16',
+    'application/json; charset="utf-8"; charset=latin1',
+    'application/json;charset=\xff',
+    'text/json',
+    'application/json, text/plain',
+    'application/problem+json',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data',
+    'multipart/form-data; boundary=x',
+    'text/plain',
+    '',
+    '/',
+    ';',
+    'nonsense',
+    'application/json\t',
+    ' application/json',
+    '*/*',
+    'application/*',
+    'application/jsonx',
+    '__proto__',
   ),
   oddHeaderText,
 )
@@ -62,10 +80,7 @@ const contentTypes = fc.oneof(
 const oddField: fc.Arbitrary<Field> = fc.oneof(
   fc.tuple(fc.constant('Idempotency-Key'), oddHeaderText),
   fc.tuple(fc.constant('X-Service-Tenant-Ref'), oddHeaderText),
-  fc.tuple(
-    fc.constant('X-Forwarded-For'),
-    fc.oneof(oddHeaderText, fc.ipV4(), fc.ipV6(), fc.constant('::%1')),
-  ),
+  fc.tuple(fc.constant('X-Forwarded-For'), fc.oneof(oddHeaderText, fc.ipV4(), fc.ipV6(), fc.constant('::%1'))),
   fc.tuple(fc.constant('Content-Type'), contentTypes),
   fc.tuple(fc.constant('Content-Encoding'), fc.constantFrom('gzip', 'br', 'deflate', 'identity', 'x')),
   fc.tuple(fc.constant('Expect'), fc.constantFrom('100-continue', '100-Continue', '200-ok', '')),
@@ -76,10 +91,7 @@ const oddField: fc.Arbitrary<Field> = fc.oneof(
       oddHeaderText.map((text) => `service_session=${text}`),
     ),
   ),
-  fc.tuple(
-    fc.constant('Cookie'),
-    fc.stringMatching(/^service_session=[A-Za-z0-9_-]{43}; service_active_org=.{0,9}$/),
-  ),
+  fc.tuple(fc.constant('Cookie'), fc.stringMatching(/^service_session=[A-Za-z0-9_-]{43}; service_active_org=.{0,9}$/)),
   fc.tuple(
     fc.constant('Authorization'),
     fc.oneof(
@@ -87,24 +99,15 @@ const oddField: fc.Arbitrary<Field> = fc.oneof(
       oddHeaderText.map((text) => `Bearer ${text}`),
     ),
   ),
-  fc.tuple(
-    fc.constant('Host'),
-    fc.oneof(oddHeaderText, fc.constantFrom('', 'evil.example', 'a:b:c', '[::1]')),
-  ),
-  fc.tuple(
-    fc.constant('Connection'),
-    fc.constantFrom('close', 'keep-alive', 'upgrade', 'te', 'authorization'),
-  ),
+  fc.tuple(fc.constant('Host'), fc.oneof(oddHeaderText, fc.constantFrom('', 'evil.example', 'a:b:c', '[::1]'))),
+  fc.tuple(fc.constant('Connection'), fc.constantFrom('close', 'keep-alive', 'upgrade', 'te', 'authorization')),
   fc.tuple(fc.constant('Upgrade'), fc.constantFrom('websocket', 'h2c', 'TLS/1.0')),
   fc.tuple(
     fc.constantFrom('Accept', 'Accept-Encoding', 'If-None-Match', 'Range', 'Origin', 'TE', 'Trailer'),
     oddHeaderText,
   ),
   fc.tuple(fc.constantFrom('X-HTTP-Method-Override', 'X-Original-URL', 'X-Rewrite-URL'), oddHeaderText),
-  fc.tuple(
-    fc.constantFrom('X-Request-Id', 'Forwarded', 'X-Real-IP', 'X-Forwarded-Host', 'User-Agent'),
-    oddHeaderText,
-  ),
+  fc.tuple(fc.constantFrom('X-Request-Id', 'Forwarded', 'X-Real-IP', 'X-Forwarded-Host', 'User-Agent'), oddHeaderText),
   fc.tuple(token, headerText()),
 )
 
@@ -118,15 +121,36 @@ const oddComponent = fc.oneof(
   fc.constantFrom(...oddTexts).map(rawTarget),
   fc.string({ unit: 'binary' }).map(percent),
   fc.constantFrom(
-    ...['', '%', '%0', '%zz', '%00', 'a%00b', '%ff', '%c0%80', '%ed%a0%80', '%u0000', '%2525', '+', '%20'],
-    ...['%2F', '%2f..%2f', '%5c', '.', '..', '%2e', '%2e%2e', ';', ';a=b', '%0d%0aX: y', '%0a', '\xff\xfe'],
+    '',
+    '%',
+    '%0',
+    '%zz',
+    '%00',
+    'a%00b',
+    '%ff',
+    '%c0%80',
+    '%ed%a0%80',
+    '%u0000',
+    '%2525',
+    '+',
+    '%20',
+    '%2F',
+    '%2f..%2f',
+    '%5c',
+    '.',
+    '..',
+    '%2e',
+    '%2e%2e',
+    ';',
+    ';a=b',
+    '%0d%0aX: y',
+    '%0a',
+    '\xff\xfe',
   ),
   oddCursor,
 )
 
-const otherKind = fc
-  .constantFrom(...(Object.keys(prefixes) as (keyof typeof prefixes)[]))
-  .map((kind) => newId(kind))
+const otherKind = fc.constantFrom(...(Object.keys(prefixes) as (keyof typeof prefixes)[])).map((kind) => newId(kind))
 
 const hostileParam = fc.oneof(
   oddComponent,
@@ -181,17 +205,34 @@ export const mangle: fc.Arbitrary<(path: string) => string> = fc.oneof(
 )
 
 const methods = [
-  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'LINK'],
-  ...['QUERY', 'SEARCH', 'M-SEARCH', 'MKCOL', 'LOCK', 'COPY', 'MOVE', 'REPORT', 'NOTIFY', 'UNSUBSCRIBE'],
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+  'PROPFIND',
+  'PURGE',
+  'LINK',
+  'QUERY',
+  'SEARCH',
+  'M-SEARCH',
+  'MKCOL',
+  'LOCK',
+  'COPY',
+  'MOVE',
+  'REPORT',
+  'NOTIFY',
+  'UNSUBSCRIBE',
 ]
 
 const pair = (name: string, value: unknown): string => `${percent(name)}=${percent(String(value))}`
 
 const askedQuery = ({ query }: Entry, resolve: Resolve): fc.Arbitrary<string> =>
   fc
-    .tuple(
-      ...query.map(({ required, schema }) => fc.option(asked(schema, resolve), { freq: required ? 100 : 1 })),
-    )
+    .tuple(...query.map(({ required, schema }) => fc.option(asked(schema, resolve), { freq: required ? 100 : 1 })))
     .map((values) =>
       values
         .map((value, i) => (value === null ? undefined : pair(query[i]?.name as string, value)))
@@ -204,15 +245,8 @@ const hostileQuery = ({ query }: Entry, resolve: Resolve): fc.Arbitrary<string> 
     ...(query.length > 0 ? [fc.constantFrom(...query.map((parameter) => parameter.name))] : []),
     oddComponent,
   )
-  const dressed = fc.tuple(
-    name,
-    fc.constantFrom('', '', '', '[]', '[0]', '[a][b]', '[__proto__]', '.x', '%00', ' '),
-  )
-  const odd = fc.tuple(
-    dressed,
-    fc.oneof(oddComponent, oddCursor),
-    fc.constantFrom('=', '=', '=', '', '==', '%3D'),
-  )
+  const dressed = fc.tuple(name, fc.constantFrom('', '', '', '[]', '[0]', '[a][b]', '[__proto__]', '.x', '%00', ' '))
+  const odd = fc.tuple(dressed, fc.oneof(oddComponent, oddCursor), fc.constantFrom('=', '=', '=', '', '==', '%3D'))
   const oddPart = odd.map(([[base, ending], value, equals]) => `${base}${rawTarget(ending)}${equals}${value}`)
   const cursor = query.some((parameter) => parameter.name === 'cursor')
   return fc.oneof(
@@ -221,14 +255,7 @@ const hostileQuery = ({ query }: Entry, resolve: Resolve): fc.Arbitrary<string> 
       .tuple(askedQuery({ query } as Entry, resolve), fc.array(oddPart, { minLength: 1, maxLength: 4 }))
       .map(([good, bad]) => [good, ...bad].filter(Boolean).join('&')),
     askedQuery({ query } as Entry, resolve).map((good) => `${good}&${good}`),
-    fc.constantFrom(
-      '&'.repeat(2_000),
-      '='.repeat(500),
-      'a&'.repeat(1_500),
-      '?',
-      '&&=&',
-      `x=${'y'.repeat(9_000)}`,
-    ),
+    fc.constantFrom('&'.repeat(2_000), '='.repeat(500), 'a&'.repeat(1_500), '?', '&&=&', `x=${'y'.repeat(9_000)}`),
     fc
       .array(fc.tuple(token, token), { minLength: 100, maxLength: 300 })
       .map((all) => all.map(([key, value]) => `${key}=${value}`).join('&')),
@@ -264,9 +291,7 @@ export const shotsAt = (entry: Entry, aim: Aim): fc.Arbitrary<Aimed> => {
   }
   const names = [...entry.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string)
   const pathWith = (param: (name: string) => fc.Arbitrary<string>): fc.Arbitrary<string> =>
-    fc
-      .tuple(...names.map(param))
-      .map((values) => entry.path.replace(/\{\w+\}/g, () => values.shift() as string))
+    fc.tuple(...names.map(param)).map((values) => entry.path.replace(/\{\w+\}/g, () => values.shift() as string))
 
   return spoiling(aim.parts ?? allParts)
     .chain((hostile) => {

@@ -105,13 +105,7 @@ test('a stranger whose body is of the wrong kind, too large or never sent is tol
   const first = told(await ask(plain('GET', '/api/v1/suppressions')))
   const large = Buffer.alloc(7 * 1_048_576, 0x20)
   for (const target of ['/api/v1/suppressions', '/api/v1/nowhere', '/v1/probe/gated', '/api/%761/nowhere']) {
-    for (const type of [
-      'application/json',
-      'text/plain',
-      'nonsense',
-      '',
-      'multipart/form-data; boundary=x',
-    ]) {
+    for (const type of ['application/json', 'text/plain', 'nonsense', '', 'multipart/form-data; boundary=x']) {
       const headers: Field[] = [['Content-Type', type]]
       const unsent = Buffer.from(
         `POST ${target} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: 9999999\r\n\r\n`,
@@ -134,9 +128,7 @@ test('a stranger who sends whatever address it likes is refused or told to wait,
     const statuses = new Map<number, number>()
     const bodies = new Set<string>()
     for (let i = 0; i < 240; i++) {
-      const headers: Field[] = [
-        ['X-Forwarded-For', ['unknown', '203.0.113.9', '\xff, ,', '::1%lo'][i % 4] as string],
-      ]
+      const headers: Field[] = [['X-Forwarded-For', ['unknown', '203.0.113.9', '\xff, ,', '::1%lo'][i % 4] as string]]
       const { answers } = await tell(limited.url, plain('GET', `/api/v1/x${i}`, headers))
       const answer = answers[0] as Answer
       judge(answer)

@@ -96,9 +96,7 @@ const partOf = (document: OpenApiDocument, reference: string): unknown =>
 export const readSurface = async ({ house, ask }: TestHouse): Promise<Surface> => {
   const document: OpenApiDocument = (await ask('GET', '/api/openapi.json')).body
   const follow = <T>(value: T | { $ref: string }): T =>
-    typeof value === 'object' && value !== null && '$ref' in value
-      ? (partOf(document, value.$ref) as T)
-      : (value as T)
+    typeof value === 'object' && value !== null && '$ref' in value ? (partOf(document, value.$ref) as T) : (value as T)
 
   const routes = house.routes.map(({ method, path, params = {} }) => {
     const operation = document.paths[`/api/v1${path}`]?.[method.toLowerCase() as 'get']

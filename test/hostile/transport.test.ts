@@ -153,10 +153,7 @@ describe('too large a body', () => {
 
   test('is refused with and without Content-Length, whether it is sent or only announced', async () => {
     await ends(`${head(`Content-Length: ${limit + 1}\r\n`)}${' '.repeat(limit + 1)}`, 'PAYLOAD_TOO_LARGE')
-    await ends(
-      `${head('Transfer-Encoding: chunked\r\n')}${chunks(65_536).repeat(97)}0\r\n\r\n`,
-      'PAYLOAD_TOO_LARGE',
-    )
+    await ends(`${head('Transfer-Encoding: chunked\r\n')}${chunks(65_536).repeat(97)}0\r\n\r\n`, 'PAYLOAD_TOO_LARGE')
     const announced = await tell(t.url, head('Content-Length: 9007199254740991\r\n'))
     expect(codesOf(announced)).toEqual(['PAYLOAD_TOO_LARGE'])
     await untouched()
@@ -179,8 +176,7 @@ describe('too large a body', () => {
     line.send(head('Transfer-Encoding: chunked\r\n'))
     const piece = chunks(65_536)
     const flood = setInterval(() => {
-      if (line.socket.writable && line.socket.writableLength < 1_000_000)
-        for (let i = 0; i < 20; i++) line.send(piece)
+      if (line.socket.writable && line.socket.writableLength < 1_000_000) for (let i = 0; i < 20; i++) line.send(piece)
     }, 5)
     const heard = await line.heard({ untilClosed: true, patienceMs: timeoutMs + slackMs })
     clearInterval(flood)
@@ -255,16 +251,10 @@ describe('framing that can be read two ways', () => {
 
 describe('several requests on one connection', () => {
   test('sent at once are answered in order', async () => {
-    const requests = Array.from({ length: 60 }, (_, i) =>
-      i % 3 === 0 ? list() : whole(`pipe${i}@example.com`),
-    )
+    const requests = Array.from({ length: 60 }, (_, i) => (i % 3 === 0 ? list() : whole(`pipe${i}@example.com`)))
     const heard = await tell(t.url, requests.join(''), { answers: 60 })
-    expect(heard.answers.map(({ status }) => status)).toEqual(
-      requests.map((_, i) => (i % 3 === 0 ? 200 : 201)),
-    )
-    const values = heard.answers.flatMap(({ body }, i) =>
-      i % 3 === 0 ? [] : [JSON.parse(String(body)).value],
-    )
+    expect(heard.answers.map(({ status }) => status)).toEqual(requests.map((_, i) => (i % 3 === 0 ? 200 : 201)))
+    const values = heard.answers.flatMap(({ body }, i) => (i % 3 === 0 ? [] : [JSON.parse(String(body)).value]))
     expect(values).toEqual(requests.flatMap((_, i) => (i % 3 === 0 ? [] : [`pipe${i}@example.com`])))
   })
 
@@ -274,8 +264,7 @@ describe('several requests on one connection', () => {
     })
     expect([heard.answers[0]?.status, heard.end]).toEqual([201, 'closed'])
     expect(JSON.parse(String(heard.answers[0]?.body)).value).toBe('kept@example.com')
-    for (const code of codesOf({ ...heard, answers: heard.answers.slice(1) }))
-      expect(code).toBe('VALIDATION_ERROR')
+    for (const code of codesOf({ ...heard, answers: heard.answers.slice(1) })) expect(code).toBe('VALIDATION_ERROR')
   })
 
   test('a refusal leaves the connection in step', async () => {
@@ -333,17 +322,15 @@ describe('other protocols', () => {
         fc.constantFrom('\r\n', '\n', '\r', '\0', ' ', ':', '\t', '\r\n\r\n', 'HTTP/1.1'),
       ),
     })
-    const spoiled = fc
-      .tuple(fc.boolean(), fc.array(spot, { minLength: 1, maxLength: 4 }))
-      .map(([writes, spots]) =>
-        spots.reduce(
-          (now, { at, cut, bytes }) => {
-            const from = at % (now.length + 1)
-            return now.slice(0, from) + bytes + now.slice(from + cut)
-          },
-          writes ? whole(`spoiled${n++}@example.com`) : list(),
-        ),
-      )
+    const spoiled = fc.tuple(fc.boolean(), fc.array(spot, { minLength: 1, maxLength: 4 })).map(([writes, spots]) =>
+      spots.reduce(
+        (now, { at, cut, bytes }) => {
+          const from = at % (now.length + 1)
+          return now.slice(0, from) + bytes + now.slice(from + cut)
+        },
+        writes ? whole(`spoiled${n++}@example.com`) : list(),
+      ),
+    )
     const noise = fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes).toString('latin1'))
     const any = fc.oneof({ weight: 6, arbitrary: spoiled }, { weight: 1, arbitrary: noise })
     const rows = async () => (await t.database.sql('select 1 from suppressions')).length

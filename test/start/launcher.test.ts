@@ -1,16 +1,4 @@
-import {
-  cp,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-  utimes,
-  writeFile,
-} from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -105,11 +93,7 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     await utimes(join(root, 'src', 'main.ts'), new Date(), new Date())
     const third = await starts()
     expect(new Set([first, second, third]).size).toBe(3)
-    expect((await readdir(join(root, 'dist'))).sort()).toEqual([
-      'migrations',
-      'tidings.mjs',
-      'tidings.mjs.map',
-    ])
+    expect((await readdir(join(root, 'dist'))).sort()).toEqual(['migrations', 'tidings.mjs', 'tidings.mjs.map'])
   })
 
   test('runs the bundle it came with where there are no sources', async () => {
@@ -124,11 +108,7 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     const root = await makePackage()
     await Promise.all([1, 2, 3, 4].map(() => endsWith(root, 3)))
     expect(await bundleOf(root)).toMatch(/^\/\/ built from .*sourceMappingURL=tidings\.mjs\.map\s*$/s)
-    expect((await readdir(join(root, 'dist'))).sort()).toEqual([
-      'migrations',
-      'tidings.mjs',
-      'tidings.mjs.map',
-    ])
+    expect((await readdir(join(root, 'dist'))).sort()).toEqual(['migrations', 'tidings.mjs', 'tidings.mjs.map'])
   })
 
   test('says which source is broken and keeps the bundle that worked', async () => {
@@ -215,9 +195,7 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
   test.for(ways)('stops the service when the npm that started it was killed, $name', async ({ node }) => {
     const root = await makePackage()
     await endsWith(root, 3)
-    const command = [process.execPath, ...node, 'bin/tidings.js', 'start']
-      .map((part) => `'${part}'`)
-      .join(' ')
+    const command = [process.execPath, ...node, 'bin/tidings.js', 'start'].map((part) => `'${part}'`).join(' ')
     // The shell that npm runs a script with, kept from replacing itself by its command, as some do.
     const shell = run('sh', ['-c', `${command}; true`], {
       cwd: root,

@@ -1,15 +1,4 @@
-import {
-  chmod,
-  chown,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readdir, readFile, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -111,9 +100,7 @@ describe('npm start', { timeout: 60_000 }, () => {
 
   test('serves, tells its credentials, and Ctrl-C, however often it arrives, leaves no process behind', async () => {
     const service = await serving()
-    const first = await until('the first run is told', () =>
-      readFile(settings.FIRST_RUN_FILE, 'utf8').catch(() => ''),
-    )
+    const first = await until('the first run is told', () => readFile(settings.FIRST_RUN_FILE, 'utf8').catch(() => ''))
     expect(JSON.parse(first)).toMatchObject({ base_url: `http://127.0.0.1:${settings.PORT}`, keys: {} })
     expect((await stat(settings.FIRST_RUN_FILE)).mode & 0o777).toBe(0o600)
     await rm(settings.FIRST_RUN_FILE)
@@ -164,9 +151,7 @@ describe('npm start', { timeout: 60_000 }, () => {
     await chmod(folder, 0o555)
     const service = start({ DATA_DIR: folder, PORT: await freePort() })
     expect(await service.ended()).toBe(1)
-    expect(told(service)).toEqual([
-      expect.stringMatching(new RegExp(`DATA_DIR is ${folder}, which is read-only`)),
-    ])
+    expect(told(service)).toEqual([expect.stringMatching(new RegExp(`DATA_DIR is ${folder}, which is read-only`))])
     await chmod(folder, 0o755)
   })
 
@@ -175,9 +160,7 @@ describe('npm start', { timeout: 60_000 }, () => {
     await writeFile(file, '')
     const service = start({ DATA_DIR: file, PORT: await freePort() })
     expect(await service.ended()).toBe(1)
-    expect(told(service)).toEqual([
-      expect.stringMatching(new RegExp(`DATA_DIR is ${file}, but .* not a folder`)),
-    ])
+    expect(told(service)).toEqual([expect.stringMatching(new RegExp(`DATA_DIR is ${file}, but .* not a folder`))])
   })
 
   test.runIf(root)('serves an ordinary user from a folder of theirs', async () => {

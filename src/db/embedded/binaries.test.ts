@@ -57,10 +57,7 @@ describe('the PostgreSQL programs', { timeout: 30_000 }, () => {
   test.runIf(asRoot())('are copied to where the account they run under can read them', async () => {
     const copies = join(await temporaryFolder(), 'copies')
     await chmod(join(unlinked, '..', '..'), 0o700)
-    const both = await Promise.all([
-      usableBinaries(unlinked, nobody, copies),
-      usableBinaries(unlinked, nobody, copies),
-    ])
+    const both = await Promise.all([usableBinaries(unlinked, nobody, copies), usableBinaries(unlinked, nobody, copies)])
     expect(both[0]).toEqual(both[1])
     expect(both[0].postgres.startsWith(copies)).toBe(true)
     expect(await versionSaidBy(both[0].postgres, nobody)).toMatch(/PostgreSQL\) 18/)

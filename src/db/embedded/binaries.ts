@@ -86,12 +86,7 @@ const ownCopy = async (native: string, folder: string): Promise<string> => {
 
 const usableInPlace = async (native: string, account: Account | null): Promise<boolean> => {
   if (account) {
-    const needed = [
-      'bin/postgres',
-      'bin/initdb',
-      'lib/postgresql/plpgsql.so',
-      'share/postgresql/postgres.bki',
-    ]
+    const needed = ['bin/postgres', 'bin/initdb', 'lib/postgresql/plpgsql.so', 'share/postgresql/postgres.bki']
     for (const file of needed) if (!(await mayRead(join(native, file), account))) return false
   }
   try {
@@ -104,11 +99,7 @@ const usableInPlace = async (native: string, account: Account | null): Promise<b
 }
 
 /** `copies` is where a copy goes when the installed programs cannot be used where they are. */
-export const usableBinaries = async (
-  native: string,
-  account: Account | null,
-  copies: string,
-): Promise<Binaries> => {
+export const usableBinaries = async (native: string, account: Account | null, copies: string): Promise<Binaries> => {
   const manifest = await readFile(join(native, '..', 'package.json'), 'utf8')
   const { version } = JSON.parse(manifest) as { version: string }
   let folder = native

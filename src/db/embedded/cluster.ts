@@ -1,18 +1,7 @@
 /** The cluster on disk: how it is made, its password, and what its running server says of itself. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import {
-  chown,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises'
+import { chown, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Account, leaveToOwner } from './account.ts'
 import type { Binaries } from './binaries.ts'
@@ -44,9 +33,7 @@ const finished = (tool: ChildProcess): Promise<{ ended: string | null; output: s
       output += text
     })
     tool.on('error', reject)
-    tool.on('close', (code, signal) =>
-      resolve({ ended: code === 0 ? null : (signal ?? `exit code ${code}`), output }),
-    )
+    tool.on('close', (code, signal) => resolve({ ended: code === 0 ? null : (signal ?? `exit code ${code}`), output }))
   })
 
 const draftPrefix = 'postgres.init-'
@@ -64,9 +51,19 @@ const initdb = async (draft: string, { layout, binaries, account, durable }: Mak
   const tool = spawn(
     binaries.initdb,
     [
-      ...['-D', join(draft, 'cluster'), '-U', role, `--pwfile=${join(draft, 'password')}`],
-      ...['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions'],
-      ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', ...(durable ? [] : ['--no-sync'])],
+      '-D',
+      join(draft, 'cluster'),
+      '-U',
+      role,
+      `--pwfile=${join(draft, 'password')}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--data-checksums',
+      '--no-instructions',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      ...(durable ? [] : ['--no-sync']),
     ],
     { ...serverSpawn(account), stdio: ['ignore', 'pipe', 'pipe'] },
   )
@@ -86,8 +83,7 @@ const initdb = async (draft: string, { layout, binaries, account, durable }: Mak
 export const makeCluster = async (making: Making): Promise<void> => {
   const { home, cluster, passwordFile } = making.layout
   for (const name of await readdir(home)) {
-    if (name.startsWith(draftPrefix))
-      await rm(join(home, name), { recursive: true, force: true, maxRetries: 5 })
+    if (name.startsWith(draftPrefix)) await rm(join(home, name), { recursive: true, force: true, maxRetries: 5 })
   }
   // A new name each time: an initdb whose service was killed may still be writing under the old one.
   const draft = join(home, `${draftPrefix}${randomBytes(4).toString('hex')}`)
@@ -123,11 +119,7 @@ export const readPassword = async (file: string): Promise<string | null> =>
   (await readFile(file, 'utf8').catch(absentAsNull))?.trim() || null
 
 /** Single-user mode asks for no password; no server may be running on the cluster. */
-export const resetPassword = async ({
-  layout,
-  binaries,
-  account,
-}: Omit<Making, 'durable'>): Promise<string> => {
+export const resetPassword = async ({ layout, binaries, account }: Omit<Making, 'durable'>): Promise<string> => {
   const password = newPassword()
   const tool = spawn(binaries.postgres, ['--single', '-D', layout.cluster, 'postgres'], {
     ...serverSpawn(account),

@@ -65,9 +65,7 @@ describe.concurrent('DATA_DIR', { timeout: 30_000 }, () => {
   test('a path that leads through a file is refused by name', async () => {
     const file = join(await temporaryFolder(), 'file')
     await writeFile(file, '')
-    expect(await faultOf(start(file))).toMatch(
-      `DATA_DIR is ${file}, but that or a part of it is not a folder`,
-    )
+    expect(await faultOf(start(file))).toMatch(`DATA_DIR is ${file}, but that or a part of it is not a folder`)
     expect(await faultOf(start(join(file, 'data')))).toMatch(`DATA_DIR is ${file}/data`)
   })
 
@@ -130,96 +128,83 @@ describe.concurrent('DATA_DIR', { timeout: 30_000 }, () => {
     },
   )
 
-  test.runIf(asRoot())(
-    'a user id without a name, which initdb cannot work with, is told what to do',
-    async () => {
-      const dataDir = await temporaryFolder()
-      await chmod(dataDir, 0o777)
-      const said = await spawnService({ dataDir, as: { uid: 54321, gid: 54321 } }).said
-      expect(said.message).toMatch(/Give this user id a name in \/etc\/passwd, or set DATABASE_URL\.$/)
-    },
-  )
+  test.runIf(asRoot())('a user id without a name, which initdb cannot work with, is told what to do', async () => {
+    const dataDir = await temporaryFolder()
+    await chmod(dataDir, 0o777)
+    const said = await spawnService({ dataDir, as: { uid: 54321, gid: 54321 } }).said
+    expect(said.message).toMatch(/Give this user id a name in \/etc\/passwd, or set DATABASE_URL\.$/)
+  })
 })
 
-describe
-  .runIf(asRoot())
-  .concurrent('a private DATA_DIR of a service run by root', { timeout: 30_000 }, () => {
-    test('its database is kept in a shared folder, which DATA_DIR points to, whatever the umask', async () => {
-      const { dataDir, sharedDir } = await privateFolder()
-      const strict = ['sh', '-c', 'umask 077; exec "$@"', 'sh']
-      const first = spawnService({ dataDir, sharedDir, under: strict })
-      const { url = '' } = await first.said
-      await query(url, `create table kept as select 'kept' as word`)
-      const [home = '', explanation] = (await readFile(join(dataDir, 'postgres.location'), 'utf8')).split(
-        '\n',
-      )
-      expect(home.startsWith(`${sharedDir}/`)).toBe(true)
-      expect(explanation).toContain('keeps its data there')
-      expect(await readFile(join(home, 'belongs-to'), 'utf8')).toBe(`${dataDir}\n`)
-      expect(await findEmbedded(dataDir)).toBe(url)
-      await first.end('SIGTERM')
-      const again = await start(dataDir, { sharedDir })
-      expect(await query(again.url, 'select word from kept')).toEqual(kept)
-      await again.stop()
-      expect(await processesIn(sharedDir)).toEqual([])
-      expect((await readdir(dataDir)).sort()).toEqual([
-        'postgres.location',
-        'postgres.log',
-        'postgres.password',
-      ])
-    })
-
-    test('it is taken over after a kill, and only one service gets it, even through a copy of DATA_DIR', async () => {
-      const { dataDir, sharedDir } = await privateUsedFolder()
-      const killed = spawnService({ dataDir, sharedDir })
-      const { url } = await killed.said
-      await killed.end('SIGKILL')
-      const embedded = await start(dataDir, { sharedDir })
-      expect(embedded).toMatchObject({ url, adopted: true })
-      const copy = `${dataDir}-copy`
-      await run('cp', ['-a', dataDir, copy])
-      expect(await faultOf(start(copy, { sharedDir }))).toContain(
-        `pid ${process.pid} already uses DATA_DIR ${copy}`,
-      )
-      await embedded.stop()
-    })
-
-    test('a DATA_DIR that was moved finds its database; a new one under the old name starts empty beside it', async () => {
-      const { dataDir, sharedDir } = await privateUsedFolder()
-      await rename(dataDir, `${dataDir}-moved`)
-      const moved = await start(`${dataDir}-moved`, { sharedDir })
-      const fresh = await start(dataDir, { sharedDir })
-      expect(await query(moved.url, 'select word from kept')).toEqual(kept)
-      await expect(query(fresh.url, 'select word from kept')).rejects.toThrow(/does not exist/)
-      await Promise.all([moved.stop(), fresh.stop()])
-    })
-
-    test('a database elsewhere whose DATA_DIR is gone is kept, and pointed out to the next that moves there', async () => {
-      const [gone, next] = [await privateFolder(), await privateFolder()]
-      const first = await prepareFolder(gone.dataDir, gone.sharedDir)
-      expect(first.movedOut).toEqual({ abandoned: [] })
-      await rm(gone.dataDir, { recursive: true })
-      const second = await prepareFolder(next.dataDir, gone.sharedDir)
-      expect(second.movedOut).toEqual({ abandoned: [first.layout.home] })
-      expect((await readdir(gone.sharedDir)).length).toBe(2)
-    })
-
-    test('its vanished database is not silently replaced by an empty one', async () => {
-      const { dataDir, sharedDir } = await privateUsedFolder()
-      await rm(sharedDir, { recursive: true })
-      expect(await faultOf(start(dataDir, { sharedDir }))).toContain(`DATA_DIR ${dataDir} had a database`)
-    })
-
-    test('a shared folder that cannot be made is refused, naming DATA_DIR', async () => {
-      const { dataDir } = await privateFolder()
-      expect(await faultOf(start(dataDir, { sharedDir: '/proc/tidings' }))).toMatch(
-        /neither enter DATA_DIR .* Set DATA_DIR/,
-      )
-    })
-
-    test('a database that became unreachable stays where it is, and the folder in the way is named', async () => {
-      const dataDir = await usedFolder()
-      await chmod(join(dataDir, '..'), 0o700)
-      expect(await faultOf(start(dataDir))).toContain(`Run \`chmod o+x ${join(dataDir, '..')}\``)
-    })
+describe.runIf(asRoot()).concurrent('a private DATA_DIR of a service run by root', { timeout: 30_000 }, () => {
+  test('its database is kept in a shared folder, which DATA_DIR points to, whatever the umask', async () => {
+    const { dataDir, sharedDir } = await privateFolder()
+    const strict = ['sh', '-c', 'umask 077; exec "$@"', 'sh']
+    const first = spawnService({ dataDir, sharedDir, under: strict })
+    const { url = '' } = await first.said
+    await query(url, `create table kept as select 'kept' as word`)
+    const [home = '', explanation] = (await readFile(join(dataDir, 'postgres.location'), 'utf8')).split('\n')
+    expect(home.startsWith(`${sharedDir}/`)).toBe(true)
+    expect(explanation).toContain('keeps its data there')
+    expect(await readFile(join(home, 'belongs-to'), 'utf8')).toBe(`${dataDir}\n`)
+    expect(await findEmbedded(dataDir)).toBe(url)
+    await first.end('SIGTERM')
+    const again = await start(dataDir, { sharedDir })
+    expect(await query(again.url, 'select word from kept')).toEqual(kept)
+    await again.stop()
+    expect(await processesIn(sharedDir)).toEqual([])
+    expect((await readdir(dataDir)).sort()).toEqual(['postgres.location', 'postgres.log', 'postgres.password'])
   })
+
+  test('it is taken over after a kill, and only one service gets it, even through a copy of DATA_DIR', async () => {
+    const { dataDir, sharedDir } = await privateUsedFolder()
+    const killed = spawnService({ dataDir, sharedDir })
+    const { url } = await killed.said
+    await killed.end('SIGKILL')
+    const embedded = await start(dataDir, { sharedDir })
+    expect(embedded).toMatchObject({ url, adopted: true })
+    const copy = `${dataDir}-copy`
+    await run('cp', ['-a', dataDir, copy])
+    expect(await faultOf(start(copy, { sharedDir }))).toContain(`pid ${process.pid} already uses DATA_DIR ${copy}`)
+    await embedded.stop()
+  })
+
+  test('a DATA_DIR that was moved finds its database; a new one under the old name starts empty beside it', async () => {
+    const { dataDir, sharedDir } = await privateUsedFolder()
+    await rename(dataDir, `${dataDir}-moved`)
+    const moved = await start(`${dataDir}-moved`, { sharedDir })
+    const fresh = await start(dataDir, { sharedDir })
+    expect(await query(moved.url, 'select word from kept')).toEqual(kept)
+    await expect(query(fresh.url, 'select word from kept')).rejects.toThrow(/does not exist/)
+    await Promise.all([moved.stop(), fresh.stop()])
+  })
+
+  test('a database elsewhere whose DATA_DIR is gone is kept, and pointed out to the next that moves there', async () => {
+    const [gone, next] = [await privateFolder(), await privateFolder()]
+    const first = await prepareFolder(gone.dataDir, gone.sharedDir)
+    expect(first.movedOut).toEqual({ abandoned: [] })
+    await rm(gone.dataDir, { recursive: true })
+    const second = await prepareFolder(next.dataDir, gone.sharedDir)
+    expect(second.movedOut).toEqual({ abandoned: [first.layout.home] })
+    expect((await readdir(gone.sharedDir)).length).toBe(2)
+  })
+
+  test('its vanished database is not silently replaced by an empty one', async () => {
+    const { dataDir, sharedDir } = await privateUsedFolder()
+    await rm(sharedDir, { recursive: true })
+    expect(await faultOf(start(dataDir, { sharedDir }))).toContain(`DATA_DIR ${dataDir} had a database`)
+  })
+
+  test('a shared folder that cannot be made is refused, naming DATA_DIR', async () => {
+    const { dataDir } = await privateFolder()
+    expect(await faultOf(start(dataDir, { sharedDir: '/proc/tidings' }))).toMatch(
+      /neither enter DATA_DIR .* Set DATA_DIR/,
+    )
+  })
+
+  test('a database that became unreachable stays where it is, and the folder in the way is named', async () => {
+    const dataDir = await usedFolder()
+    await chmod(join(dataDir, '..'), 0o700)
+    expect(await faultOf(start(dataDir))).toContain(`Run \`chmod o+x ${join(dataDir, '..')}\``)
+  })
+})

@@ -43,8 +43,7 @@ const writableFolder = async (given: string): Promise<string> => {
     const found = await stat(folder)
     if (!found.isDirectory()) throw new EmbeddedFault(`${named}, ${notFolder}. ${elsewhere}`)
     // Root may write anywhere, yet whoever took every write bit away meant the folder to stay as it is.
-    if (asRoot() && (found.mode & 0o222) === 0)
-      throw new EmbeddedFault(`${named}, which is read-only. ${elsewhere}`)
+    if (asRoot() && (found.mode & 0o222) === 0) throw new EmbeddedFault(`${named}, which is read-only. ${elsewhere}`)
     await access(folder, constants.W_OK | constants.X_OK)
     return await realpath(folder)
   } catch (cause) {

@@ -27,8 +27,7 @@ export const keepRunning = ({ first, relaunch, lastWords, log, onLost }: Needs):
   let current = first
   const lostAt: number[] = []
 
-  const rest = (ms: number, ref: boolean) =>
-    wait(ms, undefined, { ref, signal: ending.signal }).catch(() => undefined)
+  const rest = (ms: number, ref: boolean) => wait(ms, undefined, { ref, signal: ending.signal }).catch(() => undefined)
 
   const untilLost = async () => {
     while (!ending.signal.aborted && (await current.alive())) {
@@ -61,10 +60,7 @@ export const keepRunning = ({ first, relaunch, lastWords, log, onLost }: Needs):
     for (;;) {
       await untilLost()
       if (ending.signal.aborted) return
-      log.error(
-        { pid: current.pid, last_words: await lastWords().catch(() => '') },
-        'the embedded database died',
-      )
+      log.error({ pid: current.pid, last_words: await lastWords().catch(() => '') }, 'the embedded database died')
       const back = !dyingTooOften() && (await bringBack())
       if (ending.signal.aborted) return
       if (!back) {

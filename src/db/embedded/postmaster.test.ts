@@ -9,15 +9,7 @@ import { serverAccount } from './account.ts'
 import { nativeFolder, usableBinaries } from './binaries.ts'
 import { makeCluster, markOf } from './cluster.ts'
 import { findLayout } from './folder.ts'
-import {
-  cleanUp,
-  fastSettings,
-  processesIn,
-  spawnService,
-  start,
-  temporaryFolder,
-  usedFolder,
-} from './harness.ts'
+import { cleanUp, fastSettings, processesIn, spawnService, start, temporaryFolder, usedFolder } from './harness.ts'
 import { launch } from './postmaster.ts'
 import { clusterProcesses } from './processes.ts'
 import { boundLog } from './server-log.ts'
@@ -74,13 +66,9 @@ describe.concurrent('the server itself', { timeout: 30_000 }, () => {
     const bin = join(await temporaryFolder(), 'bin')
     await mkdir(bin)
     const initdb = join(bin, 'initdb')
-    await writeFile(
-      initdb,
-      '#!/bin/sh\necho creating\necho "initdb: error: No space left on device" >&2\nexit 1\n',
-      {
-        mode: 0o755,
-      },
-    )
+    await writeFile(initdb, '#!/bin/sh\necho creating\necho "initdb: error: No space left on device" >&2\nexit 1\n', {
+      mode: 0o755,
+    })
     const layout = await layoutOf(dataDir)
     const account = await serverAccount(layout.cluster)
     const binaries = { initdb, postgres: '', version: '18' }

@@ -9,15 +9,7 @@ import type { Binaries } from './binaries.ts'
 import { readPidFile, serverSpawn } from './cluster.ts'
 import { absentAsNull, EmbeddedFault, lastLines } from './fault.ts'
 import type { Layout } from './folder.ts'
-import {
-  birthOf,
-  type ClusterMark,
-  clusterProcesses,
-  isClusterProcess,
-  pause,
-  signal,
-  within,
-} from './processes.ts'
+import { birthOf, type ClusterMark, clusterProcesses, isClusterProcess, pause, signal, within } from './processes.ts'
 import { openLog, readLog } from './server-log.ts'
 
 export type Postmaster = { pid: number; port: number; alive(): boolean | Promise<boolean> }
@@ -79,9 +71,7 @@ export type Obstacle = 'port taken' | 'leftovers'
 
 const obstacleIn = (output: string): Obstacle | null => {
   if (/could not (bind|create any TCP)/.test(output)) return 'port taken'
-  return /pre-existing shared memory block|lock file "postmaster.pid" already exists/.test(output)
-    ? 'leftovers'
-    : null
+  return /pre-existing shared memory block|lock file "postmaster.pid" already exists/.test(output) ? 'leftovers' : null
 }
 
 const startFault = (output: string, ended: string, { layout }: Server) =>
@@ -155,11 +145,7 @@ const patient = { fastMs: 20_000, hardMs: 5_000 }
 const impatient = { fastMs: 2_000, hardMs: 1_000 }
 
 /** Fast shutdown; a server that does not heed it is ended ever harder, which its write-ahead log survives. */
-export const endPostmaster = async (
-  postmaster: Postmaster,
-  mark: ClusterMark,
-  { fastMs, hardMs } = patient,
-) => {
+export const endPostmaster = async (postmaster: Postmaster, mark: ClusterMark, { fastMs, hardMs } = patient) => {
   const gone = async () => !(await postmaster.alive())
   if (await gone()) return
   signal(postmaster.pid, 'SIGINT')

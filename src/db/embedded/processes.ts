@@ -34,8 +34,7 @@ const fromKernel = (read: () => string): string | null => {
   }
 }
 
-const thisBoot = () =>
-  fromKernel(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))?.slice(0, 8) ?? 'boot'
+const thisBoot = () => fromKernel(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))?.slice(0, 8) ?? 'boot'
 
 /**
  * Tells one life of a pid from the next: the pair (pid, birth) is never used twice, whereas a pid alone is.

@@ -1,16 +1,7 @@
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  cleanUp,
-  postmasterPid,
-  processesIn,
-  query,
-  start,
-  statOf,
-  temporaryFolder,
-  usedFolder,
-} from './harness.ts'
+import { cleanUp, postmasterPid, processesIn, query, start, statOf, temporaryFolder, usedFolder } from './harness.ts'
 import { type Embedded, EmbeddedFault, findEmbedded } from './supervisor.ts'
 
 afterAll(cleanUp)
@@ -19,8 +10,7 @@ describe('a database made in an empty folder', { timeout: 30_000 }, () => {
   let dataDir: string
   let embedded: Embedded
 
-  const setting = async (name: string) =>
-    Object.values((await query(embedded.url, `show ${name}`))[0] ?? {})[0]
+  const setting = async (name: string) => Object.values((await query(embedded.url, `show ${name}`))[0] ?? {})[0]
 
   beforeAll(async () => {
     dataDir = join(await temporaryFolder(), 'not', 'yet', 'there')
@@ -138,9 +128,7 @@ describe.concurrent('a database that was there before', { timeout: 30_000 }, () 
     const dataDir = await usedFolder()
     const fault = await start(dataDir, { settings: { shared_buffers: 'plenty' } }).catch((error) => error)
     expect(fault).toBeInstanceOf(EmbeddedFault)
-    expect(fault.message).toMatch(
-      /did not start .*\n.*invalid value for parameter "shared_buffers": "plenty"/s,
-    )
+    expect(fault.message).toMatch(/did not start .*\n.*invalid value for parameter "shared_buffers": "plenty"/s)
   })
 
   test('is made again when its making was interrupted', async () => {

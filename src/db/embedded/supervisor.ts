@@ -100,9 +100,7 @@ const launchClean = async (server: Server, kept?: number): Promise<Postmaster> =
     if (tries < launchTries && (started === 'leftovers' || kept === undefined)) continue
     throw new EmbeddedFault(
       `The embedded database in ${server.layout.cluster} (DATA_DIR ${server.layout.dataDir}) cannot start: ` +
-        (started === 'leftovers'
-          ? 'an earlier one still runs there.'
-          : `port ${port} on 127.0.0.1 is taken.`),
+        (started === 'leftovers' ? 'an earlier one still runs there.' : `port ${port} on 127.0.0.1 is taken.`),
     )
   }
 }
@@ -183,10 +181,7 @@ const tellOfMove = ({ dataDir, home }: Layout, abandoned: string[], log: Log) =>
     'DATA_DIR lies under a folder private to root: the database is kept elsewhere',
   )
   if (abandoned.length === 0) return
-  log.warn(
-    { folders: abandoned },
-    'databases of data folders that are gone take up space: delete them if they may go',
-  )
+  log.warn({ folders: abandoned }, 'databases of data folders that are gone take up space: delete them if they may go')
 }
 
 export const startEmbedded = async ({
@@ -202,11 +197,7 @@ export const startEmbedded = async ({
     const { layout, account, movedOut } = await prepareFolder(dataDir, sharedDir)
     if (movedOut) tellOfMove(layout, movedOut.abandoned, log)
     claim = await claimFolder(layout.home, layout.dataDir)
-    const binaries = await usableBinaries(
-      native,
-      account,
-      join(account ? sharedDir : layout.dataDir, 'binaries'),
-    )
+    const binaries = await usableBinaries(native, account, join(account ? sharedDir : layout.dataDir, 'binaries'))
     if ((await clusterState(layout, binaries)) === 'absent') {
       log.info({ folder: layout.cluster }, 'making the embedded database')
       await makeCluster({ layout, binaries, account, durable: settings.fsync !== 'off' })

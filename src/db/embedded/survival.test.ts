@@ -99,10 +99,7 @@ describe.concurrent('what a killed service leaves behind', { timeout: 30_000 }, 
     const dataDir = await usedFolder()
     const bystander = spawn('sleep', ['60'], { stdio: 'ignore', cwd: join(dataDir, 'postgres'), ...ordinary })
     const file = join(dataDir, 'postgres', 'postmaster.pid')
-    await writeFile(
-      file,
-      `${bystander.pid}\n${dataDir}/postgres\n1700000000\n5432\n\n127.0.0.1\n  123 456\nready   \n`,
-    )
+    await writeFile(file, `${bystander.pid}\n${dataDir}/postgres\n1700000000\n5432\n\n127.0.0.1\n  123 456\nready   \n`)
     expect(await findEmbedded(dataDir)).toBeNull()
     const embedded = await start(dataDir)
     expect(embedded.adopted).toBe(false)
@@ -115,10 +112,7 @@ describe.concurrent('what a killed service leaves behind', { timeout: 30_000 }, 
     const dataDir = await usedFolder()
     const passing = spawn('true')
     await until('it has ended', async () => !(await lives(passing.pid ?? 0)))
-    await writeFile(
-      join(dataDir, 'postgres', 'postmaster.pid'),
-      `${passing.pid}\n${dataDir}/postgres\n1\n5432\n`,
-    )
+    await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), `${passing.pid}\n${dataDir}/postgres\n1\n5432\n`)
     const embedded = await start(dataDir)
     expect(await query(embedded.url, 'select word from kept')).toEqual([{ word: 'kept' }])
     await embedded.stop()

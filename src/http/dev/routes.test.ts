@@ -12,12 +12,10 @@ beforeAll(async () => {
 afterAll(() => t.stop())
 
 const production = {
-  ...{
-    NODE_ENV: 'production',
-    SERVICE_DOMAIN: 'tidings.example',
-    EMAIL_PROVIDER: 'ses',
-    SMS_PROVIDER: 'aws',
-  },
+  NODE_ENV: 'production',
+  SERVICE_DOMAIN: 'tidings.example',
+  EMAIL_PROVIDER: 'ses',
+  SMS_PROVIDER: 'aws',
   MASTER_KEY: Buffer.alloc(32).toString('base64'),
 }
 
@@ -45,8 +43,12 @@ describe('dev run', () => {
       {
         task: 'retention',
         counts: {
-          ...{ idempotency_keys_deleted: 0, audit_entries_linked: 0, audit_entries_deleted: 0 },
-          ...{ tracking_marks_deleted: 0, webhook_deliveries_deleted: 0, provider_notifications_deleted: 0 },
+          idempotency_keys_deleted: 0,
+          audit_entries_linked: 0,
+          audit_entries_deleted: 0,
+          tracking_marks_deleted: 0,
+          webhook_deliveries_deleted: 0,
+          provider_notifications_deleted: 0,
         },
       },
     ])
@@ -96,19 +98,13 @@ describe('the outbox', () => {
     expect(await whom('channel=sms')).toEqual([])
   })
 
-  test.each([
-    'channel=fax',
-    'limit=0',
-    'limit=1001',
-    'limit=-1',
-    'limit=a',
-    'limit=1&limit=2',
-    'to=%00',
-    'x=1',
-  ])('refuses %s', async (query) => {
-    const reply = await t.ask('GET', `/api/dev/outbox?${query}`)
-    expect([reply.status, reply.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
-  })
+  test.each(['channel=fax', 'limit=0', 'limit=1001', 'limit=-1', 'limit=a', 'limit=1&limit=2', 'to=%00', 'x=1'])(
+    'refuses %s',
+    async (query) => {
+      const reply = await t.ask('GET', `/api/dev/outbox?${query}`)
+      expect([reply.status, reply.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+    },
+  )
 
   test('is for clients on the same machine only', async () => {
     const reply = await t.ask('GET', '/api/dev/outbox', { headers: { 'x-forwarded-for': '127.0.0.1' } })
@@ -133,7 +129,8 @@ describe('who may use the dev tools', () => {
     let ran = 0
     const tasks = { retention: { cron: '* * * * *', run: async () => ({ ran: ++ran }) } }
     registerDevTools(app, {
-      ...{ clock: movableClock(), tasks },
+      clock: movableClock(),
+      tasks,
       readOutbox: async () => [],
       notify: async () => false,
       keepOffset: async () => undefined,

@@ -32,10 +32,7 @@ export const ErrorBody = z
       message: z.string().meta({ description: 'For people; its wording may change.' }),
       code: z.string().meta({ description: 'For programs; stable.' }),
       request_id: z.string().meta({ description: 'The same as X-Request-Id.' }),
-      errors: z
-        .array(FieldFault)
-        .optional()
-        .meta({ description: 'A row per fault, or per kind still in use.' }),
+      errors: z.array(FieldFault).optional().meta({ description: 'A row per fault, or per kind still in use.' }),
     }),
   })
   .meta({ id: 'Error' })

@@ -61,8 +61,7 @@ const collect = (schemas: Iterable<z.ZodType>, side: Side) => {
     const converted = convert(schema, side)
     shapes.set(schema, converted.shape)
     for (const [name, shape] of Object.entries(converted.named ?? {}) as [string, JsonSchema][]) {
-      if (inventedName.test(name))
-        throw new Error('a schema that refers to itself needs a name: .meta({ id })')
+      if (inventedName.test(name)) throw new Error('a schema that refers to itself needs a name: .meta({ id })')
       const known = named.get(name)
       if (known && !isDeepStrictEqual(known, shape)) throw new Error(`two schemas are named ${name}`)
       named.set(name, shape)

@@ -50,13 +50,13 @@ describe('what is signed by a topic of ours', () => {
     const first = await post.row(messageId)
     expect(first.history.map(({ status }) => status)).toEqual(['sent', 'bounced'])
     expect((await leavesNoTrace(() => give(body))).status).toBe(200)
-    expect((await post.told(messageId)).map(({ event }) => event)).toEqual([
-      'message.sent',
-      'message.bounced',
-    ])
+    expect((await post.told(messageId)).map(({ event }) => event)).toEqual(['message.sent', 'message.bounced'])
     expect(await suppressions()).toEqual([
       {
-        ...{ value: 'twice@reader.test', reason: 'bounce', source: 'provider', tenant_id: null },
+        value: 'twice@reader.test',
+        reason: 'bounce',
+        source: 'provider',
+        tenant_id: null,
         message_id: messageId,
       },
     ])
@@ -68,9 +68,7 @@ describe('what is signed by a topic of ours', () => {
     const messageId = await post.sent()
     const tables = ['messages', 'message_events', 'events', 'suppressions']
     const counts = () =>
-      Promise.all(
-        tables.map((table) => t.database.sql(`select count(*) from ${table} where org_id = $1`, [orgId])),
-      )
+      Promise.all(tables.map((table) => t.database.sql(`select count(*) from ${table} where org_id = $1`, [orgId])))
     const before = [await counts(), await post.row(messageId)]
     const told: unknown[] = [
       sesEvent(stranger, 'Bounce', ['ann@reader.test']),
@@ -159,14 +157,7 @@ describe('what is not', () => {
 
   test('R-04 any bytes under any name are 403, and nothing changes', async () => {
     await leavesNoTrace(async () => {
-      const types = [
-        'application/json',
-        'text/plain',
-        'multipart/form-data; boundary=x',
-        '',
-        ';;;',
-        'a/b; charset=x',
-      ]
+      const types = ['application/json', 'text/plain', 'multipart/form-data; boundary=x', '', ';;;', 'a/b; charset=x']
       const bytes = fc.oneof(
         fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array)),
         fc.json().map((text) => Buffer.from(text)),
@@ -186,9 +177,7 @@ describe('what is not', () => {
   test('X-333 SD-64 a notification takes 10 MB and not a byte more', async () => {
     const small = await t.ask('POST', path, { raw: Buffer.alloc(10 * 1_048_576, 32) })
     expect([small.status, small.body]).toEqual(refused)
-    const large = await leavesNoTrace(() =>
-      t.ask('POST', path, { raw: Buffer.alloc(10 * 1_048_576 + 1, 32) }),
-    )
+    const large = await leavesNoTrace(() => t.ask('POST', path, { raw: Buffer.alloc(10 * 1_048_576 + 1, 32) }))
     expectRefusal(large, 'PAYLOAD_TOO_LARGE')
   })
 

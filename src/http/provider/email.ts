@@ -36,10 +36,7 @@ export const registerEmailIntake = (app: FastifyInstance, { ses, outcomes, log }
           // Amazon delivers again what is answered like this, and nothing that is answered with 4xx.
           throw new Failure('UNAVAILABLE', { cause: error })
         }
-        log.warn(
-          { reason: error.message, request_id: request.id },
-          'a notification was not from the provider',
-        )
+        log.warn({ reason: error.message, request_id: request.id }, 'a notification was not from the provider')
         return reply.code(403).send({ error: 'The signature does not hold' })
       }
     })

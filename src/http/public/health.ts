@@ -25,8 +25,7 @@ export const registerHealth = (app: FastifyInstance, { metrics, metricsToken, re
 
   app.get('/metrics', async (request, reply) => {
     const given = request.headers.authorization ?? ''
-    const open =
-      metricsToken === undefined ? fromThisMachine(request.raw) : sameBytes(given, `Bearer ${metricsToken}`)
+    const open = metricsToken === undefined ? fromThisMachine(request.raw) : sameBytes(given, `Bearer ${metricsToken}`)
     // Figures tell how an org fares; to anyone else the path does not exist.
     if (!open) throw new Failure('NOT_FOUND')
     return reply.type(metrics.contentType).send(await metrics.text())

@@ -57,8 +57,7 @@ const escapes: Record<string, string> = {
   '"': '&quot;',
   "'": '&#39;',
 }
-const encode = (text: string): string =>
-  text.replaceAll(/[&<>"']/g, (character) => escapes[character] as string)
+const encode = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => escapes[character] as string)
 
 /** Names and addresses may run right to left; they must not turn the words around them. */
 const quoted = (text: string): string => `<strong><bdi>${encode(text)}</bdi></strong>`

@@ -91,10 +91,7 @@ describe('encodings', () => {
   test('the best one the client takes is used, each with a tag of its own', async () => {
     const plain = await bytesOf('/api/openapi.json', 'identity')
     expect(plain.encoding).toBeUndefined()
-    const [br, gzip] = [
-      await bytesOf('/api/openapi.json', 'gzip, br'),
-      await bytesOf('/api/openapi.json', 'gzip'),
-    ]
+    const [br, gzip] = [await bytesOf('/api/openapi.json', 'gzip, br'), await bytesOf('/api/openapi.json', 'gzip')]
     expect([br.encoding, gzip.encoding]).toEqual(['br', 'gzip'])
     expect(brotliDecompressSync(br.bytes)).toEqual(plain.bytes)
     expect(gunzipSync(gzip.bytes)).toEqual(plain.bytes)
@@ -144,15 +141,10 @@ describe('GET /docs', () => {
     )
     expect(policy.get('default-src')).toEqual(["'self'"])
     expect(policy.get('script-src')).toEqual(["'self'"])
-    expect(
-      [...policy.values()].flat().filter((source) => /[.*/]|^https?:|unsafe-eval/.test(source ?? '')),
-    ).toEqual([])
+    expect([...policy.values()].flat().filter((source) => /[.*/]|^https?:|unsafe-eval/.test(source ?? ''))).toEqual([])
     expect(text).toContain('<title>Tidings</title>')
     const loaded = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url)
-    expect(loaded.filter((url) => !url?.startsWith('data:'))).toEqual([
-      'api/openapi.json',
-      'docs/reference.js',
-    ])
+    expect(loaded.filter((url) => !url?.startsWith('data:'))).toEqual(['api/openapi.json', 'docs/reference.js'])
   })
 
   test('its script is served compressed, and opens the description of the address it came from', async () => {
@@ -167,7 +159,9 @@ describe('GET /docs', () => {
     runInNewContext(text.slice(text.lastIndexOf(';(() => {')), {
       Scalar: { createApiReference: (_place: string, options: Opened) => opened.push(options) },
       location: new URL(`${running.url}/docs`),
-      ...{ URL, Response, fetch },
+      URL,
+      Response,
+      fetch,
     })
     const options = opened[0] as Opened
     expect(options).toMatchObject({

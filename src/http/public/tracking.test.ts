@@ -41,12 +41,8 @@ const pathOf = (url: string): string => url.slice(t.url.length)
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
 const load = (message: { orgId: string; messageId: string }, address = '203.0.113.1', method = 'GET') =>
   t.ask(method, pathOf(links().openUrl(message)), from(address))
-const follow = (
-  message: { orgId: string; messageId: string },
-  url: string,
-  address = '203.0.113.1',
-  method = 'GET',
-) => t.ask(method, pathOf(links().clickUrl(message, url)), from(address))
+const follow = (message: { orgId: string; messageId: string }, url: string, address = '203.0.113.1', method = 'GET') =>
+  t.ask(method, pathOf(links().clickUrl(message, url)), from(address))
 
 const eventsOf = (orgId: string, messageId: string | null) =>
   t.database.sql(
@@ -81,25 +77,21 @@ describe('the pixel', () => {
     await expect.poll(() => counts(message)).toEqual([1, 1])
     expect(await eventsOf(acme.org.id, message.messageId)).toEqual([
       {
-        ...{
-          event: 'message.opened',
-          environment: 'live',
-          tenant_id: tenantId,
-          created_at: expect.any(Date),
-        },
+        event: 'message.opened',
+        environment: 'live',
+        tenant_id: tenantId,
+        created_at: expect.any(Date),
         data: { message_id: message.messageId, channel: 'email' },
       },
     ])
     expect(await rowsOf(acme.org.id, message.messageId)).toEqual([
       {
-        ...{
-          kind: 'opened',
-          environment: 'live',
-          tenant_id: tenantId,
-          channel: 'email',
-          recipient: null,
-          url: null,
-        },
+        kind: 'opened',
+        environment: 'live',
+        tenant_id: tenantId,
+        channel: 'email',
+        recipient: null,
+        url: null,
         address: '203.0.113.1',
       },
     ])
@@ -139,9 +131,7 @@ describe('the pixel', () => {
 
   test('many messages loaded at once count each for itself', async () => {
     const messages = await Promise.all(Array.from({ length: 30 }, () => sent()))
-    await Promise.all(
-      messages.flatMap((message) => [load(message), load(message), load(message, '203.0.113.9')]),
-    )
+    await Promise.all(messages.flatMap((message) => [load(message), load(message), load(message, '203.0.113.9')]))
     for (const message of messages) await expect.poll(() => counts(message)).toEqual([2, 2])
   })
 
@@ -248,16 +238,17 @@ describe('a wrapped link', () => {
         '',
       ]) {
         const reply = await follow(message, url)
-        expect([reply.status, reply.headers.location, reply.headers['set-cookie']]).toEqual([
-          ...[404, undefined, undefined],
-        ])
+        expect([reply.status, reply.headers.location, reply.headers['set-cookie']]).toEqual([404, undefined, undefined])
       }
     })
   })
 })
 
 const leaving = (more: Partial<UnsubscribeRef> = {}): UnsubscribeRef => ({
-  ...{ orgId: acme.org.id, tenantId: null, environment: 'live', messageId: null },
+  orgId: acme.org.id,
+  tenantId: null,
+  environment: 'live',
+  messageId: null,
   address: `ann-${newId('request')}@example.com`,
   ...more,
 })
@@ -302,7 +293,9 @@ describe('unsubscribing', () => {
       /^default-src 'none'; style-src 'sha256-[\w+/=]+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
     )
     expect([headers['cache-control'], headers['x-robots-tag'], headers['referrer-policy']]).toEqual([
-      ...['no-store', 'noindex, nofollow', 'no-referrer'],
+      'no-store',
+      'noindex, nofollow',
+      'no-referrer',
     ])
     expect(text).toContain('<html lang="en">')
     expect(text).not.toMatch(/<script|<link|src=|url\(|@import/)
@@ -316,13 +309,19 @@ describe('unsubscribing', () => {
     expect([reply.status, titleOf(reply)]).toEqual([200, 'You are unsubscribed'])
     expect(await standing(ref)).toEqual([
       {
-        ...{ tenant_id: tenantId, channel: 'email', reason: 'unsubscribe', source: 'one_click' },
-        ...{ message_id: messageId, created_environment: 'live' },
+        tenant_id: tenantId,
+        channel: 'email',
+        reason: 'unsubscribe',
+        source: 'one_click',
+        message_id: messageId,
+        created_environment: 'live',
       },
     ])
     expect(await told(ref)).toEqual([
       {
-        ...{ event: 'message.unsubscribed', environment: 'live', tenant_id: tenantId },
+        event: 'message.unsubscribed',
+        environment: 'live',
+        tenant_id: tenantId,
         data: {
           channel: 'email',
           recipient: 'ann.lee@example.com',
@@ -333,8 +332,13 @@ describe('unsubscribing', () => {
     ])
     expect(await rowsOf(acme.org.id, messageId)).toEqual([
       {
-        ...{ kind: 'unsubscribed', environment: 'live', tenant_id: tenantId, channel: 'email', url: null },
-        ...{ recipient: 'ann.lee@example.com', address: null },
+        kind: 'unsubscribed',
+        environment: 'live',
+        tenant_id: tenantId,
+        channel: 'email',
+        url: null,
+        recipient: 'ann.lee@example.com',
+        address: null,
       },
     ])
     const list = await t.ask('GET', '/api/v1/suppressions?value=ann.lee@example.com&channel=email', {
@@ -390,14 +394,21 @@ describe('unsubscribing', () => {
       const ref = leaving({ messageId: (await sent()).messageId })
       await t.house.db.tx((tx) =>
         t.house.rooms.suppress(tx, {
-          ...{ orgId: ref.orgId, tenantId: null, channel: 'email', value: ref.address, source: 'provider' },
-          ...{ reason: reason as 'bounce', messageId: null, environment: 'live' },
+          orgId: ref.orgId,
+          tenantId: null,
+          channel: 'email',
+          value: ref.address,
+          source: 'provider',
+          reason: reason as 'bounce',
+          messageId: null,
+          environment: 'live',
         }),
       )
       const before = await standing(ref)
       expect(before).toMatchObject([{ reason, source: 'provider' }])
       expect([titleOf(await post(ref)), titleOf(await post(ref))]).toEqual([
-        ...['You are unsubscribed', 'You are already unsubscribed'],
+        'You are unsubscribed',
+        'You are already unsubscribed',
       ])
       expect(await standing(ref)).toEqual(before)
       expect(await told(ref)).toHaveLength(1)
@@ -482,9 +493,7 @@ describe('unsubscribing', () => {
 })
 
 const multipart = (name: string, value: string, boundary = 'x7', lines = '\r\n') =>
-  [`--${boundary}`, `Content-Disposition: form-data; name="${name}"`, '', value, `--${boundary}--`, ''].join(
-    lines,
-  )
+  [`--${boundary}`, `Content-Disposition: form-data; name="${name}"`, '', value, `--${boundary}--`, ''].join(lines)
 
 describe('what is posted to unsubscribe', () => {
   test.for([
@@ -492,11 +501,7 @@ describe('what is posted to unsubscribe', () => {
     ['a form that names its charset', `${form}; charset=UTF-8`, 'List-Unsubscribe=One-Click'],
     ['a form with a line break', form, 'List-Unsubscribe=One-Click\r\n'],
     ['parts', 'multipart/form-data; boundary=x7', multipart('List-Unsubscribe', 'One-Click')],
-    [
-      'parts, the boundary quoted',
-      'Multipart/Form-Data; boundary="x7"',
-      multipart('List-Unsubscribe', 'One-Click'),
-    ],
+    ['parts, the boundary quoted', 'Multipart/Form-Data; boundary="x7"', multipart('List-Unsubscribe', 'One-Click')],
     ['plain text', 'text/plain', 'List-Unsubscribe=One-Click'],
     ['bytes of no type', 'application/octet-stream', 'List-Unsubscribe=One-Click'],
   ])('SD-112 RFC 8058 one click comes as %s', async ([, type, raw]) => {
@@ -519,11 +524,7 @@ describe('what is posted to unsubscribe', () => {
     ['another confirmation', form, 'confirm=yes'],
     ['json', 'application/json', '{"List-Unsubscribe":"One-Click"}'],
     ['parts without a boundary', 'multipart/form-data', multipart('List-Unsubscribe', 'One-Click')],
-    [
-      'parts of another boundary',
-      'multipart/form-data; boundary=y',
-      multipart('List-Unsubscribe', 'One-Click'),
-    ],
+    ['parts of another boundary', 'multipart/form-data; boundary=y', multipart('List-Unsubscribe', 'One-Click')],
     ['a file', 'multipart/form-data; boundary=x7', multipart('List-Unsubscribe"; filename="a', 'One-Click')],
   ])('SD-112 %s asks again with 422 and changes nothing', async ([, type, raw]) => {
     await leavesNoTrace(async () => {
@@ -542,26 +543,27 @@ describe('what is posted to unsubscribe', () => {
   test('any bytes of any type get a documented answer', async () => {
     const ref = leaving()
     const type = fc.oneof(
-      fc.constantFrom(
-        form,
-        'multipart/form-data; boundary=x7',
-        'multipart/form-data',
-        'text/plain',
-        '*/*',
-        ';',
-      ),
+      fc.constantFrom(form, 'multipart/form-data; boundary=x7', 'multipart/form-data', 'text/plain', '*/*', ';'),
       fc.string({ maxLength: 40 }).map((text) => text.replaceAll(/[^\x20-\x7e]/g, '')),
     )
     const pieces = fc.constantFrom(
-      ...['--x7', '--', '\r\n', '\n', 'Content-Disposition: form-data; name="', '"', 'a', '=', '&', '%', ';'],
-      ...[
-        'Content-Type: text/plain',
-        'Content-Transfer-Encoding: base64',
-        'filename*=utf-8',
-        '\0',
-        'é',
-        ': ',
-      ],
+      '--x7',
+      '--',
+      '\r\n',
+      '\n',
+      'Content-Disposition: form-data; name="',
+      '"',
+      'a',
+      '=',
+      '&',
+      '%',
+      ';',
+      'Content-Type: text/plain',
+      'Content-Transfer-Encoding: base64',
+      'filename*=utf-8',
+      '\0',
+      'é',
+      ': ',
     )
     const body = fc.oneof(
       fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
@@ -590,16 +592,7 @@ describe('tokens that were not signed here', () => {
     const altered = (text: string) => (text[0] === 'A' ? 'B' : 'A') + text.slice(1)
     const raw = 'List-Unsubscribe=One-Click'
     await leavesNoTrace(async () => {
-      for (const bad of [
-        altered(open),
-        open.slice(0, -1),
-        click,
-        token(),
-        'x',
-        '',
-        `${open}/x`,
-        `${open}%00`,
-      ]) {
+      for (const bad of [altered(open), open.slice(0, -1), click, token(), 'x', '', `${open}/x`, `${open}%00`]) {
         expectRefusal(await t.ask('GET', `/t/o/${bad}`), 'NOT_FOUND')
       }
       for (const bad of [
@@ -612,7 +605,9 @@ describe('tokens that were not signed here', () => {
       ]) {
         const reply = await t.ask('GET', `/t/c/${bad}?url=https://evil.example/`)
         expect([reply.status, reply.headers.location, titleOf(reply)]).toEqual([
-          ...[404, undefined, 'This link is not valid'],
+          404,
+          undefined,
+          'This link is not valid',
         ])
       }
       for (const bad of [altered(token()), `${token()}A`, open, click, '', '../u', '%ff']) {
@@ -678,11 +673,7 @@ describe('while the database is away', () => {
     expect([click.status, click.headers.location]).toEqual([302, 'https://shop.example/'])
     const leave = own.unsubscribeUrl(leaving({ orgId: org.id }))
     for (const reply of [await ask(leave), await ask(leave, 'POST', 'List-Unsubscribe=One-Click')]) {
-      expect([reply.status, titleOf(reply), reply.headers['retry-after']]).toEqual([
-        503,
-        'Please try again',
-        '60',
-      ])
+      expect([reply.status, titleOf(reply), reply.headers['retry-after']]).toEqual([503, 'Please try again', '60'])
     }
 
     await t.database.sql(`alter database ${name} with allow_connections true`)

@@ -79,10 +79,7 @@ export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
   const { tokens, count, unsubscribe, log, trustedProxyHops, patienceMs = defaultPatienceMs } = needs
 
   /** Counts as best it can. A look ahead (HEAD) is no load and no click. */
-  const counted = async (
-    request: FastifyRequest,
-    run: (address: string | null) => Promise<boolean>,
-  ): Promise<void> => {
+  const counted = async (request: FastifyRequest, run: (address: string | null) => Promise<boolean>): Promise<void> => {
     if (request.method === 'HEAD') return
     const { promise: enough, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, patienceMs)

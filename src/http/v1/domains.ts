@@ -155,8 +155,7 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       method: 'POST',
       path: '/domains/{id}/warmup',
       summary: 'Start warmup',
-      about:
-        'Caps what is sent a UTC day: 50 recipients on the first, twice as many on each day that follows.',
+      about: 'Caps what is sent a UTC day: 50 recipients on the first, twice as many on each day that follows.',
       body: StartWarmup.optional(),
       answers,
       refuses: [...notTheirs, 'WARMUP_ALREADY_ACTIVE'],

@@ -75,7 +75,10 @@ const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
     detail: row.provider_response.detail ?? null,
   },
   status_history: row.history.map(({ status, at, recipient = null, detail = null }) => ({
-    ...{ status, at, recipient, detail },
+    status,
+    at,
+    recipient,
+    detail,
   })),
   job_id: row.job_id,
   tenant_id: row.tenant_id,
@@ -100,9 +103,7 @@ const GetQuery = z.object({
 })
 
 /** Each item is judged alone, so that one that is wrong fails alone. */
-const anItem = z
-  .unknown()
-  .meta({ description: 'What `POST /emails` takes, without `template` and `scheduled_at`.' })
+const anItem = z.unknown().meta({ description: 'What `POST /emails` takes, without `template` and `scheduled_at`.' })
 const Batch = z.union([BulkEmail, z.array(anItem).min(1).max(100)]).meta({ id: 'EmailBatch' })
 
 const oversize = {
@@ -113,15 +114,32 @@ const oversize = {
 
 /** What any send may be refused with before a provider is asked. */
 const sendRefusals = [
-  ...['INVALID_FROM', 'SENDER_DOMAIN_NOT_VERIFIED', 'DOMAIN_TENANT_MISMATCH', 'DOMAIN_NOT_ALLOWED_FOR_KEY'],
-  ...['SANDBOX_RECIPIENT_NOT_ALLOWED', 'SANDBOX_DAILY_LIMIT', 'ALL_SUPPRESSED', 'TO_ALL_SUPPRESSED'],
-  ...['UNSUBSCRIBE_REQUIRES_BROADCAST', 'UNSUBSCRIBE_MULTI_RECIPIENT', 'SCHEDULED_AT_IN_PAST'],
-  ...['SCHEDULED_AT_TOO_FAR', 'SCHEDULED_SINGLE_RECIPIENT', 'SCHEDULED_NO_ATTACHMENTS'],
-  ...['TEMPLATE_MISSING_VARIABLES', 'TEMPLATE_TENANT_SCOPED', 'ATTACHMENT_TOO_LARGE', 'PAYLOAD_TOO_LARGE'],
-  ...['IP_POOL_PAUSED', 'WARMUP_LIMIT_EXCEEDED'],
+  'INVALID_FROM',
+  'SENDER_DOMAIN_NOT_VERIFIED',
+  'DOMAIN_TENANT_MISMATCH',
+  'DOMAIN_NOT_ALLOWED_FOR_KEY',
+  'SANDBOX_RECIPIENT_NOT_ALLOWED',
+  'SANDBOX_DAILY_LIMIT',
+  'ALL_SUPPRESSED',
+  'TO_ALL_SUPPRESSED',
+  'UNSUBSCRIBE_REQUIRES_BROADCAST',
+  'UNSUBSCRIBE_MULTI_RECIPIENT',
+  'SCHEDULED_AT_IN_PAST',
+  'SCHEDULED_AT_TOO_FAR',
+  'SCHEDULED_SINGLE_RECIPIENT',
+  'SCHEDULED_NO_ATTACHMENTS',
+  'TEMPLATE_MISSING_VARIABLES',
+  'TEMPLATE_TENANT_SCOPED',
+  'ATTACHMENT_TOO_LARGE',
+  'PAYLOAD_TOO_LARGE',
+  'IP_POOL_PAUSED',
+  'WARMUP_LIMIT_EXCEEDED',
 ] as const
 const quotaRefusals = [
-  ...['USAGE_LIMIT_EXCEEDED', 'TENANT_QUOTA_EXCEEDED', 'SPEND_CAP_EXCEEDED', 'TEST_DAILY_LIMIT'],
+  'USAGE_LIMIT_EXCEEDED',
+  'TENANT_QUOTA_EXCEEDED',
+  'SPEND_CAP_EXCEEDED',
+  'TEST_DAILY_LIMIT',
 ] as const
 
 type Needs = {
@@ -198,9 +216,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
         return items
       }
       const items = async () =>
-        Array.isArray(body)
-          ? itemsOf(body)
-          : drafts.bulk(caller, body, await fetchAttachments(body.attachments))
+        Array.isArray(body) ? itemsOf(body) : drafts.bulk(caller, body, await fetchAttachments(body.attachments))
       return { status: 200, body: await sendBatch(items, actorOf(call)) }
     },
   }),

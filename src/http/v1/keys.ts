@@ -33,8 +33,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     path: '/keys',
     tag: 'Keys',
     summary: 'Create a key',
-    about:
-      'The key itself is in this answer and never again. A key cannot create one that may do more than itself.',
+    about: 'The key itself is in this answer and never again. A key cannot create one that may do more than itself.',
     scope: 'write:keys',
     body: CreateKey,
     answers: { 201: { schema: CreatedKey, about: 'The new key.' } },
@@ -65,17 +64,13 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
       const environment = caller.environment === 'test' ? 'test' : (query.environment ?? null)
       const rows = await db.rows(
         listManagedKeys,
-        ...([
-          caller.orgId,
-          caller.tenantId ?? query.tenant_id ?? null,
-          caller.projectId,
-          environment,
-        ] as const),
-        ...([
-          query.include_revoked === 'true',
-          query.cursor?.createdAt ?? null,
-          query.cursor?.id ?? null,
-        ] as const),
+        caller.orgId,
+        caller.tenantId ?? query.tenant_id ?? null,
+        caller.projectId,
+        environment,
+        query.include_revoked === 'true',
+        query.cursor?.createdAt ?? null,
+        query.cursor?.id ?? null,
         query.limit + 1,
       )
       return { status: 200, body: page(rows, query.limit, shownKey) }
@@ -100,8 +95,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     path: '/keys/{id}',
     tag: 'Keys',
     summary: 'Change a key',
-    about:
-      'A field left out stays as it is; null removes that restriction. In force from the next request on.',
+    about: 'A field left out stays as it is; null removes that restriction. In force from the next request on.',
     scope: 'write:keys',
     params: { id: 'key' },
     body: PatchKey,

@@ -104,13 +104,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       params: { id: 'template' },
       body: PatchTemplate,
       answers: { 200: { schema: Template, about: 'The template as it is now.' } },
-      refuses: [
-        'NOT_FOUND',
-        'NO_FIELDS',
-        'TEMPLATE_SLUG_TAKEN',
-        'TENANT_FORBIDDEN',
-        'ENVIRONMENT_ESCALATION',
-      ],
+      refuses: ['NOT_FOUND', 'NO_FIELDS', 'TEMPLATE_SLUG_TAKEN', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => ({
         status: 200,
         body: show(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
@@ -137,8 +131,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       path: '/templates/preview',
       tag: 'Templates',
       summary: 'Render a template without sending it',
-      about:
-        'Names the template by `id` or by `slug`. Missing variables and caps refuse it as they refuse a send.',
+      about: 'Names the template by `id` or by `slug`. Missing variables and caps refuse it as they refuse a send.',
       scope: 'read:templates',
       body: PreviewTemplate,
       answers: { 200: { schema: TemplatePreview, about: 'The template, rendered.' } },

@@ -180,8 +180,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       method: 'POST',
       path: '/tenants/{id}/erase',
       summary: 'Erase a suspended or archived tenant',
-      about:
-        'Cannot be undone. Cut off half way, the same call takes it up again; the counts are those of the whole.',
+      about: 'Cannot be undone. Cut off half way, the same call takes it up again; the counts are those of the whole.',
       bars: platformLive,
       answers: { 200: { schema: ErasedTenant, about: 'What was erased, as counts.' } },
       refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_ACTIVE'],

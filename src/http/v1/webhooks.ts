@@ -68,7 +68,9 @@ const DeliveryQuery = pageQuery.extend({
 const samples = knownEvents.map((event) => ({
   event,
   sample: envelopeOf(sampleOf(event), {
-    ...{ tenantId: null, timestamp: '2026-01-15T12:00:00.000Z', deliveryId: 'whd_test' },
+    tenantId: null,
+    timestamp: '2026-01-15T12:00:00.000Z',
+    deliveryId: 'whd_test',
   }),
 }))
 
@@ -174,8 +176,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       method: 'POST',
       path: '/webhooks/{id}/rotate',
       summary: 'Rotate the signing secret',
-      about:
-        'Every attempt from then on is signed with the new secret, retries included; there is no overlap.',
+      about: 'Every attempt from then on is signed with the new secret, retries included; there is no overlap.',
       scope: 'write:webhooks',
       bars: { testKey: 'ENVIRONMENT_ESCALATION' },
       answers: { 200: { schema: RotatedWebhook, about: 'The new secret.' } },

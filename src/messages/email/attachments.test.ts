@@ -12,11 +12,9 @@ type Answer = NonNullable<Parameters<typeof startReceiver>[0]>
 const withHost = async (answer: Answer, options?: { timeoutMs: number }) => {
   const receiver = await startReceiver(answer, { secure: true })
   const agent = makeGuardedAgent({
-    ...{
-      allowInsecure: false,
-      ca: testCertificate.cert,
-      resolver: async () => ({ addresses: ['8.8.8.8'], ttl: 60 }),
-    },
+    allowInsecure: false,
+    ca: testCertificate.cert,
+    resolver: async () => ({ addresses: ['8.8.8.8'], ttl: 60 }),
     dial: () => ({ host: '127.0.0.1', port: receiver.port }),
   })
   onTestFinished(async () => {
@@ -26,11 +24,14 @@ const withHost = async (answer: Answer, options?: { timeoutMs: number }) => {
   return { receiver, fetch: makeFetchAttachments(agent, options) }
 }
 const linked = (path: string) => ({
-  ...{ filename: 'a.bin', contentType: 'application/octet-stream' },
+  filename: 'a.bin',
+  contentType: 'application/octet-stream',
   url: `https://hooks.example.test/${path}`,
 })
 const inline = (bytes: number) => ({
-  ...{ filename: 'b.bin', contentType: 'text/plain', content: Buffer.alloc(bytes) },
+  filename: 'b.bin',
+  contentType: 'text/plain',
+  content: Buffer.alloc(bytes),
 })
 const refusalOf = (work: Promise<unknown>): Promise<Failure> =>
   work.then(
@@ -56,10 +57,8 @@ describe('a file by url', () => {
   test('SD-40 that is not there, elsewhere or cut short refuses the call and names its place', async () => {
     const { fetch } = await withHost(({ path }, response) => {
       if (path === '/gone') response.writeHead(404).end()
-      else if (path === '/moved')
-        response.writeHead(302, { location: 'https://hooks.example.test/one' }).end()
-      else if (path === '/cut')
-        response.writeHead(200, { 'content-length': '10' }).write('x', () => response.destroy())
+      else if (path === '/moved') response.writeHead(302, { location: 'https://hooks.example.test/one' }).end()
+      else if (path === '/cut') response.writeHead(200, { 'content-length': '10' }).write('x', () => response.destroy())
       else response.end('x')
     })
     for (const path of ['gone', 'moved', 'cut']) {
@@ -79,9 +78,7 @@ describe('a file by url', () => {
   })
 
   test('XD-34 counts toward the 7 MB together with what came inline', async () => {
-    const { fetch } = await withHost(({ path }, response) =>
-      response.end(Buffer.alloc(Number(path.slice(1)))),
-    )
+    const { fetch } = await withHost(({ path }, response) => response.end(Buffer.alloc(Number(path.slice(1)))))
     const files = await fetch([inline(1), linked(String(maxAttachmentBytes - 1))])
     expect(files.reduce((sum, { content }) => sum + content.length, 0)).toBe(maxAttachmentBytes)
     for (const list of [

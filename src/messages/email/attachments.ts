@@ -39,8 +39,7 @@ export const makeFetchAttachments =
     const decided = new AbortController()
     const bytes = list.map((one) => ('content' in one ? one.content.length : 0))
     /** What those before leave, as far as their sizes are known. */
-    const roomAt = (index: number) =>
-      bytes.slice(0, index).reduce((left, taken) => left - taken, maxAttachmentBytes)
+    const roomAt = (index: number) => bytes.slice(0, index).reduce((left, taken) => left - taken, maxAttachmentBytes)
 
     const contents: Promise<Buffer>[] = []
     const inTurn = async (one: Linked, index: number): Promise<Buffer> => {
@@ -79,8 +78,7 @@ const fetchOne = async (
   index: number,
   { maxBytes, ...request }: { timeoutMs: number; maxBytes: number; signal: AbortSignal },
 ): Promise<Buffer> => {
-  const unfetched = (why: string) =>
-    invalid(['attachments', index, 'url'], 'custom', `Could not be fetched: ${why}.`)
+  const unfetched = (why: string) => invalid(['attachments', index, 'url'], 'custom', `Could not be fetched: ${why}.`)
   const answer = await agent
     .request(url, { method: 'GET', ...request, maxBytes: maxBytes + 1 })
     .catch((error: Error & { kind?: string }) => {

@@ -29,7 +29,9 @@ test('S-114 X-213 no item begins later than 300 seconds into the call, files inc
     200,
     {
       data: [0, 1].map((index) => ({ index, id: null, status: 'failed', error })),
-      ...{ total: 2, succeeded: 0, failed: 2 },
+      total: 2,
+      succeeded: 0,
+      failed: 2,
     },
   ])
   expect(await acme.traces()).toEqual({ messages: [], events: [], audited: [], outbox: 0, used: {} })

@@ -19,7 +19,9 @@ type Item = {
 const items = (reply: { body: { data: Item[] } }): Item[] => reply.body.data
 const codes = (reply: { body: { data: Item[] } }) => items(reply).map(({ error }) => error?.code ?? 'sent')
 const refusedItem = (index: number, code: string, id: string | null = null) => ({
-  ...{ index, id, status: 'failed' },
+  index,
+  id,
+  status: 'failed',
   error: { code, message: expect.any(String) },
 })
 
@@ -86,14 +88,18 @@ describe('the call', () => {
           refusedItem(8, 'UNSUBSCRIBE_REQUIRES_BROADCAST'),
           refusedItem(9, 'UNSUBSCRIBE_MULTI_RECIPIENT'),
         ],
-        ...{ total: 10, succeeded: 2, failed: 8 },
+        total: 10,
+        succeeded: 2,
+        failed: 8,
       },
     ])
     expect(items(reply)[6]?.error?.message).not.toMatch(/^:/)
     expect((await own.handed(first?.id as string)).to).toEqual(['a@example.com', 'b@example.com'])
     expect((await own.handed(sixth?.id as string)).to).toEqual(['c@example.com'])
     expect(await own.traces()).toMatchObject({
-      ...{ messages: ['sent', 'sent'], events: ['message.sent', 'message.sent'], outbox: 2 },
+      messages: ['sent', 'sent'],
+      events: ['message.sent', 'message.sent'],
+      outbox: 2,
       used: { 'org live email': 3, 'key live email': 3 },
     })
     expect(trail.map(({ action, resource_id, metadata }) => [action, resource_id, metadata])).toEqual([
@@ -123,10 +129,7 @@ describe('the call', () => {
     await own.suppress('gone@example.com')
     const body = [{}, mail({ to: ['gone@example.com'] }), mail({ from: 'x@nobodys.test' })]
     const reply = await own.batch(body)
-    expect([reply.status, codes(reply)]).toEqual([
-      200,
-      ['VALIDATION_ERROR', 'SUPPRESSED', 'SENDER_NOT_VERIFIED'],
-    ])
+    expect([reply.status, codes(reply)]).toEqual([200, ['VALIDATION_ERROR', 'SUPPRESSED', 'SENDER_NOT_VERIFIED']])
     expect(reply.body).toMatchObject({ total: 3, succeeded: 0, failed: 3 })
     expect(await own.traces()).toEqual({ messages: [], events: [], audited: [], outbox: 0, used: {} })
   })
@@ -148,13 +151,12 @@ describe('the call', () => {
   test('S-126 S-127 S-329 X-206 SD-38 template, scheduled_at and overgrown variables fail the item, or the bulk call', async () => {
     const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
     const wrong: Body[] = [
-      ...[{ template: 'hi' }, { scheduled_at: '2100-01-01T00:00:00Z' }, { variables: { a: nested(11) } }],
-      ...[{ variables: { a: 'x'.repeat(65_536) } }],
+      { template: 'hi' },
+      { scheduled_at: '2100-01-01T00:00:00Z' },
+      { variables: { a: nested(11) } },
+      { variables: { a: 'x'.repeat(65_536) } },
     ]
-    const reply = await acme.batch([
-      ...wrong.map((more) => mail(more)),
-      mail({ variables: { a: nested(10) } }),
-    ])
+    const reply = await acme.batch([...wrong.map((more) => mail(more)), mail({ variables: { a: nested(10) } })])
     expect(codes(reply)).toEqual([...wrong.map(() => 'VALIDATION_ERROR'), 'sent'])
     for (const more of wrong) {
       const call = await leavesNoTrace(() => acme.batch(mail(more)))
@@ -172,7 +174,9 @@ describe('the bulk shape', () => {
     const own = await mailer(t)
     const reply = await own.batch({
       ...mail({ to: ['a@example.com', 'B <b@example.com>'], stream: 'broadcast', track_opens: true }),
-      ...{ html: '<p>{{unsubscribe_url}}</p>', reply_to: ['r@example.com', 's@example.com'], tags: ['bulk'] },
+      html: '<p>{{unsubscribe_url}}</p>',
+      reply_to: ['r@example.com', 's@example.com'],
+      tags: ['bulk'],
       attachments: [{ filename: 'a.txt', content: 'YQ==' }],
     })
     expect(reply.body).toMatchObject({ total: 2, succeeded: 2, failed: 0 })
@@ -206,12 +210,7 @@ describe('the bulk shape', () => {
     for (const url of ['http://example.com/a', 'ftp://example.com/a', 'nothing']) {
       await invalidCall(file(url), ['attachments', 0, 'url'])
     }
-    for (const url of [
-      'https://127.0.0.1/a',
-      'https://169.254.169.254/a',
-      'https://[::1]/',
-      'https://10.0.0.1/',
-    ]) {
+    for (const url of ['https://127.0.0.1/a', 'https://169.254.169.254/a', 'https://[::1]/', 'https://10.0.0.1/']) {
       await invalidCall(file(url), ['attachments', 0, 'url'])
     }
     const perItem = await acme.batch([file('https://example.com/a')])
@@ -222,8 +221,7 @@ describe('the bulk shape', () => {
 describe('the quota', () => {
   test('S-122 X-276 a batch that does not fit is refused whole; one that fits to the last is not', async () => {
     const own = await mailer(t, { email: 5 })
-    const ask = (n: number) =>
-      own.batch(mail({ to: Array.from({ length: n }, (_, i) => `q${i}@example.com`) }))
+    const ask = (n: number) => own.batch(mail({ to: Array.from({ length: n }, (_, i) => `q${i}@example.com`) }))
     expect((await ask(6)).body.error.code).toBe('USAGE_LIMIT_EXCEEDED')
     const over = await leavesNoTrace(() => ask(6))
     expectRefusal(over, 'USAGE_LIMIT_EXCEEDED')
@@ -237,7 +235,8 @@ describe('the quota', () => {
     const own = await mailer(t, { email: 4 })
     await own.suppress('gone@example.com')
     const body = [
-      ...[mail({ to: ['gone@example.com'] }), mail({ to: ['a@example.com', 'gone@example.com'] })],
+      mail({ to: ['gone@example.com'] }),
+      mail({ to: ['a@example.com', 'gone@example.com'] }),
       mail({ to: [simulator('refused')] }),
     ]
     const reply = await own.batch(body)

@@ -99,8 +99,7 @@ export const makeEmailChannel = (needs: Needs): Channel<EmailDraft> => {
 
     draftOf: (row: MessageRow): EmailDraft => {
       const { names } = row
-      const named = (list: string[]): Address[] =>
-        list.map((address) => ({ address, name: names?.[address] ?? null }))
+      const named = (list: string[]): Address[] => list.map((address) => ({ address, name: names?.[address] ?? null }))
       const answered = (address: string): Address => ({
         address,
         name: names?.[replyKey(address)] ?? names?.[address] ?? null,

@@ -14,7 +14,9 @@ const carried = (sender: unknown) => {
 test('XD-19 mail of a domain is signed for it, and bounces come back to its return host once that is published', () => {
   expect(carried({ ...domain, returnPath: 'send.example.com', ipPool: 'ipp_1' })).toEqual({
     returnPath: 'msg_1@send.example.com',
-    ...{ signed: dkim, region: 'eu-west-1', ipPool: 'ipp_1' },
+    signed: dkim,
+    region: 'eu-west-1',
+    ipPool: 'ipp_1',
   })
   expect(carried({ ...domain, returnPath: null, ipPool: null }).returnPath).toBeNull()
 })

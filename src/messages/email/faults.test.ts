@@ -36,14 +36,21 @@ describe('the provider refuses', () => {
     expect([reply.status, reply.body.error]).toEqual([
       500,
       {
-        ...{ type: 'server_error', code: 'INTERNAL_ERROR', message: expect.any(String) },
-        ...{ request_id: reply.headers['x-request-id'], message_id: expect.stringMatching(/^msg_/) },
+        type: 'server_error',
+        code: 'INTERNAL_ERROR',
+        message: expect.any(String),
+        request_id: reply.headers['x-request-id'],
+        message_id: expect.stringMatching(/^msg_/),
       },
     ])
     expect(await own.traces()).toEqual({ ...nothing, messages: ['failed'] })
     const shown = (await own.get(message_id)).body
     expect(shown).toMatchObject({
-      ...{ status: 'failed', error_message: words, sent_at: null, to: [refused], text: 'Hello, Ada' },
+      status: 'failed',
+      error_message: words,
+      sent_at: null,
+      to: [refused],
+      text: 'Hello, Ada',
       provider_response: { message_id: null, detail: words },
       status_history: [{ status: 'failed', at: expect.any(String), recipient: null, detail: words }],
     })
@@ -57,7 +64,9 @@ describe('the provider refuses', () => {
     expect([reply.status, failed]).toEqual([
       200,
       {
-        ...{ index: 0, id: expect.stringMatching(/^msg_/), status: 'failed' },
+        index: 0,
+        id: expect.stringMatching(/^msg_/),
+        status: 'failed',
         error: { code: 'PROVIDER_ERROR', message: words },
       },
     ])
@@ -66,7 +75,9 @@ describe('the provider refuses', () => {
     const events = await own.events()
     expect(events.filter(({ event }) => event === 'message.failed')).toEqual([
       {
-        ...{ event: 'message.failed', environment: 'live', tenant_id: null },
+        event: 'message.failed',
+        environment: 'live',
+        tenant_id: null,
         data: { message_id: failed.id, channel: 'email', status: 'failed', error: words },
       },
     ])
@@ -86,14 +97,18 @@ describe('the database refuses', () => {
         {
           data: [
             {
-              ...{ index: 0, id: null, status: 'sent' },
+              index: 0,
+              id: null,
+              status: 'sent',
               error: {
                 code: 'MESSAGE_NOT_RECORDED',
                 message: expect.stringMatching(/do not send it again/i),
               },
             },
           ],
-          ...{ total: 1, succeeded: 1, failed: 0 },
+          total: 1,
+          succeeded: 1,
+          failed: 0,
         },
       ])
     })
@@ -107,7 +122,9 @@ describe('the database refuses', () => {
       const reply = await own.batch([mail({ to: [refused] })])
       expect(reply.body).toEqual({
         data: [{ index: 0, id: null, status: 'failed', error: { code: 'PROVIDER_ERROR', message: words } }],
-        ...{ total: 1, succeeded: 0, failed: 1 },
+        total: 1,
+        succeeded: 0,
+        failed: 1,
       })
     })
     expect(await own.traces()).toEqual(nothing)
@@ -202,10 +219,7 @@ describe('a relay', () => {
     const reply = await own.send(mail())
     expect([reply.status, reply.body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
     const shown = (await own.get(reply.body.error.message_id)).body
-    expect([shown.status, shown.error_message]).toEqual([
-      'failed',
-      expect.stringContaining('We do not know you'),
-    ])
+    expect([shown.status, shown.error_message]).toEqual(['failed', expect.stringContaining('We do not know you')])
     expect(await own.used()).toEqual({})
   })
 
@@ -240,9 +254,7 @@ test('S-114 SD-39 items not begun within 300 seconds are not begun at all', { ti
   }
   expect(body).toMatchObject({ total: 80, succeeded: 80 - late.length, failed: late.length })
   const traces = await own.traces()
-  expect([traces.messages.length, traces.events.length, traces.outbox]).toEqual(
-    new Array(3).fill(body.succeeded),
-  )
+  expect([traces.messages.length, traces.events.length, traces.outbox]).toEqual(new Array(3).fill(body.succeeded))
   expect(traces.used).toMatchObject({ 'org live email': body.succeeded, 'key live email': body.succeeded })
 })
 
@@ -253,11 +265,7 @@ describe('an Idempotency-Key', () => {
     const own = await mailer(t)
     const first = await own.send(mail(), once('one'))
     const again = await own.send(mail(), once('one'))
-    expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([
-      200,
-      first.text,
-      'true',
-    ])
+    expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([200, first.text, 'true'])
     expect(first.headers['idempotent-replayed']).toBeUndefined()
     expectRefusal(await own.send(mail({ subject: 'Other' }), once('one')), 'IDEMPOTENCY_MISMATCH')
     const scheduled_at = new Date(t.house.clock.millis() + 3_600_000).toISOString()
@@ -279,11 +287,7 @@ describe('an Idempotency-Key', () => {
     const body = [mail(), {}, mail({ to: [refused] })]
     const first = await own.batch(body, once('many'))
     const again = await own.batch(body, once('many'))
-    expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([
-      200,
-      first.text,
-      'true',
-    ])
+    expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([200, first.text, 'true'])
     expect(await own.traces()).toMatchObject({
       messages: ['sent', 'failed'],
       outbox: 1,

@@ -35,9 +35,7 @@ const limits: Record<string, () => Promise<unknown>> = {
   spend: () => t.database.sql('update orgs set spend_cap_micros = 0 where id = $1', [own.orgId]),
 }
 const lift = async () => {
-  await t.database.sql('update orgs set email_monthly = null, spend_cap_micros = null where id = $1', [
-    own.orgId,
-  ])
+  await t.database.sql('update orgs set email_monthly = null, spend_cap_micros = null where id = $1', [own.orgId])
   await t.database.sql('update tenants set email_monthly = null where id = $1', [tenantId])
   await t.database.sql('update usage_counters set used = 0 where org_id = $1', [own.orgId])
 }
@@ -79,12 +77,7 @@ const cases: Case[] = [
   ['ALL_SUPPRESSED', 'sandbox recipients', { ...suppressed, from: own.sandbox }],
   ['SANDBOX_RECIPIENT_NOT_ALLOWED', 'sandbox volume', stranger, { limits: ['sandbox'] }],
   ['SANDBOX_DAILY_LIMIT', 'the plan', member, { limits: ['sandbox', 'plan'] }],
-  [
-    'SANDBOX_DAILY_LIMIT',
-    'the plan, later',
-    { ...member, scheduled_at: soon },
-    { limits: ['sandbox', 'plan'] },
-  ],
+  ['SANDBOX_DAILY_LIMIT', 'the plan, later', { ...member, scheduled_at: soon }, { limits: ['sandbox', 'plan'] }],
   ['USAGE_LIMIT_EXCEEDED', "the tenant's quota", {}, { limits: ['plan', 'tenant'], key: tenantKey }],
   ['TENANT_QUOTA_EXCEEDED', 'spend', {}, { limits: ['tenant', 'spend'], key: tenantKey }],
   ['SPEND_CAP_EXCEEDED', 'warmup', {}, { limits: ['spend', 'warmup'] }],

@@ -47,10 +47,7 @@ const isMetadata = (value: unknown): value is Record<string, string> => {
     entries.length <= maxHeaders &&
     entries.every(
       ([key, one]) =>
-        isWord(key, longestTag) &&
-        key !== '__proto__' &&
-        typeof one === 'string' &&
-        one.length <= longestValue,
+        isWord(key, longestTag) && key !== '__proto__' && typeof one === 'string' && one.length <= longestValue,
     )
   )
 }

@@ -137,8 +137,11 @@ describe('leaving a broadcast', () => {
     const made = await t.ask('POST', '/api/v1/templates', {
       key: own.live,
       body: {
-        ...{ slug: 'news', channel: 'email', subject: '{{n}} {{unsubscribe_url}}' },
-        ...{ html: '<p>{{n}}{ { {{o}} } }</p>', text: '{{n}} {{ {{o}} }}: {{ unsubscribe_url }}' },
+        slug: 'news',
+        channel: 'email',
+        subject: '{{n}} {{unsubscribe_url}}',
+        html: '<p>{{n}}{ { {{o}} } }</p>',
+        text: '{{n}} {{ {{o}} }}: {{ unsubscribe_url }}',
       },
     })
     expect(made.status).toBe(201)
@@ -155,8 +158,11 @@ describe('leaving a broadcast', () => {
   test("S-094 S-096 SD-34 the link is the recipient's own: following it blocks their broadcasts and nothing else", async () => {
     const own = await mailer(t)
     const kept = await handedTo(own, {
-      ...{ to: ['Lea <Lea@example.com>'], stream: 'broadcast', track_clicks: true },
-      ...{ html: '<a href="{{unsubscribe_url}}">off</a>', text: 'off: {{ unsubscribe_url }}' },
+      to: ['Lea <Lea@example.com>'],
+      stream: 'broadcast',
+      track_clicks: true,
+      html: '<a href="{{unsubscribe_url}}">off</a>',
+      text: 'off: {{ unsubscribe_url }}',
       variables: { unsubscribe_url: 'https://elsewhere.test/' },
     })
     const link = /^off: (http:\/\/127\.0\.0\.1:\d+)(\/u\/[\w.-]+)$/.exec(kept.text ?? '')
@@ -176,10 +182,9 @@ describe('leaving a broadcast', () => {
 describe('the sender', () => {
   const addDomain = async (more: Record<string, unknown> = {}) => {
     const id = newId('domain')
-    const [project] = await t.database.sql<{ id: string }>(
-      'select id from projects where org_id = $1 limit 1',
-      [acme.orgId],
-    )
+    const [project] = await t.database.sql<{ id: string }>('select id from projects where org_id = $1 limit 1', [
+      acme.orgId,
+    ])
     const row = { status: 'verified', tenant_id: null, project_id: project?.id, ip_pool_id: null, ...more }
     await t.database.sql(
       `insert into domains (org_id, id, project_id, tenant_id, ip_pool_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
@@ -239,8 +244,7 @@ describe('the sender', () => {
     const pools = '/api/v1/ip-pools'
     const pool = (await t.ask('POST', pools, { key: acme.live, body: { name: 'own' } })).body
     const { from } = await addDomain({ ip_pool_id: pool.id })
-    const pause = (paused: boolean) =>
-      t.ask('PATCH', `${pools}/${pool.id}`, { key: acme.live, body: { paused } })
+    const pause = (paused: boolean) => t.ask('PATCH', `${pools}/${pool.id}`, { key: acme.live, body: { paused } })
     expect((await acme.send(mail({ from }))).status).toBe(200)
     await pause(true)
     expectRefusal(await leavesNoTrace(() => acme.send(mail({ from }))), 'IP_POOL_PAUSED')

@@ -130,10 +130,7 @@ export const maxTags = 10
 const tags = z.array(z.string().min(1).max(longestTag)).max(maxTags).default([])
 
 export const longestValue = 2_048
-const metadata = smallMap(
-  'keys',
-  z.record(z.string().min(1).max(longestTag), z.string().max(longestValue)),
-).default({})
+const metadata = smallMap('keys', z.record(z.string().min(1).max(longestTag), z.string().max(longestValue))).default({})
 
 /** What one line of a message may hold. */
 export const longestSubject = 998

@@ -40,24 +40,37 @@ describe('a send', () => {
     expect(Date.parse(created_at)).toBeGreaterThanOrEqual(before)
     expect(trail).toEqual([
       expect.objectContaining({
-        ...{ action: 'message.sent', resource_type: 'message', resource_id: id, actor_user_id: null },
+        action: 'message.sent',
+        resource_type: 'message',
+        resource_id: id,
+        actor_user_id: null,
         metadata: {
-          ...{ channel: 'email', count: 1, environment: 'live' },
-          ...{ via: 'api_key', api_key_id: expect.stringMatching(/^key_/) },
+          channel: 'email',
+          count: 1,
+          environment: 'live',
+          via: 'api_key',
+          api_key_id: expect.stringMatching(/^key_/),
         },
       }),
     ])
     expect(await own.events()).toEqual([
       {
-        ...{ event: 'message.sent', environment: 'live', tenant_id: null },
+        event: 'message.sent',
+        environment: 'live',
+        tenant_id: null,
         data: { message_id: id, channel: 'email', status: 'sent' },
       },
     ])
     expect(await own.used()).toMatchObject({ 'org live email': 3, 'key live email': 3 })
     expect(await own.traces()).toMatchObject({ messages: ['sent'], outbox: 1 })
     expect(await own.handed(id)).toMatchObject({
-      ...{ from: 'hello@example.test', to: ['ada@example.com', 'bob@example.com'], cc: ['cy@example.com'] },
-      ...{ bcc: [], subject: 'Hello', text: 'Hello, Ada', html: null },
+      from: 'hello@example.test',
+      to: ['ada@example.com', 'bob@example.com'],
+      cc: ['cy@example.com'],
+      bcc: [],
+      subject: 'Hello',
+      text: 'Hello, Ada',
+      html: null,
     })
     const shown = await own.get(id)
     expect(shown.body.provider_response.message_id).toMatch(/^local_msg_/)
@@ -65,12 +78,11 @@ describe('a send', () => {
 
   test('S-086 SD-25 SD-28 cc, bcc, reply_to and headers go out, with names, and only the bcc is not shown to the others', async () => {
     const { id, kept } = await sent({
-      ...{ from: 'Acme <hello@example.test>', to: ['"Lovelace, Ada" <ada@example.com>'] },
-      ...{
-        cc: 'cy@example.com',
-        bcc: ['di@example.com'],
-        reply_to: ['Help <help@example.com>', 'x@example.com'],
-      },
+      from: 'Acme <hello@example.test>',
+      to: ['"Lovelace, Ada" <ada@example.com>'],
+      cc: 'cy@example.com',
+      bcc: ['di@example.com'],
+      reply_to: ['Help <help@example.com>', 'x@example.com'],
       headers: { 'X-Order': '17', 'x-other': 'a: b' },
     })
     expect(kept).toMatchObject({
@@ -87,17 +99,19 @@ describe('a send', () => {
     expect(raw).not.toContain('di@example.com')
     const shown = (await acme.get(id)).body
     expect(shown).toMatchObject({
-      ...{ from: 'hello@example.test', from_name: 'Acme', to: ['ada@example.com'], cc: ['cy@example.com'] },
-      ...{ bcc: ['di@example.com'], reply_to: ['help@example.com', 'x@example.com'] },
+      from: 'hello@example.test',
+      from_name: 'Acme',
+      to: ['ada@example.com'],
+      cc: ['cy@example.com'],
+      bcc: ['di@example.com'],
+      reply_to: ['help@example.com', 'x@example.com'],
       headers: { 'X-Order': '17', 'x-other': 'a: b' },
     })
   })
 
   test('an address that is named twice gets one mail and counts once', async () => {
     const own = await mailer(t)
-    const reply = await own.send(
-      mail({ to: ['ada@example.com', 'Ada@Example.com'], cc: ['ADA@example.com'] }),
-    )
+    const reply = await own.send(mail({ to: ['ada@example.com', 'Ada@Example.com'], cc: ['ADA@example.com'] }))
     expect(await own.handed(reply.body.id)).toMatchObject({ to: ['ada@example.com'], cc: [] })
     expect((await own.used())['org live email']).toBe(1)
   })
@@ -105,19 +119,25 @@ describe('a send', () => {
   test('S-080 S-081 S-088 SD-27 what is left out is transactional, untracked and without tags', async () => {
     const plain = await sent({})
     const full = await sent({
-      ...{
-        stream: 'broadcast',
-        track_opens: true,
-        track_clicks: true,
-        html: '<a href="https://x.test/">x</a>',
-      },
-      ...{ tags: ['a', 'b'], metadata: { order: '17' } },
+      stream: 'broadcast',
+      track_opens: true,
+      track_clicks: true,
+      html: '<a href="https://x.test/">x</a>',
+      tags: ['a', 'b'],
+      metadata: { order: '17' },
     })
     expect((await acme.get(plain.id)).body).toMatchObject({
-      ...{ stream: 'transactional', track_opens: false, track_clicks: false, tags: [], metadata: {} },
+      stream: 'transactional',
+      track_opens: false,
+      track_clicks: false,
+      tags: [],
+      metadata: {},
     })
     expect((await acme.get(full.id)).body).toMatchObject({
-      ...{ stream: 'broadcast', track_opens: true, track_clicks: true, tags: ['a', 'b'] },
+      stream: 'broadcast',
+      track_opens: true,
+      track_clicks: true,
+      tags: ['a', 'b'],
       metadata: { order: '17' },
     })
     expect(full.kept.html).toMatch(/href="[^"]+\/t\/c\/[^"]+"/)
@@ -127,12 +147,7 @@ describe('a send', () => {
   test('S-079 SD-30 html, text or both make the content', async () => {
     const { kept: html } = await sent({ text: undefined, html: '<p>Hi</p>' })
     const { kept: both } = await sent({ html: '<p>Hi</p>' })
-    expect([html.html, html.text, both.html, both.text]).toEqual([
-      '<p>Hi</p>',
-      null,
-      '<p>Hi</p>',
-      'Hello, Ada',
-    ])
+    expect([html.html, html.text, both.html, both.text]).toEqual(['<p>Hi</p>', null, '<p>Hi</p>', 'Hello, Ada'])
   })
 
   test('SD-34 placeholders in what is given directly go out as they are', async () => {
@@ -156,10 +171,7 @@ describe('a send', () => {
       { filename: 'b.pdf', content_type: 'application/pdf' },
       { filename: 'Ünï "c"', content_type: 'application/octet-stream' },
     ])
-    const [row] = await t.database.sql<{ all: string }>(
-      'select m::text as all from messages m where id = $1',
-      [id],
-    )
+    const [row] = await t.database.sql<{ all: string }>('select m::text as all from messages m where id = $1', [id])
     expect(row?.all).not.toContain(secret)
     expect(row?.all).not.toContain(content)
   })
@@ -198,10 +210,7 @@ describe('a template', () => {
     const key = await t.key(acme.orgId, { tenantId })
     const body = { slug: 'theirs', channel: 'email', subject: 'x', text: 'x' }
     expect((await t.ask('POST', '/api/v1/templates', { key, body })).status).toBe(201)
-    expectRefusal(
-      await leavesNoTrace(() => acme.send({ ...base, template: 'theirs' })),
-      'TEMPLATE_TENANT_SCOPED',
-    )
+    expectRefusal(await leavesNoTrace(() => acme.send({ ...base, template: 'theirs' })), 'TEMPLATE_TENANT_SCOPED')
     expect((await acme.send({ ...base, template: 'theirs' }, { key })).status).toBe(200)
   })
 
@@ -216,8 +225,7 @@ describe('a template', () => {
 
   test('SD-30 one that renders to nothing is no content', async () => {
     await make({ slug: 'void', channel: 'email', subject: '{{s}}', text: '{{t}}' })
-    const ask = (variables: Body) =>
-      mail({ subject: undefined, text: undefined, template: 'void', variables })
+    const ask = (variables: Body) => mail({ subject: undefined, text: undefined, template: 'void', variables })
     await invalidAt(ask({ s: '', t: 'x' }), ['subject'])
     await invalidAt(ask({ s: 'x', t: '' }), ['template'])
   })
@@ -262,16 +270,8 @@ describe('a request that is not in order is told where, and leaves nothing:', ()
       mail({ attachments: [{ filename: 'a', url: 'https://x.test/a' }] }),
       ['attachments', 0, 'content'],
     ],
-    [
-      'SD-31 no base64',
-      mail({ attachments: [{ filename: 'a', content: '!' }] }),
-      ['attachments', 0, 'content'],
-    ],
-    [
-      'SD-31 a path',
-      mail({ attachments: [{ filename: '../a', content: '' }] }),
-      ['attachments', 0, 'filename'],
-    ],
+    ['SD-31 no base64', mail({ attachments: [{ filename: 'a', content: '!' }] }), ['attachments', 0, 'content']],
+    ['SD-31 a path', mail({ attachments: [{ filename: '../a', content: '' }] }), ['attachments', 0, 'filename']],
     [
       'a media type of two lines',
       mail({ attachments: [{ filename: 'a', content: '', content_type: 'text/plain\r\n;a=b' }] }),
@@ -282,17 +282,9 @@ describe('a request that is not in order is told where, and leaves nothing:', ()
       mail({ variables: { a: nested(11) } }),
       ['variables', ...new Array(11).fill('a')],
     ],
-    [
-      'S-085 X-206 X-345 variables of 65,537 bytes',
-      mail({ variables: { a: 'x'.repeat(65_529) } }),
-      ['variables'],
-    ],
+    ['S-085 X-206 X-345 variables of 65,537 bytes', mail({ variables: { a: 'x'.repeat(65_529) } }), ['variables']],
     ['SD-26 a header we write', mail({ headers: { 'reply-TO': 'x' } }), ['headers', 'reply-TO']],
-    [
-      'a header that is an order to a provider',
-      mail({ headers: { 'X-SES-X': 'x' } }),
-      ['headers', 'X-SES-X'],
-    ],
+    ['a header that is an order to a provider', mail({ headers: { 'X-SES-X': 'x' } }), ['headers', 'X-SES-X']],
     ['a header of our own', mail({ headers: { 'x-service-a': 'x' } }), ['headers', 'x-service-a']],
     ['SD-33 a header twice', mail({ headers: { 'X-A': '1', a: '', 'x-a': '2' } }), ['headers', 'x-a']],
     ['SD-26 a header of two lines', mail({ headers: { a: 'x\ny' } }), ['headers', 'a']],
@@ -329,13 +321,7 @@ describe('a request that is not in order is told where, and leaves nothing:', ()
       'Takes 1 to 126 printable ASCII characters without colon or space.',
     ],
     ['no content', { text: undefined }, ['html'], 'required', 'Takes html, text or both.'],
-    [
-      'no subject',
-      { subject: undefined },
-      ['subject'],
-      'required',
-      'Required unless the template supplies it.',
-    ],
+    ['no subject', { subject: undefined }, ['subject'], 'required', 'Required unless the template supplies it.'],
     ['no recipients', { to: undefined }, ['to'], 'required', 'Required.'],
   ])('X-160 %s is told in words that help', async ([, more, path, code, message]) => {
     const reply = await leavesNoTrace(() => acme.send(mail(more)))
@@ -358,11 +344,13 @@ test('S-078 S-081 S-082 S-085 X-335 X-336 X-339 X-344 X-345 everything at its bo
   const deep = { deep: nested(10) }
   const filler = 65_536 - Buffer.byteLength(JSON.stringify({ ...deep, fill: '' }))
   const { kept } = await sent({
-    ...{ to: many('to'), cc: many('cc'), bcc: many('bcc'), reply_to: many('re').slice(0, 10) },
-    ...{ tags: new Array(10).fill('t'.repeat(128)), subject: 's'.repeat(998) },
-    metadata: Object.fromEntries(
-      Array.from({ length: 50 }, (_, i) => [`${i}`.padEnd(128), 'v'.repeat(2_048)]),
-    ),
+    to: many('to'),
+    cc: many('cc'),
+    bcc: many('bcc'),
+    reply_to: many('re').slice(0, 10),
+    tags: new Array(10).fill('t'.repeat(128)),
+    subject: 's'.repeat(998),
+    metadata: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i}`.padEnd(128), 'v'.repeat(2_048)])),
     headers: Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`x-${i}`, 'v'.repeat(2_000)])),
     attachments: new Array(10).fill({ filename: 'f'.repeat(255), content: '' }),
     variables: { ...deep, fill: 'x'.repeat(filler) },

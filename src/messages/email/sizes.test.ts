@@ -88,7 +88,9 @@ test('S-108 X-333 XD-34 a client that writes its whole body before it reads is t
   const [told] = await once(client, 'message')
   await client.terminate()
   const error = {
-    ...{ type: 'validation_error', code: 'PAYLOAD_TOO_LARGE', request_id: expect.any(String) },
+    type: 'validation_error',
+    code: 'PAYLOAD_TOO_LARGE',
+    request_id: expect.any(String),
     message: 'The request is larger than this route takes.',
   }
   expect(told).toEqual(new Array(24).fill([413, { error }]))
@@ -130,7 +132,8 @@ test('X-227 X-334 SD-31 XD-34 attachments take 7 MB together where the body has 
   expect(items.body).toMatchObject({ succeeded: 1 })
   const over = await acme.batch([mail({ attachments: [file(limit + 1)] }), mail()])
   expect(over.body.data.map(({ error }: { error: Body | null }) => error?.code)).toEqual([
-    ...['ATTACHMENT_TOO_LARGE', undefined],
+    'ATTACHMENT_TOO_LARGE',
+    undefined,
   ])
   const bulk = await leavesNoTrace(() => acme.batch(mail({ attachments: [file(limit), file(1)] })))
   expectRefusal(bulk, 'ATTACHMENT_TOO_LARGE')

@@ -29,12 +29,9 @@ const longestLine = (raw: Buffer): number =>
       .map((line) => line.length),
   )
 
-const headerIn = (read: Email, name: string) =>
-  read.headers.filter((header) => header.key === name.toLowerCase())
+const headerIn = (read: Email, name: string) => read.headers.filter((header) => header.key === name.toLowerCase())
 
-const usual = [
-  ...['x-service-message-id', 'from', 'to', 'subject', 'message-id', 'date', 'mime-version', 'content-type'],
-]
+const usual = ['x-service-message-id', 'from', 'to', 'subject', 'message-id', 'date', 'mime-version', 'content-type']
 
 describe('a composed message', () => {
   test('S-086 carries what the mail says, under a Message-ID that every attempt shares', async () => {
@@ -131,13 +128,27 @@ describe('a composed message', () => {
 
   test('leaves out headers that are not for a caller to write, in whatever case', async () => {
     const names = [
-      ...['Bcc', 'bCC', 'From', 'Sender', 'Subject', 'Message-Id', 'Date', 'Content-Type', 'MIME-Version'],
-      ...['Received', 'Return-Path', 'DKIM-Signature', 'X-SES-CONFIGURATION-SET', 'x-service-org-id'],
-      ...['Bad Name', 'Bad:Name', 'Bäd', '', 'X-A\r\nBcc'],
+      'Bcc',
+      'bCC',
+      'From',
+      'Sender',
+      'Subject',
+      'Message-Id',
+      'Date',
+      'Content-Type',
+      'MIME-Version',
+      'Received',
+      'Return-Path',
+      'DKIM-Signature',
+      'X-SES-CONFIGURATION-SET',
+      'x-service-org-id',
+      'Bad Name',
+      'Bad:Name',
+      'Bäd',
+      '',
+      'X-A\r\nBcc',
     ]
-    const raw = await composeMime(
-      mailOf({ headers: Object.fromEntries(names.map((name) => [name, 'evil@x.test'])) }),
-    )
+    const raw = await composeMime(mailOf({ headers: Object.fromEntries(names.map((name) => [name, 'evil@x.test'])) }))
     expect(raw.toString('latin1')).not.toContain('evil@x.test')
     expect(fieldsOf(raw).toSorted()).toEqual(usual.toSorted())
   })
@@ -155,10 +166,7 @@ describe('the headers of a caller', () => {
   test('S-086 S-087 go out as they were given when they are ASCII, names and values', async () => {
     const given: [name: string, value: string][] = [
       ['List-Id', '"Acme news" <news.example.com>'],
-      [
-        'List-Unsubscribe',
-        `<mailto:off@example.com?subject="off">, <https://example.com/u?a=?b&c=${'d'.repeat(700)}>`,
-      ],
+      ['List-Unsubscribe', `<mailto:off@example.com?subject="off">, <https://example.com/u?a=?b&c=${'d'.repeat(700)}>`],
       ['X-MyApp-id', 'say "hi" \\ to (all), <everyone>; "'],
       ['X-Mailer', 'Acme "Mailer" 1.0'],
       ['X-Ready', '=?utf-8?Q?M=C3=BCnchen?='],
@@ -175,11 +183,7 @@ describe('the headers of a caller', () => {
       ['X-A', 'naïve <https://example.com/>', '=?UTF-8?Q?na=C3=AFve?= <https://example.com/>'],
       ['X-A', 'a <b é> c', 'a =?UTF-8?B?PGIgw6k+?= c'],
       ['List-Id', '"Ácme news" <news.example.com>', '=?UTF-8?Q?=22=C3=81cme_news=22?= <news.example.com>'],
-      [
-        'List-Help',
-        '<https://example.com/ü?q=東%20京>',
-        '<https://example.com/%C3%BC?q=%E6%9D%B1%20%E4%BA%AC>',
-      ],
+      ['List-Help', '<https://example.com/ü?q=東%20京>', '<https://example.com/%C3%BC?q=%E6%9D%B1%20%E4%BA%AC>'],
       [
         'list-help',
         'Hilfe für alle <https://example.com/é>, <mailto:a@example.com>',
@@ -192,8 +196,15 @@ describe('the headers of a caller', () => {
   test('SD-26 stay within lines of 998, whatever their words and gaps', async () => {
     const long = 'z'.repeat(1_500)
     const values = [
-      ...[long, `"${long}"`, `a "b ${long}" c`, `<${long}`, `a${' '.repeat(1_500)}b`, '東'.repeat(2_000)],
-      ...[`${'y'.repeat(860)}${' '.repeat(99)}${'z'.repeat(860)}`, 'z'.repeat(861), 'z'.repeat(880)],
+      long,
+      `"${long}"`,
+      `a "b ${long}" c`,
+      `<${long}`,
+      `a${' '.repeat(1_500)}b`,
+      '東'.repeat(2_000),
+      `${'y'.repeat(860)}${' '.repeat(99)}${'z'.repeat(860)}`,
+      'z'.repeat(861),
+      'z'.repeat(880),
     ]
     for (const name of ['X-A', 'List-A', 'X'.repeat(126), `List-${'A'.repeat(121)}`]) {
       // White space means nothing in the headers of a list.
@@ -210,15 +221,9 @@ describe('the headers of a caller', () => {
     const url = `https://example.com/${'u'.repeat(1_900)}`
     const short = '<https://example.com/unsubscribe/12345>'
     const cases: [value: string, wire: string][] = [
-      [
-        `<${url}>, ${short}`,
-        `< ${url.slice(0, 860)} ${url.slice(860, 1_720)} ${url.slice(1_720)} >, ${short}`,
-      ],
+      [`<${url}>, ${short}`, `< ${url.slice(0, 860)} ${url.slice(860, 1_720)} ${url.slice(1_720)} >, ${short}`],
       [Array(40).fill(short).join(), Array(40).fill(short).join(', ')],
-      [
-        `x<${url.slice(0, 800)}>y<${url.slice(0, 800)}>`,
-        `x< ${url.slice(0, 800)} >y< ${url.slice(0, 800)} >`,
-      ],
+      [`x<${url.slice(0, 800)}>y<${url.slice(0, 800)}>`, `x< ${url.slice(0, 800)} >y< ${url.slice(0, 800)} >`],
       [`<${'東'.repeat(200)}>`, `< ${'%E6%9D%B1'.repeat(200).replace(/.{860}/g, '$& ')} >`],
     ]
     for (const [value, wire] of cases) {
@@ -284,10 +289,7 @@ describe('addresses beyond ASCII', () => {
       returnPath: 'bounce+1@send.example.test',
     })
     const { from, to: recipients } = envelopeOf(mail)
-    expect([from, [...recipients.keys()]]).toEqual([
-      'bounce+1@send.example.test',
-      ['a@x.test', 'b@x.test', 'c@x.test'],
-    ])
+    expect([from, [...recipients.keys()]]).toEqual(['bounce+1@send.example.test', ['a@x.test', 'b@x.test', 'c@x.test']])
   })
 })
 
@@ -297,40 +299,43 @@ describe('whatever a caller writes', () => {
     fc
       .array(
         fc.constantFrom(
-          ...[
-            '\r\n',
-            '\r',
-            '\n',
-            '\0',
-            '\t',
-            ' ',
-            '\u2028',
-            '\u0085',
-            '\ud800',
-            '"',
-            '\\',
-            '<',
-            '>',
-            ',',
-            ';',
-            ':',
-          ],
-          ...[
-            'Bcc: evil@evil.test',
-            '\r\nBcc: evil@evil.test\r\n',
-            '\r\n\r\n<p>evil</p>',
-            '=?UTF-8?Q?=0D=0ABcc:?=',
-          ],
-          ...['é', '東京', '🙂', 'word', "''", '%0d%0a', '(', ')', '=', '?'],
-          ...[
-            '"in quotes"',
-            '\\"',
-            '<in brackets>',
-            '  ',
-            ' '.repeat(120),
-            'z'.repeat(900),
-            '東'.repeat(400),
-          ],
+          '\r\n',
+          '\r',
+          '\n',
+          '\0',
+          '\t',
+          ' ',
+          '\u2028',
+          '\u0085',
+          '\ud800',
+          '"',
+          '\\',
+          '<',
+          '>',
+          ',',
+          ';',
+          ':',
+          'Bcc: evil@evil.test',
+          '\r\nBcc: evil@evil.test\r\n',
+          '\r\n\r\n<p>evil</p>',
+          '=?UTF-8?Q?=0D=0ABcc:?=',
+          'é',
+          '東京',
+          '🙂',
+          'word',
+          "''",
+          '%0d%0a',
+          '(',
+          ')',
+          '=',
+          '?',
+          '"in quotes"',
+          '\\"',
+          '<in brackets>',
+          '  ',
+          ' '.repeat(120),
+          'z'.repeat(900),
+          '東'.repeat(400),
         ),
         { maxLength: 12 },
       )
@@ -360,7 +365,10 @@ describe('whatever a caller writes', () => {
         expect(longestLine(raw)).toBeLessThanOrEqual(998)
         expect(headOf(raw)).not.toMatch(/\r\n *\r\n/)
         expect([read.from?.address, read.to?.map(({ address }) => address), read.cc, read.bcc]).toEqual([
-          ...['hello@example.test', ['ann@reader.test'], undefined, undefined],
+          'hello@example.test',
+          ['ann@reader.test'],
+          undefined,
+          undefined,
         ])
         expect(read.attachments).toHaveLength(1)
         expect(Buffer.from(read.attachments[0]?.content as ArrayBuffer).toString()).toBe('bytes')
@@ -370,9 +378,7 @@ describe('whatever a caller writes', () => {
           expect(squeezed(read.subject ?? '')).toBe(squeezed(asOneLine(subject)))
           expect(decodeWords(headerIn(read, 'X-Given')[0]?.value ?? '')).toBe(asOneLine(value).trim())
           expect(squeezed(read.from?.name ?? '')).toBe(squeezed(asOneLine(name)))
-          expect(squeezed(read.attachments[0]?.filename ?? '')).toBe(
-            squeezed(asOneLine(filename)) || 'attachment',
-          )
+          expect(squeezed(read.attachments[0]?.filename ?? '')).toBe(squeezed(asOneLine(filename)) || 'attachment')
         }
       }),
       { numRuns: 300 },
@@ -382,10 +388,7 @@ describe('whatever a caller writes', () => {
   test('S-087 programs find the URLs of a list header, however long and in whatever script', async () => {
     const path = fc
       .array(
-        fc.oneof(
-          fc.webSegment(),
-          fc.constantFrom('é', '東京', '🙂', '%20', '"', '?a=?b', ',', '=?', 'u'.repeat(900)),
-        ),
+        fc.oneof(fc.webSegment(), fc.constantFrom('é', '東京', '🙂', '%20', '"', '?a=?b', ',', '=?', 'u'.repeat(900))),
         {
           maxLength: 8,
         },
@@ -393,21 +396,15 @@ describe('whatever a caller writes', () => {
       .map((parts) => parts.join('/'))
     const text = fc.constantFrom('', ' ', ', ', ',', ' (Hilfe für alle) ', '"é', 'x')
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.tuple(text, path), { minLength: 1, maxLength: 4 }),
-        text,
-        async (items, end) => {
-          const urls = items.map(([, path]) => `https://example.test/${path}`)
-          const value = items.map(([before], at) => `${before}<${urls[at]}>`).join('') + end
-          const { raw, read } = await written(mailOf({ headers: { 'List-Unsubscribe': value } }))
-          const got = headerIn(read, 'List-Unsubscribe')[0]?.value ?? ''
-          const found = [...got.matchAll(/<([^<>]*)>/g)].map(
-            ([, url]) => new URL((url as string).replace(/ /g, '')).href,
-          )
-          expect(found).toEqual(urls.map((url) => new URL(url).href))
-          expect(longestLine(raw)).toBeLessThanOrEqual(998)
-        },
-      ),
+      fc.asyncProperty(fc.array(fc.tuple(text, path), { minLength: 1, maxLength: 4 }), text, async (items, end) => {
+        const urls = items.map(([, path]) => `https://example.test/${path}`)
+        const value = items.map(([before], at) => `${before}<${urls[at]}>`).join('') + end
+        const { raw, read } = await written(mailOf({ headers: { 'List-Unsubscribe': value } }))
+        const got = headerIn(read, 'List-Unsubscribe')[0]?.value ?? ''
+        const found = [...got.matchAll(/<([^<>]*)>/g)].map(([, url]) => new URL((url as string).replace(/ /g, '')).href)
+        expect(found).toEqual(urls.map((url) => new URL(url).href))
+        expect(longestLine(raw)).toBeLessThanOrEqual(998)
+      }),
       { numRuns: 200 },
     )
   })
@@ -477,10 +474,7 @@ describe('a DKIM signature', () => {
 
   test('fails once the message is changed', async () => {
     const signed = (await signDkim(await composeMime(mailOf()), dkim)).toString('latin1')
-    for (const changed of [
-      signed.replace('A subject', 'B subject'),
-      signed.replace('<p>Hi</p>', '<p>Ho</p>'),
-    ]) {
+    for (const changed of [signed.replace('A subject', 'B subject'), signed.replace('<p>Hi</p>', '<p>Ho</p>')]) {
       expect((await verdict(Buffer.from(changed, 'latin1')))[0]?.status.result).not.toBe('pass')
     }
   })

@@ -80,10 +80,7 @@ const fitsOnTheWire = (content: Buffer): boolean => {
 }
 
 const token = "[a-z0-9!#$&^_.+'*%`{|}~-]+"
-const mediaType = new RegExp(
-  `^${token}/${token}(\\s*;\\s*${token}=(${token}|"[^"\\\\\\x00-\\x1f\\x7f]*"))*$`,
-  'i',
-)
+const mediaType = new RegExp(`^${token}/${token}(\\s*;\\s*${token}=(${token}|"[^"\\\\\\x00-\\x1f\\x7f]*"))*$`, 'i')
 
 /**
  * What is no media type, and what would open a level of parts of its own, goes as plain bytes. A message may not

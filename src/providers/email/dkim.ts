@@ -4,9 +4,24 @@ import type { Mail } from './contract.ts'
 
 /** Receivers ask of one-click unsubscribe that both of its headers are signed (RFC 8058). */
 const signed = [
-  ...['From', 'Sender', 'Reply-To', 'Subject', 'Date', 'Message-ID', 'To', 'Cc', 'In-Reply-To', 'References'],
-  ...['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding'],
-  ...['List-Id', 'List-Help', 'List-Unsubscribe', 'List-Unsubscribe-Post', 'X-Service-Message-Id'],
+  'From',
+  'Sender',
+  'Reply-To',
+  'Subject',
+  'Date',
+  'Message-ID',
+  'To',
+  'Cc',
+  'In-Reply-To',
+  'References',
+  'MIME-Version',
+  'Content-Type',
+  'Content-Transfer-Encoding',
+  'List-Id',
+  'List-Help',
+  'List-Unsubscribe',
+  'List-Unsubscribe-Post',
+  'X-Service-Message-Id',
 ].join(':')
 
 /** The message with a signature before it: rsa-sha256, relaxed/relaxed. */

@@ -31,8 +31,7 @@ export const mailOf = (changes: Partial<Mail> = {}): Mail => ({
   ...changes,
 })
 
-export const to = (...addresses: string[]): Mail['to'] =>
-  addresses.map((address) => ({ address, name: null }))
+export const to = (...addresses: string[]): Mail['to'] => addresses.map((address) => ({ address, name: null }))
 
 /** What a hand-over failed with. */
 export const faultOf = async (work: Promise<unknown>): Promise<HandoverError> => {
@@ -52,8 +51,21 @@ export const selfSigned = async (name: string, days = 30): Promise<Signer> => {
   try {
     const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
     await promisify(execFile)('openssl', [
-      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', `/CN=${name}`, '-days', String(days)],
-      ...['-addext', `subjectAltName=DNS:${name},IP:127.0.0.1`, '-keyout', key, '-out', certificate],
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-subj',
+      `/CN=${name}`,
+      '-days',
+      String(days),
+      '-addext',
+      `subjectAltName=DNS:${name},IP:127.0.0.1`,
+      '-keyout',
+      key,
+      '-out',
+      certificate,
     ])
     return { key: await readFile(key, 'utf8'), certificate: await readFile(certificate, 'utf8') }
   } finally {

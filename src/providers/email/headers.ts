@@ -70,9 +70,7 @@ const listValue = (value: string): string => {
   if (!unfit.test(written)) return written
   return written
     .replace(/>,(?=<)/g, '>, ')
-    .replace(/(?:<[^<>]*>|[^ ])+/g, (item) =>
-      unfit.test(item) ? item.replace(/<[^<>]*>/g, cutBrackets) : item,
-    )
+    .replace(/(?:<[^<>]*>|[^ ])+/g, (item) => (unfit.test(item) ? item.replace(/<[^<>]*>/g, cutBrackets) : item))
 }
 
 /** Folded before spaces that are there already: unfolded, it is what was written. An empty value is no header. */

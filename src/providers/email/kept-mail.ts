@@ -6,7 +6,14 @@ import type { Mail } from './contract.ts'
 /** What most mails do not have, and what it is then. */
 type Seldom = Pick<Mail, 'cc' | 'bcc' | 'replyTo' | 'html' | 'text' | 'headers' | 'returnPath' | 'ipPool'>
 const without: Seldom = {
-  ...{ cc: [], bcc: [], replyTo: [], html: null, text: null, headers: {}, returnPath: null, ipPool: null },
+  cc: [],
+  bcc: [],
+  replyTo: [],
+  html: null,
+  text: null,
+  headers: {},
+  returnPath: null,
+  ipPool: null,
 }
 
 /** No key to sign with; left out is what the mail does not have. */
@@ -20,8 +27,7 @@ export type KeptMail = Pick<Mail, 'orgId' | 'messageId' | 'from' | 'to' | 'subje
   recipients: string[]
 }
 
-export const recipientsOf = ({ to, cc, bcc }: Mail): string[] =>
-  [...to, ...cc, ...bcc].map(({ address }) => address)
+export const recipientsOf = ({ to, cc, bcc }: Mail): string[] => [...to, ...cc, ...bcc].map(({ address }) => address)
 
 export const keptFrom = (mail: Mail): KeptMail => ({
   orgId: mail.orgId,

@@ -45,8 +45,7 @@ const provider = () =>
   })
 const read = (query: Partial<Parameters<ReturnType<typeof makeReadOutbox>>[0]> = {}) =>
   makeReadOutbox({ db })({ limit: 100, ...query })
-const count = async () =>
-  Number((await database.sql<{ n: string }>('select count(*) as n from local_outbox'))[0]?.n)
+const count = async () => Number((await database.sql<{ n: string }>('select count(*) as n from local_outbox'))[0]?.n)
 
 describe('the local provider', () => {
   test('takes a mail, keeps it without the key that would sign it, and shows it as it would have gone out', async () => {
@@ -83,10 +82,7 @@ describe('the local provider', () => {
       at: expect.stringMatching(/Z$/),
     })
     const parsed = await PostalMime.parse(raw as string)
-    expect([parsed.messageId, parsed.date]).toEqual([
-      `<${mail.messageId}@example.test>`,
-      mail.at.toISOString(),
-    ])
+    expect([parsed.messageId, parsed.date]).toEqual([`<${mail.messageId}@example.test>`, mail.at.toISOString()])
     expect(Buffer.from(parsed.attachments[0]?.content as ArrayBuffer)).toEqual(Buffer.from([0, 1, 255]))
     expect(raw).not.toContain('hidden@reader.test')
   })
@@ -125,9 +121,7 @@ describe('the local provider', () => {
     expect(await count()).toBeLessThanOrEqual(10_000)
     const [oldest] = await database.sql<{ id: string }>('select id from local_outbox order by id limit 1')
     expect(Number(oldest?.id.slice(2))).toBeGreaterThan(2_000)
-    const [kept] = await database.sql<{ n: string }>(
-      "select count(*) as n from local_outbox where id like 'local_%'",
-    )
+    const [kept] = await database.sql<{ n: string }>("select count(*) as n from local_outbox where id like 'local_%'")
     expect(Number(kept?.n)).toBe(2_000)
   })
 
@@ -166,9 +160,7 @@ describe('the local provider', () => {
   })
 })
 
-const parts = ['delivered', 'bounced', 'softbounced', 'complained'].map(
-  (part) => `${part}@simulator.tidings.test`,
-)
+const parts = ['delivered', 'bounced', 'softbounced', 'complained'].map((part) => `${part}@simulator.tidings.test`)
 const outcomes = [
   ['delivered', parts[0], null],
   ['hard_bounce', parts[1], 'Permanent'],
@@ -188,11 +180,7 @@ describe('the simulator recipients', () => {
   })
 
   test('R-05 are only those of the service’s own domain and of these names', async () => {
-    const others = [
-      'bounced@simulator.other.test',
-      'bounced@tidings.test',
-      'x-bounced@simulator.tidings.test',
-    ]
+    const others = ['bounced@simulator.other.test', 'bounced@tidings.test', 'x-bounced@simulator.tidings.test']
     for (const address of [
       ...others,
       'constructor@simulator.tidings.test',
@@ -236,12 +224,8 @@ describe('a simulated send', () => {
       providerMessageId: expect.stringMatching(/^test_msg_[0-9a-z]{26}$/),
     })
     const { reports } = simulate(mailOf({ to: to(...parts) }), 'tidings.test')
-    expect(reports?.map(({ kind, recipients, bounceType }) => [kind, recipients.join(), bounceType])).toEqual(
-      outcomes,
-    )
-    expect(
-      simulate(mailOf({ to: to('refused@simulator.tidings.test') }), 'tidings.test').reports,
-    ).toBeUndefined()
+    expect(reports?.map(({ kind, recipients, bounceType }) => [kind, recipients.join(), bounceType])).toEqual(outcomes)
+    expect(simulate(mailOf({ to: to('refused@simulator.tidings.test') }), 'tidings.test').reports).toBeUndefined()
     expect(await count()).toBe(0)
   })
 })

@@ -22,8 +22,7 @@ export const makeLocalProvider = ({ outbox, clock, serviceDomain, wait = pause }
   name,
   send: async (mail) => {
     const parts = recipientsOf(mail).map((address) => partOf(address, serviceDomain))
-    if (parts.includes('refused'))
-      throw new HandoverError('refused', name, '550 5.7.1 Refused by the simulator')
+    if (parts.includes('refused')) throw new HandoverError('refused', name, '550 5.7.1 Refused by the simulator')
     if (parts.includes('slow')) await wait(slowMs)
     const at = clock.now()
     const id = `local_${newId('message', at.getTime())}`

@@ -122,7 +122,9 @@ test('Postfix takes our mail over TLS, word for word, and its refusals are under
   const relay = await startPostfix(last.port)
   const provider = makeSmtpProvider({
     url: `smtp://127.0.0.1:${relay.port}?tls=require&verify=off`,
-    ...{ poolSize: 2, clock: systemClock, log: silentLog() },
+    poolSize: 2,
+    clock: systemClock,
+    log: silentLog(),
   })
   onTestFinished(() => provider.close())
   const { privateKey, record } = dkimKeys()
@@ -132,9 +134,7 @@ test('Postfix takes our mail over TLS, word for word, and its refusals are under
     cc: to('jürgen@bücher.test'),
     subject: 'Grüße an 東京',
     text: `.\n..\n${'long '.repeat(400)}\nend`,
-    attachments: [
-      { filename: 'menü.pdf', contentType: 'application/pdf', content: Buffer.alloc(200_000, 9) },
-    ],
+    attachments: [{ filename: 'menü.pdf', contentType: 'application/pdf', content: Buffer.alloc(200_000, 9) }],
     dkim,
   })
   const handed = await provider.send(mail)
@@ -152,9 +152,6 @@ test('Postfix takes our mail over TLS, word for word, and its refusals are under
   expect(results.map(({ status }) => status.result)).toEqual(['pass'])
 
   const kindFor = async (address: string) => (await faultOf(provider.send(mailOf({ to: to(address) })))).kind
-  expect([await kindFor('gone@reader.test'), await kindFor('later@reader.test')]).toEqual([
-    'refused',
-    'throttled',
-  ])
+  expect([await kindFor('gone@reader.test'), await kindFor('later@reader.test')]).toEqual(['refused', 'throttled'])
   expect(last.letters).toHaveLength(1)
 })

@@ -141,9 +141,7 @@ describe('a message of SNS', () => {
     for (const fields of [notification(delivery, { TopicArn: other }), confirmation({ TopicArn: other })]) {
       await expect(take(signed(fields))).rejects.toThrow(BadSignature)
     }
-    await expect(intakeWith({ topics: [] }).take(signed(notification(delivery)))).rejects.toThrow(
-      BadSignature,
-    )
+    await expect(intakeWith({ topics: [] }).take(signed(notification(delivery)))).rejects.toThrow(BadSignature)
     expect([fetched, visited]).toEqual([[], []])
   })
 
@@ -178,9 +176,7 @@ describe('a message of SNS', () => {
     await expect(take(message)).rejects.toThrow('not valid now')
     const early = { millis: () => Date.now() - 86_400_000 * 2, now: () => new Date(0) }
     await expect(intakeWith({ clock: early }).take(message)).rejects.toThrow('not valid now')
-    await expect(intakeWith({ fetchCertificate: async () => 'no pem' }).take(message)).rejects.toThrow(
-      BadSignature,
-    )
+    await expect(intakeWith({ fetchCertificate: async () => 'no pem' }).take(message)).rejects.toThrow(BadSignature)
   })
 
   test('waits for a certificate that cannot be fetched now: that proves nothing against it', async () => {
@@ -238,9 +234,7 @@ describe('a subscription', () => {
     ]) {
       expect(await take(signed(confirmation({ SubscribeURL })))).toEqual({ kind: 'ignored' })
     }
-    await expect(take({ ...signed(good), SubscribeURL: `${good.SubscribeURL}&x=1` })).rejects.toThrow(
-      BadSignature,
-    )
+    await expect(take({ ...signed(good), SubscribeURL: `${good.SubscribeURL}&x=1` })).rejects.toThrow(BadSignature)
     expect(visited).toHaveLength(1)
   })
 
@@ -253,9 +247,7 @@ describe('a subscription', () => {
   })
 
   test('is never confirmed at an address that only looks like one of SNS', () => {
-    expect(snsAddress('https://sns.us-gov-west-1.amazonaws.com/')?.hostname).toBe(
-      'sns.us-gov-west-1.amazonaws.com',
-    )
+    expect(snsAddress('https://sns.us-gov-west-1.amazonaws.com/')?.hostname).toBe('sns.us-gov-west-1.amazonaws.com')
     expect(snsAddress('https://user:pass@sns.eu-west-1.amazonaws.com/')).toBeUndefined()
     expect(snsAddress('https://sns.eu-west-1.amazonaws.com\\@evil.test/')?.hostname).not.toBe('evil.test')
   })
@@ -294,7 +286,10 @@ describe('what SES tells', () => {
   ])('a bounce of type %s, %s is a %s', async (type, subtype, kind) => {
     expect(await reportOf(bounce(type, subtype))).toEqual([
       {
-        ...{ kind, recipients: ['r0@reader.test'], bounceType: type, bounceSubtype: subtype },
+        kind,
+        recipients: ['r0@reader.test'],
+        bounceType: type,
+        bounceSubtype: subtype,
         at: new Date('2026-11-15T09:00:05.000Z'),
         detail: 'smtp; 550 5.1.1 x',
       },
@@ -325,8 +320,12 @@ describe('what SES tells', () => {
   test('a complaint is one, unless it takes one back', async () => {
     expect(await reportOf(complaint('abuse'))).toEqual([
       {
-        ...{ kind: 'complaint', recipients: ['ann@reader.test'], detail: 'abuse' },
-        ...{ at: new Date('2026-11-15T09:30:00.000Z'), bounceType: null, bounceSubtype: null },
+        kind: 'complaint',
+        recipients: ['ann@reader.test'],
+        detail: 'abuse',
+        at: new Date('2026-11-15T09:30:00.000Z'),
+        bounceType: null,
+        bounceSubtype: null,
       },
     ])
     expect(await reportOf(complaint())).toMatchObject([{ kind: 'complaint', detail: null }])

@@ -211,9 +211,7 @@ export const makeSesIntake = (needs: Needs): SesIntake => {
         return { kind: 'ignored' }
       }
       const notification = parseSesNotification(message)
-      return notification === 'ignored'
-        ? { kind: 'ignored' }
-        : { kind: 'notification', notifications: [notification] }
+      return notification === 'ignored' ? { kind: 'ignored' } : { kind: 'notification', notifications: [notification] }
     },
   }
 }

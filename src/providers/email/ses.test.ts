@@ -82,9 +82,7 @@ describe('a mail through SES', () => {
     expect(handed).toEqual({ provider: 'ses', providerMessageId: '0100-ses' })
     const [{ method, url, body, authorization }, ...others] = ses.asked as [Asked]
     expect([method, url, others]).toEqual(['POST', '/v2/email/outbound-emails', []])
-    expect(authorization).toMatch(
-      /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/us-east-1\/ses\/aws4_request/,
-    )
+    expect(authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/us-east-1\/ses\/aws4_request/)
     const { Content, ...rest } = body
     expect(rest).toEqual({
       Destination: {
@@ -101,22 +99,24 @@ describe('a mail through SES', () => {
     const raw = Buffer.from(Content.Raw.Data, 'base64')
     const read = await PostalMime.parse(raw)
     const header = (name: string) => read.headers.find(({ key }) => key === name)?.value
-    expect([
-      read.messageId,
-      header('x-service-message-id'),
-      header('x-service-org-id'),
-      header('x-given'),
-    ]).toEqual([...[`<${mail.messageId}@example.test>`, mail.messageId, mail.orgId, 'a']])
+    expect([read.messageId, header('x-service-message-id'), header('x-service-org-id'), header('x-given')]).toEqual([
+      `<${mail.messageId}@example.test>`,
+      mail.messageId,
+      mail.orgId,
+      'a',
+    ])
     expect(raw.toString()).not.toMatch(/hidden@reader|x-ses-/i)
   })
 
   test('is signed for the region of its domain, and for the default when that is none', async () => {
     const ses = await sesWith()
     const provider = providerAt(ses.url)
-    for (const region of ['ap-south-1', 'us-east-1', '', 'evil.test/#'])
-      await provider.send(mailOf({ region }))
+    for (const region of ['ap-south-1', 'us-east-1', '', 'evil.test/#']) await provider.send(mailOf({ region }))
     expect(ses.asked.map(({ authorization }) => authorization.split('/')[2])).toEqual([
-      ...['ap-south-1', 'us-east-1', 'eu-west-1', 'eu-west-1'],
+      'ap-south-1',
+      'us-east-1',
+      'eu-west-1',
+      'eu-west-1',
     ])
   })
 
@@ -125,9 +125,7 @@ describe('a mail through SES', () => {
     await providerAt(ses.url).send(mailOf())
     await providerAt(ses.url).send(mailOf({ ipPool: 'gold' }))
     await providerAt(ses.url, { configurationSet: 'events' }).send(mailOf({ ipPool: 'gold' }))
-    expect(ses.asked.map(({ body }) => body.ConfigurationSetName)).toEqual([
-      ...[undefined, 'tidings-gold', 'events-gold'],
-    ])
+    expect(ses.asked.map(({ body }) => body.ConfigurationSetName)).toEqual([undefined, 'tidings-gold', 'events-gold'])
   })
 
   test('XD-21 whatever a pool is called, its set is one that SES takes, and no two names share it', async () => {
@@ -182,25 +180,24 @@ describe('a mail through SES', () => {
     await domains.patch(domainId, { ip_pool_id: null })
     await sent()
     expect(ses.asked.map(({ body }) => body.ConfigurationSetName)).toEqual([
-      ...['events', 'events-gold', expect.stringMatching(/^events-gold_rush-[0-9a-f]{8}$/), 'events'],
+      'events',
+      'events-gold',
+      expect.stringMatching(/^events-gold_rush-[0-9a-f]{8}$/),
+      'events',
     ])
   })
 
   test('may be as large as attachments make it', async () => {
     const ses = await sesWith()
     const content = Buffer.alloc(7_000_000, 5)
-    await providerAt(ses.url).send(
-      mailOf({ attachments: [{ filename: 'a.bin', contentType: 'a/b', content }] }),
-    )
+    await providerAt(ses.url).send(mailOf({ attachments: [{ filename: 'a.bin', contentType: 'a/b', content }] }))
     const read = await PostalMime.parse(Buffer.from(ses.asked[0]?.body.Content.Raw.Data ?? '', 'base64'))
     expect(Buffer.from(read.attachments[0]?.content as ArrayBuffer).equals(content)).toBe(true)
   })
 
   test('is refused here when an address is beyond ASCII, which SES does not take', async () => {
     const ses = await sesWith()
-    expect((await faultOf(providerAt(ses.url).send(mailOf({ to: to('jürgen@reader.test') })))).kind).toBe(
-      'refused',
-    )
+    expect((await faultOf(providerAt(ses.url).send(mailOf({ to: to('jürgen@reader.test') })))).kind).toBe('refused')
     expect(ses.asked).toEqual([])
   })
 })
@@ -233,9 +230,7 @@ describe('when SES does not take it', () => {
   })
 
   test('454 in its words is throttling', async () => {
-    const ses = await sesWith(
-      says(400, 'MessageRejected', '454 Throttling failure: Maximum sending rate exceeded.'),
-    )
+    const ses = await sesWith(says(400, 'MessageRejected', '454 Throttling failure: Maximum sending rate exceeded.'))
     expect((await faultOf(providerAt(ses.url).send(mailOf()))).kind).toBe('throttled')
   })
 

@@ -42,15 +42,14 @@ const poolSet = (set: string, pool: string): string => {
   return `${plain.replace(/[^A-Za-z0-9_-]/gu, '_').slice(0, 55)}-${digest}`
 }
 
-const throttles = new Set([
-  'TooManyRequestsException',
-  'ThrottlingException',
-  'Throttling',
-  'LimitExceededException',
-])
+const throttles = new Set(['TooManyRequestsException', 'ThrottlingException', 'Throttling', 'LimitExceededException'])
 const refusals = new Set([
-  ...['MessageRejected', 'MessageRejectedException', 'MailFromDomainNotVerifiedException'],
-  ...['AccountSuspendedException', 'SendingPausedException', 'BadRequestException'],
+  'MessageRejected',
+  'MessageRejectedException',
+  'MailFromDomainNotVerifiedException',
+  'AccountSuspendedException',
+  'SendingPausedException',
+  'BadRequestException',
 ])
 
 type SdkError = Error & { $metadata?: { httpStatusCode?: number } }

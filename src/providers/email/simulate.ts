@@ -9,22 +9,26 @@ const outcomes: Record<string, Outcome> = {
   delivered: {
     kind: 'delivered',
     detail: '250 2.0.0 Delivered by the simulator',
-    ...{ bounceType: null, bounceSubtype: null },
+    bounceType: null,
+    bounceSubtype: null,
   },
   bounced: {
     kind: 'hard_bounce',
     detail: '550 5.1.1 No such mailbox, says the simulator',
-    ...{ bounceType: 'Permanent', bounceSubtype: 'General' },
+    bounceType: 'Permanent',
+    bounceSubtype: 'General',
   },
   softbounced: {
     kind: 'soft_bounce',
     detail: '452 4.2.2 Mailbox full, says the simulator',
-    ...{ bounceType: 'Transient', bounceSubtype: 'MailboxFull' },
+    bounceType: 'Transient',
+    bounceSubtype: 'MailboxFull',
   },
   complained: {
     kind: 'complaint',
     detail: 'abuse',
-    ...{ bounceType: null, bounceSubtype: null },
+    bounceType: null,
+    bounceSubtype: null,
   },
 }
 

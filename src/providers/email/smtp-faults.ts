@@ -18,16 +18,13 @@ const aboutTheSession = new Set([503, 530, 534, 535, 538])
 
 /** Answers with which relays say that we are too fast; they say other things with them as well. */
 const mayBeThrottling = new Set([421, 450, 451, 452, 454])
-const throttling =
-  /\b4\.7\.28\b|\brate\b|\bthrottl|\btoo (many|fast|much)\b|\bslow down\b|\bexceed|\bquota\b|\blimit/i
+const throttling = /\b4\.7\.28\b|\brate\b|\bthrottl|\btoo (many|fast|much)\b|\bslow down\b|\bexceed|\bquota\b|\blimit/i
 /** A full disk or mailbox is over a limit too, but sending slower does not help. */
 const fullStore = /\b4\.(2\.2|3\.1)\b|\b(disk|storage|mailbox|space)\b/i
 
 const judgeAnswer = (code: number, words: string): HandoverFault => {
   if (code >= 500) return aboutTheSession.has(code) ? 'unavailable' : 'refused'
-  return mayBeThrottling.has(code) && throttling.test(words) && !fullStore.test(words)
-    ? 'throttled'
-    : 'unavailable'
+  return mayBeThrottling.has(code) && throttling.test(words) && !fullStore.test(words) ? 'throttled' : 'unavailable'
 }
 
 const aboutTheMessage = new Set(['MAIL FROM', 'RCPT TO', 'DATA'])
@@ -36,10 +33,8 @@ const aboutTheMessage = new Set(['MAIL FROM', 'RCPT TO', 'DATA'])
 export const judgeSmtp = (error: SmtpError, sent: boolean): SmtpFault => {
   const { code, command = '', response, responseCode } = error
   const answered = response !== undefined && responseCode !== undefined
-  if (answered && aboutTheMessage.has(command))
-    return { kind: judgeAnswer(responseCode, response), words: response }
-  if (sent)
-    return { kind: 'uncertain', words: 'The mail relay took the message and did not say what became of it.' }
+  if (answered && aboutTheMessage.has(command)) return { kind: judgeAnswer(responseCode, response), words: response }
+  if (sent) return { kind: 'uncertain', words: 'The mail relay took the message and did not say what became of it.' }
   // Judged before anything was said: an address or a size that this relay can never take.
   if (code === 'EENVELOPE' || code === 'EMESSAGE') return { kind: 'refused', words: error.message }
   if (code === 'EAUTH' || code === 'ENOAUTH') {

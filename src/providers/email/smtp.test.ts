@@ -202,9 +202,7 @@ describe('TLS', () => {
     const relay = await relayWith({ ...withTls(), secure: true })
     await providerTo(`smtps://127.0.0.1:${relay.port}?verify=off`).send(mailOf())
     expect(relay.letters.map(({ secure }) => secure)).toEqual([true])
-    expect((await faultOf(providerTo(`smtps://127.0.0.1:${relay.port}`).send(mailOf()))).kind).toBe(
-      'unavailable',
-    )
+    expect((await faultOf(providerTo(`smtps://127.0.0.1:${relay.port}`).send(mailOf()))).kind).toBe('unavailable')
     expect(relay.letters).toHaveLength(1)
   })
 })
@@ -230,10 +228,7 @@ describe('credentials', () => {
   test('that are wrong, or missing, are our fault and not the message’s', async () => {
     const relay = await relayWith(guarded())
     const wrong = await faultOf(providerTo(`smtp://user:hunter2@127.0.0.1:${relay.port}`).send(mailOf()))
-    expect([wrong.kind, wrong.message]).toEqual([
-      'unavailable',
-      'The mail relay did not accept our credentials.',
-    ])
+    expect([wrong.kind, wrong.message]).toEqual(['unavailable', 'The mail relay did not accept our credentials.'])
     expect((await faultOf(providerTo(plain(relay.port)).send(mailOf()))).kind).toBe('unavailable')
     expect(relay.letters).toEqual([])
   })
@@ -331,15 +326,24 @@ describe('an answer that is not yes', () => {
       providerMessageId: 'Q1',
       reports: [
         {
-          ...{ kind: 'hard_bounce', recipients: ['gone@bücher.test'], bounceType: 'Permanent', ...general },
+          kind: 'hard_bounce',
+          recipients: ['gone@bücher.test'],
+          bounceType: 'Permanent',
+          ...general,
           detail: '550 5.1.1 no such mailbox',
         },
         {
-          ...{ kind: 'soft_bounce', recipients: ['full@reader.test'], bounceType: 'Transient', ...general },
+          kind: 'soft_bounce',
+          recipients: ['full@reader.test'],
+          bounceType: 'Transient',
+          ...general,
           detail: '452 4.2.2 mailbox full',
         },
         {
-          ...{ kind: 'soft_bounce', recipients: ['policy@reader.test'], bounceType: 'Permanent', ...general },
+          kind: 'soft_bounce',
+          recipients: ['policy@reader.test'],
+          bounceType: 'Permanent',
+          ...general,
           detail: '554 5.7.1 relaying denied',
         },
       ],
@@ -362,8 +366,7 @@ describe('an answer that is not yes', () => {
 })
 
 describe('a connection that is lost', () => {
-  const big = () =>
-    mailOf({ attachments: [{ filename: 'a', contentType: 'a/b', content: Buffer.alloc(8_000_000) }] })
+  const big = () => mailOf({ attachments: [{ filename: 'a', contentType: 'a/b', content: Buffer.alloc(8_000_000) }] })
 
   test('before it stood: nothing was handed over', async () => {
     const gone = await faultOf(providerTo(`smtp://127.0.0.1:1`).send(mailOf()))
@@ -371,14 +374,11 @@ describe('a connection that is lost', () => {
     expect(gone.message).not.toContain('127.0.0.1')
   })
 
-  test.each(['onConnect', 'onMailFrom', 'onRcptTo'] as const)(
-    'at %s: nothing was handed over',
-    async (stage) => {
-      const relay = await relayWith({ [stage]: () => relay.drop() })
-      expect((await faultOf(providerTo(plain(relay.port)).send(mailOf()))).kind).toBe('unavailable')
-      expect(relay.letters).toEqual([])
-    },
-  )
+  test.each(['onConnect', 'onMailFrom', 'onRcptTo'] as const)('at %s: nothing was handed over', async (stage) => {
+    const relay = await relayWith({ [stage]: () => relay.drop() })
+    expect((await faultOf(providerTo(plain(relay.port)).send(mailOf()))).kind).toBe('unavailable')
+    expect(relay.letters).toEqual([])
+  })
 
   test('within the message: nothing was handed over, since no relay takes half of one', async () => {
     const relay = await relayWith({ onData: (stream) => stream.once('data', () => relay.drop()) })
@@ -500,9 +500,7 @@ describe('an address beyond ASCII', () => {
   })
 
   test('waits like any other for a relay that cannot be asked', async () => {
-    const fault = await faultOf(
-      providerTo('smtp://127.0.0.1:1').send(mailOf({ to: to('jürgen@reader.test') })),
-    )
+    const fault = await faultOf(providerTo('smtp://127.0.0.1:1').send(mailOf({ to: to('jürgen@reader.test') })))
     expect(fault.kind).toBe('unavailable')
   })
 })

@@ -44,12 +44,7 @@ const giveBody = (attempt: Attempt): Readable => {
   return body
 }
 
-const transportTo = (
-  relay: SmtpRelay,
-  poolSize: number,
-  patience: SmtpPatience,
-  onEhlo: (utf8: boolean) => void,
-) => {
+const transportTo = (relay: SmtpRelay, poolSize: number, patience: SmtpPatience, onEhlo: (utf8: boolean) => void) => {
   const ignore = () => undefined
   return createTransport({
     pool: true,
@@ -76,11 +71,14 @@ const transportTo = (
     transactionLog: true,
     logger: {
       level: ignore,
-      ...{ trace: ignore, info: ignore, warn: ignore, error: ignore, fatal: ignore },
+      trace: ignore,
+      info: ignore,
+      warn: ignore,
+      error: ignore,
+      fatal: ignore,
       debug: (entry: unknown, line?: unknown) => {
         const fromServer = (entry as { tnx?: string } | undefined)?.tnx === 'server'
-        if (fromServer && typeof line === 'string' && line.startsWith('250-'))
-          onEhlo(/^250[- ]SMTPUTF8\b/im.test(line))
+        if (fromServer && typeof line === 'string' && line.startsWith('250-')) onEhlo(/^250[- ]SMTPUTF8\b/im.test(line))
       },
     },
   })
@@ -89,13 +87,7 @@ const transportTo = (
 /** Postfix and its kin name the message they queued; it is what their log is searched for. */
 const queueIdIn = (response: string): string | undefined => /\bqueued as ([\w.-]+)/i.exec(response)?.[1]
 
-export const makeSmtpProvider = ({
-  url,
-  poolSize,
-  clock,
-  log,
-  patience = usualPatience,
-}: Needs): EmailProvider => {
+export const makeSmtpProvider = ({ url, poolSize, clock, log, patience = usualPatience }: Needs): EmailProvider => {
   const relay = parseSmtpUrl(url)
   // Said of a secret, hence without it.
   if (!relay) throw new Error('SMTP_URL cannot be read')
@@ -128,11 +120,7 @@ export const makeSmtpProvider = ({
   const requireUtf8 = async (): Promise<void> => {
     if (utf8 === undefined) await transport.verify()
     if (utf8) return
-    throw new HandoverError(
-      'refused',
-      name,
-      'The mail relay does not take addresses beyond ASCII (SMTPUTF8).',
-    )
+    throw new HandoverError('refused', name, 'The mail relay does not take addresses beyond ASCII (SMTPUTF8).')
   }
 
   const talk = async (attempt: Attempt, { from, to, needsUtf8 }: Envelope) => {
@@ -159,8 +147,7 @@ export const makeSmtpProvider = ({
     const attempt: Attempt = { raw: await written(mail), body: undefined, abandoned: false }
     const envelope = envelopeOf(mail)
     attempts.set(attempt.raw, attempt)
-    if (!(await turns.take()))
-      throw new HandoverError('throttled', name, 'All connections to the mail relay are busy.')
+    if (!(await turns.take())) throw new HandoverError('throttled', name, 'All connections to the mail relay are busy.')
     const work = talk(attempt, envelope)
     // The connection is busy for as long as the talk goes on, whether or not anybody still waits for it.
     work.then(turns.give, turns.give)

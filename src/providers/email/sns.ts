@@ -39,15 +39,7 @@ export type SnsMessage = z.output<typeof SnsMessage>
 /** The fields that are signed, in their order; one that is absent is left out. */
 const signedFields = {
   Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
-  SubscriptionConfirmation: [
-    'Message',
-    'MessageId',
-    'SubscribeURL',
-    'Timestamp',
-    'Token',
-    'TopicArn',
-    'Type',
-  ],
+  SubscriptionConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
   UnsubscribeConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
 } as const
 
@@ -80,8 +72,7 @@ export const fetchFromSns: FetchText = async (url) => {
     read += chunk
     if (read.length > 65_536) throw new Error('SNS answered with more than was asked for')
   }
-  if (statusCode >= 400 && statusCode < 500 && statusCode !== 429)
-    throw new NotAtSns(`SNS answered ${statusCode}`)
+  if (statusCode >= 400 && statusCode < 500 && statusCode !== 429) throw new NotAtSns(`SNS answered ${statusCode}`)
   if (statusCode !== 200) throw new Error(`SNS answered ${statusCode}`)
   return read
 }

@@ -43,14 +43,22 @@ const shownEmail = async (kept: KeptMail) => {
     text: mail.text,
     headers: mail.headers,
     raw: (await composeMime(mail)).toString('utf8'),
-    ...{ body: null, media_url: [], dlt: null },
+    body: null,
+    media_url: [],
+    dlt: null,
   }
 }
 
 const shownSms = (kept: Record<string, unknown>) => ({
   from: String(kept.from ?? ''),
   to: (kept.recipients ?? []) as string[],
-  ...{ cc: [], bcc: [], subject: null, html: null, text: null, headers: {}, raw: null },
+  cc: [],
+  bcc: [],
+  subject: null,
+  html: null,
+  text: null,
+  headers: {},
+  raw: null,
   body: (kept.body ?? null) as string | null,
   media_url: (kept.media_url ?? []) as string[],
   dlt: kept.dlt ?? null,

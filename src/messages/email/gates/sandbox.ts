@@ -19,7 +19,6 @@ export const sandboxGate = (findMembers: FindMembers): Gate<EmailDraft> => {
   return {
     name: 'sandbox',
     at: ['single', 'batch', 'fire'],
-    check: (draft, entrance) =>
-      draft.sender?.kind === 'sandbox' ? ownPeopleOnly(draft, entrance) : undefined,
+    check: (draft, entrance) => (draft.sender?.kind === 'sandbox' ? ownPeopleOnly(draft, entrance) : undefined),
   }
 }

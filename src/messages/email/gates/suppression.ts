@@ -14,8 +14,7 @@ export const suppressionGate = (findSuppressed: FindSuppressed): Gate<EmailDraft
     const broadcast = draft.stream === 'broadcast'
     const suppressed = await findSuppressed({ orgId, tenantId, channel: 'email', values, broadcast })
     if (suppressed.size === 0) return
-    const left = (list: EmailDraft['to']) =>
-      list.filter(({ address }) => !suppressed.has(comparable(address)))
+    const left = (list: EmailDraft['to']) => list.filter(({ address }) => !suppressed.has(comparable(address)))
     draft.to = left(draft.to)
     draft.cc = left(draft.cc)
     draft.bcc = left(draft.bcc)

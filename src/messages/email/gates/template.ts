@@ -33,8 +33,7 @@ export const contentGate: Gate<EmailDraft> = {
   check: ({ subject, html, text }) => {
     if (!subject) throw invalid(['subject'], 'custom', 'The template supplies none.')
     // A rendered one may come out longer than a given one may be.
-    if (subject.length > longestSubject)
-      throw invalid(['subject'], 'too_big', 'Takes at most 998 characters.')
+    if (subject.length > longestSubject) throw invalid(['subject'], 'too_big', 'Takes at most 998 characters.')
     if (!html && !text) throw invalid(['html'], 'custom', 'The template supplies neither html nor text.')
   },
 }

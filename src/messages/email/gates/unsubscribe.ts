@@ -14,16 +14,13 @@ export const marked = (text: string): string => text.replace(tag, () => linkMark
 const holds = (text: string | null, place: RegExp): boolean =>
   text?.includes('unsubscribe_url') === true && text.search(place) >= 0
 
-const fill = (text: string | null, place: RegExp, url: string): string | null =>
-  text?.replace(place, () => url) ?? null
+const fill = (text: string | null, place: RegExp, url: string): string | null => text?.replace(place, () => url) ?? null
 
 const ownPair = new Set(['list-unsubscribe', 'list-unsubscribe-post'])
 
 /** An empty header is none on the wire. */
 const suppliesOwn = (headers: Record<string, string>): boolean =>
-  Object.entries(headers).some(
-    ([name, value]) => name.toLowerCase() === 'list-unsubscribe' && value.trim() !== '',
-  )
+  Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'list-unsubscribe' && value.trim() !== '')
 
 const withoutPair = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !ownPair.has(name.toLowerCase())))
