@@ -127,7 +127,7 @@ const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefine
 /** Outside production the clock can be moved, and a restart goes on from where it was moved to. */
 const openClock = async (config: Config, db: ReturnType<typeof openDb>) => {
   if (!config.devTools) return { clock: systemClock, moved: undefined }
-  const kept = await db.row(readSetting, 'clock_offset_ms')
+  const kept = await db.row(readSetting, { name: 'clock_offset_ms' })
   const moved = movableClock(Number(kept?.value ?? 0))
   return { clock: moved, moved }
 }
@@ -296,10 +296,10 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     steps: [
       { counts: 'messages_redacted', run: messages.ofTenant.eraseMessages },
       { counts: 'message_events_deleted', run: messages.ofTenant.eraseEvents },
-      { run: (tx, ...tenant) => tx.change(eraseTenantSuppressions, ...tenant) },
-      { run: (tx, ...tenant) => tx.change(eraseTenantTemplates, ...tenant) },
-      { run: (tx, ...tenant) => tx.change(eraseTenantEndpoints, ...tenant) },
-      { run: (tx, ...tenant) => tx.change(eraseTenantDeliveries, ...tenant) },
+      { run: (tx, rows) => tx.change(eraseTenantSuppressions, rows) },
+      { run: (tx, rows) => tx.change(eraseTenantTemplates, rows) },
+      { run: (tx, rows) => tx.change(eraseTenantEndpoints, rows) },
+      { run: (tx, rows) => tx.change(eraseTenantDeliveries, rows) },
     ],
   })
 
@@ -391,7 +391,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
         notify: messages.notify,
         simulateDomain: makeSimulateDomain({ db, clock }),
         keepOffset: async (offset) => {
-          await db.change(writeSetting, 'clock_offset_ms', JSON.stringify(offset), moved.now())
+          await db.change(writeSetting, { name: 'clock_offset_ms', value: JSON.stringify(offset), at: moved.now() })
         },
       })
     }

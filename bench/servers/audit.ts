@@ -21,16 +21,14 @@ const insertPlain = statement<Params>(
   'bench.insert_plain_entries',
   `insert into bench_plain_entries (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
      user_agent, created_at, signature)
-   select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[], $8::text[],
-     $9::text[], $10::timestamptz[], $11::text[])`,
+   select * from unnest(:orgIds::text[], :ids::text[], :actors::text[], :actions::text[], :resourceTypes::text[], :resourceIds::text[], :metadata::jsonb[], :ips::text[],
+     :userAgents::text[], :at::timestamptz[], :signatures::text[])`,
 )
 
 const plainly = (tx: Tx): Tx => ({
   ...tx,
   change: (given, ...params) =>
-    given.name === insertEntries.name
-      ? tx.change(insertPlain, ...(params as unknown as Params))
-      : tx.change(given, ...params),
+    given.name === insertEntries.name ? tx.change(insertPlain, params[0] as Params) : tx.change(given, ...params),
 })
 
 workBench(async ({ databaseUrl, chained }: { databaseUrl: string; chained: boolean }) => {

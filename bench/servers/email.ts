@@ -27,7 +27,14 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
     vault,
   })
   const { org, keys } = await found({ name: 'Bench', plan: 'enterprise', withSenders: true })
-  await db.row(setPlan, org.id, 'enterprise', 1_000_000_000, 1e12, 1e12, systemClock.now())
+  await db.row(setPlan, {
+    orgId: org.id,
+    plan: 'enterprise',
+    rate: 1_000_000_000,
+    email: 1e12,
+    sms: 1e12,
+    at: systemClock.now(),
+  })
   await db.close()
   return { ready: { port: Number(new URL(url).port), key: keys.live }, close: house.stop }
 })

@@ -36,8 +36,15 @@ export const fill = async (databaseUrl: string): Promise<Filled> => {
     vault: makeVault(config.masterKey),
   })
   const { org } = await found({ name: 'Bench', plan: 'enterprise', withSenders: true })
-  await db.row(setPlan, org.id, 'enterprise', null, 1e12, 1e12, systemClock.now())
-  const project = await db.row(findDefaultProject, org.id)
+  await db.row(setPlan, {
+    orgId: org.id,
+    plan: 'enterprise',
+    rate: null,
+    email: 1e12,
+    sms: 1e12,
+    at: systemClock.now(),
+  })
+  const project = await db.row(findDefaultProject, { orgId: org.id })
   const client = await db.connect()
   await client.query('set statement_timeout = 0')
   const ids: string[] = []

@@ -23,11 +23,11 @@ const tables = `
   create table bench_house_counters (
     org_id text not null, period text not null, used bigint not null, primary key (org_id, period))`
 
-const recordRows = statement<[orgIds: string[], ids: string[], values: string[], at: Date[]]>(
+const recordRows = statement<{ orgIds: string[]; ids: string[]; values: string[]; at: Date[] }>(
   'bench.record_rows',
   `with rows as (
      insert into bench_house_rows (org_id, id, value, created_at)
-     select * from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
+     select * from unnest(:orgIds::text[], :ids::text[], :values::text[], :at::timestamptz[])
      returning org_id, created_at
    )
    insert into bench_house_counters (org_id, period, used)
@@ -51,13 +51,12 @@ const recordRoute = ({ db }: Rooms): Route => {
   const rows = makeBatcher<Row, void>({
     name: 'bench.record_rows',
     run: async (batch) => {
-      await db.change(
-        recordRows,
-        batch.map((row) => row.orgId),
-        batch.map((row) => row.id),
-        batch.map((row) => row.value),
-        batch.map((row) => row.at),
-      )
+      await db.change(recordRows, {
+        orgIds: batch.map((row) => row.orgId),
+        ids: batch.map((row) => row.id),
+        values: batch.map((row) => row.value),
+        at: batch.map((row) => row.at),
+      })
       return batch.map(() => undefined)
     },
   })
@@ -104,7 +103,14 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
     vault: makeVault(masterKey),
   })
   const { org, keys } = await found({ name: 'Bench', plan: 'enterprise', withSenders: false })
-  await db.row(setPlan, org.id, 'enterprise', 1_000_000_000, null, null, systemClock.now())
+  await db.row(setPlan, {
+    orgId: org.id,
+    plan: 'enterprise',
+    rate: 1_000_000_000,
+    email: null,
+    sms: null,
+    at: systemClock.now(),
+  })
   await db.close()
   return { ready: { port: Number(new URL(url).port), key: keys.live }, close: house.stop }
 })

@@ -18,9 +18,9 @@ workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) =
   for (let i = 0; i < orgs; i++) {
     const orgId = newId('org')
     const at = systemClock.now()
-    await db.row(insertOrg, orgId, 'Bench', orgId, 'enterprise', at)
+    await db.row(insertOrg, { id: orgId, name: 'Bench', slug: orgId, plan: 'enterprise', at })
     // A quota to be judged, and never met.
-    await db.row(setPlan, orgId, 'enterprise', null, 1e12, 1e12, at)
+    await db.row(setPlan, { orgId, plan: 'enterprise', rate: null, email: 1e12, sms: 1e12, at })
     senders.push({ orgId, keyId: newId('key') })
   }
   await db.close()

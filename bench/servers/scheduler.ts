@@ -17,19 +17,19 @@ type Params = {
 
 type Key = { org_id: string; id: string; created_at: Date }
 
-const claimPlain = statement<[now: Date, limit: number], Key>(
+const claimPlain = statement<{ now: Date; limit: number }, Key>(
   'bench.claim_plain',
-  `update messages m set status = 'sending', claimed_at = $1
+  `update messages m set status = 'sending', claimed_at = :now
    from (select org_id, id, created_at from messages
-     where status = 'scheduled' and due_at <= $1 order by org_id, due_at limit $2 for update skip locked) d
+     where status = 'scheduled' and due_at <= :now order by org_id, due_at limit :limit for update skip locked) d
    where m.org_id = d.org_id and m.id = d.id and m.created_at = d.created_at
    returning m.org_id, m.id, m.created_at`,
 )
 
-const markPlain = statement<[orgIds: string[], ids: string[], createdAt: Date[], at: Date]>(
+const markPlain = statement<{ orgIds: string[]; ids: string[]; createdAt: Date[]; at: Date }>(
   'bench.mark_plain',
-  `update messages m set status = 'sent', sent_at = $4
-   from unnest($1::text[], $2::text[], $3::timestamptz[]) as d (org_id, id, created_at)
+  `update messages m set status = 'sent', sent_at = :at
+   from unnest(:orgIds::text[], :ids::text[], :createdAt::timestamptz[]) as d (org_id, id, created_at)
    where m.org_id = d.org_id and m.id = d.id and m.created_at = d.created_at`,
 )
 
@@ -54,16 +54,10 @@ workBench(async ({ databaseUrl, by, waiting, due, perClaim }: Params) => {
     const db = openDb({ url: databaseUrl, log: filled.log })
     return {
       one: inTurn(async () => {
-        const rows = await db.rows(claimPlain, systemClock.now(), perClaim)
+        const rows = await db.rows(claimPlain, { now: systemClock.now(), limit: perClaim })
         if (rows.length === 0) spent()
         const [orgIds, ids] = [rows.map((row) => row.org_id), rows.map((row) => row.id)]
-        await db.change(
-          markPlain,
-          orgIds,
-          ids,
-          rows.map((row) => row.created_at),
-          systemClock.now(),
-        )
+        await db.change(markPlain, { orgIds, ids, createdAt: rows.map((row) => row.created_at), at: systemClock.now() })
       }),
       close: db.close,
     }

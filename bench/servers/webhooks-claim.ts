@@ -18,10 +18,21 @@ workBench(async ({ databaseUrl, pending }: { databaseUrl: string; pending: numbe
   await migrate({ connect: db.connect, clock: systemClock, log })
   const orgId = newId('org')
   const at = systemClock.now()
-  await db.row(insertOrg, orgId, 'Bench', orgId, 'enterprise', at)
+  await db.row(insertOrg, { id: orgId, name: 'Bench', slug: orgId, plan: 'enterprise', at })
   const ids = Array.from({ length: endpoints }, () => newId('webhookEndpoint'))
   for (const id of ids)
-    await db.row(insertEndpoint, orgId, id, null, 'https://8.8.8.8/', null, ['*'], true, 'x', 'live', at)
+    await db.row(insertEndpoint, {
+      orgId,
+      id,
+      tenantId: null,
+      url: 'https://8.8.8.8/',
+      description: null,
+      events: ['*'],
+      enabled: true,
+      secret: 'x',
+      environment: 'live',
+      at,
+    })
   const client = await db.connect()
   // Only what a claim reads: filling the other indexes would take most of the time.
   await client.query('set statement_timeout = 0; set synchronous_commit = off')
@@ -44,13 +55,13 @@ workBench(async ({ databaseUrl, pending }: { databaseUrl: string; pending: numbe
     one: async (n) => {
       const worker = `worker ${n}`
       const now = systemClock.now()
-      const lanes = await db.rows(leaseLanes, worker, now, new Date(now.getTime() + 60_000), 1)
+      const lanes = await db.rows(leaseLanes, { worker, at: now, until: new Date(now.getTime() + 60_000), limit: 1 })
       const orgIds = lanes.map((lane) => lane.org_id)
       const endpointIds = lanes.map((lane) => lane.endpoint_id)
       const limits = lanes.map(() => 20)
-      const due = await db.rows(takeDue, now, orgIds, endpointIds, limits, [])
+      const due = await db.rows(takeDue, { at: now, orgIds, endpointIds, limits, inFlight: [] })
       if (lanes.length > 0 && due.length !== 20) throw new Error(`${due.length} were due`)
-      await db.change(releaseLanes, worker, orgIds, endpointIds)
+      await db.change(releaseLanes, { worker, orgIds, endpointIds })
     },
     close: async () => {
       await db.close()

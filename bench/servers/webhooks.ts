@@ -75,7 +75,7 @@ const prepare = async (params: WebhookParams, at: (path: string) => string) => {
   const db = openDb({ url: params.databaseUrl, log, poolSize: 1 })
   await migrate({ connect: db.connect, clock: systemClock, log })
   const orgId = newId('org')
-  await db.row(insertOrg, orgId, 'Bench', orgId, 'enterprise', systemClock.now())
+  await db.row(insertOrg, { id: orgId, name: 'Bench', slug: orgId, plan: 'enterprise', at: systemClock.now() })
   const vault = makeVault(masterKey)
   const paths = [
     ...new Array(params.healthy).fill('/ok'),
@@ -87,7 +87,18 @@ const prepare = async (params: WebhookParams, at: (path: string) => string) => {
     const id = newId('webhookEndpoint')
     ids.push(id)
     const secret = sealSecret(vault, id, mintSecret())
-    await db.row(insertEndpoint, orgId, id, null, at(path), null, ['*'], true, secret, 'live', systemClock.now())
+    await db.row(insertEndpoint, {
+      orgId,
+      id,
+      tenantId: null,
+      url: at(path),
+      description: null,
+      events: ['*'],
+      enabled: true,
+      secret,
+      environment: 'live',
+      at: systemClock.now(),
+    })
   }
   const client = await db.connect()
   await client.query('set statement_timeout = 0; set synchronous_commit = off')

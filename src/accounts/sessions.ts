@@ -32,12 +32,21 @@ export const makeSessions = ({ db, clock }: { db: Db; clock: Clock }): Sessions 
     const now = clock.now()
     const expires = new Date(now.getTime() + sessionHours * 3_600_000)
     const id = newId('session', now.getTime())
-    await db.change(insertSession, id, userId, sha256(token), method, ip, userAgent.slice(0, 512), now, expires)
+    await db.change(insertSession, {
+      id,
+      userId,
+      tokenHash: sha256(token),
+      method,
+      ip,
+      userAgent: userAgent.slice(0, 512),
+      at: now,
+      expiresAt: expires,
+    })
     return token
   },
   find: async (token, activeOrg) => {
     if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return undefined
-    const row = await db.row(findSession, sha256(token), activeOrg, clock.now())
+    const row = await db.row(findSession, { tokenHash: sha256(token), activeOrg, now: clock.now() })
     if (!row) return undefined
     const role = roleOf(row.role)
     return {

@@ -259,7 +259,7 @@ describe('a failing entry', () => {
     }
   })
 
-  const addScratch = statement<[n: number]>('test.add_scratch', 'insert into scratch values ($1)')
+  const addScratch = statement<{ n: number }>('test.add_scratch', 'insert into scratch values (:n)')
 
   test('R-10 is undone alone: what the action did before and does after it is committed', async () => {
     await t.database.sql('create table scratch (n int)')
@@ -277,10 +277,10 @@ describe('a failing entry', () => {
     }
     await barred(org.id, () =>
       db.tx(async (tx) => {
-        await tx.change(addScratch, 1)
+        await tx.change(addScratch, { n: 1 })
         // One that could be written goes with the one that could not: they are one statement.
         await audit(tx, { ...entry, orgId }, entry)
-        await tx.change(addScratch, 2)
+        await tx.change(addScratch, { n: 2 })
       }),
     )
     expect(await t.database.sql('select n from scratch order by n')).toEqual([{ n: 1 }, { n: 2 }])

@@ -90,20 +90,19 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
       const rows = entries.map(rowOf)
       known = rows
       await tx.savepoint(() =>
-        tx.change(
-          insertEntries,
-          rows.map((row) => row.orgId),
-          rows.map((row) => row.id),
-          rows.map((row) => row.actorUserId),
-          rows.map((row) => row.action),
-          rows.map((row) => row.resourceType),
-          rows.map((row) => row.resourceId),
-          rows.map((row) => row.metadata),
-          rows.map((row) => row.ip),
-          rows.map((row) => row.userAgent),
-          rows.map((row) => row.createdAt),
-          rows.map((row) => row.signature),
-        ),
+        tx.change(insertEntries, {
+          orgIds: rows.map((row) => row.orgId),
+          ids: rows.map((row) => row.id),
+          actors: rows.map((row) => row.actorUserId),
+          actions: rows.map((row) => row.action),
+          resourceTypes: rows.map((row) => row.resourceType),
+          resourceIds: rows.map((row) => row.resourceId),
+          metadata: rows.map((row) => row.metadata),
+          ips: rows.map((row) => row.ip),
+          userAgents: rows.map((row) => row.userAgent),
+          at: rows.map((row) => row.createdAt),
+          signatures: rows.map((row) => row.signature),
+        }),
       )
     } catch (error) {
       log.error({ err: error, audit_entries: known }, 'audit entries could not be written')

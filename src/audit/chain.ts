@@ -111,25 +111,24 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
   const linkOrg = (orgId: string): Promise<number> =>
     db.tx(async (tx) => {
       const at = clock.now()
-      await tx.change(beginChain, orgId, at)
-      const chain = await tx.row(lockChain, orgId)
+      await tx.change(beginChain, { orgId, at })
+      const chain = await tx.row(lockChain, { orgId })
       if (!chain) return 0
-      const entries = await tx.rows(entriesToLink, orgId, chunk)
+      const entries = await tx.rows(entriesToLink, { orgId, limit: chunk })
       if (entries.length === 0) return 0
       let { head_seq: seq, head_digest: digest } = chain
       const links = entries.map((entry) => {
         digest = linkDigest(digest, ++seq, contentOf(entry))
         return { seq, entryId: entry.id, digest }
       })
-      await tx.change(
-        insertLinks,
+      await tx.change(insertLinks, {
         orgId,
-        links.map((link) => link.seq),
-        links.map((link) => link.entryId),
-        links.map((link) => link.digest),
-        signEnd(secret, 'head', orgId, seq, digest),
+        seqs: links.map((link) => link.seq),
+        entryIds: links.map((link) => link.entryId),
+        digests: links.map((link) => link.digest),
+        headSignature: signEnd(secret, 'head', orgId, seq, digest),
         at,
-      )
+      })
       // Kept outside the database too, where whoever can rewrite it cannot reach.
       log.info({ org_id: orgId, seq, digest: digest.toString('hex') }, 'audit chain grew')
       return links.length
@@ -165,7 +164,12 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
   const walk = async (orgId: string, chain: ChainRow): Promise<Walked> => {
     const walked: Walked = { checked: 0, missing: [], broken: [], last: startOf(chain) }
     for (;;) {
-      const links = await db.rows(readLinks, orgId, walked.last.seq, chain.head_seq, chunk)
+      const links = await db.rows(readLinks, {
+        orgId,
+        afterSeq: walked.last.seq,
+        lastSeq: chain.head_seq,
+        limit: chunk,
+      })
       for (const { seq, entry_id, digest, entry } of links) {
         const { last } = walked
         walked.checked++
@@ -182,7 +186,7 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
   const linkTurn = async (): Promise<{ linked: number; more: boolean }> => {
     const turn = { linked: 0, more: false }
     for (let after = ''; ; ) {
-      const orgs = await db.rows(orgsToLink, after, chunk)
+      const orgs = await db.rows(orgsToLink, { afterOrgId: after, limit: chunk })
       for (const { org_id } of orgs) {
         const linked = await linkOrg(org_id).catch((error: unknown) => {
           // A chain that was meddled with must not stop those of other orgs.
@@ -208,13 +212,13 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
 
     verify: async (orgId) => {
       for (;;) {
-        const chain = (await db.row(findChain, orgId)) as ChainRow & { past_head: number[] | null }
+        const chain = (await db.row(findChain, { orgId })) as ChainRow & { past_head: number[] | null }
         const { checked, missing, broken, last } = await walk(orgId, chain)
-        const after = await db.row(findChain, orgId)
+        const after = await db.row(findChain, { orgId })
         // Retention took links from under the walk: what looks broken is only gone.
         if (after?.pruned_seq !== chain.pruned_seq) continue
-        const lost = await db.rows(lostEntries, orgId, mostFindings)
-        const stray = await db.rows(strayEntries, orgId, mostFindings)
+        const lost = await db.rows(lostEntries, { orgId, limit: mostFindings })
+        const stray = await db.rows(strayEntries, { orgId, limit: mostFindings })
         return {
           org_id: orgId,
           checked,
@@ -222,7 +226,7 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
           broken: [...broken, ...(chain.past_head ?? [])].slice(0, mostFindings),
           stray: stray.map((row) => row.id),
           ...verifyEnds(orgId, chain, last),
-          waiting: (await db.row(countUnlinked, orgId))?.n ?? 0,
+          waiting: (await db.row(countUnlinked, { orgId }))?.n ?? 0,
         }
       }
     },

@@ -39,15 +39,14 @@ export const makeEraseActor = ({ db, log, secret, cutover }: Needs): EraseActor 
 
   const eraseChunk = (userId: string): Promise<number> =>
     db.tx(async (tx) => {
-      const rows = await tx.rows(entriesOfActor, userId, chunk)
+      const rows = await tx.rows(entriesOfActor, { userId, limit: chunk })
       if (rows.length === 0) return 0
-      await tx.row(openPath, 'erasure')
-      await tx.change(
-        anonymise,
-        rows.map((row) => row.org_id),
-        rows.map((row) => row.id),
-        rows.map(signatureWithout),
-      )
+      await tx.row(openPath, { path: 'erasure' })
+      await tx.change(anonymise, {
+        orgIds: rows.map((row) => row.org_id),
+        ids: rows.map((row) => row.id),
+        signatures: rows.map(signatureWithout),
+      })
       await tx.row(closePath)
       return rows.length
     })

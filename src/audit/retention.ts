@@ -26,25 +26,21 @@ export const makePruneAudit = ({ db, clock, secret, days }: Needs): PruneAudit =
   const pruneChunk = (orgId: string, before: Date): Promise<number> =>
     db.tx(async (tx) => {
       // Nothing when a linker has the chain in hand: the next night finds it.
-      if (!(await tx.row(lockChain, orgId))) return 0
-      const links = pastTheirTime(await tx.rows(oldestLinks, orgId, chunk), before)
+      if (!(await tx.row(lockChain, { orgId }))) return 0
+      const links = pastTheirTime(await tx.rows(oldestLinks, { orgId, limit: chunk }), before)
       const last = links.at(-1)
       if (!last) return 0
-      await tx.row(openPath, 'retention')
-      await tx.change(
-        prune,
-        orgId,
-        links.map((link) => link.entry_id),
-      )
+      await tx.row(openPath, { path: 'retention' })
+      await tx.change(prune, { orgId, entryIds: links.map((link) => link.entry_id) })
       const signature = signEnd(secret, 'pruned', orgId, last.seq, last.digest)
-      await tx.change(moveTail, orgId, last.seq, last.digest, signature, clock.now())
+      await tx.change(moveTail, { orgId, seq: last.seq, digest: last.digest, signature, at: clock.now() })
       return links.length
     })
 
   return async () => {
     const before = new Date(clock.millis() - days * 86_400_000)
     let total = 0
-    for (const { org_id } of await db.rows(orgsWithOld, before)) {
+    for (const { org_id } of await db.rows(orgsWithOld, { before })) {
       for (let pruned = chunk; pruned === chunk; total += pruned) pruned = await pruneChunk(org_id, before)
     }
     return total

@@ -72,7 +72,7 @@ const orgIdOf = (value: string | undefined): string => {
 }
 
 const existing = async (db: Db, orgId: string): Promise<OrgRow> => {
-  const org = await db.row(findOrg, orgId)
+  const org = await db.row(findOrg, { orgId })
   if (!org) throw new Fault(`There is no org ${orgId}.`)
   return org
 }
@@ -124,7 +124,7 @@ const suspend = async (ground: Ground, orgId: string): Promise<void> => {
   await existing(db, orgId)
   const changed = await db.tx(async (tx) => {
     const at = clock.now()
-    const done = await tx.row(suspendOrg, orgId, reason, at)
+    const done = await tx.row(suspendOrg, { orgId, reason, at })
     if (done) await writeOperatorEntry(tx, log, orgId, 'org.suspended', { reason, operator }, at)
     return done
   })
@@ -140,7 +140,7 @@ const unsuspend = async (ground: Ground, orgId: string): Promise<void> => {
   const metadata = { reason: suspension_reason ?? '', operator }
   const changed = await db.tx(async (tx) => {
     const at = clock.now()
-    const done = await tx.row(unsuspendOrg, orgId, at)
+    const done = await tx.row(unsuspendOrg, { orgId, at })
     if (done) await writeOperatorEntry(tx, log, orgId, 'org.unsuspended', metadata, at)
     return done
   })
@@ -151,11 +151,15 @@ const unsuspend = async (ground: Ground, orgId: string): Promise<void> => {
 const changePlan = async (ground: Ground, orgId: string, plan: string | undefined): Promise<void> => {
   const { db, clock, audit, options } = ground
   if (plan === undefined) throw new Fault(`Name the plan: one of ${plans.join(', ')}.`)
-  const contract = [figure(options, 'rate', 1), figure(options, 'email', 0), figure(options, 'sms', 0)] as const
+  const contract = {
+    rate: figure(options, 'rate', 1),
+    email: figure(options, 'email', 0),
+    sms: figure(options, 'sms', 0),
+  }
   const next = planOf(plan)
   const before = await existing(db, orgId)
   const org = await db.tx(async (tx) => {
-    const row = await tx.row(setPlan, orgId, next, ...contract, clock.now())
+    const row = await tx.row(setPlan, { orgId, plan: next, ...contract, at: clock.now() })
     if (!row) throw new Fault(`There is no org ${orgId}.`)
     if (next !== before.plan) {
       const action = plans.indexOf(next) > plans.indexOf(before.plan) ? 'plan.upgraded' : 'plan.downgraded'
@@ -262,7 +266,7 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
 export const ops = (config: Config, log: Log, args: string[], out: Out): Promise<void> => {
   const { positionals, values: options } = parse(args)
   return withDatabase(config, log, async (db) => {
-    const kept = config.devTools ? await db.row(readSetting, 'clock_offset_ms') : undefined
+    const kept = config.devTools ? await db.row(readSetting, { name: 'clock_offset_ms' }) : undefined
     const clock = kept ? movableClock(Number(kept.value)) : systemClock
     const secret = config.auditSigningSecret
     const audit = makeAudit({ clock, log, secret })

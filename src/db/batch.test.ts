@@ -4,7 +4,7 @@ import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
 import { silentLog } from '../ground/log.ts'
 import { type Batcher, makeBatcher } from './batch.ts'
 import { type Db, openDb } from './pool.ts'
-import { statement } from './statement.ts'
+import { type NoParams, statement } from './statement.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const turns = async (count: number): Promise<void> => {
@@ -372,13 +372,13 @@ describe('on the database', () => {
   let database: TestDatabase
   let db: Db
 
-  const insert = statement<[ids: number[], amounts: number[]], { id: number; total: number }>(
+  const insert = statement<{ ids: number[]; amounts: number[] }, { id: number; total: number }>(
     'test.batch_insert',
     `insert into entries (id, amount)
-     select * from unnest($1::int[], $2::int[])
+     select * from unnest(:ids::int[], :amounts::int[])
      returning id, amount * 2 as total`,
   )
-  const endSession = statement<[], { ended: boolean }>(
+  const endSession = statement<NoParams, { ended: boolean }>(
     'test.batch_end_session',
     'select pg_terminate_backend(pg_backend_pid()) as ended',
   )
@@ -403,11 +403,10 @@ describe('on the database', () => {
       run: async (entries) => {
         statements++
         const rows = await db.tx(async (tx) => {
-          const made = await tx.rows(
-            insert,
-            entries.map((entry) => entry.id),
-            entries.map((entry) => entry.amount),
-          )
+          const made = await tx.rows(insert, {
+            ids: entries.map((entry) => entry.id),
+            amounts: entries.map((entry) => entry.amount),
+          })
           if (entries.some((entry) => entry.cut)) await tx.row(endSession)
           return made
         })

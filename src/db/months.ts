@@ -9,6 +9,6 @@ export const makeMonthsAhead =
     const now = clock.now()
     for (const ahead of [0, 1, 2]) {
       const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead))
-      for (const parent of parents) await db.row(ensureMonth, parent, month.toISOString().slice(0, 10))
+      for (const parent of parents) await db.row(ensureMonth, { parent, month: month.toISOString().slice(0, 10) })
     }
   }

@@ -7,9 +7,9 @@ import { takeViolations } from '../../test/network-guard.ts'
 import { type Log, silentLog } from '../ground/log.ts'
 import { guardNetwork, logOncePerPlace } from './network-guard.ts'
 import { type Db, openDb, type Tx } from './pool.ts'
-import { statement } from './statement.ts'
+import { type NoParams, statement } from './statement.ts'
 
-const one = statement<[], { one: number }>('test.one', 'select 1 as one')
+const one = statement<NoParams, { one: number }>('test.one', 'select 1 as one')
 
 let database: TestDatabase
 let db: Db
@@ -140,7 +140,7 @@ describe('no violation is', () => {
 
   test('a connection the pool opens in place of one that was lost during a transaction', async () => {
     const alone = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
-    const kill = statement<[], { ended: boolean }>(
+    const kill = statement<NoParams, { ended: boolean }>(
       'test.kill',
       'select pg_terminate_backend(pg_backend_pid()) as ended',
     )

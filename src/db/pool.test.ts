@@ -3,26 +3,26 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
 import { silentLog } from '../ground/log.ts'
 import { assertNotInTransaction, type Db, inTransaction, openDb, type Tx } from './pool.ts'
-import { statement } from './statement.ts'
+import { type NoParams, statement } from './statement.ts'
 
-const insert = statement<[note: string]>('test.insert', 'insert into notes (note) values ($1)')
-const insertReturning = statement<[note: string], { id: number }>(
+const insert = statement<{ note: string }>('test.insert', 'insert into notes (note) values (:note)')
+const insertReturning = statement<{ note: string }, { id: number }>(
   'test.insert_returning',
-  'insert into notes (note) values ($1) returning id',
+  'insert into notes (note) values (:note) returning id',
 )
-const insertAs = statement<[id: number, note: string]>(
+const insertAs = statement<{ id: number; note: string }>(
   'test.insert_as',
-  'insert into notes (id, note) overriding system value values ($1, $2)',
+  'insert into notes (id, note) overriding system value values (:id, :note)',
 )
-const all = statement<[], { note: string }>('test.all', 'select note from notes order by id')
-const find = statement<[note: string], { note: string }>(
+const all = statement<NoParams, { note: string }>('test.all', 'select note from notes order by id')
+const find = statement<{ note: string }, { note: string }>(
   'test.find',
-  'select note from notes where note = $1 order by id',
+  'select note from notes where note = :note order by id',
 )
-const rename = statement<[from: string, to: string]>('test.rename', 'update notes set note = $2 where note = $1')
-const backend = statement<[], { pid: number }>('test.backend', 'select pg_backend_pid() as pid')
-const whole = statement<[text: string], { value: number }>('test.int8', 'select $1::int8 as value')
-const nap = statement<[], { slept: string }>('test.nap', 'select pg_sleep(30)::text as slept')
+const rename = statement<{ from: string; to: string }>('test.rename', 'update notes set note = :to where note = :from')
+const backend = statement<NoParams, { pid: number }>('test.backend', 'select pg_backend_pid() as pid')
+const whole = statement<{ text: string }, { value: number }>('test.int8', 'select :text::int8 as value')
+const nap = statement<NoParams, { slept: string }>('test.nap', 'select pg_sleep(30)::text as slept')
 
 let database: TestDatabase
 let db: Db
@@ -52,33 +52,33 @@ afterAll(async () => {
 
 describe('a statement', () => {
   test('gives all rows, the first row or none, and how many rows it changed', async () => {
-    expect(await db.change(insert, 'a')).toBe(1)
-    await db.change(insert, 'a')
-    expect(await db.rows(find, 'a')).toEqual([{ note: 'a' }, { note: 'a' }])
-    expect(await db.row(find, 'a')).toEqual({ note: 'a' })
-    expect(await db.row(find, 'b')).toBeUndefined()
-    expect(await db.change(rename, 'a', 'b')).toBe(2)
-    expect(await db.change(rename, 'a', 'b')).toBe(0)
+    expect(await db.change(insert, { note: 'a' })).toBe(1)
+    await db.change(insert, { note: 'a' })
+    expect(await db.rows(find, { note: 'a' })).toEqual([{ note: 'a' }, { note: 'a' }])
+    expect(await db.row(find, { note: 'a' })).toEqual({ note: 'a' })
+    expect(await db.row(find, { note: 'b' })).toBeUndefined()
+    expect(await db.change(rename, { from: 'a', to: 'b' })).toBe(2)
+    expect(await db.change(rename, { from: 'a', to: 'b' })).toBe(0)
   })
 
   test('reads bigints as numbers, exactly, and refuses one it could not give exactly', async () => {
     const { MAX_SAFE_INTEGER: most, MIN_SAFE_INTEGER: least } = Number
     for (const value of [0, -1, 2 ** 31, most, least]) {
-      expect(await db.row(whole, String(value))).toEqual({ value })
+      expect(await db.row(whole, { text: String(value) })).toEqual({ value })
     }
     for (const text of ['9007199254740992', '-9007199254740993', '9223372036854775807']) {
-      await expect(db.row(whole, text)).rejects.toThrow(`the database holds ${text}, which is not exact here`)
+      await expect(db.row(whole, { text })).rejects.toThrow(`the database holds ${text}, which is not exact here`)
     }
-    expect(await db.row(whole, '7')).toEqual({ value: 7 })
+    expect(await db.row(whole, { text: '7' })).toEqual({ value: 7 })
   })
 
   test('is prepared once per connection under its name', async () => {
     await db.tx(async (tx) => {
-      for (const note of ['a', 'b']) await tx.row(find, note)
+      for (const note of ['a', 'b']) await tx.row(find, { note })
       const { pid } = (await tx.row(backend))!
       expect(pid).toBeGreaterThan(0)
       const prepared = await tx.rows(
-        statement<[], { name: string }>('test.prepared', `select name from pg_prepared_statements order by name`),
+        statement<NoParams, { name: string }>('test.prepared', `select name from pg_prepared_statements order by name`),
       )
       expect(prepared.filter(({ name }) => name === 'test.find')).toHaveLength(1)
     })
@@ -88,9 +88,9 @@ describe('a statement', () => {
 describe('a transaction', () => {
   test('commits what its work did and gives back its result', async () => {
     const result = await db.tx(async (tx) => {
-      await tx.change(insert, 'a')
+      await tx.change(insert, { note: 'a' })
       expect(await notes()).toEqual([])
-      await tx.change(insert, 'b')
+      await tx.change(insert, { note: 'b' })
       return 'done'
     })
     expect(result).toBe('done')
@@ -99,7 +99,7 @@ describe('a transaction', () => {
 
   test('is undone whole when its work throws, whether before its first await or later', async () => {
     const late = db.tx(async (tx) => {
-      await tx.change(insert, 'a')
+      await tx.change(insert, { note: 'a' })
       throw new Error('late')
     })
     await expect(late).rejects.toThrow('late')
@@ -113,8 +113,8 @@ describe('a transaction', () => {
 
   test('is undone whole when one of its statements fails', async () => {
     const failing = db.tx(async (tx) => {
-      await tx.change(insertAs, 1, 'a')
-      await tx.change(insertAs, 1, 'b')
+      await tx.change(insertAs, { id: 1, note: 'a' })
+      await tx.change(insertAs, { id: 1, note: 'b' })
     })
     await expect(failing).rejects.toMatchObject({ code: '23505' })
     expect(await notes()).toEqual([])
@@ -122,8 +122,8 @@ describe('a transaction', () => {
 
   test('never counts as committed when its work swallowed the failure of a statement', async () => {
     const swallowing = db.tx(async (tx) => {
-      await tx.change(insertAs, 1, 'a')
-      await tx.change(insertAs, 1, 'b').catch(() => undefined)
+      await tx.change(insertAs, { id: 1, note: 'a' })
+      await tx.change(insertAs, { id: 1, note: 'b' }).catch(() => undefined)
       return 'done'
     })
     await expect(swallowing).rejects.toThrow('the transaction had failed and was undone at its end')
@@ -132,11 +132,13 @@ describe('a transaction', () => {
 
   test('leaves its connection fit for the next one', async () => {
     const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
-    await expect(one.tx((tx) => tx.change(insertAs, 1, null as unknown as string))).rejects.toMatchObject({
-      code: '23502',
-    })
-    expect(await one.change(insert, 'after')).toBe(1)
-    await one.tx((tx) => tx.change(insert, 'and again'))
+    await expect(one.tx((tx) => tx.change(insertAs, { id: 1, note: null as unknown as string }))).rejects.toMatchObject(
+      {
+        code: '23502',
+      },
+    )
+    expect(await one.change(insert, { note: 'after' })).toBe(1)
+    await one.tx((tx) => tx.change(insert, { note: 'and again' }))
     await one.close()
     expect(await notes()).toEqual(['after', 'and again'])
   })
@@ -146,7 +148,7 @@ describe('a transaction', () => {
       await expect(db.rows(all)).rejects.toThrow('a statement on another connection inside a database transaction')
       await expect(db.tx(async () => undefined)).rejects.toThrow('a second transaction inside a database transaction')
       await expect(db.connect()).rejects.toThrow('a connection of its own inside a database transaction')
-      await tx.change(insert, 'a')
+      await tx.change(insert, { note: 'a' })
     })
     expect(await notes()).toEqual(['a'])
   })
@@ -175,9 +177,9 @@ describe('a transaction', () => {
     const outliving = await db.tx(async (tx) => ({
       free: end.then(async () => {
         assertNotInTransaction('a call')
-        return db.change(insert, 'later')
+        return db.change(insert, { note: 'later' })
       }),
-      late: end.then(() => tx.change(insert, 'too late')),
+      late: end.then(() => tx.change(insert, { note: 'too late' })),
       lateSavepoint: end.then(() => tx.savepoint(async () => undefined)),
     }))
     const refused = Promise.all([
@@ -194,25 +196,25 @@ describe('a transaction', () => {
 describe('a savepoint', () => {
   test('undoes what failed inside it and nothing else', async () => {
     await db.tx(async (tx) => {
-      await tx.change(insert, 'before')
+      await tx.change(insert, { note: 'before' })
       await expect(
         tx.savepoint(async () => {
-          await tx.change(insert, 'inside')
+          await tx.change(insert, { note: 'inside' })
           throw new Error('no')
         }),
       ).rejects.toThrow('no')
-      await tx.change(insert, 'after')
+      await tx.change(insert, { note: 'after' })
     })
     expect(await notes()).toEqual(['before', 'after'])
   })
 
   test('makes the transaction usable again after a failed statement', async () => {
     await db.tx(async (tx) => {
-      await tx.change(insertAs, 7, 'first')
-      await expect(tx.savepoint(() => tx.change(insertAs, 7, 'second'))).rejects.toMatchObject({
+      await tx.change(insertAs, { id: 7, note: 'first' })
+      await expect(tx.savepoint(() => tx.change(insertAs, { id: 7, note: 'second' }))).rejects.toMatchObject({
         code: '23505',
       })
-      await tx.change(insertAs, 8, 'third')
+      await tx.change(insertAs, { id: 8, note: 'third' })
     })
     expect(await notes()).toEqual(['first', 'third'])
   })
@@ -222,11 +224,11 @@ describe('a savepoint', () => {
       const id = await tx.savepoint(async () => {
         await tx
           .savepoint(async () => {
-            await tx.change(insert, 'inner')
+            await tx.change(insert, { note: 'inner' })
             throw new Error('inner only')
           })
           .catch(() => undefined)
-        return (await tx.row(insertReturning, 'outer'))!.id
+        return (await tx.row(insertReturning, { note: 'outer' }))!.id
       })
       expect(id).toBeGreaterThan(0)
     }
@@ -245,7 +247,7 @@ describe('a savepoint', () => {
       tx.savepoint(async () => {
         const { pid } = (await tx.row(backend))!
         await terminate(pid)
-        await tx.change(insert, 'a')
+        await tx.change(insert, { note: 'a' })
       }),
     )
     await expect(lost).rejects.toThrow(/terminat|connection/i)
@@ -258,7 +260,7 @@ describe('a lost connection', () => {
     let gone = 0
     const lost = one.tx(async (tx) => {
       gone = (await tx.row(backend))!.pid
-      await tx.change(insert, 'a')
+      await tx.change(insert, { note: 'a' })
       await Promise.all([tx.row(nap), terminate(gone)])
     })
     await expect(lost).rejects.toMatchObject({ code: '57P01' })
@@ -272,7 +274,7 @@ describe('a lost connection', () => {
     let gone = 0
     const lost = one.tx(async (tx) => {
       gone = (await tx.row(backend))!.pid
-      await tx.change(insert, 'a')
+      await tx.change(insert, { note: 'a' })
       await terminate(gone)
       // Time for the driver to notice while no statement is under way.
       await sleep(50)
@@ -294,10 +296,10 @@ describe('a lost connection', () => {
   test('of every connection at once is over with the next statement', async () => {
     await Promise.all([1, 2, 3].map(() => db.tx((tx) => tx.row(backend))))
     await terminateAll()
-    await expect.poll(() => db.row(whole, '1').catch(() => 'still down')).toEqual({ value: 1 })
-    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => db.row(whole, String(i))))
+    await expect.poll(() => db.row(whole, { text: '1' }).catch(() => 'still down')).toEqual({ value: 1 })
+    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => db.row(whole, { text: String(i) })))
     expect(results).toEqual(Array.from({ length: 20 }, (_, value) => ({ value })))
-    await db.tx((tx) => tx.change(insert, 'works again'))
+    await db.tx((tx) => tx.change(insert, { note: 'works again' }))
     expect(await notes()).toEqual(['works again'])
   })
 })

@@ -1,14 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
 import type { Log } from '../ground/log.ts'
-import type { Statement } from './statement.ts'
+import { type ParamsOf, queryOf, type Statement } from './statement.ts'
 
 export interface Runner {
-  rows<P extends readonly unknown[], R>(statement: Statement<P, R>, ...params: P): Promise<R[]>
+  rows<P extends object, R>(statement: Statement<P, R>, ...params: ParamsOf<P>): Promise<R[]>
   /** The first row, if any. */
-  row<P extends readonly unknown[], R>(statement: Statement<P, R>, ...params: P): Promise<R | undefined>
+  row<P extends object, R>(statement: Statement<P, R>, ...params: ParamsOf<P>): Promise<R | undefined>
   /** How many rows the statement changed. */
-  change<P extends readonly unknown[]>(statement: Statement<P, never>, ...params: P): Promise<number>
+  change<P extends object>(statement: Statement<P, never>, ...params: ParamsOf<P>): Promise<number>
 }
 
 export interface Tx extends Runner {
@@ -69,15 +69,11 @@ const clientOptions = ({ url, name }: DbOptions): pg.ClientConfig => ({
   types,
 })
 
-const runnerOn = (query: (config: pg.QueryConfig) => Promise<pg.QueryResult>): Runner => {
-  const run = (statement: Statement<readonly unknown[], unknown>, params: readonly unknown[]) =>
-    query({ name: statement.name, text: statement.text, values: params as unknown[] })
-  return {
-    rows: async (statement, ...params) => (await run(statement, params)).rows,
-    row: async (statement, ...params) => (await run(statement, params)).rows[0],
-    change: async (statement, ...params) => (await run(statement, params)).rowCount ?? 0,
-  }
-}
+const runnerOn = (query: (config: pg.QueryConfig) => Promise<pg.QueryResult>): Runner => ({
+  rows: async (statement, ...[params]) => (await query(queryOf(statement, params))).rows,
+  row: async (statement, ...[params]) => (await query(queryOf(statement, params))).rows[0],
+  change: async (statement, ...[params]) => (await query(queryOf(statement, params))).rowCount ?? 0,
+})
 
 const transactionOn = (client: pg.PoolClient, scope: Scope): Tx => {
   let savepoints = 0

@@ -2,8 +2,9 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { declaredParams } from '../../scripts/statement-params.ts'
 import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
-import { declaredStatements, statement } from './statement.ts'
+import { declaredStatements, type NoParams, queryOf, statement } from './statement.ts'
 
 const source = join(import.meta.dirname, '..')
 const files = globSync('**/*.ts', { cwd: source }).filter((file) => !file.endsWith('.test.ts'))
@@ -79,6 +80,18 @@ describe('the statements of the house', () => {
     expect(faults).toEqual([])
   })
 
+  test('use exactly the parameters that their type declares', () => {
+    const declared = new Map(stores.flatMap((file) => [...declaredParams(join(source, file))]))
+    const faults = declaredStatements().flatMap(({ name, params }) => {
+      const expected = declared.get(name)
+      if (!expected) return [`${name} is declared in no store`]
+      const unknown = params.filter((param) => !expected.includes(param)).map((param) => `${name} uses :${param}`)
+      const unused = expected.filter((param) => !params.includes(param)).map((param) => `${name} never uses ${param}`)
+      return [...unknown, ...unused]
+    })
+    expect(faults).toEqual([])
+  })
+
   test('carry their slice in their name', () => {
     for (const { name } of declaredStatements()) expect(name).toMatch(/^[a-z_]+\.[a-z0-9_]+$/)
   })
@@ -106,6 +119,34 @@ describe('what this test would catch', () => {
     expect(declares("const a = statement('a', 'select 1')")).toBe(true)
     expect(declares('const a = statement<\n  [id: string]\n>(')).toBe(true)
     expect(declares('/** A statement (or two). */\n// a statement (no)\nimport type { Statement } from')).toBe(false)
+  })
+})
+
+describe('named parameters', () => {
+  test('become placeholders in the order of their first use, and one name is one placeholder', () => {
+    const made = statement<{ orgId: string; id: string }>(
+      'test.named',
+      'select 1 from orgs where id = :orgId and slug = :id and name = :orgId',
+    )
+    expect(made.text).toBe('select 1 from orgs where id = $1 and slug = $2 and name = $1')
+    expect(queryOf(made, { id: 'b', orgId: 'a' })).toEqual({ name: 'test.named', text: made.text, values: ['a', 'b'] })
+  })
+
+  test('are not read from casts, quoted text and comments', () => {
+    const made = statement<{ at: Date }>(
+      'test.colons',
+      "select ':no', 'it''s :no', 1::int -- :no\n where :at::timestamptz is null",
+    )
+    expect(made.text).toBe("select ':no', 'it''s :no', 1::int -- :no\n where $1::timestamptz is null")
+    expect(made.params).toEqual(['at'])
+  })
+
+  test('are left out of a statement that has none', () => {
+    expect(queryOf(statement<NoParams>('test.none', 'select 1'))).toEqual({
+      name: 'test.none',
+      text: 'select 1',
+      values: [],
+    })
   })
 })
 

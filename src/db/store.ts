@@ -1,7 +1,7 @@
 import { statement } from './statement.ts'
 
 /** Makes the partition of a month; a month whose rows stand in the default partition stays there. */
-export const ensureMonth = statement<[parent: string, month: string], unknown>(
+export const ensureMonth = statement<{ parent: string; month: string }, unknown>(
   'db.ensure_month',
-  'select ensure_month($1, $2::date)',
+  'select ensure_month(:parent, :month::date)',
 )

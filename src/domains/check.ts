@@ -117,10 +117,18 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
     const waitingSince = row.status === 'verified' ? at : (row.waiting_since ?? row.created_at)
     const rest = restAfterCheck(status, at.getTime() - waitingSince.getTime())
     const next = checked.dkim === 'IDENTITY_NOT_FOUND' ? null : new Date(at.getTime() + rest)
-    const statuses = JSON.stringify(checked.records)
     const flip = await db.tx(async (tx) => {
-      const result = [status, checked.dkim, statuses, failures, next, at] as const
-      const recorded = await tx.row(recordCheck, row.org_id, row.id, claim, ...result)
+      const recorded = await tx.row(recordCheck, {
+        orgId: row.org_id,
+        id: row.id,
+        claim,
+        status,
+        dkimStatus: checked.dkim,
+        recordStatuses: JSON.stringify(checked.records),
+        temporaryFailures: failures,
+        nextCheckAt: next,
+        at,
+      })
       if (!recorded) return undefined
       const turned = flipOf(recorded)
       await tell(tx, recorded, turned, actor, at)
@@ -154,7 +162,7 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
       for (;;) {
         const claim = randomUUID()
         const until = new Date(clock.millis() + lease)
-        const rows = await db.rows(claimDueDomains, claim, due, until, batch)
+        const rows = await db.rows(claimDueDomains, { claim, at: due, leaseUntil: until, limit: batch })
         if (rows.length === 0) return counts
         const flips = await checkAll(rows, claim)
         counts.domains_checked += rows.length
@@ -165,7 +173,7 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
 
     one: async (orgId, id, actor) => {
       const claim = randomUUID()
-      const row = await db.row(claimDomain, orgId, id, claim, new Date(clock.millis() + lease))
+      const row = await db.row(claimDomain, { orgId, id, claim, leaseUntil: new Date(clock.millis() + lease) })
       if (!row) throw new Failure('NOT_FOUND')
       await record(row, claim, await look(row), actor)
     },

@@ -51,8 +51,8 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
 
   /** Waits for other changes of the org's pools, so that the count still holds when it is added to. */
   const assertRoom = async (tx: Tx, orgId: string, more: number): Promise<void> => {
-    const org = await tx.row(lockOrg, orgId)
-    const counted = await tx.row(countIps, orgId)
+    const org = await tx.row(lockOrg, { orgId })
+    const counted = await tx.row(countIps, { orgId })
     if (!org || !counted) throw new Failure('NOT_FOUND')
     const limit = dedicatedIpLimit[org.plan]
     if (more > 0 && counted.n + more > limit) {
@@ -63,7 +63,7 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
   }
 
   const get = async (scope: Scope, id: string): Promise<IpPoolRow> => {
-    const row = await db.row(findIpPool, scope.orgId, scope.projectId, id)
+    const row = await db.row(findIpPool, { orgId: scope.orgId, projectId: scope.projectId, id })
     if (!row) throw new Failure('NOT_FOUND')
     return row
   }
@@ -89,12 +89,19 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     create: (scope, actor, body) =>
       db.tx(async (tx) => {
         await assertRoom(tx, scope.orgId, body.ip_count)
-        await tx.row(holdPoolNames, body.region)
+        await tx.row(holdPoolNames, { region: body.region })
         const at = clock.now()
         const id = newId('ipPool', at.getTime())
         const ips = JSON.stringify(newIps(body.ip_count))
-        const asked = [body.name, body.region, body.ip_count, ips, at] as const
-        const row = (await tx.row(insertIpPool, scope.orgId, id, ...asked)) as IpPoolRow
+        const row = (await tx.row(insertIpPool, {
+          orgId: scope.orgId,
+          id,
+          name: body.name,
+          region: body.region,
+          ipCount: body.ip_count,
+          ips,
+          at,
+        })) as IpPoolRow
         const { name, region, ip_count } = row
         await write(tx, scope, actor, 'created', id, { name, region, ip_count })
         return row
@@ -106,15 +113,15 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
       if (Object.keys(body).length === 0) return get(scope, id)
       await db.tx(async (tx) => {
         // The org before the pool, in one order for every caller.
-        await tx.row(lockOrg, scope.orgId)
-        const before = await tx.row(lockIpPool, scope.orgId, id)
+        await tx.row(lockOrg, { orgId: scope.orgId })
+        const before = await tx.row(lockIpPool, { orgId: scope.orgId, id })
         if (!before) throw new Failure('NOT_FOUND')
         const { name = null, paused = null, ip_count: count = before.ip_count } = body
         await assertRoom(tx, scope.orgId, count - before.ip_count)
-        if (name !== null) await tx.row(holdPoolNames, before.region)
+        if (name !== null) await tx.row(holdPoolNames, { region: before.region })
         const added = newIps(Math.max(0, count - before.ip_count))
         const ips = JSON.stringify([...before.ips.slice(0, count), ...added])
-        await tx.row(updateIpPool, scope.orgId, id, name, paused, count, ips, clock.now())
+        await tx.row(updateIpPool, { orgId: scope.orgId, id, name, paused, ipCount: count, ips, at: clock.now() })
         await write(tx, scope, actor, 'updated', id, body)
       })
       forget(scope.orgId)
@@ -124,7 +131,7 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     remove: async (scope, actor, id) => {
       try {
         await db.tx(async (tx) => {
-          const gone = await tx.row(deleteIpPool, scope.orgId, id)
+          const gone = await tx.row(deleteIpPool, { orgId: scope.orgId, id })
           if (!gone) throw new Failure('NOT_FOUND')
           await write(tx, scope, actor, 'removed', id, gone)
         })

@@ -93,12 +93,17 @@ const noSuch = (what: 'tenant' | 'project'): Failure => invalid([`${what}_id`], 
 
 type Place = { projectId: string; tenantId: string | null }
 
-const soughtBy = (scope: Scope, { projectId }: Place, name: string) =>
-  [scope.orgId, projectId, name, scope.environment, scope.tenantId] as const
+const soughtBy = (scope: Scope, { projectId }: Place, name: string) => ({
+  orgId: scope.orgId,
+  projectId,
+  name,
+  environment: scope.environment,
+  boundTenantId: scope.tenantId,
+})
 
 /** What a live key takes over from a test key is there already, and needs none. */
 const assertRoom = async (runner: Runner, scope: Scope, place: Place, name: string): Promise<void> => {
-  const room = await runner.row(findRoom, ...soughtBy(scope, place, name))
+  const room = await runner.row(findRoom, soughtBy(scope, place, name))
   if (!room) throw new Failure('NOT_FOUND')
   if (room.takeable) return
   if (room.added) throw new Failure('DOMAIN_ALREADY_ADDED')
@@ -119,7 +124,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
   const tellAll = async (orgId: string, rows: DomainRow[]): Promise<Told[]> => {
     const at = clock.now()
     const warming = rows.filter((row) => inWarmup(row, at)).map((row) => row.id)
-    const sent = warming.length === 0 ? [] : await db.rows(warmupSent, orgId, warming, dayOf(at))
+    const sent = warming.length === 0 ? [] : await db.rows(warmupSent, { orgId, ids: warming, day: dayOf(at) })
     const byId = new Map(sent.map(({ subject, used }) => [subject, used]))
     return rows.map((row) => ({ row, sentToday: byId.get(row.id) ?? 0, at }))
   }
@@ -132,7 +137,10 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     work: (tx: Tx, row: DomainRow, at: Date) => Promise<DomainRow>,
   ): Promise<DomainRow> => {
     const after = await db.tx(async (tx) => {
-      const row = assertMayChange(scope, await tx.row(lockDomain, scope.orgId, scope.projectId, id))
+      const row = assertMayChange(
+        scope,
+        await tx.row(lockDomain, { orgId: scope.orgId, projectId: scope.projectId, id }),
+      )
       return work(tx, row, clock.now())
     })
     forget(scope.orgId)
@@ -152,10 +160,14 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
 
   const placeOf = async (scope: Scope, body: CreateDomain): Promise<Place> => {
     const tenantId = tenantOf(scope, body.tenant_id)
-    if (tenantId !== null && !(await db.row(findTenantFor, scope.orgId, tenantId))) {
+    if (tenantId !== null && !(await db.row(findTenantFor, { orgId: scope.orgId, id: tenantId }))) {
       throw noSuch('tenant')
     }
-    const project = await db.row(findProjectFor, scope.orgId, scope.projectId, body.project_id ?? null)
+    const project = await db.row(findProjectFor, {
+      orgId: scope.orgId,
+      boundTo: scope.projectId,
+      id: body.project_id ?? null,
+    })
     if (!project) throw noSuch('project')
     return { projectId: project.id, tenantId }
   }
@@ -163,9 +175,17 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
   /** What a test key made backs no live mail. A live key that adds the name makes it its own instead of failing. */
   const takeOver = async (tx: Tx, scope: Scope, place: Place, body: CreateDomain): Promise<DomainRow | undefined> => {
     const at = clock.now()
-    const asked = [place.tenantId, body.region, body.return_path, body.inbound, at] as const
-    const row = await tx.row(takeOverDomain, ...soughtBy(scope, place, body.name), ...asked)
-    return row?.dkim_status === 'IDENTITY_NOT_FOUND' ? tx.row(restartDomain, scope.orgId, row.id, at) : row
+    const row = await tx.row(takeOverDomain, {
+      ...soughtBy(scope, place, body.name),
+      tenantId: place.tenantId,
+      region: body.region,
+      returnPath: body.return_path,
+      inbound: body.inbound,
+      at,
+    })
+    return row?.dkim_status === 'IDENTITY_NOT_FOUND'
+      ? tx.row(restartDomain, { orgId: scope.orgId, id: row.id, at })
+      : row
   }
 
   const insertNew = async (
@@ -176,32 +196,31 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     key: DkimKey,
   ): Promise<DomainRow> => {
     await assertRoom(tx, scope, place, body.name)
-    await tx.row(holdName, body.name)
+    await tx.row(holdName, { name: body.name })
     const at = clock.now()
     const id = newId('domain', at.getTime())
     const sealed = vault.seal(key.privateKey, sealedFor(id))
-    const row = await tx.row(
-      insertDomain,
-      scope.orgId,
+    const row = await tx.row(insertDomain, {
+      orgId: scope.orgId,
       id,
-      place.projectId,
-      place.tenantId,
-      body.name,
-      body.region,
-      scope.environment,
-      body.return_path,
-      body.inbound,
-      key.publicKey,
-      sealed,
+      projectId: place.projectId,
+      tenantId: place.tenantId,
+      name: body.name,
+      region: body.region,
+      environment: scope.environment,
+      returnPath: body.return_path,
+      inbound: body.inbound,
+      publicKey: key.publicKey,
+      sealedPrivateKey: sealed,
       at,
-    )
+    })
     if (!row) throw new Failure('DOMAIN_ALREADY_ADDED')
     return row
   }
 
   const setPool = async (tx: Tx, row: DomainRow, poolId: string | null): Promise<void> => {
     if (poolId === null) return
-    const pool = await tx.row(holdIpPool, row.org_id, poolId)
+    const pool = await tx.row(holdIpPool, { orgId: row.org_id, id: poolId })
     if (!pool) throw invalid(['ip_pool_id'], 'custom', 'There is no such IP pool.')
     if (pool.region !== row.region) {
       throw invalid(['ip_pool_id'], 'custom', 'The IP pool is in another region than the domain.')
@@ -217,7 +236,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
       const key = await newKey()
       const row = await db
         .tx(async (tx) => {
-          await tx.row(lockOrg, scope.orgId)
+          await tx.row(lockOrg, { orgId: scope.orgId })
           const made = (await takeOver(tx, scope, place, body)) ?? (await insertNew(tx, scope, place, body, key))
           const { id, name, region, project_id, tenant_id } = made
           await audit(tx, {
@@ -239,22 +258,23 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     },
 
     list: async (scope, after, limit) => {
-      const position = [after?.createdAt ?? null, after?.id ?? null, limit] as const
-      const rows = await db.rows(listDomains, scope.orgId, scope.tenantId, scope.projectId, ...position)
+      const { orgId, tenantId, projectId } = scope
+      const page = { afterAt: after?.createdAt ?? null, afterId: after?.id ?? null, limit }
+      const rows = await db.rows(listDomains, { orgId, tenantId, projectId, ...page })
       return tellAll(scope.orgId, rows)
     },
 
     get: async (scope, id) => {
-      const row = await db.row(findDomain, scope.orgId, scope.projectId, id)
+      const row = await db.row(findDomain, { orgId: scope.orgId, projectId: scope.projectId, id })
       if (!row || (scope.tenantId !== null && row.tenant_id !== scope.tenantId)) throw new Failure('NOT_FOUND')
       return tell(row)
     },
 
     verify: async (scope, actor, id) => {
-      assertMayChange(scope, await db.row(findDomain, scope.orgId, scope.projectId, id))
+      assertMayChange(scope, await db.row(findDomain, { orgId: scope.orgId, projectId: scope.projectId, id }))
       await spendCheck(scope.orgId, id)
       await check.one(scope.orgId, id, actor)
-      const row = await db.row(findDomain, scope.orgId, scope.projectId, id)
+      const row = await db.row(findDomain, { orgId: scope.orgId, projectId: scope.projectId, id })
       if (!row) throw new Failure('NOT_FOUND')
       return tell(row)
     },
@@ -264,15 +284,21 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
         const { ip_pool_id: poolId, inbound } = body
         if (poolId === undefined && inbound === undefined) return before
         await setPool(tx, before, poolId ?? null)
-        const asked = [inbound ?? null, poolId !== undefined, poolId ?? null, at] as const
-        return (await tx.row(updateDomain, scope.orgId, id, ...asked)) as DomainRow
+        return (await tx.row(updateDomain, {
+          orgId: scope.orgId,
+          id,
+          inbound: inbound ?? null,
+          setPool: poolId !== undefined,
+          poolId: poolId ?? null,
+          at,
+        })) as DomainRow
       })
       return tell(row)
     },
 
     remove: async (scope, actor, id) => {
       await change(scope, id, async (tx, row, at) => {
-        await tx.row(deleteDomain, scope.orgId, id)
+        await tx.row(deleteDomain, { orgId: scope.orgId, id })
         const { name, tenant_id: tenantId, project_id } = row
         const data = { id, domain: name, status: 'removed', project_id, removed_at: at.toISOString() }
         const event = { orgId: scope.orgId, tenantId, environment: null }
@@ -292,7 +318,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     startWarmup: async (scope, actor, id, days) => {
       const row = await change(scope, id, async (tx, before, at) => {
         const endsAt = warmupEnd({ startedAt: at, days })
-        const started = await tx.row(startWarmup, scope.orgId, id, days, endsAt, at)
+        const started = await tx.row(startWarmup, { orgId: scope.orgId, id, days, endsAt, at })
         if (!started) throw new Failure('WARMUP_ALREADY_ACTIVE')
         const window = { days, started_at: at.toISOString(), ends_at: endsAt.toISOString() }
         const daily_cap = warmupCap({ startedAt: at, days }, at)
@@ -314,7 +340,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
 
     endWarmup: async (scope, id) => {
       const row = await change(scope, id, async (tx, before, at) =>
-        before.warmup_days === null ? before : ((await tx.row(endWarmup, scope.orgId, id, at)) as DomainRow),
+        before.warmup_days === null ? before : ((await tx.row(endWarmup, { orgId: scope.orgId, id, at })) as DomainRow),
       )
       return tell(row)
     },

@@ -74,10 +74,10 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
 
   const read = async (orgId: string, name: string): Promise<Known> => {
     if (name.endsWith(sandboxes)) {
-      const org = await db.row(findOrgSlug, orgId)
+      const org = await db.row(findOrgSlug, { orgId })
       return { kind: 'sandbox', own: org !== undefined && name === `${org.slug}${sandboxes}` }
     }
-    const found = await db.rows(findSenders, orgId, name)
+    const found = await db.rows(findSenders, { orgId, name })
     const rows = found.map((row): Held => ({ row, sender: undefined }))
     return { kind: 'rows', rows, live: rows.filter(({ row }) => row.created_environment === 'live') }
   }

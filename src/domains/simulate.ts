@@ -25,4 +25,4 @@ export type SimulateDomain = (id: string, status: DkimStatus) => Promise<boolean
 export const makeSimulateDomain =
   ({ db, clock }: { db: Db; clock: Clock }): SimulateDomain =>
   async (id, status) =>
-    (await db.row(simulateDomain, id, status, clock.now())) !== undefined
+    (await db.row(simulateDomain, { id, status, at: clock.now() })) !== undefined

@@ -26,8 +26,18 @@ export const makeVerifiedDomain = async (
       const id = newId('domain', at.getTime())
       const sealed = vault.seal(key.privateKey, sealedFor(id))
       const next = new Date(at.getTime() + restAfterCheck('verified', 0))
-      const place = [orgId, id, projectId, name, 'us-east-1'] as const
-      await tx.change(insertVerifiedDomain, ...place, key.publicKey, sealed, JSON.stringify(allFound), next, at)
+      await tx.change(insertVerifiedDomain, {
+        orgId,
+        id,
+        projectId,
+        name,
+        region: 'us-east-1',
+        publicKey: key.publicKey,
+        sealedPrivateKey: sealed,
+        recordStatuses: JSON.stringify(allFound),
+        nextCheckAt: next,
+        at,
+      })
     },
   }
 }

@@ -23,14 +23,13 @@ export const makeAppendEvents =
   async (tx, ...events) => {
     if (events.length === 0) return
     const at = clock.now()
-    await tx.change(
-      insertEvents,
-      events.map((event) => event.orgId),
-      events.map(() => newId('event', at.getTime())),
-      events.map((event) => event.tenantId),
-      events.map((event) => event.environment),
-      events.map((event) => event.event),
-      events.map((event) => JSON.stringify(event.data)),
-      events.map(() => at),
-    )
+    await tx.change(insertEvents, {
+      orgIds: events.map((event) => event.orgId),
+      ids: events.map(() => newId('event', at.getTime())),
+      tenantIds: events.map((event) => event.tenantId),
+      environments: events.map((event) => event.environment),
+      events: events.map((event) => event.event),
+      data: events.map((event) => JSON.stringify(event.data)),
+      at: events.map(() => at),
+    })
   }

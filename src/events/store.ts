@@ -1,17 +1,15 @@
 import { statement } from '../db/statement.ts'
 
-export const insertEvents = statement<
-  [
-    orgIds: string[],
-    ids: string[],
-    tenantIds: (string | null)[],
-    environments: (string | null)[],
-    events: string[],
-    data: string[],
-    at: Date[],
-  ]
->(
+export const insertEvents = statement<{
+  orgIds: string[]
+  ids: string[]
+  tenantIds: (string | null)[]
+  environments: (string | null)[]
+  events: string[]
+  data: string[]
+  at: Date[]
+}>(
   'events.insert',
   `insert into events (org_id, id, tenant_id, environment, event, data, created_at)
-   select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::timestamptz[])`,
+   select * from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :environments::text[], :events::text[], :data::jsonb[], :at::timestamptz[])`,
 )

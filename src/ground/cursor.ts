@@ -27,3 +27,13 @@ export const decodeCursor = (text: string): Position | undefined => {
     return undefined
   }
 }
+
+/** The parameters of a list statement: where its page starts, and how many rows it reads. */
+export type Keyset = { afterAt: string | null; afterId: string | null; limit: number }
+
+/** One row more than the page shows, which tells whether another page follows. */
+export const keysetOf = ({ cursor, limit }: { cursor?: Position | undefined; limit: number }): Keyset => ({
+  afterAt: cursor?.createdAt ?? null,
+  afterId: cursor?.id ?? null,
+  limit: limit + 1,
+})

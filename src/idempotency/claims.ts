@@ -47,18 +47,17 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
     name: 'idempotency.claim',
     run: async (asked) => {
       const now = clock.now()
-      const rows = await db.rows(
-        claimKeys,
-        asked.map((a) => a.scope.orgId),
-        asked.map((a) => a.scope.tenantId),
-        asked.map((a) => a.scope.environment),
-        asked.map((a) => a.key),
-        asked.map((a) => a.fingerprint),
-        asked.map((a) => a.id),
+      const rows = await db.rows(claimKeys, {
+        orgIds: asked.map((a) => a.scope.orgId),
+        tenantIds: asked.map((a) => a.scope.tenantId),
+        environments: asked.map((a) => a.scope.environment),
+        keys: asked.map((a) => a.key),
+        fingerprints: asked.map((a) => a.fingerprint),
+        claims: asked.map((a) => a.id),
         now,
-        new Date(now.getTime() + lockSeconds * 1000),
-        expiry(),
-      )
+        lockedUntil: new Date(now.getTime() + lockSeconds * 1000),
+        expiresAt: expiry(),
+      })
       return rows.sort((a, b) => a.ordinal - b.ordinal)
     },
     // Two claims of one key in one statement would spoil it; one after the other the second sees the first.
@@ -67,17 +66,16 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
   })
 
   const write = (runner: Runner, answers: Answered[]): Promise<number> =>
-    runner.change(
-      recordAnswers,
-      answers.map((a) => a.claim.scope.orgId),
-      answers.map((a) => a.claim.scope.tenantId),
-      answers.map((a) => a.claim.scope.environment),
-      answers.map((a) => a.claim.key),
-      answers.map((a) => a.claim.id),
-      answers.map((a) => a.status),
-      answers.map((a) => a.body),
-      expiry(),
-    )
+    runner.change(recordAnswers, {
+      orgIds: answers.map((a) => a.claim.scope.orgId),
+      tenantIds: answers.map((a) => a.claim.scope.tenantId),
+      environments: answers.map((a) => a.claim.scope.environment),
+      keys: answers.map((a) => a.claim.key),
+      claims: answers.map((a) => a.claim.id),
+      statuses: answers.map((a) => a.status),
+      bodies: answers.map((a) => a.body),
+      expiresAt: expiry(),
+    })
 
   const records = makeBatcher<Answered, void>({
     name: 'idempotency.record',
@@ -112,12 +110,18 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
     },
     record: (claim, status, body) => records.submit({ claim, status, body }),
     free: async ({ scope, key, id }) => {
-      await db.change(freeKey, scope.orgId, scope.tenantId, scope.environment, key, id)
+      await db.change(freeKey, {
+        orgId: scope.orgId,
+        tenantId: scope.tenantId,
+        environment: scope.environment,
+        key,
+        claim: id,
+      })
     },
     sweep: async () => {
       const chunk = 1_000
       for (let total = 0; ; ) {
-        const gone = await db.change(sweepKeys, clock.now(), chunk)
+        const gone = await db.change(sweepKeys, { now: clock.now(), limit: chunk })
         total += gone
         if (gone < chunk) return total
       }

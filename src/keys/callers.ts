@@ -62,7 +62,7 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
     name: 'keys.find_callers',
     run: async (hashes) => {
       const found: (Caller | undefined)[] = new Array(hashes.length).fill(undefined)
-      for (const row of await db.rows(findCallers, hashes)) found[row.ordinal - 1] = callerOf(row)
+      for (const row of await db.rows(findCallers, { hashes })) found[row.ordinal - 1] = callerOf(row)
       return found
     },
   })
@@ -70,12 +70,11 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
     name: 'keys.touch',
     lanes: 1,
     run: async (uses) => {
-      await db.change(
-        touchKeys,
-        uses.map((use) => use.caller.orgId),
-        uses.map((use) => use.caller.keyId),
-        uses.map((use) => new Date(use.atMs)),
-      )
+      await db.change(touchKeys, {
+        orgIds: uses.map((use) => use.caller.orgId),
+        ids: uses.map((use) => use.caller.keyId),
+        at: uses.map((use) => new Date(use.atMs)),
+      })
       return uses.map(() => undefined)
     },
   })

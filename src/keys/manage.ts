@@ -62,9 +62,9 @@ const described = (row: KeyRow): Record<string, unknown> => ({
 const assertReferences = async (tx: Tx, orgId: string, body: Partial<CreateKey>): Promise<void> => {
   const { tenant_id = null, project_id = null, allowed_domain_ids = null } = body
   if (tenant_id === null && project_id === null && allowed_domain_ids === null) return
-  const found = await tx.row(unknownReferences, orgId, tenant_id, allowed_domain_ids)
+  const found = await tx.row(unknownReferences, { orgId, tenantId: tenant_id, domainIds: allowed_domain_ids })
   // Held until the key is in: a project deleted in between would fail the insert.
-  const project = project_id === null ? undefined : await tx.row(holdProject, orgId, project_id)
+  const project = project_id === null ? undefined : await tx.row(holdProject, { orgId, id: project_id })
   const errors: FieldError[] = []
   const unknown = (path: FieldError['path'], what: string) =>
     errors.push({ path, code: 'custom', message: `There is no such ${what}.` })
@@ -78,8 +78,8 @@ const assertReferences = async (tx: Tx, orgId: string, body: Partial<CreateKey>)
 
 /** Order: the plan's limit, then the pace. Only a key that is made counts for either. */
 const assertRoom = async (tx: Tx, orgId: string, at: Date): Promise<void> => {
-  const org = await tx.row(lockOrg, orgId)
-  const counted = await tx.row(countKeys, orgId, new Date(at.getTime() - hour))
+  const org = await tx.row(lockOrg, { orgId })
+  const counted = await tx.row(countKeys, { orgId, hourAgo: new Date(at.getTime() - hour) })
   if (!org || !counted) throw new Failure('NOT_FOUND')
   const limit = resourceLimit['API keys'][org.plan]
   if (counted.active >= limit) {
@@ -142,26 +142,25 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
         assertNoEscalation(caller, outcome)
         await assertReferences(tx, caller.orgId, body)
         await assertRoom(tx, caller.orgId, at)
-        const made = await tx.row(
-          insertKey,
-          caller.orgId,
+        const made = await tx.row(insertKey, {
+          orgId: caller.orgId,
           id,
           hash,
-          body.name,
-          outcome.environment,
+          name: body.name,
+          environment: outcome.environment,
           prefix,
           lastFour,
-          [...outcome.scopes],
-          outcome.tenantId,
-          outcome.projectId,
-          outcome.allowedDomainIds as string[] | null,
-          outcome.allowedCidrs as string[] | null,
-          outcome.ratePerMinute,
-          outcome.expiresAt,
-          'api',
-          null,
+          scopes: [...outcome.scopes],
+          tenantId: outcome.tenantId,
+          projectId: outcome.projectId,
+          allowedDomainIds: outcome.allowedDomainIds as string[] | null,
+          allowedCidrs: outcome.allowedCidrs as string[] | null,
+          ratePerMinute: outcome.ratePerMinute,
+          expiresAt: outcome.expiresAt,
+          origin: 'api',
+          createdBy: null,
           at,
-        )
+        })
         const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
         await audit(tx, { ...entry, action: 'api_key.created', metadata: described(made as KeyRow) })
         return made as KeyRow
@@ -170,7 +169,7 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
     },
 
     get: async (caller, id) => {
-      const row = await db.row(findKey, caller.orgId, id)
+      const row = await db.row(findKey, { orgId: caller.orgId, id })
       const hidden =
         !row ||
         (caller.tenantId !== null && row.tenant_id !== caller.tenantId) ||
@@ -183,7 +182,7 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
     patch: async (caller, actor, id, body) => {
       const at = clock.now()
       const changed = await db.tx(async (tx) => {
-        const row = await tx.row(lockKey, caller.orgId, id)
+        const row = await tx.row(lockKey, { orgId: caller.orgId, id })
         if (!row) throw new Failure('NOT_FOUND')
         assertInReach(caller, row)
         if (row.revoked_at) throw new Failure('KEY_REVOKED')
@@ -191,19 +190,18 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
         const outcome = outcomeOfPatch(row, body, at)
         assertNoEscalation(caller, outcome)
         await assertReferences(tx, caller.orgId, body)
-        const after = (await tx.row(
-          updateKey,
-          caller.orgId,
+        const after = (await tx.row(updateKey, {
+          orgId: caller.orgId,
           id,
-          body.name ?? row.name,
-          [...outcome.scopes],
-          outcome.tenantId,
-          outcome.allowedDomainIds as string[] | null,
-          outcome.allowedCidrs as string[] | null,
-          outcome.ratePerMinute,
-          outcome.expiresAt,
+          name: body.name ?? row.name,
+          scopes: [...outcome.scopes],
+          tenantId: outcome.tenantId,
+          allowedDomainIds: outcome.allowedDomainIds as string[] | null,
+          allowedCidrs: outcome.allowedCidrs as string[] | null,
+          ratePerMinute: outcome.ratePerMinute,
+          expiresAt: outcome.expiresAt,
           at,
-        )) as KeyRow
+        })) as KeyRow
         const metadata = { ...described(after), changed: Object.keys(body) }
         const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
         await audit(tx, { ...entry, action: 'api_key.updated', metadata })
@@ -217,11 +215,11 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
       if (id === caller.keyId) throw new Failure('SELF_REVOKE_FORBIDDEN')
       const at = clock.now()
       const revokedAt = await db.tx(async (tx) => {
-        const row = await tx.row(lockKey, caller.orgId, id)
+        const row = await tx.row(lockKey, { orgId: caller.orgId, id })
         if (!row) throw new Failure('NOT_FOUND')
         assertInReach(caller, row)
         if (row.revoked_at) return row.revoked_at
-        const revoked = await tx.row(revokeKey, caller.orgId, id, at)
+        const revoked = await tx.row(revokeKey, { orgId: caller.orgId, id, at })
         const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
         const metadata = { name: row.name, environment: row.environment }
         await audit(tx, { ...entry, action: 'api_key.revoked', metadata })

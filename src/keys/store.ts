@@ -49,155 +49,155 @@ export type CallerRow = Pick<
 }
 
 /** The one statement that starts from no org: the hash says whose key it is. */
-export const findCallers = statement<[hashes: Buffer[]], CallerRow>(
+export const findCallers = statement<{ hashes: Buffer[] }, CallerRow>(
   'keys.find_callers',
   `select h.ordinal::int as ordinal, k.org_id, k.id, k.environment, k.scopes, k.tenant_id, k.project_id,
      k.allowed_domain_ids, k.allowed_cidrs, k.rate_limit_per_minute, k.expires_at,
      o.plan, o.rate_limit_per_minute as org_rate, o.suspended_at is not null as suspended,
      t.status as tenant_status
-   from unnest($1::bytea[]) with ordinality as h (hash, ordinal)
+   from unnest(:hashes::bytea[]) with ordinality as h (hash, ordinal)
    join api_keys k on k.hash = h.hash and k.revoked_at is null
    join orgs o on o.id = k.org_id
    left join tenants t on t.org_id = k.org_id and t.id = k.tenant_id`,
 )
 
 /** At most once a minute per key, whatever several processes ask for. */
-export const touchKeys = statement<[orgIds: string[], ids: string[], at: Date[]]>(
+export const touchKeys = statement<{ orgIds: string[]; ids: string[]; at: Date[] }>(
   'keys.touch',
   `update api_keys k set last_used_at = u.at
-   from unnest($1::text[], $2::text[], $3::timestamptz[]) as u (org_id, id, at)
+   from unnest(:orgIds::text[], :ids::text[], :at::timestamptz[]) as u (org_id, id, at)
    where k.org_id = u.org_id and k.id = u.id
      and (k.last_used_at is null or k.last_used_at <= u.at - interval '1 minute')`,
 )
 
 export const insertKey = statement<
-  [
-    orgId: string,
-    id: string,
-    hash: Buffer,
-    name: string,
-    environment: Environment,
-    prefix: string,
-    lastFour: string,
-    scopes: string[],
-    tenantId: string | null,
-    projectId: string | null,
-    allowedDomainIds: string[] | null,
-    allowedCidrs: string[] | null,
-    ratePerMinute: number | null,
-    expiresAt: Date | null,
-    origin: Origin,
-    createdBy: string | null,
-    at: Date,
-  ],
+  {
+    orgId: string
+    id: string
+    hash: Buffer
+    name: string
+    environment: Environment
+    prefix: string
+    lastFour: string
+    scopes: string[]
+    tenantId: string | null
+    projectId: string | null
+    allowedDomainIds: string[] | null
+    allowedCidrs: string[] | null
+    ratePerMinute: number | null
+    expiresAt: Date | null
+    origin: Origin
+    createdBy: string | null
+    at: Date
+  },
   KeyRow
 >(
   'keys.insert',
   `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, tenant_id, project_id,
      allowed_domain_ids, allowed_cidrs, rate_limit_per_minute, expires_at, origin, created_by, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17)
+   values (:orgId, :id, :hash, :name, :environment, :prefix, :lastFour, :scopes, :tenantId, :projectId, :allowedDomainIds, :allowedCidrs, :ratePerMinute, :expiresAt, :origin, :createdBy, :at, :at)
    returning ${keyColumns}`,
 )
 
 /** Newest first, with those revoked since; `after` is where the page before ended. */
 export const listKeys = statement<
-  [orgId: string, revokedSince: Date, afterAt: string | null, afterId: string | null, limit: number],
+  { orgId: string; revokedSince: Date; afterAt: string | null; afterId: string | null; limit: number },
   KeyRow
 >(
   'keys.list',
   `select ${keyColumns}
    from api_keys
-   where org_id = $1 and (revoked_at is null or revoked_at > $2)
-     and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4))
+   where org_id = :orgId and (revoked_at is null or revoked_at > :revokedSince)
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
-   limit $5`,
+   limit :limit`,
 )
 
-export const revokeKey = statement<[orgId: string, id: string, at: Date], { revoked_at: Date }>(
+export const revokeKey = statement<{ orgId: string; id: string; at: Date }, { revoked_at: Date }>(
   'keys.revoke',
-  `update api_keys set revoked_at = $3, updated_at = $3
-   where org_id = $1 and id = $2 and revoked_at is null
+  `update api_keys set revoked_at = :at, updated_at = :at
+   where org_id = :orgId and id = :id and revoked_at is null
    returning revoked_at`,
 )
 
 /** Keys in force, and when those made through either surface in the last hour were made, oldest first. */
-export const countKeys = statement<[orgId: string, hourAgo: Date], { active: number; recent: Date[] | null }>(
+export const countKeys = statement<{ orgId: string; hourAgo: Date }, { active: number; recent: Date[] | null }>(
   'keys.count',
   `select count(*) filter (where revoked_at is null) as active,
-     array_agg(created_at order by created_at) filter (where origin <> 'operator' and created_at > $2) as recent
-   from api_keys where org_id = $1`,
+     array_agg(created_at order by created_at) filter (where origin <> 'operator' and created_at > :hourAgo) as recent
+   from api_keys where org_id = :orgId`,
 )
 
 /** What a key's restrictions name and the org does not have. */
 export const unknownReferences = statement<
-  [orgId: string, tenantId: string | null, domainIds: string[] | null],
+  { orgId: string; tenantId: string | null; domainIds: string[] | null },
   { tenant_missing: boolean; unknown_domains: string[] | null }
 >(
   'keys.unknown_references',
   `select
-     $2::text is not null and not exists (
-       select 1 from tenants where org_id = $1 and id = $2 and status <> 'erased') as tenant_missing,
-     (select array_agg(asked.id) from unnest($3::text[]) as asked (id)
-      where not exists (select 1 from domains d where d.org_id = $1 and d.id = asked.id)) as unknown_domains`,
+     :tenantId::text is not null and not exists (
+       select 1 from tenants where org_id = :orgId and id = :tenantId and status <> 'erased') as tenant_missing,
+     (select array_agg(asked.id) from unnest(:domainIds::text[]) as asked (id)
+      where not exists (select 1 from domains d where d.org_id = :orgId and d.id = asked.id)) as unknown_domains`,
 )
 
-export const holdProject = statement<[orgId: string, id: string], { id: string }>(
+export const holdProject = statement<{ orgId: string; id: string }, { id: string }>(
   'keys.hold_project',
-  'select id from projects where org_id = $1 and id = $2 for key share',
+  'select id from projects where org_id = :orgId and id = :id for key share',
 )
 
-export const findKey = statement<[orgId: string, id: string], KeyRow>(
+export const findKey = statement<{ orgId: string; id: string }, KeyRow>(
   'keys.find',
-  `select ${keyColumns} from api_keys where org_id = $1 and id = $2`,
+  `select ${keyColumns} from api_keys where org_id = :orgId and id = :id`,
 )
 
-export const lockKey = statement<[orgId: string, id: string], KeyRow>(
+export const lockKey = statement<{ orgId: string; id: string }, KeyRow>(
   'keys.lock',
-  `select ${keyColumns} from api_keys where org_id = $1 and id = $2 for update`,
+  `select ${keyColumns} from api_keys where org_id = :orgId and id = :id for update`,
 )
 
 export const updateKey = statement<
-  [
-    orgId: string,
-    id: string,
-    name: string,
-    scopes: string[],
-    tenantId: string | null,
-    allowedDomainIds: string[] | null,
-    allowedCidrs: string[] | null,
-    ratePerMinute: number | null,
-    expiresAt: Date | null,
-    at: Date,
-  ],
+  {
+    orgId: string
+    id: string
+    name: string
+    scopes: string[]
+    tenantId: string | null
+    allowedDomainIds: string[] | null
+    allowedCidrs: string[] | null
+    ratePerMinute: number | null
+    expiresAt: Date | null
+    at: Date
+  },
   KeyRow
 >(
   'keys.update',
-  `update api_keys set name = $3, scopes = $4, tenant_id = $5, allowed_domain_ids = $6, allowed_cidrs = $7,
-     rate_limit_per_minute = $8, expires_at = $9, updated_at = $10
-   where org_id = $1 and id = $2 and revoked_at is null
+  `update api_keys set name = :name, scopes = :scopes, tenant_id = :tenantId, allowed_domain_ids = :allowedDomainIds, allowed_cidrs = :allowedCidrs,
+     rate_limit_per_minute = :ratePerMinute, expires_at = :expiresAt, updated_at = :at
+   where org_id = :orgId and id = :id and revoked_at is null
    returning ${keyColumns}`,
 )
 
 /** Newest first; filters that are null match everything. */
 export const listManagedKeys = statement<
-  [
-    orgId: string,
-    tenantId: string | null,
-    projectId: string | null,
-    environment: Environment | null,
-    includeRevoked: boolean,
-    afterAt: string | null,
-    afterId: string | null,
-    limit: number,
-  ],
+  {
+    orgId: string
+    tenantId: string | null
+    projectId: string | null
+    environment: Environment | null
+    includeRevoked: boolean
+    afterAt: string | null
+    afterId: string | null
+    limit: number
+  },
   KeyRow
 >(
   'keys.list_managed',
   `select ${keyColumns} from api_keys
-   where org_id = $1
-     and ($2::text is null or tenant_id = $2) and ($3::text is null or project_id = $3)
-     and ($4::text is null or environment = $4) and ($5 or revoked_at is null)
-     and ($6::timestamptz is null or (created_at, id) < ($6::timestamptz, $7))
+   where org_id = :orgId
+     and (:tenantId::text is null or tenant_id = :tenantId) and (:projectId::text is null or project_id = :projectId)
+     and (:environment::text is null or environment = :environment) and (:includeRevoked or revoked_at is null)
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
-   limit $8`,
+   limit :limit`,
 )

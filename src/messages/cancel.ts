@@ -20,10 +20,11 @@ type Needs = { db: Db; clock: Clock; audit: Audit }
 export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage => {
   return async (scope, actor, channel, id) => {
     const { orgId, tenantId, environment, projectId } = scope
-    const named = [environment, projectId, channel, id, new Date(timeOfId(id))] as const
+    const message = { orgId, environment, projectId, channel, id, createdAt: new Date(timeOfId(id)) }
     const canceled = await db.tx(async (tx) => {
       const at = clock.now()
-      const row = await tx.row(cancelMessage, orgId, tenantId, ...named, at, JSON.stringify([entryOf('canceled', at)]))
+      const entry = JSON.stringify([entryOf('canceled', at)])
+      const row = await tx.row(cancelMessage, { ...message, tenantId, at, entry })
       if (!row) return undefined
       await audit(tx, {
         orgId,
@@ -36,7 +37,7 @@ export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage =>
       return row
     })
     if (canceled) return canceled
-    const row = await db.row(findMessage, orgId, null, ...named)
+    const row = await db.row(findMessage, { ...message, tenantId: null })
     if (!row) throw new Failure('NOT_FOUND')
     const theirs = tenantId !== null && row.tenant_id !== tenantId
     throw new Failure(theirs ? 'TENANT_FORBIDDEN' : 'NOT_SCHEDULED')

@@ -15,7 +15,7 @@ type Needs = { db: Db; clock: Clock; provider: Pick<EmailProvider, 'send'>; serv
 export const makeSendNotice =
   ({ db, clock, provider, serviceDomain }: Needs): SendNotice =>
   async ({ orgId, subject, text }) => {
-    const people = await db.rows(findMembersInRoles, orgId, ['owner', 'developer'])
+    const people = await db.rows(findMembersInRoles, { orgId, roles: ['owner', 'developer'] })
     const from = { address: `notices@${serviceDomain}`, name: 'Tidings' }
     for (const { email } of people) {
       const at = clock.now()

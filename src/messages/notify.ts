@@ -21,7 +21,7 @@ type Needs = { db: Db; clock: Clock; outcomes: Outcomes }
 export const makeNotify =
   ({ db, clock, outcomes: { take } }: Needs): Notify =>
   async (messageId, kind) => {
-    const row = await db.row(findOwner, messageId, new Date(timeOfId(messageId)))
+    const row = await db.row(findOwner, { id: messageId, createdAt: new Date(timeOfId(messageId)) })
     if (!row) return false
     const bounceType = bounceTypes[kind] ?? null
     await take({

@@ -52,6 +52,8 @@ type Needs = {
   contentDays: number | undefined
 }
 
+type TenantRows = { orgId: string; tenantId: string; limit: number }
+
 export const openMessages = (needs: Needs) => {
   const { db, clock, log, usage, audit, appendEvents, idempotency, suppress, serviceDomain } = needs
   const outcomes = makeOutcomes({ db, clock, log, appendEvents, suppress })
@@ -65,7 +67,7 @@ export const openMessages = (needs: Needs) => {
     simulate: (mail) => simulate(mail, serviceDomain),
     findSuppressed: makeFindSuppressed({ db }),
     findMembers: async (orgId, addresses) => {
-      const rows = await db.rows(findVerifiedMembers, orgId, addresses)
+      const rows = await db.rows(findVerifiedMembers, { orgId, emails: addresses })
       return new Set(rows.map((row) => row.email))
     },
   })
@@ -86,15 +88,14 @@ export const openMessages = (needs: Needs) => {
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
     /** What a tenant that is stopped or erased leaves here. */
     ofTenant: {
-      cancel: (tx: Pick<Db, 'change'>, orgId: string, tenantId: string, reason: string) => {
+      cancel: (tx: Pick<Db, 'change'>, work: { orgId: string; tenantId: string; reason: string }) => {
         const at = clock.now()
-        const entry = JSON.stringify([entryOf('canceled', at, reason)])
-        return tx.change(cancelForTenant, orgId, tenantId, at, reason, entry)
+        const entry = JSON.stringify([entryOf('canceled', at, work.reason)])
+        return tx.change(cancelForTenant, { ...work, at, entry })
       },
-      eraseMessages: (tx: Pick<Db, 'change'>, orgId: string, tenantId: string, limit: number) =>
-        tx.change(eraseTenantMessages, orgId, tenantId, limit, clock.now()),
-      eraseEvents: (tx: Pick<Db, 'change'>, orgId: string, tenantId: string, limit: number) =>
-        tx.change(eraseTenantEvents, orgId, tenantId, limit),
+      eraseMessages: (tx: Pick<Db, 'change'>, rows: TenantRows) =>
+        tx.change(eraseTenantMessages, { ...rows, at: clock.now() }),
+      eraseEvents: (tx: Pick<Db, 'change'>, rows: TenantRows) => tx.change(eraseTenantEvents, rows),
     },
   }
 }

@@ -135,7 +135,7 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     const createdAt = timeOfId(messageId)
     if (clock.millis() - createdAt > justMadeMs) return
     for (const wait of waitsMs) {
-      if (await db.row(messageIsThere, orgId, messageId, new Date(createdAt))) return
+      if (await db.row(messageIsThere, { orgId, id: messageId, createdAt: new Date(createdAt) })) return
       await sleep(wait)
     }
   }
@@ -160,7 +160,7 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
 
   const apply = async (tx: Tx, orgId: string, messageId: string, told: Report): Promise<void> => {
     const createdAt = new Date(timeOfId(messageId))
-    const row = await tx.row(lockMessage, orgId, messageId, createdAt)
+    const row = await tx.row(lockMessage, { orgId, id: messageId, createdAt })
     if (!row || !reportable(row)) return
     const report = keepable(row.sent_at, told)
     await suppressAll(tx, row, report)
@@ -168,30 +168,28 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     if (entries.length === 0) return
     const status = nextStatus(row, report)
     const { event, kind } = kinds[report.kind]
-    await tx.change(
-      applyReport,
+    await tx.change(applyReport, {
       orgId,
-      messageId,
+      id: messageId,
       createdAt,
-      status ?? row.status,
-      JSON.stringify(entries),
-      status === 'delivered' ? report.at : null,
-      status ? errorOf(report) : null,
-      status ? JSON.stringify(responseOf(report) ?? {}) : null,
-    )
+      status: status ?? row.status,
+      history: JSON.stringify(entries),
+      deliveredAt: status === 'delivered' ? report.at : null,
+      errorMessage: status ? errorOf(report) : null,
+      providerResponse: status ? JSON.stringify(responseOf(report) ?? {}) : null,
+    })
     const at = entries.map(() => clock.now())
-    await tx.change(
-      insertMessageEvents,
+    await tx.change(insertMessageEvents, {
       orgId,
-      entries.map(() => newId('event', clock.millis())),
+      ids: entries.map(() => newId('event', clock.millis())),
       at,
       messageId,
-      row.tenant_id,
-      row.environment,
-      row.channel,
-      entries.map(() => kind),
-      entries.map(({ recipient }) => recipient),
-    )
+      tenantId: row.tenant_id,
+      environment: row.environment,
+      channel: row.channel,
+      kinds: entries.map(() => kind),
+      recipients: entries.map(({ recipient }) => recipient),
+    })
     if (!status) return
     const reason = event === 'message.bounced' && report.detail !== null ? { reason: report.detail } : {}
     await appendEvents(tx, {
@@ -217,7 +215,7 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     take: async ({ provider, id, orgId, messageId, report }) => {
       await recorded(orgId, messageId)
       await db.tx(async (tx) => {
-        if (!(await tx.row(takeNotification, provider, id, clock.now()))) return
+        if (!(await tx.row(takeNotification, { provider, id, at: clock.now() }))) return
         await apply(tx, orgId, messageId, report)
       })
     },

@@ -1,4 +1,5 @@
 import type { Db } from '../db/pool.ts'
+import { keysetOf } from '../ground/cursor.ts'
 import { Failure } from '../ground/errors.ts'
 import { timeOfId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
@@ -34,16 +35,15 @@ const statementFor = (scope: Scope, { status, tag, to }: Filters) => {
 export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
   find: async ({ orgId, tenantId, environment, projectId }, channel, id) => {
     const createdAt = new Date(timeOfId(id))
-    const row = await db.row(findMessage, orgId, tenantId, environment, projectId, channel, id, createdAt)
+    const row = await db.row(findMessage, { orgId, tenantId, environment, projectId, channel, id, createdAt })
     if (!row) throw new Failure('NOT_FOUND')
     return row
   },
-  list: (scope, channel, filters, { cursor, limit }) => {
+  list: (scope, channel, filters, place) => {
     const { orgId, environment, tenantId, projectId } = scope
     const { status = null, tag = null, createdAfter = null, createdBefore = null } = filters
     const to = filters.to?.toLowerCase() ?? null
-    return db.rows(
-      statementFor(scope, filters),
+    return db.rows(statementFor(scope, filters), {
       orgId,
       environment,
       channel,
@@ -51,14 +51,12 @@ export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
       projectId,
       status,
       tag,
+      tagMark: tag === null ? null : tagMark(orgId, tag),
       to,
+      toMark: to === null ? null : recipientMark(orgId, to),
       createdAfter,
       createdBefore,
-      cursor?.createdAt ?? null,
-      cursor?.id ?? null,
-      limit + 1,
-      tag === null ? null : tagMark(orgId, tag),
-      to === null ? null : recipientMark(orgId, to),
-    )
+      ...keysetOf(place),
+    })
   },
 })

@@ -43,7 +43,7 @@ export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
   const insert = (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<number> => {
     const messages = batch.map(({ message }) => message)
     const told = batch.map(({ event, entry }) => toldBy(event, entry && audit.rowOf(entry)))
-    return runner.change(insertMessages, JSON.stringify(messages), JSON.stringify(told))
+    return runner.change(insertMessages, { messages: JSON.stringify(messages), told: JSON.stringify(told) })
   }
 
   const recordAll = async (batch: Recording[]): Promise<void> => {

@@ -31,11 +31,11 @@ export const makeMessageRetention = ({ db, clock, contentDays }: Needs): Message
   redact: async () => {
     if (contentDays === undefined) return 0
     const before = new Date(clock.millis() - contentDays * day)
-    return inChunks(redactedAtOnce, () => db.change(redactContent, before, clock.now()))
+    return inChunks(redactedAtOnce, () => db.change(redactContent, { before, at: clock.now() }))
   },
   sweepNotifications: () => {
     const before = new Date(clock.millis() - notificationDays * day)
-    return inChunks(swept, () => db.change(sweepNotifications, before, swept))
+    return inChunks(swept, () => db.change(sweepNotifications, { before, limit: swept }))
   },
   ensurePartitions: makeMonthsAhead({ db, clock }, ['messages', 'message_events']),
 })

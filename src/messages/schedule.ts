@@ -82,11 +82,10 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
   const settling = makeBatcher<{ settled: Settled; event?: EventRow & { message_id: string } }, boolean>({
     name: 'messages.settle',
     run: async (batch) => {
-      const kept = await db.rows(
-        settleClaimed,
-        JSON.stringify(batch.map(({ settled }) => settled)),
-        JSON.stringify(batch.flatMap(({ event }) => event ?? [])),
-      )
+      const kept = await db.rows(settleClaimed, {
+        settled: JSON.stringify(batch.map(({ settled }) => settled)),
+        events: JSON.stringify(batch.flatMap(({ event }) => event ?? [])),
+      })
       const ids = new Set(kept.map(({ id }) => id))
       return batch.map(({ settled }) => ids.has(settled.id))
     },
@@ -203,7 +202,7 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
 
   /** The next orgs in turn, from the first again once everybody had theirs. */
   const dueOrgs = async (now: Date, most: number): Promise<string[]> => {
-    const next = (from: string) => db.rows(nextDueOrgs, from, now, most)
+    const next = (from: string) => db.rows(nextDueOrgs, { after: from, now, limit: most })
     const rows = await next(after)
     const turn = rows.length > 0 || after === '' ? rows : await next('')
     after = turn.length < most ? '' : (turn.at(-1)?.org_id ?? '')
@@ -220,7 +219,14 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
       if (orgs.length === 0) return []
       const stale = new Date(now.getTime() + staleMs)
       const share = Math.ceil(limit / orgs.length)
-      return db.rows(claimDue, orgs, now, stale, newId('request', now.getTime()), share, limit)
+      return db.rows(claimDue, {
+        orgIds: orgs,
+        now,
+        staleAt: stale,
+        claim: newId('request', now.getTime()),
+        perOrg: share,
+        limit,
+      })
     },
     fire: async (row) => {
       if (clock.millis() < slowUntil) return putOff(row, new Date(slowUntil))

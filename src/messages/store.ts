@@ -1,5 +1,6 @@
 import { appendEntries } from '../audit/store.ts'
 import { statement } from '../db/statement.ts'
+import type { Keyset } from '../ground/cursor.ts'
 import type { Environment } from '../ground/scope.ts'
 
 export type Status = 'scheduled' | 'sending' | 'sent' | 'delivered' | 'bounced' | 'failed' | 'canceled'
@@ -149,11 +150,11 @@ const tellingEntries = appendEntries(
 )
 
 /** Any number of rows with their events and entries, in the same order, in one statement: all of them or none. */
-export const insertMessages = statement<[messages: string, told: string]>(
+export const insertMessages = statement<{ messages: string; told: string }>(
   'messages.insert',
   `with given as materialized (
      select * from rows from (
-       json_to_recordset($1::json) as (${newShape}), json_to_recordset($2::json) as (${toldShape})
+       json_to_recordset(:messages::json) as (${newShape}), json_to_recordset(:told::json) as (${toldShape})
      ) as m
    ), kept as (
      insert into messages (${newColumns})
@@ -169,18 +170,18 @@ export const insertMessages = statement<[messages: string, told: string]>(
  * Orgs with anything due, after the given one. Each org is one step through the index, which shows its earliest row,
  * however many it has; those whose rows all lie ahead are stepped over.
  */
-export const nextDueOrgs = statement<[after: string, now: Date, limit: number], { org_id: string }>(
+export const nextDueOrgs = statement<{ after: string; now: Date; limit: number }, { org_id: string }>(
   'messages.next_due_orgs',
   `with recursive turn as (
-     (select org_id, due_at, coalesce((due_at <= $2)::int, 0) as found from messages
-      where status in ('scheduled', 'sending') and org_id > $1 order by org_id, due_at limit 1)
+     (select org_id, due_at, coalesce((due_at <= :now)::int, 0) as found from messages
+      where status in ('scheduled', 'sending') and org_id > :after order by org_id, due_at limit 1)
      union all
-     select next.org_id, next.due_at, turn.found + coalesce((next.due_at <= $2)::int, 0) from turn cross join lateral (
+     select next.org_id, next.due_at, turn.found + coalesce((next.due_at <= :now)::int, 0) from turn cross join lateral (
        select org_id, due_at from messages
        where status in ('scheduled', 'sending') and org_id > turn.org_id order by org_id, due_at limit 1) next
-     where turn.found < $3
+     where turn.found < :limit
    )
-   select org_id from turn where due_at <= $2`,
+   select org_id from turn where due_at <= :now`,
 )
 
 export type ClaimedRow = MessageRow & { org_suspended: boolean; tenant_status: string | null }
@@ -190,19 +191,19 @@ export type ClaimedRow = MessageRow & { org_suspended: boolean; tenant_status: s
  * simply due again.
  */
 export const claimDue = statement<
-  [orgIds: string[], now: Date, staleAt: Date, claim: string, perOrg: number, limit: number],
+  { orgIds: string[]; now: Date; staleAt: Date; claim: string; perOrg: number; limit: number },
   ClaimedRow
 >(
   'messages.claim_due',
   `with due as (
-     select m.org_id, m.id, m.created_at from unnest($1::text[]) as o (org_id)
+     select m.org_id, m.id, m.created_at from unnest(:orgIds::text[]) as o (org_id)
      cross join lateral (
        select org_id, id, created_at from messages
-       where org_id = o.org_id and status in ('scheduled', 'sending') and due_at <= $2
-       order by due_at limit $5 for update skip locked) m
-     limit $6
+       where org_id = o.org_id and status in ('scheduled', 'sending') and due_at <= :now
+       order by due_at limit :perOrg for update skip locked) m
+     limit :limit
    ), claimed as (
-     update messages m set status = 'sending', claim = $4, claimed_at = $2, due_at = $3
+     update messages m set status = 'sending', claim = :claim, claimed_at = :now, due_at = :staleAt
      from due d where m.org_id = d.org_id and m.id = d.id and m.created_at = d.created_at
      returning m.*
    )
@@ -236,10 +237,10 @@ export type Settled = {
  * Records outcomes under the claim they were worked on: a row taken over meanwhile is left alone, and so is its event.
  * Where a report came in first, its state and its words stay; only that the message was sent is added to them.
  */
-export const settleClaimed = statement<[settled: string, events: string], { id: string }>(
+export const settleClaimed = statement<{ settled: string; events: string }, { id: string }>(
   'messages.settle_claimed',
   `with given as (
-     select * from json_to_recordset($1::json) as g (
+     select * from json_to_recordset(:settled::json) as g (
        org_id text, id text, created_at timestamptz, claim text, status text, due_at timestamptz, sent_at timestamptz,
        canceled_at timestamptz, error_message text, provider text, provider_response jsonb, history jsonb,
        attempts integer, to_addresses text[], cc text[], bcc text[])
@@ -260,7 +261,7 @@ export const settleClaimed = statement<[settled: string, events: string], { id: 
    ), told as (
      insert into events (${eventColumns})
      select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at
-     from json_to_recordset($2::json) as e (${eventShape}, message_id text)
+     from json_to_recordset(:events::json) as e (${eventShape}, message_id text)
      join kept k on k.org_id = e.org_id and k.id = e.message_id and k.told
    )
    select id from kept`,
@@ -268,51 +269,51 @@ export const settleClaimed = statement<[settled: string, events: string], { id: 
 
 /** Only what still waits: a row that the scheduler holds is past canceling. */
 export const cancelMessage = statement<
-  [
-    orgId: string,
-    tenantId: string | null,
-    environment: Environment,
-    projectId: string | null,
-    channel: string,
-    id: string,
-    createdAt: Date,
-    at: Date,
-    entry: string,
-  ],
+  {
+    orgId: string
+    tenantId: string | null
+    environment: Environment
+    projectId: string | null
+    channel: string
+    id: string
+    createdAt: Date
+    at: Date
+    entry: string
+  },
   { id: string; canceled_at: Date }
 >(
   'messages.cancel',
-  `update messages set status = 'canceled', canceled_at = $8, due_at = null, history = history || $9::jsonb
-   where org_id = $1 and ($2::text is null or tenant_id = $2) and environment = $3
-     and ($4::text is null or project_id = $4) and channel = $5 and id = $6 and created_at = $7
+  `update messages set status = 'canceled', canceled_at = :at, due_at = null, history = history || :entry::jsonb
+   where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId) and environment = :environment
+     and (:projectId::text is null or project_id = :projectId) and channel = :channel and id = :id and created_at = :createdAt
      and status = 'scheduled'
    returning id, canceled_at`,
 )
 
 /** Everything the tenant has waiting, whatever the channel. */
-export const cancelForTenant = statement<[orgId: string, tenantId: string, at: Date, reason: string, entry: string]>(
+export const cancelForTenant = statement<{ orgId: string; tenantId: string; at: Date; reason: string; entry: string }>(
   'messages.cancel_for_tenant',
-  `update messages set status = 'canceled', canceled_at = $3, due_at = null, error_message = $4,
-     history = history || $5::jsonb
-   where org_id = $1 and tenant_id = $2 and status = 'scheduled'`,
+  `update messages set status = 'canceled', canceled_at = :at, due_at = null, error_message = :reason,
+     history = history || :entry::jsonb
+   where org_id = :orgId and tenant_id = :tenantId and status = 'scheduled'`,
 )
 
 export const findMessage = statement<
-  [
-    orgId: string,
-    tenantId: string | null,
-    environment: Environment,
-    projectId: string | null,
-    channel: string,
-    id: string,
-    createdAt: Date,
-  ],
+  {
+    orgId: string
+    tenantId: string | null
+    environment: Environment
+    projectId: string | null
+    channel: string
+    id: string
+    createdAt: Date
+  },
   MessageRow
 >(
   'messages.find',
   `select * from messages
-   where org_id = $1 and ($2::text is null or tenant_id = $2) and environment = $3
-     and ($4::text is null or project_id = $4) and channel = $5 and id = $6 and created_at = $7`,
+   where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId) and environment = :environment
+     and (:projectId::text is null or project_id = :projectId) and channel = :channel and id = :id and created_at = :createdAt`,
 )
 
 export type ListedRow = Pick<
@@ -322,58 +323,55 @@ export type ListedRow = Pick<
 
 const listColumns = 'id, channel, status, from_address, to_addresses, subject, created_at, sent_at, delivered_at'
 
-type ListParams = [
-  orgId: string,
-  environment: Environment,
-  channel: string,
-  tenantId: string | null,
-  projectId: string | null,
-  status: string | null,
-  tag: string | null,
-  to: string | null,
-  createdAfter: Date | null,
-  createdBefore: Date | null,
-  afterAt: string | null,
-  afterId: string | null,
-  limit: number,
-  tagMark: number | null,
-  toMark: number | null,
-]
+type ListParams = Keyset & {
+  orgId: string
+  environment: Environment
+  channel: string
+  tenantId: string | null
+  projectId: string | null
+  status: string | null
+  tag: string | null
+  tagMark: number | null
+  to: string | null
+  toMark: number | null
+  createdAfter: Date | null
+  createdBefore: Date | null
+}
 
 /** The nearer of the cursor and the given end. */
-const lastAt = `least(coalesce($10::timestamptz, 'infinity'), coalesce($11::timestamptz, 'infinity'))`
+const lastAt = `least(coalesce(:createdBefore::timestamptz, 'infinity'), coalesce(:afterAt::timestamptz, 'infinity'))`
 
 /**
  * Always there, if only at infinity: as one side of an `or` a prepared statement could not go by them along its index.
  * The end is said twice, since only the first way leaves out partitions. No id comes after `zzz`.
  */
-const bounds = `created_at >= coalesce($9::timestamptz, '-infinity') and created_at <= ${lastAt}
-     and (created_at, id) < (${lastAt}, case when $11::timestamptz <= ${lastAt} then $12::text else 'zzz' end)`
+const bounds = `created_at >= coalesce(:createdAfter::timestamptz, '-infinity') and created_at <= ${lastAt}
+     and (created_at, id) < (${lastAt}, case when :afterAt::timestamptz <= ${lastAt} then :afterId::text else 'zzz' end)`
 
 /** Of the few rows that have a tag or a recipient: bounds must not look like the better way to find them. */
-const boundsOfFew = `($9::timestamptz is null or created_at >= $9)
-     and ($10::timestamptz is null or created_at <= $10)
-     and ($11::timestamptz is null or (created_at, id) < ($11::timestamptz, $12))`
+const boundsOfFew = `(:createdAfter::timestamptz is null or created_at >= :createdAfter)
+     and (:createdBefore::timestamptz is null or created_at <= :createdBefore)
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))`
 
 const listText = (within: string, ...conditions: string[]): string =>
   `select ${listColumns} from messages
-   where org_id = $1 and environment = $2 and channel = $3
+   where org_id = :orgId and environment = :environment and channel = :channel
      ${[...conditions, within].map((condition) => `and ${condition}`).join('\n     ')}
    order by created_at desc, id desc
-   limit $13`
+   limit :limit`
 
 /** The numbers lead to the rows, the words tell which of them are meant. */
 const named = {
-  tag: 'marks @> array[$14::integer] and $7 = any(tags)',
-  to: `marks @> array[$15::integer] and addresses_in(org_id, to_addresses) @> array[$1 || ' ' || $8]`,
+  tag: 'marks @> array[:tagMark::integer] and :tag = any(tags)',
+  to: `marks @> array[:toMark::integer] and addresses_in(org_id, to_addresses) @> array[:orgId || ' ' || :to]`,
 }
 
 const optional = {
-  tenant: '($4::text is null or tenant_id = $4)',
-  project: '($5::text is null or project_id = $5)',
-  status: '($6::text is null or status = $6)',
-  tag: `($7::text is null or (${named.tag}))`,
-  to: `($8::text is null or (${named.to}))`,
+  tenant: '(:tenantId::text is null or tenant_id = :tenantId)',
+  project: '(:projectId::text is null or project_id = :projectId)',
+  status: '(:status::text is null or status = :status)',
+  tag: `(:tag::text is null or (${named.tag}))`,
+  to: `(:to::text is null or (${named.to}))`,
 }
 
 /**
@@ -384,15 +382,19 @@ export const listMessages = {
   plain: statement<ListParams, ListedRow>('messages.list', listText(bounds, ...Object.values(optional))),
   byTenant: statement<ListParams, ListedRow>(
     'messages.list_tenant',
-    listText(bounds, ...Object.values({ ...optional, tenant: 'tenant_id = $4' })),
+    listText(bounds, ...Object.values({ ...optional, tenant: 'tenant_id = :tenantId' })),
   ),
   byProject: statement<ListParams, ListedRow>(
     'messages.list_project',
-    listText(bounds, ...Object.values({ ...optional, project: 'project_id = $5' })),
+    listText(bounds, ...Object.values({ ...optional, project: 'project_id = :projectId' })),
   ),
   byStatus: statement<ListParams, ListedRow>(
     'messages.list_status',
-    listText(bounds, ...Object.values({ ...optional, status: 'status = $6' }), `status not in ('sent', 'delivered')`),
+    listText(
+      bounds,
+      ...Object.values({ ...optional, status: 'status = :status' }),
+      `status not in ('sent', 'delivered')`,
+    ),
   ),
   byTag: statement<ListParams, ListedRow>(
     'messages.list_tag',
@@ -404,103 +406,102 @@ export const listMessages = {
   ),
 }
 
-export const messageIsThere = statement<[orgId: string, id: string, createdAt: Date], { id: string }>(
+export const messageIsThere = statement<{ orgId: string; id: string; createdAt: Date }, { id: string }>(
   'messages.is_there',
-  'select id from messages where org_id = $1 and id = $2 and created_at = $3',
+  'select id from messages where org_id = :orgId and id = :id and created_at = :createdAt',
 )
 
 /** Held while a report is weighed against what is known. */
-export const lockMessage = statement<[orgId: string, id: string, createdAt: Date], MessageRow>(
+export const lockMessage = statement<{ orgId: string; id: string; createdAt: Date }, MessageRow>(
   'messages.lock',
-  'select * from messages where org_id = $1 and id = $2 and created_at = $3 for update',
+  'select * from messages where org_id = :orgId and id = :id and created_at = :createdAt for update',
 )
 
 /** For the dev tools, which know no org. */
 export const findOwner = statement<
-  [id: string, createdAt: Date],
+  { id: string; createdAt: Date },
   Pick<MessageRow, 'org_id' | 'to_addresses' | 'cc' | 'bcc'>
->('messages.find_owner', 'select org_id, to_addresses, cc, bcc from messages where id = $1 and created_at = $2')
-
-export const applyReport = statement<
-  [
-    orgId: string,
-    id: string,
-    createdAt: Date,
-    status: Status,
-    history: string,
-    deliveredAt: Date | null,
-    errorMessage: string | null,
-    providerResponse: string | null,
-  ]
 >(
-  'messages.apply_report',
-  `update messages set status = $4, history = history || $5::jsonb, delivered_at = coalesce(delivered_at, $6),
-     due_at = case when $4 in ('scheduled', 'sending') then due_at end, error_message = coalesce($7, error_message),
-     provider_response = coalesce(provider_response, '{}'::jsonb) || coalesce($8::jsonb, '{}'::jsonb)
-   where org_id = $1 and id = $2 and created_at = $3`,
+  'messages.find_owner',
+  'select org_id, to_addresses, cc, bcc from messages where id = :id and created_at = :createdAt',
 )
 
-export const insertMessageEvents = statement<
-  [
-    orgId: string,
-    ids: string[],
-    at: Date[],
-    messageId: string,
-    tenantId: string | null,
-    environment: Environment,
-    channel: string,
-    kinds: string[],
-    recipients: (string | null)[],
-  ]
->(
+export const applyReport = statement<{
+  orgId: string
+  id: string
+  createdAt: Date
+  status: Status
+  history: string
+  deliveredAt: Date | null
+  errorMessage: string | null
+  providerResponse: string | null
+}>(
+  'messages.apply_report',
+  `update messages set status = :status, history = history || :history::jsonb, delivered_at = coalesce(delivered_at, :deliveredAt),
+     due_at = case when :status in ('scheduled', 'sending') then due_at end, error_message = coalesce(:errorMessage, error_message),
+     provider_response = coalesce(provider_response, '{}'::jsonb) || coalesce(:providerResponse::jsonb, '{}'::jsonb)
+   where org_id = :orgId and id = :id and created_at = :createdAt`,
+)
+
+export const insertMessageEvents = statement<{
+  orgId: string
+  ids: string[]
+  at: Date[]
+  messageId: string
+  tenantId: string | null
+  environment: Environment
+  channel: string
+  kinds: string[]
+  recipients: (string | null)[]
+}>(
   'messages.insert_events',
   `insert into message_events (org_id, id, at, message_id, tenant_id, environment, channel, kind, recipient)
-   select $1, e.id, e.at, $4, $5, $6, $7, e.kind, e.recipient
-   from unnest($2::text[], $3::timestamptz[], $8::text[], $9::text[]) as e (id, at, kind, recipient)`,
+   select :orgId, e.id, e.at, :messageId, :tenantId, :environment, :channel, e.kind, e.recipient
+   from unnest(:ids::text[], :at::timestamptz[], :kinds::text[], :recipients::text[]) as e (id, at, kind, recipient)`,
 )
 
 /** Nothing when it was taken in before. */
-export const takeNotification = statement<[provider: string, id: string, at: Date], { id: string }>(
+export const takeNotification = statement<{ provider: string; id: string; at: Date }, { id: string }>(
   'messages.take_notification',
-  `insert into provider_notifications (provider, id, at) values ($1, $2, $3)
+  `insert into provider_notifications (provider, id, at) values (:provider, :id, :at)
    on conflict do nothing returning id`,
 )
 
-export const sweepNotifications = statement<[before: Date, limit: number]>(
+export const sweepNotifications = statement<{ before: Date; limit: number }>(
   'messages.sweep_notifications',
   `delete from provider_notifications where (provider, id) in (
-     select provider, id from provider_notifications where at < $1 limit $2)`,
+     select provider, id from provider_notifications where at < :before limit :limit)`,
 )
 
 /** Known to the planner, which otherwise prepares for a tenth of the table. */
 export const redactedAtOnce = 500
 
 /** Content past its time, oldest first. What still waits is never touched. */
-export const redactContent = statement<[before: Date, at: Date]>(
+export const redactContent = statement<{ before: Date; at: Date }>(
   'messages.redact',
-  `update messages m set html = null, text = null, redacted_at = $2
+  `update messages m set html = null, text = null, redacted_at = :at
    from (select org_id, id, created_at from messages
-     where created_at < $1 and redacted_at is null and status not in ('scheduled', 'sending')
+     where created_at < :before and redacted_at is null and status not in ('scheduled', 'sending')
      order by created_at limit ${redactedAtOnce}) old
    where m.org_id = old.org_id and m.id = old.id and m.created_at = old.created_at and m.redacted_at is null`,
 )
 
 /** Content and addresses of an erased tenant's messages; a row without a recipient has been through here. */
-export const eraseTenantMessages = statement<[orgId: string, tenantId: string, limit: number, at: Date]>(
+export const eraseTenantMessages = statement<{ orgId: string; tenantId: string; limit: number; at: Date }>(
   'messages.erase_tenant',
   `update messages m set html = null, text = null, subject = null, from_name = null, names = null,
      to_addresses = '{}', cc = '{}', bcc = '{}', reply_to = '{}', headers = null, attachments = null,
      metadata = null, provider_response = null, error_message = null,
-     marks = array(select mark from unnest(m.marks) as mark where mark >= 0), redacted_at = coalesce(redacted_at, $4),
+     marks = array(select mark from unnest(m.marks) as mark where mark >= 0), redacted_at = coalesce(redacted_at, :at),
      history = (select coalesce(jsonb_agg(h - 'recipient' - 'detail'), '[]')
        from jsonb_array_elements(m.history) h)
    from (select org_id, id, created_at from messages
-     where org_id = $1 and tenant_id = $2 and to_addresses <> '{}' limit $3) old
+     where org_id = :orgId and tenant_id = :tenantId and to_addresses <> '{}' limit :limit) old
    where m.org_id = old.org_id and m.id = old.id and m.created_at = old.created_at`,
 )
 
-export const eraseTenantEvents = statement<[orgId: string, tenantId: string, limit: number]>(
+export const eraseTenantEvents = statement<{ orgId: string; tenantId: string; limit: number }>(
   'messages.erase_tenant_events',
   `delete from message_events where (org_id, id, at) in (
-     select org_id, id, at from message_events where org_id = $1 and tenant_id = $2 limit $3)`,
+     select org_id, id, at from message_events where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
 )

@@ -62,20 +62,25 @@ export const issueKey = async (
 ): Promise<{ id: string; key: string }> => {
   const { key, hash, prefix, lastFour } = mintKey(order.environment)
   const id = newId('key', order.at.getTime())
-  const unrestricted = [null, null, null, null, null, null, 'operator', null] as const
-  await tx.row(
-    insertKey,
-    order.orgId,
+  await tx.row(insertKey, {
+    orgId: order.orgId,
     id,
     hash,
-    order.name,
-    order.environment,
+    name: order.name,
+    environment: order.environment,
     prefix,
     lastFour,
-    [...order.scopes],
-    ...unrestricted,
-    order.at,
-  )
+    scopes: [...order.scopes],
+    tenantId: null,
+    projectId: null,
+    allowedDomainIds: null,
+    allowedCidrs: null,
+    ratePerMinute: null,
+    expiresAt: null,
+    origin: 'operator',
+    createdBy: null,
+    at: order.at,
+  })
   return { id, key }
 }
 
@@ -84,7 +89,7 @@ const insertWithFreeSlug = async (tx: Tx, id: string, name: string, plan: Plan, 
   const base = slugOf(name, 'org')
   for (let tries = 0; tries < 10; tries++) {
     const slug = tries === 0 ? base : suffixed(base)
-    if (await tx.row(insertOrg, id, name, slug, plan, at)) return slug
+    if (await tx.row(insertOrg, { id, name, slug, plan, at })) return slug
   }
   throw new Error(`no free slug was found for ${base}`)
 }
@@ -114,15 +119,30 @@ export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey 
   ): Promise<void> => {
     await domain.insert(tx, orgId, projectId)
     const numberId = newId('phoneNumber', at.getTime())
-    await tx.change(insertAlphanumeric, orgId, numberId, smsSender.id, smsSender.country, at)
+    await tx.change(insertAlphanumeric, {
+      orgId,
+      id: numberId,
+      senderId: smsSender.id,
+      isoCountry: smsSender.country,
+      at,
+    })
   }
 
   const insertOwner = async (tx: Tx, orgId: string, email: string, password: Password, at: Date) => {
-    const known = await tx.row(findUserByEmail, email)
+    const known = await tx.row(findUserByEmail, { email })
     const userId = known?.id ?? newId('user', at.getTime())
-    if (!known) await tx.change(insertUser, userId, email, 'Owner', password.hash, at, orgId, at)
-    await tx.change(insertMembership, orgId, newId('membership', at.getTime()), userId, 'owner', at)
-    await tx.change(setOwner, orgId, userId, at)
+    if (!known)
+      await tx.change(insertUser, {
+        id: userId,
+        email,
+        name: 'Owner',
+        passwordHash: password.hash,
+        verifiedAt: at,
+        orgId,
+        at,
+      })
+    await tx.change(insertMembership, { orgId, id: newId('membership', at.getTime()), userId, role: 'owner', at })
+    await tx.change(setOwner, { orgId, userId, at })
     // A person who already has an account keeps the password they know.
     return { email, password: known ? null : password.plain }
   }
@@ -134,7 +154,15 @@ export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey 
     const email = (order.ownerEmail ?? `owner@${slug}.${serviceDomain}`).toLowerCase()
     const owner = await insertOwner(tx, orgId, email, password, at)
     const projectId = newId('project', at.getTime())
-    await tx.row(insertProject, orgId, projectId, 'Default', 'default', true, 'live', at)
+    await tx.row(insertProject, {
+      orgId,
+      id: projectId,
+      name: 'Default',
+      slug: 'default',
+      isDefault: true,
+      environment: 'live',
+      at,
+    })
     const keyOf = (name: string, environment: Environment) => issueKey(tx, { orgId, name, environment, scopes, at })
     const live = await keyOf('First live key', 'live')
     const test = await keyOf('First test key', 'test')
@@ -160,7 +188,7 @@ export const makeFoundOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey 
       const made = await make(order)
       return db.tx(async (tx) => {
         // Whoever writes this row first founds; the others wait here and then find it there.
-        const first = await tx.row(claimSetting, 'first_run', JSON.stringify(true), clock.now())
+        const first = await tx.row(claimSetting, { name: 'first_run', value: JSON.stringify(true), at: clock.now() })
         if (!first || (await tx.row(anyOrg))) return undefined
         return insertAll(tx, order, made)
       })

@@ -20,20 +20,19 @@ export const writeOperatorEntry = async (
   const nothing = [null]
   try {
     await tx.savepoint(() =>
-      tx.change(
-        insertEntries,
-        [orgId],
-        [id],
-        nothing,
-        [action],
-        ['org'],
-        [orgId],
-        [said],
-        nothing,
-        ['operator-tool'],
-        [at],
-        nothing,
-      ),
+      tx.change(insertEntries, {
+        orgIds: [orgId],
+        ids: [id],
+        actors: nothing,
+        actions: [action],
+        resourceTypes: ['org'],
+        resourceIds: [orgId],
+        metadata: [said],
+        ips: nothing,
+        userAgents: ['operator-tool'],
+        at: [at],
+        signatures: nothing,
+      }),
     )
   } catch (error) {
     const entry = { id, orgId, action, resourceType: 'org', resourceId: orgId, metadata, createdAt: at }

@@ -1,4 +1,4 @@
-import { statement } from '../db/statement.ts'
+import { type NoParams, statement } from '../db/statement.ts'
 import type { Plan } from './plans.ts'
 
 export type OrgRow = {
@@ -15,55 +15,55 @@ export type OrgRow = {
   created_at: Date
 }
 
-export const insertOrg = statement<[id: string, name: string, slug: string, plan: Plan, at: Date], { id: string }>(
+export const insertOrg = statement<{ id: string; name: string; slug: string; plan: Plan; at: Date }, { id: string }>(
   'orgs.insert',
   `insert into orgs (id, name, slug, plan, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $5)
+   values (:id, :name, :slug, :plan, :at, :at)
    on conflict (slug) do nothing
    returning id`,
 )
 
-export const setOwner = statement<[orgId: string, userId: string, at: Date]>(
+export const setOwner = statement<{ orgId: string; userId: string; at: Date }>(
   'orgs.set_owner',
-  'update orgs set owner_user_id = $2, updated_at = $3 where id = $1',
+  'update orgs set owner_user_id = :userId, updated_at = :at where id = :orgId',
 )
 
-export const findOrg = statement<[orgId: string], OrgRow>('orgs.find', 'select * from orgs where id = $1')
+export const findOrg = statement<{ orgId: string }, OrgRow>('orgs.find', 'select * from orgs where id = :orgId')
 
-export const anyOrg = statement<[], { id: string }>('orgs.any', 'select id from orgs limit 1')
+export const anyOrg = statement<NoParams, { id: string }>('orgs.any', 'select id from orgs limit 1')
 
-export const suspendOrg = statement<[orgId: string, reason: string, at: Date], { id: string }>(
+export const suspendOrg = statement<{ orgId: string; reason: string; at: Date }, { id: string }>(
   'orgs.suspend',
-  `update orgs set suspended_at = $3, suspension_reason = $2, updated_at = $3
-   where id = $1 and suspended_at is null
+  `update orgs set suspended_at = :at, suspension_reason = :reason, updated_at = :at
+   where id = :orgId and suspended_at is null
    returning id`,
 )
 
-export const unsuspendOrg = statement<[orgId: string, at: Date], { id: string }>(
+export const unsuspendOrg = statement<{ orgId: string; at: Date }, { id: string }>(
   'orgs.unsuspend',
-  `update orgs set suspended_at = null, suspension_reason = null, updated_at = $2
-   where id = $1 and suspended_at is not null
+  `update orgs set suspended_at = null, suspension_reason = null, updated_at = :at
+   where id = :orgId and suspended_at is not null
    returning id`,
 )
 
 /** A contract figure left out keeps what is there; moving to another plan without one drops the old contract. */
 export const setPlan = statement<
-  [orgId: string, plan: Plan, rate: number | null, email: number | null, sms: number | null, at: Date],
+  { orgId: string; plan: Plan; rate: number | null; email: number | null; sms: number | null; at: Date },
   OrgRow
 >(
   'orgs.set_plan',
   `update orgs set
-     plan = $2,
-     rate_limit_per_minute = coalesce($3::integer, case when plan = $2 then rate_limit_per_minute end),
-     email_monthly = coalesce($4::bigint, case when plan = $2 then email_monthly end),
-     sms_monthly = coalesce($5::bigint, case when plan = $2 then sms_monthly end),
-     updated_at = $6
-   where id = $1
+     plan = :plan,
+     rate_limit_per_minute = coalesce(:rate::integer, case when plan = :plan then rate_limit_per_minute end),
+     email_monthly = coalesce(:email::bigint, case when plan = :plan then email_monthly end),
+     sms_monthly = coalesce(:sms::bigint, case when plan = :plan then sms_monthly end),
+     updated_at = :at
+   where id = :orgId
    returning *`,
 )
 
 /** Additions that a plan limits go one after the other, so that counting and adding is not a race. */
-export const lockOrg = statement<[orgId: string], { plan: Plan }>(
+export const lockOrg = statement<{ orgId: string }, { plan: Plan }>(
   'orgs.lock',
-  'select plan from orgs where id = $1 for no key update',
+  'select plan from orgs where id = :orgId for no key update',
 )

@@ -6,7 +6,7 @@ import { findDefaultProject } from './store.ts'
 export const makeDefaultProject = ({ db }: { db: Db }): ((orgId: string) => AtHand<string>) => {
   const known = new Map<string, string>()
   const ask = async (orgId: string): Promise<string> => {
-    const row = await db.row(findDefaultProject, orgId)
+    const row = await db.row(findDefaultProject, { orgId })
     if (!row) throw new Error(`org ${orgId} has no default project`)
     if (known.size >= 10_000) known.clear()
     known.set(orgId, row.id)

@@ -41,13 +41,13 @@ type Needs = { db: Db; clock: Clock }
 
 export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
   const get = async (scope: Scope, id: string): Promise<ProjectRow> => {
-    const row = await db.row(findProject, scope.orgId, scope.projectId, id)
+    const row = await db.row(findProject, { orgId: scope.orgId, onlyId: scope.projectId, id })
     if (!row) throw new Failure('NOT_FOUND')
     return row
   }
 
   const assertEmpty = async (orgId: string, id: string): Promise<void> => {
-    const found = await db.row(blockingTables, orgId, id)
+    const found = await db.row(blockingTables, { orgId, id })
     const errors = blockers
       .filter(([table]) => found?.[table])
       .map(([table, message]) => ({ path: [table], code: 'STILL_REFERENCED', message }))
@@ -57,8 +57,8 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
   return {
     create: (scope, body) =>
       db.tx(async (tx) => {
-        const org = await tx.row(lockOrg, scope.orgId)
-        const counted = await tx.row(countProjects, scope.orgId)
+        const org = await tx.row(lockOrg, { orgId: scope.orgId })
+        const counted = await tx.row(countProjects, { orgId: scope.orgId })
         if (!org || !counted) throw new Failure('NOT_FOUND')
         const limit = resourceLimit.projects[org.plan]
         if (counted.n >= limit) {
@@ -70,8 +70,15 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
         const derived = slugOf(body.name, 'project')
         for (let tries = 0; tries < 5; tries++) {
           const slug = body.slug ?? (tries === 0 ? derived : suffixed(derived))
-          const order = [scope.orgId, newId('project', at.getTime()), body.name, slug, false] as const
-          const row = await tx.row(insertProject, ...order, scope.environment, at)
+          const row = await tx.row(insertProject, {
+            orgId: scope.orgId,
+            id: newId('project', at.getTime()),
+            name: body.name,
+            slug,
+            isDefault: false,
+            environment: scope.environment,
+            at,
+          })
           if (row) return row
           if (body.slug !== undefined) throw new Failure('PROJECT_SLUG_TAKEN')
         }
@@ -85,8 +92,8 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
       assertEnvironment(scope, row)
       if (body.name === undefined && body.slug === undefined) return row
       try {
-        const change = [body.name ?? null, body.slug ?? null, clock.now()] as const
-        const after = await db.row(updateProject, scope.orgId, id, ...change)
+        const { name = null, slug = null } = body
+        const after = await db.row(updateProject, { orgId: scope.orgId, id, name, slug, at: clock.now() })
         if (!after) throw new Failure('NOT_FOUND')
         return after
       } catch (error) {
@@ -101,7 +108,7 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
       if (row.is_default) throw new Failure('PROJECT_IS_DEFAULT')
       await assertEmpty(scope.orgId, id)
       try {
-        if (!(await db.row(deleteProject, scope.orgId, id))) throw new Failure('NOT_FOUND')
+        if (!(await db.row(deleteProject, { orgId: scope.orgId, id }))) throw new Failure('NOT_FOUND')
       } catch (error) {
         // Something came to belong to it between the look and the delete.
         if (foreignKeyViolation(error)) await assertEmpty(scope.orgId, id)

@@ -15,68 +15,68 @@ const columns = 'id, name, slug, is_default, created_environment, created_at, up
 
 /** Nothing when the slug is taken. */
 export const insertProject = statement<
-  [orgId: string, id: string, name: string, slug: string, isDefault: boolean, environment: Environment, at: Date],
+  { orgId: string; id: string; name: string; slug: string; isDefault: boolean; environment: Environment; at: Date },
   ProjectRow
 >(
   'projects.insert',
   `insert into projects (org_id, id, name, slug, is_default, created_environment, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $7)
+   values (:orgId, :id, :name, :slug, :isDefault, :environment, :at, :at)
    on conflict (org_id, slug) do nothing
    returning ${columns}`,
 )
 
-export const countProjects = statement<[orgId: string], { n: number }>(
+export const countProjects = statement<{ orgId: string }, { n: number }>(
   'projects.count',
-  'select count(*) as n from projects where org_id = $1',
+  'select count(*) as n from projects where org_id = :orgId',
 )
 
-export const findDefaultProject = statement<[orgId: string], { id: string }>(
+export const findDefaultProject = statement<{ orgId: string }, { id: string }>(
   'projects.find_default',
-  'select id from projects where org_id = $1 and is_default',
+  'select id from projects where org_id = :orgId and is_default',
 )
 
 /** A null project reads every one of the org. */
-export const findProject = statement<[orgId: string, onlyId: string | null, id: string], ProjectRow>(
+export const findProject = statement<{ orgId: string; onlyId: string | null; id: string }, ProjectRow>(
   'projects.find',
-  `select ${columns} from projects where org_id = $1 and ($2::text is null or id = $2) and id = $3`,
+  `select ${columns} from projects where org_id = :orgId and (:onlyId::text is null or id = :onlyId) and id = :id`,
 )
 
 export const listProjects = statement<
-  [orgId: string, onlyId: string | null, afterAt: string | null, afterId: string | null, limit: number],
+  { orgId: string; onlyId: string | null; afterAt: string | null; afterId: string | null; limit: number },
   ProjectRow
 >(
   'projects.list',
   `select ${columns} from projects
-   where org_id = $1 and ($2::text is null or id = $2)
-     and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4))
+   where org_id = :orgId and (:onlyId::text is null or id = :onlyId)
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
-   limit $5`,
+   limit :limit`,
 )
 
 /** Null leaves the field as it is at that moment, so that two changes of different fields both stand. */
 export const updateProject = statement<
-  [orgId: string, id: string, name: string | null, slug: string | null, at: Date],
+  { orgId: string; id: string; name: string | null; slug: string | null; at: Date },
   ProjectRow
 >(
   'projects.update',
-  `update projects set name = coalesce($3, name), slug = coalesce($4, slug), updated_at = $5
-   where org_id = $1 and id = $2 returning ${columns}`,
+  `update projects set name = coalesce(:name, name), slug = coalesce(:slug, slug), updated_at = :at
+   where org_id = :orgId and id = :id returning ${columns}`,
 )
 
 /** Which tables still hold rows of the project, never how many. */
 export const blockingTables = statement<
-  [orgId: string, id: string],
+  { orgId: string; id: string },
   { api_keys: boolean; domains: boolean; messages: boolean }
 >(
   'projects.blocking_tables',
-  `select exists (select 1 from api_keys where org_id = $1 and project_id = $2) as api_keys,
-     exists (select 1 from domains where org_id = $1 and project_id = $2) as domains,
-     exists (select 1 from messages where org_id = $1 and project_id = $2) as messages`,
+  `select exists (select 1 from api_keys where org_id = :orgId and project_id = :id) as api_keys,
+     exists (select 1 from domains where org_id = :orgId and project_id = :id) as domains,
+     exists (select 1 from messages where org_id = :orgId and project_id = :id) as messages`,
 )
 
-export const deleteProject = statement<[orgId: string, id: string], { id: string }>(
+export const deleteProject = statement<{ orgId: string; id: string }, { id: string }>(
   'projects.delete',
-  `delete from projects where org_id = $1 and id = $2 and not is_default
-     and not exists (select 1 from messages where org_id = $1 and project_id = $2)
+  `delete from projects where org_id = :orgId and id = :id and not is_default
+     and not exists (select 1 from messages where org_id = :orgId and project_id = :id)
    returning id`,
 )

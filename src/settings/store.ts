@@ -1,23 +1,23 @@
-import { statement } from '../db/statement.ts'
+import { type NoParams, statement } from '../db/statement.ts'
 
-export const readSetting = statement<[name: string], { value: unknown }>(
+export const readSetting = statement<{ name: string }, { value: unknown }>(
   'settings.read',
-  'select value from settings where name = $1',
+  'select value from settings where name = :name',
 )
 
-export const writeSetting = statement<[name: string, value: string, at: Date]>(
+export const writeSetting = statement<{ name: string; value: string; at: Date }>(
   'settings.write',
-  `insert into settings (name, value, updated_at) values ($1, $2::jsonb, $3)
+  `insert into settings (name, value, updated_at) values (:name, :value::jsonb, :at)
    on conflict (name) do update set value = excluded.value, updated_at = excluded.updated_at`,
 )
 
 /** The cheapest proof that the database answers. */
-export const ping = statement<[], { ok: number }>('settings.ping', 'select 1 as ok')
+export const ping = statement<NoParams, { ok: number }>('settings.ping', 'select 1 as ok')
 
 /** Writes a setting that must be written once: nothing comes back to whoever is not the first. */
-export const claimSetting = statement<[name: string, value: string, at: Date], { name: string }>(
+export const claimSetting = statement<{ name: string; value: string; at: Date }, { name: string }>(
   'settings.claim',
-  `insert into settings (name, value, updated_at) values ($1, $2::jsonb, $3)
+  `insert into settings (name, value, updated_at) values (:name, :value::jsonb, :at)
    on conflict (name) do nothing
    returning name`,
 )

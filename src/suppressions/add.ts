@@ -45,16 +45,15 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
 
   const insert = async (tx: Tx, asked: Asked[]): Promise<Added[]> => {
     const now = clock.now()
-    const inserted = await tx.rows(
-      insertManual,
-      asked.map((a) => a.scope.orgId),
-      asked.map(() => newId('suppression', now.getTime())),
-      asked.map((a) => a.scope.tenantId),
-      asked.map((a) => a.target.channel),
-      asked.map((a) => a.target.value),
-      asked.map((a) => a.scope.environment),
-      now,
-    )
+    const inserted = await tx.rows(insertManual, {
+      orgIds: asked.map((a) => a.scope.orgId),
+      ids: asked.map(() => newId('suppression', now.getTime())),
+      tenantIds: asked.map((a) => a.scope.tenantId),
+      channels: asked.map((a) => a.target.channel),
+      values: asked.map((a) => a.target.value),
+      environments: asked.map((a) => a.scope.environment),
+      at: now,
+    })
     const made = new Map(inserted.map((row) => [nameOf(row.org_id, row.tenant_id, row.channel, row.value), row]))
     const known = await readKnown(
       tx,
@@ -72,13 +71,12 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
 
   const readKnown = async (tx: Tx, asked: Asked[]): Promise<Map<string, SuppressionRow>> => {
     if (asked.length === 0) return new Map()
-    const rows = await tx.rows(
-      findTargets,
-      asked.map((a) => a.scope.orgId),
-      asked.map((a) => a.scope.tenantId),
-      asked.map((a) => a.target.channel),
-      asked.map((a) => a.target.value),
-    )
+    const rows = await tx.rows(findTargets, {
+      orgIds: asked.map((a) => a.scope.orgId),
+      tenantIds: asked.map((a) => a.scope.tenantId),
+      channels: asked.map((a) => a.target.channel),
+      values: asked.map((a) => a.target.value),
+    })
     const taken = await takeOver(tx, asked, rows)
     const known = new Map<string, SuppressionRow>()
     for (const row of taken) known.set(nameOfAsked(asked[row.ordinal - 1] as Asked), row)
@@ -96,11 +94,10 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
     const scopeOf = (row: Known): Scope => (asked[row.ordinal - 1] as Asked).scope
     const tried = rows.filter((row) => row.created_environment === 'test' && scopeOf(row).environment === 'live')
     if (tried.length === 0) return rows
-    const made = await tx.rows(
-      makeLive,
-      tried.map((row) => scopeOf(row).orgId),
-      tried.map((row) => row.id),
-    )
+    const made = await tx.rows(makeLive, {
+      orgIds: tried.map((row) => scopeOf(row).orgId),
+      ids: tried.map((row) => row.id),
+    })
     const left = new Set(made.map(({ id }) => id))
     return rows.filter((row) => !tried.includes(row) || left.has(row.id))
   }

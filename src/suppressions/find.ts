@@ -23,14 +23,13 @@ export const makeFindSuppressed = ({ db }: { db: Db }): FindSuppressed => {
     step: true,
     run: async (batch) => {
       const flat = batch.flatMap((wanted) => wanted.values.map((value) => ({ wanted, value })))
-      const rows = await db.rows(
-        findBlocked,
-        flat.map(({ wanted }) => wanted.orgId),
-        flat.map(({ wanted }) => wanted.tenantId),
-        flat.map(({ wanted }) => wanted.channel),
-        flat.map(({ value }) => value),
-        flat.map(({ wanted }) => wanted.broadcast),
-      )
+      const rows = await db.rows(findBlocked, {
+        orgIds: flat.map(({ wanted }) => wanted.orgId),
+        tenantIds: flat.map(({ wanted }) => wanted.tenantId),
+        channels: flat.map(({ wanted }) => wanted.channel),
+        values: flat.map(({ value }) => value),
+        broadcasts: flat.map(({ wanted }) => wanted.broadcast),
+      })
       if (rows.length === 0) return batch.map(() => nobody)
       const found = new Map(batch.map((wanted) => [wanted, new Set<string>()]))
       for (const { ordinal } of rows) {

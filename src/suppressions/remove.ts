@@ -20,14 +20,14 @@ type Needs = { db: Db; clock: Clock; audit: Audit; log: Log }
 
 export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveSuppression => {
   const findTarget = (tx: Tx, { orgId, tenantId }: Scope, target: Target) =>
-    tx.row(findByTarget, orgId, tenantId, target.channel, target.value)
+    tx.row(findByTarget, { orgId, tenantId, channel: target.channel, value: target.value })
 
   const find = async (tx: Tx, scope: Scope, { id, target }: ToRemove): Promise<SuppressionRow> => {
     const row =
       id === undefined
         ? target && (await findTarget(tx, scope, target))
         : // Found in the whole org first: a write to another tenant's row is refused, not hidden.
-          await tx.row(findSuppression, scope.orgId, null, id)
+          await tx.row(findSuppression, { orgId: scope.orgId, tenantId: null, id })
     if (!row) throw new Failure('NOT_FOUND')
     if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
     if (id !== undefined && target && (await findTarget(tx, scope, target))?.id !== row.id) {
@@ -52,8 +52,9 @@ export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveS
       throw new Failure('ENVIRONMENT_ESCALATION')
     }
     if (isProtected(row)) refuse(scope, actor, row)
-    if (await tx.change(removeSuppression, orgId, row.id, row.reason, environment, clock.now())) return row
-    const left = await tx.row(findSuppression, orgId, null, row.id)
+    if (await tx.change(removeSuppression, { orgId, id: row.id, reason: row.reason, environment, at: clock.now() }))
+      return row
+    const left = await tx.row(findSuppression, { orgId, tenantId: null, id: row.id })
     // Another removal was first. What it left is not what this one was asked to remove.
     if (!left || left.reason === 'unsubscribe') throw new Failure('NOT_FOUND')
     // A stronger cause was first, and is judged anew.

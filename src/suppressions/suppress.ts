@@ -28,10 +28,9 @@ export const makeSuppress = ({ clock }: { clock: Clock }): Suppress => {
     const { orgId, tenantId, channel, reason, source, messageId, environment } = cause
     const value = channel === 'email' ? comparable(cause.value) : cause.value
     const now = clock.now()
-    const put = await tx.row(
-      putSuppression,
+    const put = await tx.row(putSuppression, {
       orgId,
-      newId('suppression', now.getTime()),
+      id: newId('suppression', now.getTime()),
       tenantId,
       channel,
       value,
@@ -39,10 +38,10 @@ export const makeSuppress = ({ clock }: { clock: Clock }): Suppress => {
       source,
       messageId,
       environment,
-      now,
-    )
+      at: now,
+    })
     if (put) return { ...put, changed: true }
-    const standing = await tx.row(findByTarget, orgId, tenantId, channel, value)
+    const standing = await tx.row(findByTarget, { orgId, tenantId, channel, value })
     if (standing) return { id: standing.id, changed: false, reason: standing.reason }
     // Removed between the two statements: this cause stands after all.
     return suppress(tx, cause)

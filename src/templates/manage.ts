@@ -59,7 +59,7 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
 
   /** Held until the change is made, so that two changes of different fields both stand. */
   const lockOwn = async (tx: Tx, scope: Scope, id: string): Promise<TemplateRow> => {
-    const row = await tx.row(lockTemplate, scope.orgId, id)
+    const row = await tx.row(lockTemplate, { orgId: scope.orgId, id })
     if (!row) throw new Failure('NOT_FOUND')
     assertMayChange(scope, row)
     return row
@@ -76,16 +76,18 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
     create: (scope, actor, body) =>
       changing(scope, async (tx) => {
         const at = clock.now()
+        const { orgId, tenantId, environment } = scope
         const { slug, channel, subject = null, html = null, text = null } = body
-        const place = [scope.orgId, newId('template', at.getTime()), scope.tenantId, channel] as const
-        const row = await tx.row(insertTemplate, ...place, slug, subject, html, text, scope.environment, at)
+        const id = newId('template', at.getTime())
+        const content = { slug, subject, html, text }
+        const row = await tx.row(insertTemplate, { orgId, id, tenantId, channel, ...content, environment, at })
         if (!row) throw new Failure('TEMPLATE_SLUG_TAKEN')
         await note(tx, scope, actor, 'template.created', row)
         return row
       }),
 
     get: async (scope, id) => {
-      const row = await db.row(findTemplate, scope.orgId, id)
+      const row = await db.row(findTemplate, { orgId: scope.orgId, id })
       if (!row || !isVisible(scope, row)) throw new Failure('NOT_FOUND')
       return row
     },
@@ -104,7 +106,15 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
           const { channel, slug, subject, html, text } = changedBy(before, body)
           const lack = lackOf({ channel, subject, html, text })
           if (lack) throw invalid(lack.path, 'custom', lack.message)
-          const row = await tx.row(updateTemplate, scope.orgId, id, slug, subject, html, text, clock.now())
+          const row = await tx.row(updateTemplate, {
+            orgId: scope.orgId,
+            id,
+            slug,
+            subject,
+            html,
+            text,
+            at: clock.now(),
+          })
           if (!row) throw new Failure('NOT_FOUND')
           await note(tx, scope, actor, 'template.updated', row)
           return row
@@ -118,7 +128,7 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
     remove: (scope, actor, id) =>
       changing(scope, async (tx) => {
         const row = await lockOwn(tx, scope, id)
-        await tx.change(deleteTemplate, scope.orgId, id)
+        await tx.change(deleteTemplate, { orgId: scope.orgId, id })
         await note(tx, scope, actor, 'template.removed', row)
       }),
   }

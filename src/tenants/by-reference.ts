@@ -43,7 +43,7 @@ export const makeTenantsByReference = ({ db, create, trusted }: Needs): TenantsB
     const copy = copies.get(name)
     if (copy) return usable(copy)
     const mark = copies.mark()
-    const tenant = await db.row(findTenantByRef, orgId, folded)
+    const tenant = await db.row(findTenantByRef, { orgId, ref: folded })
     if (!tenant) return undefined
     copies.keep(name, orgId, tenant, mark)
     return usable(tenant)

@@ -24,8 +24,8 @@ type Order = { name: string; slug: string | undefined; externalRef: string | nul
 export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants => {
   /** Waits for other creations of the org, so that the count still holds when the row is added. */
   const assertRoom = async (tx: Tx, orgId: string): Promise<void> => {
-    const counted = await tx.row(countTenants, orgId)
-    const org = await tx.row(lockOrg, orgId)
+    const counted = await tx.row(countTenants, { orgId })
+    const org = await tx.row(lockOrg, { orgId })
     if (!org || !counted) throw new Failure('NOT_FOUND')
     const limit = resourceLimit.tenants[org.plan]
     if (counted.n >= limit) {
@@ -40,7 +40,15 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
     // A slug the caller chose is taken or refused; a derived one finds a way.
     for (let tries = 0; tries < 5; tries++) {
       const slug = order.slug ?? (tries === 0 ? derived : suffixed(derived))
-      const row = await tx.row(insertTenant, orgId, id, slug, order.name, order.externalRef, environment, at)
+      const row = await tx.row(insertTenant, {
+        orgId,
+        id,
+        slug,
+        name: order.name,
+        externalRef: order.externalRef,
+        environment,
+        at,
+      })
       if (row) return row
       if (order.slug !== undefined) throw new Failure('TENANT_SLUG_CONFLICT')
     }
@@ -62,7 +70,7 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
       const order = { name: body.name, slug: body.slug, externalRef: body.external_ref ?? null }
       try {
         return await db.tx(async (tx) => {
-          await tx.row(lockOrg, scope.orgId)
+          await tx.row(lockOrg, { orgId: scope.orgId })
           await assertRoom(tx, scope.orgId)
           const row = await insert(tx, scope, order)
           await record(tx, scope.orgId, actor, row)
@@ -76,8 +84,8 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
     createByReference: async (scope, actor, ref) => {
       try {
         return await db.tx(async (tx) => {
-          await tx.row(lockOrg, scope.orgId)
-          const known = await tx.row(findTenantByRef, scope.orgId, foldedRef(ref))
+          await tx.row(lockOrg, { orgId: scope.orgId })
+          const known = await tx.row(findTenantByRef, { orgId: scope.orgId, ref: foldedRef(ref) })
           if (known) return known
           await assertRoom(tx, scope.orgId)
           const row = await insert(tx, scope, { name: ref, slug: undefined, externalRef: foldedRef(ref) })
@@ -87,7 +95,7 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
       } catch (error) {
         // A tenant that is there already was given the reference meanwhile; changing one takes no lock on the org.
         const taken = uniqueViolation(error, 'tenants_external_ref')
-        const holder = taken ? await db.row(findTenantByRef, scope.orgId, foldedRef(ref)) : undefined
+        const holder = taken ? await db.row(findTenantByRef, { orgId: scope.orgId, ref: foldedRef(ref) }) : undefined
         if (holder) return holder
         throw error
       }

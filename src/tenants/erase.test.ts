@@ -246,10 +246,10 @@ describe('an erasure cut off at any point', () => {
     contacts: 'contacts_deleted',
     inbound: 'inbound_deleted',
   } as const
-  const eraseLeft = statement<[orgId: string, tenantId: string, kind: string, limit: number]>(
+  const eraseLeft = statement<{ orgId: string; tenantId: string; kind: string; limit: number }>(
     'test.erase_left',
     `delete from left_behind where ctid in (
-       select ctid from left_behind where org_id = $1 and tenant_id = $2 and kind = $3 limit $4)`,
+       select ctid from left_behind where org_id = :orgId and tenant_id = :tenantId and kind = :kind limit :limit)`,
   )
 
   beforeAll(() => t.database.sql('create table left_behind (org_id text, tenant_id text, kind text)'))
@@ -274,9 +274,9 @@ describe('an erasure cut off at any point', () => {
     const steps = kinds.map(
       (kind): ErasureStep => ({
         ...(kind !== 'uncounted' && { counts: countOf[kind] }),
-        run: async (tx, org, tenant, limit) => {
+        run: async (tx, rows) => {
           pass()
-          const erased = await tx.change(eraseLeft, org, tenant, kind, limit)
+          const erased = await tx.change(eraseLeft, { ...rows, kind })
           pass()
           return erased
         },

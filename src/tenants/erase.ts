@@ -21,7 +21,7 @@ export type ErasureStep = {
   /** The count it adds to; rows of other kinds go without being counted. */
   counts?: keyof Erasure
   /** Erases up to `limit` rows; fewer means there are none left. */
-  run: (tx: Tx, orgId: string, tenantId: string, limit: number) => Promise<number>
+  run: (tx: Tx, rows: { orgId: string; tenantId: string; limit: number }) => Promise<number>
 }
 
 export type EraseTenant = (scope: Scope, actor: Actor, id: string) => Promise<TenantRow>
@@ -45,9 +45,9 @@ type Needs = {
 
 export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget }: Needs): EraseTenant => {
   const begin = async (orgId: string, id: string): Promise<TenantRow> => {
-    const begun = await db.row(beginErasure, orgId, id, JSON.stringify(nothing), clock.now())
+    const begun = await db.row(beginErasure, { orgId, id, counts: JSON.stringify(nothing), at: clock.now() })
     if (begun) return begun
-    const row = await db.row(findTenant, orgId, id)
+    const row = await db.row(findTenant, { orgId, id })
     if (!row) throw new Failure('NOT_FOUND')
     if (row.status === 'active') throw new Failure('TENANT_ACTIVE')
     return row
@@ -56,12 +56,12 @@ export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget 
   const runChunk = (orgId: string, id: string, step: ErasureStep): Promise<boolean> =>
     db.tx(async (tx) => {
       // Held for the chunk, so that two runs at once count each row once.
-      const row = await tx.row(lockTenant, orgId, id)
+      const row = await tx.row(lockTenant, { orgId, id })
       if (!row?.erasure || row.status === 'erased') return false
-      const erased = await step.run(tx, orgId, id, chunk)
+      const erased = await step.run(tx, { orgId, tenantId: id, limit: chunk })
       if (step.counts && erased > 0) {
         const counts = { ...row.erasure, [step.counts]: row.erasure[step.counts] + erased }
-        await tx.change(keepCounts, orgId, id, JSON.stringify(counts))
+        await tx.change(keepCounts, { orgId, id, counts: JSON.stringify(counts) })
       }
       return erased === chunk
     })
@@ -69,9 +69,9 @@ export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget 
   const finish = (orgId: string, actor: Actor, before: TenantRow): Promise<TenantRow | undefined> =>
     db.tx(async (tx) => {
       const at = clock.now()
-      const row = await tx.row(finishErasure, orgId, before.id, at)
+      const row = await tx.row(finishErasure, { orgId, id: before.id, at })
       if (!row) return undefined
-      await tx.change(revokeKeysOf, orgId, row.id, at)
+      await tx.change(revokeKeysOf, { orgId, tenantId: row.id, at })
       const counts = row.erasure ?? nothing
       await audit(tx, {
         orgId,
@@ -97,6 +97,6 @@ export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget 
     for (const step of steps) while (await runChunk(orgId, id, step));
     const done = await finish(orgId, actor, row)
     forget(orgId)
-    return done ?? ((await db.row(findTenant, orgId, id)) as TenantRow)
+    return done ?? ((await db.row(findTenant, { orgId, id })) as TenantRow)
   }
 }

@@ -229,9 +229,9 @@ describe('waiting work', () => {
       tenantId,
       n,
     ])
-  const cancel = statement<[orgId: string, tenantId: string, reason: string]>(
+  const cancel = statement<{ orgId: string; tenantId: string; reason: string }>(
     'test.cancel_waiting',
-    'update waiting set status = $3 where org_id = $1 and tenant_id = $2 and status is null',
+    'update waiting set status = :reason where org_id = :orgId and tenant_id = :tenantId and status is null',
   )
   const waiting = (tenantId: string) =>
     t.database.sql('select status, count(*)::int as n from waiting where tenant_id = $1 group by 1', [tenantId])
@@ -253,7 +253,7 @@ describe('waiting work', () => {
         clock,
         audit,
         forget,
-        cancelScheduled: [(tx, ...to) => tx.change(cancel, ...to), async () => 5],
+        cancelScheduled: [(tx, work) => tx.change(cancel, work), async () => 5],
       })
       const [id, other] = [await made(), await made()]
       await insert(id, 12)
@@ -275,7 +275,7 @@ describe('waiting work', () => {
         audit,
         forget,
         cancelScheduled: [
-          (tx, ...to) => tx.change(cancel, ...to),
+          (tx, work) => tx.change(cancel, work),
           async () => {
             throw new Error('no further')
           },

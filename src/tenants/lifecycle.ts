@@ -21,7 +21,7 @@ import {
 } from './store.ts'
 
 /** Ends the tenant's waiting work in the transaction that stops it; returns how many messages it canceled. */
-export type CancelScheduled = (tx: Tx, orgId: string, tenantId: string, reason: string) => Promise<number>
+export type CancelScheduled = (tx: Tx, work: { orgId: string; tenantId: string; reason: string }) => Promise<number>
 
 export interface TenantLifecycle {
   /** Inside one tenant the others of the org are refused; those of another org are not there. */
@@ -35,7 +35,7 @@ export interface TenantLifecycle {
 }
 
 type Transition = {
-  statement: Statement<[orgId: string, id: string, at: Date], TenantRow>
+  statement: Statement<{ orgId: string; id: string; at: Date }, TenantRow>
   action: Action
   /** What a tenant in another state is told. */
   otherwise: Code
@@ -100,16 +100,16 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
 
   const stopWork = async (tx: Tx, row: TenantRow, reason: string): Promise<number> => {
     let canceled = 0
-    for (const cancel of cancelScheduled) canceled += await cancel(tx, row.org_id, row.id, reason)
+    for (const cancel of cancelScheduled) canceled += await cancel(tx, { orgId: row.org_id, tenantId: row.id, reason })
     return canceled
   }
 
   const move = async (name: keyof typeof transitions, scope: Scope, actor: Actor, id: string): Promise<TenantRow> => {
     const { statement, action, otherwise, whenErased, stopsWork } = transitions[name]
     const row = await db.tx(async (tx) => {
-      const moved = await tx.row(statement, scope.orgId, id, clock.now())
+      const moved = await tx.row(statement, { orgId: scope.orgId, id, at: clock.now() })
       if (!moved) {
-        const found = await tx.row(findTenant, scope.orgId, id)
+        const found = await tx.row(findTenant, { orgId: scope.orgId, id })
         throw new Failure(!found ? 'NOT_FOUND' : isErased(found) ? whenErased : otherwise)
       }
       const metadata = stopsWork ? { canceled_messages: await stopWork(tx, moved, stopsWork) } : undefined
@@ -121,7 +121,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
   }
 
   const locked = async (tx: Tx, scope: Scope, id: string): Promise<TenantRow> => {
-    const row = await tx.row(lockTenant, scope.orgId, id)
+    const row = await tx.row(lockTenant, { orgId: scope.orgId, id })
     if (!row) throw new Failure('NOT_FOUND')
     if (isErased(row)) throw new Failure('TENANT_ERASED')
     assertEnvironment(scope, row)
@@ -130,7 +130,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
 
   return {
     get: async (scope, id) => {
-      const row = await db.row(findTenant, scope.orgId, id)
+      const row = await db.row(findTenant, { orgId: scope.orgId, id })
       if (!row) throw new Failure('NOT_FOUND')
       if (scope.tenantId !== null && scope.tenantId !== id) throw new Failure('TENANT_FORBIDDEN')
       return row
@@ -146,7 +146,13 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
           const before = await locked(tx, scope, id)
           if (body.name === undefined && body.external_ref === undefined) return before
           const ref = body.external_ref === undefined ? before.external_ref : body.external_ref
-          const after = await tx.row(updateTenant, scope.orgId, id, body.name ?? before.name, ref, clock.now())
+          const after = await tx.row(updateTenant, {
+            orgId: scope.orgId,
+            id,
+            name: body.name ?? before.name,
+            externalRef: ref,
+            at: clock.now(),
+          })
           if (!after) throw new Failure('NOT_FOUND')
           const shown = (r: TenantRow) => ({ name: r.name, external_ref: r.external_ref })
           await audit(tx, entry(after, actor, 'tenant.updated', { old: shown(before), new: shown(after) }))
@@ -166,7 +172,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
         const before = await locked(tx, scope, id)
         const email = body.email_monthly === undefined ? before.email_monthly : body.email_monthly
         const sms = body.sms_monthly === undefined ? before.sms_monthly : body.sms_monthly
-        const after = await tx.row(setQuota, scope.orgId, id, email, sms, clock.now())
+        const after = await tx.row(setQuota, { orgId: scope.orgId, id, email, sms, at: clock.now() })
         if (!after) throw new Failure('NOT_FOUND')
         const quota = (r: TenantRow) => ({ email_monthly: r.email_monthly, sms_monthly: r.sms_monthly })
         await audit(tx, entry(after, actor, 'tenant.quota_updated', { old: quota(before), new: quota(after) }))

@@ -34,140 +34,140 @@ const columns = `org_id, id, slug, name, external_ref, status, email_monthly, sm
 
 export type TenantRef = { id: string; status: TenantStatus }
 
-export const findTenantByRef = statement<[orgId: string, ref: string], TenantRef>(
+export const findTenantByRef = statement<{ orgId: string; ref: string }, TenantRef>(
   'tenants.find_by_ref',
-  'select id, status from tenants where org_id = $1 and external_ref = $2',
+  'select id, status from tenants where org_id = :orgId and external_ref = :ref',
 )
 
-export const countTenants = statement<[orgId: string], { n: number }>(
+export const countTenants = statement<{ orgId: string }, { n: number }>(
   'tenants.count',
-  "select count(*) as n from tenants where org_id = $1 and status in ('active', 'suspended')",
+  "select count(*) as n from tenants where org_id = :orgId and status in ('active', 'suspended')",
 )
 
 /** Nothing when the slug is taken. A taken reference is a unique violation of tenants_external_ref. */
 export const insertTenant = statement<
-  [
-    orgId: string,
-    id: string,
-    slug: string,
-    name: string,
-    externalRef: string | null,
-    environment: Environment,
-    at: Date,
-  ],
+  {
+    orgId: string
+    id: string
+    slug: string
+    name: string
+    externalRef: string | null
+    environment: Environment
+    at: Date
+  },
   TenantRow
 >(
   'tenants.insert',
   `insert into tenants (org_id, id, slug, name, external_ref, status, created_environment, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, 'active', $6, $7, $7)
+   values (:orgId, :id, :slug, :name, :externalRef, 'active', :environment, :at, :at)
    on conflict (org_id, slug) where status <> 'erased' do nothing
    returning ${columns}`,
 )
 
-export const findTenant = statement<[orgId: string, id: string], TenantRow>(
+export const findTenant = statement<{ orgId: string; id: string }, TenantRow>(
   'tenants.find',
-  `select ${columns} from tenants where org_id = $1 and id = $2`,
+  `select ${columns} from tenants where org_id = :orgId and id = :id`,
 )
 
-export const lockTenant = statement<[orgId: string, id: string], TenantRow>(
+export const lockTenant = statement<{ orgId: string; id: string }, TenantRow>(
   'tenants.lock',
-  `select ${columns} from tenants where org_id = $1 and id = $2 for update`,
+  `select ${columns} from tenants where org_id = :orgId and id = :id for update`,
 )
 
 /** Newest first. Erased tenants only where asked for. */
 export const listTenants = statement<
-  [
-    orgId: string,
-    id: string | null,
-    externalRef: string | null,
-    status: TenantStatus | null,
-    afterAt: string | null,
-    afterId: string | null,
-    limit: number,
-  ],
+  {
+    orgId: string
+    id: string | null
+    externalRef: string | null
+    status: TenantStatus | null
+    afterAt: string | null
+    afterId: string | null
+    limit: number
+  },
   TenantRow
 >(
   'tenants.list',
   `select ${columns} from tenants
-   where org_id = $1 and ($2::text is null or id = $2) and ($3::text is null or external_ref = $3)
-     and (status = $4 or ($4::text is null and status <> 'erased'))
-     and ($5::timestamptz is null or (created_at, id) < ($5::timestamptz, $6))
+   where org_id = :orgId and (:id::text is null or id = :id) and (:externalRef::text is null or external_ref = :externalRef)
+     and (status = :status or (:status::text is null and status <> 'erased'))
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
-   limit $7`,
+   limit :limit`,
 )
 
 export const updateTenant = statement<
-  [orgId: string, id: string, name: string, externalRef: string | null, at: Date],
+  { orgId: string; id: string; name: string; externalRef: string | null; at: Date },
   TenantRow
 >(
   'tenants.update',
-  `update tenants set name = $3, external_ref = $4, updated_at = $5
-   where org_id = $1 and id = $2 and status <> 'erased' and erasure is null
+  `update tenants set name = :name, external_ref = :externalRef, updated_at = :at
+   where org_id = :orgId and id = :id and status <> 'erased' and erasure is null
    returning ${columns}`,
 )
 
 export const setQuota = statement<
-  [orgId: string, id: string, email: number | null, sms: number | null, at: Date],
+  { orgId: string; id: string; email: number | null; sms: number | null; at: Date },
   TenantRow
 >(
   'tenants.set_quota',
-  `update tenants set email_monthly = $3, sms_monthly = $4, updated_at = $5
-   where org_id = $1 and id = $2 and status <> 'erased'
+  `update tenants set email_monthly = :email, sms_monthly = :sms, updated_at = :at
+   where org_id = :orgId and id = :id and status <> 'erased'
    returning ${columns}`,
 )
 
 // Each transition is one update conditional on the state it leaves: of two at once one finds it.
 
-export const suspendTenant = statement<[orgId: string, id: string, at: Date], TenantRow>(
+export const suspendTenant = statement<{ orgId: string; id: string; at: Date }, TenantRow>(
   'tenants.suspend',
-  `update tenants set status = 'suspended', suspended_at = $3, updated_at = $3
-   where org_id = $1 and id = $2 and status = 'active'
+  `update tenants set status = 'suspended', suspended_at = :at, updated_at = :at
+   where org_id = :orgId and id = :id and status = 'active'
    returning ${columns}`,
 )
 
-export const unsuspendTenant = statement<[orgId: string, id: string, at: Date], TenantRow>(
+export const unsuspendTenant = statement<{ orgId: string; id: string; at: Date }, TenantRow>(
   'tenants.unsuspend',
-  `update tenants set status = 'active', suspended_at = null, updated_at = $3
-   where org_id = $1 and id = $2 and status = 'suspended' and erasure is null
+  `update tenants set status = 'active', suspended_at = null, updated_at = :at
+   where org_id = :orgId and id = :id and status = 'suspended' and erasure is null
    returning ${columns}`,
 )
 
-export const archiveTenant = statement<[orgId: string, id: string, at: Date], TenantRow>(
+export const archiveTenant = statement<{ orgId: string; id: string; at: Date }, TenantRow>(
   'tenants.archive',
-  `update tenants set status = 'archived', archived_at = $3, updated_at = $3
-   where org_id = $1 and id = $2 and status = 'active'
+  `update tenants set status = 'archived', archived_at = :at, updated_at = :at
+   where org_id = :orgId and id = :id and status = 'active'
    returning ${columns}`,
 )
 
-export const restoreTenant = statement<[orgId: string, id: string, at: Date], TenantRow>(
+export const restoreTenant = statement<{ orgId: string; id: string; at: Date }, TenantRow>(
   'tenants.restore',
-  `update tenants set status = 'active', archived_at = null, updated_at = $3
-   where org_id = $1 and id = $2 and status = 'archived' and erasure is null
+  `update tenants set status = 'active', archived_at = null, updated_at = :at
+   where org_id = :orgId and id = :id and status = 'archived' and erasure is null
    returning ${columns}`,
 )
 
 /** From here on the tenant cannot come back, though the work may take several tries. */
-export const beginErasure = statement<[orgId: string, id: string, counts: string, at: Date], TenantRow>(
+export const beginErasure = statement<{ orgId: string; id: string; counts: string; at: Date }, TenantRow>(
   'tenants.begin_erasure',
-  `update tenants set erasure = $3::jsonb, updated_at = $4
-   where org_id = $1 and id = $2 and status in ('suspended', 'archived') and erasure is null
+  `update tenants set erasure = :counts::jsonb, updated_at = :at
+   where org_id = :orgId and id = :id and status in ('suspended', 'archived') and erasure is null
    returning ${columns}`,
 )
 
-export const keepCounts = statement<[orgId: string, id: string, counts: string]>(
+export const keepCounts = statement<{ orgId: string; id: string; counts: string }>(
   'tenants.keep_counts',
-  'update tenants set erasure = $3::jsonb where org_id = $1 and id = $2',
+  'update tenants set erasure = :counts::jsonb where org_id = :orgId and id = :id',
 )
 
-export const finishErasure = statement<[orgId: string, id: string, at: Date], TenantRow>(
+export const finishErasure = statement<{ orgId: string; id: string; at: Date }, TenantRow>(
   'tenants.finish_erasure',
-  `update tenants set status = 'erased', erased_at = $3, updated_at = $3, external_ref = null
-   where org_id = $1 and id = $2 and status in ('suspended', 'archived') and erasure is not null
+  `update tenants set status = 'erased', erased_at = :at, updated_at = :at, external_ref = null
+   where org_id = :orgId and id = :id and status in ('suspended', 'archived') and erasure is not null
    returning ${columns}`,
 )
 
-export const revokeKeysOf = statement<[orgId: string, tenantId: string, at: Date]>(
+export const revokeKeysOf = statement<{ orgId: string; tenantId: string; at: Date }>(
   'tenants.revoke_keys',
-  `update api_keys set revoked_at = $3, updated_at = $3
-   where org_id = $1 and tenant_id = $2 and revoked_at is null`,
+  `update api_keys set revoked_at = :at, updated_at = :at
+   where org_id = :orgId and tenant_id = :tenantId and revoked_at is null`,
 )

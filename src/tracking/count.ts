@@ -34,19 +34,18 @@ export const makeCountHits = ({ db, clock }: { db: Db; clock: Clock }): CountHit
   const run = async (hits: Hit[]): Promise<boolean[]> => {
     const now = clock.now()
     const ids = hits.map(() => newId('event', now.getTime()))
-    const counted = await db.rows(
-      countHits,
-      hits.map((hit) => hit.orgId),
-      hits.map((hit) => hit.messageId),
-      hits.map((hit) => new Date(timeOfId(hit.messageId))),
-      hits.map((hit) => hit.kind),
-      hits.map((hit) => hit.mark),
-      hits.map((hit) => hit.url),
-      hits.map((hit) => hit.address),
+    const counted = await db.rows(countHits, {
+      orgIds: hits.map((hit) => hit.orgId),
+      messageIds: hits.map((hit) => hit.messageId),
+      createdAt: hits.map((hit) => new Date(timeOfId(hit.messageId))),
+      kinds: hits.map((hit) => hit.kind),
+      marks: hits.map((hit) => hit.mark),
+      urls: hits.map((hit) => hit.url),
+      addresses: hits.map((hit) => hit.address),
       ids,
       now,
-      new Date(now.getTime() - hour),
-    )
+      anHourAgo: new Date(now.getTime() - hour),
+    })
     const made = new Set(counted.map(({ id }) => id))
     return ids.map((id) => made.has(id))
   }
@@ -73,7 +72,7 @@ export const makeCountHits = ({ db, clock }: { db: Db; clock: Clock }): CountHit
       // Twice what they are needed for, so that one is never removed while a count looks at it.
       const before = new Date(clock.millis() - 2 * hour)
       for (let total = 0; ; ) {
-        const gone = await db.change(sweepOldMarks, before, chunk)
+        const gone = await db.change(sweepOldMarks, { before, limit: chunk })
         total += gone
         if (gone < chunk) return total
       }

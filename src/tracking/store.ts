@@ -6,24 +6,24 @@ import type { Environment } from '../ground/scope.ts'
  * and an event, both under one id; what does not count leaves nothing. Rows of one call have different marks.
  */
 export const countHits = statement<
-  [
-    orgIds: string[],
-    messageIds: string[],
-    createdAt: Date[],
-    kinds: ('opened' | 'clicked')[],
-    marks: Buffer[],
-    urls: (string | null)[],
-    addresses: (string | null)[],
-    ids: string[],
-    now: Date,
-    anHourAgo: Date,
-  ],
+  {
+    orgIds: string[]
+    messageIds: string[]
+    createdAt: Date[]
+    kinds: ('opened' | 'clicked')[]
+    marks: Buffer[]
+    urls: (string | null)[]
+    addresses: (string | null)[]
+    ids: string[]
+    now: Date
+    anHourAgo: Date
+  },
   { id: string }
 >(
   'tracking.count_hits',
   `with hits as (
      select h.*, m.tenant_id, m.environment, m.channel
-     from unnest($1::text[], $2::text[], $3::timestamptz[], $4::text[], $5::bytea[], $6::text[], $7::text[], $8::text[])
+     from unnest(:orgIds::text[], :messageIds::text[], :createdAt::timestamptz[], :kinds::text[], :marks::bytea[], :urls::text[], :addresses::text[], :ids::text[])
        as h (org_id, message_id, created_at, kind, mark, url, address, id)
      join messages m on m.org_id = h.org_id and m.id = h.message_id and m.created_at = h.created_at
        and case h.kind when 'opened' then m.track_opens else m.track_clicks end
@@ -31,29 +31,29 @@ export const countHits = statement<
        where t.org_id = m.org_id and t.id = m.tenant_id and t.status = 'erased')
    ), counted as (
      insert into tracking_marks as k (org_id, message_id, mark, at)
-     select org_id, message_id, mark, $9 from hits
+     select org_id, message_id, mark, :now from hits
      order by org_id, message_id, mark
-     on conflict (org_id, message_id, mark) do update set at = excluded.at where k.at <= $10
+     on conflict (org_id, message_id, mark) do update set at = excluded.at where k.at <= :anHourAgo
      returning org_id, message_id, mark
    ), kept as (
      insert into message_events
        (org_id, id, at, message_id, tenant_id, environment, channel, kind, url, address)
-     select org_id, id, $9, message_id, tenant_id, environment, channel, kind, url, address
+     select org_id, id, :now, message_id, tenant_id, environment, channel, kind, url, address
      from hits join counted using (org_id, message_id, mark)
    )
    insert into events (org_id, id, tenant_id, environment, event, data, created_at)
    select org_id, id, tenant_id, environment, 'message.' || kind,
      jsonb_build_object('message_id', message_id, 'channel', channel)
        || case kind when 'clicked' then jsonb_build_object('url', url) else '{}' end,
-     $9
+     :now
    from hits join counted using (org_id, message_id, mark)
    returning id`,
 )
 
-export const sweepOldMarks = statement<[before: Date, limit: number]>(
+export const sweepOldMarks = statement<{ before: Date; limit: number }>(
   'tracking.sweep_marks',
   `delete from tracking_marks where (org_id, message_id, mark) in (
-     select org_id, message_id, mark from tracking_marks where at < $1 limit $2)`,
+     select org_id, message_id, mark from tracking_marks where at < :before limit :limit)`,
 )
 
 /** An erasure that has begun cannot be called off: from then on nothing is written about the tenant's people. */
@@ -61,54 +61,52 @@ const erased = "(t.status = 'erased' or t.erasure is not null)"
 
 /** Whom an unsubscribe link speaks for, whether its address has unsubscribed, and whether its tenant is gone. */
 export const findStanding = statement<
-  [orgId: string, tenantId: string | null, address: string],
+  { orgId: string; tenantId: string | null; address: string },
   { org_name: string; unsubscribed: boolean; tenant_erased: boolean }
 >(
   'tracking.find_standing',
   `select o.name as org_name, exists (select from suppressions s
-     where s.org_id = o.id and s.tenant_id is not distinct from $2 and s.channel = 'email' and s.value = $3
+     where s.org_id = o.id and s.tenant_id is not distinct from :tenantId and s.channel = 'email' and s.value = :address
        and s.unsubscribed_at is not null
    ) as unsubscribed, exists (select from tenants t
-     where t.org_id = o.id and t.id = $2 and ${erased}
+     where t.org_id = o.id and t.id = :tenantId and ${erased}
    ) as tenant_erased
-   from orgs o where o.id = $1`,
+   from orgs o where o.id = :orgId`,
 )
 
 /** Held to the end of the transaction: an erasure is seen here, or begins later and takes what was written. */
-export const holdTenant = statement<[orgId: string, tenantId: string], { erased: boolean }>(
+export const holdTenant = statement<{ orgId: string; tenantId: string }, { erased: boolean }>(
   'tracking.hold_tenant',
-  `select ${erased} as erased from tenants t where t.org_id = $1 and t.id = $2 for share`,
+  `select ${erased} as erased from tenants t where t.org_id = :orgId and t.id = :tenantId for share`,
 )
 
 /** Held to the end of the transaction: of requests for one recipient at the same time, one counts. */
-export const holdRecipient = statement<[recipient: string], { held: unknown }>(
+export const holdRecipient = statement<{ recipient: string }, { held: unknown }>(
   'tracking.hold_recipient',
-  'select pg_advisory_xact_lock(hashtextextended($1, 0)) as held',
+  'select pg_advisory_xact_lock(hashtextextended(:recipient, 0)) as held',
 )
 
 export const findUnsubscribed = statement<
-  [orgId: string, messageId: string | null, tenantId: string | null, environment: Environment, recipient: string],
+  { orgId: string; messageId: string | null; tenantId: string | null; environment: Environment; recipient: string },
   { id: string }
 >(
   'tracking.find_unsubscribed',
   `select id from message_events
-   where org_id = $1 and message_id is not distinct from $2 and tenant_id is not distinct from $3
-     and environment = $4 and kind = 'unsubscribed' and recipient = $5
+   where org_id = :orgId and message_id is not distinct from :messageId and tenant_id is not distinct from :tenantId
+     and environment = :environment and kind = 'unsubscribed' and recipient = :recipient
    limit 1`,
 )
 
-export const insertUnsubscribed = statement<
-  [
-    orgId: string,
-    id: string,
-    at: Date,
-    messageId: string | null,
-    tenantId: string | null,
-    environment: Environment,
-    recipient: string,
-  ]
->(
+export const insertUnsubscribed = statement<{
+  orgId: string
+  id: string
+  at: Date
+  messageId: string | null
+  tenantId: string | null
+  environment: Environment
+  recipient: string
+}>(
   'tracking.insert_unsubscribed',
   `insert into message_events (org_id, id, at, message_id, tenant_id, environment, channel, kind, recipient)
-   values ($1, $2, $3, $4, $5, $6, 'email', 'unsubscribed', $7)`,
+   values (:orgId, :id, :at, :messageId, :tenantId, :environment, 'email', 'unsubscribed', :recipient)`,
 )

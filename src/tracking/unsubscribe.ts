@@ -24,11 +24,13 @@ type Needs = { db: Db; clock: Clock; suppress: Suppress; appendEvents: AppendEve
 export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): Unsubscribe => {
   const isFirst = async (tx: Tx, ref: UnsubscribeRef): Promise<boolean> => {
     const { orgId, messageId, tenantId, environment, address } = ref
-    return (await tx.row(findUnsubscribed, orgId, messageId, tenantId, environment, address)) === undefined
+    return (
+      (await tx.row(findUnsubscribed, { orgId, messageId, tenantId, environment, recipient: address })) === undefined
+    )
   }
 
   const isErased = async (tx: Tx, { orgId, tenantId }: UnsubscribeRef): Promise<boolean> =>
-    tenantId !== null && (await tx.row(holdTenant, orgId, tenantId))?.erased === true
+    tenantId !== null && (await tx.row(holdTenant, { orgId, tenantId }))?.erased === true
 
   /** Whether this is news. A stronger suppression stays, and the wish is remembered beside it. */
   const isNews = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean> => {
@@ -52,14 +54,18 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
     const { orgId, tenantId, environment, address, messageId } = ref
     const now = clock.now()
     const id = newId('event', now.getTime())
-    await tx.change(insertUnsubscribed, orgId, id, now, messageId, tenantId, environment, address)
+    await tx.change(insertUnsubscribed, { orgId, id, at: now, messageId, tenantId, environment, recipient: address })
     const data = { channel: 'email', recipient: address, message_id: messageId, source }
     await appendEvents(tx, { orgId, tenantId, environment, event: 'message.unsubscribed', data })
   }
 
   return {
     standing: async (ref) => {
-      const row = await db.row(findStanding, ref.orgId, ref.tenantId, comparable(ref.address))
+      const row = await db.row(findStanding, {
+        orgId: ref.orgId,
+        tenantId: ref.tenantId,
+        address: comparable(ref.address),
+      })
       if (!row) return undefined
       // Nobody writes for a tenant that was erased any more.
       const unsubscribed = row.tenant_erased || (row.unsubscribed && ref.environment === 'live')
@@ -68,7 +74,7 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
     take: (given, source) =>
       db.tx(async (tx) => {
         const ref = { ...given, address: comparable(given.address) }
-        await tx.row(holdRecipient, `unsubscribe ${ref.orgId} ${ref.tenantId ?? ''} ${ref.address}`)
+        await tx.row(holdRecipient, { recipient: `unsubscribe ${ref.orgId} ${ref.tenantId ?? ''} ${ref.address}` })
         // The address was erased with the tenant, and an old link does not bring it back.
         const news = !(await isErased(tx, ref)) && (await isNews(tx, ref, source))
         if (news) await record(tx, ref, source)

@@ -34,7 +34,7 @@ const left = (limit: number | null, used: number): number | null => (limit === n
 
 export const makeReadUsage = ({ db, usage }: { db: Db; usage: Pick<Usage, 'allowanceOf'> }): ReadUsage => {
   const byKeyRows = async ({ orgId, environment, period }: Asked) => {
-    const rows = await db.rows(readKeyCounters, orgId, environment, period)
+    const rows = await db.rows(readKeyCounters, { orgId, environment, period })
     const subjects = [...new Set(rows.map((row) => row.subject))]
     return subjects.map((subject) => {
       const own = rows.filter((row) => row.subject === subject)
@@ -53,7 +53,7 @@ export const makeReadUsage = ({ db, usage }: { db: Db; usage: Pick<Usage, 'allow
   return async (asked) => {
     const { orgId, tenantId, environment, period } = asked
     const allowance = await usage.allowanceOf(orgId, tenantId)
-    const of = figures(await db.rows(readCounters, orgId, tenantId ?? 'org', environment, period))
+    const of = figures(await db.rows(readCounters, { orgId, subject: tenantId ?? 'org', environment, period }))
     const plan = environment === 'live' ? allowance.quota : { email: null, sms: null }
     const limit = tenantId === null ? plan : allowance.tenantQuota
     const cap = allowance.spendCapMicros

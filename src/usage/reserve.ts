@@ -182,7 +182,7 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
 
   const allowanceOf = (orgId: string, tenantId: string | null): AtHand<Allowance> =>
     copies.through(tenantId === null ? orgId : `${orgId} ${tenantId}`, orgId, async () => {
-      const row = await db.row(findAllowance, orgId, tenantId)
+      const row = await db.row(findAllowance, { orgId, tenantId })
       if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)
       return allowanceFrom(row)
     })
@@ -193,25 +193,24 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
     const { names, counters } = countersOf(flat)
     const place = new Map(names.map((name, i) => [name, i + 1]))
     const at = clock.now()
-    const answer = await db.row(
-      reserveUsage,
-      counters.map((c) => c.orgId),
-      counters.map((c) => c.subject),
-      counters.map((c) => c.environment),
-      counters.map((c) => c.measure),
-      counters.map((c) => c.period),
-      asked.flatMap(({ lines }, r) => lines.map(() => r)),
-      flat.map((line) => place.get(nameOf(line)) as number),
-      flat.map((line) => line.amount),
-      flat.map((line) => line.cap),
-      counters.map((c) => c.alert ?? null),
-      counters.flatMap((c) => {
+    const answer = await db.row(reserveUsage, {
+      orgIds: counters.map((c) => c.orgId),
+      subjects: counters.map((c) => c.subject),
+      environments: counters.map((c) => c.environment),
+      measures: counters.map((c) => c.measure),
+      periods: counters.map((c) => c.period),
+      lineReservation: asked.flatMap(({ lines }, r) => lines.map(() => r)),
+      lineCounter: flat.map((line) => place.get(nameOf(line)) as number),
+      amounts: flat.map((line) => line.amount),
+      caps: flat.map((line) => line.cap),
+      alertKinds: counters.map((c) => c.alert ?? null),
+      alertIds: counters.flatMap((c) => {
         const idOrNone = () => (c.alert ? newId('event', at.getTime()) : null)
         return [idOrNone(), idOrNone()]
       }),
-      asked.map(({ channel }) => channel),
+      channels: asked.map(({ channel }) => channel),
       at,
-    )
+    })
     return asked.map((_, r) => {
       const line = answer?.refused_lines[r] as number
       return { refusedBy: line > 0 ? line - 1 : undefined }
@@ -248,15 +247,14 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
       const { names, counters } = countersOf(lines)
       const given = new Map<string, number>()
       for (const line of lines) given.set(nameOf(line), (given.get(nameOf(line)) ?? 0) + line.amount)
-      await db.change(
-        releaseUsage,
-        counters.map((c) => c.orgId),
-        counters.map((c) => c.subject),
-        counters.map((c) => c.environment),
-        counters.map((c) => c.measure),
-        counters.map((c) => c.period),
-        names.map((name) => given.get(name) as number),
-      )
+      await db.change(releaseUsage, {
+        orgIds: counters.map((c) => c.orgId),
+        subjects: counters.map((c) => c.subject),
+        environments: counters.map((c) => c.environment),
+        measures: counters.map((c) => c.measure),
+        periods: counters.map((c) => c.period),
+        amounts: names.map((name) => given.get(name) as number),
+      })
       return batch.map(() => undefined)
     },
   })
@@ -283,14 +281,13 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
       const at = clock.now()
       const lines = linesOf(spend, await allowanceOf(spend.orgId, spend.tenantId), at)
       const { names, counters } = countersOf(lines)
-      const rows = await db.rows(
-        readNamedCounters,
-        counters.map((c) => c.orgId),
-        counters.map((c) => c.subject),
-        counters.map((c) => c.environment),
-        counters.map((c) => c.measure),
-        counters.map((c) => c.period),
-      )
+      const rows = await db.rows(readNamedCounters, {
+        orgIds: counters.map((c) => c.orgId),
+        subjects: counters.map((c) => c.subject),
+        environments: counters.map((c) => c.environment),
+        measures: counters.map((c) => c.measure),
+        periods: counters.map((c) => c.period),
+      })
       const stands = new Map(rows.map(({ place, used }) => [names[place - 1], used]))
       const over = lines.find((line) => line.cap !== null && (stands.get(nameOf(line)) ?? 0) + line.amount > line.cap)
       if (over) throw refuse(over.refusal, at)

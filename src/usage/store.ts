@@ -6,46 +6,44 @@ import type { Plan } from '../orgs/plans.ts'
  * given, and what is accepted is written once, with the alerts it gives rise to. See reserve_usage in the migrations.
  */
 export const reserveUsage = statement<
-  [
-    orgIds: string[],
-    subjects: string[],
-    environments: string[],
-    measures: string[],
-    periods: string[],
-    lineReservation: number[],
-    lineCounter: number[],
-    amounts: number[],
-    caps: (number | null)[],
-    alertKinds: (string | null)[],
-    alertIds: (string | null)[],
-    channels: string[],
-    at: Date,
-  ],
+  {
+    orgIds: string[]
+    subjects: string[]
+    environments: string[]
+    measures: string[]
+    periods: string[]
+    lineReservation: number[]
+    lineCounter: number[]
+    amounts: number[]
+    caps: (number | null)[]
+    alertKinds: (string | null)[]
+    alertIds: (string | null)[]
+    channels: string[]
+    at: Date
+  },
   { refused_lines: number[] }
 >(
   'usage.reserve',
-  `select refused_lines from reserve_usage($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
-     $6::int[], $7::int[], $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13)`,
+  `select refused_lines from reserve_usage(:orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[],
+     :lineReservation::int[], :lineCounter::int[], :amounts::bigint[], :caps::bigint[], :alertKinds::text[], :alertIds::text[], :channels::text[], :at)`,
 )
 
 /**
  * Gives back. The counters are distinct and locked in the order given, which is that of reservations, so that neither
  * waits for the other in a circle. A counter never goes below zero, whatever was given back twice by mistake.
  */
-export const releaseUsage = statement<
-  [
-    orgIds: string[],
-    subjects: string[],
-    environments: string[],
-    measures: string[],
-    periods: string[],
-    amounts: number[],
-  ]
->(
+export const releaseUsage = statement<{
+  orgIds: string[]
+  subjects: string[]
+  environments: string[]
+  measures: string[]
+  periods: string[]
+  amounts: number[]
+}>(
   'usage.release',
   `with held as (
      select c.org_id, c.subject, c.environment, c.measure, c.period, r.amount
-     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+     from unnest(:orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[], :amounts::bigint[])
        with ordinality as r (org_id, subject, environment, measure, period, amount, place)
      join usage_counters c using (org_id, subject, environment, measure, period)
      order by r.place
@@ -66,22 +64,22 @@ export type AllowanceRow = {
   tenant_sms_monthly: number | null
 }
 
-export const findAllowance = statement<[orgId: string, tenantId: string | null], AllowanceRow>(
+export const findAllowance = statement<{ orgId: string; tenantId: string | null }, AllowanceRow>(
   'usage.find_allowance',
   `select o.plan, o.email_monthly, o.sms_monthly, o.spend_cap_micros,
      t.email_monthly as tenant_email_monthly, t.sms_monthly as tenant_sms_monthly
-   from orgs o left join tenants t on t.org_id = o.id and t.id = $2
-   where o.id = $1`,
+   from orgs o left join tenants t on t.org_id = o.id and t.id = :tenantId
+   where o.id = :orgId`,
 )
 
 /** Where each of the counters stands; those never spent on are left out. */
 export const readNamedCounters = statement<
-  [orgIds: string[], subjects: string[], environments: string[], measures: string[], periods: string[]],
+  { orgIds: string[]; subjects: string[]; environments: string[]; measures: string[]; periods: string[] },
   { place: number; used: number }
 >(
   'usage.read_named',
   `select c.place::int as place, u.used
-   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+   from unnest(:orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[])
      with ordinality as c (org_id, subject, environment, measure, period, place)
    join usage_counters u using (org_id, subject, environment, measure, period)`,
 )
@@ -89,22 +87,22 @@ export const readNamedCounters = statement<
 export type CounterRow = { subject: string; measure: string; used: number }
 
 export const readCounters = statement<
-  [orgId: string, subject: string, environment: string, period: string],
+  { orgId: string; subject: string; environment: string; period: string },
   CounterRow
 >(
   'usage.read',
   `select subject, measure, used from usage_counters
-   where org_id = $1 and subject = $2 and environment = $3 and period = $4`,
+   where org_id = :orgId and subject = :subject and environment = :environment and period = :period`,
 )
 
 export const readKeyCounters = statement<
-  [orgId: string, environment: string, period: string],
+  { orgId: string; environment: string; period: string },
   CounterRow & { name: string | null }
 >(
   'usage.read_keys',
   `select c.subject, c.measure, c.used, k.name
    from usage_counters c left join api_keys k on k.org_id = c.org_id and k.id = c.subject
-   where c.org_id = $1 and c.environment = $2 and c.period = $3 and (c.subject like 'key\\_%' or c.subject = 'no_key')
+   where c.org_id = :orgId and c.environment = :environment and c.period = :period and (c.subject like 'key\\_%' or c.subject = 'no_key')
      and c.used > 0
    order by c.subject`,
 )

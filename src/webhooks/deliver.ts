@@ -104,14 +104,13 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const takes = makeBatcher<{ lane: LaneRow; inFlight: string[]; most: number }, Taken | undefined>({
     name: 'webhooks.take_due',
     run: async (asked) => {
-      const rows = await db.rows(
-        takeDue,
-        clock.now(),
-        asked.map(({ lane }) => lane.org_id),
-        asked.map(({ lane }) => lane.endpoint_id),
-        asked.map(({ most }) => most),
-        asked.flatMap(({ inFlight }) => inFlight),
-      )
+      const rows = await db.rows(takeDue, {
+        at: clock.now(),
+        orgIds: asked.map(({ lane }) => lane.org_id),
+        endpointIds: asked.map(({ lane }) => lane.endpoint_id),
+        limits: asked.map(({ most }) => most),
+        inFlight: asked.flatMap(({ inFlight }) => inFlight),
+      })
       const byLane = Map.groupBy(rows, ({ n }) => n)
       return asked.map((_, i) => {
         const [first, ...rest] = byLane.get(i + 1) ?? []
@@ -125,34 +124,32 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const releases = makeBatcher<LaneRow, void>({
     name: 'webhooks.release_lanes',
     run: async (lanes) => {
-      await db.change(
-        releaseLanes,
+      await db.change(releaseLanes, {
         worker,
-        lanes.map((lane) => lane.org_id),
-        lanes.map((lane) => lane.endpoint_id),
-      )
+        orgIds: lanes.map((lane) => lane.org_id),
+        endpointIds: lanes.map((lane) => lane.endpoint_id),
+      })
       return lanes.map(() => undefined)
     },
   })
 
-  const rowsOf = (outcomes: Outcome[]) =>
-    [
-      worker,
-      outcomes.map(({ lane }) => lane.org_id),
-      outcomes.map(({ due }) => due.id),
-      outcomes.map(({ due }) => due.created_at),
-      outcomes.map(({ lane }) => lane.endpoint_id),
-      outcomes.map(({ attempt }) => attempt.attempt),
-      outcomes.map(({ status }) => status),
-      outcomes.map(({ nextAt }) => nextAt),
-      outcomes.map(({ deliveredAt }) => deliveredAt),
-      outcomes.map(({ attempt }) => JSON.stringify(attempt)),
-    ] as const
+  const recordOf = (outcomes: Outcome[]) => ({
+    worker,
+    orgIds: outcomes.map(({ lane }) => lane.org_id),
+    ids: outcomes.map(({ due }) => due.id),
+    createdAt: outcomes.map(({ due }) => due.created_at),
+    endpointIds: outcomes.map(({ lane }) => lane.endpoint_id),
+    counts: outcomes.map(({ attempt }) => attempt.attempt),
+    statuses: outcomes.map(({ status }) => status),
+    nextAt: outcomes.map(({ nextAt }) => nextAt),
+    deliveredAt: outcomes.map(({ deliveredAt }) => deliveredAt),
+    attempts: outcomes.map(({ attempt }) => JSON.stringify(attempt)),
+  })
 
   const records = makeBatcher<Outcome, void>({
     name: 'webhooks.record_attempts',
     run: async (outcomes) => {
-      await db.rows(recordAttempts, ...rowsOf(outcomes))
+      await db.rows(recordAttempts, recordOf(outcomes))
       return outcomes.map(() => undefined)
     },
   })
@@ -182,10 +179,10 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const giveUp = async (outcome: Outcome): Promise<void> => {
     const { org_id: orgId, endpoint_id: id } = outcome.lane
     const disabled = await db.tx(async (tx) => {
-      const [recorded] = await tx.rows(recordAttempts, ...rowsOf([outcome]))
+      const [recorded] = await tx.rows(recordAttempts, recordOf([outcome]))
       if (!recorded) return undefined
       const at = clock.now()
-      const row = await tx.row(extendStreak, orgId, id, exhaustedInARow, at)
+      const row = await tx.row(extendStreak, { orgId, id, most: exhaustedInARow, at })
       if (!row || row.enabled) return undefined
       const { url, tenant_id: tenantId, consecutive_failures } = row
       await cancelSome(tx, orgId, id)
@@ -353,15 +350,14 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const until = (): Date => new Date(clock.millis() + leaseMs)
 
   return {
-    lease: (limit) => db.rows(leaseLanes, worker, clock.now(), until(), limit),
+    lease: (limit) => db.rows(leaseLanes, { worker, at: clock.now(), until: until(), limit }),
     renew: async (lanes) => {
-      await db.change(
-        renewLeases,
+      await db.change(renewLeases, {
         worker,
-        until(),
-        lanes.map((lane) => lane.org_id),
-        lanes.map((lane) => lane.endpoint_id),
-      )
+        until: until(),
+        orgIds: lanes.map((lane) => lane.org_id),
+        endpointIds: lanes.map((lane) => lane.endpoint_id),
+      })
     },
     release: (lane) => releases.submit(lane),
     run,

@@ -15,7 +15,7 @@ export const makeFanOut =
   async () => {
     const total: FannedOut = { events: 0, deliveries: 0 }
     for (;;) {
-      const made = await db.row(fanOutEvents, clock.now(), perStatement, maxAttempts)
+      const made = await db.row(fanOutEvents, { at: clock.now(), limit: perStatement, maxAttempts })
       total.events += made?.events ?? 0
       total.deliveries += made?.deliveries ?? 0
       if ((made?.events ?? 0) < perStatement) return total

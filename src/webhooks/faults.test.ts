@@ -153,7 +153,7 @@ describe('workers that die', () => {
     await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [id, t.house.clock.now()])
     const now = t.house.clock.now()
     const until = new Date(now.getTime() + 60_000)
-    const leased = await t.house.db.rows(leaseLanes, gone, now, until, 100)
+    const leased = await t.house.db.rows(leaseLanes, { worker: gone, at: now, until, limit: 100 })
     expect(leased).toContainEqual({ org_id: acme.orgId, endpoint_id: id })
 
     expect((await acme.run()).attempts).toBe(0)
@@ -295,15 +295,25 @@ test('lanes are leased by turns over orgs, so that the many of one never starve 
     "update webhook_lanes set due_at = $1::timestamptz - (case org_id when $2 then interval '1 hour' else interval '1 s' end)",
     [now, many.orgId],
   )
-  const leased = await own.house.db.rows(leaseLanes, 'a', now, new Date(now.getTime() + 60_000), 4)
+  const leased = await own.house.db.rows(leaseLanes, {
+    worker: 'a',
+    at: now,
+    until: new Date(now.getTime() + 60_000),
+    limit: 4,
+  })
   expect(leased.map(({ org_id }) => org_id).toSorted()).toEqual(
     [many.orgId, many.orgId, few.orgId, few.orgId].toSorted(),
   )
   // What is leased is nobody else's until the lease runs out.
-  const rest = await own.house.db.rows(leaseLanes, 'b', now, new Date(now.getTime() + 60_000), 100)
+  const rest = await own.house.db.rows(leaseLanes, {
+    worker: 'b',
+    at: now,
+    until: new Date(now.getTime() + 60_000),
+    limit: 100,
+  })
   expect(rest).toHaveLength(6)
   const later = new Date(now.getTime() + 60_000)
-  expect(await own.house.db.rows(leaseLanes, 'c', later, later, 100)).toHaveLength(10)
+  expect(await own.house.db.rows(leaseLanes, { worker: 'c', at: later, until: later, limit: 100 })).toHaveLength(10)
   await own.stop()
 })
 

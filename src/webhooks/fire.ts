@@ -60,8 +60,13 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
     const at = timeOfId(id)
     // Times the database cannot hold name no delivery either.
     if (!(at < Date.UTC(9_999, 0))) throw new Failure('NOT_FOUND')
-    const window = [new Date(at - minute), new Date(at + minute)] as const
-    const row = await db.row(findDelivery, orgId, endpoint.id, id, ...window)
+    const row = await db.row(findDelivery, {
+      orgId,
+      endpointId: endpoint.id,
+      id,
+      from: new Date(at - minute),
+      to: new Date(at + minute),
+    })
     if (!row) throw new Failure('NOT_FOUND')
     return row
   }
@@ -76,16 +81,15 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       const chosen = await choose(tx)
       if (chosen.length === 0) return []
       const at = clock.now()
-      const replays = await tx.rows(
-        replayDeliveries,
-        scope.orgId,
-        endpoint.id,
-        chosen.map(({ id }) => id),
-        chosen.map(({ created_at }) => created_at),
-        chosen.map(() => newId('webhookDelivery', at.getTime())),
+      const replays = await tx.rows(replayDeliveries, {
+        orgId: scope.orgId,
+        endpointId: endpoint.id,
+        ids: chosen.map(({ id }) => id),
+        createdAt: chosen.map(({ created_at }) => created_at),
+        newIds: chosen.map(() => newId('webhookDelivery', at.getTime())),
         at,
         maxAttempts,
-      )
+      })
       await audit(
         tx,
         ...replays.map(({ id, replay_of }) => ({
@@ -116,20 +120,19 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       const attempt = await send(target, { id, event, environment, tenantId, payload }, 1)
       const delivered = succeeded(attempt)
       await db.tx(async (tx) => {
-        await tx.change(
-          insertFired,
-          scope.orgId,
+        await tx.change(insertFired, {
+          orgId: scope.orgId,
           id,
           at,
-          endpoint.id,
+          endpointId: endpoint.id,
           tenantId,
           environment,
           event,
           payload,
           delivered,
-          JSON.stringify([attempt]),
-        )
-        if (delivered) await tx.change(clearStreak, scope.orgId, endpoint.id)
+          attempts: JSON.stringify([attempt]),
+        })
+        if (delivered) await tx.change(clearStreak, { orgId: scope.orgId, id: endpoint.id })
         await audit(tx, {
           orgId: scope.orgId,
           actor,
@@ -163,8 +166,14 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       await pace.replay(scope.orgId, endpoint.id)
       let more = false
       const replays = await replayThese(scope, actor, endpoint, async (tx) => {
-        const where = [scope.orgId, endpoint.id, since, until, event, perCall + 1] as const
-        const found = await tx.rows(failedDeliveries, ...where)
+        const found = await tx.rows(failedDeliveries, {
+          orgId: scope.orgId,
+          endpointId: endpoint.id,
+          since,
+          until,
+          event,
+          limit: perCall + 1,
+        })
         more = found.length > perCall
         return found.slice(0, perCall)
       })

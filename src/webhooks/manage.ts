@@ -61,8 +61,8 @@ const described = ({ url, events, enabled, description, tenant_id }: EndpointRow
 })
 
 const assertRoom = async (tx: Tx, orgId: string): Promise<void> => {
-  const org = await tx.row(lockOrg, orgId)
-  const counted = await tx.row(countEndpoints, orgId)
+  const org = await tx.row(lockOrg, { orgId })
+  const counted = await tx.row(countEndpoints, { orgId })
   if (!org || !counted) throw new Failure('NOT_FOUND')
   const limit = resourceLimit['webhook endpoints'][org.plan]
   if (counted.n < limit) return
@@ -106,24 +106,23 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
       const id = newId('webhookEndpoint', at.getTime())
       const secret = mintSecret()
       return db.tx(async (tx) => {
-        if (tenantId !== null && !(await tx.row(hasTenant, scope.orgId, tenantId))) {
+        if (tenantId !== null && !(await tx.row(hasTenant, { orgId: scope.orgId, tenantId }))) {
           const errors = [{ path: ['tenant_id'], code: 'custom', message: 'There is no such tenant.' }]
           throw new Failure('VALIDATION_ERROR', { errors })
         }
         await assertRoom(tx, scope.orgId)
-        const row = await tx.row(
-          insertEndpoint,
-          scope.orgId,
+        const row = await tx.row(insertEndpoint, {
+          orgId: scope.orgId,
           id,
           tenantId,
-          body.url,
-          body.description,
-          body.events,
-          body.enabled,
-          sealSecret(vault, id, secret),
-          scope.environment,
+          url: body.url,
+          description: body.description,
+          events: body.events,
+          enabled: body.enabled,
+          secret: sealSecret(vault, id, secret),
+          environment: scope.environment,
           at,
-        )
+        })
         if (!row) throw new Error('an endpoint was not inserted')
         await audit(tx, entry(scope, actor, 'created', id, described(row)))
         return { row, secret }
@@ -131,15 +130,16 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
     },
 
     get: async (scope, id) => {
-      const row = await db.row(findEndpoint, scope.orgId, scope.tenantId, id)
+      const row = await db.row(findEndpoint, { orgId: scope.orgId, tenantId: scope.tenantId, id })
       if (!row) throw new Failure('NOT_FOUND')
       return row
     },
 
-    reach: async (scope, id) => assertInReach(scope, await db.row(findEndpoint, scope.orgId, null, id)),
+    reach: async (scope, id) =>
+      assertInReach(scope, await db.row(findEndpoint, { orgId: scope.orgId, tenantId: null, id })),
 
     patch: async (scope, actor, id, body) => {
-      const before = assertInReach(scope, await db.row(findEndpoint, scope.orgId, null, id))
+      const before = assertInReach(scope, await db.row(findEndpoint, { orgId: scope.orgId, tenantId: null, id }))
       assertEnvironment(scope, before)
       const { url, description, events, enabled } = body
       if (url === undefined && description === undefined && events === undefined && enabled === undefined) {
@@ -148,17 +148,16 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
       if (url !== undefined) await judge(url)
       let more = false
       const row = await db.tx(async (tx) => {
-        const row = await tx.row(
-          updateEndpoint,
-          scope.orgId,
+        const row = await tx.row(updateEndpoint, {
+          orgId: scope.orgId,
           id,
-          url ?? null,
-          description !== undefined,
-          description ?? null,
-          events ?? null,
-          enabled ?? null,
-          clock.now(),
-        )
+          url: url ?? null,
+          setDescription: description !== undefined,
+          description: description ?? null,
+          events: events ?? null,
+          enabled: enabled ?? null,
+          at: clock.now(),
+        })
         if (!row) throw new Failure('NOT_FOUND')
         // Whoever is off or pauses gets nothing later either.
         if (!row.enabled || row.events.length === 0) more = await cancelSome(tx, scope.orgId, id)
@@ -171,17 +170,22 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
 
     remove: (scope, actor, id) =>
       db.tx(async (tx) => {
-        const row = assertInReach(scope, await tx.row(lockEndpoint, scope.orgId, id))
+        const row = assertInReach(scope, await tx.row(lockEndpoint, { orgId: scope.orgId, id }))
         assertEnvironment(scope, row)
-        if (!(await tx.row(deleteEndpoint, scope.orgId, id))) throw new Failure('NOT_FOUND')
+        if (!(await tx.row(deleteEndpoint, { orgId: scope.orgId, id }))) throw new Failure('NOT_FOUND')
         await audit(tx, entry(scope, actor, 'removed', id, described(row)))
       }),
 
     rotate: (scope, actor, id) =>
       db.tx(async (tx) => {
-        assertInReach(scope, await tx.row(lockEndpoint, scope.orgId, id))
+        assertInReach(scope, await tx.row(lockEndpoint, { orgId: scope.orgId, id }))
         const secret = mintSecret()
-        const row = await tx.row(rotateSecret, scope.orgId, id, sealSecret(vault, id, secret), clock.now())
+        const row = await tx.row(rotateSecret, {
+          orgId: scope.orgId,
+          id,
+          secret: sealSecret(vault, id, secret),
+          at: clock.now(),
+        })
         if (!row) throw new Failure('NOT_FOUND')
         await audit(tx, entry(scope, actor, 'rotated', id, {}))
         return { row, secret }

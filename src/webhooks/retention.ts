@@ -17,9 +17,9 @@ export const makeKeepDeliveries = ({ db, clock }: { db: Db; clock: Clock }): Kee
   prepare: makeMonthsAhead({ db, clock }, ['webhook_deliveries']),
   prune: async () => {
     const now = clock.millis()
-    const before = [new Date(now - 30 * day), new Date(now - 90 * day)] as const
+    const past = { arrivedBefore: new Date(now - 30 * day), before: new Date(now - 90 * day), limit: chunk }
     for (let total = 0; ; ) {
-      const pruned = await db.change(pruneDeliveries, ...before, chunk)
+      const pruned = await db.change(pruneDeliveries, past)
       total += pruned
       if (pruned < chunk) return total
     }

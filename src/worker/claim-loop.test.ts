@@ -276,22 +276,22 @@ test('two loops on one table share its rows without working on any twice', async
   await database.sql('create table jobs (id int primary key, claimed_by text, worked int not null default 0)')
   await database.sql('insert into jobs (id) select generate_series(1, 2000)')
   const db = openDb({ url: database.url, log: silentLog(), poolSize: 8 })
-  const claimJobs = statement<[by: string, limit: number], { id: number }>(
+  const claimJobs = statement<{ by: string; limit: number }, { id: number }>(
     'test.claim_jobs',
-    `update jobs set claimed_by = $1 where id in (
-       select id from jobs where claimed_by is null order by id limit $2 for update skip locked)
+    `update jobs set claimed_by = :by where id in (
+       select id from jobs where claimed_by is null order by id limit :limit for update skip locked)
      returning id`,
   )
-  const recordJob = statement<[id: number, by: string]>(
+  const recordJob = statement<{ id: number; by: string }>(
     'test.record_job',
-    'update jobs set worked = worked + 1 where id = $1 and claimed_by = $2',
+    'update jobs set worked = worked + 1 where id = :id and claimed_by = :by',
   )
   const loops = ['a', 'b'].map((name) =>
     makeClaimLoop({
       name,
-      claim: (limit) => db.rows(claimJobs, name, limit),
+      claim: (limit) => db.rows(claimJobs, { by: name, limit }),
       work: async ({ id }) => {
-        await db.change(recordJob, id, name)
+        await db.change(recordJob, { id, by: name })
       },
       log: silentLog(),
       batch: 50,

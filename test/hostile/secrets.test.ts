@@ -14,7 +14,7 @@ import { testHouse } from '../house.ts'
 import { tell, write } from './wire.ts'
 
 const body = z.object({ how: z.string(), text: z.string() })
-const readsNumber = statement<[text: string], { n: number }>('test.reads_number', 'select ($1::text)::int as n')
+const readsNumber = statement<{ text: string }, { n: number }>('test.reads_number', 'select (:text::text)::int as n')
 
 /** Goes wrong in every way a request can. */
 const breaks = ({ db }: Rooms): Route =>
@@ -31,7 +31,7 @@ const breaks = ({ db }: Rooms): Route =>
       if (how === 'error') throw new Error('its own message', { cause: new Error('its own cause') })
       if (how === 'value') throw { text: 'its own value' }
       if (how === 'failure') throw new Failure('INTERNAL_ERROR', { cause: new Error('a hidden cause') })
-      if (how === 'database') await db.row(readsNumber, text)
+      if (how === 'database') await db.row(readsNumber, { text })
       return { status: 200, body: {} }
     },
   })

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
+import { keysetOf } from '../../ground/cursor.ts'
 import { type KeyRow, listKeys } from '../../keys/store.ts'
 import { page, pageQuery } from '../page.ts'
 import { shownKey } from '../shown-key.ts'
@@ -26,10 +27,9 @@ type Needs = { db: Db; clock: Clock; door: DashboardDoor }
 export const registerDashboardKeys = (app: FastifyInstance, { db, clock, door }: Needs): void => {
   app.get('/api/internal/api-keys', async (request, reply) => {
     const member = await door.requireSession(request)
-    const { limit, cursor } = validate(Query, readQuery(request.query))
+    const query = validate(Query, readQuery(request.query))
     const since = new Date(clock.millis() - revokedShownMs)
-    const position = [cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const
-    const rows = await db.rows(listKeys, member.orgId, since, ...position)
-    return reply.send(page(rows, limit, show))
+    const rows = await db.rows(listKeys, { orgId: member.orgId, revokedSince: since, ...keysetOf(query) })
+    return reply.send(page(rows, query.limit, show))
   })
 }

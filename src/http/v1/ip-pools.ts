@@ -3,6 +3,7 @@ import type { Db } from '../../db/pool.ts'
 import type { ManageIpPools } from '../../domains/ip-pools.ts'
 import { CreateIpPool, IpPool, PatchIpPool } from '../../domains/shapes.ts'
 import { type IpPoolRow, listIpPools } from '../../domains/store.ts'
+import { keysetOf } from '../../ground/cursor.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
@@ -51,8 +52,8 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       query: pageQuery,
       answers: { 200: { schema: pageOf(IpPool), about: 'A page, newest first.' } },
       handle: async ({ caller, query }) => {
-        const position = [query.cursor?.createdAt ?? null, query.cursor?.id ?? null, query.limit + 1] as const
-        const rows = await db.rows(listIpPools, caller.orgId, caller.projectId, ...position)
+        const { orgId, projectId } = caller
+        const rows = await db.rows(listIpPools, { orgId, projectId, ...keysetOf(query) })
         return { status: 200, body: page(rows, query.limit, show) }
       },
     }),

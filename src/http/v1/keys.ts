@@ -62,17 +62,16 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
         return { status: 200, body: page([], query.limit, shownKey) }
       }
       const environment = caller.environment === 'test' ? 'test' : (query.environment ?? null)
-      const rows = await db.rows(
-        listManagedKeys,
-        caller.orgId,
-        caller.tenantId ?? query.tenant_id ?? null,
-        caller.projectId,
+      const rows = await db.rows(listManagedKeys, {
+        orgId: caller.orgId,
+        tenantId: caller.tenantId ?? query.tenant_id ?? null,
+        projectId: caller.projectId,
         environment,
-        query.include_revoked === 'true',
-        query.cursor?.createdAt ?? null,
-        query.cursor?.id ?? null,
-        query.limit + 1,
-      )
+        includeRevoked: query.include_revoked === 'true',
+        afterAt: query.cursor?.createdAt ?? null,
+        afterId: query.cursor?.id ?? null,
+        limit: query.limit + 1,
+      })
       return { status: 200, body: page(rows, query.limit, shownKey) }
     },
   }),

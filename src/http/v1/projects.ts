@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
+import { keysetOf } from '../../ground/cursor.ts'
 import type { ManageProjects } from '../../projects/manage.ts'
 import { CreateProject, PatchProject, Project } from '../../projects/shapes.ts'
 import { listProjects, type ProjectRow } from '../../projects/store.ts'
@@ -43,8 +44,8 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     query: pageQuery,
     answers: { 200: { schema: pageOf(Project), about: 'A page, newest first.' } },
     handle: async ({ caller, query }) => {
-      const position = [query.cursor?.createdAt ?? null, query.cursor?.id ?? null, query.limit + 1] as const
-      const rows = await db.rows(listProjects, caller.orgId, caller.projectId, ...position)
+      const { orgId, projectId: onlyId } = caller
+      const rows = await db.rows(listProjects, { orgId, onlyId, ...keysetOf(query) })
       return { status: 200, body: page(rows, query.limit, show) }
     },
   }),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Actor } from '../../audit/append.ts'
 import type { Db } from '../../db/pool.ts'
+import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
 import { comparableIn } from '../../ground/mailbox.ts'
 import type { Scope } from '../../ground/scope.ts'
@@ -81,12 +82,13 @@ const toRemove = (query: Named, body: Named | undefined): ToRemove => {
 type Needs = { db: Db; add: AddSuppressions; remove: RemoveSuppression }
 
 export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
-  const list = (scope: Scope, { channel, value, reason, cursor, limit }: z.output<typeof ListQuery>) => {
-    const filters = [channel ?? null, value === undefined ? null : keptForm(value), reason ?? null] as const
-    const position = [cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const
-    return scope.tenantId === null
-      ? db.rows(listSuppressions, scope.orgId, ...filters, ...position)
-      : db.rows(listTenantSuppressions, scope.orgId, scope.tenantId, ...filters, ...position)
+  const list = ({ orgId, tenantId }: Scope, query: z.output<typeof ListQuery>) => {
+    const { channel = null, reason = null } = query
+    const value = query.value === undefined ? null : keptForm(query.value)
+    const params = { orgId, channel, value, reason, ...keysetOf(query) }
+    return tenantId === null
+      ? db.rows(listSuppressions, params)
+      : db.rows(listTenantSuppressions, { ...params, tenantId })
   }
 
   const removed = async (scope: Scope, actor: Actor, named: ToRemove) => ({
@@ -143,7 +145,11 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       answers: { 200: { schema: Suppression, about: 'The suppression.' } },
       refuses: ['NOT_FOUND'],
       handle: async ({ caller, params }) => {
-        const row = await db.row(findSuppression, caller.orgId, caller.tenantId, params.id as string)
+        const row = await db.row(findSuppression, {
+          orgId: caller.orgId,
+          tenantId: caller.tenantId,
+          id: params.id as string,
+        })
         if (!row) throw new Failure('NOT_FOUND')
         return { status: 200, body: show(row) }
       },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
+import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import type { Scope } from '../../ground/scope.ts'
@@ -36,11 +37,11 @@ const ListQuery = pageQuery.extend({ channel: z.enum(channels).optional() })
 type Needs = { db: Db; manage: ManageTemplates; render: Pick<RenderTemplates, 'preview'> }
 
 export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
-  const list = ({ orgId, tenantId }: Scope, { channel, cursor, limit }: z.output<typeof ListQuery>) => {
-    const asked = [channel ?? null, cursor?.createdAt ?? null, cursor?.id ?? null, limit + 1] as const
+  const list = ({ orgId, tenantId }: Scope, query: z.output<typeof ListQuery>) => {
+    const page = { channel: query.channel ?? null, ...keysetOf(query) }
     return tenantId === null
-      ? db.rows(listTemplates, orgId, ...asked)
-      : db.rows(listTenantTemplates, orgId, tenantId, ...asked)
+      ? db.rows(listTemplates, { orgId, ...page })
+      : db.rows(listTenantTemplates, { orgId, tenantId, ...page })
   }
 
   const named = (scope: Scope, { id, slug }: PreviewTemplate): Promise<TemplateRow> => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
+import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { CreateTenants } from '../../tenants/create.ts'
 import type { EraseTenant } from '../../tenants/erase.ts'
@@ -93,9 +94,13 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       answers: { 200: { schema: pageOf(Tenant), about: 'A page, newest first.' } },
       refuses: ['INVALID_EXTERNAL_REF'],
       handle: async ({ caller, query }) => {
-        const position = [query.cursor?.createdAt ?? null, query.cursor?.id ?? null, query.limit + 1] as const
-        const filters = [caller.tenantId, readRef(query.external_ref), query.status ?? null] as const
-        const rows = await db.rows(listTenants, caller.orgId, ...filters, ...position)
+        const rows = await db.rows(listTenants, {
+          orgId: caller.orgId,
+          id: caller.tenantId,
+          externalRef: readRef(query.external_ref),
+          status: query.status ?? null,
+          ...keysetOf(query),
+        })
         return { status: 200, body: page(rows, query.limit, show) }
       },
     }),

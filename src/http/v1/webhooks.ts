@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
+import { keysetOf } from '../../ground/cursor.ts'
 import { succeeded } from '../../webhooks/attempt.ts'
 import type { FireWebhooks } from '../../webhooks/fire.ts'
 import type { ManageWebhooks } from '../../webhooks/manage.ts'
@@ -116,8 +117,8 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       query: pageQuery,
       answers: { 200: { schema: pageOf(Webhook), about: 'A page, newest first.' } },
       handle: async ({ caller, query }) => {
-        const position = [query.cursor?.createdAt ?? null, query.cursor?.id ?? null, query.limit + 1] as const
-        const rows = await db.rows(listEndpoints, caller.orgId, caller.tenantId, ...position)
+        const { orgId, tenantId } = caller
+        const rows = await db.rows(listEndpoints, { orgId, tenantId, ...keysetOf(query) })
         return { status: 200, body: page(rows, query.limit, show) }
       },
     }),
@@ -221,9 +222,14 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       handle: async (call) => {
         const { query, caller } = call
         const { id } = await readable(call)
-        const position = [query.cursor?.createdAt ?? null, query.cursor?.id ?? null, query.limit + 1] as const
-        const filters = [query.status ?? null, query.event ?? null] as const
-        const rows = await db.rows(listDeliveries, caller.orgId, id, ...filters, ...position)
+        const { status = null, event = null } = query
+        const rows = await db.rows(listDeliveries, {
+          orgId: caller.orgId,
+          endpointId: id,
+          status,
+          event,
+          ...keysetOf(query),
+        })
         return { status: 200, body: page(rows, query.limit, showDelivery) }
       },
     }),

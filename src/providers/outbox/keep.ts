@@ -44,7 +44,7 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
 
   const trim = (): void => {
     trimming ??= db
-      .change(trimKept, newest)
+      .change(trimKept, { kept: newest })
       .then(
         () => undefined,
         (err) => log.warn({ err }, 'the outbox could not be trimmed'),
@@ -60,15 +60,14 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
     weight: ({ mail }) => mail.length,
     run: async (items) => {
       const column = (of: (kept: Written) => string | null) => items.map(of).join(between)
-      await db.change(
-        insertKept,
-        column((kept) => kept.id),
-        column((kept) => kept.channel),
-        column((kept) => kept.messageId),
-        column((kept) => kept.verificationId),
-        column((kept) => iso(kept.at)),
-        column((kept) => kept.mail),
-      )
+      await db.change(insertKept, {
+        ids: column((kept) => kept.id),
+        channels: column((kept) => kept.channel),
+        messageIds: column((kept) => kept.messageId),
+        verificationIds: column((kept) => kept.verificationId),
+        at: column((kept) => iso(kept.at)),
+        mails: column((kept) => kept.mail),
+      })
       sinceTrim += items.length
       if (sinceTrim >= trimEvery) {
         sinceTrim = 0

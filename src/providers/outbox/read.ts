@@ -76,7 +76,7 @@ export type ReadOutbox = (query: OutboxQuery) => Promise<OutboxEntry[]>
 export const makeReadOutbox =
   ({ db }: { db: Db }): ReadOutbox =>
   async ({ channel, to, limit }) => {
-    const rows = await db.rows(listKept, channel ?? null, to?.toLowerCase() ?? null, limit)
+    const rows = await db.rows(listKept, { channel: channel ?? null, to: to?.toLowerCase() ?? null, limit })
     const entries: OutboxEntry[] = []
     for (const row of rows) entries.push(await shown(row))
     return entries

@@ -1,0 +1,63 @@
+/** Reads from the sources which parameters each statement declares in its type, to compare them with those its SQL uses. */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parseSync } from 'oxc-parser'
+
+type Node = { type: string; [key: string]: unknown }
+
+const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value
+
+const walk = (value: unknown, visit: (node: Node) => void): void => {
+  if (Array.isArray(value)) for (const item of value) walk(item, visit)
+  else if (isNode(value)) {
+    visit(value)
+    for (const child of Object.values(value)) walk(child, visit)
+  }
+}
+
+type Source = { file: string; body: Node[]; types: Map<string, Node>; imports: Map<string, string> }
+
+const readSource = (file: string): Source => {
+  const { program } = parseSync(file, readFileSync(file, 'utf8'))
+  const body = program.body as unknown as Node[]
+  const types = new Map<string, Node>()
+  const imports = new Map<string, string>()
+  walk(body, (node) => {
+    if (node.type === 'TSTypeAliasDeclaration') types.set((node.id as Node).name as string, node.typeAnnotation as Node)
+    if (node.type !== 'ImportDeclaration') return
+    const from = (node.source as Node).value as string
+    for (const specifier of node.specifiers as Node[]) {
+      if (from.startsWith('.')) imports.set((specifier.local as Node).name as string, join(dirname(file), from))
+    }
+  })
+  return { file, body, types, imports }
+}
+
+/** The members of an object type: a literal, an intersection, or a name for either in this file or an imported one. */
+const membersOf = (type: Node, source: Source): string[] => {
+  if (type.type === 'TSTypeLiteral') {
+    return (type.members as Node[]).map((member) => (member.key as Node).name as string)
+  }
+  if (type.type === 'TSIntersectionType') return (type.types as Node[]).flatMap((part) => membersOf(part, source))
+  if (type.type !== 'TSTypeReference') throw new Error(`${source.file}: ${type.type} does not declare parameters`)
+  const name = (type.typeName as Node).name as string
+  if (name === 'NoParams') return []
+  const alias = source.types.get(name)
+  if (alias) return membersOf(alias, source)
+  const imported = source.imports.get(name)
+  if (imported === undefined) throw new Error(`${source.file}: the type ${name} was not found`)
+  return membersOf(type, readSource(imported))
+}
+
+/** The declared parameters of every statement in the file, by the statement's name. */
+export const declaredParams = (file: string): Map<string, string[]> => {
+  const source = readSource(file)
+  const found = new Map<string, string[]>()
+  walk(source.body, (node) => {
+    if (node.type !== 'CallExpression' || (node.callee as Node).name !== 'statement') return
+    const [name] = node.arguments as Node[]
+    const [params] = ((node.typeArguments as Node | null)?.params ?? []) as Node[]
+    found.set(name?.value as string, params ? membersOf(params, source) : [])
+  })
+  return found
+}
