@@ -4,8 +4,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['{src,test,bench}/**/*.test.ts'],
-    globalSetup: ['test/global-setup.ts'],
-    setupFiles: ['test/network-guard.ts'],
+    globalSetup: ['test/setup/global-setup.ts'],
+    setupFiles: ['test/setup/network-guard.ts'],
     pool: 'forks',
     // One more than there are cores: many tests wait for processes, sockets and deadlines.
     maxWorkers: availableParallelism() + 1,

@@ -26,7 +26,7 @@ const outcome = (rows: Row[], targets: Target[] = []): Outcome => ({
 const sampleOf = (rssMb: number) => ({ perSecond: 1, p50Ms: 1, p99Ms: 2, rssMb })
 
 test('a result holds medians, the peak of memory and the ratio to the baseline at the same clients', () => {
-  const results = resultsOf(outcome([row('plain', 10, [100, 50, 110]), row('house', 10, [310, 150, 320])]))
+  const results = resultsOf(outcome([row('plain', 10, [100, 50, 110]), row('service', 10, [310, 150, 320])]))
   expect(results).toEqual([
     {
       bench: 'record',
@@ -40,7 +40,7 @@ test('a result holds medians, the peak of memory and the ratio to the baseline a
     },
     {
       bench: 'record',
-      contender: 'house@10',
+      contender: 'service@10',
       per_second: 310,
       p50_ms: 3.226,
       p99_ms: 9.677,
@@ -63,40 +63,40 @@ test('a skipped contender has no result and is named with its reason', () => {
 })
 
 test('a skipped baseline leaves the others without a ratio', () => {
-  const rows = [row('plain', 1, [], { skipped: 'broken' }), row('house', 1, [100])]
-  expect(resultsOf(outcome(rows))).toMatchObject([{ contender: 'house@1', ratio_to: null, ratio: null }])
+  const rows = [row('plain', 1, [], { skipped: 'broken' }), row('service', 1, [100])]
+  expect(resultsOf(outcome(rows))).toMatchObject([{ contender: 'service@1', ratio_to: null, ratio: null }])
 })
 
 test('targets are met, missed or not measured', () => {
-  const rows = [row('plain', 100, [100, 100]), row('house', 100, [299, 301])]
+  const rows = [row('plain', 100, [100, 100]), row('service', 100, [299, 301])]
   const atLeast = (bound: number): Target => ({
     kind: 'ratio',
     figure: 'perSecond',
     clients: 100,
-    of: 'house',
+    of: 'service',
     to: 'plain',
     atLeast: bound,
   })
   expect(judge(atLeast(3), rows)).toEqual({
-    says: 'per second at 100 clients: house at least 3 × plain',
+    says: 'per second at 100 clients: service at least 3 × plain',
     measured: 3,
     verdict: 'met',
   })
   expect(judge(atLeast(3.001), rows).verdict).toBe('missed')
   expect(judge(atLeast(3), rows.slice(0, 1))).toMatchObject({ verdict: 'not measured' })
-  expect(judge({ kind: 'rss', clients: 100, of: 'house', atMost: 80.5 }, rows)).toMatchObject({
+  expect(judge({ kind: 'rss', clients: 100, of: 'service', atMost: 80.5 }, rows)).toMatchObject({
     measured: 81,
     verdict: 'missed',
   })
-  expect(judge({ kind: 'rss', clients: 100, of: 'house', atMost: 81 }, rows).verdict).toBe('met')
-  const grown = [{ contender: 'house', clients: 100, samples: [100, 90, 125].map((rssMb) => sampleOf(rssMb)) }]
-  expect(judge({ kind: 'growth', clients: 100, of: 'house', atMost: 1.2 }, grown)).toEqual({
-    says: 'resident memory of house at 100 clients: at most 1.2 × its first round',
+  expect(judge({ kind: 'rss', clients: 100, of: 'service', atMost: 81 }, rows).verdict).toBe('met')
+  const grown = [{ contender: 'service', clients: 100, samples: [100, 90, 125].map((rssMb) => sampleOf(rssMb)) }]
+  expect(judge({ kind: 'growth', clients: 100, of: 'service', atMost: 1.2 }, grown)).toEqual({
+    says: 'resident memory of service at 100 clients: at most 1.2 × its first round',
     measured: 1.25,
     verdict: 'missed',
   })
-  expect(judge({ kind: 'spread', clients: 100, of: 'house', atMost: 2 }, grown)).toMatchObject({
-    says: 'p99 of house at 100 clients: at most 2 × its p50',
+  expect(judge({ kind: 'spread', clients: 100, of: 'service', atMost: 2 }, grown)).toMatchObject({
+    says: 'p99 of service at 100 clients: at most 2 × its p50',
     measured: 2,
     verdict: 'met',
   })
@@ -104,19 +104,19 @@ test('targets are met, missed or not measured', () => {
     kind: 'ratio',
     figure: 'p50Ms',
     clients: 100,
-    of: 'house',
+    of: 'service',
     to: 'plain',
     atMost: 0.5,
   }
   expect(judge(latency, rows)).toMatchObject({
-    says: 'p50 at 100 clients: house at most 0.5 × plain',
+    says: 'p50 at 100 clients: service at most 0.5 × plain',
     verdict: 'met',
   })
 })
 
 test('the results file names the conditions, then a table and the targets of each bench', () => {
   const targets: Target[] = [
-    { kind: 'ratio', figure: 'p50Ms', clients: 1, of: 'house', to: 'plain', atMost: 1.3 },
+    { kind: 'ratio', figure: 'p50Ms', clients: 1, of: 'service', to: 'plain', atMost: 1.3 },
     { kind: 'rss', clients: 100, of: 'nobody', atMost: 250 },
   ]
   const text = resultsFile(
@@ -128,7 +128,7 @@ test('the results file names the conditions, then a table and the targets of eac
       rounds: 3,
       measureMs: 3000,
     },
-    [outcome([row('plain', 1, [1000, 2000, 3000]), row('house', 1, [4000, 2000, 6000])], targets)],
+    [outcome([row('plain', 1, [1000, 2000, 3000]), row('service', 1, [4000, 2000, 6000])], targets)],
   )
   expect(text).toContain('| 2026-02-03 | v24.1.0 | 2 | `npm run bench` |')
   expect(text).toContain('3 rounds of 3.0 s each')
@@ -139,14 +139,14 @@ Records a row.
 | contender | clients | per second | p50 ms | p99 ms | RSS MB | ratio to plain | lowest to highest |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 | plain | 1 | 2,000 | 0.500 | 1.50 | 82 | 1.00 |  |
-| house | 1 | 4,000 | 0.250 | 0.750 | 82 | 2.00 | 1.00 to 4.00 |
+| service | 1 | 4,000 | 0.250 | 0.750 | 82 | 2.00 | 1.00 to 4.00 |
 
 - PostgreSQL 18.4
-- the load generator took at most 40 % of one core (house@1)
+- the load generator took at most 40 % of one core (service@1)
 
 Targets:
 
-- p50 at 1 client: house at most 1.3 × plain: met (0.50)
+- p50 at 1 client: service at most 1.3 × plain: met (0.50)
 - resident memory of nobody at 100 clients: at most 250 MB: not measured
 `)
 })

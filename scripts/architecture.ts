@@ -7,7 +7,7 @@ import { parseSync } from 'oxc-parser'
  * Rooms by floor, lowest first. A room is a folder under src/ or a file at its top; rooms on one floor are
  * siblings and do not know each other. The longest matching name wins, so `http/v1` stands above `http`.
  */
-export const floors: string[][] = [
+export const layers: string[][] = [
   ['ground'],
   ['db'],
   ['providers', 'outgoing'],
@@ -28,9 +28,9 @@ export const floors: string[][] = [
 
 export type Sources = Map<string, string>
 
-const floorOf = new Map(floors.flatMap((rooms, floor) => rooms.map((room) => [room, floor] as const)))
+const floorOf = new Map(layers.flatMap((modules, floor) => modules.map((room) => [room, floor] as const)))
 
-export const roomOf = (file: string): string | undefined => {
+export const moduleOf = (file: string): string | undefined => {
   const parts = file.split('/')
   for (let length = parts.length; length > 0; length--) {
     const name = parts.slice(0, length).join('/')
@@ -54,11 +54,11 @@ export const importsOf = (file: string, text: string): string[] => {
 }
 
 const edgeFaults = (file: string, imports: string[]): string[] => {
-  const room = roomOf(file)
+  const room = moduleOf(file)
   if (room === undefined) return [`${file} is in no room: add it to the floors in scripts/architecture.ts`]
   const floor = floorOf.get(room) as number
   return imports.flatMap((target) => {
-    const other = roomOf(target)
+    const other = moduleOf(target)
     if (target.startsWith('..')) return [`${file} reaches out of src/ to ${target}`]
     if (other === undefined || other === room) return []
     const otherFloor = floorOf.get(other) as number

@@ -1,7 +1,7 @@
 /** The command line. */
-import { backup, restore } from './command/backup.ts'
+import { backupCommand, restoreCommand } from './command/backup-commands.ts'
+import { Fault } from './command/command-fault.ts'
 import { anyDatabase, migrateAll } from './command/database.ts'
-import { Fault } from './command/fault.ts'
 import { ops, opsUsage } from './command/ops.ts'
 import { serve } from './command/serve.ts'
 import { EmbeddedFault } from './db/embedded/supervisor.ts'
@@ -9,7 +9,7 @@ import { SchemaFault } from './db/migrate.ts'
 import { ConfigFault, readConfig } from './ground/config.ts'
 import { makeLog } from './ground/log.ts'
 import { MasterKeyFault } from './operator/master-key.ts'
-import { SubmissionFault } from './submission/server.ts'
+import { SubmissionFault } from './submission/smtp-server.ts'
 
 const usage = `tidings start                    the whole service in one process
 tidings api                      the HTTP part alone
@@ -43,10 +43,10 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
       return 0
     }
     case 'backup':
-      await backup(config, log, args)
+      await backupCommand(config, log, args)
       return 0
     case 'restore':
-      await restore(config, log, args)
+      await restoreCommand(config, log, args)
       return 0
     case 'ops':
       await ops(config, log, args, (text) => process.stdout.write(text))

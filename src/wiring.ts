@@ -11,21 +11,21 @@ import { openDb } from './db/pool.ts'
 import { makeCheckDomains } from './domains/check.ts'
 import { newDkimKey, sealedFor } from './domains/dkim-key.ts'
 import { makeCheckDns } from './domains/dns.ts'
-import { makeManageIpPools } from './domains/ip-pools.ts'
 import { makeManageDomains } from './domains/manage.ts'
+import { makeManageIpPools } from './domains/manage-ip-pools.ts'
 import { makeSenders, type Senders } from './domains/sender.ts'
-import { makeSimulateDomain } from './domains/simulate.ts'
-import { type AppendEvents, makeAppendEvents } from './events/append.ts'
+import { makeSimulateDomain } from './domains/simulate-domain.ts'
+import { type AppendEvents, makeAppendEvents } from './events/append-events.ts'
 import { type Clock, movableClock, systemClock } from './ground/clock.ts'
 import type { Config } from './ground/config.ts'
 import { makeVault } from './ground/crypto.ts'
 import type { Log } from './ground/log.ts'
 import { readServiceVersion } from './ground/version.ts'
+import { makeAdmitRequest } from './http/admit-request.ts'
 import { makeServe } from './http/call.ts'
 import { registerDashboardKeys } from './http/dashboard/api-keys.ts'
-import { makeDashboardDoor } from './http/dashboard/door.ts'
+import { makeSessionGates } from './http/dashboard/session-gates.ts'
 import { registerDevTools } from './http/dev/routes.ts'
-import { makeDoor } from './http/door.ts'
 import { makeMetrics } from './http/metrics.ts'
 import { registerEmailIntake } from './http/provider/email.ts'
 import { registerHealth } from './http/public/health.ts'
@@ -46,19 +46,19 @@ import { describedEvents, webhookRoutes } from './http/v1/webhooks.ts'
 import { makeIdempotency } from './idempotency/claims.ts'
 import { makeCallers } from './keys/callers.ts'
 import { makeManageKeys } from './keys/manage.ts'
-import type { Limiter } from './limits/contract.ts'
+import type { Limiter } from './limits/limiter.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
 import { makeRedisLimiter } from './limits/redis.ts'
 import { makeSendNotice } from './messages/notice.ts'
-import { type Messages, openMessages } from './messages/open.ts'
+import { type Messages, openMessages } from './messages/open-messages.ts'
 import { type GuardedAgent, makeGuardedAgent } from './outgoing/guarded.ts'
 import { makeManageProjects } from './projects/manage.ts'
-import type { EmailProvider } from './providers/email/contract.ts'
-import { openEmailProvider } from './providers/email/open.ts'
+import type { EmailProvider } from './providers/email/email-provider.ts'
+import { openEmailProvider } from './providers/email/open-email-provider.ts'
 import { makeSesIntake } from './providers/email/ses-notifications.ts'
 import { makeReadOutbox } from './providers/outbox/read.ts'
 import { ping, readSetting, writeSetting } from './settings/store.ts'
-import { makeSubmission, type Submission } from './submission/server.ts'
+import { makeSubmission, type Submission } from './submission/smtp-server.ts'
 import { makeAddSuppressions } from './suppressions/add.ts'
 import { makeRemoveSuppression } from './suppressions/remove.ts'
 import { eraseTenantSuppressions } from './suppressions/store.ts'
@@ -76,11 +76,11 @@ import { makeTokens } from './tracking/tokens.ts'
 import { makeUnsubscribe } from './tracking/unsubscribe.ts'
 import { makeReadUsage } from './usage/read.ts'
 import { makeUsage, type Usage } from './usage/reserve.ts'
-import { makeSend } from './webhooks/attempt.ts'
-import { makeDeliverWebhooks, type Notify } from './webhooks/deliver.ts'
+import { makeAttemptDelivery } from './webhooks/attempt.ts'
+import { makeDeliverWebhooks, type NotifyOwners } from './webhooks/deliver.ts'
 import { makeFanOut } from './webhooks/fan-out.ts'
 import { makeFireWebhooks } from './webhooks/fire.ts'
-import { makeWebhookPace } from './webhooks/limits.ts'
+import { makeWebhookLimits } from './webhooks/limits.ts'
 import { makeManageWebhooks } from './webhooks/manage.ts'
 import { makeKeepDeliveries } from './webhooks/retention.ts'
 import { eraseTenantDeliveries, eraseTenantEndpoints } from './webhooks/store.ts'
@@ -88,11 +88,11 @@ import { makeClaimLoop } from './worker/claim-loop.ts'
 import { makeLinkLoop } from './worker/link-audit.ts'
 import { makeRecurring } from './worker/recurring.ts'
 import { makeTasks } from './worker/tasks.ts'
-import { makeWebhookLoop } from './worker/webhooks.ts'
+import { makeWebhookLoop } from './worker/webhook-loop.ts'
 
 export type Overrides = {
   /** Further routes through the same door; tests and benchmarks prove the door with them. */
-  routes?: (rooms: Rooms) => Route[]
+  routes?: (modules: Modules) => Route[]
   checkAnswers?: boolean
   /** How DKIM keys are made; tests share one, since making it takes a while. */
   newDkimKey?: typeof newDkimKey
@@ -100,11 +100,11 @@ export type Overrides = {
   sns?: Pick<Parameters<typeof makeSesIntake>[0], 'fetchCertificate' | 'confirm'>
   /** In place of the guarded way out and of the mail to owners and developers. */
   agent?: GuardedAgent
-  notify?: Notify
+  notify?: NotifyOwners
 }
 
 /** What further routes may stand on. */
-export type Rooms = {
+export type Modules = {
   db: ReturnType<typeof openDb>
   clock: Clock
   usage: Usage
@@ -133,9 +133,9 @@ const openClock = async (config: Config, db: ReturnType<typeof openDb>) => {
 }
 
 /** The master key is configured, or made once and kept: whoever starts the house finds it first. */
-export type HouseConfig = Config & { masterKey: Buffer }
+export type ServiceConfig = Config & { masterKey: Buffer }
 
-export const build = async (config: HouseConfig, url: string, log: Log, overrides: Overrides = {}) => {
+export const build = async (config: ServiceConfig, url: string, log: Log, overrides: Overrides = {}) => {
   const vault = makeVault(config.masterKey, config.masterKeyPrevious)
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
   const endGuard = guardNetwork(logOncePerPlace(log))
@@ -246,8 +246,8 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     batch: 200,
     concurrency: 200,
   })
-  const send = makeSend({ agent, clock })
-  const notify: Notify = overrides.notify ?? makeSendNotice({ db, clock, provider: emailProvider, serviceDomain })
+  const send = makeAttemptDelivery({ agent, clock })
+  const notify: NotifyOwners = overrides.notify ?? makeSendNotice({ db, clock, provider: emailProvider, serviceDomain })
   const webhooks = makeWebhookLoop({
     fanOut: makeFanOut({ db, clock }),
     deliver: makeDeliverWebhooks({ db, clock, vault, send, audit, appendEvents, notify, log }),
@@ -265,7 +265,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     messages: messages.retention,
     sweepMarks: count.sweepMarks,
   })
-  const rooms: Rooms = {
+  const modules: Modules = {
     db,
     clock,
     usage,
@@ -327,10 +327,10 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
         vault,
         send,
         wake: webhooks.wake,
-        pace: makeWebhookPace({ limiter, clock }),
+        pace: makeWebhookLimits({ limiter, clock }),
       }),
     }),
-    ...(overrides.routes?.(rooms) ?? []),
+    ...(overrides.routes?.(modules) ?? []),
   ]
 
   const admission = makeAdmission({ callers, tenants, limiter, clock })
@@ -351,7 +351,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   const makeApp = (): FastifyInstance => {
     const app = makeServer({
       routes,
-      door: makeDoor({ admission, trustedProxyHops: config.trustedProxyHops }),
+      door: makeAdmitRequest({ admission, trustedProxyHops: config.trustedProxyHops }),
       serve: makeServe({ idempotency, tenants, log, checkAnswers: overrides.checkAnswers ?? false }),
       log,
       metrics,
@@ -382,7 +382,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
       log,
       ses: makeSesIntake({ topics: config.sesSnsTopics, clock, log, ...overrides.sns }),
     })
-    registerDashboardKeys(app, { db, clock, door: makeDashboardDoor({ sessions }) })
+    registerDashboardKeys(app, { db, clock, door: makeSessionGates({ sessions }) })
     if (moved) {
       registerDevTools(app, {
         clock: moved,
@@ -409,7 +409,7 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
     routes,
     sessions,
     tasks,
-    rooms,
+    modules,
     chain,
     /** Listens and resolves with the address clients on this machine can use. */
     startApi: async (): Promise<string> => {
@@ -445,4 +445,4 @@ export const build = async (config: HouseConfig, url: string, log: Log, override
   }
 }
 
-export type House = Awaited<ReturnType<typeof build>>
+export type Service = Awaited<ReturnType<typeof build>>

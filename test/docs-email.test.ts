@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from './house.ts'
+import { startTestService } from './service/service.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const run = promisify(execFile)
 

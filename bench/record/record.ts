@@ -20,7 +20,7 @@ export const recorded = (name: string): Contender =>
     name,
     // As `npm start` runs it.
     flags: serviceFlags,
-    program: server('house.ts'),
+    program: server('service.ts'),
     params: withDatabase,
     request: ({ key }) => {
       const request = rowRequest('/api/v1/bench/rows')
@@ -45,13 +45,13 @@ export const record: Bench = {
       params: withDatabase,
       request: () => rowRequest('/rows'),
     }),
-    recorded('house'),
+    recorded('service'),
     pgbench,
   ],
   targets: [
-    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'house', to: 'plain-fastify', atLeast: 3 },
-    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'house', to: 'bare-http', atLeast: 0.35 },
-    { kind: 'ratio', figure: 'p50Ms', clients: 1, of: 'house', to: 'plain-fastify', atMost: 1.3 },
-    { kind: 'rss', clients: 100, of: 'house', atMost: 250 },
+    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'service', to: 'plain-fastify', atLeast: 3 },
+    { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'service', to: 'bare-http', atLeast: 0.35 },
+    { kind: 'ratio', figure: 'p50Ms', clients: 1, of: 'service', to: 'plain-fastify', atMost: 1.3 },
+    { kind: 'rss', clients: 100, of: 'service', atMost: 250 },
   ],
 }

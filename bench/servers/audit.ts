@@ -42,13 +42,13 @@ workBench(async ({ databaseUrl, chained }: { databaseUrl: string; chained: boole
   const orgId = newId('org')
   // A connection for each writer, so that all of them have a transaction open at the same time.
   const env = { PORT: '0', DATABASE_POOL_SIZE: '110', AUDIT_SIGNING_SECRET: 'bench' }
-  const house = await build({ ...readConfig(env), masterKey: randomBytes(32) }, databaseUrl, log)
-  const { audit } = house.rooms
-  const linking = makeLinkLoop({ chain: house.chain, log })
+  const service = await build({ ...readConfig(env), masterKey: randomBytes(32) }, databaseUrl, log)
+  const { audit } = service.modules
+  const linking = makeLinkLoop({ chain: service.chain, log })
   if (chained) linking.start()
   return {
     one: (n) =>
-      house.db.tx((tx) =>
+      service.db.tx((tx) =>
         audit(chained ? tx : plainly(tx), {
           orgId,
           action: 'suppression.added',
@@ -60,12 +60,12 @@ workBench(async ({ databaseUrl, chained }: { databaseUrl: string; chained: boole
       ),
     ...(chained && {
       settle: async () => {
-        await house.chain.link()
+        await service.chain.link()
       },
     }),
     close: async () => {
       await linking.drain()
-      await house.stop()
+      await service.stop()
     },
   }
 })

@@ -6,7 +6,7 @@ import { systemClock } from '../../src/ground/clock.ts'
 import { readConfig } from '../../src/ground/config.ts'
 import { makeVault } from '../../src/ground/crypto.ts'
 import { makeLog } from '../../src/ground/log.ts'
-import { makeFoundOrg } from '../../src/operator/found-org.ts'
+import { makeCreateOrg } from '../../src/operator/create-org.ts'
 import { setPlan } from '../../src/orgs/store.ts'
 import { build } from '../../src/wiring.ts'
 import { serveBench } from './serve.ts'
@@ -17,9 +17,9 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
   const vault = makeVault(config.masterKey)
   const db = openDb({ url: databaseUrl, log, poolSize: 1 })
   await migrate({ connect: db.connect, clock: systemClock, log })
-  const house = await build(config, databaseUrl, log)
-  const url = await house.startApi()
-  const { found } = makeFoundOrg({
+  const service = await build(config, databaseUrl, log)
+  const url = await service.startApi()
+  const { found } = makeCreateOrg({
     db,
     clock: systemClock,
     baseUrl: url,
@@ -36,5 +36,5 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
     at: systemClock.now(),
   })
   await db.close()
-  return { ready: { port: Number(new URL(url).port), key: keys.live }, close: house.stop }
+  return { ready: { port: Number(new URL(url).port), key: keys.live }, close: service.stop }
 })

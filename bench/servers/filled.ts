@@ -7,7 +7,7 @@ import { type Config, readConfig } from '../../src/ground/config.ts'
 import { makeVault } from '../../src/ground/crypto.ts'
 import { newId, timeOfId } from '../../src/ground/ids.ts'
 import { type Log, makeLog } from '../../src/ground/log.ts'
-import { makeFoundOrg } from '../../src/operator/found-org.ts'
+import { makeCreateOrg } from '../../src/operator/create-org.ts'
 import { setPlan } from '../../src/orgs/store.ts'
 import { findDefaultProject } from '../../src/projects/store.ts'
 
@@ -28,7 +28,7 @@ export const fill = async (databaseUrl: string): Promise<Filled> => {
   const config = { ...readConfig({ PORT: '0', AUDIT_SIGNING_SECRET: 'bench' }), masterKey: randomBytes(32) }
   const db = openDb({ url: databaseUrl, log, poolSize: 1 })
   await migrate({ connect: db.connect, clock: systemClock, log })
-  const { found } = makeFoundOrg({
+  const { found } = makeCreateOrg({
     db,
     clock: systemClock,
     baseUrl: 'http://127.0.0.1',

@@ -10,8 +10,8 @@ workBench(async ({ databaseUrl, rows, read }: Params) => {
   const filled = await fill(databaseUrl)
   await filled.add(rows, null)
   await filled.close()
-  const house = await build(filled.config, databaseUrl, filled.log)
-  const messages = house.rooms.messages.read
+  const service = await build(filled.config, databaseUrl, filled.log)
+  const messages = service.modules.messages.read
   const scope = { orgId: filled.orgId, tenantId: null, environment: 'live', projectId: null } as const
   const anyId = () => filled.ids[randomInt(filled.ids.length)] as string
   return {
@@ -22,6 +22,6 @@ workBench(async ({ databaseUrl, rows, read }: Params) => {
       const cursor = { createdAt: row.created_at.toISOString(), id: row.id }
       await messages.list(scope, 'email', {}, { cursor, limit: 20 })
     },
-    close: house.stop,
+    close: service.stop,
   }
 })

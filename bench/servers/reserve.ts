@@ -25,8 +25,8 @@ workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) =
   }
   await db.close()
 
-  const house = await build({ ...readConfig({ PORT: '0' }), masterKey: randomBytes(32) }, databaseUrl, log)
-  const { usage } = house.rooms
+  const service = await build({ ...readConfig({ PORT: '0' }), masterKey: randomBytes(32) }, databaseUrl, log)
+  const { usage } = service.modules
   return {
     one: async (client) => {
       const sender = senders[client % senders.length]!
@@ -40,6 +40,6 @@ workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) =
         costMicros: 6_500,
       })
     },
-    close: house.stop,
+    close: service.stop,
   }
 })

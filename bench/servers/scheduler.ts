@@ -62,14 +62,14 @@ workBench(async ({ databaseUrl, by, waiting, due, perClaim }: Params) => {
       close: db.close,
     }
   }
-  const house = await build(filled.config, databaseUrl, filled.log)
-  const { scheduler } = house.rooms.messages
+  const service = await build(filled.config, databaseUrl, filled.log)
+  const { scheduler } = service.modules.messages
   return {
     one: inTurn(async () => {
       const rows = await scheduler.claim(perClaim)
       if (rows.length === 0) spent()
       await Promise.all(rows.map(scheduler.fire))
     }),
-    close: house.stop,
+    close: service.stop,
   }
 })

@@ -1,6 +1,6 @@
 /** A page as a shop sends it, rendered by our language or by Handlebars from the same source and the same values. */
 import Handlebars from 'handlebars'
-import { compile, type Variables } from '../../src/templates/language.ts'
+import { compile, type TemplateVariables } from '../../src/templates/language.ts'
 import { workBench } from './work.ts'
 
 const styles = 'font-family:Helvetica,Arial,sans-serif;font-size:14px;line-height:20px;color:#333333'
@@ -17,7 +17,7 @@ ${filler.repeat(9)}<p>The total is {{total}}.</p></body></html>
 `
 
 /** Fresh values for each page, as each message brings its own: some with characters to escape. */
-const variablesOf = (n: number): Variables => ({
+const variablesOf = (n: number): TemplateVariables => ({
   subject: `Order ${n}`,
   first_name: 'Ann',
   last_name: "O'Neill",
@@ -34,7 +34,7 @@ const variablesOf = (n: number): Variables => ({
 const pages = 100
 const values = Array.from({ length: pages }, (_, n) => variablesOf(n))
 
-const renderers: Record<'ours' | 'handlebars', () => (variables: Variables) => string> = {
+const renderers: Record<'ours' | 'handlebars', () => (variables: TemplateVariables) => string> = {
   ours: () => compile(page, { html: true }).render,
   handlebars: () => Handlebars.compile(page),
 }

@@ -14,16 +14,16 @@ import { newId } from '../../src/ground/ids.ts'
 import { makeLog } from '../../src/ground/log.ts'
 import { insertOrg } from '../../src/orgs/store.ts'
 import { makeGuardedAgent } from '../../src/outgoing/guarded.ts'
-import { mintSecret, sealSecret } from '../../src/webhooks/secret.ts'
-import { signedHeaders } from '../../src/webhooks/sign.ts'
+import { signedHeaders } from '../../src/webhooks/sign-delivery.ts'
 import { insertEndpoint } from '../../src/webhooks/store.ts'
+import { mintSecret, sealSecret } from '../../src/webhooks/webhook-secret.ts'
 import { build } from '../../src/wiring.ts'
 import { ownDatabase } from './own-database.ts'
 import { workBench } from './work.ts'
 
 export type WebhookParams = {
   databaseUrl: string
-  contender: 'house' | 'bare' | 'idle'
+  contender: 'service' | 'bare' | 'idle'
   healthy: number
   hanging: number
   failing: number
@@ -118,7 +118,7 @@ const prepare = async (params: WebhookParams, at: (path: string) => string) => {
   return { orgId, log }
 }
 
-const house = async (given: WebhookParams) => {
+const service = async (given: WebhookParams) => {
   const { contender, hanging } = given
   const own = await ownDatabase(given.databaseUrl, `bench_webhooks_${contender}_${hanging}`)
   const params = { ...given, databaseUrl: own.url }
@@ -157,7 +157,7 @@ const house = async (given: WebhookParams) => {
   const config = { ...readConfig({ PORT: '0', WEBHOOK_ALLOW_INSECURE: 'true' }), masterKey }
   const built = await build(config, params.databaseUrl, log, { agent: gated })
   await built.startWorker()
-  const { appendEvents } = built.rooms
+  const { appendEvents } = built.modules
   const oneMore = (): Promise<void> =>
     new Promise((resolve) => {
       turnUntil = performance.now() + 300
@@ -196,4 +196,4 @@ const house = async (given: WebhookParams) => {
   }
 }
 
-workBench((params: WebhookParams) => (params.contender === 'bare' ? bare(params) : house(params)))
+workBench((params: WebhookParams) => (params.contender === 'bare' ? bare(params) : service(params)))

@@ -25,10 +25,10 @@ export const deliverWebhooks: Bench = {
   clients: [10, 100],
   baseline: 'bare-undici',
   contenders: [
-    contender('house', { contender: 'house', backlog: 12_000 }),
+    contender('service', { contender: 'service', backlog: 12_000 }),
     contender('bare-undici', { contender: 'bare' }),
   ],
-  targets: [{ kind: 'ratio', figure: 'perSecond', clients: 100, of: 'house', to: 'bare-undici', atLeast: 0.5 }],
+  targets: [{ kind: 'ratio', figure: 'perSecond', clients: 100, of: 'service', to: 'bare-undici', atLeast: 0.5 }],
 }
 
 export const sickWebhooks: Bench = {
@@ -40,8 +40,8 @@ export const sickWebhooks: Bench = {
   rounds: 9,
   baseline: 'all-healthy',
   contenders: [
-    contender('among-sick', { contender: 'house', healthy: 60, hanging: 20, failing: 20, backlog: 2_000 }),
-    contender('all-healthy', { contender: 'house', healthy: 60, backlog: 2_000 }),
+    contender('among-sick', { contender: 'service', healthy: 60, hanging: 20, failing: 20, backlog: 2_000 }),
+    contender('all-healthy', { contender: 'service', healthy: 60, backlog: 2_000 }),
   ],
   targets: [{ kind: 'ratio', figure: 'perSecond', clients: 100, of: 'among-sick', to: 'all-healthy', atLeast: 0.9 }],
 }
@@ -50,8 +50,8 @@ export const idleWebhooks: Bench = {
   name: 'webhooks-idle',
   about: 'From an event in the outbox of an idle service to the answer of its first attempt; p50 is the figure.',
   clients: [1],
-  baseline: 'house',
-  contenders: [contender('house', { contender: 'idle', healthy: 1 })],
+  baseline: 'service',
+  contenders: [contender('service', { contender: 'idle', healthy: 1 })],
   targets: [],
 }
 

@@ -1,11 +1,12 @@
 /** The rules by which a key is let in, in their fixed order, whichever wire it came over. */
-import { contains, parseAddress } from '../ground/address.ts'
+
 import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
+import { contains, parseIp } from '../ground/ip-address.ts'
 import type { Caller, TenantState } from '../keys/caller.ts'
 import type { Callers } from '../keys/callers.ts'
 import type { ScopeName } from '../keys/scopes.ts'
-import type { BucketState, Limiter } from '../limits/contract.ts'
+import type { BucketState, Limiter } from '../limits/limiter.ts'
 import { readReference, type TenantsByReference } from '../tenants/by-reference.ts'
 
 export type Admitted = {
@@ -16,7 +17,7 @@ export type Admitted = {
 }
 
 /** What a way in asks of whoever takes it. */
-export type Entry = {
+export type AccessRule = {
   /** Any one of them opens it. */
   scope: ScopeName | readonly ScopeName[]
   /** Kinds of key that may not enter at all, and the code each is told. */
@@ -26,7 +27,7 @@ export type Entry = {
 /** How the bucket stands that speaks for the call: the key's own, unless it was the org's that refused. */
 export type Rate = BucketState & { plan: string; scope: 'org' | 'key' }
 
-export type Knock = {
+export type Credentials = {
   key: string | undefined
   address: string | null
   /** Counts the call in the buckets of its key and is told how they stand; without it nothing is counted. */
@@ -35,12 +36,12 @@ export type Knock = {
 
 export interface Admission {
   /** Key, org, address, buckets and the key's own tenant. */
-  pass(knock: Knock): Promise<Caller>
+  pass(knock: Credentials): Promise<Caller>
   /** The tenant a platform key names, then the scope. Without an entry the scope is not asked. */
   narrow(
     key: Caller,
     tenantRef: string | undefined,
-    entry: Entry | undefined,
+    entry: AccessRule | undefined,
   ): Promise<Pick<Admitted, 'caller' | 'newTenantRef'>>
 }
 
@@ -56,7 +57,7 @@ const tenantRefusals: Partial<Record<TenantState, Code>> = {
 
 const checkAddress = (caller: Caller, address: string | null): void => {
   if (!caller.allowedRanges) return
-  const parsed = address === null ? undefined : parseAddress(address)
+  const parsed = address === null ? undefined : parseIp(address)
   if (!parsed || !caller.allowedRanges.some((range) => contains(range, parsed))) {
     throw new Failure('IP_NOT_ALLOWED')
   }
@@ -67,7 +68,7 @@ const checkOwnTenant = ({ tenantState }: Caller): void => {
   if (refusal) throw new Failure(refusal)
 }
 
-const checkEntry = (caller: Caller, bound: Caller, entry: Entry): void => {
+const checkEntry = (caller: Caller, bound: Caller, entry: AccessRule): void => {
   const held = typeof entry.scope === 'string' ? caller.scopes.has(entry.scope) : undefined
   if (!(held ?? (entry.scope as readonly string[]).some((name) => caller.scopes.has(name as never)))) {
     throw new Failure('INSUFFICIENT_SCOPE')

@@ -1,22 +1,22 @@
 /** That nothing can change an entry once it is written, and that writing it never stands in the way. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Reply, startTestHouse, testHouse } from '../../test/house.ts'
-import { keyClient, keyIdOf } from '../../test/key-client.ts'
-import { openLogFile } from '../../test/log-file.ts'
-import { expectRefusal } from '../../test/refusal.ts'
-import { tenantClient } from '../../test/tenant-client.ts'
-import { trailOf, withTrail } from '../../test/trail.ts'
+import { trailOf, withTrail } from '../../test/audit/trail.ts'
+import { keyClient, keyIdOf } from '../../test/clients/key-client.ts'
+import { tenantClient } from '../../test/clients/tenant-client.ts'
+import { expectRefusal } from '../../test/expect/refusal.ts'
+import { openLogFile } from '../../test/service/log-file.ts'
+import { type Reply, startTestService, testService } from '../../test/service/service.ts'
 import { ops as runOps } from '../command/ops.ts'
 import { openDb } from '../db/pool.ts'
 import { statement } from '../db/statement.ts'
 import { readConfig } from '../ground/config.ts'
 import { newId } from '../ground/ids.ts'
 import { type Log, silentLog } from '../ground/log.ts'
-import type { Entry } from './append.ts'
+import type { AuditEntry } from './append.ts'
 
 const secret = 'audit-test-secret'
 const logFile = await openLogFile()
-const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret }, log: logFile.log })
+const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret }, log: logFile.log })
 afterAll(async () => {
   await t.stop()
   await logFile.remove()
@@ -41,7 +41,7 @@ describe('the table', () => {
   const path = (name: string) => `select set_config('tidings.audit_path', '${name}', true)`
   /** Runs statements in one transaction that is undone; says how the last one ended. */
   const tried = async (...statements: string[]): Promise<unknown> => {
-    const client = await t.house.db.connect()
+    const client = await t.service.db.connect()
     try {
       await client.query('begin')
       for (const sql of statements.slice(0, -1)) await client.query(sql)
@@ -109,7 +109,7 @@ describe('the table', () => {
   })
 
   test('A-092 the chain beside it is closed the same way', async () => {
-    await t.house.chain.link()
+    await t.service.chain.link()
     const closed = { code: '42501', message: 'the audit chain is append-only' }
     for (const sql of ["update audit_links set digest = ''", 'delete from audit_links', 'truncate audit_links']) {
       expect(await tried(sql), sql).toEqual(closed)
@@ -120,13 +120,13 @@ describe('the table', () => {
   })
 
   test('A-092 no route of the service edits or deletes an entry', () => {
-    const touching = t.house.routes.filter(({ path: name, method }) => method !== 'GET' && /audit/.test(name))
+    const touching = t.service.routes.filter(({ path: name, method }) => method !== 'GET' && /audit/.test(name))
     expect(touching).toEqual([])
   })
 })
 
 test('what is said of an action never replaces who did it', () => {
-  const { rowOf } = t.house.rooms.audit
+  const { rowOf } = t.service.modules.audit
   const metadata = { api_key_id: 'key_other', count: 1, via: 'dashboard' }
   const entry = { orgId, action: 'message.sent', resourceType: null, resourceId: null, metadata } as const
   const byKey = { kind: 'key', keyId: 'key_own', ip: null, userAgent: '' } as const
@@ -241,7 +241,7 @@ describe('a failing entry', () => {
       metadata: { reason: 'unpaid', operator: 'kim' },
     })
 
-    const { db, audit } = t.house.rooms
+    const { db, audit } = t.service.modules
     const endless: Record<string, unknown> = {}
     endless.self = endless
     for (const metadata of [endless, { big: 1n }]) {
@@ -266,9 +266,9 @@ describe('a failing entry', () => {
     onTestFinished(async () => {
       await t.database.sql('drop table scratch')
     })
-    const { db, audit } = t.house.rooms
+    const { db, audit } = t.service.modules
     const { org } = await t.org({ name: 'Alone' })
-    const entry: Entry = {
+    const entry: AuditEntry = {
       orgId: org.id,
       actor: { kind: 'system' },
       action: 'org.updated',
@@ -288,9 +288,9 @@ describe('a failing entry', () => {
   })
 
   test('R-10 an action that fails leaves no entry, however late it fails', async () => {
-    const { db, audit } = t.house.rooms
+    const { db, audit } = t.service.modules
     const { org } = await t.org({ name: 'Fails' })
-    const entry: Entry = {
+    const entry: AuditEntry = {
       orgId: org.id,
       actor: { kind: 'system' },
       action: 'org.updated',
@@ -320,7 +320,7 @@ describe('a failing entry', () => {
 })
 
 describe('writers', () => {
-  const entry = (orgId: string, resourceId: string): Entry => ({
+  const entry = (orgId: string, resourceId: string): AuditEntry => ({
     orgId,
     actor: { kind: 'system' },
     action: 'org.updated',
@@ -337,11 +337,11 @@ describe('writers', () => {
   }
 
   test('of one org never wait for each other: fifty hold their entries uncommitted at the same time', async () => {
-    const house = await testHouse()
-    const { org } = await house.org()
-    const db = openDb({ url: house.database.url, log: silentLog(), poolSize: 50 })
+    const service = await testService()
+    const { org } = await service.org()
+    const db = openDb({ url: service.database.url, log: silentLog(), poolSize: 50 })
     onTestFinished(() => db.close())
-    const { audit } = house.house.rooms
+    const { audit } = service.service.modules
     const writers = 50
     let written = 0
     const all = gate()
@@ -355,14 +355,14 @@ describe('writers', () => {
         }),
       ),
     )
-    expect(await trailOf(house.database, org.id)).toHaveLength(writers)
+    expect(await trailOf(service.database, org.id)).toHaveLength(writers)
   })
 
   test('nor for a linker, nor a linker for them: an open entry is passed over and linked later', async () => {
-    const house = await testHouse()
-    const { org } = await house.org()
-    const { db, audit } = house.house.rooms
-    const { chain } = house.house
+    const service = await testService()
+    const { org } = await service.org()
+    const { db, audit } = service.service.modules
+    const { chain } = service.service
     const write = (name: string) => db.tx((tx) => audit(tx, entry(org.id, name)))
     await write('first')
     const [written, done] = [gate(), gate()]
@@ -384,7 +384,7 @@ describe('writers', () => {
     await client.query('rollback')
     await client.end()
     expect(await chain.link()).toBe(2)
-    const linked = await house.database.sql<{ resource_id: string }>(
+    const linked = await service.database.sql<{ resource_id: string }>(
       `select e.resource_id from audit_links l join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id
        where l.org_id = $1 order by l.seq`,
       [org.id],

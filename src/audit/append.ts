@@ -3,7 +3,7 @@ import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Action } from './actions.ts'
-import { canonicalMetadata, makeSign } from './sign.ts'
+import { canonicalMetadata, makeSign } from './sign-entry.ts'
 import { insertEntries } from './store.ts'
 
 /** Who did it: a person at the dashboard, a key, or the service itself. */
@@ -12,7 +12,7 @@ export type Actor =
   | { kind: 'key'; keyId: string; ip: string | null; userAgent: string }
   | { kind: 'system' }
 
-export type Entry = {
+export type AuditEntry = {
   orgId: string
   actor: Actor
   action: Action
@@ -26,9 +26,9 @@ export type Entry = {
  * all, and when it cannot be written the action goes on and the whole entry is in the log instead.
  */
 export interface Audit {
-  (tx: Tx, ...entries: Entry[]): Promise<void>
+  (tx: Tx, ...entries: AuditEntry[]): Promise<void>
   /** The row itself, for a statement that writes it with what it tells of; see appendEntries in the store. */
-  rowOf(entry: Entry): EntryFields
+  rowOf(entry: AuditEntry): EntryFields
 }
 
 export type EntryFields = {
@@ -47,7 +47,7 @@ export type EntryFields = {
 }
 
 /** A key and the service are no person; who made the key once is not who used it now. */
-const saidOf = (actor: Actor, metadata: Entry['metadata']): Record<string, unknown> | null => {
+const saidOf = (actor: Actor, metadata: AuditEntry['metadata']): Record<string, unknown> | null => {
   if (actor.kind === 'key') {
     // Its place comes first, in the order of names; its value last, so that nothing said of the action replaces it.
     return Object.assign({ api_key_id: '' }, metadata, { api_key_id: actor.keyId, via: 'api_key' })
@@ -61,7 +61,7 @@ type Needs = { clock: Clock; log: Log; secret: string | undefined }
 export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
   const sign = secret === undefined ? undefined : makeSign(secret)
 
-  const rowOf = ({ orgId, actor, action, resourceType, resourceId, metadata }: Entry): EntryFields => {
+  const rowOf = ({ orgId, actor, action, resourceType, resourceId, metadata }: AuditEntry): EntryFields => {
     const createdAt = clock.now()
     const id = newId('auditEntry', createdAt.getTime())
     const actorUserId = actor.kind === 'user' ? actor.userId : null
@@ -83,9 +83,9 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
     return row
   }
 
-  const audit = async (tx: Tx, ...entries: Entry[]): Promise<void> => {
+  const audit = async (tx: Tx, ...entries: AuditEntry[]): Promise<void> => {
     if (entries.length === 0) return
-    let known: readonly (Entry | EntryFields)[] = entries
+    let known: readonly (AuditEntry | EntryFields)[] = entries
     try {
       const rows = entries.map(rowOf)
       known = rows

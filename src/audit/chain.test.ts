@@ -1,11 +1,11 @@
 /** The chain behind the log: how it grows, and the command that walks it. */
 import { createHash, createHmac } from 'node:crypto'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { chainOf, linksOf, whole, writer } from '../../test/chain.ts'
-import { tidings } from '../../test/command-line.ts'
-import { startTestHouse, testHouse } from '../../test/house.ts'
-import { openLogFile } from '../../test/log-file.ts'
-import { meddle } from '../../test/meddle.ts'
+import { chainOf, linksOf, whole, writer } from '../../test/audit/chain.ts'
+import { tamper } from '../../test/audit/tamper.ts'
+import { tidings } from '../../test/service/command-line.ts'
+import { openLogFile } from '../../test/service/log-file.ts'
+import { startTestService, testService } from '../../test/service/service.ts'
 import { ops as runOps } from '../command/ops.ts'
 import { readConfig } from '../ground/config.ts'
 import { newId } from '../ground/ids.ts'
@@ -15,10 +15,10 @@ import { makeChain } from './chain.ts'
 const secret = 'audit-test-secret'
 
 describe('linking', async () => {
-  const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret } })
+  const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret } })
   afterAll(() => t.stop())
   const { one, many } = writer(t)
-  const { chain } = t.house
+  const { chain } = t.service
 
   test('follows the order of the entries; each link holds a digest over the one before and its entry', async () => {
     const { org } = await t.org()
@@ -110,7 +110,7 @@ describe('linking', async () => {
     await one(second, 'c')
     const logFile = await openLogFile()
     onTestFinished(logFile.remove)
-    const linker = makeChain({ db: t.house.db, clock: t.house.clock, log: logFile.log, secret })
+    const linker = makeChain({ db: t.service.db, clock: t.service.clock, log: logFile.log, secret })
     expect(await linker.link()).toBe(1)
     expect(await chain.verify(second)).toEqual(whole(second, 1))
     expect(await chain.verify(first)).toMatchObject({ broken: [1], head: 'none', waiting: 1 })
@@ -124,7 +124,7 @@ describe('linking', async () => {
     const logFile = await openLogFile()
     onTestFinished(logFile.remove)
     await many(org.id, 3)
-    await makeChain({ db: t.house.db, clock: t.house.clock, log: logFile.log, secret }).link()
+    await makeChain({ db: t.service.db, clock: t.service.clock, log: logFile.log, secret }).link()
     const [last] = (await linksOf(t, org.id)).slice(-1)
     await expect
       .poll(async () =>
@@ -138,8 +138,8 @@ describe('linking', async () => {
   test('in the worker happens by itself', async () => {
     const { org } = await t.org()
     await one(org.id, 'a')
-    const worker = await testHouse({ database: t.database, env: { AUDIT_SIGNING_SECRET: secret } })
-    await worker.house.startWorker()
+    const worker = await testService({ database: t.database, env: { AUDIT_SIGNING_SECRET: secret } })
+    await worker.service.startWorker()
     await expect.poll(() => linksOf(t, org.id), { timeout: 10_000 }).toHaveLength(1)
     await one(org.id, 'b')
     await expect.poll(() => linksOf(t, org.id), { timeout: 10_000 }).toHaveLength(2)
@@ -147,7 +147,7 @@ describe('linking', async () => {
 })
 
 describe('tidings ops audit verify', async () => {
-  const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret } })
+  const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret } })
   afterAll(() => t.stop())
   const { many } = writer(t)
   const fault = 'The audit chain of this org is not whole.'
@@ -197,11 +197,11 @@ describe('tidings ops audit verify', async () => {
   ])('prints the report and ends with a fault when something is %s', async (_, sql) => {
     const { org } = await t.org()
     await many(org.id, 3)
-    await t.house.chain.link()
-    await meddle(t.database, [sql, [org.id]])
+    await t.service.chain.link()
+    await tamper(t.database, [sql, [org.id]])
     const { said, ended } = await verify(org.id, '--json')
     expect(ended).toBe(fault)
-    expect(JSON.parse(said)).toEqual(await t.house.chain.verify(org.id))
+    expect(JSON.parse(said)).toEqual(await t.service.chain.verify(org.id))
     expect(JSON.parse(said)).not.toEqual(whole(org.id, 3))
   })
 
@@ -225,7 +225,7 @@ describe('tidings ops audit verify', async () => {
       stdout: `${JSON.stringify(whole(org.id, 2))}\n`,
       stderr: '',
     })
-    await meddle(t.database, ['delete from audit_entries where org_id = $1', [org.id]])
+    await tamper(t.database, ['delete from audit_entries where org_id = $1', [org.id]])
     const { code, stdout, stderr } = await tidings(command, env)
     expect([code, JSON.parse(stdout).missing.length, stderr]).toEqual([1, 2, `${fault}\n`])
   })

@@ -1,20 +1,20 @@
 /** What each action leaves in the log. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { keyClient, keyIdOf } from '../../test/key-client.ts'
-import { openLogFile } from '../../test/log-file.ts'
-import { expectRefusal } from '../../test/refusal.ts'
-import { withTrail } from '../../test/trail.ts'
+import { withTrail } from '../../test/audit/trail.ts'
+import { keyClient, keyIdOf } from '../../test/clients/key-client.ts'
+import { expectRefusal } from '../../test/expect/refusal.ts'
+import { openLogFile } from '../../test/service/log-file.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { ops as runOps } from '../command/ops.ts'
 import { readConfig } from '../ground/config.ts'
 import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
 import { actions } from './actions.ts'
-import type { Entry } from './append.ts'
+import type { AuditEntry } from './append.ts'
 
 const secret = 'audit-test-secret'
 const logFile = await openLogFile()
-const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret }, log: logFile.log })
+const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret }, log: logFile.log })
 afterAll(async () => {
   await t.stop()
   await logFile.remove()
@@ -139,7 +139,7 @@ describe('suppressions', () => {
     await t.database.sql(
       `insert into suppressions (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
        values ($1, $2, 'email', 'secret-address@example.com', 'complaint', 'provider', 'live', $3, $3)`,
-      [orgId, id, t.house.clock.now()],
+      [orgId, id, t.service.clock.now()],
     )
     const { result: reply, trail } = await trailing(() => remove(id))
     expectRefusal(reply, 'SUPPRESSION_PROTECTED')
@@ -239,9 +239,9 @@ describe('an entry', () => {
   })
 
   test('A-093 A-094 A-097 A-099 A-102 A-103 of a person names the person; what is absent is null, never empty', async () => {
-    const { db, audit, clock } = t.house.rooms
+    const { db, audit, clock } = t.service.modules
     const before = clock.now()
-    const entry: Entry = {
+    const entry: AuditEntry = {
       orgId,
       actor: { kind: 'user', userId: 'usr_ann', ip: '203.0.113.9', userAgent: 'Firefox '.repeat(100) },
       action: 'org.updated',

@@ -1,21 +1,21 @@
 /** The erasure of a person from the log: who goes, what is signed anew and what must never be. */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { openLogFile } from '../../test/log-file.ts'
+import { openLogFile } from '../../test/service/log-file.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { readConfig } from '../ground/config.ts'
 import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
 import { fieldsOf, makeEraseActor } from './erase-actor.ts'
-import { type SignedFields, sign } from './sign.ts'
+import { type SignedFields, sign } from './sign-entry.ts'
 import type { EntryRow } from './store.ts'
 import { type Verdict, verdictOf } from './verdict.ts'
 
 const secret = 'audit-test-secret'
 const cutover = readConfig({}).auditCutover.at
-const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret } })
+const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret } })
 afterAll(() => t.stop())
-const { db } = t.house.rooms
+const { db } = t.service.modules
 const erase = makeEraseActor({ db, log: silentLog(), secret, cutover })
 
 const [before, after] = [new Date('2026-08-09T23:59:59.999Z'), new Date('2026-09-01T12:00:00.000Z')]

@@ -1,6 +1,6 @@
 import type { Db } from '../db/pool.ts'
 import type { Log } from '../ground/log.ts'
-import { type SignedFields, sign } from './sign.ts'
+import { type SignedFields, sign } from './sign-entry.ts'
 import { anonymise, closePath, type EntryRow, entriesOfActor, openPath } from './store.ts'
 import { verdictOf } from './verdict.ts'
 

@@ -1,8 +1,8 @@
 /** Entries past their days go from the old end of the chain, and what is left still proves itself. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { chainOf, linksOf, whole, writer } from '../../test/chain.ts'
-import { startTestHouse } from '../../test/house.ts'
-import { meddle } from '../../test/meddle.ts'
+import { chainOf, linksOf, whole, writer } from '../../test/audit/chain.ts'
+import { tamper } from '../../test/audit/tamper.ts'
+import { startTestService } from '../../test/service/service.ts'
 import type { Db } from '../db/pool.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import { silentLog } from '../ground/log.ts'
@@ -12,13 +12,13 @@ import { makePruneAudit } from './retention.ts'
 const secret = 'audit-test-secret'
 const day = 86_400_000
 
-const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret, AUDIT_LOG_RETENTION_DAYS: '30' } })
+const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret, AUDIT_LOG_RETENTION_DAYS: '30' } })
 afterAll(() => t.stop())
-const clock = t.house.clock as MovableClock
+const clock = t.service.clock as MovableClock
 const { one, many } = writer(t)
-const { chain, db } = t.house
+const { chain, db } = t.service
 
-const retain = async () => (await t.house.tasks.retention?.run())?.audit_entries_deleted
+const retain = async () => (await t.service.tasks.retention?.run())?.audit_entries_deleted
 const left = async (orgId: string) => (await linksOf(t, orgId)).map(({ resource_id }) => resource_id)
 
 test('A-360 takes entries past their days from the old end, whether linked before or not, and the rest is whole', async () => {
@@ -83,7 +83,7 @@ test('an entry that was removed shows for as long as it would have stood', async
   for (const name of ['c', 'd']) await one(org.id, name)
   await chain.link()
   const ids = (await linksOf(t, org.id)).map((link) => link.entry_id) as [string, string, string, string]
-  await meddle(t.database, ['delete from audit_entries where id = any($1)', [[ids[0], ids[2], ids[3]]]])
+  await tamper(t.database, ['delete from audit_entries where id = any($1)', [[ids[0], ids[2], ids[3]]]])
   clock.advance(11 * day)
   // The first goes with the second, which is past its time; nothing says as much of the last two.
   await retain()

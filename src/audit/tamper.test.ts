@@ -1,15 +1,15 @@
 /** Hands in the log: what was removed, put in, moved, altered or cut off shows, whoever did it. */
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { chainOf, linksOf, whole, writer } from '../../test/chain.ts'
-import { startTestHouse } from '../../test/house.ts'
-import { meddle } from '../../test/meddle.ts'
+import { chainOf, linksOf, whole, writer } from '../../test/audit/chain.ts'
+import { tamper } from '../../test/audit/tamper.ts'
+import { startTestService } from '../../test/service/service.ts'
 
 const secret = 'audit-test-secret'
 
-const t = await startTestHouse({ env: { AUDIT_SIGNING_SECRET: secret } })
+const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret } })
 afterAll(() => t.stop())
 const { many, one } = writer(t)
-const { chain } = t.house
+const { chain } = t.service
 let orgId: string
 let ids: string[]
 
@@ -23,7 +23,7 @@ beforeEach(async () => {
 })
 
 const attack = (...statements: string[]) =>
-  meddle(
+  tamper(
     t.database,
     ...statements.map((sql): [string] => [sql.replaceAll(/\$(\d)/g, (_, n) => `'${[orgId, ...ids][Number(n) - 1]}'`)]),
   )
@@ -203,7 +203,7 @@ test('an entry removed before it was linked is missing, and those after it are l
     "select id from audit_entries where org_id = $1 and resource_id = 'lost'",
     [orgId],
   )
-  await meddle(t.database, ['delete from audit_entries where id = $1', [lost?.id]])
+  await tamper(t.database, ['delete from audit_entries where id = $1', [lost?.id]])
   expect(await chain.link()).toBe(1)
   expect(await found()).toEqual(whole(orgId, 6, { missing: [lost?.id as string], waiting: 1 }))
 })

@@ -1,4 +1,4 @@
-import { type SignedFields, signatureMatches } from './sign.ts'
+import { type SignedFields, signatureMatches } from './sign-entry.ts'
 
 /** What a stored entry turns out to be. Derived on every look, never stored. */
 export type Verdict = 'ok' | 'unsigned' | 'legacy' | 'invalid' | 'stripped'

@@ -4,7 +4,7 @@ import { type Db, openDb } from '../db/pool.ts'
 import { systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config.ts'
 import type { Log } from '../ground/log.ts'
-import { Fault } from './fault.ts'
+import { Fault } from './command-fault.ts'
 
 export type Database = { url: string; close(): Promise<void> }
 

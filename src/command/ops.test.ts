@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { tidings } from '../../test/command-line.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
-import { startTestHouse, type TestHouse } from '../../test/house.ts'
+import { tidings } from '../../test/service/command-line.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
+import { startTestService, type TestService } from '../../test/service/service.ts'
 import { verifyPassword } from '../accounts/passwords.ts'
 import { readConfig } from '../ground/config.ts'
 import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
 import { scopes } from '../keys/scopes.ts'
-import { Fault } from './fault.ts'
+import { Fault } from './command-fault.ts'
 import { ops as runOps } from './ops.ts'
 
 let database: TestDatabase
-let t: TestHouse
+let t: TestService
 
 /** In this process, as main.ts calls it; the whole way through the launcher has a test of its own. */
 const opsIn = async (env: Record<string, string>, args: string[]) => {
@@ -28,7 +28,7 @@ const ops = (...args: string[]) => opsIn({}, args)
 
 beforeAll(async () => {
   database = await makeTestDatabase()
-  t = await startTestHouse({ database })
+  t = await startTestService({ database })
 })
 afterAll(async () => {
   await t.stop()

@@ -9,14 +9,14 @@ import { makeVault } from '../ground/crypto.ts'
 import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import { scopes } from '../keys/scopes.ts'
-import { issueKey, makeFoundOrg } from '../operator/found-org.ts'
+import { issueKey, makeCreateOrg } from '../operator/create-org.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
 import { writeOperatorEntry } from '../operator/operator-entry.ts'
 import { isPlan, plans, requestsPerMinute } from '../orgs/plans.ts'
 import { findOrg, type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
 import { readSetting } from '../settings/store.ts'
+import { Fault } from './command-fault.ts'
 import { withDatabase } from './database.ts'
-import { Fault } from './fault.ts'
 import { credentials } from './welcome.ts'
 
 export const opsUsage = `tidings ops org create --name <name> [--plan <plan>] [--owner <email>] [--json]
@@ -107,7 +107,7 @@ const createOrg = async (ground: Ground): Promise<void> => {
   if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner)) throw new Fault('--owner takes an email address.')
   const { serviceDomain } = config
   const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
-  const { found } = makeFoundOrg({ db, clock, baseUrl, serviceDomain, vault })
+  const { found } = makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault })
   const founded = await found({
     name: needed(options, 'name').slice(0, 80),
     plan: planOf(text(options, 'plan') ?? 'free'),

@@ -2,14 +2,14 @@ import { writeFile } from 'node:fs/promises'
 import type { Config } from '../ground/config.ts'
 import { makeVault, type Vault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
-import { type Founded, makeFoundOrg } from '../operator/found-org.ts'
+import { type CreatedOrg, makeCreateOrg } from '../operator/create-org.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
-import { build, type House } from '../wiring.ts'
+import { build, type Service } from '../wiring.ts'
+import { Fault } from './command-fault.ts'
 import { anyDatabase, migrateAll, ownDatabase } from './database.ts'
-import { Fault } from './fault.ts'
 import { welcome } from './welcome.ts'
 
-export type Parts = { api: boolean; worker: boolean }
+export type ServedParts = { api: boolean; worker: boolean }
 
 /** Past this the process ends anyway: something hangs, and the supervisor above wants its answer. */
 const longestStopMs = 60_000
@@ -29,19 +29,19 @@ const portFault = (config: Config, error: NodeJS.ErrnoException): unknown => {
   return error
 }
 
-const keepFirstRun = async (config: Config, founded: Founded): Promise<void> => {
+const keepFirstRun = async (config: Config, founded: CreatedOrg): Promise<void> => {
   if (config.firstRunFile === undefined) return
   await writeFile(config.firstRunFile, `${JSON.stringify(founded)}\n`, { mode: 0o600 }).catch((error) => {
     throw new Fault(`FIRST_RUN_FILE ${config.firstRunFile} cannot be written: ${error.message}`)
   })
 }
 
-const greet = async (config: Config, house: House, baseUrl: string, vault: Vault): Promise<void> => {
-  const { db, clock } = house
+const greet = async (config: Config, service: Service, baseUrl: string, vault: Vault): Promise<void> => {
+  const { db, clock } = service
   const { serviceDomain } = config
   const founded = config.production
     ? undefined
-    : await makeFoundOrg({ db, clock, baseUrl, serviceDomain, vault }).foundFirst()
+    : await makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault }).foundFirst()
   if (founded) {
     process.stdout.write(welcome(founded))
     await keepFirstRun(config, founded)
@@ -61,7 +61,7 @@ const untilToldToStop = (lost: Promise<void>): Promise<string> =>
   })
 
 /** Runs the service in the foreground until it is told to stop; resolves with the exit code. */
-export const serve = async (config: Config, log: Log, parts: Parts): Promise<number> => {
+export const serve = async (config: Config, log: Log, parts: ServedParts): Promise<number> => {
   let onLost: () => void = () => undefined
   const lost = new Promise<void>((resolve) => {
     onLost = resolve
@@ -69,25 +69,25 @@ export const serve = async (config: Config, log: Log, parts: Parts): Promise<num
   const told = untilToldToStop(lost)
   // One process that is everything owns its folder; parts of a cluster may share a running server.
   const database = await (parts.api && parts.worker ? ownDatabase : anyDatabase)(config, log, onLost)
-  let house: House | undefined
+  let service: Service | undefined
   try {
     // Made once, at the first start, so that it is there to be backed up before anything is sealed under it.
     const masterKey = await resolveMasterKey(config)
     await migrateAll(database.url, log)
-    house = await build({ ...config, masterKey }, database.url, log)
+    service = await build({ ...config, masterKey }, database.url, log)
     if (parts.api) {
-      const baseUrl = await house.startApi().catch((error) => {
+      const baseUrl = await service.startApi().catch((error) => {
         throw portFault(config, error)
       })
-      await greet(config, house, baseUrl, makeVault(masterKey, config.masterKeyPrevious))
+      await greet(config, service, baseUrl, makeVault(masterKey, config.masterKeyPrevious))
     }
-    if (parts.worker) await house.startWorker()
+    if (parts.worker) await service.startWorker()
     const why = await told
     log.info({ why }, 'stopping')
     return why === 'the database is gone' ? 1 : 0
   } finally {
     setTimeout(() => process.exit(1), longestStopMs).unref()
-    await house?.stop()
+    await service?.stop()
     await database.close()
     log.info('stopped')
   }

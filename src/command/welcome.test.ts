@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { welcome } from './welcome.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 test('the request that a first start prints sends an email, with a domain and without', async () => {

@@ -1,7 +1,7 @@
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 
 /** Without a proven domain only a simulated email can be sent, which needs none. */
-const firstEmail = ({ base_url, keys, domain }: Founded): string => {
+const firstEmail = ({ base_url, keys, domain }: CreatedOrg): string => {
   const mail = {
     from: `hello@${domain ?? 'example.com'}`,
     to: ['ada@example.com'],
@@ -16,7 +16,7 @@ const firstEmail = ({ base_url, keys, domain }: Founded): string => {
 }
 
 /** The credentials of a new org and a request to try them with. */
-export const credentials = (founded: Founded): string => {
+export const credentials = (founded: CreatedOrg): string => {
   const { org, owner, keys, domain, sms_sender } = founded
   return `    organisation   ${org.slug}  (${org.id})
     owner          ${owner.email}
@@ -32,7 +32,7 @@ ${firstEmail(founded)}`
 }
 
 /** What the first start prints, once: enough to act on without reading anything else. */
-export const welcome = (founded: Founded): string => `
+export const welcome = (founded: CreatedOrg): string => `
   Tidings is ready at ${founded.base_url}
 
   This is the first start, so these were made for you. They are shown once; keep them.

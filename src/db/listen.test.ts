@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { silentLog } from '../ground/log.ts'
 import { type Listener, listen } from './listen.ts'
 import { type Db, openDb } from './pool.ts'

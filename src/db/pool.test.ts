@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { silentLog } from '../ground/log.ts'
 import { assertNotInTransaction, type Db, inTransaction, openDb, type Tx } from './pool.ts'
 import { type NoParams, statement } from './statement.ts'

@@ -1,4 +1,4 @@
-import type { AtHand } from '../ground/at-hand.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
 
 /** Small copies of rows that decide who a caller is: at most five seconds old, dropped as soon as they change. */
 export interface ShortCache<V> {
@@ -7,7 +7,7 @@ export interface ShortCache<V> {
   mark(): number
   keep(key: string, orgId: string, value: V, mark: number): void
   /** The copy, or what is read now. Whoever asks meanwhile, and after no change, waits for the same read. */
-  through(key: string, orgId: string, read: () => Promise<V>): AtHand<V>
+  through(key: string, orgId: string, read: () => Promise<V>): MaybePromise<V>
   forgetOrg(orgId: string): void
   clear(): void
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { declaredParams } from '../../scripts/statement-params.ts'
-import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { declaredStatements, type NoParams, queryOf, statement } from './statement.ts'
 
 const source = join(import.meta.dirname, '..')

@@ -1,16 +1,16 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { startDnsServer } from '../../test/dns-server.ts'
-import { type DomainClient, domainClient, eventsOf, report, runDomains } from '../../test/domain-client.ts'
-import { startTestHouse, type TestHouse, testHouse } from '../../test/house.ts'
-import { advance, keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { trailOf } from '../../test/trail.ts'
-import type { Founded } from '../operator/found-org.ts'
+import { trailOf } from '../../test/audit/trail.ts'
+import { type DomainClient, domainClient, eventsOf, report, runDomains } from '../../test/clients/domain-client.ts'
+import { advance, keyIdOf } from '../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { startDnsServer } from '../../test/servers/dns-server.ts'
+import { startTestService, type TestService, testService } from '../../test/service/service.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 import { restAfterCheck, statusAfter } from './check.ts'
 import type { DkimStatus, DomainStatus } from './shapes.ts'
 
 const dns = await startDnsServer()
-const t = await startTestHouse({ env: { DNS_SERVERS: dns.address } })
+const t = await startTestService({ env: { DNS_SERVERS: dns.address } })
 afterAll(async () => {
   await t.stop()
   await dns.close()
@@ -212,8 +212,8 @@ describe('in the background', () => {
   })
 
   test('X-106 processes that check at once share the domains: each flip is told once', async () => {
-    const own = await testHouse()
-    const beside = await testHouse({ database: own.database })
+    const own = await testService()
+    const beside = await testService({ database: own.database })
     const org = await own.org()
     const client = domainClient(own, org)
     const ids: string[] = []
@@ -227,8 +227,8 @@ describe('in the background', () => {
   })
 
   test('X-106 checks of one domain on demand in several processes tell of the flip once', async () => {
-    const own = await testHouse()
-    const beside = await testHouse({ database: own.database })
+    const own = await testService()
+    const beside = await testService({ database: own.database })
     const org = await own.org()
     const id = await domainClient(own, org).added('raced.test')
     const replies = await Promise.all(
@@ -286,7 +286,7 @@ describe('in the background', () => {
     const id = await domains.added('lost-claim.test')
     await t.database.sql("update domains set check_claim = 'gone', next_check_at = $2 where id = $1", [
       id,
-      new Date(t.house.clock.millis() + 300_000),
+      new Date(t.service.clock.millis() + 300_000),
     ])
     await runDomains(t)
     expect((await statusesOf(id))[0]).toBe('pending')
@@ -296,7 +296,7 @@ describe('in the background', () => {
   })
 
   test('the task is on the schedule of the worker', () => {
-    expect(t.house.tasks.domains?.cron).toBe('* * * * *')
+    expect(t.service.tasks.domains?.cron).toBe('* * * * *')
   })
 })
 
@@ -311,7 +311,7 @@ describe('the simulated provider', () => {
   })
 
   test('is there only where the local provider is configured', async () => {
-    const own = await testHouse({ env: { DNS_SERVERS: dns.address, EMAIL_PROVIDER: 'ses' } })
+    const own = await testService({ env: { DNS_SERVERS: dns.address, EMAIL_PROVIDER: 'ses' } })
     const client = domainClient(own, await own.org())
     const id = await client.added('real.test')
     await report(own, id, 'SUCCESS')
@@ -343,12 +343,12 @@ describe('the simulated provider', () => {
   })
 
   test('reports in every process what one was told', async () => {
-    const own = await testHouse()
-    const beside = await testHouse({ database: own.database })
-    const org: Founded = await own.org()
+    const own = await testService()
+    const beside = await testService({ database: own.database })
+    const org: CreatedOrg = await own.org()
     const id = await domainClient(own, org).added('told.example')
     await report(own, id, 'SUCCESS')
-    await runDomains(beside as TestHouse)
+    await runDomains(beside as TestService)
     expect((await domainClient(beside, org).get(id)).body.status).toBe('verified')
   })
 
@@ -381,7 +381,7 @@ describe('an identity that vanished', () => {
       await runDomains(t)
       const { status, dkim_status, last_checked_at } = (await domains.verify(id)).body
       expect([status, dkim_status]).toEqual(['unverified', 'IDENTITY_NOT_FOUND'])
-      expect(Date.parse(last_checked_at)).toBeGreaterThan(t.house.clock.millis() - 60_000)
+      expect(Date.parse(last_checked_at)).toBeGreaterThan(t.service.clock.millis() - 60_000)
     }
     expect((await eventsOf(t.database, id)).map(({ event, data }) => [event, data.dkim_status])).toEqual([
       ['domain.verified', 'SUCCESS'],

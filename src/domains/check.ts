@@ -2,14 +2,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append.ts'
+import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import type { CheckDns, Checked } from './dns.ts'
 import { type RecordStatuses, recordsOf } from './records.ts'
 import type { DkimStatus, DomainStatus } from './shapes.ts'
-import { claimDomain, claimDueDomains, type DomainRow, type Recorded, recordCheck } from './store.ts'
+import { claimDomain, claimDueDomains, type DomainRow, type RecordedCheck, recordCheck } from './store.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -60,7 +60,7 @@ type Needs = {
 
 type Flip = 'verified' | 'unverified' | undefined
 
-const flipOf = ({ status, status_before }: Recorded): Flip => {
+const flipOf = ({ status, status_before }: RecordedCheck): Flip => {
   if (status === status_before) return undefined
   if (status === 'verified') return 'verified'
   return status_before === 'verified' ? 'unverified' : undefined
@@ -92,7 +92,7 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
     return checkDns(recordsOf(row, serviceDomain))
   }
 
-  const tell = async (tx: Tx, row: Recorded, flip: Flip, actor: Actor, at: Date): Promise<void> => {
+  const tell = async (tx: Tx, row: RecordedCheck, flip: Flip, actor: Actor, at: Date): Promise<void> => {
     if (!flip) return
     const { id, name, region, project_id, dkim_status } = row
     const when = { [`${flip}_at`]: at.toISOString() }

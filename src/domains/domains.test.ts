@@ -1,17 +1,17 @@
 import { createPublicKey } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
-import { beginBeside } from '../../test/beside.ts'
-import { type DomainClient, domainClient, eventsOf, report } from '../../test/domain-client.ts'
-import { type Reply, startTestHouse, testHouse } from '../../test/house.ts'
-import { advance, keyClient, keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { withTrail } from '../../test/trail.ts'
+import { withTrail } from '../../test/audit/trail.ts'
+import { type DomainClient, domainClient, eventsOf, report } from '../../test/clients/domain-client.ts'
+import { advance, keyClient, keyIdOf } from '../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
+import { type Reply, startTestService, testService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 import type { Plan } from '../orgs/plans.ts'
 import { secondsToNextDay } from '../usage/periods.ts'
 import { newDkimKey } from './dkim-key.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -128,7 +128,7 @@ describe('adding', () => {
   })
 
   test('XD-19 each row has a key of 2048 bits of its own, whose private half is nowhere in the clear', async () => {
-    const own = await testHouse({ newDkimKey })
+    const own = await testService({ newDkimKey })
     const org = await own.org()
     const domains = domainClient(own, org)
     const keyIn = (reply: Reply): string => reply.body.records[0].value.replace('v=DKIM1; k=rsa; p=', '')
@@ -233,7 +233,7 @@ describe('adding', () => {
       const name = 'waited.example'
       const [one] = (await orgs(1)) as [DomainClient]
       const { domainId } = await keyClient(t, acme)
-      const beside = await beginBeside(t.database)
+      const beside = await beginOtherTransaction(t.database)
       await beside.sql("select pg_advisory_xact_lock(hashtextextended('domains.name ' || $1, 0))", [name])
       const reply = one.create({ name })
       await beside.untilWaitedFor()
@@ -353,7 +353,7 @@ describe('changing and removing', () => {
     await remove(id)
     expect((await keys.get(held.id)).body.allowed_domain_ids).toEqual([id])
     const caller = { orgId: acme.org.id, tenantId: null, environment: 'live', projectId: null } as const
-    const { senders } = t.house.rooms
+    const { senders } = t.service.modules
     for (const name of ['held.test', 'example.test']) {
       const judging = async () => senders.judge({ ...caller, allowedDomainIds: [id] }, name)
       await expect(judging()).rejects.toMatchObject({
@@ -364,7 +364,7 @@ describe('changing and removing', () => {
 
   test('X-057 a domain is not added to a project that is deleted meanwhile', async () => {
     const id = await project('Deleted meanwhile')
-    const beside = await beginBeside(t.database)
+    const beside = await beginOtherTransaction(t.database)
     await beside.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
     const reply = create({ name: 'too-late.example', project_id: id })
     await beside.untilWaitedFor()
@@ -607,7 +607,7 @@ describe('what a test key added', () => {
 
 describe('checks on demand', () => {
   test('XD-19 ten a minute for each domain, whoever asks; the eleventh says when to come back', async () => {
-    const own = await testHouse()
+    const own = await testService()
     const org = await own.org()
     const domains = domainClient(own, org)
     const watched = await watchTables(own.database)
@@ -628,11 +628,11 @@ describe('warmup', () => {
   const dayMs = 86_400_000
 
   test('X-315 A-148 X-110 XD-20 a window opens at 50 a day and doubles; an entry and an event tell of it', async () => {
-    const own = await testHouse()
+    const own = await testService()
     const org = await own.org()
     const domains = domainClient(own, org)
     // Well away from midnight, where the day would turn while the test runs.
-    await advance(own, secondsToNextDay(own.house.clock.now()) + 3_600)
+    await advance(own, secondsToNextDay(own.service.clock.now()) + 3_600)
     const id = await domains.added('warm.test')
     const keyId = await keyIdOf(own, org.keys.live)
     const { result: started, trail } = await withTrail(own.database, org.org.id, () =>
@@ -670,8 +670,8 @@ describe('warmup', () => {
         data: { id, domain: 'warm.test', status: 'warming', daily_cap: 50, ...window },
       },
     ])
-    const untilTomorrow = (firstDay + dayMs - own.house.clock.millis()) / 1000
-    await own.house.rooms.usage.reserve({
+    const untilTomorrow = (firstDay + dayMs - own.service.clock.millis()) / 1000
+    await own.service.modules.usage.reserve({
       orgId: org.org.id,
       tenantId: null,
       environment: 'live',
@@ -723,7 +723,7 @@ describe('the plan', () => {
       `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
        select $1, id, $2, id || '.example', 'pending', 'PENDING', 'us-east-1', 'live', $4, $4
        from unnest($3::text[]) as d (id)`,
-      [orgId, projectId, Array.from({ length: n }, () => newId('domain')), t.house.clock.now()],
+      [orgId, projectId, Array.from({ length: n }, () => newId('domain')), t.service.clock.now()],
     )
 
   test.for([
@@ -756,12 +756,12 @@ describe('the plan', () => {
     expect(replies.map(({ status }) => status).sort()).toEqual([...new Array(5).fill(201), ...new Array(4).fill(402)])
 
     const free = await t.org({ plan: 'free', name: 'Under way' })
-    const beside = await beginBeside(t.database)
+    const beside = await beginOtherTransaction(t.database)
     await beside.sql('select 1 from orgs where id = $1 for no key update', [free.org.id])
     await beside.sql(
       `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
        values ($1, $2, $3, 'beside.example', 'pending', 'PENDING', 'us-east-1', 'live', $4, $4)`,
-      [free.org.id, newId('domain'), (await keyClient(t, free)).projectId, t.house.clock.now()],
+      [free.org.id, newId('domain'), (await keyClient(t, free)).projectId, t.service.clock.now()],
     )
     const reply = domainClient(t, free).create({ name: 'one-too-many.example' })
     await beside.untilWaitedFor()

@@ -1,14 +1,14 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { beginBeside } from '../../test/beside.ts'
-import { domainClient } from '../../test/domain-client.ts'
-import { type Reply, startTestHouse, testHouse } from '../../test/house.ts'
-import { keyClient, keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { withTrail } from '../../test/trail.ts'
+import { withTrail } from '../../test/audit/trail.ts'
+import { domainClient } from '../../test/clients/domain-client.ts'
+import { keyClient, keyIdOf } from '../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
+import { type Reply, startTestService, testService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 import type { DomainSender } from './sender.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -112,7 +112,7 @@ describe('the routes', () => {
   })
 
   test('XD-21 without the local provider addresses are yet to come', async () => {
-    const own = await testHouse({ env: { EMAIL_PROVIDER: 'ses' } })
+    const own = await testService({ env: { EMAIL_PROVIDER: 'ses' } })
     const { keys } = await own.org()
     const { body } = await own.ask('POST', at, { key: keys.live, body: { name: 'real', ip_count: 2 } })
     expect(body.ips).toEqual([
@@ -160,7 +160,7 @@ describe('domains in a pool', () => {
   test('XD-21 a domain that joins while the pool is being deleted keeps it', async () => {
     const pool = await made({ name: 'raced' })
     const id = await domains.added('raced.example')
-    const beside = await beginBeside(t.database)
+    const beside = await beginOtherTransaction(t.database)
     await beside.sql('update domains set ip_pool_id = $2 where id = $1', [id, pool])
     const reply = remove(pool)
     await beside.untilWaitedFor()
@@ -193,7 +193,7 @@ describe('what the provider knows a pool by', () => {
       key: founded.keys.live,
       through: async (poolId: string) => {
         expect((await own.patch(domainId, { ip_pool_id: poolId })).body.ip_pool_id).toBe(poolId)
-        const judged = await t.house.rooms.senders.judge({ ...caller, allowedDomainIds: null }, 'example.test')
+        const judged = await t.service.modules.senders.judge({ ...caller, allowedDomainIds: null }, 'example.test')
         return (judged as DomainSender).ipPool
       },
     }

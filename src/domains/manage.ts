@@ -3,16 +3,16 @@
 import type { Actor, Audit } from '../audit/append.ts'
 import { foreignKeyViolation } from '../db/faults.ts'
 import type { Db, Runner, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append.ts'
+import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Vault } from '../ground/crypto.ts'
 import { Failure, invalid } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
-import type { Limiter } from '../limits/contract.ts'
+import type { Limiter } from '../limits/limiter.ts'
 import { lockOrg } from '../orgs/store.ts'
 import { dayOf } from '../usage/periods.ts'
-import { resourceLimit } from '../usage/plans.ts'
+import { resourceLimit } from '../usage/plan-limits.ts'
 import type { CheckDomains } from './check.ts'
 import { type DkimKey, sealedFor } from './dkim-key.ts'
 import { isReserved } from './name.ts'
@@ -21,9 +21,9 @@ import {
   type DomainRow,
   deleteDomain,
   endWarmup,
+  findAllowance,
   findDomain,
   findProjectFor,
-  findRoom,
   findTenantFor,
   holdIpPool,
   holdName,
@@ -39,20 +39,20 @@ import {
 import { warmupCap, warmupEnd } from './warmup.ts'
 
 /** A domain as it is told: with what it sent today, where that counts. */
-export type Told = { row: DomainRow; sentToday: number; at: Date }
+export type DomainView = { row: DomainRow; sentToday: number; at: Date }
 
 type Position = { createdAt: string; id: string } | undefined
 
 export interface ManageDomains {
-  create(scope: Scope, actor: Actor, body: CreateDomain): Promise<Told>
+  create(scope: Scope, actor: Actor, body: CreateDomain): Promise<DomainView>
   /** One more than asked for, where there is more. */
-  list(scope: Scope, after: Position, limit: number): Promise<Told[]>
-  get(scope: Scope, id: string): Promise<Told>
-  verify(scope: Scope, actor: Actor, id: string): Promise<Told>
-  patch(scope: Scope, id: string, body: PatchDomain): Promise<Told>
+  list(scope: Scope, after: Position, limit: number): Promise<DomainView[]>
+  get(scope: Scope, id: string): Promise<DomainView>
+  verify(scope: Scope, actor: Actor, id: string): Promise<DomainView>
+  patch(scope: Scope, id: string, body: PatchDomain): Promise<DomainView>
   remove(scope: Scope, actor: Actor, id: string): Promise<void>
-  startWarmup(scope: Scope, actor: Actor, id: string, days: number): Promise<Told>
-  endWarmup(scope: Scope, id: string): Promise<Told>
+  startWarmup(scope: Scope, actor: Actor, id: string, days: number): Promise<DomainView>
+  endWarmup(scope: Scope, id: string): Promise<DomainView>
 }
 
 type Needs = {
@@ -103,7 +103,7 @@ const soughtBy = (scope: Scope, { projectId }: Place, name: string) => ({
 
 /** What a live key takes over from a test key is there already, and needs none. */
 const assertRoom = async (runner: Runner, scope: Scope, place: Place, name: string): Promise<void> => {
-  const room = await runner.row(findRoom, soughtBy(scope, place, name))
+  const room = await runner.row(findAllowance, soughtBy(scope, place, name))
   if (!room) throw new Failure('NOT_FOUND')
   if (room.takeable) return
   if (room.added) throw new Failure('DOMAIN_ALREADY_ADDED')
@@ -121,14 +121,14 @@ const inWarmup = ({ warmup_days, warmup_started_at }: DomainRow, at: Date): bool
 export const makeManageDomains = (needs: Needs): ManageDomains => {
   const { db, clock, audit, appendEvents, check, limiter, vault, newKey, serviceDomain, forget } = needs
 
-  const tellAll = async (orgId: string, rows: DomainRow[]): Promise<Told[]> => {
+  const tellAll = async (orgId: string, rows: DomainRow[]): Promise<DomainView[]> => {
     const at = clock.now()
     const warming = rows.filter((row) => inWarmup(row, at)).map((row) => row.id)
     const sent = warming.length === 0 ? [] : await db.rows(warmupSent, { orgId, ids: warming, day: dayOf(at) })
     const byId = new Map(sent.map(({ subject, used }) => [subject, used]))
     return rows.map((row) => ({ row, sentToday: byId.get(row.id) ?? 0, at }))
   }
-  const tell = async (row: DomainRow): Promise<Told> => (await tellAll(row.org_id, [row]))[0] as Told
+  const tell = async (row: DomainRow): Promise<DomainView> => (await tellAll(row.org_id, [row]))[0] as DomainView
 
   /** What is found for a change, held until the change is made. */
   const change = async (

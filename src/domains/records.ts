@@ -17,7 +17,7 @@ export type DnsRecord = {
   required: boolean
 }
 
-export type Recorded = {
+export type PublishedDomain = {
   name: string
   region: Region
   return_path: string
@@ -28,10 +28,10 @@ export type Recorded = {
 
 const ttl = 3600
 
-export const returnHost = ({ name, return_path }: Pick<Recorded, 'name' | 'return_path'>): string =>
+export const returnHost = ({ name, return_path }: Pick<PublishedDomain, 'name' | 'return_path'>): string =>
   `${return_path}.${name}`
 
-export const recordsOf = (row: Recorded, serviceDomain: string): DnsRecord[] => {
+export const recordsOf = (row: PublishedDomain, serviceDomain: string): DnsRecord[] => {
   const txt = { type: 'TXT', ttl, priority: null, required: false } as const
   const mx = { type: 'MX', ttl, priority: 10, required: false } as const
   const bounces = returnHost(row)

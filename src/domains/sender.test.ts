@@ -1,20 +1,20 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type DomainClient, domainClient, runDomains } from '../../test/domain-client.ts'
-import { startTestHouse, type TestHouse, testHouse } from '../../test/house.ts'
-import { keyClient } from '../../test/key-client.ts'
+import { type DomainClient, domainClient, runDomains } from '../../test/clients/domain-client.ts'
+import { keyClient } from '../../test/clients/key-client.ts'
+import { startTestService, type TestService, testService } from '../../test/service/service.ts'
 import type { Code } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 import { type DomainSender, type Sender, type SendingCaller, warmupCap } from './sender.ts'
 
-let t: TestHouse
-let acme: Founded
+let t: TestService
+let acme: CreatedOrg
 let domains: DomainClient
 let defaultProject: string
 let firstDomain: string
 beforeAll(async () => {
-  t = await startTestHouse()
+  t = await startTestService()
   acme = await t.org()
   domains = domainClient(t, acme)
   ;({ projectId: defaultProject, domainId: firstDomain } = await keyClient(t, acme))
@@ -30,7 +30,7 @@ const callerOf = (more: Partial<SendingCaller> = {}): SendingCaller => ({
   ...more,
 })
 const judge = async (name: string, more: Partial<SendingCaller> = {}): Promise<Sender> =>
-  t.house.rooms.senders.judge(callerOf(more), name)
+  t.service.modules.senders.judge(callerOf(more), name)
 const judged = async (name: string, more: Partial<SendingCaller> = {}): Promise<DomainSender> =>
   (await judge(name, more)) as DomainSender
 const refused = (code: Code, name: string, more: Partial<SendingCaller> = {}) =>
@@ -74,7 +74,7 @@ describe('a verified domain', () => {
     const id = await verified('bounces.test')
     const set = async (statuses: object) => {
       await t.database.sql('update domains set record_statuses = $2 where id = $1', [id, statuses])
-      t.house.rooms.senders.forgetAll()
+      t.service.modules.senders.forgetAll()
       return (await judged('bounces.test')).returnPath
     }
     expect(await set({ RETURN_PATH: 'found', SPF: 'found' })).toBe('send.bounces.test')
@@ -148,7 +148,7 @@ describe('the order of the refusals', () => {
     await pause(true)
     await refused('IP_POOL_PAUSED', 'pooled.test')
     await refused('SENDER_DOMAIN_NOT_VERIFIED', 'pooled-pending.example')
-    await t.house.rooms.senders.judgeTest(callerOf({ environment: 'test' }), 'pooled.test')
+    await t.service.modules.senders.judgeTest(callerOf({ environment: 'test' }), 'pooled.test')
     await pause(false)
     expect((await judged('pooled.test')).ipPool).toBe('main')
     await domains.patch(id, { ip_pool_id: null })
@@ -171,7 +171,7 @@ describe('what a test key added', () => {
     await refused('DOMAIN_NOT_ALLOWED_FOR_KEY', 'of-test.test', { allowedDomainIds: [id] })
     await refused('DOMAIN_NOT_ALLOWED_FOR_KEY', 'of-test.test', { projectId: defaultProject })
     const tester = callerOf({ environment: 'test', allowedDomainIds: [id], projectId: defaultProject })
-    await t.house.rooms.senders.judgeTest(tester, 'of-test.test')
+    await t.service.modules.senders.judgeTest(tester, 'of-test.test')
     // In the default project it would be the nearer one.
     await ofTest('of-both.test')
     const ofLive = await verified('of-both.test', { project_id: inProject })
@@ -233,7 +233,7 @@ describe('the sandbox sender', () => {
 
 describe('test sends', () => {
   test('X-192 X-010 need no proof and no tenant, but are held to the domains of the key', async () => {
-    const { judgeTest } = t.house.rooms.senders
+    const { judgeTest } = t.service.modules.senders
     const tester = (more: Partial<SendingCaller> = {}) => callerOf({ environment: 'test', ...more })
     for (const name of ['nowhere.example', 'example.test', 'a b']) {
       await expect(judgeTest(tester(), name)).resolves.toBeUndefined()
@@ -270,10 +270,10 @@ describe('warmup', () => {
     await domains.startWarmup(id, { days: 2 })
     const { warmup } = await judged('warming.test')
     expect(warmup).toEqual({ days: 2, startedAt: expect.any(Date) })
-    const at = t.house.clock.now()
+    const at = t.service.clock.now()
     const cap = warmupCap(warmup, at) as number
     const spend = (recipients: number) =>
-      t.house.rooms.usage.reserve({
+      t.service.modules.usage.reserve({
         orgId: acme.org.id,
         tenantId: null,
         environment: 'live',
@@ -293,7 +293,7 @@ describe('warmup', () => {
 describe('copies', () => {
   /** What the database was asked for while the work ran. */
   const counting = async (work: () => Promise<unknown>): Promise<number> => {
-    const { db } = t.house
+    const { db } = t.service
     const rows = db.rows
     let asked = 0
     db.rows = ((...args: Parameters<typeof rows>) => {
@@ -310,7 +310,7 @@ describe('copies', () => {
     const id = await verified('hot.test')
     const sendMany = () =>
       counting(async () => {
-        t.house.rooms.senders.forgetAll()
+        t.service.modules.senders.forgetAll()
         await judge('hot.test')
         for (let i = 0; i < 50; i++) await judge('hot.test', i % 2 ? { allowedDomainIds: [id] } : {})
         await refused('DOMAIN_NOT_ALLOWED_FOR_KEY', 'hot.test', { allowedDomainIds: [firstDomain] })
@@ -320,8 +320,8 @@ describe('copies', () => {
   })
 
   test('every change of a domain or its pool is heard in the other processes at once', async () => {
-    const beside = await testHouse({ database: t.database })
-    const there = async (name: string) => beside.house.rooms.senders.judge(callerOf(), name)
+    const beside = await testService({ database: t.database })
+    const there = async (name: string) => beside.service.modules.senders.judge(callerOf(), name)
     const outcome = (name: string) =>
       there(name).then(
         (sender) => (sender as DomainSender).ipPool ?? 'sends',
@@ -356,7 +356,7 @@ describe('copies', () => {
   test('a check that changes nothing is not told of', async () => {
     const id = await verified('quiet.test')
     const heard: string[] = []
-    const client = await t.house.db.connect()
+    const client = await t.service.db.connect()
     client.on('notification', ({ payload }) => heard.push(payload ?? ''))
     await client.query('listen callers_changed')
     await domains.verify(id)

@@ -1,8 +1,8 @@
 /** Who may send from where. Asked before every email, so what the database says is kept for a moment. */
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
-import { type AtHand, whenThere } from '../ground/at-hand.ts'
 import { Failure } from '../ground/errors.ts'
+import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
 import type { Scope } from '../ground/scope.ts'
 import { lookupName } from './name.ts'
 import { type RecordStatuses, returnHost } from './records.ts'
@@ -33,7 +33,7 @@ export type SendingCaller = Scope & { allowedDomainIds: readonly string[] | null
 
 export interface Senders {
   /** The sender of a live email, or the first of the refusals in their order: key, tenant, proof, pool. */
-  judge(caller: SendingCaller, domainName: string): AtHand<Sender>
+  judge(caller: SendingCaller, domainName: string): MaybePromise<Sender>
   /** A test email may name any domain, save where the key itself is held to some. */
   judgeTest(caller: SendingCaller, domainName: string): Promise<void>
   forgetOrg(orgId: string): void
@@ -138,7 +138,7 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
   return {
     judge: (caller, domainName) => {
       const name = lookupName(domainName)
-      return whenThere(find(caller.orgId, name), (known) => judgeKnown(caller, name, known))
+      return andThen(find(caller.orgId, name), (known) => judgeKnown(caller, name, known))
     },
 
     judgeTest: async (caller, domainName) => {

@@ -70,10 +70,10 @@ type Sought = {
   boundTenantId: string | null
 }
 
-export type Room = { plan: Plan; domains: number; added: boolean; takeable: boolean }
+export type DomainAllowance = { plan: Plan; domains: number; added: boolean; takeable: boolean }
 
 /** How many domains the org has, whether the project has this one, and whether it may be taken over. */
-export const findRoom = statement<Sought, Room>(
+export const findAllowance = statement<Sought, DomainAllowance>(
   'domains.find_room',
   `select plan, (select count(*) from domains where org_id = :orgId) as domains,
      exists (select 1 from domains where org_id = :orgId and project_id = :projectId and name = :name) as added,
@@ -254,7 +254,7 @@ export const claimDomain = statement<{ orgId: string; id: string; claim: string;
    returning ${columns}`,
 )
 
-export type Recorded = DomainRow & { status_before: DomainStatus }
+export type RecordedCheck = DomainRow & { status_before: DomainStatus }
 
 /** Recorded once, by the check that holds the claim. A vanished identity stays vanished. */
 export const recordCheck = statement<
@@ -269,7 +269,7 @@ export const recordCheck = statement<
     nextCheckAt: Date | null
     at: Date
   },
-  Recorded
+  RecordedCheck
 >(
   'domains.record_check',
   `with held as (

@@ -49,7 +49,7 @@ const keptDomain = (domain: string): string | undefined => {
   return ascii.test(domain) ? domain : name
 }
 
-export const parseAddress = (text: string): Address | undefined => {
+export const parseMailbox = (text: string): Address | undefined => {
   const { address, name } = split(text)
   const at = address.lastIndexOf('@')
   if (at < 1 || address.length > longestAddress) return undefined
@@ -65,6 +65,6 @@ export const comparable = (address: string): string => address.toLowerCase()
 
 /** An address as it is compared, from however it was written; undefined for what no mail can be sent to. */
 export const comparableIn = (text: string): string | undefined => {
-  const parsed = parseAddress(text)
+  const parsed = parseMailbox(text)
   return parsed && comparable(parsed.address)
 }

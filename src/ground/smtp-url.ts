@@ -1,5 +1,5 @@
 /** Reads SMTP_URL: `smtp://user:password@relay.example:587?tls=require&verify=off&name=mail.example`. */
-import { isLoopback } from './address.ts'
+import { isLoopback } from './ip-address.ts'
 
 export type SmtpRelay = {
   host: string

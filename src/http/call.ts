@@ -7,13 +7,13 @@ import { Failure } from '../ground/errors.ts'
 import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import { withRequestId } from '../ground/request-context.ts'
-import type { Claim, Idempotency } from '../idempotency/claims.ts'
+import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
 import { isIdempotencyKey, takesForKey } from '../idempotency/key.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
-import type { Admitted } from './door.ts'
+import type { Admitted } from './admit-request.ts'
 import { malformed } from './envelope.ts'
+import { parseJson, readQuery, validate } from './read-request.ts'
 import type { Answer, Route } from './route.ts'
-import { parseJson, readQuery, validate } from './validate.ts'
 
 const readIdempotencyKey = (request: FastifyRequest): string | undefined => {
   const header = request.headers['idempotency-key']
@@ -56,14 +56,14 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
   }
 
   /** The answer stands even when it cannot be recorded; the key then stays locked until its lock runs out. */
-  const settleClaim = async (claim: Claim, answer: Answer, text: string): Promise<void> => {
+  const settleClaim = async (claim: IdempotencyClaim, answer: Answer, text: string): Promise<void> => {
     if (answer.recorded) return
     await idempotency.record(claim, answer.status, text).catch((error) => {
       log.error({ err: error }, 'an idempotent answer could not be recorded')
     })
   }
 
-  const freeClaim = async (claim: Claim): Promise<void> => {
+  const freeClaim = async (claim: IdempotencyClaim): Promise<void> => {
     await idempotency.free(claim).catch((error) => log.error({ err: error }, 'an idempotency key could not be freed'))
   }
 
@@ -87,7 +87,7 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
         caller = { ...caller, tenantId: await tenants.findOrCreate(caller, actor, admitted.newTenantRef) }
       }
 
-      let claim: Claim | undefined
+      let claim: IdempotencyClaim | undefined
       if (key !== undefined && fingerprint) {
         const outcome = await idempotency.claim(caller, key, fingerprint)
         if (outcome && 'replay' in outcome) {

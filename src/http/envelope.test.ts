@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
 import { type Code, catalogue, Failure, itemOnlyCodes, typeOf } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 import { fromFramework } from './envelope.ts'
 import { defineRoute } from './route.ts'
 
@@ -137,8 +137,8 @@ const added: [code: Code, status: number, type: string][] = [
   ['MCP_UPSTREAM_TIMEOUT', 504, 'server_error'],
 ]
 
-let t: TestHouse
-let acme: Founded
+let t: TestService
+let acme: CreatedOrg
 
 /** Refuses with whatever the body names, so that every code is seen on the wire. */
 const refuser = defineRoute({
@@ -156,7 +156,7 @@ const refuser = defineRoute({
 })
 
 beforeAll(async () => {
-  t = await startTestHouse({ routes: () => [refuser] })
+  t = await startTestService({ routes: () => [refuser] })
   acme = await t.org()
 })
 afterAll(() => t.stop())
@@ -390,7 +390,7 @@ describe('the dashboard side', () => {
     const [org] = await t.database.sql<{ owner_user_id: string }>('select owner_user_id from orgs where id = $1', [
       acme.org.id,
     ])
-    const token = await t.house.sessions.open(org?.owner_user_id as string, {
+    const token = await t.service.sessions.open(org?.owner_user_id as string, {
       method: 'credentials',
       ip: null,
       userAgent: '',

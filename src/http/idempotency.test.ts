@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
 import { Failure } from '../ground/errors.ts'
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 import { defineRoute, type Route } from './route.ts'
 
-let t: TestHouse
-let acme: Founded
+let t: TestService
+let acme: CreatedOrg
 
 let runs = 0
 let hold: Promise<void> | undefined
@@ -44,7 +44,7 @@ const effect = (path: string): Route =>
   })
 
 beforeAll(async () => {
-  t = await startTestHouse({ routes: () => [effect('/probe/effect'), effect('/probe/other-effect')] })
+  t = await startTestService({ routes: () => [effect('/probe/effect'), effect('/probe/other-effect')] })
   acme = await t.org()
 })
 afterAll(() => t.stop())
@@ -173,7 +173,7 @@ describe('an idempotency key', () => {
     // As a process that was killed between its claim and its answer leaves it.
     await t.database.sql(
       "update idempotency_keys set status = null, body = null, locked_until = $1 where key = 'died'",
-      [new Date(t.house.clock.millis() + 330_000)],
+      [new Date(t.service.clock.millis() + 330_000)],
     )
     const before = runs
     await advance(320)
@@ -188,7 +188,7 @@ describe('an idempotency key', () => {
   test('X-213 a claim locks the key for 330 seconds and the recorded answer releases it', async () => {
     const { answer, release } = await sendHeld('lock', { n: 1 })
     const [row] = await stored('lock')
-    const ahead = (row as { locked_until: Date }).locked_until.getTime() - t.house.clock.millis()
+    const ahead = (row as { locked_until: Date }).locked_until.getTime() - t.service.clock.millis()
     expect(ahead).toBeGreaterThan(325_000)
     expect(ahead).toBeLessThanOrEqual(330_000)
     release()
@@ -232,7 +232,7 @@ describe('an idempotency key', () => {
     expect(first.status).toBe(201)
     const again = await send('honoured', body, { path: '/suppressions' })
     expect([again.status, again.text]).toEqual([201, first.text])
-    const honouring = t.house.routes.filter(({ idempotent, path }) => idempotent && !path.startsWith('/probe/'))
+    const honouring = t.service.routes.filter(({ idempotent, path }) => idempotent && !path.startsWith('/probe/'))
     expect(honouring.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'POST /emails',
       'POST /emails/batch',
@@ -281,18 +281,18 @@ describe('an idempotency key', () => {
 
 describe('without a lock store', () => {
   const withoutTable = async (env: Record<string, string>) => {
-    const house = await startTestHouse({ routes: () => [effect('/probe/effect')], env })
-    const { keys } = await house.org()
+    const service = await startTestService({ routes: () => [effect('/probe/effect')], env })
+    const { keys } = await service.org()
     // Only the claim meets the fault: a broken connection, as when the server goes away in the middle.
-    await house.database.sql(`create function cut() returns trigger language plpgsql as $$
+    await service.database.sql(`create function cut() returns trigger language plpgsql as $$
       begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`)
-    await house.database.sql('create trigger cut before insert on idempotency_keys execute function cut()')
-    const reply = await house.ask('POST', '/api/v1/probe/effect', {
+    await service.database.sql('create trigger cut before insert on idempotency_keys execute function cut()')
+    const reply = await service.ask('POST', '/api/v1/probe/effect', {
       key: keys.live,
       body: { n: 1 },
       headers: { 'idempotency-key': 'k' },
     })
-    await house.stop()
+    await service.stop()
     return reply
   }
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 
-let t: TestHouse
-let acme: Founded
+let t: TestService
+let acme: CreatedOrg
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 beforeAll(async () => {
-  t = await startTestHouse()
+  t = await startTestService()
   acme = await t.org()
 })
 afterAll(() => t.stop())
@@ -31,7 +31,7 @@ const walk = async (query: string, key = acme.keys.live): Promise<string[]> => {
 }
 
 describe('lists', () => {
-  let org: Founded
+  let org: CreatedOrg
   beforeAll(async () => {
     org = await t.org({ name: 'Many' })
     // Seven rows a millisecond, so that pages end inside and between ties of the creation time.

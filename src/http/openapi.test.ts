@@ -3,7 +3,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { startTestHouse, type TestHouse, testHouse } from '../../test/house.ts'
+import { startTestService, type TestService, testService } from '../../test/service/service.ts'
 import { eventNames } from '../events/names.ts'
 import { type Code, catalogue } from '../ground/errors.ts'
 import { newId, prefixes } from '../ground/ids.ts'
@@ -64,10 +64,10 @@ const walk = (value: unknown, visit: (key: string, value: unknown) => void): voi
 }
 
 describe('the description of the running house', () => {
-  let running: TestHouse
+  let running: TestService
   let document: OpenApiDocument
   beforeAll(async () => {
-    running = await startTestHouse()
+    running = await startTestService()
     document = (await running.ask('GET', '/api/openapi.json')).body
   })
   afterAll(() => running.stop())
@@ -85,11 +85,11 @@ describe('the description of the running house', () => {
 
   test('X-362 every method and path served under /api/v1 is described, and nothing else is', async () => {
     const urls = watchRoutes()
-    const { ask, org, house } = await testHouse()
+    const { ask, org, service } = await testService()
     const { keys } = await org()
     const described = (await ask('GET', '/api/openapi.json')).body as OpenApiDocument
     expect(underV1(urls)).toEqual(Object.keys(described.paths).sort())
-    expect(house.routes.map(({ method, path }) => `${method} /api/v1${path}`).sort()).toEqual(
+    expect(service.routes.map(({ method, path }) => `${method} /api/v1${path}`).sort()).toEqual(
       operationsOf(described)
         .map(({ method, path }) => `${method} ${path}`)
         .sort(),
@@ -108,7 +108,7 @@ describe('the description of the running house', () => {
     const urls = watchRoutes((app) => {
       app.get('/api/v1/past-the-table', async () => ({}))
     })
-    const { ask } = await testHouse()
+    const { ask } = await testService()
     const { paths } = (await ask('GET', '/api/openapi.json')).body as OpenApiDocument
     expect(underV1(urls)).toContain('/api/v1/past-the-table')
     expect(Object.keys(paths)).not.toContain('/api/v1/past-the-table')

@@ -6,13 +6,13 @@ import {
   type OpenApiDocument,
   type Operation,
   type Parameter,
-  type Response,
+  type ResponseObject,
   referTo,
   referToAll,
 } from './openapi/document.ts'
-import { headers, parameters, rateHeaders, text } from './openapi/headers.ts'
+import { headers, parameters, rateHeaders, text } from './openapi/documented-headers.ts'
 import { about, tagTexts } from './openapi/prose.ts'
-import { codesOf, ErrorBody, exampleOf, refusal, refusals, sharedRefusals } from './openapi/refusals.ts'
+import { codesOf, ErrorBody, exampleOf, refusalResponse, refusals, sharedRefusals } from './openapi/refusals.ts'
 import { type JsonSchema, makeShapes, type Shapes } from './openapi/shapes.ts'
 import type { Method, Route } from './route.ts'
 
@@ -68,7 +68,7 @@ const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
   })
 }
 
-const answers = (route: Route, shapes: Shapes): Record<string, Response> => {
+const answers = (route: Route, shapes: Shapes): Record<string, ResponseObject> => {
   const names = ['X-Request-Id', ...Object.keys(rateHeaders)]
   if (route.idempotent) names.push('Idempotent-Replayed')
   const rows = Object.entries(route.answers).map(([status, { schema, about: description }]) => [
@@ -190,7 +190,7 @@ export const describeApi = (described: Described): OpenApiDocument => {
       },
       parameters,
       headers,
-      responses: Object.fromEntries(told.map(([code, name]) => [name, refusal(statusOf(code), [code])])),
+      responses: Object.fromEntries(told.map(([code, name]) => [name, refusalResponse(statusOf(code), [code])])),
       examples: Object.fromEntries(codes.map((code) => [code, exampleOf(code)])),
       schemas: shapes.components,
     },

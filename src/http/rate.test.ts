@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
 import type { Plan } from '../orgs/plans.ts'
 
-let t: TestHouse
+let t: TestService
 beforeAll(async () => {
-  t = await startTestHouse()
+  t = await startTestService()
 })
 afterAll(() => t.stop())
 
@@ -70,9 +70,9 @@ describe('the bucket of an org', () => {
 
   test('X-326 X-327 X-330 a refusal says when to come back, in Unix milliseconds and in seconds', async () => {
     const { keys } = await t.org({ plan: 'free', name: 'Told when' })
-    const first = t.house.clock.millis()
+    const first = t.service.clock.millis()
     for (let i = 0; i < 60; i++) await list(keys.live)
-    const last = t.house.clock.millis()
+    const last = t.service.clock.millis()
     const refused = await list(keys.live)
     const reset = Number(refused.headers['x-ratelimit-reset'])
     expect(reset).toBeGreaterThanOrEqual(first + 60_000)
@@ -169,7 +169,7 @@ describe('around the buckets', () => {
   })
 
   test('X-325 with no limiter store requests pass, without the headers', async () => {
-    const open = await startTestHouse({ database: t.database, env: { RATE_LIMITER: 'off' } })
+    const open = await startTestService({ database: t.database, env: { RATE_LIMITER: 'off' } })
     try {
       const { keys } = await t.org({ plan: 'free', name: 'No store' })
       for (let i = 0; i < 65; i++) {
@@ -182,7 +182,7 @@ describe('around the buckets', () => {
   })
 
   test('X-325 when a configured store does not answer requests pass, without the headers', async () => {
-    const open = await startTestHouse({ database: t.database, env: { REDIS_URL: 'redis://127.0.0.1:1' } })
+    const open = await startTestService({ database: t.database, env: { REDIS_URL: 'redis://127.0.0.1:1' } })
     try {
       const { keys } = await t.org({ plan: 'free', name: 'Store down' })
       const reply = await open.ask('GET', '/api/v1/suppressions', { key: keys.live })

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { Code, Failure } from '../ground/errors.ts'
 import type { IdKind } from '../ground/ids.ts'
-import type { Claim } from '../idempotency/claims.ts'
+import type { IdempotencyClaim } from '../idempotency/claims.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { ScopeName } from '../keys/scopes.ts'
 
@@ -18,7 +18,7 @@ export type Call<Query, Body> = {
   address: string | null
   userAgent: string
   /** Held when the request carries an Idempotency-Key; a slice with a transaction records its answer in it. */
-  claim: Claim | undefined
+  claim: IdempotencyClaim | undefined
 }
 
 export type Answer = {

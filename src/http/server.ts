@@ -4,8 +4,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import type { AdmitRequest, Admitted } from './admit-request.ts'
 import type { Serve } from './call.ts'
-import type { Admitted, Door } from './door.ts'
 import { envelope, flatBody, flatStatus, fromFramework, headersOf, malformed } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
 import { endRest, letRestPass } from './rest-of-body.ts'
@@ -37,7 +37,7 @@ const isPublicApi = (url: string): boolean => /^\/api\/v1(?=\/|$)/.test(pathOf(u
 
 export type ServerNeeds = {
   routes: readonly Route[]
-  door: Door
+  door: AdmitRequest
   serve: Serve
   log: Log
   metrics: Metrics

@@ -12,16 +12,20 @@ import { claimKeys, freeKey, recordAnswers, sweepKeys } from './store.ts'
 /** How long a request may hold its key. Longer than the longest request, so a live one never loses it. */
 export const lockSeconds = 330
 
-export type Claim = { scope: Scope; key: string; id: string }
-export type Replay = { status: number; body: string }
+export type IdempotencyClaim = { scope: Scope; key: string; id: string }
+export type ReplayedAnswer = { status: number; body: string }
 
 export interface Idempotency {
   /** A claim to work under, or the answer recorded earlier. Undefined: no lock store, work without. */
-  claim(scope: Scope, key: string, fingerprint: Buffer): Promise<{ claim: Claim } | { replay: Replay } | undefined>
+  claim(
+    scope: Scope,
+    key: string,
+    fingerprint: Buffer,
+  ): Promise<{ claim: IdempotencyClaim } | { replay: ReplayedAnswer } | undefined>
   /** Inside the transaction of the work where there is one, so that effect and answer stand or fall together. */
   recordWith(runner: Runner, answers: Answered[]): Promise<void>
-  record(claim: Claim, status: number, body: string): Promise<void>
-  free(claim: Claim): Promise<void>
+  record(claim: IdempotencyClaim, status: number, body: string): Promise<void>
+  free(claim: IdempotencyClaim): Promise<void>
   /** Removes keys past their window, in chunks; returns how many. */
   sweep(): Promise<number>
 }
@@ -34,7 +38,7 @@ type Verdict = {
   status: number | null
   body: string | null
 }
-export type Answered = { claim: Claim; status: number; body: string }
+export type Answered = { claim: IdempotencyClaim; status: number; body: string }
 
 type Needs = { db: Db; clock: Clock; log: Log; ttlHours: number; production: boolean }
 

@@ -1,11 +1,11 @@
 /** Bodies that name no key: each is refused where it is wrong, and nothing is written. */
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { type Body, forgetPace, type KeyClient, keyClient } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { type Body, forgetPace, type KeyClient, keyClient } from '../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()

@@ -1,6 +1,6 @@
-import type { Range } from '../ground/address.ts'
+import type { IpRange } from '../ground/ip-address.ts'
 import type { Scope } from '../ground/scope.ts'
-import type { Bucket } from '../limits/contract.ts'
+import type { Bucket } from '../limits/limiter.ts'
 import type { Plan } from '../orgs/plans.ts'
 import type { ScopeName } from './scopes.ts'
 
@@ -13,7 +13,7 @@ export type Caller = Scope & {
   /** State of the tenant the key is bound to; undefined for a platform-root key. */
   tenantState: TenantState | undefined
   allowedDomainIds: readonly string[] | null
-  allowedRanges: readonly Range[] | null
+  allowedRanges: readonly IpRange[] | null
   ratePerMinute: number | null
   /** What a request of this key is counted in: its own bucket when it has one, then the org's. */
   buckets: readonly Bucket[]

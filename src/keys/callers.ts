@@ -1,13 +1,13 @@
 import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
-import { parseRange } from '../ground/address.ts'
 import { sha256 } from '../ground/crypto.ts'
+import { parseRange } from '../ground/ip-address.ts'
 import type { Log } from '../ground/log.ts'
-import type { Bucket } from '../limits/contract.ts'
+import type { Bucket } from '../limits/limiter.ts'
 import { requestsPerMinute } from '../orgs/plans.ts'
 import type { Caller, TenantState } from './caller.ts'
-import { isKeyShaped } from './secret.ts'
+import { isKeyShaped } from './key-secret.ts'
 import { type CallerRow, findCallers, touchKeys } from './store.ts'
 
 const touchEveryMs = 60_000

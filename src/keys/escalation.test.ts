@@ -2,14 +2,14 @@
 import { BlockList } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type KeyOptions, startTestHouse } from '../../test/house.ts'
-import { type Body, forgetPace, keyClient } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { type Body, forgetPace, keyClient } from '../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { type KeyOptions, startTestService } from '../../test/service/service.ts'
 import type { Code } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import { type ScopeName, scopes } from './scopes.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -21,13 +21,13 @@ const addDomain = async (name: string): Promise<string> => {
   await t.database.sql(
     `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
      values ($1, $2, $3, $4, 'verified', 'SUCCESS', 'us-east-1', 'live', $5, $5)`,
-    [acme.org.id, id, projectId, name, t.house.clock.now()],
+    [acme.org.id, id, projectId, name, t.service.clock.now()],
   )
   return id
 }
 const secondDomain = await addDomain('second.test')
 const thirdDomain = await addDomain('third.test')
-const days = (n: number) => new Date(t.house.clock.millis() + n * 86_400_000)
+const days = (n: number) => new Date(t.service.clock.millis() + n * 86_400_000)
 
 /** Inside every range the callers here may call from. */
 const from = { 'x-forwarded-for': '10.0.0.5' }

@@ -1,12 +1,13 @@
 /** No key can make, or turn itself or another into, a key that may do more than itself. */
-import { covers, parseRange, type Range } from '../ground/address.ts'
+
 import { Failure } from '../ground/errors.ts'
+import { covers, type IpRange, parseRange } from '../ground/ip-address.ts'
 import type { Environment } from '../ground/scope.ts'
 import type { Caller } from './caller.ts'
 import type { ScopeName } from './scopes.ts'
 
 /** A key as it would be after the request. */
-export type Outcome = {
+export type RequestedKey = {
   environment: Environment
   tenantId: string | null
   projectId: string | null
@@ -20,14 +21,14 @@ export type Outcome = {
 const withinDomains = (own: readonly string[], asked: readonly string[] | null): boolean =>
   asked?.every((id) => own.includes(id)) ?? false
 
-const withinRanges = (own: readonly Range[], asked: readonly string[] | null): boolean =>
+const withinRanges = (own: readonly IpRange[], asked: readonly string[] | null): boolean =>
   asked?.every((text) => {
     const range = parseRange(text)
     return range !== undefined && own.some((outer) => covers(outer, range))
   }) ?? false
 
 /** Who the key would belong to comes first; then the restrictions, in their fixed order. */
-export const assertNoEscalation = (caller: Caller, outcome: Outcome): void => {
+export const assertNoEscalation = (caller: Caller, outcome: RequestedKey): void => {
   if (caller.environment === 'test' && outcome.environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
   if (caller.tenantId !== null && outcome.tenantId !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
   if (caller.projectId !== null && outcome.projectId !== caller.projectId) throw new Failure('SCOPE_ESCALATION')

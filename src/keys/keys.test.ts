@@ -1,13 +1,13 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { advance, type Body, forgetPace, keyClient, keyIdOf } from '../../test/key-client.ts'
-import { scopeProbes, senderProbe } from '../../test/probes.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { advance, type Body, forgetPace, keyClient, keyIdOf } from '../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { scopeProbes, senderProbe } from '../../test/service/probes.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
 import { scopes } from './scopes.ts'
 
-const t = await startTestHouse({ routes: (rooms) => [...scopeProbes(), senderProbe(rooms)] })
+const t = await startTestService({ routes: (modules) => [...scopeProbes(), senderProbe(modules)] })
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -20,7 +20,7 @@ const withoutKey = ({ key: _, ...rest }: Body): Body => rest
 describe('creating', () => {
   test('X-015 X-018 a key is answered whole, once, and then opens what it was given', async () => {
     const tenantId = await t.tenant(acme.org.id)
-    const before = t.house.clock.millis()
+    const before = t.service.clock.millis()
     const reply = await create({
       name: '  CI  ',
       scopes: ['send:email', 'read:suppressions', 'send:email'],
@@ -55,7 +55,7 @@ describe('creating', () => {
       },
     ])
     expect(Date.parse(created_at)).toBeGreaterThanOrEqual(before)
-    expect(Date.parse(created_at)).toBeLessThanOrEqual(t.house.clock.millis())
+    expect(Date.parse(created_at)).toBeLessThanOrEqual(t.service.clock.millis())
     expect((await get(id)).body).toEqual(withoutKey(reply.body))
     const seen = await t.ask('GET', '/api/v1/probe/read-suppressions', { key })
     expect(seen.body).toEqual({
@@ -147,11 +147,11 @@ describe('creating', () => {
     const { id, key } = (await create({})).body
     const lastUse = async () => (await get(id)).body.last_used_at
     expect(await lastUse()).toBe(null)
-    const before = t.house.clock.millis()
+    const before = t.service.clock.millis()
     await t.ask('GET', '/api/v1/probe/read-messages', { key })
     await expect.poll(lastUse).toEqual(expect.any(String))
     expect(Date.parse(await lastUse())).toBeGreaterThanOrEqual(before)
-    expect(Date.parse(await lastUse())).toBeLessThanOrEqual(t.house.clock.millis())
+    expect(Date.parse(await lastUse())).toBeLessThanOrEqual(t.service.clock.millis())
   })
 })
 
@@ -165,7 +165,7 @@ describe('changing', () => {
       allowedCidrs: ['10.0.0.0/8'],
       ratePerMinute: 60,
       scopes: ['send:email', 'send:sms'],
-      expiresAt: new Date(t.house.clock.millis() + 5 * day),
+      expiresAt: new Date(t.service.clock.millis() + 5 * day),
     })
     let now = (await get(id)).body as Body
     const changes: [Body, Body][] = [
@@ -195,10 +195,10 @@ describe('changing', () => {
   test('X-016 days to live count from the change, not from the creation', async () => {
     const { id } = await held()
     await advance(t, 3_600)
-    const before = t.house.clock.millis()
+    const before = t.service.clock.millis()
     const expires = Date.parse((await patch(id, { expires_in_days: 2 })).body.expires_at)
     expect(expires).toBeGreaterThanOrEqual(before + 2 * day)
-    expect(expires).toBeLessThanOrEqual(t.house.clock.millis() + 2 * day)
+    expect(expires).toBeLessThanOrEqual(t.service.clock.millis() + 2 * day)
   })
 
   test('X-016 a key whose domain or tenant is gone can still be changed in everything else', async () => {
@@ -271,7 +271,7 @@ describe('revoking', () => {
   test('X-017 AD-114 the next request of a revoked key is 401; revoking it again answers the same', async () => {
     const { key, id } = await held()
     expect((await list('', key)).status).toBe(200)
-    const before = t.house.clock.millis()
+    const before = t.service.clock.millis()
     const first = await revoke(id)
     expect([first.status, first.body]).toEqual([200, { id, revoked_at: expect.any(String) }])
     expect(Date.parse(first.body.revoked_at)).toBeGreaterThanOrEqual(before)

@@ -7,11 +7,11 @@ import { Failure, type FieldError } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { lockOrg } from '../orgs/store.ts'
-import { resourceLimit } from '../usage/plans.ts'
+import { resourceLimit } from '../usage/plan-limits.ts'
 import type { Caller } from './caller.ts'
-import { assertNoEscalation, type Outcome } from './escalation.ts'
+import { assertNoEscalation, type RequestedKey } from './escalation.ts'
+import { mintKey } from './key-secret.ts'
 import { scopes as everyScope } from './scopes.ts'
-import { mintKey } from './secret.ts'
 import type { CreateKey, PatchKey } from './shapes.ts'
 import {
   countKeys,
@@ -106,7 +106,7 @@ const assertInReach = (scope: Scope, row: KeyRow): void => {
 }
 
 export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys => {
-  const outcomeOfCreate = (caller: Caller, body: CreateKey, at: Date): Outcome => ({
+  const outcomeOfCreate = (caller: Caller, body: CreateKey, at: Date): RequestedKey => ({
     environment: body.environment ?? caller.environment,
     tenantId: body.tenant_id === undefined ? caller.tenantId : body.tenant_id,
     projectId: body.project_id === undefined ? caller.projectId : body.project_id,
@@ -117,7 +117,7 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
     ratePerMinute: body.rate_limit_per_minute ?? null,
   })
 
-  const outcomeOfPatch = (row: KeyRow, body: PatchKey, at: Date): Outcome => {
+  const outcomeOfPatch = (row: KeyRow, body: PatchKey, at: Date): RequestedKey => {
     const kept = <T>(asked: T | undefined, present: T): T => (asked === undefined ? present : asked)
     return {
       environment: row.environment,

@@ -1,11 +1,11 @@
 /** Which keys a key sees and manages: those of its environment, of its tenant, of its project. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { forgetPace, type Held, keyClient, keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { forgetPace, type Held, keyClient, keyIdOf } from '../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()

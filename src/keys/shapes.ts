@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatRange, parseRange } from '../ground/address.ts'
+import { formatRange, parseRange } from '../ground/ip-address.ts'
 import { scopes } from './scopes.ts'
 
 const cidr = z.string().transform((text, context) => {

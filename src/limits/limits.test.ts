@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { silentLog } from '../ground/log.ts'
-import type { Bucket, BucketState, Limiter, Taken } from './contract.ts'
+import type { Bucket, BucketState, Limiter, TakeResult } from './limiter.ts'
 import { makeMemoryLimiter } from './memory.ts'
 import { makeRedisLimiter } from './redis.ts'
 
@@ -35,7 +35,7 @@ const makeReference = () => {
     return { limit, remaining: Math.max(0, limit - counted.length), resetAt: oldest + windowMs }
   }
   return {
-    take(buckets: readonly Bucket[], at: number, cost: number): Taken {
+    take(buckets: readonly Bucket[], at: number, cost: number): TakeResult {
       const settled = buckets.map((bucket) => settle(bucket, at))
       const refusedBy = buckets.findIndex(({ limit }, i) => settled[i]!.kept.length + cost > limit)
       if (refusedBy < 0) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Bucket, BucketState, Taken } from './contract.ts'
+import type { Bucket, BucketState, TakeResult } from './limiter.ts'
 import { makeMemoryLimiter } from './memory.ts'
 
 const minute = 60_000
@@ -105,7 +105,7 @@ test('a clock set back by an hour closes a full bucket for two windows at most, 
   for (let i = 0; i < 5; i++) limiter.take([org], start + hour)
   const allowedAt: number[] = []
   for (let at = start; at < start + 3 * minute; at += 500) {
-    if ((limiter.take([org], at) as Taken).allowed) allowedAt.push(at)
+    if ((limiter.take([org], at) as TakeResult).allowed) allowedAt.push(at)
   }
   expect(allowedAt[0]).toBeGreaterThanOrEqual(start + minute)
   expect(allowedAt[0]).toBeLessThanOrEqual(start + 2 * minute)

@@ -1,4 +1,4 @@
-import { assertCost, type Bucket, type BucketState, type Limiter } from './contract.ts'
+import { assertCost, type Bucket, type BucketState, type Limiter } from './limiter.ts'
 
 /** Two numbers for each millisecond in which something was counted: which one, and how many. */
 const pair = 2

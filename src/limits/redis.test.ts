@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from 'redis'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { silentLog } from '../ground/log.ts'
-import type { Bucket, Limiter } from './contract.ts'
+import type { Bucket, Limiter } from './limiter.ts'
 import { makeRedisLimiter } from './redis.ts'
 
 vi.setConfig({ testTimeout: 20_000 })

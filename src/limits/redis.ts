@@ -1,6 +1,6 @@
 import { createClient, defineScript } from 'redis'
 import type { Log } from '../ground/log.ts'
-import { assertCost, type Bucket, type BucketState, type Limiter } from './contract.ts'
+import { assertCost, type Bucket, type BucketState, type Limiter } from './limiter.ts'
 
 /**
  * Judges and counts one call in all its buckets, as one atomic step. A cost of 0 only reads.

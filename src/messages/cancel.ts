@@ -1,5 +1,6 @@
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
+import type { Channel } from '../ground/channel.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { timeOfId } from '../ground/ids.ts'
@@ -10,7 +11,7 @@ import { cancelMessage, findMessage } from './store.ts'
 export type CancelMessage = (
   scope: Scope,
   actor: Actor,
-  channel: 'email' | 'sms',
+  channel: Channel,
   id: string,
 ) => Promise<{ id: string; canceled_at: Date }>
 

@@ -1,5 +1,6 @@
 /** What every channel's message has in common before it is one. */
-import type { AtHand } from '../ground/at-hand.ts'
+import type { Channel } from '../ground/channel.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
 import type { Scope } from '../ground/scope.ts'
 
 /** Who sends. The scheduler sends for whoever asked, without the restrictions of a key that may be gone. */
@@ -12,13 +13,13 @@ export type SentBy = Scope & {
 }
 
 /** How the pipeline was entered: rules differ in what they ask of each. */
-export type Entrance = 'single' | 'batch' | 'fire'
+export type SendKind = 'single' | 'batch' | 'fire'
 
 export type Draft = {
   id: string
   createdAt: Date
   by: SentBy
-  channel: 'email' | 'sms'
+  channel: Channel
   tags: string[]
   metadata: Record<string, string>
   scheduledAt: Date | null
@@ -28,19 +29,19 @@ export type Draft = {
 /** A named rule: passes, narrows the draft, or throws the refusal. */
 export type Gate<D extends Draft> = {
   name: string
-  at: readonly Entrance[]
-  check: (draft: D, entrance: Entrance) => AtHand<void>
+  at: readonly SendKind[]
+  check: (draft: D, entrance: SendKind) => MaybePromise<void>
 }
 
-export type Gates<D extends Draft> = Record<Entrance, readonly Gate<D>[]>
+export type Gates<D extends Draft> = Record<SendKind, readonly Gate<D>[]>
 
-export const byEntrance = <D extends Draft>(gates: readonly Gate<D>[]): Gates<D> => {
-  const at = (entrance: Entrance) => gates.filter((gate) => gate.at.includes(entrance))
+export const bySendKind = <D extends Draft>(gates: readonly Gate<D>[]): Gates<D> => {
+  const at = (entrance: SendKind) => gates.filter((gate) => gate.at.includes(entrance))
   return { single: at('single'), batch: at('batch'), fire: at('fire') }
 }
 
 /** In order, each waiting for the one before: a refusal leaves no trace of later rules. */
-export const passGates = async <D extends Draft>(gates: Gates<D>, draft: D, entrance: Entrance): Promise<void> => {
+export const passGates = async <D extends Draft>(gates: Gates<D>, draft: D, entrance: SendKind): Promise<void> => {
   for (const gate of gates[entrance]) {
     const checking = gate.check(draft, entrance)
     if (checking) await checking

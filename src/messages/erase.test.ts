@@ -1,12 +1,12 @@
 /** What the erasure of a tenant does to its messages. */
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { expectRefusal } from '../../test/refusal.ts'
-import { tenantClient } from '../../test/tenant-client.ts'
+import { tenantClient } from '../../test/clients/tenant-client.ts'
+import { expectRefusal } from '../../test/expect/refusal.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { insertWaiting, postOf } from './harness.ts'
 import { tagMark } from './marks.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const founded = await t.org()
 const orgId = founded.org.id
@@ -87,7 +87,7 @@ test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the even
 
 test('AD-107 more than a chunk of messages is counted once each, waiting ones canceled before', async () => {
   const tenantId = await tenants.made()
-  const dueAt = new Date(t.house.clock.millis() + 3_600_000)
+  const dueAt = new Date(t.service.clock.millis() + 3_600_000)
   await insertWaiting(t, 1_234, { orgId, dueAt, tenantId })
   await tenants.move('archive', tenantId)
   const erased = await Promise.all([tenants.move('erase', tenantId), tenants.move('erase', tenantId)])

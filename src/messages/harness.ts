@@ -3,18 +3,18 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 import { onTestFinished } from 'vitest'
-import type { Reply, TestHouse } from '../../test/house.ts'
+import type { Reply, TestService } from '../../test/service/service.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 
-export type Told = {
+export type ReportedEvent = {
   event: string
   data: Record<string, unknown>
   tenant_id: string | null
   environment: string
 }
 
-export type Stored = {
+export type StoredMessage = {
   id: string
   status: string
   due_at: Date | null
@@ -30,11 +30,11 @@ export type Stored = {
 export type Waiting = { orgId: string; dueAt: Date; to?: (n: number) => string; tenantId?: string | null }
 
 export const insertWaiting = async (
-  { database, house }: TestHouse,
+  { database, service }: TestService,
   n: number,
   { orgId, dueAt, to = (i) => `reader${i}@reader.test`, tenantId = null }: Waiting,
 ): Promise<string[]> => {
-  const ids = Array.from({ length: n }, () => newId('message', house.clock.millis()))
+  const ids = Array.from({ length: n }, () => newId('message', service.clock.millis()))
   await database.sql(
     `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address,
        to_addresses, subject, text, scheduled_at, due_at, history)
@@ -46,10 +46,10 @@ export const insertWaiting = async (
   return ids
 }
 
-export const postOf = (t: TestHouse, { org, keys }: Pick<Founded, 'org' | 'keys'>) => {
+export const postOf = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | 'keys'>) => {
   const path = '/api/v1/emails'
   const { live } = keys
-  const inSeconds = (seconds: number) => new Date(t.house.clock.millis() + seconds * 1000).toISOString()
+  const inSeconds = (seconds: number) => new Date(t.service.clock.millis() + seconds * 1000).toISOString()
   const send = (body: Record<string, unknown> = {}, key = live, headers: Record<string, string> = {}) =>
     t.ask('POST', path, {
       key,
@@ -83,8 +83,8 @@ export const postOf = (t: TestHouse, { org, keys }: Pick<Founded, 'org' | 'keys'
       (await t.ask('POST', '/api/dev/run', { body: { task: 'scheduler' } })).body.counts.messages_worked_on,
     notify: (message_id: string, outcome: string) =>
       t.ask('POST', '/api/dev/notify', { body: { message_id, outcome } }),
-    row: async (id: string): Promise<Stored> =>
-      (await t.database.sql<Stored>('select * from messages where id = $1', [id]))[0] as Stored,
+    row: async (id: string): Promise<StoredMessage> =>
+      (await t.database.sql<StoredMessage>('select * from messages where id = $1', [id]))[0] as StoredMessage,
     statuses: async (): Promise<Record<string, number>> =>
       Object.fromEntries(
         (
@@ -101,7 +101,7 @@ export const postOf = (t: TestHouse, { org, keys }: Pick<Founded, 'org' | 'keys'
         [id],
       ),
     told: (id: string) =>
-      t.database.sql<Told>(
+      t.database.sql<ReportedEvent>(
         `select event, data, tenant_id, environment from events where org_id = $1 and data->>'message_id' = $2 order by id`,
         [org.id, id],
       ),

@@ -1,12 +1,12 @@
 import { afterAll, expect, test } from 'vitest'
-import { makeTestDatabase } from '../../test/database.ts'
-import { startTestHouse } from '../../test/house.ts'
-import { migrateTo } from '../../test/migrate-to.ts'
+import { makeTestDatabase } from '../../test/service/database.ts'
+import { migrateTo } from '../../test/service/migrate-to.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
 import { postOf } from './harness.ts'
 import { recipientMark, tagMark } from './marks.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const founded = await t.org()
 const post = postOf(t, founded)

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { testHouse } from '../../test/house.ts'
+import { testService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 import { makeSendNotice } from './notice.ts'
 
 test("XD-13 a notice reaches the org's owners and developers with a proven address, each in a mail of their own", async () => {
-  const t = await testHouse()
+  const t = await testService()
   const { org, owner } = await t.org()
   const other = await t.org({ name: 'Other' })
   const join = async (email: string, role: string, proven: boolean) => {
     const id = newId('user')
-    const at = t.house.clock.now()
+    const at = t.service.clock.now()
     await t.database.sql(
       `insert into users (id, email, email_verified_at, created_at, updated_at) values ($1, $2, $3, $4, $4)`,
       [id, email, proven ? at : null, at],
@@ -23,7 +23,7 @@ test("XD-13 a notice reaches the org's owners and developers with a proven addre
   await join('unproven@example.com', 'developer', false)
   await join('viewer@example.com', 'viewer', true)
 
-  const { db, clock, emailProvider: provider } = t.house.rooms
+  const { db, clock, emailProvider: provider } = t.service.modules
   const notify = makeSendNotice({ db, clock, provider, serviceDomain: 'tidings.test' })
   await notify({ orgId: org.id, subject: 'A webhook endpoint was disabled', text: 'Enable it again.' })
 

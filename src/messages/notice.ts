@@ -3,7 +3,7 @@ import { findMembersInRoles } from '../accounts/store.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
-import type { EmailProvider } from '../providers/email/contract.ts'
+import type { EmailProvider } from '../providers/email/email-provider.ts'
 
 export type Notice = { orgId: string; subject: string; text: string }
 

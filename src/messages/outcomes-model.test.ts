@@ -1,12 +1,12 @@
 /** Any reports, in any order, any number of times, against a model of a few lines. */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
-import type { Report } from '../providers/email/contract.ts'
+import type { Report } from '../providers/email/email-provider.ts'
 import { postOf } from './harness.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const kinds = ['delivered', 'hard_bounce', 'soft_bounce', 'complaint'] as const
@@ -70,14 +70,14 @@ const sendOne = async () => {
   const domain = `run${runs++}.test`
   const id = await post.sent({ to: names.map((name) => `${name}@${domain}`) })
   const take = ({ kind, who, notification }: Step) =>
-    t.house.rooms.messages.outcomes.take({
+    t.service.modules.messages.outcomes.take({
       provider: 'model',
       id: `${domain} ${notification}`,
       orgId: founded.org.id,
       messageId: id,
       report: {
         kind,
-        at: t.house.clock.now(),
+        at: t.service.clock.now(),
         detail: null,
         bounceType: null,
         bounceSubtype: null,
@@ -124,14 +124,14 @@ test('two messages that bounce for the same recipients at once do not wait for e
   const to = Array.from({ length: 10 }, (_, i) => `r${i}@circle.test`)
   const ids = await Promise.all(Array.from({ length: 8 }, () => post.sent({ to })))
   const takes = ids.map((messageId, i) =>
-    t.house.rooms.messages.outcomes.take({
+    t.service.modules.messages.outcomes.take({
       provider: 'circle',
       id: newId('request'),
       orgId: founded.org.id,
       messageId,
       report: {
         kind: 'hard_bounce',
-        at: t.house.clock.now(),
+        at: t.service.clock.now(),
         detail: null,
         bounceType: null,
         bounceSubtype: null,

@@ -1,18 +1,18 @@
 /** What becomes of a message after it was handed over: states, events, suppressions. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { tenantClient } from '../../test/tenant-client.ts'
+import { tenantClient } from '../../test/clients/tenant-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
-import type { Report } from '../providers/email/contract.ts'
+import type { Report } from '../providers/email/email-provider.ts'
 import { postOf } from './harness.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const founded = await t.org()
 const orgId = founded.org.id
 const post = postOf(t, founded)
-const { outcomes } = t.house.rooms.messages
+const { outcomes } = t.service.modules.messages
 
 let addresses = 0
 const address = () => `reader${addresses++}@reader.test`
@@ -24,7 +24,7 @@ const report = (messageId: string, told: Told, id = newId('request')) =>
     id,
     orgId,
     messageId,
-    report: { at: t.house.clock.now(), detail: null, bounceType: null, bounceSubtype: null, ...told },
+    report: { at: t.service.clock.now(), detail: null, bounceType: null, bounceSubtype: null, ...told },
   })
 
 const suppressed = (value: string) =>
@@ -43,7 +43,7 @@ describe('from sent', () => {
   test('S-238 S-239 S-241 X-077 X-080 a delivery is delivered, told once, and suppresses nobody', async () => {
     const to = address()
     const id = await post.sent({ to: [to] })
-    const at = new Date(t.house.clock.millis() + 1_000)
+    const at = new Date(t.service.clock.millis() + 1_000)
     await report(id, { kind: 'delivered', recipients: [to], at, detail: '250 2.0.0 taken' })
     const { body } = await post.get(id)
     expect(body).toMatchObject({ status: 'delivered', delivered_at: at.toISOString(), error_message: null })

@@ -2,14 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { throughOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append.ts'
+import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
-import type { Report } from '../providers/email/contract.ts'
+import type { Report } from '../providers/email/email-provider.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
 import type { MessageEvent } from './rows.ts'
-import type { TellReports } from './send.ts'
+import type { TakeReports } from './send.ts'
 import {
   applyReport,
   type HistoryEntry,
@@ -34,7 +34,7 @@ export type Notification = {
 export interface Outcomes {
   take(notification: Notification): Promise<void>
   /** For outcomes known at once; told in the background, and waited for at the end. */
-  tell: TellReports
+  tell: TakeReports
   drained(): Promise<void>
 }
 

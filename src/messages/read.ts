@@ -1,4 +1,5 @@
 import type { Db } from '../db/pool.ts'
+import type { Channel } from '../ground/channel.ts'
 import { keysetOf } from '../ground/cursor.ts'
 import { Failure } from '../ground/errors.ts'
 import { timeOfId } from '../ground/ids.ts'
@@ -15,12 +16,12 @@ export type Filters = {
   createdBefore?: Date | undefined
 }
 
-export type Place = { cursor: { createdAt: string; id: string } | undefined; limit: number }
+export type PageRequest = { cursor: { createdAt: string; id: string } | undefined; limit: number }
 
 export interface ReadMessages {
-  find(scope: Scope, channel: 'email' | 'sms', id: string): Promise<MessageRow>
+  find(scope: Scope, channel: Channel, id: string): Promise<MessageRow>
   /** Newest first, one row more than the limit where there is one. */
-  list(scope: Scope, channel: 'email' | 'sms', filters: Filters, place: Place): Promise<ListedRow[]>
+  list(scope: Scope, channel: Channel, filters: Filters, place: PageRequest): Promise<ListedRow[]>
 }
 
 /** The statement whose index leads nearest to what was asked for. */

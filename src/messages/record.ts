@@ -1,31 +1,31 @@
 /** Writes what was sent: message, event, audit entry and idempotent answer commit together or not at all. */
-import type { Audit, Entry, EntryFields } from '../audit/append.ts'
+import type { Audit, AuditEntry, EntryFields } from '../audit/append.ts'
 import { makeBatcher } from '../db/batch.ts'
 import { refusedCleanly } from '../db/faults.ts'
 import { writtenThroughOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
-import type { Claim, Idempotency } from '../idempotency/claims.ts'
-import { insertMessages, type NewMessage, type Told } from './store.ts'
+import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
+import { insertMessages, type LinkedRows, type NewMessage } from './store.ts'
 
 /** The event that tells of a row's state. */
-export type StateEvent = { at: Date; more?: Told['event_more'] }
+export type StateEvent = { at: Date; more?: LinkedRows['event_more'] }
 
 export type Recording = {
   message: NewMessage
   event?: StateEvent
   /** The entry of the request, where this message is all of it. */
-  entry?: Entry
-  answer?: { claim: Claim; status: number; body: string }
+  entry?: AuditEntry
+  answer?: { claim: IdempotencyClaim; status: number; body: string }
 }
 
-export type Record = (recording: Recording) => Promise<void>
+export type RecordMessage = (recording: Recording) => Promise<void>
 
 type Needs = { db: Db; audit: Audit; idempotency: Idempotency }
 
 /** Written out in one piece: this runs for every message. */
-const toldBy = (event: StateEvent | undefined, entry: EntryFields | undefined): Told => ({
+const toldBy = (event: StateEvent | undefined, entry: EntryFields | undefined): LinkedRows => ({
   event_id: event && newId('event', event.at.getTime()),
   event_at: event && iso(event.at),
   event_more: event?.more,
@@ -39,7 +39,7 @@ const toldBy = (event: StateEvent | undefined, entry: EntryFields | undefined): 
   entry_signature: entry?.signature ?? undefined,
 })
 
-export const makeRecord = ({ db, audit, idempotency }: Needs): Record => {
+export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMessage => {
   const insert = (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<number> => {
     const messages = batch.map(({ message }) => message)
     const told = batch.map(({ event, entry }) => toldBy(event, entry && audit.rowOf(entry)))

@@ -1,17 +1,17 @@
 /** What goes with time, and where rows of a month stand. */
 import { describe, expect, test } from 'vitest'
-import { testHouse } from '../../test/house.ts'
+import { testService } from '../../test/service/service.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
 import { insertWaiting, postOf } from './harness.ts'
 
 const day = 86_400
 
-const houseWith = async (env: Record<string, string> = {}) => {
-  const t = await testHouse({ env })
+const serviceWith = async (env: Record<string, string> = {}) => {
+  const t = await testService({ env })
   const founded = await t.org()
   const post = postOf(t, founded)
   // Ids of one process only grow: after a test that moved its clock the next starts where that one ended.
-  const ahead = timeOfId(newId('message')) - t.house.clock.millis()
+  const ahead = timeOfId(newId('message')) - t.service.clock.millis()
   if (ahead > 0) await post.advance(Math.ceil(ahead / 1000))
   const run = async (task: string) => (await t.ask('POST', '/api/dev/run', { body: { task } })).body.counts
   return { t, orgId: founded.org.id, run, ...post }
@@ -19,7 +19,7 @@ const houseWith = async (env: Record<string, string> = {}) => {
 
 describe('content', () => {
   test('X-359 S-142 S-143 SD-42 is redacted after its days, and a message without html stays told apart', async () => {
-    const { sent, get, list, advance, run } = await houseWith({ MESSAGE_CONTENT_TTL_DAYS: '30' })
+    const { sent, get, list, advance, run } = await serviceWith({ MESSAGE_CONTENT_TTL_DAYS: '30' })
     const both = await sent({ html: '<p>Hi</p>', text: 'Hi' })
     const textOnly = await sent({ text: 'Hi' })
     const body = async (id: string) => {
@@ -41,7 +41,7 @@ describe('content', () => {
   })
 
   test('X-359 SD-42 what waits keeps its content until it is sent; without a limit everything does', async () => {
-    const { scheduled, inSeconds, row, handed, advance, fire, run, get } = await houseWith({
+    const { scheduled, inSeconds, row, handed, advance, fire, run, get } = await serviceWith({
       MESSAGE_CONTENT_TTL_DAYS: '1',
     })
     const id = await scheduled({ scheduled_at: inSeconds(5 * day), text: 'Long awaited' })
@@ -53,7 +53,7 @@ describe('content', () => {
     expect([(await row(id)).status, (await handed(id))[0]?.mail]).toMatchObject(['sent', { text: 'Long awaited' }])
     expect(await run('redaction')).toEqual({ messages_redacted: 1 })
 
-    const kept = await houseWith()
+    const kept = await serviceWith()
     const old = await kept.sent({ text: 'Kept' })
     await kept.advance(400 * day)
     expect(await kept.run('redaction')).toEqual({ messages_redacted: 0 })
@@ -61,8 +61,8 @@ describe('content', () => {
   })
 
   test('X-359 goes in chunks, each committed by itself', async () => {
-    const { t, orgId, advance, run } = await houseWith({ MESSAGE_CONTENT_TTL_DAYS: '1' })
-    await insertWaiting(t, 1_200, { orgId, dueAt: t.house.clock.now() })
+    const { t, orgId, advance, run } = await serviceWith({ MESSAGE_CONTENT_TTL_DAYS: '1' })
+    await insertWaiting(t, 1_200, { orgId, dueAt: t.service.clock.now() })
     await t.database.sql("update messages set status = 'sent'")
     await advance(2 * day)
     expect(await run('redaction')).toEqual({ messages_redacted: 1_200 })
@@ -73,7 +73,7 @@ describe('content', () => {
   })
 
   test('notes of notifications go after fourteen days', async () => {
-    const { t, sent, notify, advance, run } = await houseWith()
+    const { t, sent, notify, advance, run } = await serviceWith()
     await notify(await sent(), 'delivered')
     await advance(13 * day)
     await notify(await sent(), 'delivered')
@@ -85,7 +85,7 @@ describe('content', () => {
 })
 
 describe('partitions', () => {
-  const partitions = (t: Awaited<ReturnType<typeof houseWith>>['t']) =>
+  const partitions = (t: Awaited<ReturnType<typeof serviceWith>>['t']) =>
     t.database.sql<{ name: string }>(
       `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
        join pg_class p on p.oid = i.inhparent where p.relname in ('messages', 'message_events') order by 1`,
@@ -94,7 +94,7 @@ describe('partitions', () => {
     Array.from({ length: count }, (_, i) =>
       new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + i)).toISOString().slice(0, 7).replace('-', '_'),
     )
-  const placeOf = async (t: Awaited<ReturnType<typeof houseWith>>['t'], id: string) =>
+  const placeOf = async (t: Awaited<ReturnType<typeof serviceWith>>['t'], id: string) =>
     (
       await t.database.sql<{ place: string }>('select tableoid::regclass::text as place from messages where id = $1', [
         id,
@@ -102,11 +102,11 @@ describe('partitions', () => {
     )[0]?.place
 
   test('this month and the next two are made ahead, once, however many ask', async () => {
-    const { t, sent, run } = await houseWith()
-    const { retention } = t.house.rooms.messages
+    const { t, sent, run } = await serviceWith()
+    const { retention } = t.service.modules.messages
     await Promise.all(Array.from({ length: 5 }, () => retention.ensurePartitions()))
     await run('retention')
-    const months = monthsFrom(t.house.clock.now(), 3)
+    const months = monthsFrom(t.service.clock.now(), 3)
     const made = ['message_events', 'messages'].flatMap((parent) =>
       [...months, 'other'].map((month) => `${parent}_${month}`),
     )
@@ -115,8 +115,8 @@ describe('partitions', () => {
   })
 
   test('a month whose rows stand in the default partition stays there, and reads go over all of them', async () => {
-    const { t, sent, list, get, notify, row, advance, run, cancel, scheduled, inSeconds, fire } = await houseWith()
-    const months = monthsFrom(t.house.clock.now(), 8)
+    const { t, sent, list, get, notify, row, advance, run, cancel, scheduled, inSeconds, fire } = await serviceWith()
+    const months = monthsFrom(t.service.clock.now(), 8)
     const early = await sent({ tags: ['kept'] })
     expect(await placeOf(t, early)).toBe('messages_other')
     // This month has a row already; the two after it have none.

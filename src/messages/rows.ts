@@ -1,9 +1,9 @@
 /** Drafts to rows, and the events that tell of them. */
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
-import { some } from '../ground/some.ts'
-import { type Handed, HandoverError } from '../providers/email/contract.ts'
-import type { Content } from './channel.ts'
+import { nonEmpty } from '../ground/non-empty.ts'
+import { type Handover, HandoverError } from '../providers/email/email-provider.ts'
+import type { MessageContent } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
 import { recipientMark, tagMark } from './marks.ts'
 import type { EventRow, HistoryEntry, NewMessage, ProviderResponse, Status } from './store.ts'
@@ -25,7 +25,7 @@ type Outcome = Pick<
 >
 
 /** Written out in one piece: this runs for every message, and most of what it may hold it has not. */
-const rowOf = (draft: Draft, content: Content, outcome: Outcome): NewMessage => {
+const rowOf = (draft: Draft, content: MessageContent, outcome: Outcome): NewMessage => {
   const { by, tags, metadata } = draft
   const { orgId } = by
   return {
@@ -38,7 +38,7 @@ const rowOf = (draft: Draft, content: Content, outcome: Outcome): NewMessage => 
     key_id: by.keyId ?? undefined,
     channel: draft.channel,
     ...content,
-    tags: some(tags),
+    tags: nonEmpty(tags),
     metadata: Object.keys(metadata).length === 0 ? undefined : metadata,
     scheduled_at: draft.scheduledAt ? iso(draft.scheduledAt) : undefined,
     job_id: draft.jobId ?? undefined,
@@ -50,7 +50,7 @@ const rowOf = (draft: Draft, content: Content, outcome: Outcome): NewMessage => 
   }
 }
 
-export const sentRow = (draft: Draft, content: Content, handed: Handed, at: Date): NewMessage =>
+export const sentRow = (draft: Draft, content: MessageContent, handed: Handover, at: Date): NewMessage =>
   rowOf(draft, content, {
     status: 'sent',
     sent_at: iso(at),
@@ -59,7 +59,7 @@ export const sentRow = (draft: Draft, content: Content, handed: Handed, at: Date
     history: [entryOf('sent', at)],
   })
 
-export const failedRow = (draft: Draft, content: Content, fault: HandoverError, at: Date): NewMessage =>
+export const failedRow = (draft: Draft, content: MessageContent, fault: HandoverError, at: Date): NewMessage =>
   rowOf(draft, content, {
     status: 'failed',
     error_message: fault.message,
@@ -68,7 +68,7 @@ export const failedRow = (draft: Draft, content: Content, fault: HandoverError, 
     history: [entryOf('failed', at, fault.message)],
   })
 
-export const scheduledRow = (draft: Draft, content: Content, at: Date): NewMessage =>
+export const scheduledRow = (draft: Draft, content: MessageContent, at: Date): NewMessage =>
   rowOf(draft, content, {
     status: 'scheduled',
     due_at: draft.scheduledAt ? iso(draft.scheduledAt) : undefined,

@@ -2,22 +2,22 @@
  * The one send pipeline: rules, reservation, provider, record. Single sends and batch items run it here, and what was
  * scheduled runs it when it is due.
  */
-import type { Actor, Entry } from '../audit/append.ts'
-import { whenThere } from '../ground/at-hand.ts'
+import type { Actor, AuditEntry } from '../audit/append.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { iso } from '../ground/instant.ts'
 import type { Log } from '../ground/log.ts'
-import type { Claim } from '../idempotency/claims.ts'
-import type { Handed, HandoverError, Report } from '../providers/email/contract.ts'
+import { andThen } from '../ground/maybe-promise.ts'
+import type { IdempotencyClaim } from '../idempotency/claims.ts'
+import type { Handover, HandoverError, Report } from '../providers/email/email-provider.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
-import type { Channel } from './channel.ts'
+import type { ChannelAdapter } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
-import type { Record } from './record.ts'
+import type { RecordMessage } from './record.ts'
 import { asHandoverError, failedRow, scheduledRow, sentRow } from './rows.ts'
 
 /** What the caller of a single send is told. */
-export type Accepted = {
+export type AcceptedMessage = {
   id: string
   channel: string
   status: 'sent' | 'scheduled'
@@ -26,20 +26,20 @@ export type Accepted = {
 }
 
 /** Outcomes known at once are told through the same path as those that come later. */
-export type TellReports = (orgId: string, messageId: string, reports: Report[]) => void
+export type TakeReports = (orgId: string, messageId: string, reports: Report[]) => void
 
-export interface Send<D extends Draft> {
+export interface SendMessage<D extends Draft> {
   /** The answer is recorded with the message when there is a claim. */
-  single(draft: D, actor: Actor, claim: Claim | undefined): Promise<Accepted>
+  single(draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage>
 }
 
 type Needs<D extends Draft> = {
-  channel: Channel<D>
+  channel: ChannelAdapter<D>
   usage: Usage
-  record: Record
+  record: RecordMessage
   clock: Clock
   log: Log
-  tellReports: TellReports
+  tellReports: TakeReports
 }
 
 export const spendBy = (draft: Draft) => ({
@@ -56,7 +56,7 @@ export const givesBack = (fault: HandoverError): boolean => fault.kind !== 'unce
 /** Told where the provider took a message that we then could not write down. */
 export const notRecorded = 'Accepted by the provider but not stored. Do not send it again.'
 
-export const sentEntry = (draft: Draft, actor: Actor, resourceId: string | null, count: number): Entry => ({
+export const sentEntry = (draft: Draft, actor: Actor, resourceId: string | null, count: number): AuditEntry => ({
   orgId: draft.by.orgId,
   actor,
   action: 'message.sent',
@@ -65,10 +65,10 @@ export const sentEntry = (draft: Draft, actor: Actor, resourceId: string | null,
   metadata: { channel: draft.channel, count, environment: draft.by.environment },
 })
 
-export const makeSend = <D extends Draft>(needs: Needs<D>): Send<D> => {
+export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D> => {
   const { channel, usage, record, clock, log, tellReports } = needs
 
-  const answerOf = (draft: D, status: 'sent' | 'scheduled'): Accepted => ({
+  const answerOf = (draft: D, status: 'sent' | 'scheduled'): AcceptedMessage => ({
     id: draft.id,
     channel: draft.channel,
     status,
@@ -76,10 +76,10 @@ export const makeSend = <D extends Draft>(needs: Needs<D>): Send<D> => {
     ...(status === 'scheduled' && { scheduled_at: (draft.scheduledAt as Date).toISOString() }),
   })
 
-  const recorded = (claim: Claim | undefined, answer: Accepted) =>
+  const recorded = (claim: IdempotencyClaim | undefined, answer: AcceptedMessage) =>
     claim && { answer: { claim, status: 200, body: JSON.stringify(answer) } }
 
-  const enqueue = async (draft: D, actor: Actor, claim: Claim | undefined): Promise<Accepted> => {
+  const enqueue = async (draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage> => {
     const { sandbox, units, segments, costMicros } = await channel.priceOf(draft)
     // Asked now so that the caller hears of it, counted when it is sent; only the sandbox counts the day of asking.
     await usage.check({ ...spendBy(draft), units, segments, costMicros, sandbox })
@@ -117,10 +117,10 @@ export const makeSend = <D extends Draft>(needs: Needs<D>): Send<D> => {
       await passGates(channel.gates, draft, 'single')
       channel.finish(draft)
       if (draft.scheduledAt) return enqueue(draft, actor, claim)
-      const reservation = await whenThere(channel.priceOf(draft), (price) =>
+      const reservation = await andThen(channel.priceOf(draft), (price) =>
         usage.reserve({ ...spendBy(draft), ...price }),
       )
-      let handed: Handed
+      let handed: Handover
       try {
         handed = await channel.handOver(draft)
       } catch (error) {

@@ -1,5 +1,6 @@
 import { appendEntries } from '../audit/store.ts'
 import { statement } from '../db/statement.ts'
+import type { Channel } from '../ground/channel.ts'
 import type { Keyset } from '../ground/cursor.ts'
 import type { Environment } from '../ground/scope.ts'
 
@@ -29,7 +30,7 @@ export type MessageRow = {
   environment: Environment
   project_id: string
   key_id: string | null
-  channel: 'email' | 'sms'
+  channel: Channel
   status: Status
   stream: 'transactional' | 'broadcast'
   from_address: string
@@ -91,7 +92,7 @@ export type NewMessage = { [Column in Always]: Written<MessageRow[Column]> } & {
 }
 
 /** What is written with a row: the event that tells of its state, and the audit entry of the request that made it. */
-export type Told = {
+export type LinkedRows = {
   event_id?: string | undefined
   event_at?: string | undefined
   /** Beyond id, channel and state. */

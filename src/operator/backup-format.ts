@@ -46,7 +46,7 @@ const headerShape = z.object({
 const tableShape = z.object({ table: z.string() })
 const trailerShape = z.object({ rows: z.record(z.string(), z.int().nonnegative()), sha256: z.string() })
 
-export type Header = z.output<typeof headerShape>
+export type BackupHeader = z.output<typeof headerShape>
 export type Rows = Record<string, number>
 
 export const endOfRows = Buffer.from('\\.\n')
@@ -54,7 +54,7 @@ export const endOfRows = Buffer.from('\\.\n')
 const line = (value: unknown): Buffer => Buffer.from(`${JSON.stringify(value)}\n`)
 
 /** Checked as it is written: what restore would refuse must not be found out on the day it is needed. */
-export const headerLine = (header: Header): Buffer => {
+export const headerLine = (header: BackupHeader): Buffer => {
   const { error } = headerShape.safeParse(header)
   if (error) throw new BackupFault(`The schema holds something a backup cannot keep: ${z.prettifyError(error)}`)
   return line(header)
@@ -63,7 +63,7 @@ export const tableLine = (table: string): Buffer => line({ table })
 export const trailerLine = (rows: Rows, sha256: string): Buffer => line({ rows, sha256 })
 
 export type Part =
-  | { kind: 'header'; header: Header }
+  | { kind: 'header'; header: BackupHeader }
   | { kind: 'table'; table: string }
   | { kind: 'rows'; bytes: Buffer }
   | { kind: 'end of table' }
@@ -154,7 +154,7 @@ const parsed = (bytes: Buffer): unknown => {
   }
 }
 
-const headerIn = (bytes: Buffer | undefined): Header => {
+const headerIn = (bytes: Buffer | undefined): BackupHeader => {
   const value = bytes && parsed(bytes)
   const { tidings_backup: format } = (value ?? {}) as { tidings_backup?: unknown }
   if (typeof format !== 'number') throw foreign()

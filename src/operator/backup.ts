@@ -15,9 +15,9 @@ import { appliedMigrations } from '../db/migrate.ts'
 import type { Clock } from '../ground/clock.ts'
 import {
   BackupFault,
+  type BackupHeader,
   endOfRows,
   formatVersion,
-  type Header,
   headerLine,
   type Rows,
   tableLine,
@@ -88,7 +88,7 @@ const tablesAtOneInstant = async (client: pg.ClientBase): Promise<Table[]> => {
   throw new BackupFault('The schema keeps changing: try again once the migration is over.')
 }
 
-const headerOf = async (client: pg.ClientBase, tables: Table[], needs: Needs): Promise<Header> => ({
+const headerOf = async (client: pg.ClientBase, tables: Table[], needs: Needs): Promise<BackupHeader> => ({
   tidings_backup: formatVersion,
   service_version: needs.serviceVersion,
   taken_at: needs.clock.now().toISOString(),
@@ -109,7 +109,7 @@ const copyOf = ({ name, partitioned, columns }: Table): string => {
 async function* content(
   client: pg.Client,
   tables: Table[],
-  header: Header,
+  header: BackupHeader,
   progress: Progress | undefined,
 ): AsyncGenerator<Buffer, Rows> {
   yield headerLine(header)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { catalogueOf } from '../../test/catalogue.ts'
-import type { TestDatabase } from '../../test/database.ts'
+import type { TestDatabase } from '../../test/service/database.ts'
+import { catalogueOf } from '../../test/service/schema.ts'
 import { backUpToFile } from './backup.ts'
 import {
   connectTo,

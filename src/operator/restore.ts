@@ -28,7 +28,7 @@ import {
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
 import { connectUntil, type Progress, prepareSession } from './backup.ts'
-import { BackupFault, type Header, type Part, type Rows, readBackup } from './backup-format.ts'
+import { BackupFault, type BackupHeader, type Part, type Rows, readBackup } from './backup-format.ts'
 
 export type Source = {
   open: () => Readable
@@ -55,14 +55,14 @@ const proveWhole = async (parts: Parts, signal: AbortSignal | undefined): Promis
   for await (const _ of parts) signal?.throwIfAborted()
 }
 
-const headerOf = async (parts: Parts): Promise<Header> => {
+const headerOf = async (parts: Parts): Promise<BackupHeader> => {
   const { value } = await parts.next()
   if (value?.kind !== 'header') throw new Error('a backup is read from its header on')
   return value.header
 }
 
 /** The migrations that make the schema the backup was taken from. */
-const migrationsOf = (header: Header, known: Migration[], serviceVersion: string): Migration[] => {
+const migrationsOf = (header: BackupHeader, known: Migration[], serviceVersion: string): Migration[] => {
   header.migrations.forEach(({ name, checksum }, i) => {
     const ours = known[i]
     if (!ours) {
@@ -133,7 +133,7 @@ const makeSchema = async (client: pg.ClientBase, wanted: Migration[], known: Mig
 }
 
 /** Partitions are also made as time goes by, so the schema alone does not bring them. */
-const makePartitions = async (client: pg.ClientBase, { partitions }: Header): Promise<void> => {
+const makePartitions = async (client: pg.ClientBase, { partitions }: BackupHeader): Promise<void> => {
   const there = new Map((await partitionsIn(client)).map((partition) => [partition.name, partition]))
   for (const { name, parent, bound, by } of partitions) {
     const found = there.get(name)
@@ -149,7 +149,7 @@ const makePartitions = async (client: pg.ClientBase, { partitions }: Header): Pr
   }
 }
 
-const assertTablesFit = async (client: pg.ClientBase, { tables }: Header): Promise<void> => {
+const assertTablesFit = async (client: pg.ClientBase, { tables }: BackupHeader): Promise<void> => {
   const there = new Map((await tablesIn(client)).map(({ name, columns }) => [name, new Set(columns)]))
   for (const { name, columns } of tables) {
     const found = there.get(name)
@@ -175,7 +175,12 @@ async function* rowsOf(parts: Parts, onBytes: (length: number) => void): AsyncGe
   }
 }
 
-const load = async (client: pg.Client, parts: Parts, header: Header, { progress, signal }: Needs): Promise<Rows> => {
+const load = async (
+  client: pg.Client,
+  parts: Parts,
+  header: BackupHeader,
+  { progress, signal }: Needs,
+): Promise<Rows> => {
   const columnsOf = new Map(header.tables.map(({ name, columns }) => [name, columns]))
   const loaded: Rows = {}
   for (;;) {
@@ -209,7 +214,7 @@ const assertSameRows = (wanted: Rows, loaded: Rows): void => {
   }
 }
 
-const setSequences = async (client: pg.ClientBase, { sequences }: Header): Promise<void> => {
+const setSequences = async (client: pg.ClientBase, { sequences }: BackupHeader): Promise<void> => {
   for (const { name, last, called } of sequences) {
     await client.query('select setval($1::regclass, $2, $3)', [quoted(name), last, called])
   }
@@ -224,7 +229,7 @@ const each = async (client: pg.ClientBase, pairs: Pair[], which: keyof Pair): Pr
  * may refer to each other, and only a superuser could suspend the checks. Triggers stay silent, since nothing
  * that they tell of happens now.
  */
-const fill = async (client: pg.Client, parts: Parts, header: Header, needs: Needs): Promise<Rows> => {
+const fill = async (client: pg.Client, parts: Parts, header: BackupHeader, needs: Needs): Promise<Rows> => {
   const known = needs.migrations ?? (await readMigrations())
   const wanted = migrationsOf(header, known, needs.serviceVersion)
   await lockSchema(client)

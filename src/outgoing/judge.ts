@@ -1,6 +1,6 @@
 /** Which addresses and which URLs of customers may be called at all. */
 import type ipaddr from 'ipaddr.js'
-import { contains, parseAddress, parseRange, type Range } from '../ground/address.ts'
+import { contains, type IpRange, parseIp, parseRange } from '../ground/ip-address.ts'
 
 /** Why a request to a customer's address brought no answer. */
 export type FaultKind = 'timeout' | 'connection' | 'tls' | 'dns' | 'url_not_allowed'
@@ -21,7 +21,7 @@ export class NotAllowed extends OutgoingFault {
   }
 }
 
-const ranges = (...texts: string[]): Range[] =>
+const ranges = (...texts: string[]): IpRange[] =>
   texts.map((text) => {
     const range = parseRange(text)
     if (!range) throw new Error(`${text} is no range`)
@@ -63,23 +63,23 @@ const forbiddenRanges = ranges(
   '3fff::/20',
 )
 
-const globalUnicast6 = ranges('2000::/3')[0] as Range
-const nat64 = ranges('64:ff9b::/96')[0] as Range
+const globalUnicast6 = ranges('2000::/3')[0] as IpRange
+const nat64 = ranges('64:ff9b::/96')[0] as IpRange
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /** The IPv4 address that a translator would make of it. */
 const translated = (address: Address): Address => {
   if (!contains(nat64, address)) return address
-  const inner = parseAddress(address.toByteArray().slice(12).join('.'))
+  const inner = parseIp(address.toByteArray().slice(12).join('.'))
   return inner ?? address
 }
 
-const within = (list: Range[], address: Address): boolean => list.some((range) => contains(range, address))
+const within = (list: IpRange[], address: Address): boolean => list.some((range) => contains(range, address))
 
 /** Whether this very address may be dialled. Takes text as the resolver gives it; what cannot be read is refused. */
 export const mayDial = (text: string, allowPrivate: boolean): boolean => {
-  const parsed = parseAddress(text)
+  const parsed = parseIp(text)
   if (!parsed) return false
   const address = translated(parsed)
   if (within(forbiddenRanges, address)) return false
@@ -97,7 +97,7 @@ const slippery = /[\u0000-\u0020\u007f\\]/
 /** The literal address in the host of a URL, without brackets; undefined for a name. */
 export const literalOf = (host: string): string | undefined => {
   const bare = host.startsWith('[') ? host.slice(1, -1) : host
-  return parseAddress(bare) ? bare : undefined
+  return parseIp(bare) ? bare : undefined
 }
 
 /** Judges what can be judged without asking the DNS, and returns the URL as it will be called. */

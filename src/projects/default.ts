@@ -1,9 +1,9 @@
 import type { Db } from '../db/pool.ts'
-import type { AtHand } from '../ground/at-hand.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
 import { findDefaultProject } from './store.ts'
 
 /** An org's default project. It is there from the start and never changes, so it is asked for once. */
-export const makeDefaultProject = ({ db }: { db: Db }): ((orgId: string) => AtHand<string>) => {
+export const makeDefaultProject = ({ db }: { db: Db }): ((orgId: string) => MaybePromise<string>) => {
   const known = new Map<string, string>()
   const ask = async (orgId: string): Promise<string> => {
     const row = await db.row(findDefaultProject, { orgId })

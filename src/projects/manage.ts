@@ -6,7 +6,7 @@ import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { slugOf, suffixed } from '../ground/slug.ts'
 import { lockOrg } from '../orgs/store.ts'
-import { resourceLimit } from '../usage/plans.ts'
+import { resourceLimit } from '../usage/plan-limits.ts'
 import type { CreateProject, PatchProject } from './shapes.ts'
 import {
   blockingTables,

@@ -1,15 +1,15 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { beginBeside } from '../../test/beside.ts'
-import { type Reply, startTestHouse } from '../../test/house.ts'
-import { forgetPace, keyClient } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { forgetPace, keyClient } from '../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
+import { type Reply, startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 import { ErrorBody } from '../http/openapi/refusals.ts'
-import { mintKey } from '../keys/secret.ts'
-import type { Founded } from '../operator/found-org.ts'
+import { mintKey } from '../keys/key-secret.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 import type { Plan } from '../orgs/plans.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -30,7 +30,7 @@ const addDomain = (projectId: string, name: string) =>
   t.database.sql(
     `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
      values ($1, $2, $3, $4, 'pending', 'PENDING', 'us-east-1', 'live', $5, $5)`,
-    [acme.org.id, newId('domain'), projectId, name, t.house.clock.now()],
+    [acme.org.id, newId('domain'), projectId, name, t.service.clock.now()],
   )
 
 const keysBlock = {
@@ -46,7 +46,7 @@ const domainsBlock = {
 
 describe('the routes', () => {
   test('X-060 XD-18 a project is made, read, listed, renamed and deleted, answered whole each time', async () => {
-    const before = t.house.clock.millis()
+    const before = t.service.clock.millis()
     const reply = await create({ name: '  Shop ', slug: 'web-shop', colour: 'ignored' })
     expect([reply.status, reply.body]).toEqual([
       201,
@@ -255,11 +255,11 @@ describe('deleting', () => {
   test('X-057 X-269 a key that comes into the project while it is being deleted keeps it', async () => {
     const id = await made('Filled meanwhile')
     const { hash, prefix, lastFour } = mintKey('live')
-    const beside = await beginBeside(t.database)
+    const beside = await beginOtherTransaction(t.database)
     await beside.sql(
       `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, project_id, created_at, updated_at)
        values ($1, $2, $3, 'meanwhile', 'live', $4, $5, '{}', $6, $7, $7)`,
-      [acme.org.id, newId('key'), hash, prefix, lastFour, id, t.house.clock.now()],
+      [acme.org.id, newId('key'), hash, prefix, lastFour, id, t.service.clock.now()],
     )
     const reply = remove(id)
     await beside.untilWaitedFor()
@@ -271,7 +271,7 @@ describe('deleting', () => {
   test('X-057 a key is not made in a project that is deleted meanwhile', async () => {
     await forgetPace(t)
     const id = await made('Deleted meanwhile')
-    const beside = await beginBeside(t.database)
+    const beside = await beginOtherTransaction(t.database)
     await beside.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
     const reply = keys.create({ project_id: id })
     await beside.untilWaitedFor()
@@ -337,12 +337,12 @@ describe('keys that are bound', () => {
 })
 
 describe('the plan', () => {
-  const founded = async (plan: Plan): Promise<Founded> => t.org({ plan, name: 'Planned' })
-  const fill = (org: Founded, n: number) =>
+  const founded = async (plan: Plan): Promise<CreatedOrg> => t.org({ plan, name: 'Planned' })
+  const fill = (org: CreatedOrg, n: number) =>
     t.database.sql(
       `insert into projects (org_id, id, name, slug, created_environment, created_at, updated_at)
        select $1, id, 'filler', id, 'live', $3, $3 from unnest($2::text[]) as p (id)`,
-      [org.org.id, Array.from({ length: n }, () => newId('project')), t.house.clock.now()],
+      [org.org.id, Array.from({ length: n }, () => newId('project')), t.service.clock.now()],
     )
 
   test.for([
@@ -366,12 +366,12 @@ describe('the plan', () => {
 
   test('X-279 a creation waits for one that is under way and counts it', async () => {
     const org = await founded('free')
-    const beside = await beginBeside(t.database)
+    const beside = await beginOtherTransaction(t.database)
     await beside.sql('select 1 from orgs where id = $1 for no key update', [org.org.id])
     await beside.sql(
       `insert into projects (org_id, id, name, slug, created_environment, created_at, updated_at)
        values ($1, $2, 'under way', 'under-way', 'live', $3, $3)`,
-      [org.org.id, newId('project'), t.house.clock.now()],
+      [org.org.id, newId('project'), t.service.clock.now()],
     )
     const reply = create({ name: 'One too many' }, org.keys.live)
     await beside.untilWaitedFor()

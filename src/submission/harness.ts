@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { createTransport } from 'nodemailer'
 import type { Options } from 'nodemailer/lib/smtp-transport'
-import { type HouseOptions, startTestHouse, type TestHouse } from '../../test/house.ts'
+import { type ServiceOptions, startTestService, type TestService } from '../../test/service/service.ts'
 
 const file = (name: string): string => fileURLToPath(new URL(`../../test/tls/${name}`, import.meta.url))
 
@@ -15,9 +15,9 @@ export const tlsFiles = {
 }
 export const ca = readFileSync(tlsFiles.SMTP_SUBMISSION_TLS_CERT)
 
-export const startMailHouse = async (options: HouseOptions = {}): Promise<TestHouse & { port: number }> => {
-  const started = await startTestHouse({ ...options, env: { SMTP_SUBMISSION_PORT: '0', ...options.env } })
-  return { ...started, port: started.house.submissionPort() as number }
+export const startSubmissionService = async (options: ServiceOptions = {}): Promise<TestService & { port: number }> => {
+  const started = await startTestService({ ...options, env: { SMTP_SUBMISSION_PORT: '0', ...options.env } })
+  return { ...started, port: started.service.submissionPort() as number }
 }
 
 export type Sent = { code: number; response: string; id: string }
@@ -98,7 +98,7 @@ export const talk = async (port: number, greeted = true): Promise<Talk> => {
 }
 
 /** Newest first, what the local provider was handed. */
-export const outboxOf = async (t: TestHouse, to: string) => {
+export const outboxOf = async (t: TestService, to: string) => {
   const { body } = await t.ask('GET', `/api/dev/outbox?channel=email&to=${encodeURIComponent(to)}`)
   return body.data as Record<string, unknown>[]
 }

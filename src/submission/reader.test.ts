@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import * as postalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
-import { compose } from './compose.ts'
+import { compose } from './email-input.ts'
 import { makeReader } from './reader.ts'
 
 const reader = makeReader(postalMime)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Code, catalogue, Failure, type FailureDetail } from '../ground/errors.ts'
-import { HandoverError, type HandoverFault } from '../providers/email/contract.ts'
+import { HandoverError, type HandoverFault } from '../providers/email/email-provider.ts'
 import { replyTo, type Stage } from './reply.ts'
 
 const told = (code: Code, detail: FailureDetail = {}, stage: Stage = 'mail') => {

@@ -1,6 +1,6 @@
 /** What a refusal of the catalogue is called over SMTP. */
 import { type Code, Failure, retryAfterOf, typeOf } from '../ground/errors.ts'
-import { HandoverError } from '../providers/email/contract.ts'
+import { HandoverError } from '../providers/email/email-provider.ts'
 
 export type Reply = { code: number; text: string }
 
@@ -64,7 +64,7 @@ export const replyTo = (failure: Failure, stage: Stage, requestId: string): Repl
   return { code, text: oneLine(parts.join(' ')) }
 }
 
-export const refusal = (failure: Failure, stage: Stage, requestId: string): Error => {
+export const smtpRefusal = (failure: Failure, stage: Stage, requestId: string): Error => {
   const { code, text } = replyTo(failure, stage, requestId)
   return Object.assign(new Error(text), { responseCode: code })
 }

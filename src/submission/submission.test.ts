@@ -1,14 +1,14 @@
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { watchTables } from '../../test/refusal.ts'
-import type { Founded } from '../operator/found-org.ts'
-import { mailer, outboxOf, startMailHouse, talk } from './harness.ts'
+import { watchTables } from '../../test/expect/refusal.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
+import { mailer, outboxOf, startSubmissionService, talk } from './harness.ts'
 
-let t: Awaited<ReturnType<typeof startMailHouse>>
-let acme: Founded
+let t: Awaited<ReturnType<typeof startSubmissionService>>
+let acme: CreatedOrg
 
 beforeAll(async () => {
-  t = await startMailHouse()
+  t = await startSubmissionService()
   acme = await t.org()
 })
 afterAll(() => t.stop())
@@ -381,7 +381,7 @@ describe('signing in', () => {
 })
 
 test('guessing is bounded per connection and per address, and holds up no good key', async () => {
-  const guessed = await startMailHouse()
+  const guessed = await startSubmissionService()
   try {
     const org = await guessed.org()
     const replies: string[] = []

@@ -6,27 +6,27 @@ import { sha256 } from '../ground/crypto.ts'
 import { malformed } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import { unstorable, validate } from '../ground/validate.ts'
-import type { Claim, Idempotency } from '../idempotency/claims.ts'
+import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
 import { isIdempotencyKey, takesForKey } from '../idempotency/key.ts'
 import type { Caller } from '../keys/caller.ts'
-import type { EmailDraft } from '../messages/email/draft.ts'
-import type { DraftEmails } from '../messages/email/drafts.ts'
+import type { DraftEmails } from '../messages/email/draft-emails.ts'
+import type { EmailDraft } from '../messages/email/email-draft.ts'
 import { SendEmail } from '../messages/email/shapes.ts'
-import type { Send } from '../messages/send.ts'
+import type { SendMessage } from '../messages/send.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
-import { compose } from './compose.ts'
-import type { MailParser } from './parse.ts'
+import { compose } from './email-input.ts'
+import type { MailParser } from './mail-parser.ts'
 
 /** Who signed in, asked anew at every step: a key may be revoked while its connection lives. */
-export type SignedIn = { key: string; orgId: string; address: string | null; client: string }
+export type AuthenticatedSession = { key: string; orgId: string; address: string | null; client: string }
 
 export interface Submit {
   /** Counts only what fails. Resolves with the org of the key. */
-  signIn(by: Pick<SignedIn, 'key' | 'address'>): Promise<string>
+  signIn(by: Pick<AuthenticatedSession, 'key' | 'address'>): Promise<string>
   /** Before the message is read: counts it in the buckets of the key. */
-  begin(by: SignedIn): Promise<void>
+  begin(by: AuthenticatedSession): Promise<void>
   /** Resolves with the id of the message. Nothing is sent when `gone` fires before it was read. */
-  send(by: SignedIn, recipients: readonly string[], bytes: Buffer, gone: AbortSignal): Promise<string>
+  send(by: AuthenticatedSession, recipients: readonly string[], bytes: Buffer, gone: AbortSignal): Promise<string>
 }
 
 export type SubmitNeeds = {
@@ -34,7 +34,7 @@ export type SubmitNeeds = {
   tenants: TenantsByReference
   idempotency: Idempotency
   drafts: DraftEmails
-  send: Send<EmailDraft>
+  send: SendMessage<EmailDraft>
   log: Log
 }
 
@@ -47,7 +47,7 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
     caller: Caller,
     body: SendEmail,
     actor: Actor,
-    claim: Claim | undefined,
+    claim: IdempotencyClaim | undefined,
   ): Promise<string> => {
     try {
       return (await send.single(await drafts.single(caller, body), actor, claim)).id

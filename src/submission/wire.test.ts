@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { Founded } from '../operator/found-org.ts'
-import { ca, mailer, outboxOf, startMailHouse, talk, tlsFiles } from './harness.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
+import { ca, mailer, outboxOf, startSubmissionService, talk, tlsFiles } from './harness.ts'
 
-let t: Awaited<ReturnType<typeof startMailHouse>>
-let acme: Founded
+let t: Awaited<ReturnType<typeof startSubmissionService>>
+let acme: CreatedOrg
 
 beforeAll(async () => {
-  t = await startMailHouse()
+  t = await startSubmissionService()
   acme = await t.org()
 })
 afterAll(() => t.stop())
@@ -118,19 +118,19 @@ describe('a message that does not arrive', () => {
 
   test('to be read while its client is there is not sent', async () => {
     // The first message of a service waits for a thread to start, and so for the client to be seen leaving.
-    const house = await startMailHouse()
-    onTestFinished(house.stop)
-    const org = await house.org()
-    const { say, socket, closed } = await signedIn(house.port, org.keys.live)
+    const service = await startSubmissionService()
+    onTestFinished(service.stop)
+    const org = await service.org()
+    const { say, socket, closed } = await signedIn(service.port, org.keys.live)
     await envelope(say, 'left@example.com')
     socket.end(`${message('left@example.com')}.\r\n`)
     await closed
-    const stays = await signedIn(house.port, org.keys.live)
+    const stays = await signedIn(service.port, org.keys.live)
     await envelope(stays.say, 'stayed@example.com')
     stays.write(message('stayed@example.com'))
     expect(await stays.say('.')).toMatch(/^250 /)
-    expect(await outboxOf(house, 'left@example.com')).toEqual([])
-    expect(await outboxOf(house, 'stayed@example.com')).toHaveLength(1)
+    expect(await outboxOf(service, 'left@example.com')).toEqual([])
+    expect(await outboxOf(service, 'stayed@example.com')).toHaveLength(1)
   })
 
   test('because it is too large is refused by its announced size, or by its real one, and the next goes on', async () => {
@@ -193,32 +193,32 @@ const plainMail = (to: string) => ({ from: 'shop@example.test', to, subject: 'Hi
 
 describe('encryption', () => {
   test('with STARTTLS is offered and proven by the certificate; outside production it is not insisted on', async () => {
-    const house = await startMailHouse({ env: tlsFiles })
-    onTestFinished(house.stop)
-    const org = await house.org()
-    const send = mailer(house.port, org.keys.live, { requireTLS: true, tls: { ca } })
+    const service = await startSubmissionService({ env: tlsFiles })
+    onTestFinished(service.stop)
+    const org = await service.org()
+    const send = mailer(service.port, org.keys.live, { requireTLS: true, tls: { ca } })
     expect((await send(plainMail('starttls@example.com'))).code).toBe(250)
-    expect((await mailer(house.port, org.keys.live)(plainMail('open@example.com'))).code).toBe(250)
-    const untrusting = mailer(house.port, org.keys.live, { requireTLS: true })
+    expect((await mailer(service.port, org.keys.live)(plainMail('open@example.com'))).code).toBe(250)
+    const untrusting = mailer(service.port, org.keys.live, { requireTLS: true })
     await expect(untrusting(plainMail('x@example.com'))).rejects.toThrow(/certificate/)
   })
 
   test('from the first byte where it is implicit', async () => {
-    const house = await startMailHouse({ env: { ...tlsFiles, SMTP_SUBMISSION_TLS: 'implicit' } })
-    onTestFinished(house.stop)
-    const org = await house.org()
-    const send = mailer(house.port, org.keys.live, { secure: true, ignoreTLS: false, tls: { ca } })
+    const service = await startSubmissionService({ env: { ...tlsFiles, SMTP_SUBMISSION_TLS: 'implicit' } })
+    onTestFinished(service.stop)
+    const org = await service.org()
+    const send = mailer(service.port, org.keys.live, { secure: true, ignoreTLS: false, tls: { ca } })
     expect((await send(plainMail('implicit@example.com'))).code).toBe(250)
-    const plain = await talk(house.port, false)
+    const plain = await talk(service.port, false)
     plain.write('EHLO client.example.test\r\n')
     await plain.closed
   })
 
   test('is what production asks for before it takes a key, and what was said before it counts for nothing', async () => {
-    const house = await startMailHouse({ env: tlsFiles, config: { production: true } })
-    onTestFinished(house.stop)
-    const org = await house.org()
-    const talking = await talk(house.port, false)
+    const service = await startSubmissionService({ env: tlsFiles, config: { production: true } })
+    onTestFinished(service.stop)
+    const org = await service.org()
+    const talking = await talk(service.port, false)
     await talking.reply()
     const offered = await talking.say('EHLO client.example.test')
     expect(offered).toContain('STARTTLS')
@@ -236,21 +236,21 @@ describe('encryption', () => {
     expect(String(inside)).toMatch(/^250-tidings\.test/)
     expect(String(inside)).toContain('AUTH PLAIN LOGIN')
     secure.destroy()
-    const send = mailer(house.port, org.keys.live, { requireTLS: true, tls: { ca } })
+    const send = mailer(service.port, org.keys.live, { requireTLS: true, tls: { ca } })
     expect((await send(plainMail('production@example.com'))).code).toBe(250)
   })
 })
 
 describe('stopping', () => {
   test('finishes a message that has arrived, lets go of who is idle and takes nothing new', async () => {
-    const house = await startMailHouse()
-    const org = await house.org()
-    const idle = await talk(house.port)
-    const busy = await talk(house.port)
+    const service = await startSubmissionService()
+    const org = await service.org()
+    const idle = await talk(service.port)
+    const busy = await talk(service.port)
     await busy.signIn(org.keys.live)
     await envelope(busy.say, 'last@example.com')
     busy.write(message('last@example.com'))
-    const stopping = house.house.stop()
+    const stopping = service.service.stop()
     expect(await idle.reply()).toMatch(/^421 4\.3\.2 /)
     idle.socket.end()
     busy.write('.\r\n')
@@ -258,34 +258,34 @@ describe('stopping', () => {
     expect(await busy.reply()).toMatch(/^421 4\.3\.2 /)
     busy.socket.end()
     await stopping
-    const kept = await house.database.sql("select id from messages where to_addresses = '{last@example.com}'")
+    const kept = await service.database.sql("select id from messages where to_addresses = '{last@example.com}'")
     expect(kept).toHaveLength(1)
-    await house.database.drop()
+    await service.database.drop()
   })
 
   test('does not wait for a client that never ends its message', async () => {
-    const house = await startMailHouse()
-    const org = await house.org()
-    const stuck = await talk(house.port)
+    const service = await startSubmissionService()
+    const org = await service.org()
+    const stuck = await talk(service.port)
     await stuck.signIn(org.keys.live)
     await envelope(stuck.say, 'stuck@example.com')
     stuck.write('From: shop@example.test\r\n')
-    const stopping = house.house.stop()
+    const stopping = service.service.stop()
     expect(await stuck.reply()).toMatch(/^421 4\.3\.2 /)
     await stopping
-    expect(await house.database.sql('select id from messages')).toEqual([])
-    await house.database.drop()
+    expect(await service.database.sql('select id from messages')).toEqual([])
+    await service.database.drop()
   })
 })
 
 test('a provider that cannot be reached is a reason to come again, and the failed message is kept', async () => {
-  const house = await startMailHouse({ env: { EMAIL_PROVIDER: 'smtp', SMTP_URL: 'smtp://127.0.0.1:1' } })
-  onTestFinished(house.stop)
-  const org = await house.org()
-  const sent = await mailer(house.port, org.keys.live)(plainMail('unreached@example.com'))
+  const service = await startSubmissionService({ env: { EMAIL_PROVIDER: 'smtp', SMTP_URL: 'smtp://127.0.0.1:1' } })
+  onTestFinished(service.stop)
+  const org = await service.org()
+  const sent = await mailer(service.port, org.keys.live)(plainMail('unreached@example.com'))
   expect(sent.response).toMatch(/^451 4\.3\.0 INTERNAL_ERROR .* msg_\w+ \(req_\w+\)$/)
   const id = sent.response.match(/msg_\w+/)?.[0]
-  const kept = await house.ask('GET', `/api/v1/emails/${id}`, { key: org.keys.live })
+  const kept = await service.ask('GET', `/api/v1/emails/${id}`, { key: org.keys.live })
   expect(kept.body).toMatchObject({ status: 'failed', to: ['unreached@example.com'] })
 })
 
@@ -294,11 +294,11 @@ test('a certificate that cannot be read, and a port that is taken, are told at t
     SMTP_SUBMISSION_TLS_CERT: '/nowhere/cert.pem',
     SMTP_SUBMISSION_TLS_KEY: tlsFiles.SMTP_SUBMISSION_TLS_KEY,
   }
-  await expect(startMailHouse({ database: t.database, env })).rejects.toThrow(
+  await expect(startSubmissionService({ database: t.database, env })).rejects.toThrow(
     /^SMTP_SUBMISSION_TLS_CERT \/nowhere\/cert\.pem cannot be read/,
   )
   const taken = { SMTP_SUBMISSION_PORT: String(t.port) }
-  await expect(startMailHouse({ database: t.database, env: taken })).rejects.toThrow(
+  await expect(startSubmissionService({ database: t.database, env: taken })).rejects.toThrow(
     `Port ${t.port} on 127.0.0.1 is taken. Set SMTP_SUBMISSION_PORT to a free one.`,
   )
 })

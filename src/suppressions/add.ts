@@ -4,16 +4,16 @@ import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
-import type { Target } from './shapes.ts'
+import type { SuppressionTarget } from './shapes.ts'
 import { findTargets, insertManual, makeLive, type SuppressionRow } from './store.ts'
 
 export type Added = { row: SuppressionRow; created: boolean }
 
 /** Adds manual suppressions; one that is there already, whatever its reason, is returned unchanged. */
-export type AddSuppressions = (scope: Scope, actor: Actor, targets: Target[]) => Promise<Added[]>
+export type AddSuppressions = (scope: Scope, actor: Actor, targets: SuppressionTarget[]) => Promise<Added[]>
 
 type Known = SuppressionRow & { ordinal: number }
-type Asked = { scope: Scope; actor: Actor; target: Target }
+type Asked = { scope: Scope; actor: Actor; target: SuppressionTarget }
 
 const nameOf = (orgId: string, tenantId: string | null, channel: string, value: string): string =>
   `${orgId} ${tenantId ?? ''} ${channel} ${value}`

@@ -4,11 +4,11 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import type { Scope } from '../ground/scope.ts'
-import type { Target } from './shapes.ts'
+import type { SuppressionTarget } from './shapes.ts'
 import { findByTarget, findSuppression, removeSuppression, type SuppressionRow } from './store.ts'
 
 /** By id, by target or by both, which then have to name one row. */
-export type ToRemove = { id?: string; target?: Target }
+export type ToRemove = { id?: string; target?: SuppressionTarget }
 
 /** A bounce or manual suppression over an unsubscribe leaves the unsubscribe. */
 export type RemoveSuppression = (scope: Scope, actor: Actor, named: ToRemove) => Promise<{ id: string }>
@@ -19,7 +19,7 @@ const isProtected = (row: SuppressionRow): boolean => row.reason === 'stop' || r
 type Needs = { db: Db; clock: Clock; audit: Audit; log: Log }
 
 export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveSuppression => {
-  const findTarget = (tx: Tx, { orgId, tenantId }: Scope, target: Target) =>
+  const findTarget = (tx: Tx, { orgId, tenantId }: Scope, target: SuppressionTarget) =>
     tx.row(findByTarget, { orgId, tenantId, channel: target.channel, value: target.value })
 
   const find = async (tx: Tx, scope: Scope, { id, target }: ToRemove): Promise<SuppressionRow> => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { channels } from '../ground/channel.ts'
 import { comparableIn } from '../ground/mailbox.ts'
 
-export const channels = ['email', 'sms'] as const
 export const reasons = ['bounce', 'complaint', 'unsubscribe', 'stop', 'manual'] as const
 export const sources = ['api', 'dashboard', 'provider', 'one_click', 'email_link', 'sms_reply'] as const
 
@@ -19,13 +19,13 @@ const emailAddress = z
 const e164 = z.string().regex(/^\+[1-9]\d{1,14}$/, 'Takes a number in E.164 form, such as +14155550100.')
 
 /** The two forms a target takes, by channel; addresses compare lower-cased. */
-export const Target = z.discriminatedUnion('channel', [
+export const SuppressionTarget = z.discriminatedUnion('channel', [
   z.object({ channel: z.literal('email'), value: emailAddress }),
   z.object({ channel: z.literal('sms'), value: e164 }),
 ])
-export type Target = z.output<typeof Target>
+export type SuppressionTarget = z.output<typeof SuppressionTarget>
 
-export const SuppressionInput = Target.meta({ id: 'SuppressionInput' })
+export const SuppressionInput = SuppressionTarget.meta({ id: 'SuppressionInput' })
 
 export const CreateSuppressions = z
   .union([z.object({ items: z.array(SuppressionInput).min(1).max(1_000) }), SuppressionInput])

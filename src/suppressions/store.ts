@@ -1,10 +1,11 @@
 import { statement } from '../db/statement.ts'
+import type { Channel } from '../ground/channel.ts'
 import type { Environment } from '../ground/scope.ts'
 
 export type SuppressionRow = {
   id: string
   tenant_id: string | null
-  channel: 'email' | 'sms'
+  channel: Channel
   value: string
   reason: 'bounce' | 'complaint' | 'unsubscribe' | 'stop' | 'manual'
   source: 'api' | 'dashboard' | 'provider' | 'one_click' | 'email_link' | 'sms_reply'

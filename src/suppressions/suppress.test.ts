@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startTestHouse, type TestHouse } from '../../test/house.ts'
+import { startTestService, type TestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 import type { SuppressionRow } from './store.ts'
 import type { Cause } from './suppress.ts'
 
-let t: TestHouse
-let acme: Founded
+let t: TestService
+let acme: CreatedOrg
 beforeAll(async () => {
-  t = await startTestHouse()
+  t = await startTestService()
   acme = await t.org()
 })
 afterAll(() => t.stop())
@@ -26,7 +26,7 @@ const causeOf = (reason: Reason, value: string, more: Partial<Cause> = {}): Caus
   environment: 'live',
   ...more,
 })
-const suppress = (cause: Cause) => t.house.db.tx((tx) => t.house.rooms.suppress(tx, cause))
+const suppress = (cause: Cause) => t.service.db.tx((tx) => t.service.modules.suppress(tx, cause))
 const rowsFor = (value: string) =>
   t.database.sql('select id, tenant_id, reason, source, message_id from suppressions where value = $1', [value])
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
-import { mail, mailer } from '../../test/mailer.ts'
+import { mail, mailer } from '../../test/clients/mailer.ts'
+import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 
-let t: TestHouse
-let acme: Founded
+let t: TestService
+let acme: CreatedOrg
 beforeAll(async () => {
-  t = await startTestHouse()
+  t = await startTestService()
   acme = await t.org()
 })
 afterAll(() => t.stop())
@@ -26,7 +26,7 @@ const insert = async (reason: string, value: string, tenantId: string | null = n
   await t.database.sql(
     `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
      values ($1, $2, $3, 'email', $4, $5, 'provider', 'live', $6, $6)`,
-    [acme.org.id, id, tenantId, value, reason, t.house.clock.now()],
+    [acme.org.id, id, tenantId, value, reason, t.service.clock.now()],
   )
   return id
 }

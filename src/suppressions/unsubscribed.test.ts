@@ -1,15 +1,15 @@
 /** An unsubscribe outlives whatever stands over it: bounces, manual suppressions, and their removal. */
 import pg from 'pg'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { makeTestDatabase } from '../../test/database.ts'
-import { type Reply, startTestHouse } from '../../test/house.ts'
-import { mail, mailer } from '../../test/mailer.ts'
-import { migrateTo } from '../../test/migrate-to.ts'
-import { tenantClient } from '../../test/tenant-client.ts'
-import { withTrail } from '../../test/trail.ts'
+import { withTrail } from '../../test/audit/trail.ts'
+import { mail, mailer } from '../../test/clients/mailer.ts'
+import { tenantClient } from '../../test/clients/tenant-client.ts'
+import { makeTestDatabase } from '../../test/service/database.ts'
+import { migrateTo } from '../../test/service/migrate-to.ts'
+import { type Reply, startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const own = await mailer(t)
 const { orgId, live } = own
@@ -23,7 +23,7 @@ const shown = async (value: string) =>
 
 const linkTo = (address: string, messageId: string | null = null, tenantId: string | null = null) => {
   const ref = { orgId, tenantId, environment: 'live' as const, address, messageId }
-  return t.house.rooms.links.unsubscribeUrl(ref).slice(t.url.length)
+  return t.service.modules.links.unsubscribeUrl(ref).slice(t.url.length)
 }
 const titleOf = ({ text }: { text: string }) => text.match(/<h1>(.*)<\/h1>/)?.[1]
 const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -38,8 +38,8 @@ const told = async (address: string) =>
     )
   ).map(({ data }) => data)
 const bounce = (value: string, tenantId: string | null = null) =>
-  t.house.db.tx((tx) =>
-    t.house.rooms.suppress(tx, {
+  t.service.db.tx((tx) =>
+    t.service.modules.suppress(tx, {
       orgId,
       tenantId,
       channel: 'email',

@@ -1,13 +1,13 @@
 /** Templates as they are rendered: each part compiled once per version, and only so many kept. */
 import { randomUUID } from 'node:crypto'
-import { type CompileOptions, compile, type Template } from './language.ts'
+import { type CompiledTemplate, type CompileOptions, compile } from './language.ts'
 import type { TemplateRow } from './store.ts'
 
-export type Parts = {
+export type TemplateParts = {
   channel: TemplateRow['channel']
-  subject: Template | null
-  html: Template | null
-  text: Template | null
+  subject: CompiledTemplate | null
+  html: CompiledTemplate | null
+  text: CompiledTemplate | null
 }
 
 /**
@@ -16,7 +16,7 @@ export type Parts = {
  */
 export const linkMark = `{{unsubscribe_url ${randomUUID()}}}`
 
-const compileParts = ({ channel, subject, html, text }: TemplateRow): Parts => {
+const compileParts = ({ channel, subject, html, text }: TemplateRow): TemplateParts => {
   const part = (source: string | null, options: CompileOptions) => (source === null ? null : compile(source, options))
   // Of an SMS template only the text is ever used.
   if (channel === 'sms') return { channel, subject: null, html: null, text: part(text, { html: false }) }
@@ -29,13 +29,13 @@ const compileParts = ({ channel, subject, html, text }: TemplateRow): Parts => {
   }
 }
 
-const weightOf = ({ subject, html, text }: Parts): number =>
+const weightOf = ({ subject, html, text }: TemplateParts): number =>
   [subject, html, text].reduce((sum, part) => sum + (part?.weight ?? 0), 0)
 
 export interface CompiledTemplates {
   /** The parts of that content, when they are still held. */
-  held(id: string, version: number): Parts | undefined
-  of(row: TemplateRow): Parts
+  held(id: string, version: number): TemplateParts | undefined
+  of(row: TemplateRow): TemplateParts
 }
 
 /** In about characters: some ten thousand usual templates, or three dozen of the largest there can be. */
@@ -43,7 +43,7 @@ const usualMost = 50_000_000
 
 /** An id and a version name one content for ever, so nothing here grows old; what was used least lately goes first. */
 export const makeCompiledTemplates = (most = usualMost): CompiledTemplates => {
-  const kept = new Map<string, { parts: Parts; weight: number }>()
+  const kept = new Map<string, { parts: TemplateParts; weight: number }>()
   let total = 0
   const keyOf = (id: string, version: number) => `${id}:${version}`
 

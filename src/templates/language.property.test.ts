@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import Handlebars from 'handlebars'
 import { describe, expect, test } from 'vitest'
-import { CapPassed, caps, compile, type Variables } from './language.ts'
+import { CapPassed, caps, compile, type TemplateVariables } from './language.ts'
 import { parse, type Text } from './parse.ts'
 
 const names = [
@@ -46,7 +46,7 @@ const hostileVariables = fc.oneof(
     l: fc.array(fc.jsonValue(), { maxLength: 30 }),
     a: fc.array(fc.jsonValue(), { maxLength: 30 }),
   }),
-) as fc.Arbitrary<Variables>
+) as fc.Arbitrary<TemplateVariables>
 
 describe('any template with any variables', () => {
   test('S-320 renders or passes a cap, and never fails otherwise', () => {
@@ -143,7 +143,7 @@ describe('hostile size', () => {
   test('S-317 blocks nest as deep as a template is long', () => {
     const n = 25_000
     const deep = (open: string, close: string) => `${open.repeat(n)}{{x}}${close.repeat(n)}`
-    const render = (source: string, variables: Variables) => compile(source, { html: false }).render(variables)
+    const render = (source: string, variables: TemplateVariables) => compile(source, { html: false }).render(variables)
     expect(render(deep('{{#if x}}', '{{/if}}'), { x: 'deep' })).toBe('deep')
     expect(render(deep('{{#unless y}}', '{{/unless}}'), { x: 'deep' })).toBe('deep')
     expect(render(deep('{{#if y}}{{else}}', '{{/if}}'), { x: 'deep' })).toBe('deep')
@@ -153,7 +153,7 @@ describe('hostile size', () => {
 
   test('look-ups are as many as names that are met, in and out of loops', () => {
     let looked = 0
-    const variables = new Proxy({ x: 'v', l: new Array(10).fill(1) } as Variables, {
+    const variables = new Proxy({ x: 'v', l: new Array(10).fill(1) } as TemplateVariables, {
       getOwnPropertyDescriptor(target, key) {
         looked++
         return Reflect.getOwnPropertyDescriptor(target, key)
@@ -196,7 +196,7 @@ describe('beside Handlebars', () => {
         scalar.filter((value) => value !== null),
         { maxLength: 4 },
       ),
-    }) as fc.Arbitrary<Variables>
+    }) as fc.Arbitrary<TemplateVariables>
   }
 
   // Names by how deep in loops they stand: Handlebars does not look further out.

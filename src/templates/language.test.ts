@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { type Cap, CapPassed, caps, compile, type Variables } from './language.ts'
+import { type Cap, CapPassed, caps, compile, type TemplateVariables } from './language.ts'
 
-const text = (source: string, variables: Variables = {}) => compile(source, { html: false }).render(variables)
-const html = (source: string, variables: Variables = {}) => compile(source, { html: true }).render(variables)
-const missing = (source: string, variables: Variables = {}) => compile(source, { html: false }).missing(variables)
+const text = (source: string, variables: TemplateVariables = {}) => compile(source, { html: false }).render(variables)
+const html = (source: string, variables: TemplateVariables = {}) => compile(source, { html: true }).render(variables)
+const missing = (source: string, variables: TemplateVariables = {}) =>
+  compile(source, { html: false }).missing(variables)
 const required = (source: string) => compile(source, { html: false }).required
 
 describe('names', () => {
@@ -221,7 +222,7 @@ describe('what must be supplied', () => {
 })
 
 describe('caps', () => {
-  const passed = (source: string, variables: Variables): Cap => {
+  const passed = (source: string, variables: TemplateVariables): Cap => {
     try {
       text(source, variables)
     } catch (error) {

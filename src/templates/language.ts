@@ -1,5 +1,5 @@
 /** The template language: read once by `compile`, rendered any number of times. docs/templates.md tells its rules. */
-import { Do, type Name, parse, type Step } from './parse.ts'
+import { Instruction, type Name, parse, type Step } from './parse.ts'
 
 export const caps = {
   /** Turns of all loops together; nested loops multiply. */
@@ -25,14 +25,14 @@ export class CapPassed extends Error {
   }
 }
 
-export type Variables = Record<string, unknown>
+export type TemplateVariables = Record<string, unknown>
 
-export type Template = {
+export type CompiledTemplate = {
   /** Names that have to be supplied. */
   required: readonly string[]
   /** Those of them that are not there. */
-  missing(variables: Variables): string[]
-  render(variables: Variables): string
+  missing(variables: TemplateVariables): string[]
+  render(variables: TemplateVariables): string
   /** How much of it a cache holds, in about characters. */
   weight: number
 }
@@ -40,7 +40,7 @@ export type Template = {
 /** One turn of a loop, or the variables themselves at the bottom. */
 type Frame = {
   /** Where names are looked up; null for an item that has none. */
-  own: Variables | null
+  own: TemplateVariables | null
   item: unknown
   items: readonly unknown[]
   index: number
@@ -49,7 +49,7 @@ type Frame = {
   below: Frame | null
 }
 
-const isObject = (value: unknown): value is Variables =>
+const isObject = (value: unknown): value is TemplateVariables =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const walk = (start: unknown, path: readonly string[]): unknown => {
@@ -82,7 +82,7 @@ class Rendering {
   #iterations = 0
   #work = 0
 
-  constructor(steps: readonly Step[], html: boolean, variables: Variables) {
+  constructor(steps: readonly Step[], html: boolean, variables: TemplateVariables) {
     this.#steps = steps
     this.#html = html
     this.#frame = { own: variables, item: undefined, items: [], index: 0, outer: null, below: null }
@@ -99,19 +99,19 @@ class Rendering {
       const step = steps[at++] as Step
       out += step.before
       switch (step.act) {
-        case Do.value:
+        case Instruction.value:
           out += this.#shown(this.#resolve(step.name))
           break
-        case Do.if:
+        case Instruction.if:
           if (!this.#holds(step.name)) at = step.to
           break
-        case Do.unless:
+        case Instruction.unless:
           if (this.#holds(step.name)) at = step.to
           break
-        case Do.jump:
+        case Instruction.jump:
           at = step.to
           break
-        case Do.each: {
+        case Instruction.each: {
           const outermost = this.#frame.outer === null
           if (!this.#enter(this.#resolve(step.name))) at = step.to
           else if (outermost) {
@@ -120,7 +120,7 @@ class Rendering {
           }
           break
         }
-        case Do.next:
+        case Instruction.next:
           if (this.#turn()) at = step.to
           else if (this.#frame.outer === null) {
             if (out.length > most) throw this.#tooLong(out.length)
@@ -213,9 +213,9 @@ export type CompileOptions = {
   link?: string
 }
 
-export const compile = (source: string, { html, link }: CompileOptions): Template => {
+export const compile = (source: string, { html, link }: CompileOptions): CompiledTemplate => {
   const { steps, required } = parse(source, link)
-  const isMissing = (variables: Variables, { full, first, rest }: Name): boolean =>
+  const isMissing = (variables: TemplateVariables, { full, first, rest }: Name): boolean =>
     (Object.hasOwn(variables, full) ? variables[full] : walk(variables, [first, ...rest])) === undefined
   return {
     required: required.map(({ full }) => full),

@@ -6,7 +6,7 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure, invalid } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
-import { findBySlug } from './find.ts'
+import { findBySlug } from './find-by-slug.ts'
 import { type CreateTemplate, lackOf, type PatchTemplate } from './shapes.ts'
 import {
   deleteTemplate,

@@ -15,13 +15,13 @@ export type Name = {
   rest: readonly string[]
 }
 
-export const Do = { text: 0, value: 1, if: 2, unless: 3, jump: 4, each: 5, next: 6 } as const
-type Do = (typeof Do)[keyof typeof Do]
+export const Instruction = { text: 0, value: 1, if: 2, unless: 3, jump: 4, each: 5, next: 6 } as const
+type Instruction = (typeof Instruction)[keyof typeof Instruction]
 
 export type Step = {
   /** Literal text that comes before whatever the step does. */
   before: string
-  act: Do
+  act: Instruction
   name: Name
   /** Where to go on when the step does not simply lead to the next one. */
   to: number
@@ -121,14 +121,14 @@ export const parse = (text: Text, link = linkPlace): Program => {
   let literal = ''
   let from = 0
 
-  const add = (act: Do, name: Name = nothing): number => {
+  const add = (act: Instruction, name: Name = nothing): number => {
     steps.push({ before: literal, act, name, to: 0 })
     literal = ''
     return steps.length - 1
   }
   /** Ends a stretch of text where another way through the template comes in. */
   const settle = (): void => {
-    if (literal !== '') add(Do.text)
+    if (literal !== '') add(Instruction.text)
   }
   const leadHere = (step: number): void => {
     ;(steps[step] as Step).to = steps.length
@@ -146,21 +146,21 @@ export const parse = (text: Text, link = linkPlace): Program => {
         return
       }
       need(name)
-      add(Do.value, name)
+      add(Instruction.value, name)
     },
     open: (block: Block, name: Name): void => {
       if (block === 'each') need(name)
-      within.push({ block, at: add(Do[block], name), elseAt: -1 })
+      within.push({ block, at: add(Instruction[block], name), elseAt: -1 })
       if (block === 'each') loops++
     },
     else: (inside: OpenBlock): void => {
-      inside.elseAt = add(Do.jump)
+      inside.elseAt = add(Instruction.jump)
       leadHere(inside.at)
     },
     close: (): void => {
       const { block, at, elseAt } = within.pop() as OpenBlock
       if (block === 'each') {
-        ;(steps[add(Do.next)] as Step).to = at + 1
+        ;(steps[add(Instruction.next)] as Step).to = at + 1
         loops--
       } else settle()
       leadHere(elseAt < 0 ? at : elseAt)

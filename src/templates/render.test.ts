@@ -1,17 +1,17 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
+import { startTestService } from '../../test/service/service.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'
 import { linkMark, makeCompiledTemplates } from './compiled.ts'
-import { makeRenderTemplates, type RenderAsk } from './render.ts'
+import { makeRenderTemplates, type RenderRequest } from './render.ts'
 import type { TemplateRow } from './store.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()
 const scope: Scope = { orgId: acme.org.id, tenantId: null, environment: 'live', projectId: null }
-const { templates } = t.house.rooms
+const { templates } = t.service.modules
 
 const create = async (body: object, key = acme.keys.live): Promise<string> => {
   const reply = await t.ask('POST', '/api/v1/templates', { key, body })
@@ -21,7 +21,7 @@ const create = async (body: object, key = acme.keys.live): Promise<string> => {
 const patch = async (id: string, body: object) => {
   expect((await t.ask('PATCH', `/api/v1/templates/${id}`, { key: acme.keys.live, body })).status).toBe(200)
 }
-const render = (ask: Partial<RenderAsk> & { slug: string }, where = scope) =>
+const render = (ask: Partial<RenderRequest> & { slug: string }, where = scope) =>
   templates.render(where, { channel: 'email', variables: {}, given: {}, ...ask })
 
 const refused = async (work: Promise<unknown>) => {
@@ -153,11 +153,11 @@ describe('rendering for a send', () => {
 
 describe('copies', () => {
   test('a change is seen by the next render, in this process and in another that hears of it', async () => {
-    const other = await startTestHouse({ database: t.database })
+    const other = await startTestService({ database: t.database })
     try {
       const id = await create({ slug: 'changing', channel: 'sms', text: 'one' })
-      const ask: RenderAsk = { slug: 'changing', channel: 'sms', variables: {}, given: {} }
-      const both = [templates, other.house.rooms.templates]
+      const ask: RenderRequest = { slug: 'changing', channel: 'sms', variables: {}, given: {} }
+      const both = [templates, other.service.modules.templates]
       for (const each of both) expect((await each.render(scope, ask)).text).toBe('one')
       await patch(id, { text: 'two' })
       expect((await templates.render(scope, ask)).text).toBe('two')
@@ -177,7 +177,7 @@ describe('copies', () => {
 
   test('while changes are heard a template is read once; while they are not, every time', async () => {
     let reads = 0
-    const { db } = t.house.rooms
+    const { db } = t.service.modules
     const counting = {
       ...db,
       row: ((...asked: Parameters<typeof db.row>) => {
@@ -185,7 +185,7 @@ describe('copies', () => {
         return db.row(...asked)
       }) as typeof db.row,
     }
-    const ask: RenderAsk = { slug: 'mail', channel: 'email', variables: { name: 'x' }, given: {} }
+    const ask: RenderRequest = { slug: 'mail', channel: 'email', variables: { name: 'x' }, given: {} }
     for (const [trusted, expected] of [
       [true, 1],
       [false, 3],

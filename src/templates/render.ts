@@ -1,28 +1,28 @@
 /** Finds the template a send names and renders it with the send's variables. */
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
+import type { Channel } from '../ground/channel.ts'
 import { Failure, invalid } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'
-import { linkMark, makeCompiledTemplates, type Parts } from './compiled.ts'
-import { findBySlug } from './find.ts'
-import { CapPassed, type Template, type Variables } from './language.ts'
+import { linkMark, makeCompiledTemplates, type TemplateParts } from './compiled.ts'
+import { findBySlug } from './find-by-slug.ts'
+import { CapPassed, type CompiledTemplate, type TemplateVariables } from './language.ts'
 import { linkPlace } from './parse.ts'
-import type { Channel } from './shapes.ts'
 import type { TemplateRow } from './store.ts'
 
 /** In html and text of a template `linkMark` stands where the unsubscribe link belongs. */
 export type Rendered = { subject: string | null; html: string | null; text: string | null }
 
 /** Parts of the send itself. They stand as they are, neither rendered nor checked. */
-export type Given = { subject?: string; html?: string; text?: string }
+export type GivenContent = { subject?: string; html?: string; text?: string }
 
-export type RenderAsk = { slug: string; channel: Channel; variables: Variables; given: Given }
+export type RenderRequest = { slug: string; channel: Channel; variables: TemplateVariables; given: GivenContent }
 
 export interface RenderTemplates {
   /** Refuses an unknown slug, missing variables and whatever passes a cap. The variables are checked already. */
-  render(scope: Scope, ask: RenderAsk): Promise<Rendered>
+  render(scope: Scope, ask: RenderRequest): Promise<Rendered>
   /** As it would be sent with nothing given beside, with the link shown as its tag. */
-  preview(row: TemplateRow, variables: Variables): Rendered
+  preview(row: TemplateRow, variables: TemplateVariables): Rendered
   forgetOrg(orgId: string): void
   forgetAll(): void
 }
@@ -32,7 +32,7 @@ const partNames = ['subject', 'html', 'text'] as const
 /** More names than anybody reads would only grow the answer to a hostile template. */
 const maxRows = 1_000
 
-const assertSupplied = (parts: Parts, variables: Variables, given: Given): void => {
+const assertSupplied = (parts: TemplateParts, variables: TemplateVariables, given: GivenContent): void => {
   const missing = new Set(
     partNames.filter((part) => given[part] === undefined).flatMap((part) => parts[part]?.missing(variables) ?? []),
   )
@@ -50,7 +50,7 @@ const sentences = {
   steps: 'The template takes more steps to render than are allowed.',
 } as const
 
-const renderPart = (template: Template, variables: Variables): string => {
+const renderPart = (template: CompiledTemplate, variables: TemplateVariables): string => {
   try {
     return template.render(variables)
   } catch (error) {
@@ -62,8 +62,8 @@ const renderPart = (template: Template, variables: Variables): string => {
 /** A subject becomes a header: a line break in a value must not begin another one. */
 const onOneLine = (subject: string): string => subject.replace(/[\r\n]+/g, ' ')
 
-const renderParts = (parts: Parts, variables: Variables, given: Given): Rendered => {
-  const own: Given = parts.channel === 'sms' ? { ...(given.text !== undefined && { text: given.text }) } : given
+const renderParts = (parts: TemplateParts, variables: TemplateVariables, given: GivenContent): Rendered => {
+  const own: GivenContent = parts.channel === 'sms' ? { ...(given.text !== undefined && { text: given.text }) } : given
   assertSupplied(parts, variables, own)
   const part = (name: (typeof partNames)[number]): string | null => {
     const template = parts[name]
@@ -86,7 +86,7 @@ export const makeRenderTemplates = ({ db, trusted }: Needs): RenderTemplates => 
   const copies = makeShortCache<{ id: string; version: number }>({ trusted })
   const compiled = makeCompiledTemplates()
 
-  const partsOf = async (scope: Scope, slug: string): Promise<Parts> => {
+  const partsOf = async (scope: Scope, slug: string): Promise<TemplateParts> => {
     const name = `${scope.orgId}:${scope.tenantId ?? ''}:${slug}`
     const copy = copies.get(name)
     const held = copy && compiled.held(copy.id, copy.version)

@@ -1,8 +1,6 @@
 import { z } from 'zod'
-import { Variables } from './variables.ts'
-
-export const channels = ['email', 'sms'] as const
-export type Channel = (typeof channels)[number]
+import { type Channel, channels } from '../ground/channel.ts'
+import { VariablesShape } from './variables.ts'
 
 const slug = z
   .string()
@@ -59,7 +57,7 @@ export const PreviewTemplate = z
   .object({
     id: z.string().max(64).optional(),
     slug: z.string().max(64).optional(),
-    variables: Variables.default({}),
+    variables: VariablesShape.default({}),
   })
   .superRefine(({ id, slug }, context) => {
     if ((id === undefined) === (slug === undefined)) {

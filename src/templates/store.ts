@@ -1,7 +1,7 @@
 import { statement } from '../db/statement.ts'
+import type { Channel } from '../ground/channel.ts'
 import type { Keyset } from '../ground/cursor.ts'
 import type { Environment } from '../ground/scope.ts'
-import type { Channel } from './shapes.ts'
 
 export type TemplateRow = {
   id: string

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Reply, startTestHouse } from '../../test/house.ts'
-import { keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { withTrail } from '../../test/trail.ts'
+import { withTrail } from '../../test/audit/trail.ts'
+import { keyIdOf } from '../../test/clients/key-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()

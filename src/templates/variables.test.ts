@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Failure } from '../ground/errors.ts'
-import { validate } from '../http/validate.ts'
-import { assertVariables, Variables, variablesFault } from './variables.ts'
+import { validate } from '../http/read-request.ts'
+import { assertVariables, VariablesShape, variablesFault } from './variables.ts'
 
 const nested = (levels: number, make: (inner: unknown) => unknown, inner: unknown = 'x'): unknown => {
   let value = inner
@@ -77,7 +77,7 @@ test('S-342 S-343 S-344 the check throws a refusal at its path, and the schema s
       }
     }
     expect(thrown(() => assertVariables(variables))).toEqual(['VALIDATION_ERROR', errors])
-    expect(thrown(() => validate(Variables, variables))).toEqual([
+    expect(thrown(() => validate(VariablesShape, variables))).toEqual([
       'VALIDATION_ERROR',
       [{ ...fault, path: fault?.path }],
     ])

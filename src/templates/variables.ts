@@ -62,7 +62,7 @@ const Checked = z.record(z.string(), z.unknown()).superRefine((variables, contex
 })
 
 /** The field as every body that sends or previews takes it. So many keys that no size allows them are not looked into. */
-export const Variables = z.preprocess((value, context) => {
+export const VariablesShape = z.preprocess((value, context) => {
   const fewest = typeof value === 'object' && value !== null ? Object.keys(value).length * 4 : 0
   if (fewest <= maxBytes) return value
   const message = `Takes at most ${maxBytes} bytes of JSON.`

@@ -1,14 +1,14 @@
 /** Keys that are bound to one tenant: what they reach, what they are refused, and when they are refused everything. */
 import { afterAll, expect, test } from 'vitest'
-import { everywhere } from '../../test/everywhere.ts'
-import { startTestHouse } from '../../test/house.ts'
-import { keyClient } from '../../test/key-client.ts'
-import { scopeProbes } from '../../test/probes.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { keyClient } from '../../test/clients/key-client.ts'
+import { requestsToEveryRoute } from '../../test/expect/every-route.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { scopeProbes } from '../../test/service/probes.ts'
+import { startTestService } from '../../test/service/service.ts'
 import type { Code } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 
-const t = await startTestHouse({ routes: scopeProbes })
+const t = await startTestService({ routes: scopeProbes })
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -69,7 +69,7 @@ test('X-042 X-180 a tenant key may not send a reference at all, its own included
   const key = await t.key(acme.org.id, { tenantId: own })
   await leavesNoTrace(async () => {
     for (const ref of ['own-ref', 'never heard of', '', ' ', 'x'.repeat(201)]) {
-      for (const ask of everywhere(t, key, { 'x-service-tenant-ref': ref })) {
+      for (const ask of requestsToEveryRoute(t, key, { 'x-service-tenant-ref': ref })) {
         expectRefusal(await ask(), 'TENANT_KEY_FORBIDDEN', {}, ref)
       }
     }
@@ -109,9 +109,9 @@ test.for([
       const poor = await t.key(acme.org.id, { tenantId, environment, scopes: [] })
       await leavesNoTrace(async () => {
         for (const ask of [
-          ...everywhere(t, key),
-          ...everywhere(t, poor),
-          ...everywhere(t, key, { 'x-service-tenant-ref': 'x' }),
+          ...requestsToEveryRoute(t, key),
+          ...requestsToEveryRoute(t, poor),
+          ...requestsToEveryRoute(t, key, { 'x-service-tenant-ref': 'x' }),
         ]) {
           expectRefusal(await ask(), code)
         }

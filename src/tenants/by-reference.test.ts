@@ -1,15 +1,15 @@
 /** A platform key inside the tenant that X-Service-Tenant-Ref names, made on first use. */
 import { afterAll, expect, test } from 'vitest'
-import { beginBeside } from '../../test/beside.ts'
-import { everywhere } from '../../test/everywhere.ts'
-import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
-import { keyClient, keyIdOf } from '../../test/key-client.ts'
-import { gatedProbe, scopeProbes } from '../../test/probes.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
+import { keyClient, keyIdOf } from '../../test/clients/key-client.ts'
+import { requestsToEveryRoute } from '../../test/expect/every-route.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
+import { gatedProbe, scopeProbes } from '../../test/service/probes.ts'
+import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
 import type { Code } from '../ground/errors.ts'
 import { codesOf } from '../http/openapi/refusals.ts'
 
-const t = await startTestHouse({ routes: () => [...scopeProbes(), gatedProbe(() => undefined)] })
+const t = await startTestService({ routes: () => [...scopeProbes(), gatedProbe(() => undefined)] })
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -29,8 +29,8 @@ const suppress = (key: string, headers: Record<string, string> = {}) =>
 const asBytes = (ref: string): Record<string, string> => ({
   'x-service-tenant-ref': Buffer.from(ref).toString('latin1'),
 })
-const naming = (ref: string, key = live, house: TestHouse = t) =>
-  house.ask('GET', probe, { key, headers: asBytes(ref) })
+const naming = (ref: string, key = live, service: TestService = t) =>
+  service.ask('GET', probe, { key, headers: asBytes(ref) })
 const tenantsOf = (orgId: string) =>
   t.database.sql<{ id: string; external_ref: string; status: string }>(
     'select id, slug, name, external_ref, status, created_environment from tenants where org_id = $1 order by id',
@@ -140,7 +140,7 @@ test('X-041 X-208 a reference takes 1 to 200 characters after trimming, counted 
   const key = org.keys.live
   await leavesNoTrace(async () => {
     for (const ref of ['', ' ', '\u3000\u00a0', 'x'.repeat(201), 'é'.repeat(201), '🦊'.repeat(201)]) {
-      for (const ask of everywhere(t, key, asBytes(ref))) {
+      for (const ask of requestsToEveryRoute(t, key, asBytes(ref))) {
         expectRefusal(await ask(), 'INVALID_TENANT_REF', {}, `${ref.length}`)
       }
     }
@@ -170,7 +170,7 @@ test('X-039 X-041 a reference in another encoding than UTF-8 is read byte by byt
 
 test('X-039 X-040 a reference first used by 50 requests at once, over two processes, makes one tenant with one entry', async () => {
   const org = await t.org({ name: 'Herd' })
-  const second = await startTestHouse({ database: t.database, routes: scopeProbes })
+  const second = await startTestService({ database: t.database, routes: scopeProbes })
   try {
     const replies = await Promise.all(
       Array.from({ length: 50 }, (_, i) => naming('At Once', org.keys.live, i % 2 ? t : second)),
@@ -189,7 +189,7 @@ test('X-039 X-040 a reference first used by 50 requests at once, over two proces
 test('X-040 a reference that a tenant is given while it is first used leads to that tenant', async () => {
   const org = await t.org({ name: 'Given' })
   const id = await t.tenant(org.org.id)
-  const beside = await beginBeside(t.database)
+  const beside = await beginOtherTransaction(t.database)
   await beside.sql("update tenants set external_ref = 'given' where id = $1", [id])
   const reply = naming('given', org.keys.live)
   await beside.untilWaitedFor()
@@ -200,7 +200,7 @@ test('X-040 a reference that a tenant is given while it is first used leads to t
 })
 
 test('X-039 X-279 a reference past the plan makes none, while those there can still be named', async () => {
-  for (const route of t.house.routes) expect(codesOf(route)).toContain('PLAN_RESOURCE_LIMIT')
+  for (const route of t.service.routes) expect(codesOf(route)).toContain('PLAN_RESOURCE_LIMIT')
   const org = await t.org({ name: 'Limits', plan: 'free' })
   const key = org.keys.live
   await t.tenant(org.org.id, { status: 'archived' })
@@ -300,7 +300,7 @@ test.for(['suspended', 'archived'] as const)(
     const id = await t.tenant(acme.org.id, { status, ref: `idle-${status}` })
     await leavesNoTrace(async () => {
       for (const key of [live, testKey]) {
-        for (const ask of everywhere(t, key, asBytes(` IDLE-${status}`)))
+        for (const ask of requestsToEveryRoute(t, key, asBytes(` IDLE-${status}`)))
           expectRefusal(await ask(), 'TENANT_NOT_USABLE')
       }
     })

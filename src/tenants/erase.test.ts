@@ -1,18 +1,18 @@
 /** Erasing a tenant: what goes, what stays, what is told, and that no interruption changes any of it. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, startTestHouse } from '../../test/house.ts'
-import { iso } from '../../test/instants.ts'
-import { keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { tenantClient } from '../../test/tenant-client.ts'
-import { tenantEntry as entry, withTrail } from '../../test/trail.ts'
+import { tenantEntry as entry, withTrail } from '../../test/audit/trail.ts'
+import { keyIdOf } from '../../test/clients/key-client.ts'
+import { tenantClient } from '../../test/clients/tenant-client.ts'
+import { iso } from '../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../test/service/service.ts'
 import { statement } from '../db/statement.ts'
-import type { AppendEvents } from '../events/append.ts'
+import type { AppendEvents } from '../events/append-events.ts'
 import { newId } from '../ground/ids.ts'
 import { type ErasureStep, makeEraseTenant } from './erase.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -50,7 +50,7 @@ const suppress = (tenantId: string | null, reason: string, n: number) =>
      select $1, 'sup_' || md5(random()::text || g), $2, 'email', $3 || g || '@' || coalesce($2, 'org') || '.test', $3,
        'provider', 'live', $4, $4
      from generate_series(1, $5::int) g`,
-    [orgId, tenantId, reason, t.house.clock.now(), n],
+    [orgId, tenantId, reason, t.service.clock.now(), n],
   )
 const suppressionsOf = (tenantId: string) =>
   t.database.sql<{ reason: string; n: number }>(
@@ -145,7 +145,7 @@ describe('a whole erasure', () => {
   })
 
   test('X-126 of many erasures at once over two processes all answer the same and one tells of it', async () => {
-    const second = await startTestHouse({ database: t.database })
+    const second = await startTestService({ database: t.database })
     try {
       const elsewhere = tenantClient(second, acme)
       const id = await made('suspended')
@@ -164,7 +164,7 @@ describe('a whole erasure', () => {
   })
 
   test('of an erasure and a return racing over two processes one wins, and the tenant is whole or gone', async () => {
-    const second = await startTestHouse({ database: t.database })
+    const second = await startTestService({ database: t.database })
     try {
       const elsewhere = tenantClient(second, acme)
       for (let round = 0; round < 6; round++) {
@@ -236,7 +236,7 @@ describe('an interrupted erasure', () => {
 })
 
 describe('an erasure cut off at any point', () => {
-  const { db, clock, audit, appendEvents } = t.house.rooms
+  const { db, clock, audit, appendEvents } = t.service.modules
   const actor = { kind: 'key', keyId: liveKeyId, ip: null, userAgent: '' } as const
   const scope = { orgId, tenantId: null, projectId: null, environment: 'live' } as const
   const kinds = ['messages', 'events', 'contacts', 'inbound', 'uncounted'] as const

@@ -1,7 +1,7 @@
 /** Erasing a tenant, in chunks that can be taken up again: what was done and what was counted commit together. */
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append.ts'
+import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'

@@ -1,19 +1,19 @@
 /** The states of a tenant: every move in every state, alone and at once. */
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Reply, startTestHouse } from '../../test/house.ts'
-import { iso, tick } from '../../test/instants.ts'
-import { keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { type Move, type TenantState, tenantClient } from '../../test/tenant-client.ts'
-import { tenantEntry as entry, withTrail } from '../../test/trail.ts'
+import { tenantEntry as entry, withTrail } from '../../test/audit/trail.ts'
+import { keyIdOf } from '../../test/clients/key-client.ts'
+import { type Move, type TenantState, tenantClient } from '../../test/clients/tenant-client.ts'
+import { iso, tick } from '../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../test/service/service.ts'
 import { statement } from '../db/statement.ts'
 import type { Code } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import { makeTenantLifecycle } from './lifecycle.ts'
 import type { TenantRow } from './store.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -72,7 +72,7 @@ describe('moving', () => {
     async (_, name, from) => {
       const id = await made(from, { external_ref: newId('key') })
       const before = (await get(id)).body
-      await tick(t.house.clock)
+      await tick(t.service.clock)
       const { result: reply, trail } = await trailing(() => move(name, id))
       const { updated_at } = reply.body
       const times = {
@@ -178,7 +178,7 @@ describe('moving', () => {
   ] as const)(
     'A-274 AD-105 of many %s calls at once over two processes one succeeds, with one entry',
     async (name, from) => {
-      const second = await startTestHouse({ database: t.database })
+      const second = await startTestService({ database: t.database })
       try {
         const elsewhere = tenantClient(second, acme)
         for (let round = 0; round < 3; round++) {
@@ -202,7 +202,7 @@ describe('moving', () => {
   )
 
   test('A-274 AD-105 suspend and archive racing over two processes: one of them wins', async () => {
-    const second = await startTestHouse({ database: t.database })
+    const second = await startTestService({ database: t.database })
     try {
       const elsewhere = tenantClient(second, acme)
       for (let round = 0; round < 8; round++) {
@@ -235,7 +235,7 @@ describe('waiting work', () => {
   )
   const waiting = (tenantId: string) =>
     t.database.sql('select status, count(*)::int as n from waiting where tenant_id = $1 group by 1', [tenantId])
-  const { db, clock, audit } = t.house.rooms
+  const { db, clock, audit } = t.service.modules
   const actor = { kind: 'key', keyId: liveKeyId, ip: null, userAgent: '' } as const
   const scope = { orgId: acme.org.id, tenantId: null, projectId: null, environment: 'live' } as const
   const forget = () => undefined

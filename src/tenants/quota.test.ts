@@ -1,15 +1,15 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { iso, tick } from '../../test/instants.ts'
-import { keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { tenantClient } from '../../test/tenant-client.ts'
-import { tenantEntry as entry, withTrail } from '../../test/trail.ts'
+import { tenantEntry as entry, withTrail } from '../../test/audit/trail.ts'
+import { keyIdOf } from '../../test/clients/key-client.ts'
+import { tenantClient } from '../../test/clients/tenant-client.ts'
+import { iso, tick } from '../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { startTestService } from '../../test/service/service.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -24,7 +24,7 @@ describe('quota', () => {
   test('A-290 A-173 AD-109 each figure is set, kept when left out and lifted by null; the answer is the quota', async () => {
     const id = await made()
     const before = (await get(id)).body
-    await tick(t.house.clock)
+    await tick(t.service.clock)
     const { result: reply, trail } = await trailing(() => quota(id, { email_monthly: 50_000, sms_monthly: null }))
     expect([reply.status, reply.body]).toEqual([
       200,
@@ -71,7 +71,7 @@ describe('quota', () => {
   })
 
   test('AD-109 a quota holds from the next send on, in another process too', async () => {
-    const second = await startTestHouse({ database: t.database })
+    const second = await startTestService({ database: t.database })
     try {
       const id = await made()
       const spend = {
@@ -81,8 +81,8 @@ describe('quota', () => {
         keyId: null,
         channel: 'sms',
       } as const
-      const { usage: here } = t.house.rooms
-      const { usage: there } = second.house.rooms
+      const { usage: here } = t.service.modules
+      const { usage: there } = second.service.modules
       // The news of the tenant's creation first, so that what is kept there now is only dropped by the quota's.
       await setTimeout(200)
       await there.reserve({ ...spend, units: 1 })
@@ -110,7 +110,7 @@ describe('usage', () => {
     const id = await made()
     await quota(id, { email_monthly: 100 })
     const spend = { orgId: acme.org.id, tenantId: id, keyId: liveKeyId } as const
-    const { usage: room } = t.house.rooms
+    const { usage: room } = t.service.modules
     await room.reserve({ ...spend, environment: 'live', channel: 'email', units: 30 })
     await room.reserve({
       ...spend,
@@ -122,7 +122,7 @@ describe('usage', () => {
     })
     await room.reserve({ ...spend, environment: 'test', channel: 'email', units: 2 })
     await room.reserve({ ...spend, tenantId: null, environment: 'live', channel: 'email', units: 1_000 })
-    const period = t.house.clock.now().toISOString().slice(0, 7)
+    const period = t.service.clock.now().toISOString().slice(0, 7)
     const whole = {
       period,
       environment: 'live',
@@ -164,14 +164,14 @@ describe('usage', () => {
   })
 
   test('A-289 a month later the figures start again and the old ones can still be read', async () => {
-    const late = await startTestHouse()
+    const late = await startTestService()
     try {
       const org = await late.org()
       const client = tenantClient(late, org)
       const id = await client.made()
-      const clock = late.house.clock as MovableClock
+      const clock = late.service.clock as MovableClock
       const period = clock.now().toISOString().slice(0, 7)
-      await late.house.rooms.usage.reserve({
+      await late.service.modules.usage.reserve({
         orgId: org.org.id,
         tenantId: id,
         environment: 'live',

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Reply, startTestHouse, type TestHouse } from '../../test/house.ts'
-import { iso, tick } from '../../test/instants.ts'
-import { keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { type TenantClient, tenantClient } from '../../test/tenant-client.ts'
-import { tenantEntry as entry, withTrail } from '../../test/trail.ts'
+import { tenantEntry as entry, withTrail } from '../../test/audit/trail.ts'
+import { keyIdOf } from '../../test/clients/key-client.ts'
+import { type TenantClient, tenantClient } from '../../test/clients/tenant-client.ts'
+import { iso, tick } from '../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 import { scopes } from '../keys/scopes.ts'
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 import { tenantStatuses } from './shapes.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const acme = await t.org()
@@ -204,8 +204,8 @@ describe('creating', () => {
 })
 
 describe('by reference', () => {
-  const naming = (ref: string, key = live, house: TestHouse = t) =>
-    house.ask('GET', '/api/v1/usage', {
+  const naming = (ref: string, key = live, service: TestService = t) =>
+    service.ask('GET', '/api/v1/usage', {
       key,
       headers: { 'x-service-tenant-ref': Buffer.from(ref).toString('latin1') },
     })
@@ -233,7 +233,7 @@ describe('by reference', () => {
   })
 
   test('A-265 AD-101 any number of first requests at once, over several processes, make one tenant and one entry', async () => {
-    const second = await startTestHouse({ database: t.database })
+    const second = await startTestService({ database: t.database })
     try {
       const { result: replies, trail } = await trailing(() =>
         Promise.all(Array.from({ length: 30 }, (_, i) => naming('Herd', live, i % 2 ? t : second))),
@@ -275,7 +275,7 @@ describe('by reference', () => {
 })
 
 describe('reading', () => {
-  let org: Founded
+  let org: CreatedOrg
   let reader: TenantClient
   /** Newest first: one suspended, one archived and one erased among them. */
   const ids: string[] = []
@@ -387,7 +387,7 @@ describe('changing', () => {
   test('AD-104 AD-99 name and external_ref change, alone and together, and the entry holds old and new', async () => {
     const id = await made('active', { name: 'Old', slug: 'stays', external_ref: 'old-ref' })
     const before = (await get(id)).body
-    await tick(t.house.clock)
+    await tick(t.service.clock)
     const { result: named, trail } = await trailing(() => patch(id, { name: ' New ' }))
     expect([named.status, named.body]).toEqual([200, { ...before, name: 'New', updated_at: iso }])
     expect(named.body.updated_at > before.updated_at).toBe(true)

@@ -60,7 +60,7 @@ export const sweepOldMarks = statement<{ before: Date; limit: number }>(
 const erased = "(t.status = 'erased' or t.erasure is not null)"
 
 /** Whom an unsubscribe link speaks for, whether its address has unsubscribed, and whether its tenant is gone. */
-export const findStanding = statement<
+export const findSubscriptionState = statement<
   { orgId: string; tenantId: string | null; address: string },
   { org_name: string; unsubscribed: boolean; tenant_erased: boolean }
 >(

@@ -1,20 +1,20 @@
 /** Unsubscribing: the recipient's word, taken once. */
 import type { Db, Tx } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append.ts'
+import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import { comparable } from '../ground/mailbox.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
-import { findStanding, findUnsubscribed, holdRecipient, holdTenant, insertUnsubscribed } from './store.ts'
+import { findSubscriptionState, findUnsubscribed, holdRecipient, holdTenant, insertUnsubscribed } from './store.ts'
 import type { UnsubscribeRef } from './tokens.ts'
 
 /** By a mail program's own button, or by the page a link in the mail leads to. */
 export type UnsubscribeSource = 'one_click' | 'email_link'
-export type Standing = { orgName: string; unsubscribed: boolean }
+export type SubscriptionState = { orgName: string; unsubscribed: boolean }
 
 export interface Unsubscribe {
   /** Undefined when the org is no more: its links speak for nobody. */
-  standing(ref: UnsubscribeRef): Promise<Standing | undefined>
+  standing(ref: UnsubscribeRef): Promise<SubscriptionState | undefined>
   /** Whether anything was recorded; a repeat changes nothing. */
   take(ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean>
 }
@@ -61,7 +61,7 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
 
   return {
     standing: async (ref) => {
-      const row = await db.row(findStanding, {
+      const row = await db.row(findSubscriptionState, {
         orgId: ref.orgId,
         tenantId: ref.tenantId,
         address: comparable(ref.address),

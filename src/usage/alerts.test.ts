@@ -1,29 +1,29 @@
 /** The alerts of 80 and 100 percent: when they come, what they say, and that none comes twice or is lost. */
 import fc from 'fast-check'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { tenantClient } from '../../test/tenant-client.ts'
+import { tenantClient } from '../../test/clients/tenant-client.ts'
+import { startTestService } from '../../test/service/service.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Plan } from '../orgs/plans.ts'
 import type { Spend } from './reserve.ts'
 
-const t = await startTestHouse()
-const second = await startTestHouse({ database: t.database })
+const t = await startTestService()
+const second = await startTestService({ database: t.database })
 afterAll(async () => {
   await second.stop()
   await t.stop()
 })
-const clock = t.house.clock as MovableClock
+const clock = t.service.clock as MovableClock
 const nextMonth = () => {
   const at = clock.now()
   const ahead = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 2) - at.getTime()
-  for (const house of [t, second]) (house.house.clock as MovableClock).advance(ahead)
+  for (const service of [t, second]) (service.service.clock as MovableClock).advance(ahead)
 }
 nextMonth()
 const month = () => clock.now().toISOString().slice(0, 7)
-const rooms = [t.house.rooms.usage, second.house.rooms.usage] as const
-const [usage] = rooms
+const modules = [t.service.modules.usage, second.service.modules.usage] as const
+const [usage] = modules
 
 type Contract = { plan?: Plan; email?: number; sms?: number; spendMicros?: number }
 
@@ -148,7 +148,7 @@ describe('when', () => {
     await spend(orgId, { channel: 'email', units: 8 })
     const contract = async (email: number) => {
       await t.database.sql('update orgs set email_monthly = $2 where id = $1', [orgId, email])
-      for (const room of rooms) room.forgetOrg(orgId)
+      for (const room of modules) room.forgetOrg(orgId)
     }
     await contract(20)
     await spend(orgId, { channel: 'email', units: 8 })
@@ -233,7 +233,7 @@ describe('once', () => {
   test('X-125 of many sends at once over two processes each threshold is told of once, with the figure it was taken to', async () => {
     const orgId = await orgWith({ email: 200, spendMicros: 1_000 })
     const sends = Array.from({ length: 260 }, (_, i) =>
-      spend(orgId, { channel: 'email', units: 1, costMicros: 5 }, rooms[i % 2]).catch(() => undefined),
+      spend(orgId, { channel: 'email', units: 1, costMicros: 5 }, modules[i % 2]).catch(() => undefined),
     )
     const passed = (await Promise.all(sends)).filter(Boolean)
     expect(passed).toHaveLength(200)
@@ -278,7 +278,9 @@ describe('none lost', () => {
       await t.database.sql('drop function told_of cascade')
     })
     const orgId = await orgWith({ email: 50 })
-    await Promise.all(Array.from({ length: 50 }, (_, i) => spend(orgId, { channel: 'email', units: 1 }, rooms[i % 2])))
+    await Promise.all(
+      Array.from({ length: 50 }, (_, i) => spend(orgId, { channel: 'email', units: 1 }, modules[i % 2])),
+    )
     expect(await told(orgId)).toHaveLength(2)
     expect((await alerts(orgId)).map(({ threshold }) => threshold)).toEqual([80, 100])
   })

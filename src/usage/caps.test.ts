@@ -1,29 +1,29 @@
 /** Every cap a send meets, through the door: the code it refuses with, what it counts and when it starts again. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Reply, startTestHouse } from '../../test/house.ts'
-import { expectRefusal } from '../../test/refusal.ts'
-import { tenantClient } from '../../test/tenant-client.ts'
-import { type ProbeSpend, usageProbes } from '../../test/usage-probe.ts'
+import { tenantClient } from '../../test/clients/tenant-client.ts'
+import { expectRefusal } from '../../test/expect/refusal.ts'
+import { type Reply, startTestService } from '../../test/service/service.ts'
+import { type ProbeSpend, usageProbes } from '../../test/service/usage-probe.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
-import type { Founded } from '../operator/found-org.ts'
+import type { CreatedOrg } from '../operator/create-org.ts'
 import type { Plan } from '../orgs/plans.ts'
 
-const t = await startTestHouse({ routes: usageProbes })
+const t = await startTestService({ routes: usageProbes })
 afterAll(() => t.stop())
-const clock = t.house.clock as MovableClock
+const clock = t.service.clock as MovableClock
 const day = 86_400_000
 
 type Contract = { email?: number; sms?: number; spendMicros?: number }
 
 /** A new org with a contract of its own. */
-const orgWith = async ({ email, sms, spendMicros }: Contract = {}, plan: Plan = 'enterprise'): Promise<Founded> => {
+const orgWith = async ({ email, sms, spendMicros }: Contract = {}, plan: Plan = 'enterprise'): Promise<CreatedOrg> => {
   const org = await t.org({ plan, name: 'Spender' })
   await t.database.sql(
     'update orgs set email_monthly = $2, sms_monthly = $3, spend_cap_micros = $4, rate_limit_per_minute = 100000 where id = $1',
     [org.org.id, email ?? null, sms ?? null, spendMicros ?? null],
   )
-  t.house.rooms.usage.forgetOrg(org.org.id)
+  t.service.modules.usage.forgetOrg(org.org.id)
   return org
 }
 
@@ -36,7 +36,7 @@ const accepted = (...replies: Reply[]) => expect(replies.map(({ status }) => sta
 
 type Counters = Record<string, number>
 
-const counters = async (org: Founded): Promise<Counters> => {
+const counters = async (org: CreatedOrg): Promise<Counters> => {
   const rows = await t.database.sql<{ name: string; used: string }>(
     `select subject || ' ' || environment || ' ' || measure || ' ' || period as name, used from usage_counters
      where org_id = $1 and used > 0`,
@@ -46,7 +46,7 @@ const counters = async (org: Founded): Promise<Counters> => {
 }
 
 /** What is refused is refused whole: no counter moves. */
-const refusedWhole = async (org: Founded, ask: () => Promise<Reply>): Promise<Reply> => {
+const refusedWhole = async (org: CreatedOrg, ask: () => Promise<Reply>): Promise<Reply> => {
   const before = await counters(org)
   const reply = await ask()
   expect(await counters(org)).toEqual(before)
@@ -198,7 +198,7 @@ describe('the spend cap', () => {
     const { live } = org.keys
     accepted(await email(live, 10))
     await t.database.sql('update orgs set email_monthly = 5 where id = $1', [org.org.id])
-    t.house.rooms.usage.forgetOrg(org.org.id)
+    t.service.modules.usage.forgetOrg(org.org.id)
     accepted(await email(live, 0))
     expectRefusal(await email(live, 1), 'USAGE_LIMIT_EXCEEDED')
   })
@@ -305,7 +305,7 @@ describe('all caps', () => {
     expectRefusal(await all(), 'SANDBOX_DAILY_LIMIT')
     expectRefusal(await all({ sandbox: 0 }), 'USAGE_LIMIT_EXCEEDED')
     await t.database.sql('update orgs set email_monthly = 1000 where id = $1', [org.org.id])
-    t.house.rooms.usage.forgetOrg(org.org.id)
+    t.service.modules.usage.forgetOrg(org.org.id)
     expectRefusal(await all({ sandbox: 0 }), 'TENANT_QUOTA_EXCEEDED')
     await quota(tenantId, { email_monthly: null })
     expectRefusal(await all({ sandbox: 0 }), 'SPEND_CAP_EXCEEDED')

@@ -6,7 +6,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { makeTestDatabase } from '../../test/database.ts'
+import { makeTestDatabase } from '../../test/service/database.ts'
 import { type Db, openDb } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'

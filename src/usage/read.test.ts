@@ -1,16 +1,16 @@
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../test/house.ts'
-import { keyIdOf } from '../../test/key-client.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { tenantClient } from '../../test/tenant-client.ts'
+import { keyIdOf } from '../../test/clients/key-client.ts'
+import { tenantClient } from '../../test/clients/tenant-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { startTestService } from '../../test/service/service.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import type { Spend } from './reserve.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
-const clock = t.house.clock as MovableClock
+const clock = t.service.clock as MovableClock
 const leavesNoTrace = await watchTables(t.database)
-const { usage } = t.house.rooms
+const { usage } = t.service.modules
 const ask = (key: string, query = '', headers: Record<string, string> = {}) =>
   t.ask('GET', `/api/v1/usage${query}`, { key, headers })
 const month = () => clock.now().toISOString().slice(0, 7)

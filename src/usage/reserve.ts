@@ -2,13 +2,14 @@
 import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
-import type { AtHand } from '../ground/at-hand.ts'
+import type { Channel } from '../ground/channel.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
 import type { Environment } from '../ground/scope.ts'
 import { dayOf, monthOf, secondsToNextDay, secondsToNextMonth } from './periods.ts'
-import { type Channel, monthlyQuota, sandboxDaily, testDaily } from './plans.ts'
+import { monthlyQuota, sandboxDaily, testDaily } from './plan-limits.ts'
 import { type AllowanceRow, findAllowance, readNamedCounters, releaseUsage, reserveUsage } from './store.ts'
 
 export type Spend = {
@@ -54,7 +55,7 @@ export interface Usage {
   release(reservation: Reservation): Promise<void>
   /** Gives back a part, counted in the periods of the reservation. */
   releasePart(reservation: Reservation, part: Spend): Promise<void>
-  allowanceOf(orgId: string, tenantId: string | null): AtHand<Allowance>
+  allowanceOf(orgId: string, tenantId: string | null): MaybePromise<Allowance>
   forgetOrg(orgId: string): void
   forgetAll(): void
 }
@@ -180,7 +181,7 @@ type Needs = { db: Db; clock: Clock; trusted: () => boolean }
 export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
   const copies = makeShortCache<Allowance>({ trusted })
 
-  const allowanceOf = (orgId: string, tenantId: string | null): AtHand<Allowance> =>
+  const allowanceOf = (orgId: string, tenantId: string | null): MaybePromise<Allowance> =>
     copies.through(tenantId === null ? orgId : `${orgId} ${tenantId}`, orgId, async () => {
       const row = await db.row(findAllowance, { orgId, tenantId })
       if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)

@@ -1,6 +1,6 @@
 import type { Clock } from '../ground/clock.ts'
 import { type GuardedAgent, OutgoingFault } from '../outgoing/guarded.ts'
-import { type Signed, signedHeaders } from './sign.ts'
+import { type Signed, signedHeaders } from './sign-delivery.ts'
 import type { Attempt } from './store.ts'
 
 const timeoutMs = 10_000
@@ -17,13 +17,17 @@ export const readable = (bytes: Buffer): string => {
 export const succeeded = ({ error, response_status: status }: Attempt): boolean =>
   error === null && status !== null && status >= 200 && status < 300
 
-export type Send = (endpoint: { url: string; secret: string }, delivery: Signed, nth: number) => Promise<Attempt>
+export type AttemptDelivery = (
+  endpoint: { url: string; secret: string },
+  delivery: Signed,
+  nth: number,
+) => Promise<Attempt>
 
 type Needs = { agent: Pick<GuardedAgent, 'request'>; clock: Clock }
 
 /** One attempt: signed at this moment, sent, and told of whatever came of it. Never throws for the receiver's sake. */
-export const makeSend =
-  ({ agent, clock }: Needs): Send =>
+export const makeAttemptDelivery =
+  ({ agent, clock }: Needs): AttemptDelivery =>
   async ({ url, secret }, delivery, nth) => {
     const at = clock.now()
     const began = performance.now()

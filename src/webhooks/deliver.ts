@@ -6,13 +6,12 @@ import { randomUUID } from 'node:crypto'
 import type { Audit } from '../audit/append.ts'
 import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
-import type { AppendEvents } from '../events/append.ts'
+import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Vault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
-import { type Send, succeeded } from './attempt.ts'
-import { cancelRest, cancelSome } from './cancel.ts'
-import { openSecret } from './secret.ts'
+import { type AttemptDelivery, succeeded } from './attempt.ts'
+import { cancelRest, cancelSome } from './cancel-deliveries.ts'
 import {
   type Attempt,
   extendStreak,
@@ -24,9 +23,10 @@ import {
   type TakenRow,
   takeDue,
 } from './store.ts'
+import { openSecret } from './webhook-secret.ts'
 
 /** Told to owners and developers of the org, outside any transaction. */
-export type Notify = (notice: { orgId: string; subject: string; text: string }) => Promise<void>
+export type NotifyOwners = (notice: { orgId: string; subject: string; text: string }) => Promise<void>
 
 const atOnce = 5
 /** To an endpoint whose last attempt failed, until one succeeds: the sick take no more room than they need. */
@@ -83,10 +83,10 @@ type Needs = {
   db: Db
   clock: Clock
   vault: Vault
-  send: Send
+  send: AttemptDelivery
   audit: Audit
   appendEvents: AppendEvents
-  notify: Notify
+  notify: NotifyOwners
   log: Log
   random?: () => number
 }

@@ -1,15 +1,15 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
 import { afterAll, describe, expect, test } from 'vitest'
-import { trailOf } from '../../test/trail.ts'
-import { hexHmac, startWebhookHouse, webhookClient } from '../../test/webhook-client.ts'
+import { trailOf } from '../../test/audit/trail.ts'
+import { hexHmac, startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
 import { eventNames } from '../events/names.ts'
 import { isId, timeOfId } from '../ground/ids.ts'
 import { readable } from './attempt.ts'
-import { gapAfter, type Notify } from './deliver.ts'
+import { gapAfter, type NotifyOwners } from './deliver.ts'
 
-const notices: Parameters<Notify>[0][] = []
-const t = await startWebhookHouse({
+const notices: Parameters<NotifyOwners>[0][] = []
+const t = await startWebhookService({
   notify: async (notice) => {
     notices.push(notice)
   },
@@ -23,11 +23,11 @@ describe('one delivery', () => {
     const acme = await fresh()
     const tenantId = await t.tenant(acme.orgId)
     const { id, secret, receiver } = await acme.made()
-    const before = t.house.clock.millis()
+    const before = t.service.clock.millis()
     const data = { message_id: 'msg_7', channel: 'sms', status: 'sent', note: 'Grüße "all"\n' }
     await acme.emit({ tenantId, environment: 'test', data })
     expect(await acme.run()).toEqual({ events: 1, deliveries: 1, attempts: 1 })
-    const after = t.house.clock.millis()
+    const after = t.service.clock.millis()
 
     expect(receiver.got).toHaveLength(1)
     const [got] = receiver.got
@@ -119,7 +119,7 @@ describe('one delivery', () => {
 
   test('the published libraries of Standard Webhooks verify what arrives, with the secret as it was given', async () => {
     // On a clock of its own: they hold the time of the signature against the machine's.
-    const own = await startWebhookHouse()
+    const own = await startWebhookService()
     const acme = webhookClient(own, await own.org())
     for (let i = 0; i < 5; i++) {
       const { secret, receiver } = await acme.made()
@@ -267,7 +267,7 @@ describe('retries', () => {
       expect(gap).toBeGreaterThanOrEqual(2 ** nth)
       expect(gap).toBeLessThan(2 ** nth * 1.1 + 0.5)
       expect((await acme.run()).attempts).toBe(0)
-      const wait = Date.parse(row.next_attempt_at) - t.house.clock.millis()
+      const wait = Date.parse(row.next_attempt_at) - t.service.clock.millis()
       await acme.advance(wait / 1000 + 0.01)
       expect((await acme.run()).attempts).toBe(1)
     }
@@ -366,7 +366,7 @@ describe('a great many that wait', () => {
        select $1, 'whd_01' || substr(md5(n::text), 1, 24), $3, $2, 'message.sent', '{}', 'pending', 8,
          $3::timestamptz + n * interval '1 second'
        from generate_series(1, 12000) n`,
-      [acme.orgId, id, t.house.clock.now()],
+      [acme.orgId, id, t.service.clock.now()],
     )
     expect((await acme.patch(id, { enabled: false })).status).toBe(200)
     const left = await t.database.sql<{ status: string; n: number }>(
@@ -392,7 +392,7 @@ describe('the streak', () => {
       await lastChances(endpointId)
       await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [
         endpointId,
-        t.house.clock.now(),
+        t.service.clock.now(),
       ])
       await acme.run()
     }
@@ -579,10 +579,10 @@ describe('side by side', () => {
 
   test('X-145 two workers on one database deliver each once', async () => {
     const acme = await fresh()
-    const second = await startWebhookHouse({ database: t.database })
+    const second = await startWebhookService({ database: t.database })
     const endpoints = await Promise.all(Array.from({ length: 6 }, () => acme.made()))
     for (let i = 0; i < 40; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
-    await Promise.all([acme.run(), second.house.tasks.webhooks?.run(), acme.run()])
+    await Promise.all([acme.run(), second.service.tasks.webhooks?.run(), acme.run()])
     await expect
       .poll(async () => {
         await acme.run()
@@ -594,15 +594,15 @@ describe('side by side', () => {
   })
 
   test('X-145 the worker’s own loop delivers without being asked, and stops cleanly with nothing lost', async () => {
-    const own = await startWebhookHouse()
+    const own = await startWebhookService()
     const acme = webhookClient(own, await own.org())
     const { id, receiver } = await acme.made()
-    await own.house.startWorker()
+    await own.service.startWorker()
     for (let i = 0; i < 50; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
     await expect.poll(() => receiver.got.length, { timeout: 10_000 }).toBe(50)
     await expect.poll(async () => (await acme.deliveries(id, '?status=delivered&limit=100')).body.data.length).toBe(50)
     for (let i = 50; i < 80; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
-    await own.house.stop()
+    await own.service.stop()
     const rows = await own.database.sql<{ n: number }>(
       `select (select count(*) from events) + (select count(*) from webhook_deliveries) as n`,
     )

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
-import { startReceiver } from '../../test/receiver.ts'
-import { startWebhookHouse, webhookClient } from '../../test/webhook-client.ts'
+import { startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
+import { startReceiver } from '../../test/servers/receiver.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/webhooks.md'), 'utf8')
 const folder = mkdtempSync(join(tmpdir(), 'tidings-docs-'))
 const receiver = await startReceiver()
-const t = await startWebhookHouse()
+const t = await startWebhookService()
 afterAll(async () => {
   await t.stop()
   await receiver.stop()

@@ -1,17 +1,17 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { startDns } from '../../test/dns.ts'
-import { hostileUrls } from '../../test/hostile-urls.ts'
-import { startTestHouse, testMasterKey } from '../../test/house.ts'
-import { iso } from '../../test/instants.ts'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { withTrail } from '../../test/trail.ts'
-import { startWebhookHouse, webhookClient } from '../../test/webhook-client.ts'
+import { withTrail } from '../../test/audit/trail.ts'
+import { startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
+import { iso } from '../../test/expect/instants.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
+import { hostileUrls } from '../../test/hostile/urls.ts'
+import { startDns } from '../../test/servers/dns.ts'
+import { startTestService, testMasterKey } from '../../test/service/service.ts'
 import { eventNames } from '../events/names.ts'
 import { makeVault } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
 import type { Plan } from '../orgs/plans.ts'
 
-const t = await startWebhookHouse()
+const t = await startWebhookService()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
@@ -261,10 +261,10 @@ describe('the routes', () => {
 
 describe('the address', () => {
   test('X-142 X-143 X-259 hostile URLs are refused on create and on change, and nothing is kept', async () => {
-    const house = await startTestHouse()
-    const org = await house.org()
-    const strict = webhookClient(house, org)
-    const noTrace = await watchTables(house.database)
+    const service = await startTestService()
+    const org = await service.org()
+    const strict = webhookClient(service, org)
+    const noTrace = await watchTables(service.database)
     const fine = await strict.create({ url: 'https://8.8.8.8/hook' })
     expect(fine.status).toBe(201)
     await noTrace(async () => {
@@ -278,7 +278,7 @@ describe('the address', () => {
         }
       }
     })
-    await house.stop()
+    await service.stop()
   })
 
   test('X-142 XD-13 a name is judged by what it resolves to, on create, on change and again at each attempt', async () => {
@@ -288,8 +288,8 @@ describe('the address', () => {
       'mixed.example.com': ['8.8.8.8', '169.254.169.254'],
     }
     const dns = await startDns((name, type) => zone[name] && (type === 'A' ? zone[name] : []))
-    const house = await startTestHouse({ env: { DNS_SERVERS: dns.server } })
-    const strict = webhookClient(house, await house.org())
+    const service = await startTestService({ env: { DNS_SERVERS: dns.server } })
+    const strict = webhookClient(service, await service.org())
     const good = await strict.create({ url: 'https://good.example.com/hook' })
     expect(good.status).toBe(201)
     for (const name of ['bad', 'mixed']) {
@@ -313,7 +313,7 @@ describe('the address', () => {
     expect(body.data[0].attempts).toMatchObject([{ attempt: 1, response_status: null, error: 'url_not_allowed' }])
     delete zone['good.example.com']
     expect((await strict.testFire(good.body.id)).body.error).toBe('dns')
-    await house.stop()
+    await service.stop()
     await dns.stop()
   })
 })
@@ -413,7 +413,7 @@ describe('the plan', () => {
     await t.database.sql(
       `insert into webhook_endpoints (org_id, id, url, events, enabled, secret, created_environment, created_at, updated_at)
        select $1, id, 'https://example.com', '{}', true, 'x', 'live', $3, $3 from unnest($2::text[]) as p (id)`,
-      [org.org.id, Array.from({ length: limit - 1 }, () => newId('webhookEndpoint')), t.house.clock.now()],
+      [org.org.id, Array.from({ length: limit - 1 }, () => newId('webhookEndpoint')), t.service.clock.now()],
     )
     const last = await client.create({ url })
     expect(last.status).toBe(201)

@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Receiver, startRaw, startReceiver } from '../../test/receiver.ts'
-import { hexHmac, startWebhookHouse, type WebhookClient, webhookClient } from '../../test/webhook-client.ts'
+import { hexHmac, startWebhookService, type WebhookClient, webhookClient } from '../../test/clients/webhook-client.ts'
+import { type Receiver, startRaw, startReceiver } from '../../test/servers/receiver.ts'
 import { newId } from '../ground/ids.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
 import { leaseLanes } from './store.ts'
@@ -20,7 +20,7 @@ const impatient = (): ReturnType<typeof makeGuardedAgent> => {
   }
 }
 
-const t = await startWebhookHouse({ agent: impatient() })
+const t = await startWebhookService({ agent: impatient() })
 afterAll(() => t.stop())
 const fresh = async () => webhookClient(t, await t.org())
 
@@ -141,7 +141,7 @@ describe('workers that die', () => {
     const acme = await fresh()
     const { id, receiver } = await acme.made()
     await acme.emit()
-    await t.house.tasks.webhooks?.run()
+    await t.service.tasks.webhooks?.run()
     expect(receiver.got).toHaveLength(1)
     // As if the record had never been written by a worker that is gone, its lease still standing.
     const gone = 'a worker that is gone'
@@ -150,10 +150,10 @@ describe('workers that die', () => {
          next_attempt_at = created_at where endpoint_id = $1`,
       [id],
     )
-    await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [id, t.house.clock.now()])
-    const now = t.house.clock.now()
+    await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [id, t.service.clock.now()])
+    const now = t.service.clock.now()
     const until = new Date(now.getTime() + 60_000)
-    const leased = await t.house.db.rows(leaseLanes, { worker: gone, at: now, until, limit: 100 })
+    const leased = await t.service.db.rows(leaseLanes, { worker: gone, at: now, until, limit: 100 })
     expect(leased).toContainEqual({ org_id: acme.orgId, endpoint_id: id })
 
     expect((await acme.run()).attempts).toBe(0)
@@ -178,8 +178,8 @@ describe('workers that die', () => {
     await expect.poll(() => receiver.got.length).toBe(1)
     // Another worker finds the lease run out, delivers and records.
     await t.database.sql("update webhook_lanes set leased_until = '2020-01-01' where endpoint_id = $1", [id])
-    const second = await startWebhookHouse({ database: t.database })
-    await second.house.tasks.webhooks?.run()
+    const second = await startWebhookService({ database: t.database })
+    await second.service.tasks.webhooks?.run()
     expect(receiver.got).toHaveLength(2)
     answers[0]?.()
     await first
@@ -198,7 +198,7 @@ describe('workers that die', () => {
     await acme.emit()
     const running = acme.run()
     await expect.poll(() => receiver.got.length).toBe(1)
-    const until = new Date(t.house.clock.millis() + 60_000)
+    const until = new Date(t.service.clock.millis() + 60_000)
     await t.database.sql("update webhook_lanes set lease = 'another', leased_until = $2 where endpoint_id = $1", [
       id,
       until,
@@ -217,7 +217,7 @@ describe('workers that die', () => {
     const { receiver } = await acme.made()
     await acme.emit()
     // The statement of a worker whose connection is cut is undone whole.
-    const client = await t.house.db.connect()
+    const client = await t.service.db.connect()
     await client.query('begin')
     await client.query('delete from events where org_id = $1', [acme.orgId])
     expect(await acme.run()).toMatchObject({ events: 0, deliveries: 0 })
@@ -242,16 +242,16 @@ describe('workers that die', () => {
 })
 
 test('X-145 connections to the database cut while deliveries are under way lose nothing', async () => {
-  const own = await startWebhookHouse()
+  const own = await startWebhookService()
   const acme = webhookClient(own, await own.org())
   const endpoints = await Promise.all(Array.from({ length: 4 }, () => acme.made()))
-  await own.house.startWorker()
+  await own.service.startWorker()
   const wanted = Array.from({ length: 60 }, (_, i) => `msg_${i}`)
   for (const [i, message_id] of wanted.entries()) {
     await own.database.sql(
       `insert into events (org_id, id, environment, event, data, created_at)
        values ($1, $2, 'live', 'message.sent', $3, $4)`,
-      [acme.orgId, newId('event'), { message_id }, own.house.clock.now()],
+      [acme.orgId, newId('event'), { message_id }, own.service.clock.now()],
     )
     if (i % 20 !== 10) continue
     // As a server that restarts would: every connection of the service ends at once.
@@ -284,18 +284,18 @@ test('X-145 connections to the database cut while deliveries are under way lose 
 })
 
 test('lanes are leased by turns over orgs, so that the many of one never starve the few of another', async () => {
-  const own = await startWebhookHouse()
+  const own = await startWebhookService()
   const [many, few] = [webhookClient(own, await own.org()), webhookClient(own, await own.org())]
   const url = 'http://127.0.0.1:59999/'
   for (let i = 0; i < 8; i++) await many.create({ url })
   for (let i = 0; i < 2; i++) await few.create({ url })
-  const now = own.house.clock.now()
+  const now = own.service.clock.now()
   // The many have waited for longer.
   await own.database.sql(
     "update webhook_lanes set due_at = $1::timestamptz - (case org_id when $2 then interval '1 hour' else interval '1 s' end)",
     [now, many.orgId],
   )
-  const leased = await own.house.db.rows(leaseLanes, {
+  const leased = await own.service.db.rows(leaseLanes, {
     worker: 'a',
     at: now,
     until: new Date(now.getTime() + 60_000),
@@ -305,7 +305,7 @@ test('lanes are leased by turns over orgs, so that the many of one never starve 
     [many.orgId, many.orgId, few.orgId, few.orgId].toSorted(),
   )
   // What is leased is nobody else's until the lease runs out.
-  const rest = await own.house.db.rows(leaseLanes, {
+  const rest = await own.service.db.rows(leaseLanes, {
     worker: 'b',
     at: now,
     until: new Date(now.getTime() + 60_000),
@@ -313,7 +313,7 @@ test('lanes are leased by turns over orgs, so that the many of one never starve 
   })
   expect(rest).toHaveLength(6)
   const later = new Date(now.getTime() + 60_000)
-  expect(await own.house.db.rows(leaseLanes, { worker: 'c', at: later, until: later, limit: 100 })).toHaveLength(10)
+  expect(await own.service.db.rows(leaseLanes, { worker: 'c', at: later, until: later, limit: 100 })).toHaveLength(10)
   await own.stop()
 })
 
@@ -343,10 +343,10 @@ test('nothing is sent under another endpoint’s secret: one moved to another ro
 })
 
 test('A-365 AD-176 what arrived goes after 30 days, what did not after 90, and what is under way stays', async () => {
-  const own = await startWebhookHouse()
+  const own = await startWebhookService()
   const acme = webhookClient(own, await own.org())
   const { id } = await acme.made()
-  await own.house.startWorker()
+  await own.service.startWorker()
   for (let i = 0; i < 4; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
   await expect.poll(async () => (await acme.deliveries(id, '?status=delivered')).body.data.length).toBe(4)
   // The months were made ahead, so that nothing stands in the default partition.
@@ -357,7 +357,7 @@ test('A-365 AD-176 what arrived goes after 30 days, what did not after 90, and w
   )
   const left = async (days: number) => {
     await acme.advance(days * 86_400)
-    await own.house.tasks.retention?.run()
+    await own.service.tasks.retention?.run()
     const rows = (await acme.deliveries(id)).body.data as { status: string }[]
     return rows.map(({ status }) => status).toSorted()
   }

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { expectRefusal, watchTables } from '../../test/refusal.ts'
-import { withTrail } from '../../test/trail.ts'
-import { hexHmac, startWebhookHouse, type WebhookClient, webhookClient } from '../../test/webhook-client.ts'
+import { withTrail } from '../../test/audit/trail.ts'
+import { hexHmac, startWebhookService, type WebhookClient, webhookClient } from '../../test/clients/webhook-client.ts'
+import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { newId } from '../ground/ids.ts'
 import { knownEvents } from './samples.ts'
 
-const t = await startWebhookHouse()
+const t = await startWebhookService()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 

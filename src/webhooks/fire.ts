@@ -6,10 +6,9 @@ import type { Vault } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
-import { type Send, succeeded } from './attempt.ts'
-import type { WebhookPace } from './limits.ts'
-import { envelopeOf, type KnownEvent, sampleOf } from './samples.ts'
-import { openSecret } from './secret.ts'
+import { type AttemptDelivery, succeeded } from './attempt.ts'
+import type { WebhookLimits } from './limits.ts'
+import { eventEnvelopeOf, type KnownEvent, sampleOf } from './samples.ts'
 import type { ReplayFailed } from './shapes.ts'
 import {
   type Attempt,
@@ -21,24 +20,25 @@ import {
   insertFired,
   replayDeliveries,
 } from './store.ts'
+import { openSecret } from './webhook-secret.ts'
 
 export const maxAttempts = 8
 const perCall = 100
 const minute = 60_000
 
-export type Replay = { id: string; replay_of: string }
+export type ReplayedDelivery = { id: string; replay_of: string }
 
 export interface FireWebhooks {
   /** Sends a sample once and waits for what the receiver says. */
   test(scope: Scope, actor: Actor, endpoint: EndpointRow, event: KnownEvent): Promise<{ id: string; attempt: Attempt }>
   find(scope: Scope, endpoint: EndpointRow, id: string): Promise<DeliveryRow & { payload: string }>
-  replay(scope: Scope, actor: Actor, endpoint: EndpointRow, id: string): Promise<Replay>
+  replay(scope: Scope, actor: Actor, endpoint: EndpointRow, id: string): Promise<ReplayedDelivery>
   replayFailed(
     scope: Scope,
     actor: Actor,
     endpoint: EndpointRow,
     which: ReplayFailed,
-  ): Promise<{ replays: Replay[]; more: boolean }>
+  ): Promise<{ replays: ReplayedDelivery[]; more: boolean }>
 }
 
 type Needs = {
@@ -46,8 +46,8 @@ type Needs = {
   clock: Clock
   audit: Audit
   vault: Vault
-  pace: WebhookPace
-  send: Send
+  pace: WebhookLimits
+  send: AttemptDelivery
   wake: () => void
 }
 
@@ -76,7 +76,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
     actor: Actor,
     endpoint: EndpointRow,
     choose: (tx: Parameters<Parameters<Db['tx']>[0]>[0]) => Promise<{ id: string; created_at: Date }[]>,
-  ): Promise<Replay[]> =>
+  ): Promise<ReplayedDelivery[]> =>
     db.tx(async (tx) => {
       const chosen = await choose(tx)
       if (chosen.length === 0) return []
@@ -114,7 +114,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       const id = newId('webhookDelivery', at.getTime())
       const sample = sampleOf(event)
       const tenantId = endpoint.tenant_id
-      const payload = JSON.stringify(envelopeOf(sample, { tenantId, timestamp: at.toISOString(), deliveryId: id }))
+      const payload = JSON.stringify(eventEnvelopeOf(sample, { tenantId, timestamp: at.toISOString(), deliveryId: id }))
       const target = { url: endpoint.url, secret: openSecret(vault, endpoint.id, endpoint.secret) }
       const { environment } = sample
       const attempt = await send(target, { id, event, environment, tenantId, payload }, 1)

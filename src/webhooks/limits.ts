@@ -1,10 +1,10 @@
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
-import type { Limiter } from '../limits/contract.ts'
+import type { Limiter } from '../limits/limiter.ts'
 
 const windowMs = 60_000
 
-export interface WebhookPace {
+export interface WebhookLimits {
   /** Single replays and bulk ones spend from the same ten. */
   replay(orgId: string, endpointId: string): Promise<void>
   testFire(orgId: string, endpointId: string): Promise<void>
@@ -13,7 +13,7 @@ export interface WebhookPace {
 type Needs = { limiter: Limiter | undefined; clock: Clock }
 
 /** Sliding minutes per endpoint; a limiter that does not answer lets the call pass. */
-export const makeWebhookPace = ({ limiter, clock }: Needs): WebhookPace => {
+export const makeWebhookLimits = ({ limiter, clock }: Needs): WebhookLimits => {
   const spend = async (
     name: string,
     limit: number,

@@ -9,9 +9,8 @@ import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { lockOrg } from '../orgs/store.ts'
 import { type GuardedAgent, NotAllowed, OutgoingFault } from '../outgoing/guarded.ts'
-import { resourceLimit } from '../usage/plans.ts'
-import { cancelRest, cancelSome } from './cancel.ts'
-import { mintSecret, sealSecret } from './secret.ts'
+import { resourceLimit } from '../usage/plan-limits.ts'
+import { cancelRest, cancelSome } from './cancel-deliveries.ts'
 import type { CreateWebhook, PatchWebhook } from './shapes.ts'
 import {
   countEndpoints,
@@ -24,6 +23,7 @@ import {
   rotateSecret,
   updateEndpoint,
 } from './store.ts'
+import { mintSecret, sealSecret } from './webhook-secret.ts'
 
 export interface ManageWebhooks {
   create(scope: Scope, actor: Actor, body: CreateWebhook): Promise<{ row: EndpointRow; secret: string }>

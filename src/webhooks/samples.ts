@@ -170,7 +170,7 @@ export const sampleOf = (event: KnownEvent): Sample => ({
   data: sampleData[event],
 })
 
-export type Envelope = {
+export type EventEnvelope = {
   event: string
   data: Record<string, unknown>
   timestamp: string
@@ -180,10 +180,10 @@ export type Envelope = {
 }
 
 /** The body of a sample, its members in the order in which fan-out writes them. */
-export const envelopeOf = (
+export const eventEnvelopeOf = (
   { event, environment, data }: Sample,
   { tenantId, timestamp, deliveryId }: { tenantId: string | null; timestamp: string; deliveryId: string },
-): Envelope => ({
+): EventEnvelope => ({
   event,
   data,
   timestamp,

@@ -107,7 +107,7 @@ const delivery = {
   ),
 }
 
-export const Envelope = z
+export const EnvelopeShape = z
   .strictObject({
     event: z.string(),
     data: z.record(z.string(), z.unknown()),
@@ -137,7 +137,7 @@ export const eventShape = (event: KnownEvent) => {
 
 export const Delivery = z.strictObject(delivery).meta({ id: 'WebhookDelivery' })
 export const DeliveryWithPayload = z
-  .strictObject({ ...delivery, payload: Envelope })
+  .strictObject({ ...delivery, payload: EnvelopeShape })
   .meta({ id: 'WebhookDeliveryWithPayload' })
 
 export const Replayed = z
@@ -168,5 +168,5 @@ export const ReplayedFailed = z
   .meta({ id: 'ReplayedFailed' })
 
 export const EventSamples = z
-  .strictObject({ data: z.array(z.strictObject({ event: z.string(), sample: Envelope })) })
+  .strictObject({ data: z.array(z.strictObject({ event: z.string(), sample: EnvelopeShape })) })
   .meta({ id: 'WebhookEvents' })

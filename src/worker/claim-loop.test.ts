@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { makeTestDatabase } from '../../test/database.ts'
+import { makeTestDatabase } from '../../test/service/database.ts'
 import { openDb } from '../db/pool.ts'
 import { statement } from '../db/statement.ts'
 import { type Log, silentLog } from '../ground/log.ts'

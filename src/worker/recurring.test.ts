@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../test/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { type Log, silentLog } from '../ground/log.ts'
 import { makeRecurring, type Recurring } from './recurring.ts'
 import type { Tasks } from './tasks.ts'

@@ -5,7 +5,7 @@ import type { Idempotency } from '../idempotency/claims.ts'
 import type { MessageRetention } from '../messages/retention.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
-import type { WebhookLoop } from './webhooks.ts'
+import type { WebhookLoop } from './webhook-loop.ts'
 
 /** Background work by name: run on its schedule by the worker, and on demand by the dev tools. */
 export type Task = {

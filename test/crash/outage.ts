@@ -2,10 +2,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { until } from '../start/launched.ts'
 import { makeLoad } from './load.ts'
-import { type Reckoning, reckon } from './reckoning.ts'
+import { type CrashReport, countOutcomes } from './report.ts'
 import { openService } from './service.ts'
 
-export type Outages = Reckoning & {
+export type Outages = CrashReport & {
   refused: Record<string, number>
   /** Acknowledged after each restart, without anybody's help. */
   recovered: number[]
@@ -35,7 +35,7 @@ export const databaseOutages = async (restarts: number): Promise<Outages> => {
       const rows = await service.sql<{ id: string }>("select id from messages where attempts > 0 or status = 'sending'")
       return new Set(rows.map(({ id }) => id))
     }
-    return { ...(await reckon(service, load, await retried())), refused: load.refused, recovered }
+    return { ...(await countOutcomes(service, load, await retried())), refused: load.refused, recovered }
   } finally {
     await service.close()
   }

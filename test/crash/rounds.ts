@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { until } from '../start/launched.ts'
 import { type Load, makeLoad } from './load.ts'
-import { type Reckoning, reckon } from './reckoning.ts'
+import { type CrashReport, countOutcomes } from './report.ts'
 import { openService } from './service.ts'
 
 /** The outbox keeps the newest 10,000, and all that was sent must still be in it. */
@@ -13,7 +13,7 @@ const waysIn = ({ promised }: Load): number => new Set(promised.map(({ how }) =>
 export const crashRounds = async (
   rounds: number,
   say: (line: string) => void,
-): Promise<Reckoning & { refused: Record<string, number> }> => {
+): Promise<CrashReport & { refused: Record<string, number> }> => {
   const service = await openService()
   const load = makeLoad()
   const stale = new Set<string>()
@@ -33,7 +33,7 @@ export const crashRounds = async (
       say(`round ${round}: killed after ${ms} ms, ${load.promised.length} acknowledged, ${held.length} claims held`)
       await service.start()
     }
-    return { ...(await reckon(service, load, stale)), refused: load.refused }
+    return { ...(await countOutcomes(service, load, stale)), refused: load.refused }
   } finally {
     await service.close()
   }

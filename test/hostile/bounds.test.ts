@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse, testHouse } from '../house.ts'
-import { gatedProbe, senderProbe } from '../probes.ts'
+import { gatedProbe, senderProbe } from '../service/probes.ts'
+import { startTestService, testService } from '../service/service.ts'
 import { casesOf, placesIn, put, putPiece } from './bounds.ts'
 import { judge } from './judge.ts'
 import { keeperProbe } from './keeper.ts'
@@ -9,9 +9,9 @@ import { type Entry, type Named, readSurface } from './surface.ts'
 import { asked, oddCursor, unstorable } from './values.ts'
 import { type Answer, type Field, tell, write } from './wire.ts'
 
-const t = await startTestHouse({
+const t = await startTestService({
   env: { RATE_LIMITER: 'off' },
-  routes: (rooms) => [keeperProbe, gatedProbe(() => undefined), senderProbe(rooms)],
+  routes: (modules) => [keeperProbe, gatedProbe(() => undefined), senderProbe(modules)],
 })
 afterAll(() => t.stop())
 
@@ -186,23 +186,23 @@ test('S-012 every cursor that names no moment is unreadable, and every one that 
 })
 
 test('the clock of the dev tools goes as far as dates can be shown, and no further', async () => {
-  const house = await testHouse({ env: { RATE_LIMITER: 'off' } })
-  const { keys: own } = await house.org()
+  const service = await testService({ env: { RATE_LIMITER: 'off' } })
+  const { keys: own } = await service.org()
   const statuses = new Set<number>()
   for (let i = 0; i < 120; i++) {
-    const reply = await house.ask('POST', '/api/dev/clock', { body: { advance_seconds: 3_200_000_000 } })
+    const reply = await service.ask('POST', '/api/dev/clock', { body: { advance_seconds: 3_200_000_000 } })
     statuses.add(reply.status)
   }
   expect([...statuses]).toEqual([200, 422])
   for (const value of ['one@example.com', 'two@example.com']) {
-    const made = await house.ask('POST', '/api/v1/suppressions', {
+    const made = await service.ask('POST', '/api/v1/suppressions', {
       key: own.live,
       body: { channel: 'email', value },
     })
     expect(made.status).toBe(201)
   }
-  const page = await house.ask('GET', '/api/v1/suppressions?limit=1', { key: own.live })
-  const next = await house.ask('GET', `/api/v1/suppressions?cursor=${page.body.next_cursor}`, {
+  const page = await service.ask('GET', '/api/v1/suppressions?limit=1', { key: own.live })
+  const next = await service.ask('GET', `/api/v1/suppressions?cursor=${page.body.next_cursor}`, {
     key: own.live,
   })
   expect(next.body.data).toHaveLength(1)

@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import { type Code, catalogue, statusOf, typeOf } from '../../src/ground/errors.ts'
 import { isId } from '../../src/ground/ids.ts'
-import type { TestDatabase } from '../database.ts'
+import type { TestDatabase } from '../service/database.ts'
 import type { Answer } from './wire.ts'
 
 const rowCodes = [

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import type { Code } from '../../src/ground/errors.ts'
-import { startTestHouse } from '../house.ts'
-import { gatedProbe, senderProbe } from '../probes.ts'
+import { gatedProbe, senderProbe } from '../service/probes.ts'
+import { startTestService } from '../service/service.ts'
 import { changed, isNotHttp, judge, makeDigest } from './judge.ts'
 import { keeperProbe } from './keeper.ts'
 import { patience, runs } from './runs.ts'
@@ -11,9 +11,9 @@ import { type Aim, type Aimed, shotsAt } from './shots.ts'
 import { type Entry, readSurface } from './surface.ts'
 import { tell, write } from './wire.ts'
 
-const t = await startTestHouse({
+const t = await startTestService({
   env: { RATE_LIMITER: 'off' },
-  routes: (rooms) => [keeperProbe, gatedProbe(() => undefined), senderProbe(rooms)],
+  routes: (modules) => [keeperProbe, gatedProbe(() => undefined), senderProbe(modules)],
 })
 afterAll(() => t.stop())
 
@@ -117,7 +117,7 @@ test.for(entries.map((entry) => [`${entry.method} ${entry.path}`, entry] as cons
   { timeout: patience(60_000) },
   async ([, entry]) => {
     await fill()
-    const session = await t.house.sessions.open(owner?.owner_user_id as string, {
+    const session = await t.service.sessions.open(owner?.owner_user_id as string, {
       method: 'credentials',
       ip: null,
       userAgent: '',

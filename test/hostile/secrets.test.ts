@@ -8,16 +8,16 @@ import { statement } from '../../src/db/statement.ts'
 import { Failure } from '../../src/ground/errors.ts'
 import { makeLog } from '../../src/ground/log.ts'
 import { defineRoute, type Route } from '../../src/http/route.ts'
-import { mintKey } from '../../src/keys/secret.ts'
-import type { Rooms } from '../../src/wiring.ts'
-import { testHouse } from '../house.ts'
+import { mintKey } from '../../src/keys/key-secret.ts'
+import type { Modules } from '../../src/wiring.ts'
+import { testService } from '../service/service.ts'
 import { tell, write } from './wire.ts'
 
 const body = z.object({ how: z.string(), text: z.string() })
 const readsNumber = statement<{ text: string }, { n: number }>('test.reads_number', 'select (:text::text)::int as n')
 
 /** Goes wrong in every way a request can. */
-const breaks = ({ db }: Rooms): Route =>
+const breaks = ({ db }: Modules): Route =>
   defineRoute({
     method: 'POST',
     path: '/probe/breaks',
@@ -37,12 +37,12 @@ const breaks = ({ db }: Rooms): Route =>
   })
 
 /** A house that logs all it can into a file, and what it wrote there. */
-const loggingHouse = async (format: 'json' | 'pretty') => {
+const loggingService = async (format: 'json' | 'pretty') => {
   const folder = await mkdtemp(join(tmpdir(), 'tidings-log-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const destination = join(folder, 'log')
   const log = makeLog({ level: 'trace', format, destination })
-  const t = await testHouse({ log, routes: (rooms) => [breaks(rooms)] })
+  const t = await testService({ log, routes: (modules) => [breaks(modules)] })
   /** All that was logged so far: the pretty log goes through a stream, so it waits for a last line of its own. */
   const lines = async (): Promise<string> => {
     const last = `the last line is ${randomUUID()}`
@@ -56,11 +56,11 @@ const loggingHouse = async (format: 'json' | 'pretty') => {
 
 describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
   test('never holds a key, a cookie, an idempotency key, a body or an address, whatever becomes of the request', async () => {
-    const { t, lines } = await loggingHouse(format)
+    const { t, lines } = await loggingService(format)
     const { org, keys } = await t.org()
     const stranger = mintKey('live').key
     const [owner] = await t.database.sql<{ owner_user_id: string }>('select owner_user_id from orgs')
-    const session = await t.house.sessions.open(owner?.owner_user_id as string, {
+    const session = await t.service.sessions.open(owner?.owner_user_id as string, {
       method: 'credentials',
       ip: null,
       userAgent: 'MARK-agent',
@@ -155,7 +155,7 @@ describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
   })
 
   test('never holds what is handed to it under the name of a secret', async () => {
-    const { log, lines } = await loggingHouse(format)
+    const { log, lines } = await loggingService(format)
     const secret = 'MARK-secret'
     log.info({
       authorization: secret,

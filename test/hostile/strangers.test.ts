@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { mintKey } from '../../src/keys/secret.ts'
-import { startTestHouse } from '../house.ts'
-import { gatedProbe, scopeProbes } from '../probes.ts'
+import { mintKey } from '../../src/keys/key-secret.ts'
+import { gatedProbe, scopeProbes } from '../service/probes.ts'
+import { startTestService } from '../service/service.ts'
 import { isNotHttp, judge } from './judge.ts'
 import { patience, runs } from './runs.ts'
 import { type Aim, mangle, shotsAt } from './shots.ts'
 import { readSurface } from './surface.ts'
 import { type Answer, type Field, tell, write } from './wire.ts'
 
-const t = await startTestHouse({
+const t = await startTestService({
   env: { RATE_LIMITER: 'off' },
   routes: () => [...scopeProbes(), gatedProbe(() => undefined)],
 })
@@ -123,7 +123,7 @@ test('a stranger whose body is of the wrong kind, too large or never sent is tol
 })
 
 test('a stranger who sends whatever address it likes is refused or told to wait, nothing else', async () => {
-  const limited = await startTestHouse({ database: t.database })
+  const limited = await startTestService({ database: t.database })
   try {
     const statuses = new Map<number, number>()
     const bodies = new Set<string>()

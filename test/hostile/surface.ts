@@ -1,8 +1,8 @@
 /** Everything the house answers on: each route of the API as it describes itself, and all the paths beside it. */
 
 import type { IdKind } from '../../src/ground/ids.ts'
-import type { OpenApiDocument, Parameter, Response } from '../../src/http/openapi/document.ts'
-import type { TestHouse } from '../house.ts'
+import type { OpenApiDocument, Parameter, ResponseObject } from '../../src/http/openapi/document.ts'
+import type { TestService } from '../service/service.ts'
 import type { Resolve, Schema } from './values.ts'
 
 export type Named = { name: string; required: boolean; schema: Schema }
@@ -93,12 +93,12 @@ const partOf = (document: OpenApiDocument, reference: string): unknown =>
     .split('/')
     .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], document)
 
-export const readSurface = async ({ house, ask }: TestHouse): Promise<Surface> => {
+export const readSurface = async ({ service, ask }: TestService): Promise<Surface> => {
   const document: OpenApiDocument = (await ask('GET', '/api/openapi.json')).body
   const follow = <T>(value: T | { $ref: string }): T =>
     typeof value === 'object' && value !== null && '$ref' in value ? (partOf(document, value.$ref) as T) : (value as T)
 
-  const routes = house.routes.map(({ method, path, params = {} }) => {
+  const routes = service.routes.map(({ method, path, params = {} }) => {
     const operation = document.paths[`/api/v1${path}`]?.[method.toLowerCase() as 'get']
     if (!operation) throw new Error(`${method} ${path} is not described`)
     const parameters = (operation.parameters ?? []).map((parameter) => follow<Parameter>(parameter))
@@ -107,7 +107,7 @@ export const readSurface = async ({ house, ask }: TestHouse): Promise<Surface> =
         .filter((parameter) => parameter.in === where)
         .map(({ name, required, schema }) => ({ name, required, schema: schema as Schema }))
     const codes = Object.values(operation.responses).flatMap(
-      (response) => follow<Response>(response)['x-error-codes'] ?? [],
+      (response) => follow<ResponseObject>(response)['x-error-codes'] ?? [],
     )
     return entry(method, `/api/v1${path}`, {
       params,

@@ -2,12 +2,12 @@ import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startTestHouse, type TestHouse } from '../house.ts'
+import { startTestService, type TestService } from '../service/service.ts'
 import { changed, judge, makeDigest } from './judge.ts'
 import { patience, runs } from './runs.ts'
 import { type Answer, type Heard, type Line, open, tell } from './wire.ts'
 
-let t: TestHouse
+let t: TestService
 let key: string
 let digest: () => Promise<Record<string, string>>
 let before: Record<string, string>
@@ -24,7 +24,7 @@ const slackMs = 15_000
 beforeAll(async () => {
   process.on('unhandledRejection', note)
   process.on('uncaughtException', note)
-  t = await startTestHouse({ env: { REQUEST_TIMEOUT_SECONDS: '1', RATE_LIMITER: 'off' }, log })
+  t = await startTestService({ env: { REQUEST_TIMEOUT_SECONDS: '1', RATE_LIMITER: 'off' }, log })
   key = (await t.org()).keys.live
   digest = await makeDigest(t.database)
 })
@@ -413,7 +413,7 @@ describe('clients that hold on or let go', () => {
   })
 
   test('two thousand that say nothing leave room for the others', { timeout: 60_000 }, async () => {
-    const patient = await startTestHouse({ database: t.database, env: { RATE_LIMITER: 'off' }, log })
+    const patient = await startTestService({ database: t.database, env: { RATE_LIMITER: 'off' }, log })
     const { port } = new URL(patient.url)
     const idle: Socket[] = []
     try {
@@ -452,14 +452,14 @@ describe('clients that hold on or let go', () => {
     ['never finishes its request', (url) => unfinished(url, 100)],
     ['never finishes one that is too large', (url) => unfinished(url, 7 * 1_048_576)],
   ])('one that %s does not keep the service from stopping', { timeout: 60_000 }, async (_how, begin) => {
-    const house = await startTestHouse({
+    const service = await startTestService({
       database: t.database,
       env: { RATE_LIMITER: 'off', REQUEST_TIMEOUT_SECONDS: '2' },
       log,
     })
-    const line = await begin(house.url)
+    const line = await begin(service.url)
     await new Promise((resolve) => setTimeout(resolve, 1_000))
-    const stopped = house.stop().then(() => 'stopped')
+    const stopped = service.stop().then(() => 'stopped')
     const late = new Promise((resolve) => setTimeout(resolve, 25_000, 'still waiting').unref())
     const outcome = await Promise.race([stopped, late])
     line.reset()

@@ -1,7 +1,7 @@
 /** The account PostgreSQL runs under. It refuses root, so a service started by root lends it another. */
 import { chmod, chown, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { absentAsNull, errnoOf } from './fault.ts'
+import { absentAsNull, errnoOf } from './embedded-fault.ts'
 
 export type Account = { uid: number; gid: number }
 

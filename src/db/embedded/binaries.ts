@@ -5,7 +5,7 @@ import { access, chmod, copyFile, readdir, readFile, readlink, rename, rm, symli
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { type Account, makeOpenFolder, mayRead } from './account.ts'
-import { absentAsNull, EmbeddedFault, errnoOf } from './fault.ts'
+import { absentAsNull, EmbeddedFault, errnoOf } from './embedded-fault.ts'
 
 export type Binaries = { initdb: string; postgres: string; version: string }
 

@@ -5,7 +5,7 @@ import { chown, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writ
 import { join } from 'node:path'
 import { type Account, leaveToOwner } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import { absentAsNull, EmbeddedFault, lastLines } from './fault.ts'
+import { absentAsNull, EmbeddedFault, lastLines } from './embedded-fault.ts'
 import type { Layout } from './folder.ts'
 import type { ClusterMark } from './processes.ts'
 

@@ -4,7 +4,7 @@ import { constants } from 'node:fs'
 import { access, chmod, link, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Account, asRoot, barrierTo, makeFolders, makeOpenFolder, serverAccount } from './account.ts'
-import { absentAsNull, EmbeddedFault, errnoOf } from './fault.ts'
+import { absentAsNull, EmbeddedFault, errnoOf } from './embedded-fault.ts'
 
 export type Layout = {
   /** DATA_DIR without symbolic links. */
@@ -138,14 +138,14 @@ const letPass = async (dataDir: string, account: Account): Promise<void> => {
   await chmod(dataDir, (mode & 0o7777) | 0o011)
 }
 
-export type Place = {
+export type FolderPlace = {
   layout: Layout
   account: Account | null
   /** Set when this start chose a folder outside DATA_DIR, with what earlier ones left beside it. */
   movedOut?: { abandoned: string[] }
 }
 
-export const prepareFolder = async (given: string, sharedDir: string): Promise<Place> => {
+export const prepareFolder = async (given: string, sharedDir: string): Promise<FolderPlace> => {
   const dataDir = await writableFolder(given)
   const pointer = await readPointer(dataDir)
   const layout = layoutAt(dataDir, pointer ?? dataDir)

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { leaveToOwner } from './account.ts'
-import { absentAsNull, EmbeddedFault, errnoOf } from './fault.ts'
+import { absentAsNull, EmbeddedFault, errnoOf } from './embedded-fault.ts'
 import { birthOf, pause } from './processes.ts'
 
 const lockName = 'service.lock'
@@ -54,10 +54,10 @@ const sweepDrafts = async (home: string): Promise<void> => {
   }
 }
 
-export type Claim = { release(): Promise<void> }
+export type FolderClaim = { release(): Promise<void> }
 
 /** Claims the folder for this process, or fails naming the process that has it. */
-export const claimFolder = async (home: string, dataDir: string, patienceMs = graceMs): Promise<Claim> => {
+export const claimFolder = async (home: string, dataDir: string, patienceMs = graceMs): Promise<FolderClaim> => {
   const lock = join(home, lockName)
   const token = await ownToken()
   const draft = join(home, `${draftPrefix}${token}`)

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { errnoOf } from './fault.ts'
+import { errnoOf } from './embedded-fault.ts'
 
 /** A fixed zone and language, since two processes compare what ps told them. */
 const ps = (args: string[]) =>

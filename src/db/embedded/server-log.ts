@@ -1,7 +1,7 @@
 /** PostgreSQL's own log: a bounded file in DATA_DIR, quoted from when something goes wrong. */
 import { open, readFile, rename, stat, truncate } from 'node:fs/promises'
 import { leaveToOwner } from './account.ts'
-import { absentAsNull, lastLines } from './fault.ts'
+import { absentAsNull, lastLines } from './embedded-fault.ts'
 
 const rotateAt = 1_000_000
 const truncateAt = 8_000_000

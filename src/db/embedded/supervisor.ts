@@ -4,10 +4,10 @@ import pg from 'pg'
 import type { Log } from '../../ground/log.ts'
 import { nativeFolder, usableBinaries } from './binaries.ts'
 import { clusterState, database, makeCluster, markOf, readPassword, resetPassword, role } from './cluster.ts'
-import { EmbeddedFault, errnoOf } from './fault.ts'
+import { EmbeddedFault, errnoOf } from './embedded-fault.ts'
 import { findLayout, type Layout, prepareFolder } from './folder.ts'
 import { keepRunning } from './keep-running.ts'
-import { type Claim, claimFolder } from './ownership.ts'
+import { claimFolder, type FolderClaim } from './ownership.ts'
 import {
   adopt,
   clearRemains,
@@ -137,7 +137,7 @@ const bringUp = async (server: Server) => {
 
 const logLookMs = 60_000
 
-const embeddedOn = async (server: Server, claim: Claim, onLost: () => void): Promise<Embedded> => {
+const embeddedOn = async (server: Server, claim: FolderClaim, onLost: () => void): Promise<Embedded> => {
   const { layout, mark, log } = server
   const { postmaster, adopted, password } = await bringUp(server)
   const watch = keepRunning({
@@ -191,7 +191,7 @@ export const startEmbedded = async ({
   onLost = () => undefined,
   sharedDir = '/var/lib/tidings',
 }: EmbeddedOptions): Promise<Embedded> => {
-  let claim: Claim | undefined
+  let claim: FolderClaim | undefined
   try {
     const native = nativeFolder()
     const { layout, account, movedOut } = await prepareFolder(dataDir, sharedDir)

@@ -5,9 +5,9 @@ import type { Clock } from '../../ground/clock.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { type KeyRow, listKeys } from '../../keys/store.ts'
 import { page, pageQuery } from '../page.ts'
+import { readQuery, validate } from '../read-request.ts'
 import { shownKey } from '../shown-key.ts'
-import { readQuery, validate } from '../validate.ts'
-import type { DashboardDoor } from './door.ts'
+import type { SessionGates } from './session-gates.ts'
 
 /** Here a limit that makes no sense is the default, and one past the maximum is the maximum. */
 const Query = z.object({
@@ -22,7 +22,7 @@ const revokedShownMs = 90 * 86_400_000
 
 const show = (row: KeyRow) => ({ ...shownKey(row), created_by: row.created_by })
 
-type Needs = { db: Db; clock: Clock; door: DashboardDoor }
+type Needs = { db: Db; clock: Clock; door: SessionGates }
 
 export const registerDashboardKeys = (app: FastifyInstance, { db, clock, door }: Needs): void => {
   app.get('/api/internal/api-keys', async (request, reply) => {

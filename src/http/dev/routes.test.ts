@@ -1,13 +1,13 @@
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestHouse, type TestHouse } from '../../../test/house.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
 import { movableClock } from '../../ground/clock.ts'
-import { mailOf, to } from '../../providers/email/harness.ts'
+import { testMail, to } from '../../providers/email/harness.ts'
 import { registerDevTools } from './routes.ts'
 
-let t: TestHouse
+let t: TestService
 beforeAll(async () => {
-  t = await startTestHouse()
+  t = await startTestService()
 })
 afterAll(() => t.stop())
 
@@ -29,8 +29,8 @@ describe('the dev clock', () => {
     for (const advance_seconds of [-1, '5', null, undefined, 1e18]) {
       expect((await t.ask('POST', '/api/dev/clock', { body: { advance_seconds } })).status).toBe(422)
     }
-    const restarted = await startTestHouse({ database: t.database })
-    expect(restarted.house.clock.millis()).toBeGreaterThanOrEqual(before + 86_400_000)
+    const restarted = await startTestService({ database: t.database })
+    expect(restarted.service.clock.millis()).toBeGreaterThanOrEqual(before + 86_400_000)
     await restarted.stop()
   })
 })
@@ -61,8 +61,8 @@ describe('dev run', () => {
 describe('the outbox', () => {
   test('shows what the local provider was handed, newest first, in the documented shape', async () => {
     const send = async (address: string) => {
-      const mail = mailOf({ to: to(address), headers: { 'X-Given': 'a' } })
-      await t.house.rooms.emailProvider.send(mail)
+      const mail = testMail({ to: to(address), headers: { 'X-Given': 'a' } })
+      await t.service.modules.emailProvider.send(mail)
       return mail
     }
     await send('first@reader.test')
@@ -151,10 +151,10 @@ describe('who may use the dev tools', () => {
 
   test('in production, and with DEV_TOOLS=off, they do not exist and the clock is the system clock', async () => {
     for (const env of [production, { DEV_TOOLS: 'off' }]) {
-      const house = await startTestHouse({ database: t.database, env })
-      const reply = await house.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
-      const ahead = house.house.clock.millis() - Date.now()
-      await house.stop()
+      const service = await startTestService({ database: t.database, env })
+      const reply = await service.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
+      const ahead = service.service.clock.millis() - Date.now()
+      await service.stop()
       expect([reply.status, reply.body.error.code]).toEqual([404, 'NOT_FOUND'])
       expect(Math.abs(ahead)).toBeLessThan(5_000)
     }

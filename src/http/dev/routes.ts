@@ -1,17 +1,17 @@
 /** The dev tools: see and move everything. Loopback clients only, and absent in production. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { dkimStatusOf, reportable, type SimulateDomain } from '../../domains/simulate.ts'
+import { dkimStatusOf, reportable, type SimulateDomain } from '../../domains/simulate-domain.ts'
 import type { MovableClock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import { withRequestId } from '../../ground/request-context.ts'
-import { type Notify, outcomes } from '../../messages/notify.ts'
+import { outcomes, type ReportByHand } from '../../messages/report-by-hand.ts'
 import type { ReadOutbox } from '../../providers/outbox/read.ts'
 import type { Tasks } from '../../worker/tasks.ts'
-import { fromThisMachine } from '../address.ts'
+import { fromThisMachine } from '../caller-address.ts'
 import { malformed } from '../envelope.ts'
-import { parseJson, validate } from '../validate.ts'
+import { parseJson, validate } from '../read-request.ts'
 
 const bodyOf = <T>(schema: z.ZodType<T>, request: FastifyRequest): T => {
   const bytes = request.body as Buffer | undefined
@@ -59,7 +59,7 @@ type Needs = {
   keepOffset: (offsetMs: number) => Promise<void>
   tasks: Tasks
   readOutbox: ReadOutbox
-  notify: Notify
+  notify: ReportByHand
   simulateDomain: SimulateDomain
 }
 

@@ -4,9 +4,9 @@ import type { Method } from '../route.ts'
 import type { JsonSchema } from './shapes.ts'
 
 export type Reference = { $ref: string }
-export type Header = { description: string; schema: JsonSchema }
+export type HeaderObject = { description: string; schema: JsonSchema }
 export type Example = { summary: string; value: unknown }
-export type Content = {
+export type MediaTypes = {
   'application/json': { schema: JsonSchema | Reference; examples?: Record<string, Reference> }
 }
 
@@ -18,10 +18,10 @@ export type Parameter = {
   schema: JsonSchema
 }
 
-export type Response = {
+export type ResponseObject = {
   description: string
   headers?: Record<string, Reference>
-  content?: Content
+  content?: MediaTypes
   'x-error-codes'?: Code[]
 }
 
@@ -33,8 +33,8 @@ export type Operation = {
   'x-required-scope'?: string | string[]
   security: Record<string, string[]>[]
   parameters?: (Parameter | Reference)[]
-  requestBody?: { required: boolean; content: Content }
-  responses: Record<string, Response | Reference>
+  requestBody?: { required: boolean; content: MediaTypes }
+  responses: Record<string, ResponseObject | Reference>
 }
 
 export type OpenApiDocument = {
@@ -53,8 +53,8 @@ export type OpenApiDocument = {
   components: {
     securitySchemes: Record<string, Record<string, string>>
     parameters: Record<string, Parameter>
-    headers: Record<string, Header>
-    responses: Record<string, Response>
+    headers: Record<string, HeaderObject>
+    responses: Record<string, ResponseObject>
     examples: Record<string, Example>
     schemas: Record<string, JsonSchema>
   }

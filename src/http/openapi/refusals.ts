@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { type Code, catalogue, type ErrorType, statusOf, typeOf } from '../../ground/errors.ts'
 import type { Route } from '../route.ts'
-import { type Example, type Reference, type Response, referTo, referToAll } from './document.ts'
-import { rateHeaders } from './headers.ts'
+import { type Example, type Reference, type ResponseObject, referTo, referToAll } from './document.ts'
+import { rateHeaders } from './documented-headers.ts'
 import { statusTexts } from './prose.ts'
 
 const errorTypes = [
@@ -80,7 +80,7 @@ export const sharedRefusals: Partial<Record<Code, string>> = {
   INTERNAL_ERROR: 'InternalError',
 }
 
-export const refusal = (status: number, codes: Code[]): Response => {
+export const refusalResponse = (status: number, codes: Code[]): ResponseObject => {
   const waits = status === 429 || codes.includes('IDEMPOTENCY_IN_FLIGHT')
   const names = [
     'X-Request-Id',
@@ -99,11 +99,11 @@ export const refusal = (status: number, codes: Code[]): Response => {
   }
 }
 
-export const refusals = (route: Route): Record<string, Response | Reference> => {
+export const refusals = (route: Route): Record<string, ResponseObject | Reference> => {
   const byStatus = Map.groupBy(codesOf(route), statusOf)
   const rows = [...byStatus].map(([status, codes]) => {
     const name = codes.length === 1 ? sharedRefusals[codes[0] as Code] : undefined
-    return [String(status), name ? referTo('responses', name) : refusal(status, codes)] as const
+    return [String(status), name ? referTo('responses', name) : refusalResponse(status, codes)] as const
   })
   return Object.fromEntries(rows)
 }

@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import { startTestHouse, testHouse } from '../../../test/house.ts'
-import { expectRefusal, watchTables } from '../../../test/refusal.ts'
-import { makeSns, sesEvent, topic } from '../../../test/sns.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { makeSns, sesEvent, topic } from '../../../test/servers/sns.ts'
+import { startTestService, testService } from '../../../test/service/service.ts'
 import { newId } from '../../ground/ids.ts'
 import { postOf } from '../../messages/harness.ts'
 import { selfSigned } from '../../providers/email/harness.ts'
@@ -12,7 +12,7 @@ import { NotAtSns } from '../../providers/email/sns.ts'
 
 const path = '/api/webhooks/provider/email'
 const sns = await makeSns()
-const t = await startTestHouse({ ...sns.overrides, env: { SES_SNS_TOPICS: topic } })
+const t = await startTestService({ ...sns.overrides, env: { SES_SNS_TOPICS: topic } })
 afterAll(() => t.stop())
 const founded = await t.org()
 const orgId = founded.org.id
@@ -184,7 +184,7 @@ describe('what is not', () => {
   test('R-04 a certificate that SNS does not have is 403; one that cannot be had just now is asked for again', async () => {
     let fault: Error = new NotAtSns('SNS answered 404')
     const fetchCertificate = () => Promise.reject(fault)
-    const other = await testHouse({ sns: { fetchCertificate }, env: { SES_SNS_TOPICS: topic } })
+    const other = await testService({ sns: { fetchCertificate }, env: { SES_SNS_TOPICS: topic } })
     const raw = JSON.stringify(sns.signed(sns.notification({})))
     const missing = await other.ask('POST', path, { raw })
     expect([missing.status, missing.body]).toEqual(refused)

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { makeTestDatabase } from '../../../test/database.ts'
-import { startTestHouse, type TestHouse } from '../../../test/house.ts'
+import { makeTestDatabase } from '../../../test/service/database.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
 
-let t: TestHouse
+let t: TestService
 beforeAll(async () => {
-  t = await startTestHouse()
+  t = await startTestService()
 })
 afterAll(() => t.stop())
 
@@ -15,22 +15,22 @@ test('healthz and readyz answer without a key', async () => {
 
 test('while the database is away readyz is 503 and healthz 200, and both recover by themselves', async () => {
   const database = await makeTestDatabase()
-  const house = await startTestHouse({ database })
+  const service = await startTestService({ database })
   const name = new URL(database.url).pathname.slice(1)
-  const { keys } = await house.org()
-  const read = () => house.ask('GET', '/api/v1/suppressions', { key: keys.live })
+  const { keys } = await service.org()
+  const read = () => service.ask('GET', '/api/v1/suppressions', { key: keys.live })
   expect((await read()).status).toBe(200)
   await t.database.sql(`alter database ${name} with allow_connections false`)
   await t.database.sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
-  await expect.poll(async () => (await house.ask('GET', '/readyz')).status).toBe(503)
-  expect((await house.ask('GET', '/healthz')).status).toBe(200)
+  await expect.poll(async () => (await service.ask('GET', '/readyz')).status).toBe(503)
+  expect((await service.ask('GET', '/healthz')).status).toBe(200)
   const refused = await read()
   expect([refused.status, refused.body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
   expect(refused.text).not.toMatch(/connection|postgres|datname/i)
   await t.database.sql(`alter database ${name} with allow_connections true`)
-  await expect.poll(async () => (await house.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
+  await expect.poll(async () => (await service.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
   expect((await read()).status).toBe(200)
-  await house.stop()
+  await service.stop()
   await database.drop()
 })
 
@@ -49,7 +49,7 @@ test('metrics hold request figures by route and status, not by id', async () => 
 test('metrics are for this machine, or for whoever holds the token', async () => {
   const forwarded = await t.ask('GET', '/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } })
   expect(forwarded.status).toBe(404)
-  const guarded = await startTestHouse({
+  const guarded = await startTestService({
     database: t.database,
     env: { METRICS_TOKEN: 'a-long-enough-token' },
   })

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { sameBytes } from '../../ground/crypto.ts'
 import { Failure } from '../../ground/errors.ts'
-import { fromThisMachine } from '../address.ts'
+import { fromThisMachine } from '../caller-address.ts'
 import type { Metrics } from '../metrics.ts'
 
 type Needs = {

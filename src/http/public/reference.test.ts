@@ -4,15 +4,15 @@ import Fastify from 'fastify'
 import { request } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { startTestHouse, type TestHouse, testHouse } from '../../../test/house.ts'
+import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
 import type { OpenApiDocument } from '../openapi.ts'
 import { defineRoute } from '../route.ts'
 import { registerReference } from './reference.ts'
 import { once } from './stored.ts'
 
-let running: TestHouse
+let running: TestService
 beforeAll(async () => {
-  running = await startTestHouse()
+  running = await startTestService()
 })
 afterAll(() => running.stop())
 
@@ -71,7 +71,7 @@ describe('GET /api/openapi.json', () => {
       answers: { 200: { schema: z.object({}), about: 'Done.' } },
       handle: async () => ({ status: 200, body: {} }),
     })
-    const { ask } = await testHouse({ routes: () => [route] })
+    const { ask } = await testService({ routes: () => [route] })
     expect(read).toBe(0)
     await Promise.all([ask('GET', '/api/openapi.json'), ask('GET', '/api/openapi.json')])
     await ask('GET', '/api/openapi.json')

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
 import { describeApi, type WebhookShape } from '../openapi.ts'
 import type { Route } from '../route.ts'
-import { once, type Stored, sendStored, store } from './stored.ts'
+import { once, type StoredPage, sendStored, store } from './stored.ts'
 
 const json = 'application/json; charset=utf-8'
 const html = 'text/html; charset=utf-8'
@@ -147,7 +147,7 @@ type Needs = {
   baseUrl: string | undefined
   webhooks?: readonly WebhookShape[]
 }
-type Read = () => Promise<Stored>
+type Read = () => Promise<StoredPage>
 
 export const registerReference = (app: FastifyInstance, needs: Needs): void => {
   const serve = (url: string, read: Read, headers: Record<string, string> = {}): void => {
@@ -165,7 +165,7 @@ export const registerReference = (app: FastifyInstance, needs: Needs): void => {
   const description = once(async () => store(json, JSON.stringify(describeApi(needs))))
   const script = once(async () => store(javascript, pageScript(await readScript())))
   const stored = store(html, page)
-  const openPage = async (): Promise<Stored> => {
+  const openPage = async (): Promise<StoredPage> => {
     // Its script is asked for next, and takes a while the first time. A failure is told to whoever asks.
     script().catch(() => undefined)
     return stored

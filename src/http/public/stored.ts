@@ -8,7 +8,7 @@ import { sha256 } from '../../ground/crypto.ts'
 const compressions = ['br', 'gzip'] as const
 type Encoding = (typeof compressions)[number] | 'identity'
 
-export type Stored = { type: string; tag: string; bodies: Record<Encoding, () => Promise<Buffer>> }
+export type StoredPage = { type: string; tag: string; bodies: Record<Encoding, () => Promise<Buffer>> }
 
 /** Made at its first use. What failed is tried again at the next. */
 export const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
@@ -25,7 +25,7 @@ export const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
 /** Above this quality a few megabytes take seconds, and shrink by hundredths. */
 const brotliParams = { [constants.BROTLI_PARAM_QUALITY]: 5 }
 
-export const store = (type: string, content: string): Stored => {
+export const store = (type: string, content: string): StoredPage => {
   const bytes = Buffer.from(content)
   return {
     type,
@@ -54,7 +54,7 @@ const holds = (ifNoneMatch: string, etag: string): boolean =>
 export const sendStored = async (
   request: FastifyRequest,
   reply: FastifyReply,
-  { type, tag, bodies }: Stored,
+  { type, tag, bodies }: StoredPage,
 ): Promise<FastifyReply> => {
   const encoding = encodingFor(request.headers['accept-encoding'])
   // Each encoding is other bytes, and a strong tag must not be shared between them.

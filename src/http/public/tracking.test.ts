@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { makeTestDatabase } from '../../../test/database.ts'
-import { startTestHouse, type TestHouse } from '../../../test/house.ts'
-import { expectRefusal, type LeavesNoTrace, watchTables } from '../../../test/refusal.ts'
-import { tenantClient } from '../../../test/tenant-client.ts'
+import { tenantClient } from '../../../test/clients/tenant-client.ts'
+import { expectRefusal, type LeavesNoTrace, watchTables } from '../../../test/expect/refusal.ts'
+import { makeTestDatabase } from '../../../test/service/database.ts'
+import { startTestService, type TestService } from '../../../test/service/service.ts'
 import { newId, timeOfId } from '../../ground/ids.ts'
 import type { Environment } from '../../ground/scope.ts'
-import type { Founded } from '../../operator/found-org.ts'
+import type { CreatedOrg } from '../../operator/create-org.ts'
 import type { UnsubscribeRef } from '../../tracking/tokens.ts'
 
-let t: TestHouse
-let acme: Founded
+let t: TestService
+let acme: CreatedOrg
 let leavesNoTrace: LeavesNoTrace
 beforeAll(async () => {
-  t = await startTestHouse()
+  t = await startTestService()
   acme = await t.org({ name: 'Acme & <Sons>' })
   leavesNoTrace = await watchTables(t.database)
 })
@@ -23,11 +23,11 @@ afterAll(() => t.stop())
 type Sent = { environment?: Environment; tenantId?: string | null; opens?: boolean; clicks?: boolean }
 const sent = async (
   { environment = 'live', tenantId = null, opens = true, clicks = true }: Sent = {},
-  house = t,
+  service = t,
   orgId = acme.org.id,
 ): Promise<{ orgId: string; messageId: string }> => {
-  const messageId = newId('message', house.house.clock.millis())
-  await house.database.sql(
+  const messageId = newId('message', service.service.clock.millis())
+  await service.database.sql(
     `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address,
        to_addresses, track_opens, track_clicks)
      values ($1, $2, $3, $4, $5, 'prj', 'email', 'sent', 'a@example.test', '{ann@example.com}', $6, $7)`,
@@ -36,7 +36,7 @@ const sent = async (
   return { orgId, messageId }
 }
 
-const links = () => t.house.rooms.links
+const links = () => t.service.modules.links
 const pathOf = (url: string): string => url.slice(t.url.length)
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
 const load = (message: { orgId: string; messageId: string }, address = '203.0.113.1', method = 'GET') =>
@@ -117,7 +117,7 @@ describe('the pixel', () => {
   })
 
   test('X-093 loaded fifty times at once counts once, on one process and on two', async () => {
-    const second = await startTestHouse({ database: t.database })
+    const second = await startTestService({ database: t.database })
     const message = await sent()
     const path = pathOf(links().openUrl(message))
     const replies = await Promise.all(
@@ -138,7 +138,7 @@ describe('the pixel', () => {
   test('X-092 fires nothing for a message that does not track opens, is gone, or was only looked at', async () => {
     const untracked = await sent({ opens: false })
     const looked = await sent()
-    const gone = { orgId: acme.org.id, messageId: newId('message', t.house.clock.millis()) }
+    const gone = { orgId: acme.org.id, messageId: newId('message', t.service.clock.millis()) }
     const elsewhere = { ...looked, orgId: (await t.org()).org.id }
     await leavesNoTrace(async () => {
       for (const message of [untracked, gone, elsewhere]) {
@@ -206,7 +206,7 @@ describe('a wrapped link', () => {
 
   test('X-095 of a message that does not track clicks, or is gone, leads on and fires nothing', async () => {
     const untracked = await sent({ clicks: false })
-    const gone = { orgId: acme.org.id, messageId: newId('message', t.house.clock.millis()) }
+    const gone = { orgId: acme.org.id, messageId: newId('message', t.service.clock.millis()) }
     const looked = await sent()
     await leavesNoTrace(async () => {
       expect((await follow(untracked, 'https://shop.example/')).status).toBe(302)
@@ -392,8 +392,8 @@ describe('unsubscribing', () => {
     'X-098 a suppression for %s stays what it is, and the wish is told of once',
     async (reason) => {
       const ref = leaving({ messageId: (await sent()).messageId })
-      await t.house.db.tx((tx) =>
-        t.house.rooms.suppress(tx, {
+      await t.service.db.tx((tx) =>
+        t.service.modules.suppress(tx, {
           orgId: ref.orgId,
           tenantId: null,
           channel: 'email',
@@ -476,7 +476,7 @@ describe('unsubscribing', () => {
 
   test('of a suspended org still works', async () => {
     const { org } = await t.org()
-    await t.database.sql('update orgs set suspended_at = $2 where id = $1', [org.id, t.house.clock.now()])
+    await t.database.sql('update orgs set suspended_at = $2 where id = $1', [org.id, t.service.clock.now()])
     const ref = leaving({ orgId: org.id })
     expect((await post(ref)).status).toBe(200)
     expect(await standing(ref)).toHaveLength(1)
@@ -652,20 +652,20 @@ describe('tokens that were not signed here', () => {
 describe('while the database is away', () => {
   test('X-097 SD-111 pixel and links answer as ever; SD-112 unsubscribing says to come back', async () => {
     const database = await makeTestDatabase()
-    const house = await startTestHouse({ database })
+    const service = await startTestService({ database })
     const name = new URL(database.url).pathname.slice(1)
-    const { org } = await house.org()
-    const message = await sent({}, house, org.id)
-    const own = house.house.rooms.links
+    const { org } = await service.org()
+    const message = await sent({}, service, org.id)
+    const own = service.service.modules.links
     const ask = (url: string, method = 'GET', raw?: string) =>
-      house.ask(
+      service.ask(
         method,
-        url.slice(house.url.length),
+        url.slice(service.url.length),
         raw === undefined ? {} : { raw, headers: { 'content-type': form } },
       )
     await t.database.sql(`alter database ${name} with allow_connections false`)
     await t.database.sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
-    await expect.poll(async () => (await house.ask('GET', '/readyz')).status).toBe(503)
+    await expect.poll(async () => (await service.ask('GET', '/readyz')).status).toBe(503)
 
     const gif = await ask(own.openUrl(message))
     expect([gif.status, gif.headers['content-type']]).toEqual([200, 'image/gif'])
@@ -677,9 +677,9 @@ describe('while the database is away', () => {
     }
 
     await t.database.sql(`alter database ${name} with allow_connections true`)
-    await expect.poll(async () => (await house.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
+    await expect.poll(async () => (await service.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
     expect((await ask(leave, 'POST', 'List-Unsubscribe=One-Click')).status).toBe(200)
-    await house.stop()
+    await service.stop()
     await database.drop()
   })
 

@@ -6,8 +6,8 @@ import { withRequestId } from '../../ground/request-context.ts'
 import type { CountHits } from '../../tracking/count.ts'
 import { isWebUrl } from '../../tracking/rewrite.ts'
 import type { Tokens, UnsubscribeRef } from '../../tracking/tokens.ts'
-import type { Standing, Unsubscribe, UnsubscribeSource } from '../../tracking/unsubscribe.ts'
-import { callerAddress } from '../address.ts'
+import type { SubscriptionState, Unsubscribe, UnsubscribeSource } from '../../tracking/unsubscribe.ts'
+import { callerAddress } from '../caller-address.ts'
 import {
   alreadyPage,
   confirmation,
@@ -108,7 +108,7 @@ export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
     (
       answer: (
         ref: UnsubscribeRef,
-        standing: Standing,
+        standing: SubscriptionState,
         request: FastifyRequest,
       ) => Promise<[status: number, page: string]>,
     ) =>

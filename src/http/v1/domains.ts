@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ManageDomains, Told } from '../../domains/manage.ts'
+import type { DomainView, ManageDomains } from '../../domains/manage.ts'
 import { recordsOf } from '../../domains/records.ts'
 import { CreateDomain, Domain, PatchDomain, StartWarmup } from '../../domains/shapes.ts'
 import { warmupCap, warmupDay, warmupEnd } from '../../domains/warmup.ts'
@@ -11,7 +11,7 @@ import { defineRoute, type Route } from '../route.ts'
 
 type Shown = z.output<typeof Domain>
 
-const showWarmup = ({ row, sentToday, at }: Told): Shown['warmup'] => {
+const showWarmup = ({ row, sentToday, at }: DomainView): Shown['warmup'] => {
   if (row.warmup_days === null || row.warmup_started_at === null) return null
   const warmup = { days: row.warmup_days, startedAt: row.warmup_started_at }
   const cap = warmupCap(warmup, at)
@@ -29,7 +29,7 @@ const showWarmup = ({ row, sentToday, at }: Told): Shown['warmup'] => {
 
 const makeShow =
   (serviceDomain: string) =>
-  (told: Told): Shown => {
+  (told: DomainView): Shown => {
     const { row } = told
     return {
       id: row.id,

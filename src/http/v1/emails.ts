@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { Failure } from '../../ground/errors.ts'
-import { parseAddress } from '../../ground/mailbox.ts'
-import type { SendBatch } from '../../messages/batch.ts'
+import { parseMailbox } from '../../ground/mailbox.ts'
 import type { CancelMessage } from '../../messages/cancel.ts'
 import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
-import type { EmailDraft } from '../../messages/email/draft.ts'
-import type { DraftEmails } from '../../messages/email/drafts.ts'
+import type { DraftEmails } from '../../messages/email/draft-emails.ts'
+import type { EmailDraft } from '../../messages/email/email-draft.ts'
 import { plainEmail, plainItem } from '../../messages/email/plain.ts'
 import {
-  Accepted,
+  AcceptedEmail,
   BatchAnswer,
   BatchItem,
   BulkEmail,
@@ -19,12 +18,13 @@ import {
   statusFilter,
 } from '../../messages/email/shapes.ts'
 import type { ReadMessages } from '../../messages/read.ts'
-import type { Send } from '../../messages/send.ts'
+import type { SendMessage } from '../../messages/send.ts'
+import type { SendBatch } from '../../messages/send-batch.ts'
 import type { ListedRow, MessageRow } from '../../messages/store.ts'
 import { actorOf } from '../actor.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
+import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { validate } from '../validate.ts'
 
 const megabyte = 1_048_576
 
@@ -144,7 +144,7 @@ const quotaRefusals = [
 
 type Needs = {
   drafts: DraftEmails
-  send: Send<EmailDraft>
+  send: SendMessage<EmailDraft>
   sendBatch: SendBatch<EmailDraft>
   cancel: CancelMessage
   read: ReadMessages
@@ -178,7 +178,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     plain: plainEmail,
     bodyLimit: 16 * megabyte,
     oversize,
-    answers: { 200: { schema: Accepted, about: 'Accepted.' } },
+    answers: { 200: { schema: AcceptedEmail, about: 'Accepted.' } },
     refuses: [...sendRefusals, ...quotaRefusals],
     handle: async (call) => {
       const draft = await drafts.single(call.caller, call.body)
@@ -231,7 +231,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     handle: async ({ caller, query }) => {
       const { limit, cursor, status, tag, to, created_after, created_before } = query
       // As it is kept; what is no address is looked for as it stands, and found nowhere.
-      const kept = to === undefined ? undefined : (parseAddress(to)?.address ?? to)
+      const kept = to === undefined ? undefined : (parseMailbox(to)?.address ?? to)
       const filters = { status, tag, to: kept, createdAfter: created_after, createdBefore: created_before }
       const rows = await read.list(caller, 'email', filters, { cursor, limit })
       return { status: 200, body: page(rows, limit, showItem) }

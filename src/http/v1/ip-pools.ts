@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
-import type { ManageIpPools } from '../../domains/ip-pools.ts'
+import type { ManageIpPools } from '../../domains/manage-ip-pools.ts'
 import { CreateIpPool, IpPool, PatchIpPool } from '../../domains/shapes.ts'
 import { type IpPoolRow, listIpPools } from '../../domains/store.ts'
 import { keysetOf } from '../../ground/cursor.ts'

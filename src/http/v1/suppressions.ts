@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Actor } from '../../audit/append.ts'
 import type { Db } from '../../db/pool.ts'
+import { channels } from '../../ground/channel.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
 import { comparableIn } from '../../ground/mailbox.ts'
@@ -9,11 +10,10 @@ import type { AddSuppressions } from '../../suppressions/add.ts'
 import type { RemoveSuppression, ToRemove } from '../../suppressions/remove.ts'
 import {
   CreateSuppressions,
-  channels,
   reasons,
   Suppression,
   SuppressionList,
-  Target,
+  SuppressionTarget,
 } from '../../suppressions/shapes.ts'
 import {
   findSuppression,
@@ -25,8 +25,8 @@ import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { malformed } from '../envelope.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
+import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { validate } from '../validate.ts'
 
 const show = (row: SuppressionRow): z.output<typeof Suppression> => ({
   id: row.id,
@@ -62,7 +62,7 @@ const readNamed = ({ id, channel, value }: Named): ToRemove => {
     throw malformed('Name the id, or channel and value, not both.', ['id'])
   }
   if (id !== undefined) return { id }
-  return channel === undefined && value === undefined ? {} : { target: validate(Target, { channel, value }) }
+  return channel === undefined && value === undefined ? {} : { target: validate(SuppressionTarget, { channel, value }) }
 }
 
 const differ = (one: unknown, two: unknown): boolean =>

@@ -1,19 +1,13 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
+import { channels } from '../../ground/channel.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import type { Scope } from '../../ground/scope.ts'
 import type { ManageTemplates } from '../../templates/manage.ts'
 import type { RenderTemplates } from '../../templates/render.ts'
-import {
-  CreateTemplate,
-  channels,
-  PatchTemplate,
-  PreviewTemplate,
-  Template,
-  TemplatePreview,
-} from '../../templates/shapes.ts'
+import { CreateTemplate, PatchTemplate, PreviewTemplate, Template, TemplatePreview } from '../../templates/shapes.ts'
 import { listTemplates, listTenantTemplates, type TemplateRow } from '../../templates/store.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'

@@ -4,7 +4,7 @@ import { keysetOf } from '../../ground/cursor.ts'
 import { succeeded } from '../../webhooks/attempt.ts'
 import type { FireWebhooks } from '../../webhooks/fire.ts'
 import type { ManageWebhooks } from '../../webhooks/manage.ts'
-import { envelopeOf, knownEvents, sampleOf } from '../../webhooks/samples.ts'
+import { eventEnvelopeOf, knownEvents, sampleOf } from '../../webhooks/samples.ts'
 import {
   CreatedWebhook,
   CreateWebhook,
@@ -68,7 +68,7 @@ const DeliveryQuery = pageQuery.extend({
 
 const samples = knownEvents.map((event) => ({
   event,
-  sample: envelopeOf(sampleOf(event), {
+  sample: eventEnvelopeOf(sampleOf(event), {
     tenantId: null,
     timestamp: '2026-01-15T12:00:00.000Z',
     deliveryId: 'whd_test',

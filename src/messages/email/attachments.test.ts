@@ -1,7 +1,7 @@
 /** Files fetched from an address: once, over https, within what may be attached. */
 import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { startReceiver, testCertificate } from '../../../test/receiver.ts'
+import { startReceiver, testCertificate } from '../../../test/servers/receiver.ts'
 import { Failure } from '../../ground/errors.ts'
 import { makeGuardedAgent } from '../../outgoing/guarded.ts'
 import { attachedBytes, makeFetchAttachments, maxAttachmentBytes } from './attachments.ts'

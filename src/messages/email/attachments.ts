@@ -1,7 +1,7 @@
 /** How much may be attached, and files that are fetched from an address. */
 import { Failure, invalid } from '../../ground/errors.ts'
 import type { GuardedAgent } from '../../outgoing/guarded.ts'
-import type { Attachment } from '../../providers/email/contract.ts'
+import type { Attachment } from '../../providers/email/email-provider.ts'
 
 export const maxAttachmentBytes = 7 * 1_048_576
 /** For all files of a call together. */

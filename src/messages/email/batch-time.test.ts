@@ -1,7 +1,7 @@
 /** A batch that runs out of time: what it waited for before the first item counts. */
 import { expect, onTestFinished, test } from 'vitest'
-import { startTestHouse } from '../../../test/house.ts'
-import { mail, mailer } from '../../../test/mailer.ts'
+import { mail, mailer } from '../../../test/clients/mailer.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { makeGuardedAgent } from '../../outgoing/guarded.ts'
 
 /** A house in which the fetching of a file takes so long, by its clock. */
@@ -14,7 +14,7 @@ const withSlowFiles = async (seconds: number) => {
       return { status: 200, headers: {}, body: Buffer.from('file'), truncated: false }
     },
   }
-  const t = await startTestHouse({ agent })
+  const t = await startTestService({ agent })
   onTestFinished(() => t.stop())
   const acme = await mailer(t)
   const attachments = [{ filename: 'a.txt', url: 'https://files.example.test/a' }]

@@ -1,11 +1,11 @@
 /** Many emails in one call: both shapes, each item's fate, one quota for all. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../../test/house.ts'
-import { type Body, mail, mailer, simulator } from '../../../test/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/refusal.ts'
-import { withTrail } from '../../../test/trail.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
+import { type Body, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const acme = await mailer(t)
 const leavesNoTrace = await watchTables(t.database)

@@ -1,12 +1,12 @@
 /** Test mode beside live mode: simulated, told of, counted apart. */
 import { afterAll, expect, test } from 'vitest'
-import { domainClient } from '../../../test/domain-client.ts'
-import { mail, mailer, simulator } from '../../../test/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/refusal.ts'
-import { mailer as mailProgram, startMailHouse } from '../../submission/harness.ts'
+import { domainClient } from '../../../test/clients/domain-client.ts'
+import { mail, mailer, simulator } from '../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { mailer as mailProgram, startSubmissionService } from '../../submission/harness.ts'
 import { postOf } from '../harness.ts'
 
-const t = await startMailHouse()
+const t = await startSubmissionService()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
@@ -52,7 +52,7 @@ test('X-049 X-050 XD-10 each environment has its own ceiling: spending one leave
   expect(Number(over.headers['retry-after'])).toBeGreaterThan(0)
   expect((await own.batch([mail()], { key: own.test })).body.error.code).toBe('TEST_DAILY_LIMIT')
   await t.database.sql('update orgs set email_monthly = 2 where id = $1', [own.orgId])
-  t.house.rooms.usage.forgetOrg(own.orgId)
+  t.service.modules.usage.forgetOrg(own.orgId)
   expect((await live()).status).toBe(200)
 })
 
@@ -83,7 +83,7 @@ test('X-052 X-192 no live mail leaves from a domain that a test key added, by wh
   const id = await domains.added('made-in-test.test', own.test)
   expect((await domains.verify(id, own.test)).body.status).toBe('verified')
   const from = 'x@made-in-test.test'
-  const scheduled_at = new Date(t.house.clock.millis() + 60_000).toISOString()
+  const scheduled_at = new Date(t.service.clock.millis() + 60_000).toISOString()
   for (const body of [mail({ from }), mail({ from, scheduled_at })]) {
     expectRefusal(await leavesNoTrace(() => own.send(body)), 'SENDER_DOMAIN_NOT_VERIFIED')
   }

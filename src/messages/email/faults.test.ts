@@ -2,12 +2,12 @@
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startTestHouse, type TestHouse, testHouse } from '../../../test/house.ts'
-import { advance } from '../../../test/key-client.ts'
-import { type Body, type Mailer, mail, mailer, simulator } from '../../../test/mailer.ts'
-import { expectRefusal } from '../../../test/refusal.ts'
+import { advance } from '../../../test/clients/key-client.ts'
+import { type Body, type Mailer, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 
 const refused = simulator('refused')
@@ -169,7 +169,7 @@ describe('the database refuses', () => {
 
 describe('a relay', () => {
   /** A house whose mail goes to a relay of the test's own. */
-  const withRelay = async (options: SMTPServerOptions): Promise<[TestHouse, Mailer, () => void]> => {
+  const withRelay = async (options: SMTPServerOptions): Promise<[TestService, Mailer, () => void]> => {
     const server = new SMTPServer({
       authOptional: true,
       disabledCommands: ['STARTTLS'],
@@ -185,10 +185,10 @@ describe('a relay', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
     const { port } = server.server.address() as { port: number }
-    const house = await testHouse({
+    const service = await testService({
       env: { EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${port}?tls=off` },
     })
-    return [house, await mailer(house), hangUp]
+    return [service, await mailer(service), hangUp]
   }
   const swallow: SMTPServerOptions['onData'] = (stream, _session, done) => {
     stream.resume()
@@ -268,7 +268,7 @@ describe('an Idempotency-Key', () => {
     expect([again.status, again.text, again.headers['idempotent-replayed']]).toEqual([200, first.text, 'true'])
     expect(first.headers['idempotent-replayed']).toBeUndefined()
     expectRefusal(await own.send(mail({ subject: 'Other' }), once('one')), 'IDEMPOTENCY_MISMATCH')
-    const scheduled_at = new Date(t.house.clock.millis() + 3_600_000).toISOString()
+    const scheduled_at = new Date(t.service.clock.millis() + 3_600_000).toISOString()
     const [later, replay] = [
       await own.send(mail({ scheduled_at }), once('later')),
       await own.send(mail({ scheduled_at }), once('later')),

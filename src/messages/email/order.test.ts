@@ -1,18 +1,18 @@
 /** A request that breaks two rules is told of the earlier one, whatever the two are. */
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../../test/house.ts'
-import { type Body, mail, mailer, simulator } from '../../../test/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/refusal.ts'
+import { type Body, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import type { Code } from '../../ground/errors.ts'
 import { dayOf } from '../../usage/periods.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
 /** Used up: the sandbox, the plan, the tenant's part, the spend, the warmup of the domain. */
 const own = await mailer(t, { plan: 'payg' })
-const now = t.house.clock.now()
+const now = t.service.clock.now()
 const tenantId = await t.tenant(own.orgId)
 const [domain] = await t.database.sql<{ id: string }>('select id from domains where org_id = $1', [own.orgId])
 const warmup = await t.ask('POST', `/api/v1/domains/${domain?.id}/warmup`, {
@@ -50,8 +50,8 @@ await own.suppress('gone@example.com')
 const used = { 'idempotency-key': 'used' }
 expect((await own.send(mail(), { headers: used })).status).toBe(200)
 
-const past = new Date(t.house.clock.millis() - 600_000).toISOString()
-const soon = new Date(t.house.clock.millis() + 3_600_000).toISOString()
+const past = new Date(t.service.clock.millis() - 600_000).toISOString()
+const soon = new Date(t.service.clock.millis() + 3_600_000).toISOString()
 const looping = { template: 'loop', text: undefined, variables: { xs: new Array(5_001).fill(0) } }
 const named = { ...looping, variables: { ...looping.variables, name: 'x' } }
 const stranger = { from: own.sandbox, to: ['stranger@example.com'] }
@@ -87,7 +87,7 @@ const cases: Case[] = [
 test.for(cases)('SD-35 %s is told before %s', async ([code, , body, how = {}]) => {
   await lift()
   for (const limit of how.limits ?? []) await limits[limit]?.()
-  t.house.rooms.usage.forgetOrg(own.orgId)
+  t.service.modules.usage.forgetOrg(own.orgId)
   // Asked once before: counters that stand at nothing are made on the way to a refusal.
   await own.send(mail(body), how)
   const reply = await leavesNoTrace(() => own.send(mail(body), how))

@@ -4,8 +4,8 @@
  * holds the two against each other.
  */
 
-import { parseAddress } from '../../ground/mailbox.ts'
-import type { Address } from '../../providers/email/contract.ts'
+import { parseMailbox } from '../../ground/mailbox.ts'
+import type { Address } from '../../providers/email/email-provider.ts'
 import {
   type BatchItem,
   longestSubject,
@@ -21,7 +21,7 @@ import {
 const lineBreak = /[\r\n]/
 
 const addressIn = (value: unknown): Address | undefined =>
-  typeof value === 'string' && value.length <= longestWritten ? parseAddress(value) : undefined
+  typeof value === 'string' && value.length <= longestWritten ? parseMailbox(value) : undefined
 
 const recipientsIn = (value: unknown): Address[] | undefined => {
   if (!Array.isArray(value) || value.length === 0 || value.length > maxRecipients) return undefined

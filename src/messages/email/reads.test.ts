@@ -1,12 +1,12 @@
 /** Emails as they are read: lists, filters, details, bodies and what is left of them after redaction. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../../test/house.ts'
-import { advance } from '../../../test/key-client.ts'
-import { type Body, type Mailer, mail, mailer, post, simulator } from '../../../test/mailer.ts'
-import { expectRefusal } from '../../../test/refusal.ts'
+import { advance } from '../../../test/clients/key-client.ts'
+import { type Body, type Mailer, mail, mailer, post, simulator } from '../../../test/clients/mailer.ts'
+import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { newId } from '../../ground/ids.ts'
 
-const t = await startTestHouse({ env: { MESSAGE_CONTENT_TTL_DAYS: '30' } })
+const t = await startTestService({ env: { MESSAGE_CONTENT_TTL_DAYS: '30' } })
 afterAll(() => t.stop())
 
 const sent = async (by: Mailer, more: Body = {}, key = by.live): Promise<string> => {
@@ -50,7 +50,7 @@ describe('the list', () => {
 
   test('S-135 SD-41 SD-55 status finds each of the states, and knows no other', async () => {
     const own = await mailer(t)
-    const scheduled_at = new Date(t.house.clock.millis() + 3_600_000).toISOString()
+    const scheduled_at = new Date(t.service.clock.millis() + 3_600_000).toISOString()
     const made: Record<string, string> = {
       sent: await sent(own),
       delivered: await sent(own, { to: [simulator('delivered')] }),

@@ -1,12 +1,12 @@
 /** Who is written to and who not: suppressions, streams, unsubscribe links, senders, the sandbox. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../../test/house.ts'
-import { advance } from '../../../test/key-client.ts'
-import { type Body, type Mailer, mail, mailer } from '../../../test/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/refusal.ts'
+import { advance } from '../../../test/clients/key-client.ts'
+import { type Body, type Mailer, mail, mailer } from '../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { newId } from '../../ground/ids.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const acme = await mailer(t)
 const leavesNoTrace = await watchTables(t.database)
@@ -197,7 +197,7 @@ describe('the sender', () => {
         row.ip_pool_id,
         `${id.replace('_', '-')}.test`,
         row.status,
-        t.house.clock.now(),
+        t.service.clock.now(),
       ],
     )
     return { id, from: `x@${id.replace('_', '-')}.test` }
@@ -266,7 +266,7 @@ describe('the sender', () => {
     expect((await acme.send(mail({ from, to: to(30), cc: to(49).slice(30) }))).status).toBe(200)
     const over = await leavesNoTrace(() => acme.send(mail({ from, to: to(2) })))
     expectRefusal(over, 'WARMUP_LIMIT_EXCEEDED')
-    const midnight = 86_400 - (Math.floor(t.house.clock.millis() / 1000) % 86_400)
+    const midnight = 86_400 - (Math.floor(t.service.clock.millis() / 1000) % 86_400)
     expect(Math.abs(Number(over.headers['retry-after']) - midnight)).toBeLessThan(30)
     const items = await acme.batch([mail({ from, to: to(2) }), mail({ from })])
     expect(items.body).toMatchObject({ succeeded: 1, failed: 1 })

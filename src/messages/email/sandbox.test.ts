@@ -1,19 +1,19 @@
 /** The sandbox sender: the org's own people only, a hundred a day. */
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../../test/house.ts'
-import { advance } from '../../../test/key-client.ts'
-import { type Body, type Mailer, mail, mailer } from '../../../test/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/refusal.ts'
+import { advance } from '../../../test/clients/key-client.ts'
+import { type Body, type Mailer, mail, mailer } from '../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 import { newId } from '../../ground/ids.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
 /** Somebody of the org who signs in with that address; proven unless said otherwise. */
 const addMember = async ({ orgId }: Mailer, email: string, proven = true) => {
   const id = newId('user')
-  const at = t.house.clock.now()
+  const at = t.service.clock.now()
   await t.database.sql(
     `insert into users (id, email, name, password_hash, email_verified_at, created_at, updated_at)
      values ($1, $2, 'Member', 'x', $3, $4, $4)`,
@@ -72,7 +72,7 @@ test('S-104 S-105 S-107 S-124 X-282 X-311 a hundred recipients a UTC day; the ne
   const from = own.sandbox
   const three = mail({ from, to: [a], cc: [b], bcc: [c] })
   // Away from midnight, so that the day does not turn in between.
-  const intoDay = Math.floor(t.house.clock.millis() / 1000) % 86_400
+  const intoDay = Math.floor(t.service.clock.millis() / 1000) % 86_400
   await advance(t, 86_400 - intoDay + 60)
   const filled = await own.batch(new Array(33).fill(three))
   expect(filled.body).toMatchObject({ succeeded: 33, failed: 0 })
@@ -93,7 +93,7 @@ test('S-104 S-105 S-107 S-124 X-282 X-311 a hundred recipients a UTC day; the ne
 
 test('S-106 what is scheduled counts on the day it is asked for', async () => {
   const own = await mailer(t)
-  const scheduled_at = new Date(t.house.clock.millis() + 3 * 86_400_000).toISOString()
+  const scheduled_at = new Date(t.service.clock.millis() + 3 * 86_400_000).toISOString()
   const later = mail({ from: own.sandbox, to: [own.owner.email], scheduled_at })
   expect((await own.send(later)).body.status).toBe('scheduled')
   expect(await own.used()).toEqual({ 'org live sandbox': 1 })
@@ -101,7 +101,7 @@ test('S-106 what is scheduled counts on the day it is asked for', async () => {
     "select period from usage_counters where org_id = $1 and measure = 'sandbox'",
     [own.orgId],
   )
-  expect(today?.period).toBe(t.house.clock.now().toISOString().slice(0, 10))
+  expect(today?.period).toBe(t.service.clock.now().toISOString().slice(0, 10))
   await advance(t, 3 * 86_400 + 60)
   await t.ask('POST', '/api/dev/run', { body: { task: 'scheduler' } })
   expect(await own.traces()).toMatchObject({ messages: ['sent'], outbox: 1 })

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { domainPart, parseAddress } from '../../ground/mailbox.ts'
-import type { Address } from '../../providers/email/contract.ts'
-import { isOwnHeader } from '../../providers/email/headers.ts'
-import { Variables } from '../../templates/variables.ts'
+import { domainPart, parseMailbox } from '../../ground/mailbox.ts'
+import type { Address } from '../../providers/email/email-provider.ts'
+import { isOwnHeader } from '../../providers/email/mail-headers.ts'
+import { VariablesShape } from '../../templates/variables.ts'
 import { contentTypeOf } from './content-type.ts'
 
 const notAnAddress = (context: z.RefinementCtx): never => {
@@ -29,7 +29,7 @@ const written = z
   .string()
   .max(longestWritten)
   .transform((text, context): Address => {
-    return parseAddress(text) ?? notAnAddress(context)
+    return parseMailbox(text) ?? notAnAddress(context)
   })
   .meta(asWritten)
 
@@ -146,7 +146,7 @@ const common = {
     .string()
     .max(longestWritten)
     .transform((text, context): Address => {
-      const address = parseAddress(text)
+      const address = parseMailbox(text)
       if (address) return address
       // One without a domain has a code of its own, which no schema can give.
       if (domainPart(text) === '') return noSender
@@ -202,7 +202,7 @@ export const SendEmail = z
     ...recipients,
     attachments: inline,
     template: z.string().min(1).max(64).optional().meta({ description: 'The slug of a template.' }),
-    variables: Variables.default({}),
+    variables: VariablesShape.default({}),
     scheduled_at: z.iso
       .datetime({ offset: true })
       .transform((text) => new Date(text))
@@ -219,7 +219,7 @@ const notInBatch = {
 }
 
 export const BatchItem = z
-  .object({ ...common, ...recipients, attachments: inline, variables: Variables.optional(), ...notInBatch })
+  .object({ ...common, ...recipients, attachments: inline, variables: VariablesShape.optional(), ...notInBatch })
   .superRefine(saysSomething)
   .meta({ id: 'EmailBatchItem' })
 export type BatchItem = z.output<typeof BatchItem>
@@ -234,7 +234,7 @@ export const BulkEmail = z
       .array(z.union([linked, attachment]))
       .max(10)
       .default([]),
-    variables: Variables.optional(),
+    variables: VariablesShape.optional(),
     ...notInBatch,
   })
   .superRefine(saysSomething)
@@ -244,7 +244,7 @@ export type BulkEmail = z.output<typeof BulkEmail>
 const instant = z.iso.datetime()
 const statuses = ['scheduled', 'sending', 'sent', 'delivered', 'bounced', 'failed', 'canceled'] as const
 
-export const Accepted = z
+export const AcceptedEmail = z
   .strictObject({
     id: z.string(),
     channel: z.literal('email'),

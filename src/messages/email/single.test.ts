@@ -1,11 +1,11 @@
 /** One email, sent at once: what it answers, what it takes, what it leaves. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { startTestHouse } from '../../../test/house.ts'
-import { type Body, mail, mailer } from '../../../test/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/refusal.ts'
-import { withTrail } from '../../../test/trail.ts'
+import { withTrail } from '../../../test/audit/trail.ts'
+import { type Body, mail, mailer } from '../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const acme = await mailer(t)
 const leavesNoTrace = await watchTables(t.database)
@@ -24,7 +24,7 @@ const sent = async (more: Body) => {
 describe('a send', () => {
   test('S-075 S-128 A-167 X-077 AD-96 SD-37 answers, is stored, handed over, metered, told of and audited, each once', async () => {
     const own = await mailer(t)
-    const before = t.house.clock.millis()
+    const before = t.service.clock.millis()
     const body = mail({ to: ['Ada <ada@example.com>', 'bob@example.com'], cc: ['cy@example.com'] })
     const { result: reply, trail } = await withTrail(t.database, own.orgId, () => own.send(body))
     const { id, created_at } = reply.body

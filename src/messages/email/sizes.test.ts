@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test } from 'vitest'
-import { startTestHouse } from '../../../test/house.ts'
-import { type Body, mail, mailer, post } from '../../../test/mailer.ts'
-import { expectRefusal, watchTables } from '../../../test/refusal.ts'
+import { type Body, mail, mailer, post } from '../../../test/clients/mailer.ts'
+import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import { startTestService } from '../../../test/service/service.ts'
 
-const t = await startTestHouse()
+const t = await startTestService()
 afterAll(() => t.stop())
 const acme = await mailer(t)
 const leavesNoTrace = await watchTables(t.database)
@@ -141,7 +141,7 @@ test('X-227 X-334 SD-31 XD-34 attachments take 7 MB together where the body has 
 
 test('X-342 scheduling takes up to 5 minutes past and 366 days ahead', async () => {
   const at = (seconds: number) =>
-    acme.send(mail({ scheduled_at: new Date(t.house.clock.millis() + seconds * 1_000).toISOString() }))
+    acme.send(mail({ scheduled_at: new Date(t.service.clock.millis() + seconds * 1_000).toISOString() }))
   const year = 366 * 86_400
   expect((await at(-290)).body.status).toBe('sent')
   expect((await at(year - 5)).body.status).toBe('scheduled')

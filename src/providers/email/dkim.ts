@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import DKIM from 'nodemailer/lib/dkim'
-import type { Mail } from './contract.ts'
+import type { Mail } from './email-provider.ts'
 
 /** Receivers ask of one-click unsubscribe that both of its headers are signed (RFC 8058). */
 const signed = [

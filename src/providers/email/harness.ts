@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { newId } from '../../ground/ids.ts'
-import { HandoverError, type Mail } from './contract.ts'
+import { HandoverError, type Mail } from './email-provider.ts'
 
 export const at = new Date('2026-11-15T10:20:30.000Z')
 
-export const mailOf = (changes: Partial<Mail> = {}): Mail => ({
+export const testMail = (changes: Partial<Mail> = {}): Mail => ({
   orgId: newId('org'),
   messageId: newId('message'),
   from: { address: 'hello@example.test', name: 'Acme' },

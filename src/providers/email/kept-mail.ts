@@ -1,7 +1,7 @@
 /** A mail as JSON, without what must not be kept, and back again. */
 import { iso } from '../../ground/instant.ts'
-import { some } from '../../ground/some.ts'
-import type { Mail } from './contract.ts'
+import { nonEmpty } from '../../ground/non-empty.ts'
+import type { Mail } from './email-provider.ts'
 
 /** What most mails do not have, and what it is then. */
 type Seldom = Pick<Mail, 'cc' | 'bcc' | 'replyTo' | 'html' | 'text' | 'headers' | 'returnPath' | 'ipPool'>
@@ -34,14 +34,14 @@ export const keptFrom = (mail: Mail): KeptMail => ({
   messageId: mail.messageId,
   from: mail.from,
   to: mail.to,
-  cc: some(mail.cc),
-  bcc: some(mail.bcc),
-  replyTo: some(mail.replyTo),
+  cc: nonEmpty(mail.cc),
+  bcc: nonEmpty(mail.bcc),
+  replyTo: nonEmpty(mail.replyTo),
   subject: mail.subject,
   html: mail.html ?? undefined,
   text: mail.text ?? undefined,
   headers: Object.keys(mail.headers).length === 0 ? undefined : mail.headers,
-  attachments: some(
+  attachments: nonEmpty(
     mail.attachments.map(({ filename, contentType, content }) => ({
       filename,
       contentType,

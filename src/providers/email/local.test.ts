@@ -1,16 +1,16 @@
 import pg from 'pg'
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { makeTestDatabase, type TestDatabase } from '../../../test/database.ts'
+import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
 import { type Db, openDb } from '../../db/pool.ts'
 import { movableClock } from '../../ground/clock.ts'
 import { silentLog } from '../../ground/log.ts'
 import { makeOutbox, type Outbox } from '../outbox/keep.ts'
 import { makeReadOutbox } from '../outbox/read.ts'
 import { insertKept } from '../outbox/store.ts'
-import { dkimKeys, faultOf, mailOf, to } from './harness.ts'
+import { dkimKeys, faultOf, testMail, to } from './harness.ts'
 import { makeLocalProvider } from './local.ts'
-import { simulate } from './simulate.ts'
+import { simulate } from './simulator.ts'
 
 let database: TestDatabase
 let db: Db
@@ -49,7 +49,7 @@ const count = async () => Number((await database.sql<{ n: string }>('select coun
 
 describe('the local provider', () => {
   test('takes a mail, keeps it without the key that would sign it, and shows it as it would have gone out', async () => {
-    const mail = mailOf({
+    const mail = testMail({
       cc: to('cc@reader.test'),
       bcc: to('hidden@reader.test'),
       headers: { 'X-Given': 'a' },
@@ -88,7 +88,7 @@ describe('the local provider', () => {
   })
 
   test('takes text that the database could not hold', async () => {
-    await provider().send(mailOf({ subject: 'nul \0 half \ud800 \\u0000', text: '\udfff' }))
+    await provider().send(testMail({ subject: 'nul \0 half \ud800 \\u0000', text: '\udfff' }))
     expect((await read()).map(({ subject, text }) => [subject, text])).toEqual([
       ['nul \ufffd half \ufffd \\u0000', '\ufffd'],
     ])
@@ -98,7 +98,7 @@ describe('the local provider', () => {
     const local = provider()
     for (const address of ['a@x.test', 'B@x.test', 'c@x.test']) {
       clock.advance(10)
-      await local.send(mailOf({ to: to(address), bcc: to('all@x.test') }))
+      await local.send(testMail({ to: to(address), bcc: to('all@x.test') }))
     }
     const whom = async (query: Parameters<typeof read>[0]) => (await read(query)).map((entry) => entry.to[0])
     expect(await whom({})).toEqual(['c@x.test', 'B@x.test', 'a@x.test'])
@@ -116,7 +116,7 @@ describe('the local provider', () => {
        from generate_series(1, 10200) n`,
     )
     const local = provider()
-    await Promise.all(Array.from({ length: 2_000 }, () => local.send(mailOf())))
+    await Promise.all(Array.from({ length: 2_000 }, () => local.send(testMail())))
     await outbox.drained()
     expect(await count()).toBeLessThanOrEqual(10_000)
     const [oldest] = await database.sql<{ id: string }>('select id from local_outbox order by id limit 1')
@@ -144,7 +144,7 @@ describe('the local provider', () => {
         return null;
       end $$`)
     await database.sql('create trigger cut after insert on local_outbox execute function cut_once()')
-    const handed = await provider().send(mailOf())
+    const handed = await provider().send(testMail())
     await database.sql('drop trigger cut on local_outbox')
     expect(await database.sql('select last_value::int as writes from cuts')).toEqual([{ writes: 2 }])
     expect((await read()).map(({ id }) => id)).toEqual([handed.providerMessageId])
@@ -156,7 +156,7 @@ describe('the local provider', () => {
       drained: async () => undefined,
     }
     const local = makeLocalProvider({ outbox: broken, clock, serviceDomain: 'tidings.test' })
-    expect((await faultOf(local.send(mailOf()))).kind).toBe('unavailable')
+    expect((await faultOf(local.send(testMail()))).kind).toBe('unavailable')
   })
 })
 
@@ -171,7 +171,7 @@ const outcomes = [
 describe('the simulator recipients', () => {
   test('R-05 SD-55 report their outcome at once, each for itself, wherever they stand', async () => {
     const [a, b, c, d] = parts as [string, string, string, string]
-    const mail = mailOf({ to: to(a, 'ann@reader.test'), cc: to(b.toUpperCase()), bcc: to(c, d) })
+    const mail = testMail({ to: to(a, 'ann@reader.test'), cc: to(b.toUpperCase()), bcc: to(c, d) })
     const { reports } = await provider().send(mail)
     expect(
       reports?.map(({ kind, recipients, bounceType }) => [kind, recipients.join().toLowerCase(), bounceType]),
@@ -188,44 +188,44 @@ describe('the simulator recipients', () => {
       'x+bounced@simulator.tidings.test',
       'bounced@x.simulator.tidings.test',
     ]) {
-      expect((await provider().send(mailOf({ to: to(address) }))).reports, address).toBeUndefined()
+      expect((await provider().send(testMail({ to: to(address) }))).reports, address).toBeUndefined()
     }
   })
 
   test('R-05 SD-55 take any label behind a +, in live and in test mode', async () => {
     for (const label of ['1', 'a+b', 'Sign-Up', '']) {
       const labelled = parts.map((address) => address.replace('@', `+${label}@`))
-      const mail = mailOf({ to: to(...labelled) })
+      const mail = testMail({ to: to(...labelled) })
       const wanted = outcomes.map(([kind, , type], i) => [kind, [labelled[i]], type])
       for (const { reports } of [await provider().send(mail), simulate(mail, 'tidings.test')]) {
         expect(reports?.map((report) => [report.kind, report.recipients, report.bounceType])).toEqual(wanted)
       }
     }
-    const fault = await faultOf(provider().send(mailOf({ to: to('refused+1@simulator.tidings.test') })))
+    const fault = await faultOf(provider().send(testMail({ to: to('refused+1@simulator.tidings.test') })))
     expect([fault.kind, waits]).toEqual(['refused', []])
-    await provider().send(mailOf({ to: to('slow+1@simulator.tidings.test') }))
+    await provider().send(testMail({ to: to('slow+1@simulator.tidings.test') }))
     expect(waits).toEqual([3_000])
   })
 
   test('R-05 refused@ is refused and not kept; slow@ is taken after three seconds', async () => {
-    const refused = mailOf({ to: to('ann@reader.test'), bcc: to('refused@simulator.tidings.test') })
+    const refused = testMail({ to: to('ann@reader.test'), bcc: to('refused@simulator.tidings.test') })
     const fault = await faultOf(provider().send(refused))
     expect([fault.kind, fault.provider, await count()]).toEqual(['refused', 'local', 0])
-    const slow = await provider().send(mailOf({ to: to('slow@simulator.tidings.test') }))
+    const slow = await provider().send(testMail({ to: to('slow@simulator.tidings.test') }))
     expect([slow.provider, slow.reports, waits, await count()]).toEqual(['local', undefined, [3_000], 1])
   })
 })
 
 describe('a simulated send', () => {
   test('SD-54 SD-55 has an id of its own kind and the outcomes of the simulator, and reaches no provider', async () => {
-    const plain = simulate(mailOf(), 'tidings.test')
+    const plain = simulate(testMail(), 'tidings.test')
     expect(plain).toEqual({
       provider: 'simulator',
       providerMessageId: expect.stringMatching(/^test_msg_[0-9a-z]{26}$/),
     })
-    const { reports } = simulate(mailOf({ to: to(...parts) }), 'tidings.test')
+    const { reports } = simulate(testMail({ to: to(...parts) }), 'tidings.test')
     expect(reports?.map(({ kind, recipients, bounceType }) => [kind, recipients.join(), bounceType])).toEqual(outcomes)
-    expect(simulate(mailOf({ to: to('refused@simulator.tidings.test') }), 'tidings.test').reports).toBeUndefined()
+    expect(simulate(testMail({ to: to('refused@simulator.tidings.test') }), 'tidings.test').reports).toBeUndefined()
     expect(await count()).toBe(0)
   })
 })

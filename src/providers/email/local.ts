@@ -3,9 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../ground/clock.ts'
 import { newId } from '../../ground/ids.ts'
 import type { Outbox } from '../outbox/keep.ts'
-import { type EmailProvider, HandoverError } from './contract.ts'
+import { type EmailProvider, HandoverError } from './email-provider.ts'
 import { keptFrom, recipientsOf } from './kept-mail.ts'
-import { partOf, simulatedReports } from './simulate.ts'
+import { partOf, simulatedReports } from './simulator.ts'
 
 const name = 'local'
 const slowMs = 3_000

@@ -14,7 +14,7 @@ import { SMTPServer } from 'smtp-server'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../ground/clock.ts'
 import { silentLog } from '../../ground/log.ts'
-import { dkimKeys, faultOf, mailOf, selfSigned, to } from './harness.ts'
+import { dkimKeys, faultOf, selfSigned, testMail, to } from './harness.ts'
 import { makeSmtpProvider } from './smtp.ts'
 
 const run = promisify(execFile)
@@ -129,7 +129,7 @@ test('Postfix takes our mail over TLS, word for word, and its refusals are under
   onTestFinished(() => provider.close())
   const { privateKey, record } = dkimKeys()
   const dkim = { domain: 'example.test', selector: 'svc1', privateKey }
-  const mail = mailOf({
+  const mail = testMail({
     to: to('ann@reader.test', 'gone@reader.test'),
     cc: to('jürgen@bücher.test'),
     subject: 'Grüße an 東京',
@@ -151,7 +151,7 @@ test('Postfix takes our mail over TLS, word for word, and its refusals are under
   const { results } = await dkimVerify(letter.raw, { resolver: async () => [[record]] })
   expect(results.map(({ status }) => status.result)).toEqual(['pass'])
 
-  const kindFor = async (address: string) => (await faultOf(provider.send(mailOf({ to: to(address) })))).kind
+  const kindFor = async (address: string) => (await faultOf(provider.send(testMail({ to: to(address) })))).kind
   expect([await kindFor('gone@reader.test'), await kindFor('later@reader.test')]).toEqual(['refused', 'throttled'])
   expect(last.letters).toHaveLength(1)
 })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Clock } from '../../ground/clock.ts'
 import { isId } from '../../ground/ids.ts'
 import type { Log } from '../../ground/log.ts'
-import type { Report } from './contract.ts'
+import type { Report } from './email-provider.ts'
 import { orgHeader, sesTags } from './ses.ts'
 import { type FetchText, fetchFromSns, makeSnsReader, type SnsMessage, snsAddress } from './sns.ts'
 
@@ -164,14 +164,14 @@ export const parseSesNotification = (message: SnsMessage): SesNotification | 'ig
   }
 }
 
-export type Taken =
+export type IntakeResult =
   | { kind: 'notification'; notifications: SesNotification[] }
   | { kind: 'confirmed' }
   | { kind: 'ignored' }
 
 export interface SesIntake {
   /** Throws BadSignature for what no topic of ours sent; any other error means: deliver it again. */
-  take(bodyText: string): Promise<Taken>
+  take(bodyText: string): Promise<IntakeResult>
 }
 
 type Needs = {
@@ -187,7 +187,7 @@ export const makeSesIntake = (needs: Needs): SesIntake => {
   const { topics, clock, log, fetchCertificate = fetchFromSns, confirm = fetchFromSns } = needs
   const read = makeSnsReader({ topics, fetchCertificate, clock })
 
-  const confirmSubscription = async (address: string, topic: string): Promise<Taken> => {
+  const confirmSubscription = async (address: string, topic: string): Promise<IntakeResult> => {
     const url = snsAddress(address)
     const meant =
       url?.searchParams.get('Action') === 'ConfirmSubscription' && url.searchParams.get('TopicArn') === topic

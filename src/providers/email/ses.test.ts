@@ -4,11 +4,11 @@ import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { json } from 'node:stream/consumers'
 import PostalMime from 'postal-mime'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { domainClient } from '../../../test/domain-client.ts'
-import { testHouse } from '../../../test/house.ts'
-import { keyClient } from '../../../test/key-client.ts'
-import { mail as letter, mailer } from '../../../test/mailer.ts'
-import { faultOf, mailOf, to } from './harness.ts'
+import { domainClient } from '../../../test/clients/domain-client.ts'
+import { keyClient } from '../../../test/clients/key-client.ts'
+import { mail as letter, mailer } from '../../../test/clients/mailer.ts'
+import { testService } from '../../../test/service/service.ts'
+import { faultOf, testMail, to } from './harness.ts'
 import { makeSesProvider } from './ses.ts'
 
 type Sent = {
@@ -72,7 +72,7 @@ const providerAt = (endpoint: string, changes: Partial<Parameters<typeof makeSes
 describe('a mail through SES', () => {
   test('goes as it is composed, to all recipients, with the tags by which its events find back', async () => {
     const ses = await sesWith()
-    const mail = mailOf({
+    const mail = testMail({
       to: to('ann@reader.test', 'jo@bücher.test'),
       cc: to('cc@reader.test'),
       bcc: to('hidden@reader.test'),
@@ -111,7 +111,7 @@ describe('a mail through SES', () => {
   test('is signed for the region of its domain, and for the default when that is none', async () => {
     const ses = await sesWith()
     const provider = providerAt(ses.url)
-    for (const region of ['ap-south-1', 'us-east-1', '', 'evil.test/#']) await provider.send(mailOf({ region }))
+    for (const region of ['ap-south-1', 'us-east-1', '', 'evil.test/#']) await provider.send(testMail({ region }))
     expect(ses.asked.map(({ authorization }) => authorization.split('/')[2])).toEqual([
       'ap-south-1',
       'us-east-1',
@@ -122,9 +122,9 @@ describe('a mail through SES', () => {
 
   test('uses the configuration set of its pool of addresses', async () => {
     const ses = await sesWith()
-    await providerAt(ses.url).send(mailOf())
-    await providerAt(ses.url).send(mailOf({ ipPool: 'gold' }))
-    await providerAt(ses.url, { configurationSet: 'events' }).send(mailOf({ ipPool: 'gold' }))
+    await providerAt(ses.url).send(testMail())
+    await providerAt(ses.url).send(testMail({ ipPool: 'gold' }))
+    await providerAt(ses.url, { configurationSet: 'events' }).send(testMail({ ipPool: 'gold' }))
     expect(ses.asked.map(({ body }) => body.ConfigurationSetName)).toEqual([undefined, 'tidings-gold', 'events-gold'])
   })
 
@@ -134,7 +134,7 @@ describe('a mail through SES', () => {
     const pools = ['Gold_2-a', 'my pool / ü!', 'my pool / ö!', '黄金', '💰', long, `${long.slice(0, 99)}m`]
     const sets = async (configurationSet: string | undefined) => {
       ses.asked.length = 0
-      for (const ipPool of pools) await providerAt(ses.url, { configurationSet }).send(mailOf({ ipPool }))
+      for (const ipPool of pools) await providerAt(ses.url, { configurationSet }).send(testMail({ ipPool }))
       return ses.asked.map(({ body }) => body.ConfigurationSetName as string)
     }
     const usual = await sets(undefined)
@@ -162,7 +162,7 @@ describe('a mail through SES', () => {
     onTestFinished(() => {
       vi.unstubAllEnvs()
     })
-    const t = await testHouse({
+    const t = await testService({
       env: { EMAIL_PROVIDER: 'ses', SES_ENDPOINT: ses.url, SES_CONFIGURATION_SET: 'events' },
     })
     const own = await mailer(t)
@@ -190,14 +190,14 @@ describe('a mail through SES', () => {
   test('may be as large as attachments make it', async () => {
     const ses = await sesWith()
     const content = Buffer.alloc(7_000_000, 5)
-    await providerAt(ses.url).send(mailOf({ attachments: [{ filename: 'a.bin', contentType: 'a/b', content }] }))
+    await providerAt(ses.url).send(testMail({ attachments: [{ filename: 'a.bin', contentType: 'a/b', content }] }))
     const read = await PostalMime.parse(Buffer.from(ses.asked[0]?.body.Content.Raw.Data ?? '', 'base64'))
     expect(Buffer.from(read.attachments[0]?.content as ArrayBuffer).equals(content)).toBe(true)
   })
 
   test('is refused here when an address is beyond ASCII, which SES does not take', async () => {
     const ses = await sesWith()
-    expect((await faultOf(providerAt(ses.url).send(mailOf({ to: to('jürgen@reader.test') })))).kind).toBe('refused')
+    expect((await faultOf(providerAt(ses.url).send(testMail({ to: to('jürgen@reader.test') })))).kind).toBe('refused')
     expect(ses.asked).toEqual([])
   })
 })
@@ -223,7 +223,7 @@ describe('when SES does not take it', () => {
 
   test.each(cases)('%s %s: it is asked once and the mail is %s', async (status, type, kind) => {
     const ses = await sesWith(says(status, type))
-    const fault = await faultOf(providerAt(ses.url).send(mailOf()))
+    const fault = await faultOf(providerAt(ses.url).send(testMail()))
     expect([fault.kind, fault.provider, ses.asked.length]).toEqual([kind, 'ses', 1])
     if (kind === 'refused' || kind === 'throttled') expect(fault.message).toBe('because')
     else expect(fault.message).not.toContain('because')
@@ -231,7 +231,7 @@ describe('when SES does not take it', () => {
 
   test('454 in its words is throttling', async () => {
     const ses = await sesWith(says(400, 'MessageRejected', '454 Throttling failure: Maximum sending rate exceeded.'))
-    expect((await faultOf(providerAt(ses.url).send(mailOf()))).kind).toBe('throttled')
+    expect((await faultOf(providerAt(ses.url).send(testMail()))).kind).toBe('throttled')
   })
 
   test('an answer that is no JSON counts by its status', async () => {
@@ -242,17 +242,17 @@ describe('when SES does not take it', () => {
     const kinds: string[] = []
     for (const status of [502, 200]) {
       const ses = await sesWith(plain(status))
-      kinds.push((await faultOf(providerAt(ses.url).send(mailOf()))).kind)
+      kinds.push((await faultOf(providerAt(ses.url).send(testMail()))).kind)
     }
     expect(kinds).toEqual(['unavailable', 'uncertain'])
     const empty = await sesWith((response) => response.end('{}'))
-    expect((await faultOf(providerAt(empty.url).send(mailOf()))).kind).toBe('uncertain')
+    expect((await faultOf(providerAt(empty.url).send(testMail()))).kind).toBe('uncertain')
   })
 })
 
 describe('when the connection is lost', () => {
   test('before the request: nothing was handed over', async () => {
-    const fault = await faultOf(providerAt('http://127.0.0.1:1').send(mailOf()))
+    const fault = await faultOf(providerAt('http://127.0.0.1:1').send(testMail()))
     expect([fault.kind, fault.message]).toEqual([
       'unavailable',
       'Amazon SES could not be reached or did not accept our request.',
@@ -269,21 +269,21 @@ describe('when the connection is lost', () => {
     onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
     const { port } = server.address() as AddressInfo
     const content = Buffer.alloc(20_000_000)
-    const mail = mailOf({ attachments: [{ filename: 'a', contentType: 'a/b', content }] })
+    const mail = testMail({ attachments: [{ filename: 'a', contentType: 'a/b', content }] })
     expect((await faultOf(providerAt(`http://127.0.0.1:${port}`).send(mail))).kind).toBe('unavailable')
   })
 
   test('after the request, or no answer comes: it may be on its way, and is not sent again', async () => {
     const ends = await sesWith((response) => response.destroy())
-    expect((await faultOf(providerAt(ends.url).send(mailOf()))).kind).toBe('uncertain')
+    expect((await faultOf(providerAt(ends.url).send(testMail()))).kind).toBe('uncertain')
     const cut = await sesWith((response) => {
       response.writeHead(200, { 'content-length': '1000' }).write('{"Mess')
       setImmediate(() => response.destroy())
     })
-    expect((await faultOf(providerAt(cut.url).send(mailOf()))).kind).toBe('uncertain')
+    expect((await faultOf(providerAt(cut.url).send(testMail()))).kind).toBe('uncertain')
     const silent = await sesWith(() => undefined)
     const patience = { connectMs: 5_000, answerMs: 300 }
-    const fault = await faultOf(providerAt(silent.url, { patience }).send(mailOf()))
+    const fault = await faultOf(providerAt(silent.url, { patience }).send(testMail()))
     expect([fault.kind, fault.message]).toEqual([
       'uncertain',
       'Amazon SES took the message and did not say what became of it.',
@@ -294,7 +294,7 @@ describe('when the connection is lost', () => {
   test('credentials that cannot be had are our fault, and nothing goes out', async () => {
     const ses = await sesWith()
     const credentials = () => Promise.reject(new Error('no keys here'))
-    const fault = await faultOf(providerAt(ses.url, { credentials }).send(mailOf()))
+    const fault = await faultOf(providerAt(ses.url, { credentials }).send(testMail()))
     expect([fault.kind, ses.asked]).toEqual(['unavailable', []])
     expect(fault.message).not.toContain('keys')
   })

@@ -1,8 +1,8 @@
 /** Hands mail to Amazon SES, in the region of its sending domain. */
 import { createHash } from 'node:crypto'
 import type { SESv2Client, SESv2ClientConfig } from '@aws-sdk/client-sesv2'
-import { composeMime, envelopeOf, wireAddress } from './compose.ts'
-import { type Address, type EmailProvider, HandoverError, type HandoverFault, type Mail } from './contract.ts'
+import { composeMime, mailEnvelopeOf, wireAddress } from './compose-mime.ts'
+import { type Address, type EmailProvider, HandoverError, type HandoverFault, type Mail } from './email-provider.ts'
 import { type HttpPatience, LostRequest, makeSdkHandler } from './ses-http.ts'
 
 const name = 'ses'
@@ -132,7 +132,7 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
   return {
     name,
     send: async (mail) => {
-      if (envelopeOf(mail).needsUtf8) {
+      if (mailEnvelopeOf(mail).needsUtf8) {
         throw new HandoverError('refused', name, 'Amazon SES does not take addresses beyond ASCII.')
       }
       try {

@@ -1,5 +1,5 @@
 /** What an SMTP relay's answer, or its silence, means for the message. */
-import type { HandoverFault, Report } from './contract.ts'
+import type { HandoverFault, Report } from './email-provider.ts'
 
 /** As nodemailer describes what went wrong. */
 export type SmtpError = Error & {

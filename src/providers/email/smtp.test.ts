@@ -6,7 +6,7 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../ground/clock.ts'
 import { silentLog } from '../../ground/log.ts'
-import { dkimKeys, faultOf, mailOf, type Signer, selfSigned, to } from './harness.ts'
+import { dkimKeys, faultOf, type Signer, selfSigned, testMail, to } from './harness.ts'
 import { makeSmtpProvider, type SmtpPatience } from './smtp.ts'
 
 type Letter = {
@@ -100,7 +100,7 @@ beforeAll(async () => {
 describe('a relay that takes the mail', () => {
   test('gets it once, to every recipient, from the return path', async () => {
     const relay = await relayWith()
-    const mail = mailOf({
+    const mail = testMail({
       to: to('ann@reader.test', 'jo@bücher.test'),
       cc: to('cc@reader.test'),
       bcc: to('hidden@reader.test'),
@@ -131,7 +131,7 @@ describe('a relay that takes the mail', () => {
     const relay = await relayWith()
     const { privateKey, record } = dkimKeys()
     const dkim = { domain: 'example.test', selector: 'svc1', privateKey }
-    await providerTo(plain(relay.port)).send(mailOf({ dkim, text: '.\n..\na\rb\n.\n', subject: 'Grüße' }))
+    await providerTo(plain(relay.port)).send(testMail({ dkim, text: '.\n..\na\rb\n.\n', subject: 'Grüße' }))
     const resolver = async () => [[record]]
     const { results } = await dkimVerify(relay.letters[0]?.raw as Buffer, { resolver })
     expect(results.map(({ signingDomain, status }) => [signingDomain, status.result])).toEqual([
@@ -142,15 +142,15 @@ describe('a relay that takes the mail', () => {
   test('a key that cannot sign keeps the mail here', async () => {
     const relay = await relayWith()
     const dkim = { domain: 'example.test', selector: 'svc1', privateKey: 'none' }
-    expect((await faultOf(providerTo(plain(relay.port)).send(mailOf({ dkim })))).kind).toBe('unavailable')
+    expect((await faultOf(providerTo(plain(relay.port)).send(testMail({ dkim })))).kind).toBe('unavailable')
     expect(relay.letters).toEqual([])
   })
 
   test('keeps its connections for further mail, no more of them than the pool has', async () => {
     const relay = await relayWith()
     const provider = providerTo(plain(relay.port))
-    await Promise.all(Array.from({ length: 40 }, () => provider.send(mailOf())))
-    for (let i = 0; i < 10; i++) await provider.send(mailOf())
+    await Promise.all(Array.from({ length: 40 }, () => provider.send(testMail())))
+    for (let i = 0; i < 10; i++) await provider.send(testMail())
     expect(relay.letters).toHaveLength(50)
     expect(relay.connections()).toBeLessThanOrEqual(2)
   })
@@ -159,7 +159,7 @@ describe('a relay that takes the mail', () => {
     const relay = await relayWith()
     const provider = providerTo(plain(relay.port))
     for (let i = 0; i < 3; i++) {
-      await provider.send(mailOf())
+      await provider.send(testMail())
       relay.drop()
     }
     expect(relay.letters).toHaveLength(3)
@@ -169,10 +169,10 @@ describe('a relay that takes the mail', () => {
   test('is left in peace once the provider is closed, after what was under way', async () => {
     const relay = await relayWith()
     const provider = providerTo(plain(relay.port))
-    const last = provider.send(mailOf())
+    const last = provider.send(testMail())
     await provider.close()
     expect((await last).provider).toBe('smtp')
-    expect((await faultOf(provider.send(mailOf()))).kind).toBe('unavailable')
+    expect((await faultOf(provider.send(testMail()))).kind).toBe('unavailable')
     expect(relay.letters).toHaveLength(1)
     await expect.poll(relay.open, soon).toBe(0)
   })
@@ -183,26 +183,26 @@ describe('TLS', () => {
 
   test('is used when it is offered, and a certificate nobody vouches for ends it there', async () => {
     const relay = await relayWith(withTls())
-    expect(await faultOf(providerTo(plain(relay.port)).send(mailOf()))).toMatchObject({ kind: 'unavailable' })
+    expect(await faultOf(providerTo(plain(relay.port)).send(testMail()))).toMatchObject({ kind: 'unavailable' })
     expect(relay.letters).toEqual([])
-    await providerTo(plain(relay.port, '?verify=off')).send(mailOf())
+    await providerTo(plain(relay.port, '?verify=off')).send(testMail())
     expect(relay.letters.map(({ secure }) => secure)).toEqual([true])
-    await providerTo(plain(relay.port, '?tls=off')).send(mailOf())
+    await providerTo(plain(relay.port, '?tls=off')).send(testMail())
     expect(relay.letters.map(({ secure }) => secure)).toEqual([true, false])
   })
 
   test('can be required, and is for credentials that leave the machine', async () => {
     const relay = await relayWith()
-    const fault = await faultOf(providerTo(plain(relay.port, '?tls=require')).send(mailOf()))
+    const fault = await faultOf(providerTo(plain(relay.port, '?tls=require')).send(testMail()))
     expect(fault.kind).toBe('unavailable')
     expect(relay.letters).toEqual([])
   })
 
   test('is there from the first byte with smtps', async () => {
     const relay = await relayWith({ ...withTls(), secure: true })
-    await providerTo(`smtps://127.0.0.1:${relay.port}?verify=off`).send(mailOf())
+    await providerTo(`smtps://127.0.0.1:${relay.port}?verify=off`).send(testMail())
     expect(relay.letters.map(({ secure }) => secure)).toEqual([true])
-    expect((await faultOf(providerTo(`smtps://127.0.0.1:${relay.port}`).send(mailOf()))).kind).toBe('unavailable')
+    expect((await faultOf(providerTo(`smtps://127.0.0.1:${relay.port}`).send(testMail()))).kind).toBe('unavailable')
     expect(relay.letters).toHaveLength(1)
   })
 })
@@ -221,21 +221,21 @@ describe('credentials', () => {
   test('are shown to the relay', async () => {
     const relay = await relayWith(guarded())
     const url = `smtp://us%3Aer:p%40ss%2Fword@127.0.0.1:${relay.port}`
-    await providerTo(url).send(mailOf())
+    await providerTo(url).send(testMail())
     expect(relay.letters.map(({ user }) => user)).toEqual(['us:er'])
   })
 
   test('that are wrong, or missing, are our fault and not the message’s', async () => {
     const relay = await relayWith(guarded())
-    const wrong = await faultOf(providerTo(`smtp://user:hunter2@127.0.0.1:${relay.port}`).send(mailOf()))
+    const wrong = await faultOf(providerTo(`smtp://user:hunter2@127.0.0.1:${relay.port}`).send(testMail()))
     expect([wrong.kind, wrong.message]).toEqual(['unavailable', 'The mail relay did not accept our credentials.'])
-    expect((await faultOf(providerTo(plain(relay.port)).send(mailOf()))).kind).toBe('unavailable')
+    expect((await faultOf(providerTo(plain(relay.port)).send(testMail()))).kind).toBe('unavailable')
     expect(relay.letters).toEqual([])
   })
 
   test('are not passed over when the relay offers no authentication', async () => {
     const relay = await relayWith()
-    expect((await faultOf(providerTo(`smtp://user:pass@127.0.0.1:${relay.port}`).send(mailOf()))).kind).toBe(
+    expect((await faultOf(providerTo(`smtp://user:pass@127.0.0.1:${relay.port}`).send(testMail()))).kind).toBe(
       'unavailable',
     )
     expect(relay.letters).toEqual([])
@@ -274,7 +274,7 @@ describe('an answer that is not yes', () => {
   test.each(Object.keys(stages(new Error())))('to %s is judged by its code and words', async (stage) => {
     for (const [code, words, kind] of cases) {
       const relay = await relayWith(stages(answer(code, words))[stage])
-      const fault = await faultOf(providerTo(plain(relay.port)).send(mailOf()))
+      const fault = await faultOf(providerTo(plain(relay.port)).send(testMail()))
       expect([code, words, fault.kind, fault.message]).toEqual([code, words, kind, `${code} ${words}`])
       expect(relay.letters).toEqual([])
     }
@@ -286,7 +286,7 @@ describe('an answer that is not yes', () => {
       [421, 'too many connections', 'throttled'],
     ] as const) {
       const relay = await relayWith({ onConnect: (_session, done) => done(answer(code, words)) })
-      expect((await faultOf(providerTo(plain(relay.port)).send(mailOf()))).kind).toBe(kind)
+      expect((await faultOf(providerTo(plain(relay.port)).send(testMail()))).kind).toBe(kind)
     }
   })
 
@@ -297,8 +297,8 @@ describe('an answer that is not yes', () => {
     })
     const provider = providerTo(plain(relay.port), {}, 1)
     for (let i = 0; i < 3; i++) {
-      expect((await faultOf(provider.send(mailOf({ to: to('no@reader.test') })))).kind).toBe('refused')
-      await provider.send(mailOf())
+      expect((await faultOf(provider.send(testMail({ to: to('no@reader.test') })))).kind).toBe('refused')
+      await provider.send(testMail())
     }
     expect(relay.letters).toHaveLength(3)
     expect(relay.connections()).toBe(1)
@@ -313,7 +313,7 @@ describe('an answer that is not yes', () => {
     const relay = await relayWith({
       onRcptTo: ({ address }, _session, done) => done(words[address] ?? null),
     })
-    const mail = mailOf({
+    const mail = testMail({
       to: to('ann@reader.test', 'gone@bücher.test'),
       cc: to('full@reader.test'),
       bcc: to('policy@reader.test'),
@@ -358,25 +358,25 @@ describe('an answer that is not yes', () => {
     }
     const relay = await relayWith({ onRcptTo: ({ address }, _session, done) => done(words[address] ?? null) })
     const provider = providerTo(plain(relay.port))
-    expect((await faultOf(provider.send(mailOf({ to: to('gone@reader.test') })))).kind).toBe('refused')
-    const both = mailOf({ to: to('later@reader.test', 'gone@reader.test') })
+    expect((await faultOf(provider.send(testMail({ to: to('gone@reader.test') })))).kind).toBe('refused')
+    const both = testMail({ to: to('later@reader.test', 'gone@reader.test') })
     expect((await faultOf(provider.send(both))).kind).toBe('unavailable')
     expect(relay.letters).toEqual([])
   })
 })
 
 describe('a connection that is lost', () => {
-  const big = () => mailOf({ attachments: [{ filename: 'a', contentType: 'a/b', content: Buffer.alloc(8_000_000) }] })
+  const big = () => testMail({ attachments: [{ filename: 'a', contentType: 'a/b', content: Buffer.alloc(8_000_000) }] })
 
   test('before it stood: nothing was handed over', async () => {
-    const gone = await faultOf(providerTo(`smtp://127.0.0.1:1`).send(mailOf()))
+    const gone = await faultOf(providerTo(`smtp://127.0.0.1:1`).send(testMail()))
     expect([gone.kind, gone.provider]).toEqual(['unavailable', 'smtp'])
     expect(gone.message).not.toContain('127.0.0.1')
   })
 
   test.each(['onConnect', 'onMailFrom', 'onRcptTo'] as const)('at %s: nothing was handed over', async (stage) => {
     const relay = await relayWith({ [stage]: () => relay.drop() })
-    expect((await faultOf(providerTo(plain(relay.port)).send(mailOf()))).kind).toBe('unavailable')
+    expect((await faultOf(providerTo(plain(relay.port)).send(testMail()))).kind).toBe('unavailable')
     expect(relay.letters).toEqual([])
   })
 
@@ -396,7 +396,7 @@ describe('a connection that is lost', () => {
         })
       },
     })
-    const fault = await faultOf(providerTo(plain(relay.port)).send(mailOf()))
+    const fault = await faultOf(providerTo(plain(relay.port)).send(testMail()))
     expect([fault.kind, taken, relay.connections()]).toEqual(['uncertain', 1, 1])
     expect((await faultOf(providerTo(plain(relay.port)).send(big()))).kind).toBe('uncertain')
   })
@@ -410,10 +410,10 @@ describe('a connection that is lost', () => {
       },
     })
     const provider = providerTo(plain(relay.port), {}, 1)
-    const mail = mailOf()
+    const mail = testMail()
     expect((await provider.send(mail)).providerMessageId).toBe(mail.messageId)
     lose = true
-    expect((await faultOf(provider.send(mailOf()))).kind).toBe('uncertain')
+    expect((await faultOf(provider.send(testMail()))).kind).toBe('uncertain')
     expect(relay.connections()).toBe(1)
   })
 })
@@ -423,14 +423,14 @@ describe('a relay that keeps us waiting', () => {
     for (const stage of ['onConnect', 'onMailFrom', 'onRcptTo'] as const) {
       const relay = await relayWith({ [stage]: () => undefined })
       const provider = providerTo(plain(relay.port), { connectMs: 300, answerMs: 300 })
-      expect((await faultOf(provider.send(mailOf()))).kind, stage).toBe('unavailable')
+      expect((await faultOf(provider.send(testMail()))).kind, stage).toBe('unavailable')
     }
   })
 
   test('after the message: it may be on its way', async () => {
     const relay = await relayWith({ onData: (stream) => stream.resume() })
     const provider = providerTo(plain(relay.port), { answerMs: 2_000 })
-    expect((await faultOf(provider.send(mailOf()))).kind).toBe('uncertain')
+    expect((await faultOf(provider.send(testMail()))).kind).toBe('uncertain')
   })
 
   test('past the time for all of it: a message that had not gone out by then never does', async () => {
@@ -441,7 +441,7 @@ describe('a relay that keeps us waiting', () => {
       },
     })
     const provider = providerTo(plain(relay.port), { totalMs: 300 }, 1)
-    expect((await faultOf(provider.send(mailOf()))).kind).toBe('unavailable')
+    expect((await faultOf(provider.send(testMail()))).kind).toBe('unavailable')
     goOn?.()
     await expect.poll(relay.open, soon).toBe(0)
     expect(relay.letters).toEqual([])
@@ -455,7 +455,7 @@ describe('a relay that keeps us waiting', () => {
       },
     })
     const provider = providerTo(plain(relay.port), { totalMs: 300 }, 1)
-    expect((await faultOf(provider.send(mailOf()))).kind).toBe('unavailable')
+    expect((await faultOf(provider.send(testMail()))).kind).toBe('unavailable')
     await expect.poll(() => greet, soon).toBeDefined()
     greet?.()
     await expect.poll(relay.open, soon).toBe(0)
@@ -465,7 +465,7 @@ describe('a relay that keeps us waiting', () => {
   test('past the time for all of it, with the message out: it may be on its way', async () => {
     const relay = await relayWith({ onData: (stream) => stream.resume() })
     const provider = providerTo(plain(relay.port), { totalMs: 3_000 })
-    expect((await faultOf(provider.send(mailOf()))).kind).toBe('uncertain')
+    expect((await faultOf(provider.send(testMail()))).kind).toBe('uncertain')
   })
 
   test('with every connection busy: the next one is told to come later, and is not sent then', async () => {
@@ -476,9 +476,9 @@ describe('a relay that keeps us waiting', () => {
       },
     })
     const provider = providerTo(plain(relay.port), { turnMs: 50 }, 1)
-    const first = provider.send(mailOf())
+    const first = provider.send(testMail())
     await expect.poll(() => held.length, soon).toBe(1)
-    expect((await faultOf(provider.send(mailOf()))).kind).toBe('throttled')
+    expect((await faultOf(provider.send(testMail()))).kind).toBe('throttled')
     held[0]?.()
     await first
     expect([relay.letters.length, held.length]).toEqual([1, 1])
@@ -487,20 +487,20 @@ describe('a relay that keeps us waiting', () => {
 
 describe('an address beyond ASCII', () => {
   test('goes to a relay with SMTPUTF8 and no other', async () => {
-    const mail = () => mailOf({ to: to('jürgen@bücher.test') })
+    const mail = () => testMail({ to: to('jürgen@bücher.test') })
     const able = await relayWith()
     await providerTo(plain(able.port)).send(mail())
     expect(able.letters.map((letter) => [letter.to, letter.utf8])).toEqual([[['jürgen@bücher.test'], true]])
     const unable = await relayWith({ hideSMTPUTF8: true })
     const provider = providerTo(plain(unable.port))
     expect((await faultOf(provider.send(mail()))).kind).toBe('refused')
-    await provider.send(mailOf())
+    await provider.send(testMail())
     expect((await faultOf(provider.send(mail()))).kind).toBe('refused')
     expect(unable.letters).toHaveLength(1)
   })
 
   test('waits like any other for a relay that cannot be asked', async () => {
-    const fault = await faultOf(providerTo('smtp://127.0.0.1:1').send(mailOf({ to: to('jürgen@reader.test') })))
+    const fault = await faultOf(providerTo('smtp://127.0.0.1:1').send(testMail({ to: to('jürgen@reader.test') })))
     expect(fault.kind).toBe('unavailable')
   })
 })

@@ -4,12 +4,12 @@ import { createTransport } from 'nodemailer'
 import type { Clock } from '../../ground/clock.ts'
 import type { Log } from '../../ground/log.ts'
 import { parseSmtpUrl, type SmtpRelay } from '../../ground/smtp-url.ts'
-import { composeMime, type Envelope, envelopeOf } from './compose.ts'
-import { type EmailProvider, type Handed, HandoverError, type Mail } from './contract.ts'
+import { composeMime, type MailEnvelope, mailEnvelopeOf } from './compose-mime.ts'
 import { signDkim } from './dkim.ts'
+import { type EmailProvider, type Handover, HandoverError, type Mail } from './email-provider.ts'
 import { pieces } from './pieces.ts'
+import { makeSemaphore } from './semaphore.ts'
 import { judgeSmtp, reportRefused, type SmtpError } from './smtp-faults.ts'
-import { makeTurns } from './turns.ts'
 
 const name = 'smtp'
 
@@ -102,7 +102,7 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, patience = usualPa
     mail.message.createReadStream = () => giveBody(attempt)
     done()
   })
-  const turns = makeTurns(poolSize, patience.turnMs)
+  const turns = makeSemaphore(poolSize, patience.turnMs)
   const underWay = new Set<Promise<unknown>>()
   let closed = false
 
@@ -123,7 +123,7 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, patience = usualPa
     throw new HandoverError('refused', name, 'The mail relay does not take addresses beyond ASCII (SMTPUTF8).')
   }
 
-  const talk = async (attempt: Attempt, { from, to, needsUtf8 }: Envelope) => {
+  const talk = async (attempt: Attempt, { from, to, needsUtf8 }: MailEnvelope) => {
     if (needsUtf8) await requireUtf8()
     return transport.sendMail({ raw: attempt.raw, envelope: { from, to: [...to.keys()] } })
   }
@@ -142,10 +142,10 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, patience = usualPa
     return Promise.race([work, late]).finally(() => clearTimeout(timer))
   }
 
-  const handOver = async (mail: Mail): Promise<Handed> => {
+  const handOver = async (mail: Mail): Promise<Handover> => {
     if (closed) throw new HandoverError('unavailable', name, 'The service is stopping.')
     const attempt: Attempt = { raw: await written(mail), body: undefined, abandoned: false }
-    const envelope = envelopeOf(mail)
+    const envelope = mailEnvelopeOf(mail)
     attempts.set(attempt.raw, attempt)
     if (!(await turns.take())) throw new HandoverError('throttled', name, 'All connections to the mail relay are busy.')
     const work = talk(attempt, envelope)

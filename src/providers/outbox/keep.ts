@@ -1,14 +1,16 @@
 /** Keeps what the local providers were handed, the newest of it, so that people and tests can look. */
+
 import { makeBatcher } from '../../db/batch.ts'
 import { writtenThroughOutage } from '../../db/outage.ts'
 import type { Db } from '../../db/pool.ts'
+import type { Channel } from '../../ground/channel.ts'
 import { iso } from '../../ground/instant.ts'
 import type { Log } from '../../ground/log.ts'
 import { between, insertKept, trimKept } from './store.ts'
 
 export type Kept = {
   id: string
-  channel: 'email' | 'sms'
+  channel: Channel
   messageId: string | null
   verificationId: string | null
   /** As handed over; `recipients` are what a reader can ask for, in lower case. */

@@ -1,12 +1,13 @@
 import type { Db } from '../../db/pool.ts'
-import { composeMime } from '../email/compose.ts'
+import type { Channel } from '../../ground/channel.ts'
+import { composeMime } from '../email/compose-mime.ts'
 import { type KeptMail, mailFrom } from '../email/kept-mail.ts'
 import { listKept, type OutboxRow } from './store.ts'
 
 /** One thing a local provider was handed. What a channel does not have is null or empty. */
 export type OutboxEntry = {
   id: string
-  channel: 'email' | 'sms'
+  channel: Channel
   message_id: string | null
   verification_id: string | null
   from: string
@@ -25,7 +26,7 @@ export type OutboxEntry = {
   at: string
 }
 
-export type OutboxQuery = { channel?: 'email' | 'sms'; to?: string; limit: number }
+export type OutboxQuery = { channel?: Channel; to?: string; limit: number }
 
 const addresses = (parties: { address: string }[]): string[] => parties.map(({ address }) => address)
 

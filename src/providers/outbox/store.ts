@@ -1,8 +1,9 @@
 import { statement } from '../../db/statement.ts'
+import type { Channel } from '../../ground/channel.ts'
 
 export type OutboxRow = {
   id: string
-  channel: 'email' | 'sms'
+  channel: Channel
   message_id: string | null
   verification_id: string | null
   mail: Record<string, unknown>

@@ -1,0 +1,116 @@
+/** The real door with everything it does, around a route that records one row and counts it. */
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { makeBatcher } from '../../src/db/batch.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openDb } from '../../src/db/pool.ts'
+import { statement } from '../../src/db/statement.ts'
+import { systemClock } from '../../src/ground/clock.ts'
+import { readConfig } from '../../src/ground/config.ts'
+import { makeVault } from '../../src/ground/crypto.ts'
+import { newId } from '../../src/ground/ids.ts'
+import { makeLog } from '../../src/ground/log.ts'
+import { defineRoute, type Route } from '../../src/http/route.ts'
+import { makeCreateOrg } from '../../src/operator/create-org.ts'
+import { setPlan } from '../../src/orgs/store.ts'
+import { build, type Modules } from '../../src/wiring.ts'
+import { serveBench } from './serve.ts'
+
+const tables = `
+  create table bench_service_rows (
+    org_id text not null, id text not null, value text not null, created_at timestamptz not null,
+    primary key (org_id, id));
+  create table bench_service_counters (
+    org_id text not null, period text not null, used bigint not null, primary key (org_id, period))`
+
+const recordRows = statement<{ orgIds: string[]; ids: string[]; values: string[]; at: Date[] }>(
+  'bench.record_rows',
+  `with rows as (
+     insert into bench_service_rows (org_id, id, value, created_at)
+     select * from unnest(:orgIds::text[], :ids::text[], :values::text[], :at::timestamptz[])
+     returning org_id, created_at
+   )
+   insert into bench_service_counters (org_id, period, used)
+   select org_id, to_char(created_at at time zone 'UTC', 'YYYY-MM'), count(*) from rows group by 1, 2
+   on conflict (org_id, period) do update set used = bench_service_counters.used + excluded.used`,
+)
+
+type Row = { orgId: string; id: string; value: string; at: Date }
+
+const Body = z.object({ channel: z.enum(['email', 'sms']), value: z.email().max(320) })
+const Shown = z.object({
+  id: z.string(),
+  org_id: z.string(),
+  channel: z.string(),
+  value: z.string(),
+  reason: z.string(),
+  created_at: z.iso.datetime(),
+})
+
+const recordRoute = ({ db }: Modules): Route => {
+  const rows = makeBatcher<Row, void>({
+    name: 'bench.record_rows',
+    run: async (batch) => {
+      await db.change(recordRows, {
+        orgIds: batch.map((row) => row.orgId),
+        ids: batch.map((row) => row.id),
+        values: batch.map((row) => row.value),
+        at: batch.map((row) => row.at),
+      })
+      return batch.map(() => undefined)
+    },
+  })
+  return defineRoute({
+    method: 'POST',
+    path: '/bench/rows',
+    tag: 'Bench',
+    summary: 'Record a row',
+    scope: 'write:suppressions',
+    idempotent: true,
+    body: Body,
+    answers: { 201: { schema: Shown, about: 'Recorded.' } },
+    handle: async ({ caller, body: { channel, value } }) => {
+      const at = systemClock.now()
+      const id = newId('message', at.getTime())
+      await rows.submit({ orgId: caller.orgId, id, value, at })
+      return {
+        status: 201,
+        body: { id, org_id: caller.orgId, channel, value, reason: 'manual', created_at: at.toISOString() },
+      }
+    },
+  })
+}
+
+serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
+  // As an operator runs it: every request is logged, every answer counted. Only the lines go nowhere.
+  const log = makeLog({ level: 'info', format: 'json', destination: '/dev/null' })
+  const masterKey = randomBytes(32)
+  const config = { ...readConfig({ PORT: '0' }), masterKey }
+  const db = openDb({ url: databaseUrl, log, poolSize: 1 })
+  await migrate({ connect: db.connect, clock: systemClock, log })
+  const client = await db.connect()
+  await client.query(tables).finally(() => client.end())
+
+  const service = await build({ ...config, masterKey: Buffer.alloc(32) }, databaseUrl, log, {
+    routes: (modules) => [recordRoute(modules)],
+  })
+  const url = await service.startApi()
+  const { found } = makeCreateOrg({
+    db,
+    clock: systemClock,
+    baseUrl: url,
+    serviceDomain: config.serviceDomain,
+    vault: makeVault(masterKey),
+  })
+  const { org, keys } = await found({ name: 'Bench', plan: 'enterprise', withSenders: false })
+  await db.row(setPlan, {
+    orgId: org.id,
+    plan: 'enterprise',
+    rate: 1_000_000_000,
+    email: null,
+    sms: null,
+    at: systemClock.now(),
+  })
+  await db.close()
+  return { ready: { port: Number(new URL(url).port), key: keys.live }, close: service.stop }
+})

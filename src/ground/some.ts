@@ -1,2 +1,0 @@
-/** The list, or nothing where it has nothing: JSON then leaves it out. */
-export const some = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list)

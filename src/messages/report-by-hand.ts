@@ -1,0 +1,42 @@
+/** What a provider would report, said by hand: for the dev tools. */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId, timeOfId } from '../ground/ids.ts'
+import type { Report } from '../providers/email/email-provider.ts'
+import type { Outcomes } from './outcomes.ts'
+import { findOwner } from './store.ts'
+
+export const outcomes = ['delivered', 'hard_bounce', 'soft_bounce', 'complaint'] as const
+
+/** For every recipient of the message; false when there is no such message. */
+export type ReportByHand = (messageId: string, outcome: (typeof outcomes)[number]) => Promise<boolean>
+
+const bounceTypes: Partial<Record<Report['kind'], string>> = {
+  hard_bounce: 'Permanent',
+  soft_bounce: 'Transient',
+}
+
+type Needs = { db: Db; clock: Clock; outcomes: Outcomes }
+
+export const makeReportByHand =
+  ({ db, clock, outcomes: { take } }: Needs): ReportByHand =>
+  async (messageId, kind) => {
+    const row = await db.row(findOwner, { id: messageId, createdAt: new Date(timeOfId(messageId)) })
+    if (!row) return false
+    const bounceType = bounceTypes[kind] ?? null
+    await take({
+      provider: 'dev',
+      id: newId('request', clock.millis()),
+      orgId: row.org_id,
+      messageId,
+      report: {
+        kind,
+        recipients: [...row.to_addresses, ...row.cc, ...row.bcc],
+        at: clock.now(),
+        detail: null,
+        bounceType,
+        bounceSubtype: bounceType && 'General',
+      },
+    })
+    return true
+  }

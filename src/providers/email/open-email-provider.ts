@@ -1,0 +1,36 @@
+/** The email providers of the configuration, as one. */
+import type { Db } from '../../db/pool.ts'
+import type { Clock } from '../../ground/clock.ts'
+import type { Config } from '../../ground/config.ts'
+import type { Log } from '../../ground/log.ts'
+import { makeOutbox } from '../outbox/keep.ts'
+import type { EmailProvider } from './email-provider.ts'
+import { type FailoverProvider, makeFailoverProvider } from './failover.ts'
+import { makeLocalProvider } from './local.ts'
+import { makeSesProvider } from './ses.ts'
+import { makeSmtpProvider } from './smtp.ts'
+
+type Needs = { config: Config; db: Db; clock: Clock; log: Log }
+
+const makers: Record<Config['emailProviders'][number], (needs: Needs) => EmailProvider> = {
+  local: ({ config: { serviceDomain }, db, clock, log }) =>
+    makeLocalProvider({ outbox: makeOutbox({ db, log }), clock, serviceDomain }),
+  smtp: ({ config, clock, log }) =>
+    makeSmtpProvider({ url: config.smtpUrl ?? '', poolSize: config.smtpPoolSize, clock, log }),
+  ses: ({ config }) =>
+    makeSesProvider({
+      region: config.sesRegion,
+      configurationSet: config.sesConfigurationSet,
+      endpoint: config.sesEndpoint,
+    }),
+}
+
+export const openEmailProvider = (needs: Needs): FailoverProvider => {
+  const { config, clock, log } = needs
+  // Named twice, a provider would have two pools and two breakers that know nothing of each other.
+  const names = [...new Set(config.emailProviders)]
+  return makeFailoverProvider(
+    names.map((name) => makers[name](needs)),
+    { clock, log },
+  )
+}

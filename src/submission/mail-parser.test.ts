@@ -1,0 +1,97 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { makeMailParser } from './mail-parser.ts'
+import type { makeReader, ParsedMail } from './reader.ts'
+
+/** Reads only the first word, and "forever" never to its end. Sent to the thread as text, like the real one. */
+const stubborn = (() => async (bytes: Uint8Array) => {
+  const subject = Buffer.from(bytes).toString()
+  if (subject === 'dies') process.exit(1)
+  if (subject === 'bad') throw new Error('bad')
+  if (subject.startsWith('forever')) for (;;);
+  return { subject, attachments: [] as unknown } as ParsedMail
+}) as typeof makeReader
+
+const parserOf = (options: Parameters<typeof makeMailParser>[0]) => {
+  const parser = makeMailParser(options)
+  onTestFinished(parser.close)
+  const settled: string[] = []
+  const parse = (words: string, orgId: string, gone?: AbortSignal) =>
+    parser
+      .parse(Buffer.from(words), { orgId, ...(gone && { gone }) })
+      .then(
+        ({ subject }) => String(subject),
+        (error) => String(error.code ?? error.message),
+      )
+      .then((outcome) => {
+        settled.push(`${words} ${outcome}`)
+        return outcome
+      })
+  return { parse, settled }
+}
+
+test('what one org sends holds up nobody else, however long it takes', async () => {
+  const { parse, settled } = parserOf({ deadlineMs: 500, reader: stubborn })
+  const hostile = [1, 2, 3].map((n) => parse(`forever ${n}`, 'org_a'))
+  const own = parse('own', 'org_a')
+  const others = [parse('b', 'org_b'), parse('c', 'org_c')]
+  expect(await Promise.all(others)).toEqual(['b', 'c'])
+  expect(settled).toEqual(['b b', 'c c'])
+  await Promise.all([...hostile, own])
+  expect(settled.slice(2)).toEqual([
+    'forever 1 RATE_LIMITED',
+    'forever 2 RATE_LIMITED',
+    'forever 3 RATE_LIMITED',
+    'own own',
+  ])
+})
+
+test('what cannot be read, and what ends the thread, is refused by itself', async () => {
+  const { parse } = parserOf({ reader: stubborn })
+  expect(await parse('bad', 'org_a')).toBe('VALIDATION_ERROR')
+  expect(await parse('dies', 'org_a')).toBe('VALIDATION_ERROR')
+  expect(await parse('good', 'org_a')).toBe('good')
+})
+
+test('a message whose client leaves while it waits is not read', async () => {
+  const { parse, settled } = parserOf({ deadlineMs: 500, reader: stubborn })
+  const first = parse('forever', 'org_a')
+  const leaving = new AbortController()
+  const second = parse('left', 'org_a', leaving.signal)
+  leaving.abort(new Error('gone'))
+  expect(await second).toBe('gone')
+  await first
+  expect(settled).toEqual(['left gone', 'forever RATE_LIMITED'])
+})
+
+test('the real reader works in its thread, files and all', async () => {
+  const { parse, close } = makeMailParser()
+  onTestFinished(close)
+  const message = [
+    'Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b',
+    'Content-Type: application/x-thing',
+    '',
+    'l1',
+    'l2',
+    '--b--',
+  ]
+  const mail = await parse(Buffer.from(message.join('\r\n')), { orgId: 'org_a' })
+  expect(mail.subject).toBe('Grüße')
+  expect(mail.attachments.map(({ content }) => Buffer.from(content).toString())).toEqual(['l1\r\nl2'])
+})
+
+test('HTML that is never closed costs no more than its length', async () => {
+  const { parse, close } = makeMailParser()
+  onTestFinished(close)
+  const html = `--b\r\nContent-Type: text/html\r\n\r\n${'<a href="x" '.repeat(180_000)}\r\n`
+  const message = `Content-Type: multipart/mixed; boundary=b\r\n\r\n${html}--b\r\n\r\nplain\r\n--b--\r\n`
+  const mail = await parse(Buffer.from(message), { orgId: 'org_a' })
+  expect(mail.html).toContain('<p>plain</p>')
+})
+
+test('more lines than ten honest megabytes hold are refused unread', async () => {
+  const { parse } = parserOf({})
+  expect(await parse('\n'.repeat(200_001), 'org_a')).toBe('VALIDATION_ERROR')
+})

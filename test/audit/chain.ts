@@ -1,0 +1,48 @@
+/** Chains of audit entries to look at: written, linked and as they should read. */
+
+import type { AuditEntry } from '../../src/audit/append.ts'
+import { type ChainReport, makeChain } from '../../src/audit/chain.ts'
+import { silentLog } from '../../src/ground/log.ts'
+import type { TestService } from '../service/service.ts'
+
+/** Writes entries into a log, each in a transaction of its own unless told otherwise. */
+export const writer = (t: TestService) => {
+  const { db, audit } = t.service.modules
+  const entry = (orgId: string, resourceId: string): AuditEntry => ({
+    orgId,
+    actor: { kind: 'system' },
+    action: 'org.updated',
+    resourceType: 'org',
+    resourceId,
+    metadata: { note: `about ${resourceId}` },
+  })
+  return {
+    one: (orgId: string, name: string) => db.tx((tx) => audit(tx, entry(orgId, name))),
+    many: (orgId: string, n: number, from = 0) =>
+      db.tx((tx) => audit(tx, ...Array.from({ length: n }, (_, i) => entry(orgId, `e${from + i}`)))),
+  }
+}
+
+export const whole = (orgId: string, checked: number, more: Partial<ChainReport> = {}): ChainReport => ({
+  org_id: orgId,
+  checked,
+  missing: [],
+  broken: [],
+  stray: [],
+  head: 'ok',
+  pruned: 'none',
+  waiting: 0,
+  ...more,
+})
+
+export const chainOf = (t: TestService, secret: string | undefined) =>
+  makeChain({ db: t.service.db, clock: t.service.clock, log: silentLog(), secret })
+
+export type LinkRow = { seq: number; entry_id: string; digest: Buffer; resource_id: string | null }
+export const linksOf = (t: TestService, orgId: string) =>
+  t.database.sql<LinkRow>(
+    `select l.seq::int as seq, l.entry_id, l.digest, e.resource_id
+     from audit_links l left join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id
+     where l.org_id = $1 order by l.seq`,
+    [orgId],
+  )

@@ -1,0 +1,453 @@
+/**
+ * Whoever names a row that is not theirs hears what they would hear of a row that never was: every route, every kind
+ * of key, every way of not being theirs. Where the requirements want a 403 instead, the table says so and why.
+ */
+import { afterAll, describe, expect, test } from 'vitest'
+import { makeVault } from '../../src/ground/crypto.ts'
+import type { Code } from '../../src/ground/errors.ts'
+import { type IdKind, newId, prefixes, timeOfId } from '../../src/ground/ids.ts'
+import type { Environment } from '../../src/ground/scope.ts'
+import type { Route } from '../../src/http/route.ts'
+import { mintSecret, sealSecret } from '../../src/webhooks/webhook-secret.ts'
+import { forgetPace, keyClient, keyIdOf } from '../clients/key-client.ts'
+import { expectRefusal, watchTables } from '../expect/refusal.ts'
+import { readSurface } from '../hostile/surface.ts'
+import type { Resolve, Schema } from '../hostile/values.ts'
+import { type Reply, startTestService, testMasterKey } from '../service/service.ts'
+import { type Line, nameOf, table, unlisted, type Verdict } from './table.ts'
+
+const t = await startTestService()
+afterAll(() => t.stop())
+const leavesNoTrace = await watchTables(t.database)
+const surface = await readSurface(t)
+
+const home = await t.org({ name: 'Home' })
+const away = await t.org({ name: 'Away' })
+const [homeKeys, awayKeys] = [await keyClient(t, home), await keyClient(t, away)]
+
+type Where = {
+  orgId: string
+  tenantId?: string | null
+  environment?: Environment
+  projectId?: string
+  state?: string
+}
+
+const now = () => t.service.clock.now()
+const defaultProject = (orgId: string) => (orgId === home.org.id ? homeKeys : awayKeys).projectId
+const insertProject = async ({ orgId, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('project')
+  await t.database.sql(
+    `insert into projects (org_id, id, name, slug, created_environment, created_at, updated_at)
+     values ($1, $2, 'row', $2, $3, $4, $4)`,
+    [orgId, id, environment, now()],
+  )
+  return id
+}
+const insertSuppression = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('suppression')
+  await t.database.sql(
+    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
+     values ($1, $2, $3, 'email', $2 || '@example.com', 'manual', 'api', $4, $5, $5)`,
+    [orgId, id, tenantId, environment, now()],
+  )
+  return id
+}
+const insertTemplate = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('template')
+  await t.database.sql(
+    `insert into templates (org_id, id, tenant_id, slug, channel, text, created_environment, created_at, updated_at)
+     values ($1, $2, $3, replace($2, '_', '-'), 'sms', 'Hello', $4, $5, $5)`,
+    [orgId, id, tenantId, environment, now()],
+  )
+  return id
+}
+const insertTenant = async ({ orgId, environment = 'live', state = 'active' }: Where): Promise<string> => {
+  const id = await t.tenant(orgId, { status: state })
+  await t.database.sql('update tenants set created_environment = $2 where id = $1', [id, environment])
+  return id
+}
+const insertDomain = async ({ orgId, tenantId = null, projectId, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('domain')
+  await t.database.sql(
+    `insert into domains (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+     values ($1, $2, $3, $4, $2 || '.test', 'pending', 'PENDING', 'us-east-1', $6, $5, $5)`,
+    [orgId, id, projectId ?? defaultProject(orgId), tenantId, now(), environment],
+  )
+  return id
+}
+
+const insertIpPool = async ({ orgId }: Where): Promise<string> => {
+  const id = newId('ipPool')
+  await t.database.sql(
+    `insert into ip_pools (org_id, id, name, region, ip_count, ips, created_at, updated_at)
+     values ($1, $2, 'row', 'us-east-1', 1, '[]', $3, $3)`,
+    [orgId, id, now()],
+  )
+  return id
+}
+const insertMessage = async ({ orgId, tenantId = null, environment = 'live', projectId }: Where): Promise<string> => {
+  const id = newId('message', t.service.clock.millis())
+  await t.database.sql(
+    `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address, to_addresses)
+     values ($1, $2, $3, $4, $5, $6, 'email', 'scheduled', 'a@example.test', '{b@example.com}')`,
+    [orgId, id, new Date(timeOfId(id)), tenantId, environment, projectId ?? defaultProject(orgId)],
+  )
+  return id
+}
+
+const vault = makeVault(testMasterKey)
+const insertEndpoint = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('webhookEndpoint')
+  await t.database.sql(
+    `with made as (
+       insert into webhook_endpoints (org_id, id, tenant_id, url, events, enabled, secret, created_environment, created_at, updated_at)
+       values ($1, $2, $3, 'https://127.0.0.1/hook', '{}', true, $4, $5, $6, $6) returning org_id, id)
+     insert into webhook_lanes (org_id, endpoint_id) select org_id, id from made`,
+    [orgId, id, tenantId, sealSecret(vault, id, mintSecret()), environment, now()],
+  )
+  return id
+}
+/** What a row lies under, where its path names that first. */
+const parents = new Map<string, string>()
+const insertDelivery = async (where: Where): Promise<string> => {
+  const id = newId('webhookDelivery', now().getTime())
+  const endpointId = await insertEndpoint(where)
+  parents.set(id, endpointId)
+  const payload = JSON.stringify({
+    event: 'message.sent',
+    data: {},
+    timestamp: now(),
+    tenant_id: null,
+    delivery_id: id,
+  })
+  await t.database.sql(
+    `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload, status, max_attempts)
+     values ($1, $2, $3, $4, $5, 'live', 'message.sent', $6, 'failed', 8)`,
+    [where.orgId, id, now(), endpointId, where.tenantId ?? null, payload],
+  )
+  return id
+}
+
+/** A new row of each kind that a route can name. */
+const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
+  key: async ({ orgId, ...where }) => keyIdOf(t, await t.key(orgId, where)),
+  project: insertProject,
+  suppression: insertSuppression,
+  template: insertTemplate,
+  tenant: insertTenant,
+  domain: insertDomain,
+  ipPool: insertIpPool,
+  message: insertMessage,
+  webhookEndpoint: insertEndpoint,
+  webhookDelivery: insertDelivery,
+}
+/** States a row may also be in: what one route refuses in this state another would do. */
+const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }
+const inEachState = (kind: IdKind, where: Where): Promise<string[]> =>
+  Promise.all([undefined, ...(states[kind] ?? [])].map((state) => rowOf(kind, { ...where, ...(state && { state }) })))
+const rowOf = (kind: IdKind, where: Where): Promise<string> => {
+  const make = rows[kind]
+  if (!make) throw new Error(`say in test/foreign-ids.test.ts how a row of kind ${kind} is made`)
+  return make(where)
+}
+
+const orgId = home.org.id
+const own = await t.tenant(orgId)
+const sibling = await t.tenant(orgId)
+const [inProject, otherProject] = [await insertProject({ orgId }), await insertProject({ orgId })]
+
+type Kind = 'liveKey' | 'testKey' | 'tenantKey' | 'projectKey'
+const callers: Record<Kind, string> = {
+  liveKey: home.keys.live,
+  testKey: home.keys.test,
+  tenantKey: await t.key(orgId, { tenantId: own }),
+  projectKey: await t.key(orgId, { projectId: inProject }),
+}
+const kinds = Object.keys(callers) as Kind[]
+/** What a caller of its own org would name before an id that lies under nothing. */
+const [ofOrg, ofTenant] = [await insertEndpoint({ orgId }), await insertEndpoint({ orgId, tenantId: own })]
+
+/** Rows of the org that are not the caller's. A tenant is its own row, a project too. */
+const notTheirs = async (caller: Kind, kind: IdKind, line: Line): Promise<string[]> => {
+  if (caller === 'liveKey') return [await rowOf(kind, { orgId, environment: 'test' })]
+  if (caller === 'testKey') return [await rowOf(kind, { orgId, environment: 'live' })]
+  if (caller === 'projectKey') {
+    return [await rowOf(kind, { orgId, projectId: otherProject }), await rowOf(kind, { orgId })]
+  }
+  const siblings = await rowOf(kind, { orgId, tenantId: sibling })
+  return line.ofNoTenant ? [siblings] : [siblings, await rowOf(kind, { orgId, tenantId: null })]
+}
+
+/** Ids no caller of the org can mean: those of another org, and what is no id of that kind at all. */
+const nobodys = async (kind: IdKind): Promise<string[]> => {
+  const theirTenant = await t.tenant(away.org.id)
+  const mine = await rowOf(kind, { orgId })
+  const otherKind: IdKind = kind === 'brand' ? 'campaign' : 'brand'
+  return [
+    ...(await inEachState(kind, { orgId: away.org.id })),
+    await rowOf(kind, { orgId: away.org.id, environment: 'test' }),
+    await rowOf(kind, { orgId: away.org.id, tenantId: theirTenant }),
+    mine.replace(prefixes[kind], prefixes[otherKind]),
+    newId(otherKind),
+    mine.toUpperCase(),
+    `${mine}0`,
+    mine.slice(0, -1),
+    'x',
+    '%00',
+    '%20',
+  ]
+}
+
+/** All of an answer but what is new in each. */
+const heard = ({ status, headers, body }: Reply) => {
+  const { request_id: _, ...error } = body?.error ?? {}
+  return { status, headers: Object.keys(headers).sort(), body: body?.error ? error : body }
+}
+
+const lineOf = (route: Route): Line => table[nameOf(route)] as Line
+const verdictOf = (route: Route, caller: Kind): Verdict => lineOf(route)[caller] ?? 'open'
+
+/** What is said of a row that never was. */
+const codeOfNone = (verdict: Verdict): Code =>
+  typeof verdict === 'object' && 'barred' in verdict ? verdict.barred : 'NOT_FOUND'
+
+type Asking = { body?: unknown; query?: string }
+const call = (route: Route, key: string, ids: Record<string, string>, more: Asking = {}): Promise<Reply> => {
+  const { body: usual } = lineOf(route)
+  const { body = typeof usual === 'function' ? usual() : usual, query = lineOf(route).query } = more
+  const [row] = Object.values(ids)
+  const parent = parents.get(row ?? '') ?? (key === callers.tenantKey ? ofTenant : ofOrg)
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name) => ids[name] ?? parent)
+  return t.ask(route.method, `/api/v1${path}${query ? `?${query}` : ''}`, { key, body })
+}
+
+/** The id of the row itself: what stands before it in the path names what it lies under. */
+const paramOf = (route: Route): [name: string, kind: IdKind] | undefined => Object.entries(route.params ?? {}).at(-1)
+
+const entryOf = ({ method, path }: Route) =>
+  surface.entries.find((entry) => entry.method === method && entry.path === `/api/v1${path}`)
+
+// One without a line is told of by name and walked once it has one.
+const routes = t.service.routes
+  .filter((route) => nameOf(route) in table)
+  .map((route) => [nameOf(route), route] as const)
+const withId = routes.filter(([, route]) => paramOf(route))
+const withoutId = routes.filter(([, route]) => !paramOf(route))
+
+describe('the table', () => {
+  test('every route of the house has its line, and every line its route', () => {
+    expect(unlisted(t.service.routes)).toEqual([])
+    expect(Object.keys(table).filter((name) => !routes.some(([served]) => served === name))).toEqual([])
+  })
+
+  test('a route that joins the house without a line is told of', () => {
+    const [first] = t.service.routes as [Route]
+    expect(unlisted([...t.service.routes, { ...first, method: 'GET', path: '/letters/{id}' }])).toEqual([
+      'GET /letters/{id}: add a line for it to test/foreign-ids/table.ts, one verdict per kind of key',
+    ])
+  })
+
+  test('every parameter of a path says of what kind it is, so that a wrong prefix is not found', () => {
+    for (const [name, route] of routes) {
+      const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
+      expect(Object.keys(route.params ?? {}), name).toEqual(inPath)
+    }
+  })
+
+  test('every id that a query or a body can name is in the line of its route', () => {
+    const idsIn = (schema: Schema | undefined, resolve: Resolve): string[] => {
+      const text = JSON.stringify(schema ?? {})
+      const parts = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => resolve(match[1] as string))
+      const fields = [...text.matchAll(/"((?:\w+_)?ids?)":\{/g)].map((match) => match[1] as string)
+      return [...fields, ...parts.flatMap((part) => idsIn(part, resolve))]
+    }
+    for (const [name, route] of routes) {
+      const entry = entryOf(route)
+      const found = new Set([
+        ...(entry?.query ?? []).map((parameter) => parameter.name).filter((field) => /(^|_)ids?$/.test(field)),
+        ...idsIn(entry?.body, surface.resolve),
+      ])
+      expect([...found].sort(), `${name}: list it under names in test/foreign-ids/table.ts`).toEqual(
+        Object.keys(lineOf(route).names ?? {}).sort(),
+      )
+    }
+  })
+})
+
+describe.for(withId)('%s', ([, route]) => {
+  const [param, kind] = paramOf(route) as [string, IdKind]
+
+  test.for(kinds)(
+    'X-054 X-177 XD-09 tells a %s nothing of rows that are not its own, save where the table names a 403',
+    async (caller) => {
+      const verdict = verdictOf(route, caller)
+      const key = callers[caller]
+      const strangers = await nobodys(kind)
+      const others = await notTheirs(caller, kind, lineOf(route))
+      const never = newId(kind)
+      await leavesNoTrace(async () => {
+        const baseline = await call(route, key, { [param]: never })
+        expectRefusal(baseline, codeOfNone(verdict))
+        for (const id of strangers) {
+          expect(heard(await call(route, key, { [param]: id })), id).toEqual(heard(baseline))
+        }
+        if (verdict === 'open') return
+        for (const id of others) {
+          const reply = await call(route, key, { [param]: id })
+          if (typeof verdict === 'object' && 'refused' in verdict) expectRefusal(reply, verdict.refused)
+          else expect(heard(reply), id).toEqual(heard(baseline))
+        }
+      })
+      if (verdict !== 'open') return
+      for (const id of others) expect([403, 404]).not.toContain((await call(route, key, { [param]: id })).status)
+    },
+  )
+
+  test('XD-09 tells keys of another org nothing of a row of this one', async () => {
+    const theirs = {
+      liveKey: away.keys.live,
+      testKey: away.keys.test,
+      tenantKey: await t.key(away.org.id, { tenantId: await t.tenant(away.org.id) }),
+      projectKey: await t.key(away.org.id, { projectId: awayKeys.projectId }),
+    }
+    const ids = [
+      ...(await inEachState(kind, { orgId })),
+      await rowOf(kind, { orgId, environment: 'test', tenantId: own }),
+    ]
+    await leavesNoTrace(async () => {
+      for (const caller of kinds) {
+        const code = codeOfNone(verdictOf(route, caller))
+        for (const id of ids) expectRefusal(await call(route, theirs[caller], { [param]: id }), code)
+      }
+    })
+  })
+})
+
+test.for(withId.filter(([, route]) => lineOf(route).ofNoTenant === 'open'))(
+  'XD-09 %s is open to a tenant key on a row of no tenant',
+  async ([, route]) => {
+    const [param, kind] = paramOf(route) as [string, IdKind]
+    const id = await rowOf(kind, { orgId, tenantId: null })
+    expect((await call(route, callers.tenantKey, { [param]: id })).status).toBe(200)
+  },
+)
+
+describe.for(withoutId)('%s', ([, route]) => {
+  test.for(kinds)('X-180 X-201 X-202 lets a %s in, or bars it with the code the table names', async (caller) => {
+    await forgetPace(t)
+    const verdict = verdictOf(route, caller)
+    if (typeof verdict === 'object') {
+      if (!('barred' in verdict)) throw new Error('without an id there is no row to refuse')
+      expectRefusal(await leavesNoTrace(() => call(route, callers[caller], {})), verdict.barred)
+      return
+    }
+    const reply = await call(route, callers[caller], {})
+    expect(reply.status < 300 || reply.body.error.code === 'NOT_FOUND', reply.text).toBe(true)
+  })
+})
+
+const naming = routes.flatMap(([name, route]) =>
+  Object.entries(lineOf(route)?.names ?? {}).flatMap(([field, named]) =>
+    named.in.map((place) => [`${name} ${field} in the ${place}`, route, field, named, place] as const),
+  ),
+)
+
+describe.for(naming)('%s', ([, route, field, named, place]) => {
+  test.for(['liveKey', 'testKey', 'tenantKey'] as const)(
+    'X-019 XD-09 tells a %s nothing of rows that are not its own, save where the table names a 403',
+    async (caller) => {
+      await forgetPace(t)
+      const [param, kind] = paramOf(route) ?? []
+      const mine = {
+        orgId,
+        tenantId: caller === 'tenantKey' ? own : null,
+        environment: caller === 'testKey' ? ('test' as const) : ('live' as const),
+      }
+      const target: Record<string, string> = param && kind ? { [param]: await rowOf(kind, mine) } : {}
+      const ask = (id: string) => {
+        const query = place === 'query' ? `${field}=${id}` : ''
+        const stated = { [field]: named.list ? [id] : id }
+        const beside = named.alone ? {} : lineOf(route).body
+        const body = place === 'body' ? { ...beside, ...stated } : lineOf(route).body
+        return call(route, callers[caller], target, { query, ...(body && { body }) })
+      }
+      const strangers = (await nobodys(named.kind)).filter((id) => id !== '%00')
+      const theirs = await rowOf(named.kind, { orgId, tenantId: sibling })
+      const verdict = (caller !== 'liveKey' && named[caller]) || 'open'
+      await leavesNoTrace(async () => {
+        const baseline = await ask(newId(named.kind))
+        const barred = typeof verdict === 'object' && 'barred' in verdict
+        const told = barred ? verdict.barred : named.unknown
+        if (told === 'an empty list') expect([baseline.status, baseline.body.data]).toEqual([200, []])
+        else expect(baseline.body.error.code).toBe(told)
+        for (const id of strangers) expect(heard(await ask(id)), id).toEqual(heard(baseline))
+        if (verdict === 'open') return
+        const reply = await ask(theirs)
+        if (typeof verdict === 'object' && 'refused' in verdict) expectRefusal(reply, verdict.refused)
+        else expect(heard(reply)).toEqual(heard(baseline))
+      })
+    },
+  )
+})
+
+describe('lists', () => {
+  /** Ids in every table that has the columns the condition needs. */
+  const idsWhere = async (condition: string, columns: string[], ...params: unknown[]): Promise<string[]> => {
+    const tables = await t.database.sql<{ name: string }>(
+      `select table_name as name from information_schema.columns
+       where table_schema = 'public' and column_name = any($1)
+       group by table_name having count(*) = $2`,
+      [['id', ...columns], columns.length + 1],
+    )
+    const found = await Promise.all(
+      tables.map(({ name }) => t.database.sql<{ id: string }>(`select id from "${name}" where ${condition}`, params)),
+    )
+    return found.flat().map(({ id }) => id)
+  }
+  const lists = withoutId.filter(([, { method }]) => method === 'GET')
+  const shown = async (route: Route, key: string): Promise<string> => {
+    const pages = entryOf(route)?.query.some(({ name }) => name === 'limit')
+    return (await call(route, key, {}, { query: pages ? 'limit=100' : '' })).text
+  }
+
+  test('X-036 X-054 XD-09 no list shows an id of another org, nor of another tenant, environment or project', async () => {
+    const theirs = await idsWhere('org_id = $1', ['org_id'], away.org.id)
+    const ofOthers = [
+      ...(await idsWhere('org_id = $1 and tenant_id is distinct from $2', ['org_id', 'tenant_id'], orgId, own)),
+      ...(await t.database.sql<{ id: string }>('select id from tenants where id <> $1', [own])).map(({ id }) => id),
+    ]
+    const ofNoTenant = new Set(await idsWhere('org_id = $1 and tenant_id is null', ['org_id', 'tenant_id'], orgId))
+    const liveKeys = await t.database.sql<{ id: string }>(
+      "select id from api_keys where org_id = $1 and environment = 'live'",
+      [orgId],
+    )
+    const outside = await t.database.sql<{ id: string }>(
+      `select id from api_keys where org_id = $1 and project_id is distinct from $2
+       union all select id from domains where org_id = $1 and project_id <> $2
+       union all select id from projects where org_id = $1 and id <> $2`,
+      [orgId, inProject],
+    )
+    const forbidden: Record<Kind, string[]> = {
+      liveKey: theirs,
+      testKey: [...theirs, ...liveKeys.map(({ id }) => id)],
+      tenantKey: [...theirs, ...ofOthers],
+      projectKey: [...theirs, ...outside.map(({ id }) => id)],
+    }
+    for (const caller of kinds) {
+      expect(forbidden[caller].length).toBeGreaterThan(10)
+      for (const [name, route] of lists) {
+        const text = await shown(route, callers[caller])
+        const mayShow = (id: string) =>
+          caller === 'tenantKey' && lineOf(route).ofNoTenant === 'open' && ofNoTenant.has(id)
+        expect(
+          forbidden[caller].filter((id) => text.includes(id) && !mayShow(id)),
+          `${name} ${caller}`,
+        ).toEqual([])
+      }
+    }
+    // And they are not simply empty.
+    const some = await shown(lists.find(([name]) => name === 'GET /keys')?.[1] as Route, callers.liveKey)
+    expect(some).toContain(await keyIdOf(t, home.keys.live))
+  })
+})

@@ -1,0 +1,100 @@
+/** An Amazon SNS of our own: signs as theirs does, written apart from the code that judges it. */
+import { createSign } from 'node:crypto'
+import { type Signer, selfSigned } from '../../src/providers/email/harness.ts'
+import type { Overrides } from '../../src/wiring.ts'
+
+export type Fields = Record<string, string>
+
+export const topic = 'arn:aws:sns:eu-west-1:123456789012:ses-events'
+const certificateUrl = 'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-abc.pem'
+
+export type Sns = {
+  overrides: Required<Pick<Overrides, 'sns'>>
+  /** Addresses of subscriptions that were confirmed. */
+  visited: string[]
+  signed(fields: Fields, by?: Signer): Fields
+  notification(message: unknown, changes?: Fields): Fields
+  confirmation(changes?: Fields): Fields
+}
+
+export const makeSns = async (): Promise<Sns> => {
+  const own = await selfSigned('sns.amazonaws.com')
+  const visited: string[] = []
+  let count = 0
+  return {
+    visited,
+    overrides: {
+      sns: {
+        fetchCertificate: async () => own.certificate,
+        confirm: async (url) => {
+          visited.push(url)
+          return ''
+        },
+      },
+    },
+    signed: (fields, { key } = own) => {
+      const order = ['Message', 'MessageId', 'Subject', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']
+      const text = order.flatMap((name) => (name in fields ? `${name}\n${fields[name]}\n` : [])).join('')
+      const signature = createSign('RSA-SHA256').update(text).sign(key, 'base64')
+      return { SigningCertURL: certificateUrl, ...fields, SignatureVersion: '2', Signature: signature }
+    },
+    notification: (message, changes = {}) => ({
+      Type: 'Notification',
+      MessageId: `sns-${count++}`,
+      TopicArn: topic,
+      Message: JSON.stringify(message),
+      Timestamp: new Date().toISOString(),
+      ...changes,
+    }),
+    confirmation: (changes = {}) => {
+      const { TopicArn = topic } = changes
+      return {
+        Type: 'SubscriptionConfirmation',
+        MessageId: `sns-${count++}`,
+        TopicArn,
+        Token: 'token',
+        Message: 'You have chosen to subscribe',
+        Timestamp: new Date().toISOString(),
+        SubscribeURL: `https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=${TopicArn}&Token=token`,
+        ...changes,
+      }
+    },
+  }
+}
+
+/** What SES says of a mail, in its event format. */
+export const sesEvent = (
+  { orgId, messageId }: { orgId: string; messageId: string },
+  eventType: 'Delivery' | 'Bounce' | 'Complaint',
+  recipients: string[],
+  more: Record<string, unknown> = {},
+) => {
+  const timestamp = new Date().toISOString()
+  const listed = recipients.map((emailAddress) => ({
+    emailAddress,
+    diagnosticCode: '550 5.1.1 no such mailbox',
+  }))
+  return {
+    eventType,
+    mail: {
+      timestamp,
+      destination: recipients,
+      tags: { 'tidings-org': [orgId], 'tidings-message': [messageId] },
+    },
+    ...(eventType === 'Delivery' && {
+      delivery: { timestamp, recipients, smtpResponse: '250 2.0.0 taken', ...more },
+    }),
+    ...(eventType === 'Bounce' && {
+      bounce: {
+        timestamp,
+        bounceType: 'Permanent',
+        bounceSubType: 'General',
+        bouncedRecipients: listed,
+        ...more,
+      },
+    }),
+    ...(eventType === 'Complaint' && {
+      complaint: { timestamp, complainedRecipients: listed, complaintFeedbackType: 'abuse', ...more },
+    }),
+  }
+}

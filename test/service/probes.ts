@@ -1,0 +1,74 @@
+/** Small routes served through the real door, for rules whose own routes come with their slices. */
+import { z } from 'zod'
+import { defineRoute, type Route } from '../../src/http/route.ts'
+import { type ScopeName, scopes } from '../../src/keys/scopes.ts'
+import type { Modules } from '../../src/wiring.ts'
+
+const Seen = z.object({
+  org_id: z.string(),
+  tenant_id: z.string().nullable(),
+  environment: z.enum(['live', 'test']),
+  address: z.string().nullable(),
+})
+
+/** One GET per scope at `/probe/<scope>`; what the handler saw of its caller is the answer. */
+export const scopeProbes = (): Route[] =>
+  scopes.map((scope: ScopeName) =>
+    defineRoute({
+      method: 'GET',
+      path: `/probe/${scope.replace(':', '-')}`,
+      tag: 'Probe',
+      summary: `Needs ${scope}`,
+      scope,
+      answers: { 200: { schema: Seen, about: 'What the door let through.' } },
+      handle: async ({ caller, address }) => ({
+        status: 200,
+        body: {
+          org_id: caller.orgId,
+          tenant_id: caller.tenantId,
+          environment: caller.environment,
+          address,
+        },
+      }),
+    }),
+  )
+
+/** A route that every gate can refuse, in order, and that counts how often it was reached. */
+export const gatedProbe = (reached: () => void): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/probe/gated',
+    tag: 'Probe',
+    summary: 'Passes every gate',
+    scope: 'send:email',
+    bars: {
+      tenantKey: 'TENANT_KEY_FORBIDDEN',
+      projectKey: 'PROJECT_SCOPED_KEY',
+      testKey: 'ENVIRONMENT_ESCALATION',
+    },
+    body: z.object({ n: z.number() }),
+    bodyLimit: 1_024,
+    idempotent: true,
+    answers: { 200: { schema: z.object({ n: z.number() }), about: 'Reached.' } },
+    handle: async ({ body }) => {
+      reached()
+      return { status: 200, body }
+    },
+  })
+
+/** The `from` restriction of a key, as every send will meet it. */
+export const senderProbe = ({ senders }: Modules): Route =>
+  defineRoute({
+    method: 'POST',
+    path: '/probe/sender',
+    tag: 'Probe',
+    summary: 'Sends from a domain',
+    scope: 'send:email',
+    body: z.object({ from_domain: z.string() }),
+    answers: { 200: { schema: z.object({ from_domain: z.string() }), about: 'May send.' } },
+    refuses: ['DOMAIN_NOT_ALLOWED_FOR_KEY'],
+    handle: async ({ caller, body }) => {
+      await senders.judgeTest(caller, body.from_domain)
+      return { status: 200, body }
+    },
+  })

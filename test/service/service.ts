@@ -1,0 +1,186 @@
+/** A whole house on a database of its own, with clients that speak plain HTTP to it. */
+import { Agent, request } from 'undici'
+import { onTestFinished } from 'vitest'
+import { newDkimKey } from '../../src/domains/dkim-key.ts'
+import { type Config, readConfig } from '../../src/ground/config.ts'
+import { makeVault } from '../../src/ground/crypto.ts'
+import { newId } from '../../src/ground/ids.ts'
+import { type Log, silentLog } from '../../src/ground/log.ts'
+import type { Environment } from '../../src/ground/scope.ts'
+import { mintKey } from '../../src/keys/key-secret.ts'
+import { scopes } from '../../src/keys/scopes.ts'
+import { type CreatedOrg, makeCreateOrg } from '../../src/operator/create-org.ts'
+import type { Plan } from '../../src/orgs/plans.ts'
+import { build, type Overrides, type Service } from '../../src/wiring.ts'
+import { makeTestDatabase, type TestDatabase } from './database.ts'
+
+export type Reply = {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert whole bodies by value
+  body: any
+  text: string
+}
+
+export type Ask = {
+  key?: string
+  body?: unknown
+  /** Sent as it is, in place of `body`. */
+  raw?: string | Buffer
+  headers?: Record<string, string>
+}
+
+export type KeyOptions = {
+  environment?: Environment
+  scopes?: readonly string[]
+  tenantId?: string | null
+  projectId?: string | null
+  allowedDomainIds?: string[]
+  allowedCidrs?: string[]
+  ratePerMinute?: number
+  expiresAt?: Date
+}
+
+export type TestService = {
+  service: Service
+  database: TestDatabase
+  url: string
+  ask(method: string, path: string, options?: Ask): Promise<Reply>
+  org(options?: { plan?: Plan; name?: string }): Promise<CreatedOrg>
+  /** A key put straight into the database, with any restriction. */
+  key(orgId: string, options?: KeyOptions): Promise<string>
+  tenant(orgId: string, options?: { status?: string; ref?: string }): Promise<string>
+  stop(): Promise<void>
+}
+
+export type ServiceOptions = Overrides & {
+  config?: Partial<Config>
+  env?: Record<string, string>
+  log?: Log
+  database?: TestDatabase
+}
+
+/** Never asked for proof of itself, so one serves for every domain of a run. */
+let dkimKey: ReturnType<typeof newDkimKey> | undefined
+const sharedDkimKey = () => {
+  dkimKey ??= newDkimKey()
+  return dkimKey
+}
+
+export const testMasterKey = Buffer.alloc(32, 7)
+
+const agent = new Agent({ keepAliveTimeout: 1_000, connections: 256 })
+
+const asker =
+  (url: string): TestService['ask'] =>
+  async (method, path, { key, body, raw, headers } = {}) => {
+    const payload = raw ?? (body === undefined ? null : JSON.stringify(body))
+    const answer = await request(`${url}${path}`, {
+      method: method as 'GET',
+      dispatcher: agent,
+      headers: {
+        ...(key !== undefined && { authorization: `Bearer ${key}` }),
+        ...(payload !== null && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: payload,
+    })
+    const text = await answer.body.text()
+    let parsed: unknown
+    try {
+      parsed = text === '' ? undefined : JSON.parse(text)
+    } catch {
+      parsed = undefined
+    }
+    return { status: answer.statusCode, headers: answer.headers, body: parsed, text }
+  }
+
+export const startTestService = async (options: ServiceOptions = {}): Promise<TestService> => {
+  const database = options.database ?? (await makeTestDatabase())
+  const config: Config = {
+    ...readConfig({
+      PORT: '0',
+      LOG_LEVEL: 'silent',
+      MASTER_KEY: testMasterKey.toString('base64'),
+      // Nobody listens there: no test asks the machine's own DNS.
+      DNS_SERVERS: '127.0.0.1:1',
+      // Houses on one database count together; all others stay apart on a Redis they share.
+      ...(process.env.REDIS_URL && {
+        REDIS_URL: process.env.REDIS_URL,
+        REDIS_PREFIX: new URL(database.url).pathname,
+      }),
+      ...options.env,
+    }),
+    ...options.config,
+  }
+  const service = await build(
+    { ...config, masterKey: config.masterKey ?? testMasterKey },
+    database.url,
+    options.log ?? silentLog(),
+    {
+      checkAnswers: true,
+      newDkimKey: sharedDkimKey,
+      ...options,
+    },
+  )
+  const url = await service.startApi()
+  const { db, clock } = service
+  const { serviceDomain } = config
+  const vault = makeVault(testMasterKey)
+  const newKey = sharedDkimKey
+  const { found } = makeCreateOrg({ db, clock, baseUrl: url, serviceDomain, vault, newKey })
+
+  return {
+    service,
+    database,
+    url,
+    ask: asker(url),
+    org: ({ plan = 'enterprise', name = 'Acme' } = {}) => found({ name, plan, withSenders: true }),
+    key: async (orgId, o = {}) => {
+      const environment = o.environment ?? 'live'
+      const { key, hash, prefix, lastFour } = mintKey(environment)
+      await database.sql(
+        `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, tenant_id, project_id,
+           allowed_domain_ids, allowed_cidrs, rate_limit_per_minute, expires_at, created_at, updated_at)
+         values ($1, $2, $3, 'test', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)`,
+        [
+          orgId,
+          newId('key'),
+          hash,
+          environment,
+          prefix,
+          lastFour,
+          o.scopes ?? scopes,
+          o.tenantId ?? null,
+          o.projectId ?? null,
+          o.allowedDomainIds ?? null,
+          o.allowedCidrs ?? null,
+          o.ratePerMinute ?? null,
+          o.expiresAt ?? null,
+          clock.now(),
+        ],
+      )
+      return key
+    },
+    tenant: async (orgId, { status = 'active', ref } = {}) => {
+      const id = newId('tenant')
+      await database.sql(
+        `insert into tenants (org_id, id, slug, name, external_ref, status, created_environment, created_at, updated_at)
+         values ($1, $2, $2, $2, $3, $4, 'live', $5, $5)`,
+        [orgId, id, ref?.toLowerCase() ?? null, status, clock.now()],
+      )
+      return id
+    },
+    stop: async () => {
+      await service.stop()
+      if (!options.database) await database.drop()
+    },
+  }
+}
+
+/** As above, ended with the test that asked for it. */
+export const testService = async (options: ServiceOptions = {}): Promise<TestService> => {
+  const started = await startTestService(options)
+  onTestFinished(started.stop)
+  return started
+}

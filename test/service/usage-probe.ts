@@ -1,0 +1,69 @@
+/** Sends that only spend: the reservation every send makes, through the real door. */
+import { z } from 'zod'
+import type { Code } from '../../src/ground/errors.ts'
+import { defineRoute, type Route } from '../../src/http/route.ts'
+import type { Reservation } from '../../src/usage/reserve.ts'
+import type { Modules } from '../../src/wiring.ts'
+
+const amount = z.int().min(0)
+
+const Body = z.object({
+  channel: z.enum(['email', 'sms']),
+  units: amount,
+  segments: amount.optional(),
+  costMicros: amount.optional(),
+  sandbox: amount.optional(),
+  warmup: z.object({ domainId: z.string(), recipients: amount, cap: amount }).optional(),
+})
+export type ProbeSpend = z.input<typeof Body>
+
+const caps: Code[] = [
+  'SANDBOX_DAILY_LIMIT',
+  'USAGE_LIMIT_EXCEEDED',
+  'TENANT_QUOTA_EXCEEDED',
+  'SPEND_CAP_EXCEEDED',
+  'WARMUP_LIMIT_EXCEEDED',
+  'TEST_DAILY_LIMIT',
+]
+
+/** `POST /probe/spend` answers `{n}`; `POST /probe/release` with that `n` gives the spend back. */
+export const usageProbes = ({ usage }: Modules): Route[] => {
+  const held: Reservation[] = []
+  const answers = { 200: { schema: z.object({ n: z.int() }), about: 'Spent.' } }
+  const base = { method: 'POST', tag: 'Probe', scope: 'send:email', answers } as const
+  return [
+    defineRoute({
+      ...base,
+      path: '/probe/spend',
+      summary: 'Spends',
+      body: Body,
+      refuses: caps,
+      handle: async ({ caller, body }) => {
+        const { segments, costMicros, sandbox, warmup } = body
+        const reservation = await usage.reserve({
+          orgId: caller.orgId,
+          tenantId: caller.tenantId,
+          environment: caller.environment,
+          keyId: caller.keyId,
+          channel: body.channel,
+          units: body.units,
+          ...(segments !== undefined && { segments }),
+          ...(costMicros !== undefined && { costMicros }),
+          ...(sandbox !== undefined && { sandbox }),
+          ...(warmup !== undefined && { warmup }),
+        })
+        return { status: 200, body: { n: held.push(reservation) - 1 } }
+      },
+    }),
+    defineRoute({
+      ...base,
+      path: '/probe/release',
+      summary: 'Gives back',
+      body: z.object({ n: z.int() }),
+      handle: async ({ body }) => {
+        await usage.release(held[body.n] as Reservation)
+        return { status: 200, body: { n: body.n } }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,62 @@
+/** One database server for the whole run, with a migrated template that every test file copies. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { startEmbedded } from '../../src/db/embedded/supervisor.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { systemClock } from '../../src/ground/clock.ts'
+import { silentLog } from '../../src/ground/log.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** A server where databases can be made; `template` is one with the schema in it. */
+    database: { url: string; template: string }
+  }
+}
+
+const startServer = async (): Promise<{ url: string; stop: () => Promise<void> }> => {
+  const given = process.env.DATABASE_URL
+  if (given) return { url: given, stop: async () => undefined }
+  const dataDir = await mkdtemp(join(tmpdir(), 'tidings-test-'))
+  // The tests that prove durability start servers of their own.
+  const settings = {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    max_connections: '200',
+  }
+  const server = await startEmbedded({ dataDir, log: silentLog(), settings })
+  return {
+    url: server.url,
+    stop: async () => {
+      await server.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+export default async (project: TestProject) => {
+  const server = await startServer()
+  const template = `tidings_template_${process.pid}`
+  const admin = async (sql: string): Promise<void> => {
+    const client = new pg.Client(server.url)
+    await client.connect()
+    await client.query(sql).finally(() => client.end())
+  }
+  await admin(`create database ${template}`)
+  const url = new URL(server.url)
+  url.pathname = `/${template}`
+  const connect = async () => {
+    const client = new pg.Client(url.href)
+    await client.connect()
+    return client
+  }
+  await migrate({ connect, clock: systemClock, log: silentLog() })
+  project.provide('database', { url: server.url, template })
+  return async () => {
+    await admin(`drop database ${template} with (force)`)
+    await server.stop()
+  }
+}

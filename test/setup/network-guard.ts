@@ -1,0 +1,15 @@
+/** Fails every test during which the network was used inside a database transaction. */
+import { afterEach } from 'vitest'
+import { guardNetwork, type Violation } from '../../src/db/network-guard.ts'
+
+const violations: Violation[] = []
+
+guardNetwork((violation) => violations.push(violation))
+
+/** For the test that violates the rule on purpose. */
+export const takeViolations = (): Violation[] => violations.splice(0)
+
+afterEach(() => {
+  const [first] = takeViolations()
+  if (first) throw new Error(`${first.what} inside a database transaction\n${first.stack}`)
+})

@@ -1,0 +1,154 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { startTidings, tidings } from '../service/command-line.ts'
+import { makeTestDatabase, type TestDatabase } from '../service/database.ts'
+
+/** The parts of the service as processes of their own on one PostgreSQL, as a cluster runs them. */
+let database: TestDatabase
+let folder: string
+const running = new Set<ChildProcess>()
+
+beforeAll(async () => {
+  database = await makeTestDatabase('empty')
+  folder = await mkdtemp(join(tmpdir(), 'tidings-processes-'))
+})
+afterEach(() => {
+  for (const child of running) child.kill('SIGKILL')
+  running.clear()
+})
+afterAll(async () => {
+  await database.drop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const start = (part: string, env: Record<string, string> = {}): ChildProcess => {
+  const child = startTidings([part], { DATABASE_URL: database.url, DATA_DIR: folder, PORT: '0', ...env })
+  running.add(child)
+  return child
+}
+
+const untilSays = (child: ChildProcess, pattern: RegExp): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let said = ''
+    const hear = (chunk: Buffer) => {
+      said += chunk
+      const found = said.match(pattern)
+      if (found) resolve(found[1] ?? found[0])
+    }
+    child.stdout?.on('data', hear)
+    child.stderr?.on('data', hear)
+    child.once('exit', (code) => reject(new Error(`ended with ${code} before it said ${pattern}: ${said}`)))
+  })
+
+const stopped = async (child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> => {
+  child.kill(signal)
+  const [code] = await once(child, 'exit')
+  running.delete(child)
+  return code
+}
+
+const ready = /ready at (http:\S+)/
+
+test('two api processes and a worker share one database; the first start founds one org', async () => {
+  const files = [join(folder, 'one.json'), join(folder, 'two.json')]
+  const apis = files.map((file) => start('api', { FIRST_RUN_FILE: file }))
+  const urls = await Promise.all(apis.map((api) => untilSays(api, ready)))
+  const worker = start('worker', { LOG_LEVEL: 'debug' })
+  await expect
+    .poll(() => database.sql('select name, cron from pgboss.schedule').catch(() => []), { timeout: 20_000 })
+    .toEqual(
+      expect.arrayContaining([
+        { name: 'domains', cron: '* * * * *' },
+        { name: 'retention', cron: '7 * * * *' },
+      ]),
+    )
+
+  expect(await database.sql('select count(*)::int as n from orgs')).toEqual([{ n: 1 }])
+  const written = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => undefined)))
+  const credentials = JSON.parse(written.find((text) => text !== undefined) as string)
+  expect(written.filter((text) => text !== undefined)).toHaveLength(1)
+  const file = files[written.findIndex((text) => text !== undefined)] as string
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+
+  for (const url of urls) {
+    const answer = await fetch(`${url}/api/v1/suppressions`, {
+      headers: { authorization: `Bearer ${credentials.keys.live}` },
+    })
+    expect(answer.status).toBe(200)
+  }
+  expect(await Promise.all([...apis, worker].map((child) => stopped(child, 'SIGTERM')))).toEqual([0, 0, 0])
+})
+
+test('a request under way when the service is told to stop is answered', async () => {
+  const api = start('api')
+  const url = new URL(await untilSays(api, ready))
+  const { stdout } = await tidings(['ops', 'org', 'create', '--name', 'Drain', '--json'], {
+    DATABASE_URL: database.url,
+  })
+  const { keys } = JSON.parse(stdout)
+  const body = '{"channel":"email","value":"drain@example.com"}'
+  const socket = connect(Number(url.port), url.hostname)
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk
+  })
+  socket.write(
+    `POST /api/v1/suppressions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${keys.live}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+  )
+  // Once the key has been seen used, the request is past the door and waits for the rest of its body.
+  const used = () =>
+    database.sql('select 1 from api_keys where prefix = $1 and last_used_at is not null', [keys.live.slice(0, 13)])
+  await expect.poll(async () => (await used()).length, { timeout: 10_000 }).toBe(1)
+  const ended = stopped(api, 'SIGTERM')
+  await expect
+    .poll(
+      () =>
+        fetch(url).then(
+          () => 'open',
+          () => 'closed',
+        ),
+      { timeout: 10_000 },
+    )
+    .toBe('closed')
+  socket.write(body.slice(10))
+  expect(await ended).toBe(0)
+  expect(answer).toContain('HTTP/1.1 201 Created')
+  expect(answer).toContain('drain@example.com')
+  socket.destroy()
+})
+
+test('what was acknowledged survives kill -9', async () => {
+  const api = start('api')
+  const url = await untilSays(api, ready)
+  const { stdout } = await tidings(['ops', 'org', 'create', '--name', 'Crash', '--plan', 'enterprise', '--json'], {
+    DATABASE_URL: database.url,
+  })
+  const { keys, org } = JSON.parse(stdout)
+  const acknowledged: string[] = []
+  let n = 0
+  const sender = async (): Promise<void> => {
+    for (;;) {
+      const value = `crash${n++}@example.com`
+      const answer = await fetch(`${url}/api/v1/suppressions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${keys.live}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ channel: 'email', value }),
+      }).catch(() => undefined)
+      if (answer?.status !== 201) return
+      acknowledged.push(value)
+    }
+  }
+  const senders = Array.from({ length: 20 }, sender)
+  await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(200)
+  await stopped(api, 'SIGKILL')
+  await Promise.all(senders)
+  const rows = await database.sql<{ value: string }>('select value from suppressions where org_id = $1', [org.id])
+  const stored = new Set(rows.map((row) => row.value))
+  expect(acknowledged.filter((value) => !stored.has(value))).toEqual([])
+})
