@@ -85,16 +85,19 @@ const circles = (graph: Map<string, string[]>): string[] => {
   return found
 }
 
+/** Statements are declared in a module's `store.ts`, or in the files of its `store/` folder. */
+export const isStore = (file: string): boolean => /(^|\/)store(\/[\w-]+)?\.ts$/.test(file)
+
 /** Rules on what a file may hold, by where it is. */
 const contentFaults = (file: string, text: string): string[] => {
   const faults: string[] = []
   if (/\bprocess\.env\b/.test(text) && file !== 'main.ts') {
     faults.push(`${file} reads the environment: only main.ts does, through ground/config.ts`)
   }
-  if (/\bstatement[<(]/.test(text) && !/(^|\/)store\.ts$/.test(file) && file !== 'db/statement.ts') {
+  if (/\bstatement[<(]/.test(text) && !isStore(file) && file !== 'db/statement.ts') {
     faults.push(`${file} declares a statement: SQL belongs into the store.ts of its slice`)
   }
-  if (/(^|\/)store\.ts$/.test(file) && /\b(now\(\)|current_timestamp|clock_timestamp\(\))/i.test(text)) {
+  if (isStore(file) && /\b(now\(\)|current_timestamp|clock_timestamp\(\))/i.test(text)) {
     faults.push(`${file} asks the database for the time: pass the clock's instant in`)
   }
   if (/(^|\/)(utils?|common|helpers?|services?|types|misc)(\/|\.ts$)/.test(file)) {
