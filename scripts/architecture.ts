@@ -21,7 +21,7 @@ export const layers: string[][] = [
   ['worker'],
   ['http', 'submission'],
   ['http/v1', 'http/dashboard', 'http/public', 'http/provider', 'http/dev'],
-  ['wiring.ts'],
+  ['wiring'],
   ['command'],
   ['main.ts'],
 ]

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/ground/clock.ts'
 import { readConfig } from '../../src/ground/config.ts'
 import { newId } from '../../src/ground/ids.ts'
 import { makeLog } from '../../src/ground/log.ts'
-import { build } from '../../src/wiring.ts'
+import { build } from '../../src/wiring/build.ts'
 import { makeLinkLoop } from '../../src/worker/link-audit.ts'
 import { workBench } from './work.ts'
 

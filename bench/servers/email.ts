@@ -8,7 +8,7 @@ import { makeVault } from '../../src/ground/crypto.ts'
 import { makeLog } from '../../src/ground/log.ts'
 import { makeCreateOrg } from '../../src/operator/create-org.ts'
 import { setPlan } from '../../src/orgs/store.ts'
-import { build } from '../../src/wiring.ts'
+import { build } from '../../src/wiring/build.ts'
 import { serveBench } from './serve.ts'
 
 serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {

@@ -1,6 +1,6 @@
 /** Reads of messages as the routes make them, over few or many rows. */
 import { randomInt } from 'node:crypto'
-import { build } from '../../src/wiring.ts'
+import { build } from '../../src/wiring/build.ts'
 import { fill } from './filled.ts'
 import { workBench } from './work.ts'
 

@@ -7,7 +7,7 @@ import { readConfig } from '../../src/ground/config.ts'
 import { newId } from '../../src/ground/ids.ts'
 import { makeLog } from '../../src/ground/log.ts'
 import { insertOrg, setPlan } from '../../src/orgs/store.ts'
-import { build } from '../../src/wiring.ts'
+import { build } from '../../src/wiring/build.ts'
 import { workBench } from './work.ts'
 
 workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) => {

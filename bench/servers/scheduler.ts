@@ -3,7 +3,7 @@
 import { openDb } from '../../src/db/pool.ts'
 import { statement } from '../../src/db/statement.ts'
 import { systemClock } from '../../src/ground/clock.ts'
-import { build } from '../../src/wiring.ts'
+import { build } from '../../src/wiring/build.ts'
 import { fill } from './filled.ts'
 import { workBench } from './work.ts'
 

@@ -13,7 +13,8 @@ import { makeLog } from '../../src/ground/log.ts'
 import { defineRoute, type Route } from '../../src/http/route.ts'
 import { makeCreateOrg } from '../../src/operator/create-org.ts'
 import { setPlan } from '../../src/orgs/store.ts'
-import { build, type Modules } from '../../src/wiring.ts'
+import { build } from '../../src/wiring/build.ts'
+import type { Modules } from '../../src/wiring/routes.ts'
 import { serveBench } from './serve.ts'
 
 const tables = `

@@ -17,7 +17,7 @@ import { makeGuardedAgent } from '../../src/outgoing/guarded.ts'
 import { signedHeaders } from '../../src/webhooks/sign-delivery.ts'
 import { insertEndpoint } from '../../src/webhooks/store.ts'
 import { mintSecret, sealSecret } from '../../src/webhooks/webhook-secret.ts'
-import { build } from '../../src/wiring.ts'
+import { build } from '../../src/wiring/build.ts'
 import { ownDatabase } from './own-database.ts'
 import { workBench } from './work.ts'
 

@@ -9,7 +9,7 @@ import { Failure } from '../../src/ground/errors.ts'
 import { makeLog } from '../../src/ground/log.ts'
 import { defineRoute, type Route } from '../../src/http/route.ts'
 import { mintKey } from '../../src/keys/key-secret.ts'
-import type { Modules } from '../../src/wiring.ts'
+import type { Modules } from '../../src/wiring/routes.ts'
 import { testService } from '../service/service.ts'
 import { tell, write } from './wire.ts'
 

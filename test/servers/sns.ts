@@ -1,7 +1,7 @@
 /** An Amazon SNS of our own: signs as theirs does, written apart from the code that judges it. */
 import { createSign } from 'node:crypto'
 import { type Signer, selfSigned } from '../../src/providers/email/harness.ts'
-import type { Overrides } from '../../src/wiring.ts'
+import type { Replacements } from '../../src/wiring/replacements.ts'
 
 export type Fields = Record<string, string>
 
@@ -9,7 +9,7 @@ export const topic = 'arn:aws:sns:eu-west-1:123456789012:ses-events'
 const certificateUrl = 'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-abc.pem'
 
 export type Sns = {
-  overrides: Required<Pick<Overrides, 'sns'>>
+  overrides: Required<Pick<Replacements, 'sns'>>
   /** Addresses of subscriptions that were confirmed. */
   visited: string[]
   signed(fields: Fields, by?: Signer): Fields

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { defineRoute, type Route } from '../../src/http/route.ts'
 import { type ScopeName, scopes } from '../../src/keys/scopes.ts'
-import type { Modules } from '../../src/wiring.ts'
+import type { Modules } from '../../src/wiring/routes.ts'
 
 const Seen = z.object({
   org_id: z.string(),

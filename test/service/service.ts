@@ -11,7 +11,7 @@ import { mintKey } from '../../src/keys/key-secret.ts'
 import { scopes } from '../../src/keys/scopes.ts'
 import { type CreatedOrg, makeCreateOrg } from '../../src/operator/create-org.ts'
 import type { Plan } from '../../src/orgs/plans.ts'
-import { build, type Overrides, type Service } from '../../src/wiring.ts'
+import { build, type Overrides, type Service } from '../../src/wiring/build.ts'
 import { makeTestDatabase, type TestDatabase } from './database.ts'
 
 export type Reply = {

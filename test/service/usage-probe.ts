@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Code } from '../../src/ground/errors.ts'
 import { defineRoute, type Route } from '../../src/http/route.ts'
 import type { Reservation } from '../../src/usage/reserve.ts'
-import type { Modules } from '../../src/wiring.ts'
+import type { Modules } from '../../src/wiring/routes.ts'
 
 const amount = z.int().min(0)
 

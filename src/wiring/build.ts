@@ -1,0 +1,65 @@
+/** Builds the service from its layers, lowest first. */
+import type { FastifyInstance } from 'fastify'
+import type { Log } from '../ground/log.ts'
+import type { Route } from '../http/route.ts'
+import type { Submission } from '../submission/smtp-server.ts'
+import { makeDelivery } from './delivery.ts'
+import { openFoundation, type ServiceConfig } from './foundation.ts'
+import { makeHttp, makeSmtp } from './http.ts'
+import { makePlatform } from './platform.ts'
+import type { Replacements } from './replacements.ts'
+import { type Modules, makeRoutes } from './routes.ts'
+import { makeSending } from './sending.ts'
+import { makeWorker } from './worker.ts'
+
+export type Overrides = Replacements & {
+  /** Additional routes, which pass the same gates as all others. */
+  routes?: (modules: Modules) => Route[]
+}
+
+export const build = async (config: ServiceConfig, url: string, log: Log, overrides: Overrides = {}) => {
+  const { routes: addRoutes, ...replacements } = overrides
+  const foundation = await openFoundation(config, url, log)
+  const platform = makePlatform(foundation)
+  const sending = makeSending(foundation, platform, replacements)
+  const delivery = makeDelivery(foundation, sending, replacements)
+  const worker = makeWorker({ foundation, platform, sending, delivery })
+  const modules: Modules = { ...foundation, ...platform, ...sending }
+  const routes = [...makeRoutes({ foundation, platform, sending, delivery }), ...(addRoutes?.(modules) ?? [])]
+  const parts = { foundation, platform, sending, worker, routes, replacements }
+  let app: FastifyInstance | undefined
+  let submission: Submission | undefined
+
+  return {
+    db: foundation.db,
+    clock: foundation.clock,
+    routes,
+    sessions: platform.sessions,
+    tasks: worker.tasks,
+    modules,
+    chain: platform.chain,
+    /** Starts to listen, and resolves with the URL that clients on this machine can use. */
+    startApi: async (): Promise<string> => {
+      app = makeHttp(parts)
+      await app.listen({ host: config.host, port: config.port })
+      const bound = app.server.address()
+      if (typeof bound === 'object' && bound) foundation.baseUrl.boundTo(bound.port)
+      submission = makeSmtp(parts)
+      await submission?.start()
+      return foundation.baseUrl.read()
+    },
+    /** The port of SMTP submission, once the API has started; undefined when it is off. */
+    submissionPort: () => submission?.port(),
+    startWorker: worker.start,
+    /** Accepts nothing new, finishes what it has accepted, then closes every connection. */
+    stop: async (): Promise<void> => {
+      await Promise.all([app?.close(), submission?.stop(), worker.stopTasks()])
+      await worker.drain()
+      await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
+      await Promise.all([sending.emailProvider.close(), sending.agent.close()])
+      await foundation.close()
+    },
+  }
+}
+
+export type Service = Awaited<ReturnType<typeof build>>

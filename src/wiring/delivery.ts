@@ -1,0 +1,31 @@
+/** Webhook delivery: fan-out of events to endpoints, attempts, and retention. */
+import { makeSendNotice } from '../messages/notice.ts'
+import { makeAttemptDelivery } from '../webhooks/attempt.ts'
+import { makeDeliverWebhooks } from '../webhooks/deliver.ts'
+import { makeFanOut } from '../webhooks/fan-out.ts'
+import { makeKeepDeliveries } from '../webhooks/retention.ts'
+import { makeWebhookLoop } from '../worker/webhook-loop.ts'
+import type { Foundation } from './foundation.ts'
+import type { Replacements } from './replacements.ts'
+import type { Sending } from './sending.ts'
+
+export const makeDelivery = (
+  { config, db, clock, log, vault, audit, appendEvents }: Foundation,
+  { agent, emailProvider }: Sending,
+  replacements: Replacements,
+) => {
+  const { serviceDomain } = config
+  const attempt = makeAttemptDelivery({ agent, clock })
+  const notify = replacements.notify ?? makeSendNotice({ db, clock, provider: emailProvider, serviceDomain })
+  return {
+    attempt,
+    webhooks: makeWebhookLoop({
+      fanOut: makeFanOut({ db, clock }),
+      deliver: makeDeliverWebhooks({ db, clock, vault, send: attempt, audit, appendEvents, notify, log }),
+      log,
+    }),
+    deliveries: makeKeepDeliveries({ db, clock }),
+  }
+}
+
+export type Delivery = ReturnType<typeof makeDelivery>

@@ -1,0 +1,84 @@
+/** The parts that every module builds on: database, clock, caches, limiter, metrics, audit entries and events. */
+import { makeAudit } from '../audit/append.ts'
+import { guardNetwork, logOncePerPlace } from '../db/network-guard.ts'
+import { openOrgCaches } from '../db/org-caches.ts'
+import { type Db, openDb } from '../db/pool.ts'
+import { makeAppendEvents } from '../events/append-events.ts'
+import { movableClock, systemClock } from '../ground/clock.ts'
+import type { Config } from '../ground/config.ts'
+import { makeVault } from '../ground/crypto.ts'
+import type { Log } from '../ground/log.ts'
+import { makeMetrics } from '../http/metrics.ts'
+import { makeIdempotency } from '../idempotency/claims.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import { makeMemoryLimiter } from '../limits/memory.ts'
+import { makeRedisLimiter } from '../limits/redis.ts'
+import { readSetting } from '../settings/store.ts'
+
+/** The configuration with the master key, which is configured or was made at the first start. */
+export type ServiceConfig = Config & { masterKey: Buffer }
+
+const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
+  if (config.rateLimiter === 'off') return undefined
+  const { redisUrl: url, redisPrefix: prefix } = config
+  return url === undefined ? makeMemoryLimiter() : makeRedisLimiter({ url, log, prefix })
+}
+
+/** Outside production the clock can be moved. A restarted service continues at the moved time. */
+const openClock = async (config: Config, db: Db) => {
+  if (!config.devTools) return { clock: systemClock, moved: undefined }
+  const offset = await db.row(readSetting, { name: 'clock_offset_ms' })
+  const moved = movableClock(Number(offset?.value ?? 0))
+  return { clock: moved, moved }
+}
+
+/** The address in links and in the first run's greeting. Without BASE_URL it needs the port that was bound. */
+const makeBaseUrl = (config: Config) => {
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  let { port } = config
+  return {
+    read: (): string => config.baseUrl ?? `http://${host}:${port}`,
+    boundTo: (bound: number): void => {
+      port = bound
+    },
+  }
+}
+
+export const openFoundation = async (config: ServiceConfig, url: string, log: Log) => {
+  const db = openDb({ url, log, poolSize: config.databasePoolSize })
+  const endGuard = guardNetwork(logOncePerPlace(log))
+  const { clock, moved } = await openClock(config, db)
+  const limiter = await openLimiter(config, log)
+  const caches = await openOrgCaches({ db, log })
+  return {
+    config,
+    url,
+    log,
+    db,
+    clock,
+    /** The same clock where it can be moved. */
+    moved,
+    limiter,
+    caches,
+    metrics: makeMetrics(),
+    vault: makeVault(config.masterKey, config.masterKeyPrevious),
+    baseUrl: makeBaseUrl(config),
+    audit: makeAudit({ clock, log, secret: config.auditSigningSecret }),
+    appendEvents: makeAppendEvents({ clock }),
+    idempotency: makeIdempotency({
+      db,
+      clock,
+      log,
+      ttlHours: config.idempotencyTtlHours,
+      production: config.production,
+    }),
+    close: async (): Promise<void> => {
+      await caches.close()
+      await limiter?.close()
+      await db.close()
+      endGuard()
+    },
+  }
+}
+
+export type Foundation = Awaited<ReturnType<typeof openFoundation>>

@@ -1,0 +1,18 @@
+/** Parts of the service that tests and benchmarks replace. */
+import type { newDkimKey } from '../domains/dkim-key.ts'
+import type { GuardedAgent } from '../outgoing/guarded.ts'
+import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
+import type { NotifyOwners } from '../webhooks/deliver.ts'
+
+export type Replacements = {
+  /** Checks every response against the schema of its route. */
+  checkAnswers?: boolean
+  /** Makes DKIM keys. Tests share one key, because making one is slow. */
+  newDkimKey?: typeof newDkimKey
+  /** Fetches the certificates of Amazon SNS and confirms its subscriptions. */
+  sns?: Pick<Parameters<typeof makeSesIntake>[0], 'fetchCertificate' | 'confirm'>
+  /** Makes outgoing HTTP requests. */
+  agent?: GuardedAgent
+  /** Emails owners and developers. */
+  notify?: NotifyOwners
+}

@@ -1,0 +1,94 @@
+/** The routes under /api/v1. A new capability adds its routes here. */
+import { makeManageIpPools } from '../domains/manage-ip-pools.ts'
+import type { Route } from '../http/route.ts'
+import { domainRoutes } from '../http/v1/domains.ts'
+import { emailRoutes } from '../http/v1/emails.ts'
+import { ipPoolRoutes } from '../http/v1/ip-pools.ts'
+import { keyRoutes } from '../http/v1/keys.ts'
+import { projectRoutes } from '../http/v1/projects.ts'
+import { suppressionRoutes } from '../http/v1/suppressions.ts'
+import { templateRoutes } from '../http/v1/templates.ts'
+import { tenantRoutes } from '../http/v1/tenants.ts'
+import { usageRoutes } from '../http/v1/usage.ts'
+import { webhookRoutes } from '../http/v1/webhooks.ts'
+import { makeManageKeys } from '../keys/manage.ts'
+import { makeManageProjects } from '../projects/manage.ts'
+import { makeAddSuppressions } from '../suppressions/add.ts'
+import { makeRemoveSuppression } from '../suppressions/remove.ts'
+import { eraseTenantSuppressions } from '../suppressions/store.ts'
+import { makeManageTemplates } from '../templates/manage.ts'
+import { eraseTenantTemplates } from '../templates/store.ts'
+import { makeEraseTenant } from '../tenants/erase.ts'
+import { makeTenantLifecycle } from '../tenants/lifecycle.ts'
+import { makeReadUsage } from '../usage/read.ts'
+import { makeFireWebhooks } from '../webhooks/fire.ts'
+import { makeWebhookLimits } from '../webhooks/limits.ts'
+import { makeManageWebhooks } from '../webhooks/manage.ts'
+import { eraseTenantDeliveries, eraseTenantEndpoints } from '../webhooks/store.ts'
+import type { Delivery } from './delivery.ts'
+import type { Foundation } from './foundation.ts'
+import type { Platform } from './platform.ts'
+import type { Sending } from './sending.ts'
+
+/** What additional routes of tests and benchmarks can use. */
+export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'appendEvents'> &
+  Pick<Platform, 'usage'> &
+  Pick<Sending, 'templates' | 'emailProvider' | 'senders' | 'suppress' | 'links' | 'messages'>
+
+type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: Delivery }
+
+/** Modules with scheduled work or rows of a tenant add themselves to these lists. */
+const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { messages }: Sending) => {
+  const { forget } = caches
+  return {
+    lifecycle: makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [messages.ofTenant.cancel] }),
+    erase: makeEraseTenant({
+      db,
+      clock,
+      audit,
+      appendEvents,
+      forget,
+      steps: [
+        { counts: 'messages_redacted', run: messages.ofTenant.eraseMessages },
+        { counts: 'message_events_deleted', run: messages.ofTenant.eraseEvents },
+        { run: (tx, rows) => tx.change(eraseTenantSuppressions, rows) },
+        { run: (tx, rows) => tx.change(eraseTenantTemplates, rows) },
+        { run: (tx, rows) => tx.change(eraseTenantEndpoints, rows) },
+        { run: (tx, rows) => tx.change(eraseTenantDeliveries, rows) },
+      ],
+    }),
+  }
+}
+
+export const makeRoutes = ({ foundation, platform, sending, delivery }: Needs): Route[] => {
+  const { config, db, clock, log, limiter, caches, vault, audit } = foundation
+  const { createTenants, usage } = platform
+  const { messages, templates, manageDomains, simulated, agent } = sending
+  const { forget } = caches
+  const { lifecycle, erase } = makeTenants(foundation, sending)
+  const fireWebhooks = makeFireWebhooks({
+    db,
+    clock,
+    audit,
+    vault,
+    send: delivery.attempt,
+    wake: delivery.webhooks.wake,
+    pace: makeWebhookLimits({ limiter, clock }),
+  })
+  return [
+    ...domainRoutes({ manage: manageDomains, serviceDomain: config.serviceDomain }),
+    ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
+    ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
+    ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
+    ...projectRoutes({ db, manage: makeManageProjects({ db, clock }) }),
+    ...suppressionRoutes({
+      db,
+      add: makeAddSuppressions({ db, clock, audit }),
+      remove: makeRemoveSuppression({ db, clock, audit, log }),
+    }),
+    ...templateRoutes({ db, manage: makeManageTemplates({ db, clock, audit, forget }), render: templates }),
+    ...tenantRoutes({ db, create: createTenants, lifecycle, erase }),
+    ...usageRoutes({ clock, read: makeReadUsage({ db, usage }), tenants: lifecycle }),
+    ...webhookRoutes({ db, manage: makeManageWebhooks({ db, clock, audit, vault, agent }), fire: fireWebhooks }),
+  ]
+}

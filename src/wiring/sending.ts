@@ -1,0 +1,90 @@
+/** Sending: domains, templates, tracking, suppressions, providers, and the message pipeline. */
+import { makeCheckDomains } from '../domains/check.ts'
+import { newDkimKey, sealedFor } from '../domains/dkim-key.ts'
+import { makeCheckDns } from '../domains/dns.ts'
+import { makeManageDomains } from '../domains/manage.ts'
+import { makeSenders } from '../domains/sender.ts'
+import { openMessages } from '../messages/open-messages.ts'
+import { makeGuardedAgent } from '../outgoing/guarded.ts'
+import { openEmailProvider } from '../providers/email/open-email-provider.ts'
+import { makeSuppress } from '../suppressions/suppress.ts'
+import { makeRenderTemplates } from '../templates/render.ts'
+import { makeCountHits } from '../tracking/count.ts'
+import { makeLinks } from '../tracking/links.ts'
+import { makeTokens } from '../tracking/tokens.ts'
+import type { Foundation } from './foundation.ts'
+import type { Platform } from './platform.ts'
+import type { Replacements } from './replacements.ts'
+
+const makeDomains = (foundation: Foundation, replacements: Replacements) => {
+  const { config, db, clock, log, limiter, caches, vault, audit, appendEvents } = foundation
+  const { serviceDomain } = config
+  const { forget, trusted } = caches
+  /** The local provider accepts any domain, and its DNS records count as published. */
+  const simulated = config.emailProviders.includes('local')
+  const check = makeCheckDomains({
+    db,
+    clock,
+    log,
+    audit,
+    appendEvents,
+    serviceDomain,
+    simulated,
+    forget,
+    checkDns: makeCheckDns({ servers: config.dnsServers }),
+  })
+  const manage = makeManageDomains({
+    db,
+    clock,
+    audit,
+    appendEvents,
+    check,
+    limiter,
+    vault,
+    serviceDomain,
+    forget,
+    newKey: replacements.newDkimKey ?? newDkimKey,
+  })
+  const open = (sealed: string, domainId: string) => vault.open(sealed, sealedFor(domainId))
+  const senders = caches.add(makeSenders({ db, trusted, serviceDomain, open }))
+  return { simulated, checkDomains: check, manageDomains: manage, senders }
+}
+
+const makeTracking = ({ config, db, clock, baseUrl }: Foundation) => {
+  const tokens = makeTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
+  return { tokens, links: makeLinks({ tokens, baseUrl: baseUrl.read }), countHits: makeCountHits({ db, clock }) }
+}
+
+export const makeSending = (foundation: Foundation, { usage }: Platform, replacements: Replacements) => {
+  const { config, db, clock, log, caches, metrics, audit, appendEvents, idempotency } = foundation
+  const { serviceDomain, dnsServers, webhookAllowInsecure: allowInsecure } = config
+  const domains = makeDomains(foundation, replacements)
+  const tracking = makeTracking(foundation)
+  const templates = caches.add(makeRenderTemplates({ db, trusted: caches.trusted }))
+  const suppress = makeSuppress({ clock })
+  const agent = replacements.agent ?? makeGuardedAgent({ allowInsecure, ...(dnsServers && { dnsServers }) })
+  const emailProvider = openEmailProvider({ config, db, clock, log })
+  metrics.gauge('email_providers_failing', 'Email providers that are skipped after consecutive failures', () => {
+    return emailProvider.states().filter(({ state }) => state !== 'closed').length
+  })
+  const messages = openMessages({
+    db,
+    clock,
+    log,
+    usage,
+    audit,
+    appendEvents,
+    idempotency,
+    templates,
+    senders: domains.senders,
+    links: tracking.links,
+    suppress,
+    emailProvider,
+    agent,
+    serviceDomain,
+    contentDays: config.messageContentDays,
+  })
+  return { ...domains, ...tracking, templates, suppress, agent, emailProvider, messages }
+}
+
+export type Sending = ReturnType<typeof makeSending>

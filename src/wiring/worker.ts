@@ -1,0 +1,57 @@
+/** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
+import { makeClaimLoop } from '../worker/claim-loop.ts'
+import { makeLinkLoop } from '../worker/link-audit.ts'
+import { makeRecurring } from '../worker/recurring.ts'
+import { makeTasks } from '../worker/tasks.ts'
+import type { Delivery } from './delivery.ts'
+import type { Foundation } from './foundation.ts'
+import type { Platform } from './platform.ts'
+import type { Sending } from './sending.ts'
+
+type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: Delivery }
+
+export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) => {
+  const { url, log, idempotency } = foundation
+  const { chain, pruneAudit } = platform
+  const { messages, checkDomains, countHits } = sending
+  const { webhooks, deliveries } = delivery
+  const scheduling = makeClaimLoop({
+    name: 'scheduler',
+    log,
+    claim: messages.scheduler.claim,
+    work: messages.scheduler.fire,
+    batch: 200,
+    concurrency: 200,
+  })
+  const tasks = makeTasks({
+    idempotency,
+    chain,
+    pruneAudit,
+    checkDomains,
+    scheduling,
+    webhooks,
+    deliveries,
+    messages: messages.retention,
+    sweepMarks: countHits.sweepMarks,
+  })
+  const recurring = makeRecurring({ url, log, tasks })
+  const linking = makeLinkLoop({ chain, log })
+  return {
+    tasks,
+    start: async (): Promise<void> => {
+      await messages.retention.ensurePartitions()
+      await deliveries.prepare()
+      linking.start()
+      scheduling.start()
+      webhooks.start()
+      await recurring.start()
+    },
+    /** Stops recurring tasks, which use the loops; `drain` then stops the loops. */
+    stopTasks: () => recurring.stop(),
+    drain: async (): Promise<void> => {
+      await Promise.all([linking.drain(), scheduling.drain(), webhooks.drain()])
+    },
+  }
+}
+
+export type Worker = ReturnType<typeof makeWorker>
