@@ -73,7 +73,7 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
       const bytes = request.body as Buffer | undefined
       const raw = route.body && bytes && bytes.length > 0 ? parseJson(bytes) : undefined
       if (route.oversize && bytes && bytes.length > route.oversize.above) throw route.oversize.refuse(raw)
-      const body = route.body && (route.plain?.(raw) ?? validate(route.body, raw))
+      const body = route.body && validate(route.body, raw)
       route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)
       const fingerprint = key === undefined ? undefined : fingerprintOf(request, raw)

@@ -43,8 +43,6 @@ export type Route = {
   params?: Record<string, IdKind>
   query?: z.ZodType
   body?: z.ZodType
-  /** What the schema would make of a body that is asked for often and told easily; undefined where it must be asked. */
-  plain?: (raw: unknown) => unknown
   /** Rules between query and body that no schema of one of them can state. Throws what is wrong. */
   // biome-ignore lint/suspicious/noExplicitAny: narrowed like handle
   check?: (input: Pick<Call<any, any>, 'query' | 'body'>) => void
@@ -66,10 +64,9 @@ type Input<S> = S extends z.ZodType ? z.output<S> : undefined
 
 /** Ties the types of a handler to the schemas on the same object. */
 export const defineRoute = <const Q extends z.ZodType | undefined, const B extends z.ZodType | undefined>(
-  route: Omit<Route, 'query' | 'body' | 'plain' | 'check' | 'handle'> & {
+  route: Omit<Route, 'query' | 'body' | 'check' | 'handle'> & {
     query?: Q
     body?: B
-    plain?: (raw: unknown) => Input<B> | undefined
     check?: (input: Pick<Call<Input<Q>, Input<B>>, 'query' | 'body'>) => void
     handle: (call: Call<Input<Q>, Input<B>>) => Promise<Answer>
   },

@@ -148,12 +148,12 @@ describe('the routes', () => {
       }
       const missing = [{ path: ['url'], code: 'required', message: 'Required.' }]
       expectRefusal(await acme.create({}), 'VALIDATION_ERROR', { errors: missing })
-      const moved = [{ path: ['tenant_id'], code: 'unrecognized', message: 'There is no such field.' }]
+      const moved = [{ path: ['tenant_id'], code: 'unrecognized', message: 'Unknown field.' }]
       expectRefusal(await acme.patch(id, { tenant_id: null }), 'VALIDATION_ERROR', { errors: moved })
       const unknown = [{ path: ['tenant_id'], code: 'custom', message: 'There is no such tenant.' }]
       const named = await acme.create({ url, tenant_id: newId('tenant') })
       expectRefusal(named, 'VALIDATION_ERROR', { errors: unknown })
-      const extra = [{ path: ['x'], code: 'unrecognized', message: 'There is no such field.' }]
+      const extra = [{ path: ['x'], code: 'unrecognized', message: 'Unknown field.' }]
       expectRefusal(await acme.testFire(id, { x: 1 }), 'VALIDATION_ERROR', { errors: extra })
       expectRefusal(await acme.replayFailed(id, { x: 1 }), 'VALIDATION_ERROR', { errors: extra })
     })

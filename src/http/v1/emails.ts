@@ -5,7 +5,6 @@ import type { CancelMessage } from '../../messages/cancel.ts'
 import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
 import type { DraftEmails } from '../../messages/email/draft-emails.ts'
 import type { EmailDraft } from '../../messages/email/email-draft.ts'
-import { plainEmail, plainItem } from '../../messages/email/plain.ts'
 import {
   AcceptedEmail,
   BatchAnswer,
@@ -175,7 +174,6 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     scope: 'send:email',
     idempotent: true,
     body: SendEmail,
-    plain: plainEmail,
     bodyLimit: 16 * megabyte,
     oversize,
     answers: { 200: { schema: AcceptedEmail, about: 'Accepted.' } },
@@ -203,7 +201,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       const { caller, body } = call
       const itemOf = async (raw: unknown) => {
         try {
-          return await drafts.item(caller, plainItem(raw) ?? validate(BatchItem, raw))
+          return await drafts.item(caller, validate(BatchItem, raw))
         } catch (error) {
           if (error instanceof Failure) return error
           throw error
