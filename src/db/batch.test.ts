@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { silentLog } from '../ground/log.ts'
-import { type Batcher, makeBatcher } from './batch.ts'
+import { type Batcher, makeBatcher, makeStepBatcher } from './batch.ts'
 import { type Db, openDb } from './pool.ts'
 import { type NoParams, statement } from './statement.ts'
 
@@ -12,17 +12,17 @@ const turns = async (count: number): Promise<void> => {
 }
 
 const refused = (id: number) => Object.assign(new Error(`row ${id} is bad`), { code: '23514' })
-const lost = (id: number) => Object.assign(new Error(`row ${id} met a lost connection`), { code: '08006' })
+const lost = (id: number) => Object.assign(new Error(`row ${id} lost its connection`), { code: '08006' })
 
 /**
- * What a statement meets when the item is in it: nothing, a refusal that undoes it cleanly, a lost connection
- * of which nobody knows the outcome, or an answer for too few or too many items.
+ * What the item does to its statement: nothing, a refusal that undoes it cleanly, a lost connection that leaves the
+ * outcome unknown, or a result for too few or too many items.
  */
 type Fate = 'fine' | 'refused' | 'lost' | 'short' | 'long'
 type Item = { id: number; caller: string; fate: Fate }
 type Attempt = { items: Item[]; failed?: unknown }
 
-/** A database that does as the items say and remembers what was asked of it. */
+/** A database that behaves as its items say, and records the statements. */
 const scriptedStore = (delays: () => number) => {
   const attempts: Attempt[] = []
   const written: Item[] = []
@@ -73,9 +73,9 @@ const scenario = fc.record({
   }),
   delays: fc.infiniteStream(fc.nat(6)),
   maxItems: fc.integer({ min: 1, max: 6 }),
-  lanes: fc.integer({ min: 1, max: 3 }),
+  concurrency: fc.integer({ min: 1, max: 3 }),
   inOrder: fc.boolean(),
-  apart: fc.boolean(),
+  onePerCaller: fc.boolean(),
 })
 
 const play = async (script: typeof scenario extends fc.Arbitrary<infer S> ? S : never) => {
@@ -83,10 +83,10 @@ const play = async (script: typeof scenario extends fc.Arbitrary<infer S> ? S : 
   const batcher = makeBatcher<Item, string>({
     name: 'test.batch',
     run: (items) => store.run(items),
-    ...((script.inOrder || script.apart) && { caller: (item: Item) => item.caller }),
-    ...(script.apart && { apart: true as const }),
+    ...((script.inOrder || script.onePerCaller) && { caller: (item: Item) => item.caller }),
+    ...(script.onePerCaller && { onePerCaller: true as const }),
     maxItems: script.maxItems,
-    lanes: script.lanes,
+    concurrency: script.concurrency,
     waitMs: 1,
   })
   const items: Item[] = []
@@ -101,14 +101,14 @@ const play = async (script: typeof scenario extends fc.Arbitrary<infer S> ? S : 
   return { store, batcher, items, results: await Promise.all(settled) }
 }
 
-describe('whatever arrives, and whatever the statements meet', () => {
+describe('for any arrivals and any outcomes of the statements', () => {
   const holds = (check: (played: Awaited<ReturnType<typeof play>>, script: Parameters<typeof play>[0]) => void) =>
     fc.assert(
       fc.asyncProperty(scenario, async (script) => check(await play(script), script)),
       { numRuns: 150 },
     )
 
-  test('every caller gets its own answer or a fault that is its own, and nothing is lost', async () => {
+  test('every call gets its own result or its own error, and none is lost', async () => {
     await holds(({ store, items, results }) => {
       expect(results).toHaveLength(items.length)
       results.forEach((result, i) => {
@@ -123,7 +123,7 @@ describe('whatever arrives, and whatever the statements meet', () => {
     })
   })
 
-  test('one refused row harms no other: only it is refused', async () => {
+  test('a refused row fails alone', async () => {
     await holds(({ items, results }) => {
       results.forEach((result, i) => {
         if (result.status === 'fulfilled' || result.reason.code !== '23514') return
@@ -133,7 +133,7 @@ describe('whatever arrives, and whatever the statements meet', () => {
     })
   })
 
-  test('what may have taken effect is never tried again, and what answered is written once', async () => {
+  test('a statement that may have taken effect is never retried, and a result means one write', async () => {
     await holds(({ store, items, results }) => {
       for (const item of items) {
         const tries = store.attempts.filter((attempt) => attempt.items.includes(item))
@@ -151,7 +151,7 @@ describe('whatever arrives, and whatever the statements meet', () => {
     })
   })
 
-  test('a lost connection rejects all that travelled together', async () => {
+  test('a lost connection rejects every item of the statement', async () => {
     await holds(({ store, results }) => {
       for (const { items, failed } of store.attempts) {
         if ((failed as { code?: string } | undefined)?.code !== '08006') continue
@@ -160,16 +160,16 @@ describe('whatever arrives, and whatever the statements meet', () => {
     })
   })
 
-  test('there are never more statements at once than lanes, nor more items in one than allowed', async () => {
-    await holds(({ store }, { lanes, maxItems }) => {
-      expect(store.most()).toBeLessThanOrEqual(lanes)
+  test('concurrency and batch size stay within their limits', async () => {
+    await holds(({ store }, { concurrency, maxItems }) => {
+      expect(store.most()).toBeLessThanOrEqual(concurrency)
       for (const { items } of store.attempts) expect(items.length).toBeLessThanOrEqual(maxItems)
     })
   })
 
-  test('items of one caller run in the order given, in one lane at a time', async () => {
-    await holds(({ store, items }, { inOrder, apart }) => {
-      if (!inOrder && !apart) return
+  test('items of one caller run in order, one statement at a time', async () => {
+    await holds(({ store, items }, { inOrder, onePerCaller }) => {
+      if (!inOrder && !onePerCaller) return
       expect(store.overlaps).toEqual([])
       for (const caller of 'abcd') {
         const given = items.filter((item) => item.caller === caller)
@@ -181,16 +181,16 @@ describe('whatever arrives, and whatever the statements meet', () => {
     })
   })
 
-  test('items kept apart never share a statement with another of their caller', async () => {
-    await holds(({ store }, { apart }) => {
-      if (!apart) return
+  test('with onePerCaller, no statement has two items of one caller', async () => {
+    await holds(({ store }, { onePerCaller }) => {
+      if (!onePerCaller) return
       for (const { items } of store.attempts) {
         expect(new Set(items.map((item) => item.caller)).size).toBe(items.length)
       }
     })
   })
 
-  test('drained resolves once all is settled, and the batcher goes on afterwards', async () => {
+  test('drained resolves once every call is settled, and the batcher keeps working', async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (script) => {
         const { store, batcher, results } = await play(script)
@@ -205,18 +205,19 @@ describe('whatever arrives, and whatever the statements meet', () => {
   })
 })
 
-describe('pace', () => {
+describe('the pace of statements', () => {
   afterEach(() => {
     vi.useRealTimers()
   })
 
-  /** Statements stay under way until told to end; timers move only by hand. */
+  /** Statements run until the test ends them; timers move only when the test moves them. */
   const held = (
-    options: { maxItems?: number; lanes?: number; step?: true; caller?: (item: number) => string } = {},
+    options: { maxItems?: number; concurrency?: number; caller?: (item: number) => string } = {},
+    make: typeof makeBatcher<number, number> = makeBatcher,
   ) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const runs: { items: number[]; end: () => void }[] = []
-    const batcher: Batcher<number, number> = makeBatcher({
+    const batcher: Batcher<number, number> = make({
       name: 'test.held',
       run: (items: number[]) => new Promise<number[]>((resolve) => runs.push({ items, end: () => resolve(items) })),
       waitMs: 2,
@@ -225,7 +226,7 @@ describe('pace', () => {
     return { runs, batcher, items: () => runs.map((run) => run.items) }
   }
 
-  test('an idle batcher runs a lone call in the same turn, without a timer', async () => {
+  test('an idle batcher runs a lone call in the same turn of the event loop, without a timer', async () => {
     const { runs, batcher, items } = held()
     const answer = batcher.submit(1)
     await turn()
@@ -241,7 +242,7 @@ describe('pace', () => {
     await second
   })
 
-  test('what arrives in one turn travels together', async () => {
+  test('calls of one turn share a statement', async () => {
     const { runs, batcher, items } = held()
     const answers = Promise.all([1, 2, 3].map((item) => batcher.submit(item)))
     await turn()
@@ -250,7 +251,7 @@ describe('pace', () => {
     expect(await answers).toEqual([1, 2, 3])
   })
 
-  test('while one statement is under way a second waits for company, but no longer than its wait', async () => {
+  test('while one statement runs, a second waits for more items, but not longer than waitMs', async () => {
     const { runs, batcher, items } = held()
     const answers = [batcher.submit(1)]
     await turn()
@@ -265,8 +266,8 @@ describe('pace', () => {
     expect(await Promise.all(answers)).toEqual([1, 2, 3])
   })
 
-  test('a full batch does not wait, and past the lanes everything waits', async () => {
-    const { runs, batcher, items } = held({ maxItems: 2, lanes: 2 })
+  test('a full batch starts at once, unless the concurrency limit is reached', async () => {
+    const { runs, batcher, items } = held({ maxItems: 2, concurrency: 2 })
     const answers = [1, 2, 3, 4, 5, 6, 7].map((item) => batcher.submit(item))
     await turn()
     expect(items()).toEqual([
@@ -286,8 +287,8 @@ describe('pace', () => {
     expect(await Promise.all(answers)).toEqual([1, 2, 3, 4, 5, 6, 7])
   })
 
-  test('a step runs one full batch after the other, and a second beside it only after the wait', async () => {
-    const { runs, batcher, items } = held({ maxItems: 2, step: true })
+  test('a step batcher runs one full batch after another, and starts a second one only after the wait', async () => {
+    const { runs, batcher, items } = held({ maxItems: 2 }, makeStepBatcher)
     const answers = [1, 2, 3, 4, 5].map((item) => batcher.submit(item))
     await turns(5)
     expect(items()).toEqual([[1, 2]])
@@ -303,7 +304,7 @@ describe('pace', () => {
     expect(await Promise.all(answers)).toEqual([1, 2, 3, 4, 5])
   })
 
-  test('a caller that is at work does not hold up others, and its own items follow without a timer', async () => {
+  test('a busy caller does not delay others, and its own items follow without a timer', async () => {
     const { runs, batcher, items } = held({ caller: (item) => (item < 10 ? 'busy' : 'other') })
     const answers = [1, 2].map((item) => batcher.submit(item))
     await turn()
@@ -321,8 +322,8 @@ describe('pace', () => {
     expect(await Promise.all(answers)).toEqual([1, 2, 3, 10])
   })
 
-  test('drained waits for what is queued and under way, and for nothing else', async () => {
-    const { runs, batcher } = held({ lanes: 1 })
+  test('drained waits for queued and running items only', async () => {
+    const { runs, batcher } = held({ concurrency: 1 })
     await batcher.drained()
     const answers = [batcher.submit(1)]
     await turn()
@@ -341,7 +342,7 @@ describe('pace', () => {
   })
 })
 
-test('large items share a statement only as far as one can hold them, in their order', async () => {
+test('large items share a statement only up to its weight limit, in order', async () => {
   const statements: number[][] = []
   const batcher = makeBatcher<number, number>({
     name: 'test.large',
@@ -350,13 +351,13 @@ test('large items share a statement only as far as one can hold them, in their o
       return items
     },
     weight: (item) => item * 1_000_000,
-    lanes: 1,
+    concurrency: 1,
   })
   await Promise.all([3, 3, 2, 1, 20, 8, 1, 1].map((item) => batcher.submit(item)))
   expect(statements).toEqual([[3, 3, 2], [1], [20], [8], [1, 1]])
 })
 
-test('a caller that cannot be named is told, and nothing is queued for it', async () => {
+test('a call whose caller function throws is rejected and not queued', async () => {
   const batcher = makeBatcher<number, number>({
     name: 'test.unnamed',
     run: async (items) => items,
@@ -420,7 +421,7 @@ describe('on the database', () => {
   const stored = async () =>
     (await database.sql<{ id: number }>('select id from entries order by id')).map((row) => row.id)
 
-  test('hundreds of calls share few statements, and bad rows among them are refused alone', async () => {
+  test('hundreds of calls share few statements, and bad rows among them fail alone', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(fc.nat(299), { maxLength: 8 }), async (bad) => {
         await database.sql('truncate entries')
@@ -441,7 +442,7 @@ describe('on the database', () => {
     )
   })
 
-  test('a connection lost under a statement rejects its items, writes none and is not tried again', async () => {
+  test('a connection lost during a statement rejects its items, writes none and is not retried', async () => {
     await database.sql('truncate entries')
     const { batcher, statements } = batcherOn()
     const results = await Promise.allSettled(
@@ -453,7 +454,7 @@ describe('on the database', () => {
     expect(await batcher.submit({ id: 1, amount: 4 })).toBe(8)
   })
 
-  test('a call inside a transaction is refused, since it would wait for a statement on another connection', async () => {
+  test('a call inside a transaction fails, because it would wait for a statement on another connection', async () => {
     const { batcher, statements } = batcherOn()
     await db.tx(async () => {
       expect(() => batcher.submit({ id: 77, amount: 1 })).toThrow(

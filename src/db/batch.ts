@@ -1,6 +1,6 @@
 /**
- * Group commit. Calls that arrive together share one statement, since one org's counter row is otherwise a
- * queue of commits. An idle batcher runs a lone call at once; a busy one collects.
+ * Group commit: calls that arrive together share one statement. Otherwise the counter row of a busy org would be a queue
+ * of single commits. An idle batcher runs a lone call at once; a busy one collects calls for its next statement.
  */
 
 import { refusedCleanly } from './faults.ts'
@@ -8,38 +8,36 @@ import { assertNotInTransaction } from './pool.ts'
 
 export type BatchOptions<In, Out> = {
   name: string
-  /** One statement for all items; answers in the order of the items. All or nothing. */
+  /** Runs one statement for all items and returns their results in the same order. All items succeed, or none. */
   run: (items: In[]) => Promise<Out[]>
-  /** Items of one caller run in the order they were given. Without it, any two items may run side by side. */
+  /** Items of one caller run in the order in which they were submitted. Without it, any two items may run at once. */
   caller?: (item: In) => string
-  /** Items of one caller also never share a statement. */
-  apart?: true
+  /** Two items of one caller never share a statement. */
+  onePerCaller?: true
   maxItems?: number
-  /** About how many characters an item takes in the statement: large ones share it with few others. */
+  /** The approximate characters of an item in the statement. Few large items share one statement. */
   weight?: (item: In) => number
-  lanes?: number
-  /** How long a second statement waits for company while the first is still under way. */
+  /** How many statements run at once. */
+  concurrency?: number
+  /** How long a second statement waits for more items while the first is running. */
   waitMs?: number
-  /**
-   * One of several steps that each call takes, one after the other. A second statement beside the first only makes both
-   * smaller, so it opens when the first is slower than usual, not because many wait. And of many that wait half are
-   * taken, so that some callers are at one step while others are at the next.
-   */
-  step?: true
-  /** Whether a failed statement surely had no effect, so that its items may be tried one by one. */
+  /** Whether a failed statement surely changed nothing, so that its items may be retried one by one. */
   harmless?: (error: unknown) => boolean
 }
 
-/** Fewer are not worth a statement of their own. */
-const leastOfStep = 50
-const stepWaitMs = 20
-/** A statement of many large items would be longer than any text can be, or fill the memory. */
-const maxWeight = 8_000_000
-
 export interface Batcher<In, Out> {
   submit(item: In): Promise<Out>
-  /** Resolves when nothing is queued or under way. */
+  /** Resolves when nothing is queued or running. */
   drained(): Promise<void>
+}
+
+/** When a batcher starts its next statement, and how many items that takes. */
+type Pace = {
+  /** The most items that the next statement takes, given how many are queued. */
+  share: (queued: number) => number
+  /** How many queued items start a further statement at once. Fewer wait for `waitMs`. */
+  startsAtOnce: number
+  waitMs: number
 }
 
 type Waiting<In, Out> = {
@@ -49,17 +47,79 @@ type Waiting<In, Out> = {
   reject: (error: unknown) => void
 }
 
-export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In, Out> => {
-  const { run, caller, apart, step, weight, lanes = 2, harmless = refusedCleanly } = options
-  const { maxItems = 100, waitMs = step ? stepWaitMs : 2 } = options
-  let queue: Waiting<In, Out>[] = []
-  let busy = 0
-  let flushing = false
-  let later: NodeJS.Timeout | undefined
-  const callersAtWork = new Set<string>()
-  let idle: (() => void)[] = []
+/** A statement of many large items would exceed the longest text that Node can hold, or fill the memory. */
+const maxWeight = 8_000_000
 
-  /** How many of the oldest, up to `most`, one statement can hold; one at least. */
+const defaultMaxItems = 100
+
+/** For independent calls. A second statement starts as soon as a full batch is queued. */
+export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In, Out> => {
+  const { maxItems = defaultMaxItems, waitMs = 2 } = options
+  return makeQueue(options, { share: () => maxItems, startsAtOnce: maxItems, waitMs })
+}
+
+/** Smaller batches are not worth a statement. */
+const minStepItems = 50
+
+/**
+ * For one of several steps that each call takes in turn. A second statement at the same time only makes both smaller, so
+ * one starts only when the first is slower than usual, however many calls are queued. A statement takes half of a long
+ * queue, so that some calls are at this step while others are at the next.
+ */
+export const makeStepBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In, Out> => {
+  const { maxItems = defaultMaxItems, waitMs = 20 } = options
+  const share = (queued: number) => Math.min(maxItems, Math.max(minStepItems, queued >>> 1))
+  return makeQueue(options, { share, startsAtOnce: Number.POSITIVE_INFINITY, waitMs })
+}
+
+/** Runs one batch: resolves or rejects each of its items, and never throws. */
+const makeRunBatch = <In, Out>({ name, run, harmless = refusedCleanly }: BatchOptions<In, Out>) => {
+  const runAll = async (batch: Waiting<In, Out>[]): Promise<Out[]> => {
+    const outs = await run(batch.map((waiting) => waiting.item))
+    if (outs.length !== batch.length)
+      throw new Error(`${name} returned ${outs.length} results for ${batch.length} items`)
+    return outs
+  }
+
+  const runAlone = async (waiting: Waiting<In, Out>): Promise<void> => {
+    try {
+      const [out] = await runAll([waiting])
+      waiting.resolve(out as Out)
+    } catch (error) {
+      waiting.reject(error)
+    }
+  }
+
+  return async (batch: Waiting<In, Out>[]): Promise<void> => {
+    let outs: Out[]
+    try {
+      outs = await runAll(batch)
+    } catch (error) {
+      if (batch.length === 1 || !harmless(error)) {
+        for (const waiting of batch) waiting.reject(error)
+        return
+      }
+      // One bad row failed the statement, and the database undid all of it. Each item now runs alone, so that only the
+      // bad one fails.
+      for (const waiting of batch) await runAlone(waiting)
+      return
+    }
+    for (let i = 0; i < batch.length; i++) batch[i]!.resolve(outs[i]!)
+  }
+}
+
+/** The queue of both kinds of batcher. */
+const makeQueue = <In, Out>(options: BatchOptions<In, Out>, pace: Pace): Batcher<In, Out> => {
+  const { name, caller, onePerCaller, weight, concurrency = 2 } = options
+  const runBatch = makeRunBatch(options)
+  let queue: Waiting<In, Out>[] = []
+  let running = 0
+  let starting = false
+  let timer: NodeJS.Timeout | undefined
+  const busyCallers = new Set<string>()
+  let onDrained: (() => void)[] = []
+
+  /** How many of the oldest items, up to `most`, fit into one statement; at least one. */
   const fitting = (most: number): number => {
     if (!weight) return most
     let sum = 0
@@ -71,106 +131,77 @@ export const makeBatcher = <In, Out>(options: BatchOptions<In, Out>): Batcher<In
     return end
   }
 
-  /** The next items, oldest first, leaving those whose caller has earlier ones under way. */
+  /** Takes the oldest items, without those whose caller has earlier items in a running statement. */
   const take = (): Waiting<In, Out>[] => {
-    const most = step ? Math.min(maxItems, Math.max(leastOfStep, queue.length >>> 1)) : maxItems
-    if (!caller || (callersAtWork.size === 0 && !apart)) return queue.splice(0, fitting(most))
+    const most = pace.share(queue.length)
+    if (!caller || (busyCallers.size === 0 && !onePerCaller)) return queue.splice(0, fitting(most))
     const taken: Waiting<In, Out>[] = []
     const left: Waiting<In, Out>[] = []
-    const held = new Set(callersAtWork)
+    const held = new Set(busyCallers)
     for (const waiting of queue) {
-      const name = waiting.caller as string
-      if (taken.length === most || held.has(name)) left.push(waiting)
+      const of = waiting.caller as string
+      if (taken.length === most || held.has(of)) left.push(waiting)
       else {
         taken.push(waiting)
-        if (apart) held.add(name)
+        if (onePerCaller) held.add(of)
       }
     }
     queue = left
     return taken
   }
 
-  const runAll = async (batch: Waiting<In, Out>[]): Promise<Out[]> => {
-    const outs = await run(batch.map((waiting) => waiting.item))
-    if (outs.length !== batch.length) {
-      throw new Error(`${options.name} answered ${outs.length} of ${batch.length} items`)
-    }
-    return outs
-  }
-
-  const settleOne = async (waiting: Waiting<In, Out>): Promise<void> => {
-    try {
-      const [out] = await runAll([waiting])
-      waiting.resolve(out as Out)
-    } catch (error) {
-      waiting.reject(error)
-    }
-  }
-
-  const settle = async (batch: Waiting<In, Out>[]): Promise<void> => {
-    let outs: Out[]
-    try {
-      outs = await runAll(batch)
-    } catch (error) {
-      if (batch.length === 1 || !harmless(error)) {
-        for (const waiting of batch) waiting.reject(error)
-        return
+  const start = (batch: Waiting<In, Out>[]): void => {
+    running++
+    for (const { caller: of } of batch) if (of !== undefined) busyCallers.add(of)
+    void runBatch(batch).finally(() => {
+      running--
+      for (const { caller: of } of batch) if (of !== undefined) busyCallers.delete(of)
+      if (queue.length > 0) schedule()
+      else if (running === 0) {
+        const waiting = onDrained
+        onDrained = []
+        for (const resolve of waiting) resolve()
       }
-      // One row spoiled the statement, which was undone whole: each now runs alone and answers for itself.
-      for (const waiting of batch) await settleOne(waiting)
-      return
-    }
-    for (let i = 0; i < batch.length; i++) batch[i]!.resolve(outs[i]!)
+    })
   }
 
-  const flush = (): void => {
-    clearTimeout(later)
-    later = undefined
-    while (busy < lanes && queue.length > 0) {
+  const startAll = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    while (running < concurrency && queue.length > 0) {
       const batch = take()
       if (batch.length === 0) return
-      busy++
-      for (const { caller: name } of batch) if (name !== undefined) callersAtWork.add(name)
-      void settle(batch).finally(() => {
-        busy--
-        for (const { caller: name } of batch) if (name !== undefined) callersAtWork.delete(name)
-        if (queue.length > 0) arrange()
-        else if (busy === 0 && idle.length > 0) {
-          const woken = idle
-          idle = []
-          for (const wake of woken) wake()
-        }
-      })
-      // A second lane opens only for a full batch or after the wait, else statements would stay small.
-      if (step || queue.length < maxItems) break
+      start(batch)
+      // Another statement starts only for a full batch or after the wait; otherwise statements would stay small.
+      if (queue.length < pace.startsAtOnce) break
     }
-    if (queue.length > 0 && busy < lanes) arrange()
+    if (queue.length > 0 && running < concurrency) schedule()
   }
 
-  const arrange = (): void => {
-    if (busy >= lanes) return
-    if (busy === 0 || (!step && queue.length >= maxItems)) {
-      // What arrives in the same turn of the event loop travels together, and it costs no waiting.
-      if (flushing) return
-      flushing = true
+  const schedule = (): void => {
+    if (running >= concurrency) return
+    if (running === 0 || queue.length >= pace.startsAtOnce) {
+      // Calls of the same turn of the event loop share a statement, at no cost in time.
+      if (starting) return
+      starting = true
       setImmediate(() => {
-        flushing = false
-        flush()
+        starting = false
+        startAll()
       })
       return
     }
-    later ??= setTimeout(flush, waitMs)
+    timer ??= setTimeout(startAll, pace.waitMs)
   }
 
   return {
     submit: (item) => {
-      assertNotInTransaction(`the shared statement ${options.name}`)
+      assertNotInTransaction(`the shared statement ${name}`)
       return new Promise<Out>((resolve, reject) => {
         queue.push({ item, caller: caller?.(item), resolve, reject })
-        arrange()
+        schedule()
       })
     },
     drained: () =>
-      queue.length === 0 && busy === 0 ? Promise.resolve() : new Promise((resolve) => idle.push(resolve)),
+      queue.length === 0 && running === 0 ? Promise.resolve() : new Promise((resolve) => onDrained.push(resolve)),
   }
 }

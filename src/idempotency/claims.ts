@@ -66,7 +66,7 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
     },
     // Two claims of one key in one statement would spoil it; one after the other the second sees the first.
     caller: nameOf,
-    apart: true,
+    onePerCaller: true,
   })
 
   const write = (runner: Runner, answers: Answered[]): Promise<number> =>

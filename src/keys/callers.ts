@@ -68,7 +68,7 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
   })
   const touch = makeBatcher<{ caller: Caller; atMs: number }, void>({
     name: 'keys.touch',
-    lanes: 1,
+    concurrency: 1,
     run: async (uses) => {
       await db.change(touchKeys, {
         orgIds: uses.map((use) => use.caller.orgId),

@@ -1,6 +1,6 @@
 /** Writes what was sent: message, event, audit entry and idempotent answer commit together or not at all. */
 import type { Audit, AuditEntry, EntryFields } from '../audit/append.ts'
-import { makeBatcher } from '../db/batch.ts'
+import { makeStepBatcher } from '../db/batch.ts'
 import { refusedCleanly } from '../db/faults.ts'
 import { writtenThroughOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
@@ -65,9 +65,8 @@ export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMess
       if (answer) await idempotency.recordWith(tx, [answer])
     })
 
-  const records = makeBatcher<Recording, void>({
+  const records = makeStepBatcher<Recording, void>({
     name: 'messages.record',
-    step: true,
     weight: ({ message: { html, text } }) => (html?.length ?? 0) + (text?.length ?? 0),
     run: async (batch) => {
       try {

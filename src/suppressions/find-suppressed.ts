@@ -1,4 +1,4 @@
-import { makeBatcher } from '../db/batch.ts'
+import { makeStepBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import type { Channel } from '../ground/channel.ts'
 import { findBlocked } from './store.ts'
@@ -19,9 +19,8 @@ export type FindSuppressed = (wanted: Wanted) => Promise<ReadonlySet<string>>
 const nobody: ReadonlySet<string> = new Set()
 
 export const makeFindSuppressed = ({ db }: { db: Db }): FindSuppressed => {
-  const lookups = makeBatcher<Wanted, ReadonlySet<string>>({
+  const lookups = makeStepBatcher<Wanted, ReadonlySet<string>>({
     name: 'suppressions.find_blocked',
-    step: true,
     run: async (batch) => {
       const flat = batch.flatMap((wanted) => wanted.values.map((value) => ({ wanted, value })))
       const rows = await db.rows(findBlocked, {

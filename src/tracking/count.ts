@@ -55,7 +55,7 @@ export const makeCountHits = ({ db, clock }: { db: Db; clock: Clock }): CountHit
     run,
     // One statement cannot write a mark twice.
     caller: ({ messageId, mark }) => messageId + mark.toString('latin1'),
-    apart: true,
+    onePerCaller: true,
   })
 
   return {

@@ -1,5 +1,5 @@
 /** One reservation before the provider is called: every cap a send spends, all of them or none. */
-import { makeBatcher } from '../db/batch.ts'
+import { makeBatcher, makeStepBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import type { Channel } from '../ground/channel.ts'
@@ -236,9 +236,8 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
     return asked.map((one) => judged.get(one) as Judged)
   }
 
-  const reservations = makeBatcher<Asked, Judged>({
+  const reservations = makeStepBatcher<Asked, Judged>({
     name: 'usage.reserve',
-    step: true,
     run: judge,
   })
   const releases = makeBatcher<Line[], void>({

@@ -1,6 +1,6 @@
 /** Keeps what the local providers were handed, the newest of it, so that people and tests can look. */
 
-import { makeBatcher } from '../../db/batch.ts'
+import { makeStepBatcher } from '../../db/batch.ts'
 import { writtenThroughOutage } from '../../db/outage.ts'
 import type { Db } from '../../db/pool.ts'
 import type { Channel } from '../../ground/channel.ts'
@@ -56,9 +56,8 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
       })
   }
 
-  const batcher = makeBatcher<Written, void>({
+  const batcher = makeStepBatcher<Written, void>({
     name: 'outbox.keep',
-    step: true,
     weight: ({ mail }) => mail.length,
     run: async (items) => {
       const column = (of: (kept: Written) => string | null) => items.map(of).join(between)
