@@ -1,8 +1,8 @@
-/** `npm run check`: types, lint and format, architecture, generated pages. Says everything that is wrong. */
+/** `npm run check`: types, lint and format, architecture, layout, generated pages. Reports every fault. */
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { architectureFaults, readSources } from './architecture.ts'
+import { architectureFaults, readAllCode, readSources, spreadFaults } from './architecture.ts'
 import { stalePages } from './docs.ts'
 
 const root = dirname(import.meta.dirname)
@@ -28,6 +28,10 @@ const results = [
   passes('types', programOf('typescript', 'bin/tsc'), ['--noEmit']),
   passes('lint and format', programOf('@biomejs/biome', 'bin/biome'), ['ci', '--error-on-warnings', '.']),
   isClean('architecture', architectureFaults(readSources(join(root, 'src')))),
+  isClean(
+    'no spreads of literals',
+    [...readAllCode(root)].flatMap(([file, text]) => spreadFaults(file, text)),
+  ),
   isClean('generated pages', await stalePages()),
 ]
 process.exitCode = results.every(Boolean) ? 0 : 1

@@ -21,8 +21,8 @@ import {
   type DomainRow,
   deleteDomain,
   endWarmup,
-  findAllowance,
   findDomain,
+  findDomainAllowance,
   findProjectFor,
   findTenantFor,
   holdIpPool,
@@ -103,7 +103,7 @@ const soughtBy = (scope: Scope, { projectId }: Place, name: string) => ({
 
 /** What a live key takes over from a test key is there already, and needs none. */
 const assertRoom = async (runner: Runner, scope: Scope, place: Place, name: string): Promise<void> => {
-  const room = await runner.row(findAllowance, soughtBy(scope, place, name))
+  const room = await runner.row(findDomainAllowance, soughtBy(scope, place, name))
   if (!room) throw new Failure('NOT_FOUND')
   if (room.takeable) return
   if (room.added) throw new Failure('DOMAIN_ALREADY_ADDED')

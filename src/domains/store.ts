@@ -73,7 +73,7 @@ type Sought = {
 export type DomainAllowance = { plan: Plan; domains: number; added: boolean; takeable: boolean }
 
 /** How many domains the org has, whether the project has this one, and whether it may be taken over. */
-export const findAllowance = statement<Sought, DomainAllowance>(
+export const findDomainAllowance = statement<Sought, DomainAllowance>(
   'domains.find_room',
   `select plan, (select count(*) from domains where org_id = :orgId) as domains,
      exists (select 1 from domains where org_id = :orgId and project_id = :projectId and name = :name) as added,

@@ -28,4 +28,4 @@ export const makeDelivery = (
   }
 }
 
-export type Delivery = ReturnType<typeof makeDelivery>
+export type WebhookDelivery = ReturnType<typeof makeDelivery>

@@ -25,7 +25,7 @@ import { makeFireWebhooks } from '../webhooks/fire.ts'
 import { makeWebhookLimits } from '../webhooks/limits.ts'
 import { makeManageWebhooks } from '../webhooks/manage.ts'
 import { eraseTenantDeliveries, eraseTenantEndpoints } from '../webhooks/store.ts'
-import type { Delivery } from './delivery.ts'
+import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { Sending } from './sending.ts'
@@ -35,7 +35,7 @@ export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'appendEvents'
   Pick<Platform, 'usage'> &
   Pick<Sending, 'templates' | 'emailProvider' | 'senders' | 'suppress' | 'links' | 'messages'>
 
-type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: Delivery }
+type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: WebhookDelivery }
 
 /** Modules with scheduled work or rows of a tenant add themselves to these lists. */
 const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { messages }: Sending) => {

@@ -3,12 +3,12 @@ import { makeClaimLoop } from '../worker/claim-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
 import { makeRecurring } from '../worker/recurring.ts'
 import { makeTasks } from '../worker/tasks.ts'
-import type { Delivery } from './delivery.ts'
+import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { Sending } from './sending.ts'
 
-type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: Delivery }
+type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: WebhookDelivery }
 
 export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) => {
   const { url, log, idempotency } = foundation
