@@ -11,7 +11,7 @@ import { newId, timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Report } from '../providers/email/email-provider.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
-import type { MessageEvent } from './rows.ts'
+import type { MessageEventName } from './rows.ts'
 import type { ApplyReports } from './send.ts'
 import {
   applyReport,
@@ -22,7 +22,7 @@ import {
 } from './store/message-outcomes.ts'
 import type { HistoryEntry, MessageRow, ProviderResponse, Status } from './store/message-row.ts'
 
-export type Notification = {
+export type ProviderNotification = {
   provider: string
   /** The provider's id of the notification. A repeated id is ignored. */
   id: string
@@ -32,7 +32,7 @@ export type Notification = {
 }
 
 export interface Outcomes {
-  take(notification: Notification): Promise<void>
+  take(notification: ProviderNotification): Promise<void>
   /** For reports that came with the handover. `drained` waits for them. */
   applyInBackground: ApplyReports
   drained(): Promise<void>
@@ -40,7 +40,7 @@ export interface Outcomes {
 
 type ReportEffect = {
   status: Status
-  event: MessageEvent
+  event: MessageEventName
   /** The kind of the row in `message_events`. */
   kind: string
   errorPrefix?: string

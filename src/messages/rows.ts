@@ -76,14 +76,14 @@ export const scheduledRow = (draft: Draft, content: MessageContent, at: Date): N
     history: [entryOf('scheduled', at)],
   })
 
-export type MessageEvent =
+export type MessageEventName =
   | 'message.sent'
   | 'message.delivered'
   | 'message.bounced'
   | 'message.failed'
   | 'message.complained'
 
-const statusOf: Record<MessageEvent, Status> = {
+const statusOf: Record<MessageEventName, Status> = {
   'message.sent': 'sent',
   'message.delivered': 'delivered',
   'message.bounced': 'bounced',
@@ -100,7 +100,7 @@ type EventSubject = {
 }
 
 export const messageEvent = (
-  event: MessageEvent,
+  event: MessageEventName,
   { orgId, tenantId, environment, channel, id }: EventSubject,
   at: Date,
   more: Record<string, string> = {},

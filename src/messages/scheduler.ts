@@ -13,7 +13,7 @@ import type { Handover, HandoverError } from '../providers/email/email-provider.
 import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { ChannelAdapter, MessageContent } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
-import { asHandoverError, entryOf, type MessageEvent, messageEvent, responseOf } from './rows.ts'
+import { asHandoverError, entryOf, type MessageEventName, messageEvent, responseOf } from './rows.ts'
 import { type ApplyReports, releasesUsage, spendBy } from './send.ts'
 import { type ClaimedRow, claimDue, nextDueOrgs, type Settled, settleClaimed } from './store/claim-messages.ts'
 import type { EventRow } from './store/message-row.ts'
@@ -36,7 +36,7 @@ export interface Scheduler {
   fire(row: ClaimedRow): Promise<void>
 }
 
-type Outcome = Pick<Settled, 'status'> & Partial<Settled> & { event?: MessageEvent; more?: Record<string, string> }
+type Outcome = Pick<Settled, 'status'> & Partial<Settled> & { event?: MessageEventName; more?: Record<string, string> }
 
 /** What a failure at send time does to a message that was accepted earlier. All other codes fail the message. */
 const canceledBy: ReadonlySet<Code> = new Set(['SANDBOX_RECIPIENT_NOT_ALLOWED'])
