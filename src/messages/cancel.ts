@@ -6,7 +6,8 @@ import { Failure } from '../ground/errors.ts'
 import { timeOfId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { entryOf } from './rows.ts'
-import { cancelMessage, findMessage } from './store.ts'
+import { cancelMessage } from './store/end-messages.ts'
+import { findMessage } from './store/list-messages.ts'
 
 export type CancelMessage = (
   scope: Scope,
@@ -17,7 +18,7 @@ export type CancelMessage = (
 
 type Needs = { db: Db; clock: Clock; audit: Audit }
 
-/** Of a cancel and a claim that meet, one wins: both are conditional on the row still waiting. */
+/** When a cancellation and the scheduler compete for a message, one wins: both require it to be still scheduled. */
 export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage => {
   return async (scope, actor, channel, id) => {
     const { orgId, tenantId, environment, projectId } = scope
@@ -40,7 +41,7 @@ export const makeCancelMessage = ({ db, clock, audit }: Needs): CancelMessage =>
     if (canceled) return canceled
     const row = await db.row(findMessage, { ...message, tenantId: null })
     if (!row) throw new Failure('NOT_FOUND')
-    const theirs = tenantId !== null && row.tenant_id !== tenantId
-    throw new Failure(theirs ? 'TENANT_FORBIDDEN' : 'NOT_SCHEDULED')
+    const otherTenant = tenantId !== null && row.tenant_id !== tenantId
+    throw new Failure(otherTenant ? 'TENANT_FORBIDDEN' : 'NOT_SCHEDULED')
   }
 }

@@ -1,12 +1,13 @@
-/** What a channel brings to the one pipeline: its rules, its price, its provider and its part of the row. */
+/** The interface between the send pipeline and a channel: its gates, prices, provider and message columns. */
 import type { Channel } from '../ground/channel.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 import type { Handover } from '../providers/email/email-provider.ts'
 import type { Spend } from '../usage/reserve.ts'
 import type { Draft, Gates } from './draft.ts'
-import type { MessageRow, NewMessage } from './store.ts'
+import type { NewMessage } from './store/insert-messages.ts'
+import type { MessageRow } from './store/message-row.ts'
 
-/** The columns that only the channel knows. */
+/** The columns that the channel fills in. */
 export type MessageContent = Pick<
   NewMessage,
   | 'stream'
@@ -26,18 +27,21 @@ export type MessageContent = Pick<
   | 'track_clicks'
 >
 
-/** What a send spends: in full, and split into what a whole batch is judged by and what each item is. */
+/**
+ * The usage of one send. A batch reserves `units`, `segments` and `costMicros` for all its items together, and
+ * `sandbox` and `warmup` for each item.
+ */
 export type Price = Pick<Spend, 'units' | 'segments' | 'costMicros' | 'sandbox' | 'warmup'>
 
 export interface ChannelAdapter<D extends Draft> {
   name: Channel
   gates: Gates<D>
-  /** Makes what leaves of what was asked for, once every rule has passed. */
+  /** Turns the draft into the final content, for example with tracking links. Runs after every gate has passed. */
   finish(draft: D): void
   priceOf(draft: D): MaybePromise<Price>
   contentOf(draft: D): MessageContent
-  /** Throws a HandoverError and nothing else. Test mode is simulated here and reaches no provider. */
+  /** Throws only HandoverErrors. In test mode it simulates the handover and does not call a provider. */
   handOver(draft: D): MaybePromise<Handover>
-  /** The draft of a waiting row, to be sent now. */
+  /** Rebuilds the draft of a scheduled message that is due. */
   draftOf(row: MessageRow): D
 }

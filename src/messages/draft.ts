@@ -1,9 +1,12 @@
-/** What every channel's message has in common before it is one. */
+/** The parts of a message that all channels share before it is stored, and the gates it has to pass. */
 import type { Channel } from '../ground/channel.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 import type { Scope } from '../ground/scope.ts'
 
-/** Who sends. The scheduler sends for whoever asked, without the restrictions of a key that may be gone. */
+/**
+ * The sender of a message. For a scheduled message the scheduler fills this in without the restrictions of the API
+ * key, which may no longer exist.
+ */
 export type SentBy = Scope & {
   projectId: string
   keyId: string | null
@@ -12,7 +15,7 @@ export type SentBy = Scope & {
   boundProjectId: string | null
 }
 
-/** How the pipeline was entered: rules differ in what they ask of each. */
+/** How the message entered the pipeline. Each gate lists the kinds it applies to. */
 export type SendKind = 'single' | 'batch' | 'fire'
 
 export type Draft = {
@@ -26,24 +29,24 @@ export type Draft = {
   jobId: string | null
 }
 
-/** A named rule: passes, narrows the draft, or throws the refusal. */
+/** A named rule. It accepts the draft, changes it, or throws a Failure. */
 export type Gate<D extends Draft> = {
   name: string
   at: readonly SendKind[]
-  check: (draft: D, entrance: SendKind) => MaybePromise<void>
+  check: (draft: D, kind: SendKind) => MaybePromise<void>
 }
 
 export type Gates<D extends Draft> = Record<SendKind, readonly Gate<D>[]>
 
 export const bySendKind = <D extends Draft>(gates: readonly Gate<D>[]): Gates<D> => {
-  const at = (entrance: SendKind) => gates.filter((gate) => gate.at.includes(entrance))
+  const at = (kind: SendKind) => gates.filter((gate) => gate.at.includes(kind))
   return { single: at('single'), batch: at('batch'), fire: at('fire') }
 }
 
-/** In order, each waiting for the one before: a refusal leaves no trace of later rules. */
-export const passGates = async <D extends Draft>(gates: Gates<D>, draft: D, entrance: SendKind): Promise<void> => {
-  for (const gate of gates[entrance]) {
-    const checking = gate.check(draft, entrance)
+/** Runs the gates one after another. The first failure stops the run, so later gates have no effect. */
+export const passGates = async <D extends Draft>(gates: Gates<D>, draft: D, kind: SendKind): Promise<void> => {
+  for (const gate of gates[kind]) {
+    const checking = gate.check(draft, kind)
     if (checking) await checking
   }
 }

@@ -1,31 +1,31 @@
-/** What the erasure of a tenant does to its messages. */
+/** Erasing the messages of a tenant. */
 import { afterAll, expect, test } from 'vitest'
 import { tenantClient } from '../../test/clients/tenant-client.ts'
 import { expectRefusal } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
-import { insertWaiting, postOf } from './harness.ts'
+import { insertScheduled, postOf } from './harness.ts'
 import { tagMark } from './marks.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())
-const founded = await t.org()
-const orgId = founded.org.id
-const post = postOf(t, founded)
-const tenants = tenantClient(t, founded)
+const created = await t.org()
+const orgId = created.org.id
+const post = postOf(t, created)
+const tenants = tenantClient(t, created)
 
-test('A-262 a message belongs to the tenant it was sent for: there for the tenant and the org, for nobody else', async () => {
+test('A-262 a message of a tenant is visible to the tenant and the org, and not to other tenants', async () => {
   const [own, other] = [await tenants.made(), await tenants.made()]
   const [ownKey, otherKey] = [await t.key(orgId, { tenantId: own }), await t.key(orgId, { tenantId: other })]
   const id = await post.sent({}, ownKey)
-  for (const key of [ownKey, founded.keys.live]) expect((await post.get(id, '', key)).body.tenant_id).toBe(own)
+  for (const key of [ownKey, created.keys.live]) expect((await post.get(id, '', key)).body.tenant_id).toBe(own)
   expectRefusal(await post.get(id, '', otherKey), 'NOT_FOUND')
   expect((await post.list('', otherKey)).body.data).toEqual([])
   expect((await post.list('', ownKey)).body.data).toMatchObject([{ id }])
 })
 
-test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the events, counts both and tells it', async () => {
-  const [doomed, spared] = [await tenants.made(), await tenants.made()]
-  const letter = {
+test('A-262 A-283 AD-107 erasing a tenant redacts content and addresses, deletes message events, and reports both counts', async () => {
+  const [erasedId, otherId] = [await tenants.made(), await tenants.made()]
+  const content = {
     to: ['Ann <ann@private.test>'],
     cc: ['cc@private.test'],
     bcc: ['bcc@private.test'],
@@ -38,13 +38,13 @@ test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the even
     tags: ['kept'],
     attachments: [{ filename: 'private.txt', content: 'aGk=' }],
   }
-  const sendFor = async (tenantId: string) => post.sent(letter, await t.key(orgId, { tenantId }))
-  const ids = [await sendFor(doomed), await sendFor(doomed)]
-  const kept = await sendFor(spared)
+  const sendFor = async (tenantId: string) => post.sent(content, await t.key(orgId, { tenantId }))
+  const ids = [await sendFor(erasedId), await sendFor(erasedId)]
+  const kept = await sendFor(otherId)
   for (const id of [...ids, kept]) await post.notify(id, 'soft_bounce')
   const keptBefore = (await post.get(kept, '?include=body')).body
-  await tenants.move('archive', doomed)
-  const { body } = await tenants.move('erase', doomed)
+  await tenants.move('archive', erasedId)
+  const { body } = await tenants.move('erase', erasedId)
   const counts = { messages_redacted: 2, message_events_deleted: 6, contacts_deleted: 0, inbound_deleted: 0 }
   expect(body).toMatchObject({ status: 'erased', ...counts })
   for (const id of ids) {
@@ -67,7 +67,7 @@ test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the even
       redacted_at: expect.any(String),
       provider_response: null,
     })
-    const stored = await t.database.sql('select m::text as words from messages m where id = $1', [id])
+    const stored = await t.database.sql('select m::text as stored from messages m where id = $1', [id])
     expect(JSON.stringify(stored)).not.toMatch(/private/)
     const marked = await t.database.sql('select marks from messages where id = $1', [id])
     expect(marked).toEqual([{ marks: [tagMark(orgId, 'kept')] }])
@@ -78,17 +78,17 @@ test('A-262 A-283 AD-107 erasing redacts content and addresses, deletes the even
     null,
   ])
   expect(await t.database.sql('select distinct tenant_id from message_events where org_id = $1', [orgId])).toEqual([
-    { tenant_id: spared },
+    { tenant_id: otherId },
   ])
   expect((await post.get(kept, '?include=body')).body).toEqual(keptBefore)
-  const told = await t.database.sql("select data from events where org_id = $1 and event = 'tenant.erased'", [orgId])
-  expect(told).toEqual([{ data: { tenant_id: doomed, external_ref: null, ...counts } }])
+  const events = await t.database.sql("select data from events where org_id = $1 and event = 'tenant.erased'", [orgId])
+  expect(events).toEqual([{ data: { tenant_id: erasedId, external_ref: null, ...counts } }])
 })
 
-test('AD-107 more than a chunk of messages is counted once each, waiting ones canceled before', async () => {
+test('AD-107 erasing more messages than one chunk counts each once, and scheduled ones are canceled first', async () => {
   const tenantId = await tenants.made()
   const dueAt = new Date(t.service.clock.millis() + 3_600_000)
-  await insertWaiting(t, 1_234, { orgId, dueAt, tenantId })
+  await insertScheduled(t, 1_234, { orgId, dueAt, tenantId })
   await tenants.move('archive', tenantId)
   const erased = await Promise.all([tenants.move('erase', tenantId), tenants.move('erase', tenantId)])
   for (const { body } of erased) expect(body).toMatchObject({ status: 'erased', messages_redacted: 1_234 })

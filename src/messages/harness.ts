@@ -1,4 +1,4 @@
-/** For the tests beside: messages as a client of one org sends them, and what they leave, seen from outside. */
+/** Test helpers: send messages as a client of one org, and read the rows, events and mails that result. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest'
 import type { Reply, TestService } from '../../test/service/service.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
 import type { CreatedOrg } from '../operator/create-org.ts'
+import { messageColumnsOf } from './store/message-row.ts'
 
 export type ReportedEvent = {
   event: string
@@ -14,6 +15,7 @@ export type ReportedEvent = {
   environment: string
 }
 
+/** The columns that tests read. Every column is selected, so that whole rows can be compared. */
 export type StoredMessage = {
   id: string
   status: string
@@ -21,25 +23,26 @@ export type StoredMessage = {
   claim: string | null
   attempts: number
   error_message: string | null
+  scheduled_at: Date | null
   sent_at: Date | null
   canceled_at: Date | null
   history: { status: string; recipient?: string }[]
 }
 
-/** Rows put straight into the table, as a blast or a day's work would leave them there. */
-export type Waiting = { orgId: string; dueAt: Date; to?: (n: number) => string; tenantId?: string | null }
+/** Scheduled messages that are inserted directly into the table, for tests that need many of them. */
+export type ScheduledMessages = { orgId: string; dueAt: Date; to?: (n: number) => string; tenantId?: string | null }
 
-export const insertWaiting = async (
+export const insertScheduled = async (
   { database, service }: TestService,
   n: number,
-  { orgId, dueAt, to = (i) => `reader${i}@reader.test`, tenantId = null }: Waiting,
+  { orgId, dueAt, to = (i) => `reader${i}@reader.test`, tenantId = null }: ScheduledMessages,
 ): Promise<string[]> => {
   const ids = Array.from({ length: n }, () => newId('message', service.clock.millis()))
   await database.sql(
     `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address,
        to_addresses, subject, text, scheduled_at, due_at, history)
-     select $1, r.id, r.at, $2, 'live', (select id from projects where org_id = $1 and is_default), 'email', 'scheduled',
-       'hello@example.test', array[r.address], 'A subject', 'Hi', $6, $6, '[]'
+     select $1, r.id, r.at, $2, 'live', (select id from projects where org_id = $1 and is_default), 'email',
+       'scheduled', 'hello@example.test', array[r.address], 'A subject', 'Hi', $6, $6, '[]'
      from unnest($3::text[], $4::timestamptz[], $5::text[]) as r (id, at, address)`,
     [orgId, tenantId, ids, ids.map((id) => new Date(timeOfId(id))), ids.map((_, i) => to(i)), dueAt],
   )
@@ -67,24 +70,35 @@ export const postOf = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | '
     if (status !== 200) throw new Error(`${status}: ${text}`)
     return body.id
   }
+  const eventsOf = (id: string) =>
+    t.database.sql<ReportedEvent>(
+      `select event, data, tenant_id, environment
+       from events where org_id = $1 and data->>'message_id' = $2 order by id`,
+      [org.id, id],
+    )
   return {
     inSeconds,
     send,
     sent: (body: Record<string, unknown> = {}, key = live, headers = {}) => accepted(send(body, key, headers)),
-    /** Due in a minute unless the body says otherwise. */
+    /** Due in a minute unless the body sets `scheduled_at`. */
     scheduled: (body: Record<string, unknown> = {}, key = live, headers = {}) =>
       accepted(send({ scheduled_at: inSeconds(60), ...body }, key, headers)),
     get: (id: string, query = '', key = live) => t.ask('GET', `${path}/${id}${query}`, { key }),
     list: (query = '', key = live) => t.ask('GET', `${path}${query}`, { key }),
     cancel: (id: string, key = live) => t.ask('DELETE', `${path}/${id}`, { key }),
     advance: (seconds: number) => t.ask('POST', '/api/dev/clock', { body: { advance_seconds: seconds } }),
-    /** One pass of the scheduler to its end; how many rows it worked on. */
+    /** Runs one complete pass of the scheduler. Returns the number of messages it processed. */
     fire: async (): Promise<number> =>
       (await t.ask('POST', '/api/dev/run', { body: { task: 'scheduler' } })).body.counts.messages_worked_on,
     notify: (message_id: string, outcome: string) =>
       t.ask('POST', '/api/dev/notify', { body: { message_id, outcome } }),
     row: async (id: string): Promise<StoredMessage> =>
-      (await t.database.sql<StoredMessage>('select * from messages where id = $1', [id]))[0] as StoredMessage,
+      (
+        await t.database.sql<StoredMessage>(
+          `select ${messageColumnsOf('m')}, m.claimed_at, m.marks from messages m where id = $1`,
+          [id],
+        )
+      )[0] as StoredMessage,
     statuses: async (): Promise<Record<string, number>> =>
       Object.fromEntries(
         (
@@ -94,17 +108,14 @@ export const postOf = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | '
           )
         ).map(({ status, n }) => [status, n]),
       ),
-    /** What the local provider was handed of a message. */
+    /** The mails of a message that the local provider accepted. */
     handed: (id: string) =>
       t.database.sql<{ mail: { recipients: string[]; subject: string } }>(
         'select mail::json as mail from local_outbox where message_id = $1 order by id',
         [id],
       ),
-    told: (id: string) =>
-      t.database.sql<ReportedEvent>(
-        `select event, data, tenant_id, environment from events where org_id = $1 and data->>'message_id' = $2 order by id`,
-        [org.id, id],
-      ),
+    events: eventsOf,
+    told: eventsOf,
     used: async (measure = 'email', subject = 'org'): Promise<number> =>
       (
         await t.database.sql<{ n: number }>(
@@ -118,10 +129,10 @@ export const postOf = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | '
 
 export type Post = ReturnType<typeof postOf>
 
-/** A relay on this machine whose answers the test decides; undefined takes the letter. */
-export const relayOf = async (answer: () => { code: number; words: string } | undefined) => {
-  const taken: string[] = []
-  let asked = 0
+/** An SMTP relay on loopback. `refusal` returns its error reply to a recipient, or undefined to accept the mail. */
+export const startRelay = async (refusal: () => { code: number; text: string } | undefined) => {
+  const accepted: string[] = []
+  let attempts = 0
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS', 'AUTH'],
@@ -129,9 +140,9 @@ export const relayOf = async (answer: () => { code: number; words: string } | un
     disableReverseLookup: true,
     closeTimeout: 100,
     onRcptTo: (_address, _session, done) => {
-      asked++
-      const refusal = answer()
-      done(refusal && Object.assign(new Error(refusal.words), { responseCode: refusal.code }))
+      attempts++
+      const reply = refusal()
+      done(reply && Object.assign(new Error(reply.text), { responseCode: reply.code }))
     },
     onData: (stream, _session, done) => {
       let raw = ''
@@ -139,7 +150,7 @@ export const relayOf = async (answer: () => { code: number; words: string } | un
         raw += chunk
       })
       stream.on('end', () => {
-        taken.push(/^message-id: <([^@>]+)@/im.exec(raw)?.[1] ?? raw)
+        accepted.push(/^message-id: <([^@>]+)@/im.exec(raw)?.[1] ?? raw)
         done(null, 'OK: queued')
       })
     },
@@ -149,5 +160,5 @@ export const relayOf = async (answer: () => { code: number; words: string } | un
   await once(listening, 'listening')
   onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)))
   const { port } = listening.address() as AddressInfo
-  return { taken, asked: () => asked, url: `smtp://127.0.0.1:${port}` }
+  return { accepted, attempts: () => attempts, url: `smtp://127.0.0.1:${port}` }
 }

@@ -8,15 +8,15 @@ import { recipientMark, tagMark } from './marks.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())
-const founded = await t.org()
-const post = postOf(t, founded)
+const created = await t.org()
+const post = postOf(t, created)
 
-test('a row whose number is the same but whose words are others is not found by them', async () => {
+test('a search does not return a message whose mark is the same but whose tag or recipient differs', async () => {
   const wanted = await post.sent({ to: ['ann@reader.test'], tags: ['wanted'] })
-  const alike = await post.sent({ to: ['bob@reader.test'], tags: ['other'] })
+  const sameMark = await post.sent({ to: ['bob@reader.test'], tags: ['other'] })
   await t.database.sql('update messages set marks = (select marks from messages where id = $1) where id = $2', [
     wanted,
-    alike,
+    sameMark,
   ])
   for (const query of ['?tag=wanted', '?to=ANN@reader.test', '?tag=wanted&to=ann@reader.test']) {
     expect((await post.list(query)).body.data).toMatchObject([{ id: wanted }])
@@ -24,7 +24,7 @@ test('a row whose number is the same but whose words are others is not found by 
   expect((await post.list('?tag=other')).body.data).toEqual([])
 })
 
-test('rows of before are given their numbers', async () => {
+test('the migration computes the marks of existing messages', async () => {
   const database = await makeTestDatabase('empty')
   try {
     await migrateTo(database, '0006_webhooks')

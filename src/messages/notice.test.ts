@@ -3,16 +3,16 @@ import { testService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
 import { makeSendNotice } from './notice.ts'
 
-test("XD-13 a notice reaches the org's owners and developers with a proven address, each in a mail of their own", async () => {
+test('XD-13 a notice is emailed separately to each owner and developer of the org with a verified address', async () => {
   const t = await testService()
   const { org, owner } = await t.org()
   const other = await t.org({ name: 'Other' })
-  const join = async (email: string, role: string, proven: boolean) => {
+  const join = async (email: string, role: string, verified: boolean) => {
     const id = newId('user')
     const at = t.service.clock.now()
     await t.database.sql(
       `insert into users (id, email, email_verified_at, created_at, updated_at) values ($1, $2, $3, $4, $4)`,
-      [id, email, proven ? at : null, at],
+      [id, email, verified ? at : null, at],
     )
     await t.database.sql(
       'insert into memberships (org_id, id, user_id, role, created_at) values ($1, $2, $3, $4, $5)',
@@ -20,7 +20,7 @@ test("XD-13 a notice reaches the org's owners and developers with a proven addre
     )
   }
   await join('dev@example.com', 'developer', true)
-  await join('unproven@example.com', 'developer', false)
+  await join('unverified@example.com', 'developer', false)
   await join('viewer@example.com', 'viewer', true)
 
   const { db, clock, emailProvider: provider } = t.service.modules

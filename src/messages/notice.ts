@@ -1,4 +1,4 @@
-/** The service's own mail to the people of an org, through the provider that carries everybody's. */
+/** Emails from the service itself to members of an org, sent through the same provider as customers' messages. */
 import { findMembersInRoles } from '../accounts/store.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -7,7 +7,7 @@ import type { EmailProvider } from '../providers/email/email-provider.ts'
 
 export type Notice = { orgId: string; subject: string; text: string }
 
-/** Tells owners and developers. Each gets a mail of their own, so that none sees the others' addresses. */
+/** Emails all owners and developers, each separately so that they do not see each other's addresses. */
 export type SendNotice = (notice: Notice) => Promise<void>
 
 type Needs = { db: Db; clock: Clock; provider: Pick<EmailProvider, 'send'>; serviceDomain: string }
@@ -15,9 +15,9 @@ type Needs = { db: Db; clock: Clock; provider: Pick<EmailProvider, 'send'>; serv
 export const makeSendNotice =
   ({ db, clock, provider, serviceDomain }: Needs): SendNotice =>
   async ({ orgId, subject, text }) => {
-    const people = await db.rows(findMembersInRoles, { orgId, roles: ['owner', 'developer'] })
+    const members = await db.rows(findMembersInRoles, { orgId, roles: ['owner', 'developer'] })
     const from = { address: `notices@${serviceDomain}`, name: 'Tidings' }
-    for (const { email } of people) {
+    for (const { email } of members) {
       const at = clock.now()
       await provider.send({
         orgId,

@@ -1,4 +1,4 @@
-/** Builds the slice: channels, the ways to send, what comes back, what goes with time. */
+/** Builds the module: the email channel, sending, reading, canceling, provider reports and retention. */
 import { findVerifiedMembers } from '../accounts/store.ts'
 import type { Audit } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
@@ -29,10 +29,10 @@ import { entryOf } from './rows.ts'
 import { makeScheduler } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
-import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store.ts'
+import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
 
-/** Items of one batch under way at once. */
-const emailLanes = 50
+/** How many items of one batch are sent at the same time. */
+const batchConcurrency = 50
 
 type Needs = {
   db: Db
@@ -72,21 +72,21 @@ export const openMessages = (needs: Needs) => {
     },
   })
   const record = makeRecordMessage({ db, audit, idempotency })
-  const sending = { usage, record, clock, log, tellReports: outcomes.tell }
+  const sending = { usage, record, clock, log, applyReports: outcomes.applyInBackground }
   return {
     outcomes,
     emails: {
       drafts: makeDraftEmails({ clock, defaultProject: makeDefaultProject({ db }) }),
       send: makeSendMessage({ channel: email, ...sending }),
-      sendBatch: makeSendBatch({ channel: email, db, audit, lanes: emailLanes, ...sending }),
+      sendBatch: makeSendBatch({ channel: email, db, audit, concurrency: batchConcurrency, ...sending }),
       fetchAttachments: makeFetchAttachments(needs.agent),
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
     notify: makeReportByHand({ db, clock, outcomes }),
-    scheduler: makeScheduler({ db, channels: { email }, usage, clock, log, tellReports: outcomes.tell }),
+    scheduler: makeScheduler({ db, channels: { email }, usage, clock, log, applyReports: outcomes.applyInBackground }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
-    /** What a tenant that is stopped or erased leaves here. */
+    /** For suspended, archived and erased tenants. */
     ofTenant: {
       cancel: (tx: Pick<Db, 'change'>, work: { orgId: string; tenantId: string; reason: string }) => {
         const at = clock.now()

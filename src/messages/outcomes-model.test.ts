@@ -1,4 +1,4 @@
-/** Any reports, in any order, any number of times, against a model of a few lines. */
+/** Compares random sequences of reports, including repeated and concurrent ones, with a small model. */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { startTestService } from '../../test/service/service.ts'
@@ -16,7 +16,7 @@ type Step = { kind: Report['kind']; who: string[]; notification: number }
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.constantFrom(...kinds),
   who: fc.uniqueArray(fc.constantFrom(...names), { minLength: 1 }),
-  // Few numbers, so that some notifications come again, with other words.
+  // Few numbers, so that some notifications repeat, with different content.
   notification: fc.nat(12),
 })
 
@@ -34,34 +34,33 @@ const modelOf = (steps: Step[]) => {
       if (kind === 'complaint') reasons.set(name, 'complaint')
       else if (kind === 'hard_bounce' && !reasons.has(name)) reasons.set(name, 'bounce')
     }
-    const fresh = who.filter((name) => !entries.has(`${next} ${name}`))
-    for (const name of fresh) entries.add(`${next} ${name}`)
-    if (fresh.length === 0) continue
+    const added = who.filter((name) => !entries.has(`${next} ${name}`))
+    for (const name of added) entries.add(`${next} ${name}`)
+    if (added.length === 0) continue
     if (status === 'sent' || (status === 'delivered' && next === 'bounced')) {
       status = next
-      const told = kind === 'complaint' ? 'complained' : next
-      events.push(`message.${told}`)
+      events.push(`message.${kind === 'complaint' ? 'complained' : next}`)
     }
   }
   return { status, entries: [...entries].sort(), reasons: Object.fromEntries([...reasons].sort()), events }
 }
 
-const found = async (orgId: string, id: string, domain: string) => {
+const resultOf = async (orgId: string, id: string, domain: string) => {
   const post = postOf(t, { org: { id: orgId, slug: '' }, keys: { live: '', test: '' } })
   const row = await post.row(id)
   const suppressions = await t.database.sql<{ value: string; reason: string }>(
     `select value, reason from suppressions where org_id = $1 and value like '%@' || $2 order by value`,
     [orgId, domain],
   )
-  const bare = (address: string | undefined) => address?.split('@')[0] ?? ''
-  const entries = row.history.slice(1).map(({ status, recipient }) => `${status} ${bare(recipient)}`)
-  const noted = await t.database.sql('select 1 from message_events where message_id = $1', [id])
-  expect(noted).toHaveLength(entries.length)
+  const localPart = (address: string | undefined) => address?.split('@')[0] ?? ''
+  const entries = row.history.slice(1).map(({ status, recipient }) => `${status} ${localPart(recipient)}`)
+  const messageEvents = await t.database.sql('select 1 from message_events where message_id = $1', [id])
+  expect(messageEvents).toHaveLength(entries.length)
   return {
     status: row.status,
     entries: entries.sort(),
-    reasons: Object.fromEntries(suppressions.map(({ value, reason }) => [bare(value), reason])),
-    events: (await post.told(id)).map(({ event }) => event).slice(1),
+    reasons: Object.fromEntries(suppressions.map(({ value, reason }) => [localPart(value), reason])),
+    events: (await post.events(id)).map(({ event }) => event).slice(1),
   }
 }
 
@@ -73,7 +72,7 @@ const sendOne = async () => {
     t.service.modules.messages.outcomes.take({
       provider: 'model',
       id: `${domain} ${notification}`,
-      orgId: founded.org.id,
+      orgId: created.org.id,
       messageId: id,
       report: {
         kind,
@@ -87,28 +86,28 @@ const sendOne = async () => {
   return { id, domain, take }
 }
 
-const founded = await t.org()
-const post = postOf(t, founded)
+const created = await t.org()
+const post = postOf(t, created)
 
-test('SD-61 SD-62 SD-65 any sequence of reports ends as the model does', async () => {
+test('SD-61 SD-62 SD-65 any sequence of reports has the same result as the model', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
       const { id, domain, take } = await sendOne()
       for (const one of steps) await take(one)
-      expect(await found(founded.org.id, id, domain)).toEqual(modelOf(steps))
+      expect(await resultOf(created.org.id, id, domain)).toEqual(modelOf(steps))
     }),
     { numRuns: 60 },
   )
 }, 60_000)
 
-test('SD-61 SD-62 reports that come all at once end as they would in some order', async () => {
+test('SD-61 SD-62 concurrent reports have the same result as some sequence of them', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 6 }), async (given) => {
-      const steps = given.map((one, notification) => ({ ...one, notification }))
+    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 6 }), async (generated) => {
+      const steps = generated.map((one, notification) => ({ ...one, notification }))
       const { id, domain, take } = await sendOne()
-      // Each of them twice: two deliveries of one notification have one effect.
+      // Each twice: a repeated notification has no further effect.
       await Promise.all([...steps, ...steps].map(take))
-      const end = await found(founded.org.id, id, domain)
+      const end = await resultOf(created.org.id, id, domain)
       const bounced = steps.some(({ kind }) => kind !== 'delivered')
       expect(end.status).toBe(bounced ? 'bounced' : 'delivered')
       const { entries, reasons } = modelOf(steps)
@@ -120,14 +119,14 @@ test('SD-61 SD-62 reports that come all at once end as they would in some order'
   )
 }, 60_000)
 
-test('two messages that bounce for the same recipients at once do not wait for each other in a circle', async () => {
-  const to = Array.from({ length: 10 }, (_, i) => `r${i}@circle.test`)
+test('concurrent bounces of several messages to the same recipients do not deadlock', async () => {
+  const to = Array.from({ length: 10 }, (_, i) => `r${i}@deadlock.test`)
   const ids = await Promise.all(Array.from({ length: 8 }, () => post.sent({ to })))
-  const takes = ids.map((messageId, i) =>
+  const reports = ids.map((messageId, i) =>
     t.service.modules.messages.outcomes.take({
-      provider: 'circle',
+      provider: 'deadlock',
       id: newId('request'),
-      orgId: founded.org.id,
+      orgId: created.org.id,
       messageId,
       report: {
         kind: 'hard_bounce',
@@ -139,6 +138,6 @@ test('two messages that bounce for the same recipients at once do not wait for e
       },
     }),
   )
-  await Promise.all(takes)
+  await Promise.all(reports)
   for (const id of ids) expect((await post.row(id)).history).toHaveLength(11)
 })

@@ -1,5 +1,5 @@
-/** What becomes of a message after it was handed over: states, events, suppressions. */
-import { afterAll, describe, expect, test } from 'vitest'
+/** The effects of provider reports on a sent message: statuses, events and suppressions. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tenantClient } from '../../test/clients/tenant-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
@@ -9,22 +9,22 @@ import { postOf } from './harness.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())
-const founded = await t.org()
-const orgId = founded.org.id
-const post = postOf(t, founded)
+const created = await t.org()
+const orgId = created.org.id
+const post = postOf(t, created)
 const { outcomes } = t.service.modules.messages
 
 let addresses = 0
 const address = () => `reader${addresses++}@reader.test`
 
-type Told = Partial<Report> & { kind: Report['kind']; recipients: string[] }
-const report = (messageId: string, told: Told, id = newId('request')) =>
+type PartialReport = Partial<Report> & { kind: Report['kind']; recipients: string[] }
+const report = (messageId: string, partial: PartialReport, id = newId('request')) =>
   outcomes.take({
     provider: 'ses',
     id,
     orgId,
     messageId,
-    report: { at: t.service.clock.now(), detail: null, bounceType: null, bounceSubtype: null, ...told },
+    report: { at: t.service.clock.now(), detail: null, bounceType: null, bounceSubtype: null, ...partial },
   })
 
 const suppressed = (value: string) =>
@@ -32,81 +32,108 @@ const suppressed = (value: string) =>
     'select channel, reason, source, message_id, tenant_id from suppressions where org_id = $1 and value = $2',
     [orgId, value],
   )
-const noted = (messageId: string) =>
+const messageEvents = (messageId: string) =>
   t.database.sql(
     'select kind, recipient, channel, environment, tenant_id from message_events where message_id = $1 order by id',
     [messageId],
   )
-const eventNames = async (messageId: string) => (await post.told(messageId)).map(({ event }) => event)
+const eventNames = async (messageId: string) => (await post.events(messageId)).map(({ event }) => event)
 
 describe('from sent', () => {
-  test('S-238 S-239 S-241 X-077 X-080 a delivery is delivered, told once, and suppresses nobody', async () => {
+  describe('a delivery report', () => {
     const to = address()
-    const id = await post.sent({ to: [to] })
-    const at = new Date(t.service.clock.millis() + 1_000)
-    await report(id, { kind: 'delivered', recipients: [to], at, detail: '250 2.0.0 taken' })
-    const { body } = await post.get(id)
-    expect(body).toMatchObject({ status: 'delivered', delivered_at: at.toISOString(), error_message: null })
-    expect(body.status_history).toEqual([
-      { status: 'sent', at: body.sent_at, recipient: null, detail: null },
-      { status: 'delivered', at: at.toISOString(), recipient: to, detail: '250 2.0.0 taken' },
-    ])
-    const whose = { tenant_id: null, environment: 'live' }
-    expect(await post.told(id)).toEqual([
-      { event: 'message.sent', data: { message_id: id, channel: 'email', status: 'sent' }, ...whose },
-      {
-        event: 'message.delivered',
-        data: { message_id: id, channel: 'email', status: 'delivered' },
-        ...whose,
-      },
-    ])
-    expect(await noted(id)).toEqual([{ kind: 'delivered', recipient: to, channel: 'email', ...whose }])
-    expect(await suppressed(to)).toEqual([])
+    const owner = { tenant_id: null, environment: 'live' }
+    let id: string
+    let at: Date
+
+    beforeAll(async () => {
+      id = await post.sent({ to: [to] })
+      at = new Date(t.service.clock.millis() + 1_000)
+      await report(id, { kind: 'delivered', recipients: [to], at, detail: '250 2.0.0 taken' })
+    })
+
+    test('S-238 S-241 sets the status to delivered and adds the report to the history', async () => {
+      const { body } = await post.get(id)
+      expect(body).toMatchObject({ status: 'delivered', delivered_at: at.toISOString(), error_message: null })
+      expect(body.status_history).toEqual([
+        { status: 'sent', at: body.sent_at, recipient: null, detail: null },
+        { status: 'delivered', at: at.toISOString(), recipient: to, detail: '250 2.0.0 taken' },
+      ])
+      expect(await messageEvents(id)).toEqual([{ kind: 'delivered', recipient: to, channel: 'email', ...owner }])
+    })
+
+    test('S-239 S-241 X-077 X-080 fires message.delivered once, after the message.sent of the send', async () => {
+      expect(await post.events(id)).toEqual([
+        { event: 'message.sent', data: { message_id: id, channel: 'email', status: 'sent' }, ...owner },
+        {
+          event: 'message.delivered',
+          data: { message_id: id, channel: 'email', status: 'delivered' },
+          ...owner,
+        },
+      ])
+    })
+
+    test('S-241 does not suppress the recipient', async () => {
+      expect(await suppressed(to)).toEqual([])
+    })
   })
 
-  test('S-242 X-081 X-082 X-084 SD-65 a permanent bounce is bounced, says so, and suppresses for the org', async () => {
+  describe('a permanent bounce', () => {
     const to = address()
-    const id = await post.sent({ to: [to.toUpperCase()] })
     const detail = '550 5.1.1 no such mailbox'
-    const bounce = { kind: 'hard_bounce', bounceType: 'Permanent', bounceSubtype: 'General', detail } as const
-    await report(id, { ...bounce, recipients: [to.toUpperCase()] })
-    expect((await post.get(id)).body).toMatchObject({
-      status: 'bounced',
-      delivered_at: null,
-      error_message: `Hard bounce: ${detail}`,
-      provider_response: { bounce_type: 'Permanent', bounce_subtype: 'General', detail },
+    let id: string
+
+    beforeAll(async () => {
+      id = await post.sent({ to: [to.toUpperCase()] })
+      const bounce = { kind: 'hard_bounce', bounceType: 'Permanent', bounceSubtype: 'General', detail } as const
+      await report(id, { ...bounce, recipients: [to.toUpperCase()] })
     })
-    expect((await post.told(id))[1]).toEqual({
-      event: 'message.bounced',
-      tenant_id: null,
-      environment: 'live',
-      data: { message_id: id, channel: 'email', status: 'bounced', reason: detail },
+
+    test('S-242 X-084 sets the status to bounced and shows the bounce type', async () => {
+      expect((await post.get(id)).body).toMatchObject({
+        status: 'bounced',
+        delivered_at: null,
+        error_message: `Hard bounce: ${detail}`,
+        provider_response: { bounce_type: 'Permanent', bounce_subtype: 'General', detail },
+      })
     })
-    expect(await suppressed(to)).toEqual([
-      {
-        channel: 'email',
-        reason: 'bounce',
-        source: 'provider',
-        message_id: id,
+
+    test('S-242 X-081 X-084 fires message.bounced with the reason and without the bounce type', async () => {
+      expect((await post.events(id))[1]).toEqual({
+        event: 'message.bounced',
         tenant_id: null,
-      },
-    ])
-    expectRefusal(await post.send({ to: [to] }), 'ALL_SUPPRESSED')
+        environment: 'live',
+        data: { message_id: id, channel: 'email', status: 'bounced', reason: detail },
+      })
+    })
+
+    test('S-242 X-082 SD-65 suppresses the address for the org', async () => {
+      expect(await suppressed(to)).toEqual([
+        {
+          channel: 'email',
+          reason: 'bounce',
+          source: 'provider',
+          message_id: id,
+          tenant_id: null,
+        },
+      ])
+      expectRefusal(await post.send({ to: [to] }), 'ALL_SUPPRESSED')
+    })
   })
 
-  test('X-082 SD-65 in a tenant it is suppressed for the tenant alone', async () => {
-    const tenants = tenantClient(t, founded)
+  test('X-082 SD-65 a permanent bounce of a tenant suppresses the address for that tenant only', async () => {
+    const tenants = tenantClient(t, created)
     const tenantId = await tenants.made()
     const key = await t.key(orgId, { tenantId })
     const to = address()
     const id = await post.sent({ to: [to] }, key)
     await report(id, { kind: 'hard_bounce', recipients: [to] })
     expect(await suppressed(to)).toMatchObject([{ tenant_id: tenantId, reason: 'bounce' }])
-    expect((await post.told(id)).map(({ tenant_id }) => tenant_id)).toEqual([tenantId, tenantId])
-    expect(await noted(id)).toMatchObject([{ tenant_id: tenantId, kind: 'bounced' }])
+    expect((await post.events(id)).map(({ tenant_id }) => tenant_id)).toEqual([tenantId, tenantId])
+    expect(await messageEvents(id)).toMatchObject([{ tenant_id: tenantId, kind: 'bounced' }])
   })
 
-  test('S-243 X-083 X-084 a soft bounce is bounced and suppresses nobody', async () => {
+  test('S-243 X-083 X-084 a soft bounce sets the status to bounced and does not suppress the address', async () => {
     const to = address()
     const id = await post.sent({ to: [to] })
     await report(id, { kind: 'soft_bounce', recipients: [to], bounceType: 'Transient' })
@@ -115,35 +142,35 @@ describe('from sent', () => {
       error_message: 'Soft bounce',
       provider_response: { bounce_type: 'Transient' },
     })
-    // Nothing was said, so there is no reason.
-    expect((await post.told(id))[1]?.data).toEqual({ message_id: id, channel: 'email', status: 'bounced' })
+    // The report has no detail, so the event has no reason.
+    expect((await post.events(id))[1]?.data).toEqual({ message_id: id, channel: 'email', status: 'bounced' })
     expect(await suppressed(to)).toEqual([])
     expect((await post.send({ to: [to] })).status).toBe(200)
   })
 
-  test('S-244 X-090 X-091 a complaint is bounced, suppresses, and is told as that and not as a bounce', async () => {
+  test('S-244 X-090 X-091 a complaint sets bounced, suppresses, and fires message.complained instead of message.bounced', async () => {
     const to = address()
     const id = await post.sent({ to: [to] })
     await report(id, { kind: 'complaint', recipients: [to], detail: 'abuse' })
     expect((await post.get(id)).body).toMatchObject({ status: 'bounced', error_message: 'Complaint: abuse' })
-    expect((await post.told(id)).map(({ event, data }) => [event, data])).toEqual([
+    expect((await post.events(id)).map(({ event, data }) => [event, data])).toEqual([
       ['message.sent', { message_id: id, channel: 'email', status: 'sent' }],
       ['message.complained', { message_id: id, channel: 'email', status: 'bounced' }],
     ])
     expect(await suppressed(to)).toMatchObject([{ reason: 'complaint', message_id: id }])
-    expect(await noted(id)).toMatchObject([{ kind: 'complained', recipient: to }])
+    expect(await messageEvents(id)).toMatchObject([{ kind: 'complained', recipient: to }])
   })
 
-  test('S-240 X-086 X-087 what the provider refuses in the request is failed and told to nobody', async () => {
+  test('S-240 X-086 X-087 a single send that the provider refuses is stored as failed and fires no event', async () => {
     const { status, body } = await post.send({ to: ['refused@simulator.tidings.test'] })
     expect([status, body.error.code]).toEqual([500, 'INTERNAL_ERROR'])
     const id = body.error.message_id
-    expect([(await post.row(id)).status, await post.told(id)]).toEqual(['failed', []])
+    expect([(await post.row(id)).status, await post.events(id)]).toEqual(['failed', []])
   })
 })
 
-describe('from other states', () => {
-  test('S-244 SD-61 a complaint after the delivery moves it and suppresses', async () => {
+describe('from other statuses', () => {
+  test('S-244 SD-61 a complaint after the delivery sets bounced and suppresses', async () => {
     const to = address()
     const id = await post.sent({ to: [to] })
     await report(id, { kind: 'delivered', recipients: [to] })
@@ -153,7 +180,7 @@ describe('from other states', () => {
     expect(await suppressed(to)).toMatchObject([{ reason: 'complaint' }])
   })
 
-  test('SD-61 SD-65 what bounced stays so; a permanent bounce or complaint still suppresses, and the stronger reason stays', async () => {
+  test('SD-61 SD-65 a bounced message stays bounced; later reports still suppress, and a complaint outranks a bounce', async () => {
     const to = address()
     const id = await post.sent({ to: [to] })
     await report(id, { kind: 'soft_bounce', recipients: [to], detail: 'full' })
@@ -169,7 +196,7 @@ describe('from other states', () => {
     expect(await eventNames(id)).toEqual(['message.sent', 'message.bounced'])
   })
 
-  test('SD-61 failed and canceled are final', async () => {
+  test('SD-61 reports do not change failed and canceled messages', async () => {
     const canceled = await post.scheduled()
     await post.cancel(canceled)
     const failed = (await post.send({ to: ['refused@simulator.tidings.test'] })).body.error.message_id
@@ -178,11 +205,11 @@ describe('from other states', () => {
       for (const kind of ['delivered', 'soft_bounce', 'complaint'] as const) {
         await report(id, { kind, recipients: ['ann@reader.test'] })
       }
-      expect([(await post.row(id)).status, await post.told(id)]).toEqual([status, []])
+      expect([(await post.row(id)).status, await post.events(id)]).toEqual([status, []])
     }
   })
 
-  test('SD-62 several recipients: one entry each, delivered by the first, bounced by any, suppressed each alone', async () => {
+  test('SD-62 with several recipients, the first delivery sets delivered, any bounce sets bounced, and each is suppressed alone', async () => {
     const [a, b, c] = [address(), address(), address()]
     const id = await post.sent({ to: [a], cc: [b], bcc: [c] })
     await report(id, { kind: 'delivered', recipients: [a] })
@@ -201,7 +228,7 @@ describe('from other states', () => {
     expect([await suppressed(a), await suppressed(b), (await suppressed(c)).length]).toEqual([[], [], 1])
   })
 
-  test('a delivery said to be before the sending is shown at the sending', async () => {
+  test('a delivery reported for a time before the send gets the time of the send', async () => {
     const to = address()
     const id = await post.sent({ to: [to] })
     await report(id, { kind: 'delivered', recipients: [to], at: new Date(0) })
@@ -209,8 +236,8 @@ describe('from other states', () => {
     expect(body.delivered_at).toBe(body.sent_at)
   })
 
-  test('AD-107 nothing is written about the recipients of an erased message any more', async () => {
-    const tenants = tenantClient(t, founded)
+  test('AD-107 reports about an erased message store nothing', async () => {
+    const tenants = tenantClient(t, created)
     const tenantId = await tenants.made()
     const to = address()
     const id = await post.sent({ to: [to] }, await t.key(orgId, { tenantId }))
@@ -218,23 +245,23 @@ describe('from other states', () => {
     expect((await tenants.move('erase', tenantId)).body.messages_redacted).toBe(1)
     const before = await post.row(id)
     await report(id, { kind: 'complaint', recipients: [to] })
-    expect([await post.row(id), await noted(id), await suppressed(to)]).toEqual([before, [], []])
+    expect([await post.row(id), await messageEvents(id), await suppressed(to)]).toEqual([before, [], []])
   })
 })
 
 describe('simulated outcomes', () => {
-  test('S-238 SD-09 SD-55 in test mode they run the same path, in that environment, and suppress nobody', async () => {
-    const leaves = {
+  test('S-238 SD-09 SD-55 have the same effects in the test environment, except suppressions', async () => {
+    const expected = {
       delivered: ['delivered', 'message.delivered'],
       bounced: ['bounced', 'message.bounced'],
       softbounced: ['bounced', 'message.bounced'],
       complained: ['bounced', 'message.complained'],
     }
-    for (const [part, [status, event]] of Object.entries(leaves)) {
+    for (const [part, [status, event]] of Object.entries(expected)) {
       const to = `${part}@simulator.tidings.test`
-      const id = await post.sent({ to: [to] }, founded.keys.test)
+      const id = await post.sent({ to: [to] }, created.keys.test)
       await expect.poll(async () => (await post.row(id)).status).toBe(status)
-      expect((await post.told(id)).map((told) => [told.event, told.environment])).toEqual([
+      expect((await post.events(id)).map(({ event: name, environment }) => [name, environment])).toEqual([
         ['message.sent', 'test'],
         [event, 'test'],
       ])
@@ -244,7 +271,7 @@ describe('simulated outcomes', () => {
 })
 
 describe('POST /api/dev/notify', () => {
-  test('says an outcome for every recipient, through the same path', async () => {
+  test('reports the outcome for every recipient', async () => {
     const [a, b] = [address(), address()]
     const id = await post.sent({ to: [a], bcc: [b] })
     const reply = await post.notify(id, 'hard_bounce')
@@ -258,13 +285,13 @@ describe('POST /api/dev/notify', () => {
     ['delivered', 'delivered'],
     ['soft_bounce', 'bounced'],
     ['complaint', 'bounced'],
-  ])('%s makes it %s', async (outcome, status) => {
+  ])('%s sets the status to %s', async (outcome, status) => {
     const id = await post.sent({ to: [address()] })
     await post.notify(id, outcome)
     expect((await post.row(id)).status).toBe(status)
   })
 
-  test('a message nobody knows is 404 and an outcome nobody knows 422, and nothing changes', async () => {
+  test('an unknown message is 404 and an unknown outcome 422, and nothing changes', async () => {
     const id = await post.sent({ to: [address()] })
     const leavesNoTrace = await watchTables(t.database)
     for (const unknown of [newId('message'), 'msg_x', '', orgId]) {

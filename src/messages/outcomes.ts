@@ -1,4 +1,7 @@
-/** What providers report afterwards: states, history, suppressions and events, each once and in any order. */
+/**
+ * Applies provider reports: status, history, suppressions and events. A repeated report changes nothing, and reports
+ * may arrive in any order.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { throughOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
@@ -8,23 +11,20 @@ import { newId, timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Report } from '../providers/email/email-provider.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
-import type { MessageEvent } from './rows.ts'
-import type { TakeReports } from './send.ts'
+import type { MessageEventName } from './rows.ts'
+import type { ApplyReports } from './send.ts'
 import {
   applyReport,
-  type HistoryEntry,
   insertMessageEvents,
   lockMessage,
-  type MessageRow,
-  messageIsThere,
-  type ProviderResponse,
-  type Status,
-  takeNotification,
-} from './store.ts'
+  messageExists,
+  recordNotification,
+} from './store/message-outcomes.ts'
+import type { HistoryEntry, MessageRow, ProviderResponse, Status } from './store/message-row.ts'
 
-export type Notification = {
+export type ProviderNotification = {
   provider: string
-  /** The provider's own id of the notification: a repeated one changes nothing. */
+  /** The provider's id of the notification. A repeated id is ignored. */
   id: string
   orgId: string
   messageId: string
@@ -32,64 +32,67 @@ export type Notification = {
 }
 
 export interface Outcomes {
-  take(notification: Notification): Promise<void>
-  /** For outcomes known at once; told in the background, and waited for at the end. */
-  tell: TakeReports
+  take(notification: ProviderNotification): Promise<void>
+  /** For reports that came with the handover. `drained` waits for them. */
+  applyInBackground: ApplyReports
   drained(): Promise<void>
 }
 
-type Kind = {
+type ReportEffect = {
   status: Status
-  event: MessageEvent
+  event: MessageEventName
+  /** The kind of the row in `message_events`. */
   kind: string
-  /** How the message's error begins. */
-  called?: string
+  errorPrefix?: string
   suppress?: 'bounce' | 'complaint'
 }
 
-const kinds: Record<Report['kind'], Kind> = {
+const effects: Record<Report['kind'], ReportEffect> = {
   delivered: { status: 'delivered', event: 'message.delivered', kind: 'delivered' },
   hard_bounce: {
     status: 'bounced',
     event: 'message.bounced',
     kind: 'bounced',
-    called: 'Hard bounce',
+    errorPrefix: 'Hard bounce',
     suppress: 'bounce',
   },
-  soft_bounce: { status: 'bounced', event: 'message.bounced', kind: 'bounced', called: 'Soft bounce' },
+  soft_bounce: { status: 'bounced', event: 'message.bounced', kind: 'bounced', errorPrefix: 'Soft bounce' },
   complaint: {
     status: 'bounced',
     event: 'message.complained',
     kind: 'complained',
-    called: 'Complaint',
+    errorPrefix: 'Complaint',
     suppress: 'complaint',
   },
 }
 
-/** Between an attempt and the word of it: a report tells what became of the attempt before we know. */
-const underWay: readonly Status[] = ['scheduled', 'sending', 'sent']
+/** A report can arrive while the result of an attempt is unknown, so it may find a message scheduled for a retry. */
+const notYetReported: readonly Status[] = ['scheduled', 'sending', 'sent']
 
-/** Which states a report moves. Delivery is the least telling of them; what bounced stays bounced. */
-const moves: Record<Report['kind'], readonly Status[]> = {
-  delivered: underWay,
-  hard_bounce: [...underWay, 'delivered'],
-  soft_bounce: [...underWay, 'delivered'],
-  complaint: [...underWay, 'delivered'],
+/** The statuses that a report may change. A delivery never replaces a bounce, and a bounced message stays bounced. */
+const changes: Record<Report['kind'], readonly Status[]> = {
+  delivered: notYetReported,
+  hard_bounce: [...notYetReported, 'delivered'],
+  soft_bounce: [...notYetReported, 'delivered'],
+  complaint: [...notYetReported, 'delivered'],
 }
 
-/** Nothing is reported of what nobody was handed, nor written again about recipients who were erased. */
+/**
+ * Ignores reports about messages that were never handed to a provider, and about erased messages, whose recipients
+ * must not be stored again.
+ */
 const reportable = ({ status, attempts, to_addresses }: MessageRow): boolean => {
-  const waiting = status === 'scheduled' || status === 'canceled'
-  return to_addresses.length > 0 && (!waiting || attempts > 0)
+  const unsent = status === 'scheduled' || status === 'canceled'
+  return to_addresses.length > 0 && (!unsent || attempts > 0)
 }
 
-/** The state after the report; undefined leaves the message in the one it has. */
+/** The status after the report, or undefined when the status does not change. */
 const nextStatus = (row: MessageRow, { kind }: Report): Status | undefined =>
-  moves[kind].includes(row.status) ? kinds[kind].status : undefined
+  changes[kind].includes(row.status) ? effects[kind].status : undefined
 
-/** Each recipient's report stands in the history once. */
+/** One entry per recipient, without those that the history already contains. */
 const newEntries = (row: MessageRow, report: Report): (HistoryEntry & { recipient: string })[] => {
-  const { status } = kinds[report.kind]
+  const { status } = effects[report.kind]
   const known = new Set(row.history.map((entry) => `${entry.status} ${entry.recipient?.toLowerCase()}`))
   return report.recipients
     .filter((recipient) => !known.has(`${status} ${recipient.toLowerCase()}`))
@@ -101,48 +104,52 @@ const responseOf = (report: Report): Partial<ProviderResponse> | null =>
     ? null
     : { bounce_type: report.bounceType, bounce_subtype: report.bounceSubtype, detail: report.detail }
 
-/** Remote servers put any bytes into their words; a NUL or half a character cannot be kept. */
-const readable = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
+/** Remote servers send arbitrary bytes, but PostgreSQL cannot store a NUL or half of a surrogate pair. */
+const storableText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
 
-/** As it can be kept: in words that hold, each recipient once, and not before the message was sent, since clocks differ. */
-const keepable = (sentAt: Date | null, report: Report): Report => {
-  // In one order for everybody, so that no two reports wait for each other's suppressions.
-  const byAddress = new Map(report.recipients.map((recipient) => [recipient.toLowerCase(), readable(recipient)]))
+/**
+ * Normalizes a report: storable text, each recipient once, and a time not before the message was sent, since the
+ * provider's clock may differ from ours.
+ */
+const normalized = (sentAt: Date | null, report: Report): Report => {
+  // Sorted, so that two reports suppress addresses in the same order and cannot deadlock.
+  const byAddress = new Map(report.recipients.map((recipient) => [recipient.toLowerCase(), storableText(recipient)]))
   return {
     ...report,
     at: sentAt && report.at < sentAt ? sentAt : report.at,
-    detail: report.detail === null ? null : readable(report.detail),
+    detail: report.detail === null ? null : storableText(report.detail),
     recipients: [...byAddress].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, recipient]) => recipient),
   }
 }
 
 const errorOf = ({ kind, detail }: Report): string | null => {
-  const { called } = kinds[kind]
-  return called === undefined ? null : detail === null ? called : `${called}: ${detail}`
+  const { errorPrefix } = effects[kind]
+  if (errorPrefix === undefined) return null
+  return detail === null ? errorPrefix : `${errorPrefix}: ${detail}`
 }
 
-/** A message made within this may be on its way from the provider's answer into our tables. */
-const justMadeMs = 5 * 60_000
+/** A message younger than this may have been accepted by the provider without being stored yet. */
+const recentMs = 5 * 60_000
 const waitsMs = [100, 400, 1_000]
 
 type Needs = { db: Db; clock: Clock; log: Log; appendEvents: AppendEvents; suppress: Suppress }
 
 export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs): Outcomes => {
-  const telling = new Set<Promise<void>>()
+  const pending = new Set<Promise<void>>()
 
-  /** A provider can be faster with its report than we are with the record of what it took. */
-  const recorded = async (orgId: string, messageId: string): Promise<void> => {
+  /** Waits a moment for the message to be stored: a provider's report can arrive before that. */
+  const waitUntilStored = async (orgId: string, messageId: string): Promise<void> => {
     const createdAt = timeOfId(messageId)
-    if (clock.millis() - createdAt > justMadeMs) return
+    if (clock.millis() - createdAt > recentMs) return
     for (const wait of waitsMs) {
-      if (await db.row(messageIsThere, { orgId, id: messageId, createdAt: new Date(createdAt) })) return
+      if (await db.row(messageExists, { orgId, id: messageId, createdAt: new Date(createdAt) })) return
       await sleep(wait)
     }
   }
 
   const suppressAll = async (tx: Tx, row: MessageRow, report: Report): Promise<void> => {
-    const { suppress: reason } = kinds[report.kind]
-    // The list is shared with live mail, so what is only simulated never touches it.
+    const { suppress: reason } = effects[report.kind]
+    // Live and test mode share the suppression list, so test mode must not change it.
     if (!reason || row.environment === 'test') return
     for (const recipient of report.recipients) {
       await suppress(tx, {
@@ -158,16 +165,16 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     }
   }
 
-  const apply = async (tx: Tx, orgId: string, messageId: string, told: Report): Promise<void> => {
+  const apply = async (tx: Tx, orgId: string, messageId: string, received: Report): Promise<void> => {
     const createdAt = new Date(timeOfId(messageId))
     const row = await tx.row(lockMessage, { orgId, id: messageId, createdAt })
     if (!row || !reportable(row)) return
-    const report = keepable(row.sent_at, told)
+    const report = normalized(row.sent_at, received)
     await suppressAll(tx, row, report)
     const entries = newEntries(row, report)
     if (entries.length === 0) return
     const status = nextStatus(row, report)
-    const { event, kind } = kinds[report.kind]
+    const { event, kind } = effects[report.kind]
     await tx.change(applyReport, {
       orgId,
       id: messageId,
@@ -201,30 +208,30 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     })
   }
 
-  const tellAll = async (orgId: string, messageId: string, reports: Report[]): Promise<void> => {
+  const applyAll = async (orgId: string, messageId: string, reports: Report[]): Promise<void> => {
     try {
       for (const report of reports) {
         await throughOutage(() => db.tx((tx) => apply(tx, orgId, messageId, report)))
       }
     } catch (error) {
-      log.error({ err: error, message_id: messageId }, 'an outcome could not be recorded')
+      log.error({ err: error, message_id: messageId }, 'provider report not recorded')
     }
   }
 
   return {
     take: async ({ provider, id, orgId, messageId, report }) => {
-      await recorded(orgId, messageId)
+      await waitUntilStored(orgId, messageId)
       await db.tx(async (tx) => {
-        if (!(await tx.row(takeNotification, { provider, id, at: clock.now() }))) return
+        if (!(await tx.row(recordNotification, { provider, id, at: clock.now() }))) return
         await apply(tx, orgId, messageId, report)
       })
     },
-    tell: (orgId, messageId, reports) => {
-      const told = tellAll(orgId, messageId, reports).finally(() => telling.delete(told))
-      telling.add(told)
+    applyInBackground: (orgId, messageId, reports) => {
+      const applying = applyAll(orgId, messageId, reports).finally(() => pending.delete(applying))
+      pending.add(applying)
     },
     drained: async () => {
-      await Promise.all(telling)
+      await Promise.all(pending)
     },
   }
 }

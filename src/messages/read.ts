@@ -5,12 +5,13 @@ import { Failure } from '../ground/errors.ts'
 import { timeOfId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { recipientMark, tagMark } from './marks.ts'
-import { findMessage, type ListedRow, listMessages, type MessageRow, type Status } from './store.ts'
+import { findMessage, type ListedRow, listMessages } from './store/list-messages.ts'
+import type { MessageRow, Status } from './store/message-row.ts'
 
 export type Filters = {
   status?: Status | undefined
   tag?: string | undefined
-  /** Compared without regard to case. */
+  /** Case is ignored. */
   to?: string | undefined
   createdAfter?: Date | undefined
   createdBefore?: Date | undefined
@@ -20,17 +21,17 @@ export type PageRequest = { cursor: { createdAt: string; id: string } | undefine
 
 export interface ReadMessages {
   find(scope: Scope, channel: Channel, id: string): Promise<MessageRow>
-  /** Newest first, one row more than the limit where there is one. */
-  list(scope: Scope, channel: Channel, filters: Filters, place: PageRequest): Promise<ListedRow[]>
+  /** Newest first. Returns up to one row more than the limit, which shows whether another page follows. */
+  list(scope: Scope, channel: Channel, filters: Filters, page: PageRequest): Promise<ListedRow[]>
 }
 
-/** The statement whose index leads nearest to what was asked for. */
+/** Picks the statement whose index leaves the fewest rows to filter. */
 const statementFor = (scope: Scope, { status, tag, to }: Filters) => {
   if (to !== undefined) return listMessages.byRecipient
   if (tag !== undefined) return listMessages.byTag
   if (status !== undefined && status !== 'sent' && status !== 'delivered') return listMessages.byStatus
   if (scope.tenantId !== null) return listMessages.byTenant
-  return scope.projectId === null ? listMessages.plain : listMessages.byProject
+  return scope.projectId === null ? listMessages.all : listMessages.byProject
 }
 
 export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
@@ -40,7 +41,7 @@ export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
     if (!row) throw new Failure('NOT_FOUND')
     return row
   },
-  list: (scope, channel, filters, place) => {
+  list: (scope, channel, filters, page) => {
     const { orgId, environment, tenantId, projectId } = scope
     const { status = null, tag = null, createdAfter = null, createdBefore = null } = filters
     const to = filters.to?.toLowerCase() ?? null
@@ -57,7 +58,7 @@ export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
       toMark: to === null ? null : recipientMark(orgId, to),
       createdAfter,
       createdBefore,
-      ...keysetOf(place),
+      ...keysetOf(page),
     })
   },
 })

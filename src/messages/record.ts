@@ -1,4 +1,4 @@
-/** Writes what was sent: message, event, audit entry and idempotent answer commit together or not at all. */
+/** Stores messages. A message, its event, its audit entry and its idempotent response commit together. */
 import type { Audit, AuditEntry, EntryFields } from '../audit/append.ts'
 import { makeStepBatcher } from '../db/batch.ts'
 import { refusedCleanly } from '../db/faults.ts'
@@ -7,15 +7,15 @@ import type { Db, Tx } from '../db/pool.ts'
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
-import { insertMessages, type LinkedRows, type NewMessage } from './store.ts'
+import { insertMessages, type LinkedRows, type NewMessage } from './store/insert-messages.ts'
 
-/** The event that tells of a row's state. */
+/** The event that reports the status of a new message. */
 export type StateEvent = { at: Date; more?: LinkedRows['event_more'] }
 
 export type Recording = {
   message: NewMessage
   event?: StateEvent
-  /** The entry of the request, where this message is all of it. */
+  /** The audit entry of the request. Only for requests that send a single message. */
   entry?: AuditEntry
   answer?: { claim: IdempotencyClaim; status: number; body: string }
 }
@@ -24,8 +24,8 @@ export type RecordMessage = (recording: Recording) => Promise<void>
 
 type Needs = { db: Db; audit: Audit; idempotency: Idempotency }
 
-/** Written out in one piece: this runs for every message. */
-const toldBy = (event: StateEvent | undefined, entry: EntryFields | undefined): LinkedRows => ({
+/** A single object literal, for speed: this runs for every message. */
+const linkedRows = (event: StateEvent | undefined, entry: EntryFields | undefined): LinkedRows => ({
   event_id: event && newId('event', event.at.getTime()),
   event_at: event && iso(event.at),
   event_more: event?.more,
@@ -42,8 +42,8 @@ const toldBy = (event: StateEvent | undefined, entry: EntryFields | undefined): 
 export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMessage => {
   const insert = (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<number> => {
     const messages = batch.map(({ message }) => message)
-    const told = batch.map(({ event, entry }) => toldBy(event, entry && audit.rowOf(entry)))
-    return runner.change(insertMessages, { messages: JSON.stringify(messages), told: JSON.stringify(told) })
+    const linked = batch.map(({ event, entry }) => linkedRows(event, entry && audit.rowOf(entry)))
+    return runner.change(insertMessages, { messages: JSON.stringify(messages), linked: JSON.stringify(linked) })
   }
 
   const recordAll = async (batch: Recording[]): Promise<void> => {
@@ -57,7 +57,7 @@ export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMess
     }
   }
 
-  /** One message whose entry cannot be written goes without it: the audit says so in the log. */
+  /** Stores the message even if its audit entry cannot be stored. The audit logs the missing entry. */
   const recordOne = ({ message, event, entry, answer }: Recording): Promise<void> =>
     db.tx(async (tx) => {
       await insert(tx, [{ message, ...(event && { event }) }])
@@ -72,7 +72,7 @@ export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMess
       try {
         await recordAll(batch)
       } catch (error) {
-        // Of a batch that was refused each row is tried alone by the batcher, and then comes here.
+        // When PostgreSQL rejects a batch, the batcher retries each row alone, and a rejected row ends up here.
         if (batch.length > 1 || !refusedCleanly(error)) throw error
         await recordOne(batch[0] as Recording)
       }

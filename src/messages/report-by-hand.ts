@@ -1,14 +1,14 @@
-/** What a provider would report, said by hand: for the dev tools. */
+/** Applies a report as if it came from a provider. Used by the dev tools. */
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
 import type { Report } from '../providers/email/email-provider.ts'
 import type { Outcomes } from './outcomes.ts'
-import { findOwner } from './store.ts'
+import { findOwner } from './store/message-outcomes.ts'
 
 export const outcomes = ['delivered', 'hard_bounce', 'soft_bounce', 'complaint'] as const
 
-/** For every recipient of the message; false when there is no such message. */
+/** Reports the outcome for every recipient of the message. Resolves to false when the message does not exist. */
 export type ReportByHand = (messageId: string, outcome: (typeof outcomes)[number]) => Promise<boolean>
 
 const bounceTypes: Partial<Record<Report['kind'], string>> = {

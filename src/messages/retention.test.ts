@@ -1,24 +1,24 @@
-/** What goes with time, and where rows of a month stand. */
+/** Redaction of old content, deletion of old notifications, and monthly partitions. */
 import { describe, expect, test } from 'vitest'
 import { testService } from '../../test/service/service.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
-import { insertWaiting, postOf } from './harness.ts'
+import { insertScheduled, postOf } from './harness.ts'
 
 const day = 86_400
 
 const serviceWith = async (env: Record<string, string> = {}) => {
   const t = await testService({ env })
-  const founded = await t.org()
-  const post = postOf(t, founded)
-  // Ids of one process only grow: after a test that moved its clock the next starts where that one ended.
+  const created = await t.org()
+  const post = postOf(t, created)
+  // Ids only grow within a process, so a test must start at least at the time that an earlier test moved its clock to.
   const ahead = timeOfId(newId('message')) - t.service.clock.millis()
   if (ahead > 0) await post.advance(Math.ceil(ahead / 1000))
   const run = async (task: string) => (await t.ask('POST', '/api/dev/run', { body: { task } })).body.counts
-  return { t, orgId: founded.org.id, run, ...post }
+  return { t, orgId: created.org.id, run, ...post }
 }
 
-describe('content', () => {
-  test('X-359 S-142 S-143 SD-42 is redacted after its days, and a message without html stays told apart', async () => {
+describe('redaction', () => {
+  test('X-359 S-142 S-143 SD-42 removes content after the configured days, and redacted_at shows that it was removed', async () => {
     const { sent, get, list, advance, run } = await serviceWith({ MESSAGE_CONTENT_TTL_DAYS: '30' })
     const both = await sent({ html: '<p>Hi</p>', text: 'Hi' })
     const textOnly = await sent({ text: 'Hi' })
@@ -40,7 +40,7 @@ describe('content', () => {
     expect(await run('redaction')).toEqual({ messages_redacted: 0 })
   })
 
-  test('X-359 SD-42 what waits keeps its content until it is sent; without a limit everything does', async () => {
+  test('X-359 SD-42 keeps the content of scheduled messages until they are sent, and of all messages without a limit', async () => {
     const { scheduled, inSeconds, row, handed, advance, fire, run, get } = await serviceWith({
       MESSAGE_CONTENT_TTL_DAYS: '1',
     })
@@ -60,9 +60,9 @@ describe('content', () => {
     expect((await kept.get(old, '?include=body')).body.text).toBe('Kept')
   })
 
-  test('X-359 goes in chunks, each committed by itself', async () => {
+  test('X-359 works in chunks that commit separately', async () => {
     const { t, orgId, advance, run } = await serviceWith({ MESSAGE_CONTENT_TTL_DAYS: '1' })
-    await insertWaiting(t, 1_200, { orgId, dueAt: t.service.clock.now() })
+    await insertScheduled(t, 1_200, { orgId, dueAt: t.service.clock.now() })
     await t.database.sql("update messages set status = 'sent'")
     await advance(2 * day)
     expect(await run('redaction')).toEqual({ messages_redacted: 1_200 })
@@ -72,7 +72,7 @@ describe('content', () => {
     expect(commits).toEqual([{ n: 200 }, { n: 500 }, { n: 500 }])
   })
 
-  test('notes of notifications go after fourteen days', async () => {
+  test('provider notifications are deleted after fourteen days', async () => {
     const { t, sent, notify, advance, run } = await serviceWith()
     await notify(await sent(), 'delivered')
     await advance(13 * day)
@@ -94,14 +94,15 @@ describe('partitions', () => {
     Array.from({ length: count }, (_, i) =>
       new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + i)).toISOString().slice(0, 7).replace('-', '_'),
     )
-  const placeOf = async (t: Awaited<ReturnType<typeof serviceWith>>['t'], id: string) =>
+  const partitionOf = async (t: Awaited<ReturnType<typeof serviceWith>>['t'], id: string) =>
     (
-      await t.database.sql<{ place: string }>('select tableoid::regclass::text as place from messages where id = $1', [
-        id,
-      ])
-    )[0]?.place
+      await t.database.sql<{ partition: string }>(
+        'select tableoid::regclass::text as partition from messages where id = $1',
+        [id],
+      )
+    )[0]?.partition
 
-  test('this month and the next two are made ahead, once, however many ask', async () => {
+  test('the partitions of this month and the next two are created once, even by concurrent calls', async () => {
     const { t, sent, run } = await serviceWith()
     const { retention } = t.service.modules.messages
     await Promise.all(Array.from({ length: 5 }, () => retention.ensurePartitions()))
@@ -111,17 +112,17 @@ describe('partitions', () => {
       [...months, 'other'].map((month) => `${parent}_${month}`),
     )
     expect((await partitions(t)).map(({ name }) => name)).toEqual(made.sort())
-    expect(await placeOf(t, await sent())).toBe(`messages_${months[0]}`)
+    expect(await partitionOf(t, await sent())).toBe(`messages_${months[0]}`)
   })
 
-  test('a month whose rows stand in the default partition stays there, and reads go over all of them', async () => {
+  test('a month with rows in the default partition stays there, and reads cover all partitions', async () => {
     const { t, sent, list, get, notify, row, advance, run, cancel, scheduled, inSeconds, fire } = await serviceWith()
     const months = monthsFrom(t.service.clock.now(), 8)
     const early = await sent({ tags: ['kept'] })
-    expect(await placeOf(t, early)).toBe('messages_other')
-    // This month has a row already; the two after it have none.
+    expect(await partitionOf(t, early)).toBe('messages_other')
+    // The default partition already has a row of this month, and none of the next two.
     await run('retention')
-    expect(await placeOf(t, await sent())).toBe('messages_other')
+    expect(await partitionOf(t, await sent())).toBe('messages_other')
     const names = (await partitions(t)).map(({ name }) => name)
     expect(names).not.toContain(`messages_${months[0]}`)
     expect(names).toContain(`messages_${months[1]}`)
@@ -129,11 +130,11 @@ describe('partitions', () => {
 
     await advance(31 * day)
     const next = await sent({ tags: ['kept'] })
-    expect(await placeOf(t, next)).not.toBe('messages_other')
+    expect(await partitionOf(t, next)).not.toBe('messages_other')
     await advance(150 * day)
-    // Nobody made a month ahead of this one.
+    // No partition was created for this month.
     const late = await sent({ tags: ['kept'] })
-    expect(await placeOf(t, late)).toBe('messages_other')
+    expect(await partitionOf(t, late)).toBe('messages_other')
     const ids: string[] = []
     for (let query = '?tag=kept&limit=1'; ; ) {
       const { data, next_cursor } = (await list(query)).body

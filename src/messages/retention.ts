@@ -1,19 +1,20 @@
-/** What goes with time: content past its days, notes of notifications, and the partitions of months to come. */
+/** Redacts old message content, deletes old provider notifications, and creates the partitions of coming months. */
 import { makeMonthsAhead } from '../db/months.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
-import { redactContent, redactedAtOnce, sweepNotifications } from './store.ts'
+import { redactContent, redactedAtOnce } from './store/end-messages.ts'
+import { sweepNotifications } from './store/message-outcomes.ts'
 
 const day = 86_400_000
-const swept = 500
-/** Longer than any provider repeats itself. */
+const sweptAtOnce = 500
+/** Longer than any provider repeats a notification. */
 const notificationDays = 14
 
 export interface MessageRetention {
-  /** Redacts content older than its days; nothing without a limit. Returns how many messages. */
+  /** Redacts content older than `contentDays`, if set. Returns the number of messages. */
   redact(): Promise<number>
   sweepNotifications(): Promise<number>
-  /** This month's partitions and the next two. */
+  /** Creates the partitions of this month and the next two. */
   ensurePartitions(): Promise<void>
 }
 
@@ -35,7 +36,7 @@ export const makeMessageRetention = ({ db, clock, contentDays }: Needs): Message
   },
   sweepNotifications: () => {
     const before = new Date(clock.millis() - notificationDays * day)
-    return inChunks(swept, () => db.change(sweepNotifications, { before, limit: swept }))
+    return inChunks(sweptAtOnce, () => db.change(sweepNotifications, { before, limit: sweptAtOnce }))
   },
   ensurePartitions: makeMonthsAhead({ db, clock }, ['messages', 'message_events']),
 })

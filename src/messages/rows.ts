@@ -1,4 +1,4 @@
-/** Drafts to rows, and the events that tell of them. */
+/** Builds the rows and the events of messages. */
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
 import { nonEmpty } from '../ground/non-empty.ts'
@@ -6,7 +6,8 @@ import { type Handover, HandoverError } from '../providers/email/email-provider.
 import type { MessageContent } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
 import { recipientMark, tagMark } from './marks.ts'
-import type { EventRow, HistoryEntry, NewMessage, ProviderResponse, Status } from './store.ts'
+import type { NewMessage } from './store/insert-messages.ts'
+import type { EventRow, HistoryEntry, ProviderResponse, Status } from './store/message-row.ts'
 
 export const entryOf = (status: Status, at: Date, detail?: string): HistoryEntry => ({
   status,
@@ -24,7 +25,7 @@ type Outcome = Pick<
   'status' | 'sent_at' | 'due_at' | 'error_message' | 'provider' | 'provider_response' | 'history'
 >
 
-/** Written out in one piece: this runs for every message, and most of what it may hold it has not. */
+/** A single object literal, for speed: this runs for every message. Most columns are absent. */
 const rowOf = (draft: Draft, content: MessageContent, outcome: Outcome): NewMessage => {
   const { by, tags, metadata } = draft
   const { orgId } = by
@@ -50,12 +51,12 @@ const rowOf = (draft: Draft, content: MessageContent, outcome: Outcome): NewMess
   }
 }
 
-export const sentRow = (draft: Draft, content: MessageContent, handed: Handover, at: Date): NewMessage =>
+export const sentRow = (draft: Draft, content: MessageContent, handover: Handover, at: Date): NewMessage =>
   rowOf(draft, content, {
     status: 'sent',
     sent_at: iso(at),
-    provider: handed.provider,
-    provider_response: responseOf(handed.providerMessageId),
+    provider: handover.provider,
+    provider_response: responseOf(handover.providerMessageId),
     history: [entryOf('sent', at)],
   })
 
@@ -75,14 +76,14 @@ export const scheduledRow = (draft: Draft, content: MessageContent, at: Date): N
     history: [entryOf('scheduled', at)],
   })
 
-export type MessageEvent =
+export type MessageEventName =
   | 'message.sent'
   | 'message.delivered'
   | 'message.bounced'
   | 'message.failed'
   | 'message.complained'
 
-const statusOf: Record<MessageEvent, Status> = {
+const statusOf: Record<MessageEventName, Status> = {
   'message.sent': 'sent',
   'message.delivered': 'delivered',
   'message.bounced': 'bounced',
@@ -90,7 +91,7 @@ const statusOf: Record<MessageEvent, Status> = {
   'message.complained': 'bounced',
 }
 
-type Told = {
+type EventSubject = {
   orgId: string
   tenantId: string | null
   environment: 'live' | 'test'
@@ -99,8 +100,8 @@ type Told = {
 }
 
 export const messageEvent = (
-  event: MessageEvent,
-  { orgId, tenantId, environment, channel, id }: Told,
+  event: MessageEventName,
+  { orgId, tenantId, environment, channel, id }: EventSubject,
   at: Date,
   more: Record<string, string> = {},
 ): EventRow => ({
@@ -113,8 +114,8 @@ export const messageEvent = (
   created_at: iso(at),
 })
 
-/** What an adapter threw, whatever it was: one that is no word of a provider leaves open what happened. */
+/** Wraps any other error as `uncertain`: it is not known whether the provider accepted the message. */
 export const asHandoverError = (error: unknown): HandoverError =>
   error instanceof HandoverError
     ? error
-    : new HandoverError('uncertain', 'unknown', 'The provider could not be asked.', { cause: error })
+    : new HandoverError('uncertain', 'unknown', 'The provider could not be called.', { cause: error })

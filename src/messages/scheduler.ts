@@ -1,4 +1,7 @@
-/** Sends what was scheduled, when it is due: claimed, judged again, handed over, settled under the claim. */
+/**
+ * Sends scheduled messages when they are due: claims them, runs the gates again, hands them to the provider, and
+ * settles them under the claim.
+ */
 import { makeBatcher } from '../db/batch.ts'
 import { throughOutage } from '../db/outage.ts'
 import type { Db } from '../db/pool.ts'
@@ -10,31 +13,32 @@ import type { Handover, HandoverError } from '../providers/email/email-provider.
 import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { ChannelAdapter, MessageContent } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
-import { asHandoverError, entryOf, type MessageEvent, messageEvent, responseOf } from './rows.ts'
-import { givesBack, spendBy, type TakeReports } from './send.ts'
-import { type ClaimedRow, claimDue, type EventRow, nextDueOrgs, type Settled, settleClaimed } from './store.ts'
+import { asHandoverError, entryOf, type MessageEventName, messageEvent, responseOf } from './rows.ts'
+import { type ApplyReports, releasesUsage, spendBy } from './send.ts'
+import { type ClaimedRow, claimDue, nextDueOrgs, type Settled, settleClaimed } from './store/claim-messages.ts'
+import type { EventRow } from './store/message-row.ts'
 
 const minute = 60_000
 const hour = 60 * minute
-/** A claim older than this is stale: its worker is taken for dead. */
+/** After this time a claim is stale: its worker is presumed dead. */
 const staleMs = 5 * minute
-/** After each transient fault in turn; then the message has failed. */
+/** The wait after each transient fault. When all are used, the message fails. */
 const retriesMs = [1, 5, 15, 60].map((minutes) => minutes * minute)
-/** Orgs that share one claim. */
-const orgsPerTurn = 100
-/** Taken at once from when a provider asked for a slower pace until it takes one again. */
-const probes = 10
+/** How many orgs share one claim. */
+const orgsPerClaim = 100
+/** The size of a claim after a provider has throttled, until it accepts a message again. */
+const probeLimit = 10
 
 export interface Scheduler {
-  /** Stamps up to `limit` due rows as this process's own. None while a provider asked for a slower pace. */
+  /** Claims up to `limit` due messages for this process. Returns none while sending is paused by a provider. */
   claim(limit: number): Promise<ClaimedRow[]>
-  /** Sends one claimed row and records what became of it. */
+  /** Sends one claimed message and records the outcome. */
   fire(row: ClaimedRow): Promise<void>
 }
 
-type Outcome = Pick<Settled, 'status'> & Partial<Settled> & { event?: MessageEvent; more?: Record<string, string> }
+type Outcome = Pick<Settled, 'status'> & Partial<Settled> & { event?: MessageEventName; more?: Record<string, string> }
 
-/** What a refusal at fire time means for a row that was accepted long ago. */
+/** What a failure at send time does to a message that was accepted earlier. All other codes fail the message. */
 const canceledBy: ReadonlySet<Code> = new Set(['SANDBOX_RECIPIENT_NOT_ALLOWED'])
 const deferredBy: ReadonlySet<Code> = new Set([
   'USAGE_LIMIT_EXCEEDED',
@@ -44,8 +48,8 @@ const deferredBy: ReadonlySet<Code> = new Set([
   'IP_POOL_PAUSED',
 ])
 
-/** Whom it was sent to, where that is fewer than it was meant for. */
-const narrowed = (row: ClaimedRow, content: MessageContent): Partial<Settled> => {
+/** The recipients to store when the message was sent to fewer than it was scheduled for. */
+const fewerRecipients = (row: ClaimedRow, content: MessageContent): Partial<Settled> => {
   const { to_addresses, cc = [], bcc = [] } = content
   const left = to_addresses.length + cc.length + bcc.length
   return left < row.to_addresses.length + row.cc.length + row.bcc.length ? { to_addresses, cc, bcc } : {}
@@ -55,38 +59,38 @@ const nextMidnight = (at: Date): Date => new Date(Date.UTC(at.getUTCFullYear(), 
 
 type Needs = {
   db: Db
-  // biome-ignore lint/suspicious/noExplicitAny: each channel is asked only for drafts it made itself
+  // biome-ignore lint/suspicious/noExplicitAny: each channel only gets drafts that it made itself
   channels: Record<string, ChannelAdapter<any>>
   usage: Usage
   clock: Clock
   log: Log
-  tellReports: TakeReports
+  applyReports: ApplyReports
 }
 
-export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: Needs): Scheduler => {
-  let after = ''
-  let slowUntil = 0
-  let slowMs = 0
+export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }: Needs): Scheduler => {
+  let lastOrgId = ''
+  let pausedUntil = 0
+  let pauseMs = 0
 
-  /** Each time a provider asks again the pause doubles; what is handed over after it ends the pause for good. */
-  const slowDown = (): Date => {
+  /** The pause doubles each time a provider throttles again. A successful handover resets it. */
+  const pause = (): Date => {
     const now = clock.millis()
-    if (now >= slowUntil) {
-      slowMs = Math.min(Math.max(1_000, slowMs * 2), minute)
-      slowUntil = now + slowMs
-      log.warn({ pause_ms: slowMs }, 'the provider asks for a slower pace')
+    if (now >= pausedUntil) {
+      pauseMs = Math.min(Math.max(1_000, pauseMs * 2), minute)
+      pausedUntil = now + pauseMs
+      log.warn({ pause_ms: pauseMs }, 'provider throttled scheduled messages')
     }
-    return new Date(slowUntil)
+    return new Date(pausedUntil)
   }
 
-  const settling = makeBatcher<{ settled: Settled; event?: EventRow & { message_id: string } }, boolean>({
+  const settlements = makeBatcher<{ settled: Settled; event?: EventRow & { message_id: string } }, boolean>({
     name: 'messages.settle',
     run: async (batch) => {
-      const kept = await db.rows(settleClaimed, {
+      const updated = await db.rows(settleClaimed, {
         settled: JSON.stringify(batch.map(({ settled }) => settled)),
         events: JSON.stringify(batch.flatMap(({ event }) => event ?? [])),
       })
-      const ids = new Set(kept.map(({ id }) => id))
+      const ids = new Set(updated.map(({ id }) => id))
       return batch.map(({ settled }) => ids.has(settled.id))
     },
   })
@@ -94,7 +98,7 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
   const settle = async (row: ClaimedRow, outcome: Outcome): Promise<void> => {
     const at = clock.now()
     const { event, more, ...columns } = outcome
-    const told = {
+    const subject = {
       orgId: row.org_id,
       tenantId: row.tenant_id,
       environment: row.environment,
@@ -118,13 +122,13 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
     }
     const item = {
       settled,
-      ...(event && { event: { ...messageEvent(event, told, at, more), message_id: row.id } }),
+      ...(event && { event: { ...messageEvent(event, subject, at, more), message_id: row.id } }),
     }
-    const kept = await throughOutage(() => settling.submit(item))
-    if (!kept) log.warn({ message_id: row.id }, 'a message was taken over while it was being sent')
+    const updated = await throughOutage(() => settlements.submit(item))
+    if (!updated) log.warn({ message_id: row.id }, 'message claim lost')
   }
 
-  const putOff = (row: ClaimedRow, until: Date, attempts = row.attempts): Promise<void> =>
+  const defer = (row: ClaimedRow, until: Date, attempts = row.attempts): Promise<void> =>
     settle(row, { status: 'scheduled', due_at: until, attempts })
 
   const fail = (row: ClaimedRow, message: string, more: Partial<Settled> = {}): Promise<void> =>
@@ -147,23 +151,23 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
     })
   }
 
-  /** Refused by a rule that has changed since: for good, for an hour, or until the day turns. */
-  const refused = (row: ClaimedRow, failure: Failure): Promise<void> => {
+  /** Cancels, defers by an hour, defers to the next UTC day, or fails the message, depending on the code. */
+  const settleFailure = (row: ClaimedRow, failure: Failure): Promise<void> => {
     const { code } = failure
     const now = clock.now()
     if (canceledBy.has(code)) return cancel(row, `${code}: ${failure.message}`)
-    if (deferredBy.has(code)) return putOff(row, new Date(now.getTime() + hour))
-    if (code === 'WARMUP_LIMIT_EXCEEDED') return putOff(row, nextMidnight(now))
+    if (deferredBy.has(code)) return defer(row, new Date(now.getTime() + hour))
+    if (code === 'WARMUP_LIMIT_EXCEEDED') return defer(row, nextMidnight(now))
     return fail(row, `${code}: ${failure.message}`)
   }
 
-  const notHandedOver = async (row: ClaimedRow, reservation: Reservation, fault: HandoverError) => {
+  const settleFault = async (row: ClaimedRow, reservation: Reservation, fault: HandoverError) => {
     const wait = fault.kind === 'refused' ? undefined : retriesMs[row.attempts]
-    // What is tried again is counted again.
-    if (givesBack(fault) || wait !== undefined) await usage.release(reservation)
-    log.warn({ err: fault, message_id: row.id, kind: fault.kind }, 'a scheduled message was not handed over')
-    if (fault.kind === 'throttled') return putOff(row, slowDown())
-    if (wait !== undefined) return putOff(row, new Date(clock.millis() + wait), row.attempts + 1)
+    // A retry reserves its usage again.
+    if (releasesUsage(fault) || wait !== undefined) await usage.release(reservation)
+    log.warn({ err: fault, message_id: row.id, kind: fault.kind }, 'scheduled message handover failed')
+    if (fault.kind === 'throttled') return defer(row, pause())
+    if (wait !== undefined) return defer(row, new Date(clock.millis() + wait), row.attempts + 1)
     const response = { provider: fault.provider, provider_response: responseOf(null, fault.message) }
     return fail(row, fault.message, response)
   }
@@ -173,69 +177,67 @@ export const makeScheduler = ({ db, channels, usage, clock, log, tellReports }: 
     let reservation: Reservation
     try {
       await passGates(channel.gates, draft, 'fire')
-      // The sandbox counted it the day it was asked for.
+      // The sandbox limit was counted on the day of the request.
       const { sandbox: _, ...price } = await channel.priceOf(draft)
       reservation = await usage.reserve({ ...spendBy(draft), ...price })
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      return refused(row, error)
+      return settleFailure(row, error)
     }
-    let handed: Handover
+    let handover: Handover
     try {
-      handed = await channel.handOver(draft)
+      handover = await channel.handOver(draft)
     } catch (error) {
-      return notHandedOver(row, reservation, asHandoverError(error))
+      return settleFault(row, reservation, asHandoverError(error))
     }
-    slowMs = 0
+    pauseMs = 0
     const at = clock.now()
     await settle(row, {
       status: 'sent',
       sent_at: at,
-      provider: handed.provider,
-      provider_response: responseOf(handed.providerMessageId),
+      provider: handover.provider,
+      provider_response: responseOf(handover.providerMessageId),
       history: [entryOf('sent', at)],
       event: 'message.sent',
-      ...narrowed(row, channel.contentOf(draft)),
+      ...fewerRecipients(row, channel.contentOf(draft)),
     })
-    if (handed.reports) tellReports(row.org_id, row.id, handed.reports)
+    if (handover.reports) applyReports(row.org_id, row.id, handover.reports)
   }
 
-  /** The next orgs in turn, from the first again once everybody had theirs. */
-  const dueOrgs = async (now: Date, most: number): Promise<string[]> => {
-    const next = (from: string) => db.rows(nextDueOrgs, { after: from, now, limit: most })
-    const rows = await next(after)
-    const turn = rows.length > 0 || after === '' ? rows : await next('')
-    after = turn.length < most ? '' : (turn.at(-1)?.org_id ?? '')
+  /** The next orgs with due messages, in round-robin order. After the last org it starts again at the first. */
+  const nextOrgs = async (now: Date, limit: number): Promise<string[]> => {
+    const orgsAfter = (orgId: string) => db.rows(nextDueOrgs, { after: orgId, now, limit })
+    const rows = await orgsAfter(lastOrgId)
+    const turn = rows.length > 0 || lastOrgId === '' ? rows : await orgsAfter('')
+    lastOrgId = turn.length < limit ? '' : (turn.at(-1)?.org_id ?? '')
     return turn.map(({ org_id }) => org_id)
   }
 
   return {
     claim: async (most) => {
-      if (clock.millis() < slowUntil) return []
-      const limit = slowMs === 0 ? most : Math.min(most, probes)
+      if (clock.millis() < pausedUntil) return []
+      const limit = pauseMs === 0 ? most : Math.min(most, probeLimit)
       const now = clock.now()
-      // No more orgs than rows: one that is looked at without a share would have lost its turn.
-      const orgs = await dueOrgs(now, Math.min(orgsPerTurn, limit))
-      if (orgs.length === 0) return []
-      const stale = new Date(now.getTime() + staleMs)
-      const share = Math.ceil(limit / orgs.length)
+      // Never more orgs than messages: an org beyond the limit would lose its turn without a message being claimed.
+      const orgIds = await nextOrgs(now, Math.min(orgsPerClaim, limit))
+      if (orgIds.length === 0) return []
       return db.rows(claimDue, {
-        orgIds: orgs,
+        orgIds,
         now,
-        staleAt: stale,
+        staleAt: new Date(now.getTime() + staleMs),
         claim: newId('request', now.getTime()),
-        perOrg: share,
+        perOrg: Math.ceil(limit / orgIds.length),
         limit,
       })
     },
     fire: async (row) => {
-      if (clock.millis() < slowUntil) return putOff(row, new Date(slowUntil))
-      if (row.org_suspended) return putOff(row, new Date(clock.millis() + hour))
+      if (clock.millis() < pausedUntil) return defer(row, new Date(pausedUntil))
+      if (row.org_suspended) return defer(row, new Date(clock.millis() + hour))
       if (row.tenant_id !== null && row.tenant_status !== 'active') {
         return cancel(row, row.tenant_status === 'suspended' ? 'Tenant suspended' : 'Tenant archived')
       }
       const channel = channels[row.channel]
-      if (!channel) throw new Error(`no channel sends ${row.channel}`)
+      if (!channel) throw new Error(`The channel ${row.channel} is not configured`)
       return send(row, channel)
     },
   }

@@ -1,4 +1,7 @@
-/** Many messages in one call: one quota for all, and for each item the pipeline of a single send. */
+/**
+ * Sends many messages in one call. Usage is reserved once for the whole batch. Each item then passes the same pipeline
+ * as a single send.
+ */
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -11,7 +14,7 @@ import type { ChannelAdapter, Price } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import type { RecordMessage } from './record.ts'
 import { asHandoverError, failedRow, sentRow } from './rows.ts'
-import { givesBack, notRecorded, sentEntry, spendBy, type TakeReports } from './send.ts'
+import { type ApplyReports, notRecorded, releasesUsage, sentEntry, spendBy } from './send.ts'
 
 export type ItemError = { code: string; message: string }
 export type ItemResult = {
@@ -22,16 +25,16 @@ export type ItemResult = {
 }
 export type BatchResult = { data: ItemResult[]; total: number; succeeded: number; failed: number }
 
-/** An item as it came: a draft, or why there is none. */
+/** A draft, or the failure that prevented one. */
 export type Item<D extends Draft> = D | Failure
 
-/** The items are asked for within the call's time: files may have to be fetched for them. */
+/** `itemsOf` runs within the time limit of the call, because it may have to fetch attachments. */
 export type SendBatch<D extends Draft> = (itemsOf: () => MaybePromise<Item<D>[]>, actor: Actor) => Promise<BatchResult>
 
-/** From the beginning of the call. Items not begun by then are not begun at all. */
-const budgetMs = 300_000
+/** Measured from the start of the call. Items that have not started by then are not sent. */
+const timeLimitMs = 300_000
 
-/** What an item is told where a single send is told more finely. */
+/** Batch items report a more general code than single sends for these failures. */
 const itemCode: Partial<{ [C in Code]: Code }> = {
   INVALID_FROM: 'VALIDATION_ERROR',
   SENDER_DOMAIN_NOT_VERIFIED: 'SENDER_NOT_VERIFIED',
@@ -46,9 +49,9 @@ const errorOf = (failure: Failure): ItemError => {
     const where = first.path.length > 0 ? `${first.path.join('.')}: ` : ''
     return { code, message: `${where}${first.message}` }
   }
-  // The words of VALIDATION_ERROR point at a list that items do not have.
-  const own = code === failure.code || code === 'VALIDATION_ERROR'
-  return { code, message: own ? failure.message : catalogue[code].text }
+  // The catalogue's text of VALIDATION_ERROR refers to a list of errors, which items do not have.
+  const keepsMessage = code === failure.code || code === 'VALIDATION_ERROR'
+  return { code, message: keepsMessage ? failure.message : catalogue[code].text }
 }
 
 const failedItem = (index: number, error: ItemError, id: string | null = null): ItemResult => ({
@@ -70,142 +73,145 @@ type Needs<D extends Draft> = {
   db: Db
   clock: Clock
   log: Log
-  tellReports: TakeReports
-  /** How many items are under way at once. */
-  lanes: number
+  applyReports: ApplyReports
+  /** How many items are sent at the same time. */
+  concurrency: number
 }
 
-/** What the whole batch is judged by; the rest is each item's own. */
-const shared = ({ units, segments, costMicros }: Price): Price => ({ units, segments, costMicros })
+/** The part of a price that the batch reserves for all items together. */
+const batchPart = ({ units, segments, costMicros }: Price): Price => ({ units, segments, costMicros })
 
-const added = (prices: Price[]): Price =>
+const sumOf = (prices: Price[]): Price =>
   prices.reduce((sum, price) => ({
     units: sum.units + price.units,
     segments: (sum.segments ?? 0) + (price.segments ?? 0),
     costMicros: (sum.costMicros ?? 0) + (price.costMicros ?? 0),
   }))
 
-const less = (asked: Price, used: Price): Price => ({
-  units: asked.units - used.units,
-  segments: (asked.segments ?? 0) - (used.segments ?? 0),
-  costMicros: (asked.costMicros ?? 0) - (used.costMicros ?? 0),
+const differenceOf = (reserved: Price, used: Price): Price => ({
+  units: reserved.units - used.units,
+  segments: (reserved.segments ?? 0) - (used.segments ?? 0),
+  costMicros: (reserved.costMicros ?? 0) - (used.costMicros ?? 0),
 })
 
-/** A draft with its place in the call and what was set aside for it. */
-type Waiting<D extends Draft> = { index: number; draft: D; asked: Price; held: Reservation }
+/** A draft, its position in the call, the batch's reservation and this item's part of it. */
+type ReservedItem<D extends Draft> = { index: number; draft: D; reserved: Price; batchReservation: Reservation }
 
 export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> => {
-  const { channel, usage, record, audit, db, clock, log, tellReports, lanes } = needs
+  const { channel, usage, record, audit, db, clock, log, applyReports, concurrency } = needs
 
-  const giveBack = ({ draft, held }: Waiting<D>, part: Price, own?: Reservation): Promise<void> =>
-    Promise.all([usage.releasePart(held, { ...spendBy(draft), ...part }), own && usage.release(own)]).then(
+  const release = (item: ReservedItem<D>, part: Price, itemReservation?: Reservation): Promise<void> =>
+    Promise.all([
+      usage.releasePart(item.batchReservation, { ...spendBy(item.draft), ...part }),
+      itemReservation && usage.release(itemReservation),
+    ]).then(
       () => undefined,
-      (error) => log.error({ err: error, message_id: draft.id }, 'unused quota could not be given back'),
+      (error) => log.error({ err: error, message_id: item.draft.id }, 'usage release failed'),
     )
 
-  /** Everything before the provider: what is refused here costs nothing and leaves nothing. */
-  const admit = async (waiting: Waiting<D>): Promise<{ used: Price; own: Reservation }> => {
-    const { draft, asked } = waiting
+  /** Runs every step before the provider. An item that fails here is neither counted nor stored. */
+  const admit = async (item: ReservedItem<D>): Promise<{ used: Price; itemReservation: Reservation }> => {
+    const { draft, reserved } = item
     try {
       await passGates(channel.gates, draft, 'batch')
       channel.finish(draft)
       const { sandbox, warmup, ...price } = await channel.priceOf(draft)
-      const own = await usage.reserve({ ...spendBy(draft), units: 0, sandbox, warmup })
-      const used = shared(price)
-      if (used.units < asked.units) await giveBack(waiting, less(asked, used))
-      return { used, own }
+      const itemReservation = await usage.reserve({ ...spendBy(draft), units: 0, sandbox, warmup })
+      const used = batchPart(price)
+      if (used.units < reserved.units) await release(item, differenceOf(reserved, used))
+      return { used, itemReservation }
     } catch (error) {
-      await giveBack(waiting, asked)
+      await release(item, reserved)
       throw error
     }
   }
 
-  const refused = async (waiting: Waiting<D>, fault: HandoverError): Promise<ItemResult> => {
-    const { index, draft } = waiting
+  const recordFailed = async ({ index, draft }: ReservedItem<D>, fault: HandoverError): Promise<ItemResult> => {
     const at = clock.now()
     const event = { at, more: { error: fault.message } }
     try {
       await record({ message: failedRow(draft, channel.contentOf(draft), fault, at), event })
       return failedItem(index, providerError(fault.message), draft.id)
     } catch (error) {
-      log.error({ err: error, message_id: draft.id }, 'a failed message could not be recorded')
+      log.error({ err: error, message_id: draft.id }, 'failed message not recorded')
       return failedItem(index, providerError(fault.message))
     }
   }
 
-  const sent = async ({ index, draft }: Waiting<D>, handed: Handover): Promise<ItemResult> => {
+  const recordSent = async ({ index, draft }: ReservedItem<D>, handover: Handover): Promise<ItemResult> => {
     const at = clock.now()
     try {
-      await record({ message: sentRow(draft, channel.contentOf(draft), handed, at), event: { at } })
+      await record({ message: sentRow(draft, channel.contentOf(draft), handover, at), event: { at } })
     } catch (error) {
-      log.error({ err: error, message_id: draft.id }, 'a message was handed over and could not be recorded')
+      log.error({ err: error, message_id: draft.id }, 'sent message not recorded')
       return { index, id: null, status: 'sent', error: notRecordedItem }
     }
-    if (handed.reports) tellReports(draft.by.orgId, draft.id, handed.reports)
+    if (handover.reports) applyReports(draft.by.orgId, draft.id, handover.reports)
     return { index, id: draft.id, status: 'sent', error: null }
   }
 
-  const runItem = async (waiting: Waiting<D>): Promise<ItemResult> => {
-    const { index, draft } = waiting
+  const runItem = async (item: ReservedItem<D>): Promise<ItemResult> => {
+    const { index, draft } = item
     let admitted: Awaited<ReturnType<typeof admit>>
     try {
-      admitted = await admit(waiting)
+      admitted = await admit(item)
     } catch (error) {
       if (error instanceof Failure) return failedItem(index, errorOf(error))
-      log.error({ err: error, message_id: draft.id }, 'a batch item could not be judged')
+      log.error({ err: error, message_id: draft.id }, 'batch item check failed')
       return failedItem(index, providerError('Not sent. It is safe to try again.'))
     }
-    let handed: Handover
+    let handover: Handover
     try {
-      handed = await channel.handOver(draft)
+      handover = await channel.handOver(draft)
     } catch (error) {
       const fault = asHandoverError(error)
-      log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'a message was not handed over')
-      if (givesBack(fault)) await giveBack(waiting, admitted.used, admitted.own)
-      return refused(waiting, fault)
+      log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message handover failed')
+      if (releasesUsage(fault)) await release(item, admitted.used, admitted.itemReservation)
+      return recordFailed(item, fault)
     }
-    return sent(waiting, handed)
+    return recordSent(item, handover)
   }
 
-  /** One quota for all that is well-formed, asked before anything is sent. */
-  const setAside = async (items: Item<D>[]): Promise<Waiting<D>[]> => {
+  /** Reserves usage for all valid items at once, before the first one is sent. */
+  const reserveAll = async (items: Item<D>[]): Promise<ReservedItem<D>[]> => {
     const drafts = items.flatMap((item, index) => (item instanceof Failure ? [] : [{ index, draft: item }]))
     const [first] = drafts
     if (!first) return []
-    const prices = await Promise.all(drafts.map(async ({ draft }) => shared(await channel.priceOf(draft))))
-    const held = await usage.reserve({ ...spendBy(first.draft), ...added(prices) })
-    return drafts.map(({ index, draft }, i) => ({ index, draft, held, asked: prices[i] as Price }))
+    const prices = await Promise.all(drafts.map(async ({ draft }) => batchPart(await channel.priceOf(draft))))
+    const batchReservation = await usage.reserve({ ...spendBy(first.draft), ...sumOf(prices) })
+    return drafts.map(({ index, draft }, i) => ({ index, draft, batchReservation, reserved: prices[i] as Price }))
   }
 
-  const runAll = async (waiting: Waiting<D>[], until: number): Promise<ItemResult[]> => {
+  const runAll = async (items: ReservedItem<D>[], until: number): Promise<ItemResult[]> => {
     const results: ItemResult[] = []
-    const next = waiting.values()
-    const lane = async (): Promise<void> => {
-      for (const one of next) {
-        if (clock.millis() < until) results.push(await runItem(one))
+    const next = items.values()
+    const runNext = async (): Promise<void> => {
+      for (const item of next) {
+        if (clock.millis() < until) results.push(await runItem(item))
         else {
-          await giveBack(one, one.asked)
-          results.push(failedItem(one.index, providerError('Not begun in time. It is safe to try again.')))
+          await release(item, item.reserved)
+          const message = 'Not sent: the batch reached its time limit. It is safe to try again.'
+          results.push(failedItem(item.index, providerError(message)))
         }
       }
     }
-    await Promise.all(Array.from({ length: Math.min(lanes, waiting.length) }, lane))
+    await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, runNext))
     return results
   }
 
   return async (itemsOf, actor) => {
-    const until = clock.millis() + budgetMs
+    const until = clock.millis() + timeLimitMs
     const items = await itemsOf()
-    const waiting = await setAside(items)
-    const results = await runAll(waiting, until)
-    const faulty = items.flatMap((item, index) => (item instanceof Failure ? [failedItem(index, errorOf(item))] : []))
-    const data = [...results, ...faulty].sort((a, b) => a.index - b.index)
+    const reservedItems = await reserveAll(items)
+    const results = await runAll(reservedItems, until)
+    const invalid = items.flatMap((item, index) => (item instanceof Failure ? [failedItem(index, errorOf(item))] : []))
+    const data = [...results, ...invalid].sort((a, b) => a.index - b.index)
     const succeeded = data.filter(({ status }) => status === 'sent').length
-    const [first] = waiting
+    const [first] = reservedItems
     if (first && succeeded > 0) {
       await db
         .tx((tx) => audit(tx, sentEntry(first.draft, actor, null, succeeded)))
-        .catch((error) => log.error({ err: error }, 'the audit entry of a batch could not be written'))
+        .catch((error) => log.error({ err: error }, 'batch audit entry not recorded'))
     }
     return { data, total: data.length, succeeded, failed: data.length - succeeded }
   }

@@ -1,6 +1,6 @@
 /**
- * The one send pipeline: rules, reservation, provider, record. Single sends and batch items run it here, and what was
- * scheduled runs it when it is due.
+ * The send pipeline: gates, reservation, provider, record. Single sends run it here. Batch items run it in
+ * send-batch.ts, and scheduled messages run it in scheduler.ts when they are due.
  */
 import type { Actor, AuditEntry } from '../audit/append.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -16,7 +16,7 @@ import { type Draft, passGates } from './draft.ts'
 import type { RecordMessage } from './record.ts'
 import { asHandoverError, failedRow, scheduledRow, sentRow } from './rows.ts'
 
-/** What the caller of a single send is told. */
+/** The response to a single send. */
 export type AcceptedMessage = {
   id: string
   channel: string
@@ -25,11 +25,11 @@ export type AcceptedMessage = {
   scheduled_at?: string
 }
 
-/** Outcomes known at once are told through the same path as those that come later. */
-export type TakeReports = (orgId: string, messageId: string, reports: Report[]) => void
+/** Applies reports that came with the handover. They are handled like reports that a provider sends later. */
+export type ApplyReports = (orgId: string, messageId: string, reports: Report[]) => void
 
 export interface SendMessage<D extends Draft> {
-  /** The answer is recorded with the message when there is a claim. */
+  /** With an idempotency claim, the response is stored together with the message. */
   single(draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage>
 }
 
@@ -39,7 +39,7 @@ type Needs<D extends Draft> = {
   record: RecordMessage
   clock: Clock
   log: Log
-  tellReports: TakeReports
+  applyReports: ApplyReports
 }
 
 export const spendBy = (draft: Draft) => ({
@@ -50,10 +50,10 @@ export const spendBy = (draft: Draft) => ({
   channel: draft.channel,
 })
 
-/** Nothing went out, so nothing was used. What may be on its way stays counted. */
-export const givesBack = (fault: HandoverError): boolean => fault.kind !== 'uncertain'
+/** Usage is released when the message was certainly not sent. When that is uncertain, it stays counted. */
+export const releasesUsage = (fault: HandoverError): boolean => fault.kind !== 'uncertain'
 
-/** Told where the provider took a message that we then could not write down. */
+/** Returned when the provider accepted a message that could not be stored afterwards. */
 export const notRecorded = 'Accepted by the provider but not stored. Do not send it again.'
 
 export const sentEntry = (draft: Draft, actor: Actor, resourceId: string | null, count: number): AuditEntry => ({
@@ -66,7 +66,7 @@ export const sentEntry = (draft: Draft, actor: Actor, resourceId: string | null,
 })
 
 export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D> => {
-  const { channel, usage, record, clock, log, tellReports } = needs
+  const { channel, usage, record, clock, log, applyReports } = needs
 
   const answerOf = (draft: D, status: 'sent' | 'scheduled'): AcceptedMessage => ({
     id: draft.id,
@@ -76,67 +76,68 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
     ...(status === 'scheduled' && { scheduled_at: (draft.scheduledAt as Date).toISOString() }),
   })
 
-  const recorded = (claim: IdempotencyClaim | undefined, answer: AcceptedMessage) =>
+  const idempotentAnswer = (claim: IdempotencyClaim | undefined, answer: AcceptedMessage) =>
     claim && { answer: { claim, status: 200, body: JSON.stringify(answer) } }
 
-  const enqueue = async (draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage> => {
+  const schedule = async (draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage> => {
     const { sandbox, units, segments, costMicros } = await channel.priceOf(draft)
-    // Asked now so that the caller hears of it, counted when it is sent; only the sandbox counts the day of asking.
+    // Limits are checked now so that the caller gets the error, but usage is counted when the message is sent. Only
+    // the sandbox limit counts on the day of the request.
     await usage.check({ ...spendBy(draft), units, segments, costMicros, sandbox })
-    const held = sandbox ? await usage.reserve({ ...spendBy(draft), units: 0, sandbox }) : undefined
+    const reservation = sandbox ? await usage.reserve({ ...spendBy(draft), units: 0, sandbox }) : undefined
     const answer = answerOf(draft, 'scheduled')
     try {
       await record({
         message: scheduledRow(draft, channel.contentOf(draft), clock.now()),
         entry: sentEntry(draft, actor, draft.id, 1),
-        ...recorded(claim, answer),
+        ...idempotentAnswer(claim, answer),
       })
     } catch (error) {
-      if (held) await usage.release(held)
+      if (reservation) await usage.release(reservation)
       throw error
     }
     return answer
   }
 
-  const refused = async (draft: D, reservation: Reservation, fault: HandoverError): Promise<never> => {
-    if (givesBack(fault)) await usage.release(reservation)
-    log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'a message was not handed over')
+  const recordFailed = async (draft: D, reservation: Reservation, fault: HandoverError): Promise<never> => {
+    if (releasesUsage(fault)) await usage.release(reservation)
+    log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message handover failed')
     const row = failedRow(draft, channel.contentOf(draft), fault, clock.now())
-    const kept = await record({ message: row }).then(
+    const stored = await record({ message: row }).then(
       () => true,
       (error) => {
-        log.error({ err: error, message_id: draft.id }, 'a failed message could not be recorded')
+        log.error({ err: error, message_id: draft.id }, 'failed message not recorded')
         return false
       },
     )
-    throw new Failure('INTERNAL_ERROR', { cause: fault, ...(kept && { extra: { message_id: draft.id } }) })
+    throw new Failure('INTERNAL_ERROR', { cause: fault, ...(stored && { extra: { message_id: draft.id } }) })
   }
 
   return {
     single: async (draft, actor, claim) => {
       await passGates(channel.gates, draft, 'single')
       channel.finish(draft)
-      if (draft.scheduledAt) return enqueue(draft, actor, claim)
+      if (draft.scheduledAt) return schedule(draft, actor, claim)
       const reservation = await andThen(channel.priceOf(draft), (price) =>
         usage.reserve({ ...spendBy(draft), ...price }),
       )
-      let handed: Handover
+      let handover: Handover
       try {
-        handed = await channel.handOver(draft)
+        handover = await channel.handOver(draft)
       } catch (error) {
-        return refused(draft, reservation, asHandoverError(error))
+        return recordFailed(draft, reservation, asHandoverError(error))
       }
       const at = clock.now()
       const answer = answerOf(draft, 'sent')
       await record({
-        message: sentRow(draft, channel.contentOf(draft), handed, at),
+        message: sentRow(draft, channel.contentOf(draft), handover, at),
         event: { at },
         entry: sentEntry(draft, actor, draft.id, 1),
-        ...recorded(claim, answer),
+        ...idempotentAnswer(claim, answer),
       }).catch((cause) => {
         throw new Failure('INTERNAL_ERROR', { message: notRecorded, done: true, cause })
       })
-      if (handed.reports) tellReports(draft.by.orgId, draft.id, handed.reports)
+      if (handover.reports) applyReports(draft.by.orgId, draft.id, handover.reports)
       return answer
     },
   }

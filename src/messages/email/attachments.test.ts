@@ -1,4 +1,4 @@
-/** Files fetched from an address: once, over https, within what may be attached. */
+/** Fetching attachments by URL: once, over https, and within the size limit. */
 import type { ServerResponse } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startReceiver, testCertificate } from '../../../test/servers/receiver.ts'
@@ -8,7 +8,7 @@ import { attachedBytes, makeFetchAttachments, maxAttachmentBytes } from './attac
 
 type Answer = NonNullable<Parameters<typeof startReceiver>[0]>
 
-/** A public host, as far as the agent can tell, that is really a server on loopback. */
+/** The agent resolves a public address but connects to a server on loopback. */
 const withHost = async (answer: Answer, options?: { timeoutMs: number }) => {
   const receiver = await startReceiver(answer, { secure: true })
   const agent = makeGuardedAgent({
@@ -35,15 +35,15 @@ const inline = (bytes: number) => ({
 })
 const refusalOf = (work: Promise<unknown>): Promise<Failure> =>
   work.then(
-    () => expect.unreachable('it was taken'),
+    () => expect.unreachable('it was accepted'),
     (error) => {
       expect(error).toBeInstanceOf(Failure)
       return error
     },
   )
 
-describe('a file by url', () => {
-  test('S-121 SD-40 is asked for once and stands where it was named, beside what came inline', async () => {
+describe('an attachment URL', () => {
+  test('S-121 SD-40 is fetched once, and the file keeps its position among inline attachments', async () => {
     const { receiver, fetch } = await withHost(({ path }, response) => response.end(`file ${path}`))
     const files = await fetch([linked('one'), inline(3), linked('two')])
     expect(files.map(({ filename, content }) => [filename, content.toString()])).toEqual([
@@ -54,7 +54,7 @@ describe('a file by url', () => {
     expect(receiver.got.map(({ path }) => path).sort()).toEqual(['/one', '/two'])
   })
 
-  test('SD-40 that is not there, elsewhere or cut short refuses the call and names its place', async () => {
+  test('SD-40 that is missing, redirects or is cut off rejects the call with the path of the attachment', async () => {
     const { fetch } = await withHost(({ path }, response) => {
       if (path === '/gone') response.writeHead(404).end()
       else if (path === '/moved') response.writeHead(302, { location: 'https://hooks.example.test/one' }).end()
@@ -77,7 +77,7 @@ describe('a file by url', () => {
     }
   })
 
-  test('XD-34 counts toward the 7 MB together with what came inline', async () => {
+  test('XD-34 counts toward the 7 MB together with inline attachments', async () => {
     const { fetch } = await withHost(({ path }, response) => response.end(Buffer.alloc(Number(path.slice(1)))))
     const files = await fetch([inline(1), linked(String(maxAttachmentBytes - 1))])
     expect(files.reduce((sum, { content }) => sum + content.length, 0)).toBe(maxAttachmentBytes)
@@ -91,10 +91,10 @@ describe('a file by url', () => {
   })
 })
 
-describe('several files by url', () => {
+describe('several attachment URLs', () => {
   const ten = Array.from({ length: 10 }, (_, i) => linked(String(i)))
 
-  test('S-114 are asked for five at a time', async () => {
+  test('S-114 are fetched five at a time', async () => {
     const open: (() => void)[] = []
     let most = 0
     const { receiver, fetch } = await withHost(({ path }, response) => {
@@ -112,7 +112,7 @@ describe('several files by url', () => {
     expect(most).toBe(5)
   })
 
-  test('S-114 X-213 share one time: those that come in time by themselves leave less to the others', async () => {
+  test('S-114 X-213 share one time limit: slow ones leave less time for the others', async () => {
     const timeoutMs = 2_000
     const { fetch } = await withHost(
       (_, response, nth) => setTimeout(() => response.end(), timeoutMs * (nth <= 5 ? 0.5 : 0.75)),
@@ -123,7 +123,7 @@ describe('several files by url', () => {
     expect(detail.errors).toEqual([{ path: ['attachments', 5, 'url'], code: 'custom', message }])
   })
 
-  test('SD-40 tell the first fault in their order, whichever was met first, and ask no further', async () => {
+  test('SD-40 report the first failure in the order of the list, even if another failed earlier, and stop fetching', async () => {
     let second: ServerResponse | undefined
     let ended = 0
     const { receiver, fetch } = await withHost(({ path }, response, nth) => {
@@ -131,18 +131,18 @@ describe('several files by url', () => {
       if (path === '/0') response.end('x')
       if (path === '/1') second = response
       if (path === '/2') response.writeHead(410).end()
-      // Two ended and made room for two more.
+      // Two have ended, so two more have started.
       if (nth === 7) second?.writeHead(404).end()
     })
     const { detail } = await refusalOf(fetch(ten))
-    const message = 'Could not be fetched: the answer was 404.'
+    const message = 'Could not be fetched: the response status was 404.'
     expect(detail.errors).toEqual([{ path: ['attachments', 1, 'url'], code: 'custom', message }])
     await expect.poll(() => ended).toBe(7)
     expect(receiver.got).toHaveLength(7)
   })
 })
 
-test('XD-34 what a body attaches is counted in decoded bytes, whatever the body is', () => {
+test('XD-34 attachments of an unvalidated body are counted in decoded bytes, and malformed bodies count as 0', () => {
   for (const bytes of [0, 1, 2, 3, 1_000, 1_001]) {
     const content = Buffer.alloc(bytes).toString('base64')
     expect(attachedBytes({ attachments: [{ content }, { content }] })).toBe(2 * bytes)

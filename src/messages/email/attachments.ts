@@ -1,22 +1,22 @@
-/** How much may be attached, and files that are fetched from an address. */
+/** Limits the size of attachments, and fetches attachments given by URL. */
 import { Failure, invalid } from '../../ground/errors.ts'
 import type { GuardedAgent } from '../../outgoing/guarded.ts'
 import type { Attachment } from '../../providers/email/email-provider.ts'
 
 export const maxAttachmentBytes = 7 * 1_048_576
 /** For all files of a call together. */
-const usualTimeoutMs = 30_000
-const mostAtOnce = 5
+const defaultTimeoutMs = 30_000
+const maxConcurrent = 5
 
-/** A file named by its address. */
-export type Linked = { filename: string; contentType: string; url: string }
+/** An attachment given by URL. */
+export type LinkedAttachment = { filename: string; contentType: string; url: string }
 
 export const assertAttachable = (attachments: readonly Attachment[]): void => {
   const bytes = attachments.reduce((sum, { content }) => sum + content.length, 0)
   if (bytes > maxAttachmentBytes) throw new Failure('ATTACHMENT_TOO_LARGE')
 }
 
-/** The decoded size of what a body that has not been validated attaches; 0 for what is no such body. */
+/** The decoded size of all attachments in a body that has not been validated. Anything malformed counts as 0. */
 export const attachedBytes = (raw: unknown): number => {
   const list = (raw as { attachments?: unknown } | null)?.attachments
   if (!Array.isArray(list)) return 0
@@ -26,35 +26,35 @@ export const attachedBytes = (raw: unknown): number => {
   }, 0)
 }
 
-export type FetchAttachments = (list: readonly (Attachment | Linked)[]) => Promise<Attachment[]>
+export type FetchAttachments = (list: readonly (Attachment | LinkedAttachment)[]) => Promise<Attachment[]>
 
 /**
- * Each address is asked once, before anything is sent; one that fails is the fault of the whole call. Of several
- * faults the first in the order of the list is told, whichever was met first.
+ * Fetches each URL once, before anything is sent. If one fails, the whole call fails. If several fail, the error is
+ * about the first one in the list, even if another failed earlier.
  */
 export const makeFetchAttachments =
-  (agent: Pick<GuardedAgent, 'request'>, { timeoutMs = usualTimeoutMs } = {}): FetchAttachments =>
+  (agent: Pick<GuardedAgent, 'request'>, { timeoutMs = defaultTimeoutMs } = {}): FetchAttachments =>
   async (list) => {
     const until = performance.now() + timeoutMs
-    const decided = new AbortController()
+    const finished = new AbortController()
     const bytes = list.map((one) => ('content' in one ? one.content.length : 0))
-    /** What those before leave, as far as their sizes are known. */
-    const roomAt = (index: number) => bytes.slice(0, index).reduce((left, taken) => left - taken, maxAttachmentBytes)
+    /** The bytes left for the attachment at `index`. Attachments before it that are still being fetched count as 0. */
+    const bytesLeftAt = (index: number) => bytes.slice(0, index).reduce((left, size) => left - size, maxAttachmentBytes)
 
     const contents: Promise<Buffer>[] = []
-    const inTurn = async (one: Linked, index: number): Promise<Buffer> => {
-      await contents[index - mostAtOnce]?.catch(() => undefined)
+    const fetchInTurn = async (one: LinkedAttachment, index: number): Promise<Buffer> => {
+      await contents[index - maxConcurrent]?.catch(() => undefined)
       const content = await fetchOne(agent, one, index, {
         timeoutMs: Math.max(1, until - performance.now()),
-        maxBytes: Math.max(0, roomAt(index)),
-        signal: decided.signal,
+        maxBytes: Math.max(0, bytesLeftAt(index)),
+        signal: finished.signal,
       })
       bytes[index] = content.length
       return content
     }
     for (const [index, one] of list.entries()) {
-      const content = 'content' in one ? Promise.resolve(one.content) : inTurn(one, index)
-      // It is looked at only when those before it are there.
+      const content = 'content' in one ? Promise.resolve(one.content) : fetchInTurn(one, index)
+      // Awaited below, after those before it. Until then a rejection must not count as unhandled.
       content.catch(() => undefined)
       contents.push(content)
     }
@@ -63,28 +63,28 @@ export const makeFetchAttachments =
     try {
       for (const [index, { filename, contentType }] of list.entries()) {
         const content = (await contents[index]) as Buffer
-        if (roomAt(index + 1) < 0) throw new Failure('ATTACHMENT_TOO_LARGE')
+        if (bytesLeftAt(index + 1) < 0) throw new Failure('ATTACHMENT_TOO_LARGE')
         attachments.push({ filename, contentType, content })
       }
     } finally {
-      decided.abort()
+      finished.abort()
     }
     return attachments
   }
 
 const fetchOne = async (
   agent: Pick<GuardedAgent, 'request'>,
-  { url }: Linked,
+  { url }: LinkedAttachment,
   index: number,
   { maxBytes, ...request }: { timeoutMs: number; maxBytes: number; signal: AbortSignal },
 ): Promise<Buffer> => {
-  const unfetched = (why: string) => invalid(['attachments', index, 'url'], 'custom', `Could not be fetched: ${why}.`)
-  const answer = await agent
+  const notFetched = (why: string) => invalid(['attachments', index, 'url'], 'custom', `Could not be fetched: ${why}.`)
+  const response = await agent
     .request(url, { method: 'GET', ...request, maxBytes: maxBytes + 1 })
     .catch((error: Error & { kind?: string }) => {
-      throw unfetched(error.kind ?? 'it may not be asked for')
+      throw notFetched(error.kind ?? 'the URL is not allowed')
     })
-  if (answer.status !== 200) throw unfetched(`the answer was ${answer.status}`)
-  if (answer.truncated || answer.body.length > maxBytes) throw new Failure('ATTACHMENT_TOO_LARGE')
-  return answer.body
+  if (response.status !== 200) throw notFetched(`the response status was ${response.status}`)
+  if (response.truncated || response.body.length > maxBytes) throw new Failure('ATTACHMENT_TOO_LARGE')
+  return response.body
 }

@@ -1,10 +1,10 @@
-/** A batch that runs out of time: what it waited for before the first item counts. */
+/** The time limit of a batch, which includes fetching attachments before the first item. */
 import { expect, onTestFinished, test } from 'vitest'
 import { mail, mailer } from '../../../test/clients/mailer.ts'
 import { startTestService } from '../../../test/service/service.ts'
 import { makeGuardedAgent } from '../../outgoing/guarded.ts'
 
-/** A house in which the fetching of a file takes so long, by its clock. */
+/** A service whose clock advances by so many seconds when it fetches an attachment. */
 const withSlowFiles = async (seconds: number) => {
   const guarded = makeGuardedAgent({ allowInsecure: false })
   const agent: typeof guarded = {
@@ -22,9 +22,12 @@ const withSlowFiles = async (seconds: number) => {
   return { acme, reply }
 }
 
-test('S-114 X-213 no item begins later than 300 seconds into the call, files included', async () => {
+test('S-114 X-213 items are not sent when fetching attachments takes 300 seconds', async () => {
   const { acme, reply } = await withSlowFiles(300)
-  const error = { code: 'PROVIDER_ERROR', message: 'Not begun in time. It is safe to try again.' }
+  const error = {
+    code: 'PROVIDER_ERROR',
+    message: 'Not sent: the batch reached its time limit. It is safe to try again.',
+  }
   expect([reply.status, reply.body]).toEqual([
     200,
     {
@@ -37,7 +40,7 @@ test('S-114 X-213 no item begins later than 300 seconds into the call, files inc
   expect(await acme.traces()).toEqual({ messages: [], events: [], audited: [], outbox: 0, used: {} })
 })
 
-test('S-114 before that they are sent', async () => {
+test('S-114 items are sent when fetching attachments takes less than 300 seconds', async () => {
   const { reply } = await withSlowFiles(290)
   expect(reply.body).toMatchObject({ total: 2, succeeded: 2, failed: 0 })
 })

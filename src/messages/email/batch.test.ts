@@ -1,9 +1,9 @@
-/** Many emails in one call: both shapes, each item's fate, one quota for all. */
-import { afterAll, describe, expect, test } from 'vitest'
-import { withTrail } from '../../../test/audit/trail.ts'
-import { type Body, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
+/** Sending many emails in one call: the array and the bulk shape, the result of each item, and the shared quota. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TrailEntry, withTrail } from '../../../test/audit/trail.ts'
+import { type Body, type Mailer, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
 import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
-import { startTestService } from '../../../test/service/service.ts'
+import { type Reply, startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())
@@ -32,7 +32,7 @@ const invalidCall = async (body: unknown, path: (string | number)[]) => {
 }
 
 describe('the call', () => {
-  test('S-112 needs the scope send:email', async () => {
+  test('S-112 requires the scope send:email', async () => {
     const key = await t.key(acme.orgId, { scopes: ['read:messages'] })
     expectRefusal(await leavesNoTrace(() => acme.batch([mail()], { key })), 'INSUFFICIENT_SCOPE')
     expectRefusal(await leavesNoTrace(() => acme.send(mail(), { key })), 'INSUFFICIENT_SCOPE')
@@ -41,7 +41,7 @@ describe('the call', () => {
     expectRefusal(await acme.list('', sender), 'INSUFFICIENT_SCOPE')
   })
 
-  test('S-113 X-337 SD-38 takes 1 to 100 items or recipients', async () => {
+  test('S-113 X-337 SD-38 accepts 1 to 100 items or recipients', async () => {
     await invalidCall([], [])
     await invalidCall(new Array(101).fill(mail()), [])
     await invalidCall(mail({ to: [] }), ['to'])
@@ -56,58 +56,93 @@ describe('the call', () => {
     expect(bulk.body).toMatchObject({ total: 100, succeeded: 100, failed: 0 })
   })
 
-  test('S-115 S-116 S-128 X-078 X-089 X-219 X-297 X-298 AD-96 SD-38 SD-39 each item has its own fate, in the order given', async () => {
-    const own = await mailer(t)
-    await own.suppress('gone@example.com')
-    const body = [
-      mail({ to: ['a@example.com', 'b@example.com'] }),
-      { ...mail(), to: [] },
-      mail({ to: ['gone@example.com'] }),
-      mail({ from: 'x@nobodys.test' }),
-      mail({ from: 'nodomain' }),
-      mail({ to: ['gone@example.com', 'c@example.com'] }),
-      'no item',
-      mail({ subject: undefined }),
-      mail({ text: '{{unsubscribe_url}}' }),
-      mail({ text: '{{unsubscribe_url}}', stream: 'broadcast', cc: ['d@example.com'] }),
-    ]
-    const { result: reply, trail } = await withTrail(t.database, own.orgId, () => own.batch(body))
-    const [first, , , , , sixth] = items(reply)
-    expect([reply.status, reply.body]).toEqual([
-      200,
-      {
-        data: [
-          { index: 0, id: expect.stringMatching(/^msg_/), status: 'sent', error: null },
-          refusedItem(1, 'VALIDATION_ERROR'),
-          refusedItem(2, 'SUPPRESSED'),
-          refusedItem(3, 'SENDER_NOT_VERIFIED'),
-          refusedItem(4, 'VALIDATION_ERROR'),
-          { index: 5, id: expect.stringMatching(/^msg_/), status: 'sent', error: null },
-          refusedItem(6, 'VALIDATION_ERROR'),
-          refusedItem(7, 'VALIDATION_ERROR'),
-          refusedItem(8, 'UNSUBSCRIBE_REQUIRES_BROADCAST'),
-          refusedItem(9, 'UNSUBSCRIBE_MULTI_RECIPIENT'),
-        ],
-        total: 10,
-        succeeded: 2,
-        failed: 8,
-      },
-    ])
-    expect(items(reply)[6]?.error?.message).not.toMatch(/^:/)
-    expect((await own.handed(first?.id as string)).to).toEqual(['a@example.com', 'b@example.com'])
-    expect((await own.handed(sixth?.id as string)).to).toEqual(['c@example.com'])
-    expect(await own.traces()).toMatchObject({
-      messages: ['sent', 'sent'],
-      events: ['message.sent', 'message.sent'],
-      outbox: 2,
-      used: { 'org live email': 3, 'key live email': 3 },
+  describe('with valid and invalid items', () => {
+    let own: Mailer
+    let reply: Reply
+    let trail: TrailEntry[]
+
+    beforeAll(async () => {
+      own = await mailer(t)
+      await own.suppress('gone@example.com')
+      const body = [
+        mail({ to: ['a@example.com', 'b@example.com'] }),
+        { ...mail(), to: [] },
+        mail({ to: ['gone@example.com'] }),
+        mail({ from: 'x@nobodys.test' }),
+        mail({ from: 'nodomain' }),
+        mail({ to: ['gone@example.com', 'c@example.com'] }),
+        'not an object',
+        mail({ subject: undefined }),
+        mail({ text: '{{unsubscribe_url}}' }),
+        mail({ text: '{{unsubscribe_url}}', stream: 'broadcast', cc: ['d@example.com'] }),
+      ]
+      const audited = await withTrail(t.database, own.orgId, () => own.batch(body))
+      reply = audited.result
+      trail = audited.trail
     })
-    expect(trail.map(({ action, resource_id, metadata }) => [action, resource_id, metadata])).toEqual([
-      ['message.sent', null, expect.objectContaining({ channel: 'email', count: 2, environment: 'live' })],
-    ])
+
+    test('S-115 SD-38 SD-39 returns one result per item, in the order of the request', () => {
+      expect([reply.status, reply.body]).toEqual([
+        200,
+        {
+          data: [
+            { index: 0, id: expect.stringMatching(/^msg_/), status: 'sent', error: null },
+            refusedItem(1, 'VALIDATION_ERROR'),
+            refusedItem(2, 'SUPPRESSED'),
+            refusedItem(3, 'SENDER_NOT_VERIFIED'),
+            refusedItem(4, 'VALIDATION_ERROR'),
+            { index: 5, id: expect.stringMatching(/^msg_/), status: 'sent', error: null },
+            refusedItem(6, 'VALIDATION_ERROR'),
+            refusedItem(7, 'VALIDATION_ERROR'),
+            refusedItem(8, 'UNSUBSCRIBE_REQUIRES_BROADCAST'),
+            refusedItem(9, 'UNSUBSCRIBE_MULTI_RECIPIENT'),
+          ],
+          total: 10,
+          succeeded: 2,
+          failed: 8,
+        },
+      ])
+    })
+
+    test('X-219 X-297 X-298 gives each rejected item its own error code and sends the others', () => {
+      expect(codes(reply)).toEqual([
+        'sent',
+        'VALIDATION_ERROR',
+        'SUPPRESSED',
+        'SENDER_NOT_VERIFIED',
+        'VALIDATION_ERROR',
+        'sent',
+        'VALIDATION_ERROR',
+        'VALIDATION_ERROR',
+        'UNSUBSCRIBE_REQUIRES_BROADCAST',
+        'UNSUBSCRIBE_MULTI_RECIPIENT',
+      ])
+      expect(items(reply)[6]?.error?.message).not.toMatch(/^:/)
+    })
+
+    test('S-116 SD-38 sends each item to its own To list, without suppressed recipients', async () => {
+      const [first, , , , , sixth] = items(reply)
+      expect((await own.handed(first?.id as string)).to).toEqual(['a@example.com', 'b@example.com'])
+      expect((await own.handed(sixth?.id as string)).to).toEqual(['c@example.com'])
+    })
+
+    test('S-128 X-078 X-089 stores, counts and fires message.sent for the sent items only', async () => {
+      expect(await own.traces()).toMatchObject({
+        messages: ['sent', 'sent'],
+        events: ['message.sent', 'message.sent'],
+        outbox: 2,
+        used: { 'org live email': 3, 'key live email': 3 },
+      })
+    })
+
+    test('AD-96 writes one audit entry with the number of sent items', () => {
+      expect(trail.map(({ action, resource_id, metadata }) => [action, resource_id, metadata])).toEqual([
+        ['message.sent', null, expect.objectContaining({ channel: 'email', count: 2, environment: 'live' })],
+      ])
+    })
   })
 
-  test('X-161 SD-38 SD-39 an item without rows of errors is told all there is to tell in its message', async () => {
+  test('X-161 SD-38 SD-39 the error message of an item contains the field and the reason', async () => {
     const reply = await acme.batch([
       mail({ from: 'nodomain' }),
       mail({ from: 'a b@example.test' }),
@@ -117,14 +152,14 @@ describe('the call', () => {
     ])
     expect(items(reply).map(({ error }) => error)).toEqual([
       { code: 'VALIDATION_ERROR', message: '"from" needs an address with a domain.' },
-      { code: 'VALIDATION_ERROR', message: 'from: Takes an email address, with or without a name.' },
-      { code: 'VALIDATION_ERROR', message: 'headers.From: This header is for the service to write.' },
-      { code: 'VALIDATION_ERROR', message: 'html: Takes html, text or both.' },
+      { code: 'VALIDATION_ERROR', message: 'from: Must be an email address, with or without a display name.' },
+      { code: 'VALIDATION_ERROR', message: 'headers.From: This header is set by the service. Remove it.' },
+      { code: 'VALIDATION_ERROR', message: 'html: Provide html, text or both.' },
       { code: 'SENDER_NOT_VERIFIED', message: expect.not.stringContaining('see errors') },
     ])
   })
 
-  test('S-130 a batch of nothing but refused items is a 200 that leaves nothing', async () => {
+  test('S-130 a batch whose items are all rejected returns 200 and stores nothing', async () => {
     const own = await mailer(t)
     await own.suppress('gone@example.com')
     const body = [{}, mail({ to: ['gone@example.com'] }), mail({ from: 'x@nobodys.test' })]
@@ -134,7 +169,7 @@ describe('the call', () => {
     expect(await own.traces()).toEqual({ messages: [], events: [], audited: [], outbox: 0, used: {} })
   })
 
-  test('S-117 S-118 stream is per item: headers, suppression and link follow it', async () => {
+  test('S-117 S-118 each item has its own stream, with its suppressions, headers and unsubscribe link', async () => {
     await acme.suppress('left@example.com', 'unsubscribe')
     const reply = await acme.batch([
       mail({ to: ['left@example.com'] }),
@@ -142,26 +177,31 @@ describe('the call', () => {
       mail({ stream: 'broadcast', text: '{{unsubscribe_url}}' }),
     ])
     expect(codes(reply)).toEqual(['sent', 'SUPPRESSED', 'sent'])
-    const [plain, , broad] = items(reply)
-    expect((await acme.handed(plain?.id as string)).headers).toEqual({})
-    const kept = await acme.handed(broad?.id as string)
+    const [transactional, , broadcast] = items(reply)
+    expect((await acme.handed(transactional?.id as string)).headers).toEqual({})
+    const kept = await acme.handed(broadcast?.id as string)
     expect(kept.headers['List-Unsubscribe']).toBe(`<${kept.text}>`)
   })
 
-  test('S-126 S-127 S-329 X-206 SD-38 template, scheduled_at and overgrown variables fail the item, or the bulk call', async () => {
-    const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
-    const wrong: Body[] = [
-      { template: 'hi' },
-      { scheduled_at: '2100-01-01T00:00:00Z' },
-      { variables: { a: nested(11) } },
-      { variables: { a: 'x'.repeat(65_536) } },
-    ]
-    const reply = await acme.batch([...wrong.map((more) => mail(more)), mail({ variables: { a: nested(10) } })])
-    expect(codes(reply)).toEqual([...wrong.map(() => 'VALIDATION_ERROR'), 'sent'])
-    for (const more of wrong) {
+  const failsItemOrBulkCall = async (invalid: Body[], valid: Body): Promise<void> => {
+    const reply = await acme.batch([...invalid, valid].map((more) => mail(more)))
+    expect(codes(reply)).toEqual([...invalid.map(() => 'VALIDATION_ERROR'), 'sent'])
+    for (const more of invalid) {
       const call = await leavesNoTrace(() => acme.batch(mail(more)))
       expect(call.body.error.errors[0].path[0]).toBe(Object.keys(more)[0])
     }
+  }
+
+  test('S-126 S-329 SD-38 template and scheduled_at fail the item of an array and the whole bulk call', () =>
+    failsItemOrBulkCall([{ template: 'hi' }, { scheduled_at: '2100-01-01T00:00:00Z' }], {}))
+
+  test('S-127 X-206 SD-38 variables that are too deep or too large fail the item, or the whole bulk call', () => {
+    const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
+    const invalid = [{ variables: { a: nested(11) } }, { variables: { a: 'x'.repeat(65_536) } }]
+    return failsItemOrBulkCall(invalid, { variables: { a: nested(10) } })
+  })
+
+  test('SD-38 a bulk call without subject or from, or with cc or bcc, is rejected', async () => {
     await invalidCall(mail({ subject: undefined }), ['subject'])
     await invalidCall(mail({ from: undefined }), ['from'])
     await invalidCall(mail({ cc: ['a@b.test'] }), ['cc'])
@@ -170,7 +210,7 @@ describe('the call', () => {
 })
 
 describe('the bulk shape', () => {
-  test('S-119 S-120 S-121 everyone gets an envelope, an id, a pixel and a link of their own', async () => {
+  test('S-119 S-120 S-121 each recipient gets a separate message with its own id, tracking pixel and unsubscribe link', async () => {
     const own = await mailer(t)
     const reply = await own.batch({
       ...mail({ to: ['a@example.com', 'B <b@example.com>'], stream: 'broadcast', track_opens: true }),
@@ -199,13 +239,13 @@ describe('the bulk shape', () => {
     })
   })
 
-  test('S-123 a suppressed recipient fails alone', async () => {
+  test('S-123 a suppressed recipient does not affect the others', async () => {
     await acme.suppress('nope@example.com', 'complaint')
     const reply = await acme.batch(mail({ to: ['a@example.com', 'nope@example.com', 'b@example.com'] }))
     expect(codes(reply)).toEqual(['sent', 'SUPPRESSED', 'sent'])
   })
 
-  test('S-121 SD-40 a file by url must be https and public, else the call is refused before anything is sent', async () => {
+  test('S-121 SD-40 an attachment URL must be https and public, otherwise the call is rejected before anything is sent', async () => {
     const file = (url: string) => mail({ attachments: [{ filename: 'a', url }] })
     for (const url of ['http://example.com/a', 'ftp://example.com/a', 'nothing']) {
       await invalidCall(file(url), ['attachments', 0, 'url'])
@@ -219,7 +259,7 @@ describe('the bulk shape', () => {
 })
 
 describe('the quota', () => {
-  test('S-122 X-276 a batch that does not fit is refused whole; one that fits to the last is not', async () => {
+  test('S-122 X-276 a batch that exceeds the quota is rejected as a whole, and one that uses it up exactly is sent', async () => {
     const own = await mailer(t, { email: 5 })
     const ask = (n: number) => own.batch(mail({ to: Array.from({ length: n }, (_, i) => `q${i}@example.com`) }))
     expect((await ask(6)).body.error.code).toBe('USAGE_LIMIT_EXCEEDED')
@@ -231,7 +271,7 @@ describe('the quota', () => {
     expectRefusal(await leavesNoTrace(() => own.send(mail())), 'USAGE_LIMIT_EXCEEDED')
   })
 
-  test('S-122 SD-37 what was set aside for items that were not sent is given back', async () => {
+  test('S-122 SD-37 usage reserved for items that were not sent is released', async () => {
     const own = await mailer(t, { email: 4 })
     await own.suppress('gone@example.com')
     const body = [
@@ -245,7 +285,7 @@ describe('the quota', () => {
     expect((await own.batch(new Array(3).fill(mail()))).body.succeeded).toBe(3)
   })
 
-  test('S-122 of two batches at once that fit only one by one, one is sent and the other refused whole', async () => {
+  test('S-122 when concurrent batches exceed the quota together, one is sent and the others are rejected as a whole', async () => {
     const own = await mailer(t, { email: 10 })
     const replies = await Promise.all(Array.from({ length: 6 }, () => own.batch(new Array(7).fill(mail()))))
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 429, 429, 429, 429, 429])

@@ -1,5 +1,4 @@
-/** Drafts of what callers ask for, whichever way they ask. */
-
+/** Builds drafts from the bodies of single, batch and bulk requests. */
 import type { Clock } from '../../ground/clock.ts'
 import { newId, timeOfId } from '../../ground/ids.ts'
 import { comparable } from '../../ground/mailbox.ts'
@@ -11,25 +10,25 @@ import { assertAttachable } from './attachments.ts'
 import { destinations, type EmailDraft } from './email-draft.ts'
 import type { BatchItem, BulkEmail, SendEmail } from './shapes.ts'
 
-/** Who asks: a key with its restrictions, or the service itself for a person. */
-export type DraftRequest = Scope & { keyId: string | null; allowedDomainIds: readonly string[] | null }
+/** The caller: an API key with its restrictions, or the service on behalf of a person. */
+export type DraftCaller = Scope & { keyId: string | null; allowedDomainIds: readonly string[] | null }
 
 export interface DraftEmails {
-  single(asking: DraftRequest, body: SendEmail): MaybePromise<EmailDraft>
-  item(asking: DraftRequest, body: BatchItem): MaybePromise<EmailDraft>
+  single(caller: DraftCaller, body: SendEmail): MaybePromise<EmailDraft>
+  item(caller: DraftCaller, body: BatchItem): MaybePromise<EmailDraft>
   /** One envelope per recipient. */
-  bulk(asking: DraftRequest, body: BulkEmail, attachments: Attachment[]): MaybePromise<EmailDraft[]>
+  bulk(caller: DraftCaller, body: BulkEmail, attachments: Attachment[]): MaybePromise<EmailDraft[]>
 }
 
-/** Every address once: written twice it would be two of the quota and two envelopes. */
+/** Each address once. A duplicate would be counted twice and receive two messages. */
 const distinct = (lists: [to: Address[], cc: Address[], bcc: Address[]]): Address[][] => {
   if (lists[0].length === 1 && lists[1].length === 0 && lists[2].length === 0) return lists
   const seen = new Set<string>()
   return lists.map((list) =>
     list.filter(({ address }) => {
-      const name = comparable(address)
-      if (seen.has(name)) return false
-      seen.add(name)
+      const key = comparable(address)
+      if (seen.has(key)) return false
+      seen.add(key)
       return true
     }),
   )
@@ -41,15 +40,15 @@ type Envelope = { to: Address[]; cc: Address[]; bcc: Address[]; attachments: Att
 type Needs = { clock: Clock; defaultProject: (orgId: string) => MaybePromise<string> }
 
 export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails => {
-  const sentBy = (asking: DraftRequest): MaybePromise<SentBy> =>
-    andThen(asking.projectId ?? defaultProject(asking.orgId), (projectId) => ({
-      orgId: asking.orgId,
-      tenantId: asking.tenantId,
-      environment: asking.environment,
+  const sentBy = (caller: DraftCaller): MaybePromise<SentBy> =>
+    andThen(caller.projectId ?? defaultProject(caller.orgId), (projectId) => ({
+      orgId: caller.orgId,
+      tenantId: caller.tenantId,
+      environment: caller.environment,
       projectId,
-      keyId: asking.keyId,
-      allowedDomainIds: asking.allowedDomainIds,
-      boundProjectId: asking.projectId,
+      keyId: caller.keyId,
+      allowedDomainIds: caller.allowedDomainIds,
+      boundProjectId: caller.projectId,
     }))
 
   const draftOf = (by: SentBy, body: Common, envelope: Envelope): EmailDraft => {
@@ -67,7 +66,7 @@ export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails =
       cc,
       bcc,
       replyTo: body.reply_to,
-      asked: destinations({ to, cc, bcc }).map(({ address }) => address),
+      requested: destinations({ to, cc, bcc }).map(({ address }) => address),
       subject: body.subject ?? null,
       html: body.html ?? null,
       text: body.text ?? null,
@@ -86,16 +85,16 @@ export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails =
   }
 
   return {
-    single: (asking, body) =>
-      andThen(sentBy(asking), (by) => {
+    single: (caller, body) =>
+      andThen(sentBy(caller), (by) => {
         const draft = draftOf(by, body, body)
         draft.scheduledAt = body.scheduled_at ?? null
         if (body.template !== undefined) draft.template = { slug: body.template, variables: body.variables }
         return draft
       }),
-    item: (asking, body) => andThen(sentBy(asking), (by) => draftOf(by, body, body)),
-    bulk: (asking, body, attachments) =>
-      andThen(sentBy(asking), (by) =>
+    item: (caller, body) => andThen(sentBy(caller), (by) => draftOf(by, body, body)),
+    bulk: (caller, body, attachments) =>
+      andThen(sentBy(caller), (by) =>
         body.to.map((recipient) => draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments })),
       ),
   }

@@ -9,29 +9,29 @@ import { emailPrice } from '../../usage/plan-limits.ts'
 import type { Usage } from '../../usage/reserve.ts'
 import type { ChannelAdapter } from '../channel-adapter.ts'
 import { bySendKind } from '../draft.ts'
-import type { MessageRow } from '../store.ts'
+import type { MessageRow } from '../store/message-row.ts'
 import { destinations, type EmailDraft, mailOf } from './email-draft.ts'
 import { type EmailGateNeeds, emailGates } from './gates/email-gates.ts'
 
-const bare = (list: Address[]): string[] => list.map(({ address }) => address)
+const addressesOf = (list: Address[]): string[] => list.map(({ address }) => address)
 
-/** Keeps the name beside which an address is answered apart from that under which it is written to. */
+/** Stores Reply-To display names separately from recipient names. */
 const replyKey = (address: string): string => `reply-to ${address}`
 
 const hasName = ({ name }: Address): boolean => name !== null
 
 const namesOf = (draft: EmailDraft): Record<string, string> | undefined => {
   const { replyTo } = draft
-  const written = destinations(draft)
-  if (!written.some(hasName) && !replyTo.some(hasName)) return undefined
+  const recipients = destinations(draft)
+  if (!recipients.some(hasName) && !replyTo.some(hasName)) return undefined
   return Object.fromEntries([
-    ...written.filter(hasName).map(({ address, name }) => [address, name as string]),
+    ...recipients.filter(hasName).map(({ address, name }) => [address, name as string]),
     ...replyTo.filter(hasName).map(({ address, name }) => [replyKey(address), name as string]),
   ])
 }
 
-/** Of a part. Links that are filled in or wrapped make a text many times as long as it was asked for. */
-const mostCharacters = 20_000_000
+/** The limit for html and for text. Unsubscribe and tracking links can make them many times longer than requested. */
+const maxCharacters = 20_000_000
 
 type Needs = EmailGateNeeds & {
   clock: Clock
@@ -54,8 +54,8 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
         draft.html = links.track(draft.html, { ...ref, trackOpens, trackClicks, unsubscribeUrl })
       }
       const longest = Math.max(draft.html?.length ?? 0, draft.text?.length ?? 0)
-      if (longest > mostCharacters) {
-        const message = 'With its links filled in, a part has more than 20,000,000 characters.'
+      if (longest > maxCharacters) {
+        const message = 'With its links filled in, html or text has more than 20,000,000 characters.'
         throw new Failure('PAYLOAD_TOO_LARGE', { message })
       }
     },
@@ -75,16 +75,16 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
       stream: draft.stream,
       from_address: draft.from.address,
       from_name: draft.from.name ?? undefined,
-      to_addresses: bare(draft.to),
-      cc: nonEmpty(bare(draft.cc)),
-      bcc: nonEmpty(bare(draft.bcc)),
-      reply_to: nonEmpty(bare(draft.replyTo)),
+      to_addresses: addressesOf(draft.to),
+      cc: nonEmpty(addressesOf(draft.cc)),
+      bcc: nonEmpty(addressesOf(draft.bcc)),
+      reply_to: nonEmpty(addressesOf(draft.replyTo)),
       names: namesOf(draft),
       subject: draft.subject ?? undefined,
       html: draft.html ?? undefined,
       text: draft.text ?? undefined,
       headers: Object.keys(draft.headers).length === 0 ? undefined : draft.headers,
-      // Names and types only: the bytes are handed over and never kept.
+      // Names and types only: the content of attachments is not stored.
       attachments: nonEmpty(
         draft.attachments.map(({ filename, contentType }) => ({ filename, content_type: contentType })),
       ),
@@ -99,8 +99,9 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
 
     draftOf: (row: MessageRow): EmailDraft => {
       const { names } = row
-      const named = (list: string[]): Address[] => list.map((address) => ({ address, name: names?.[address] ?? null }))
-      const answered = (address: string): Address => ({
+      const withNames = (list: string[]): Address[] =>
+        list.map((address) => ({ address, name: names?.[address] ?? null }))
+      const withReplyName = (address: string): Address => ({
         address,
         name: names?.[replyKey(address)] ?? names?.[address] ?? null,
       })
@@ -118,11 +119,11 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
           boundProjectId: null,
         },
         from: { address: row.from_address, name: row.from_name },
-        to: named(row.to_addresses),
-        cc: named(row.cc),
-        bcc: named(row.bcc),
-        replyTo: row.reply_to.map(answered),
-        asked: [...row.to_addresses, ...row.cc, ...row.bcc],
+        to: withNames(row.to_addresses),
+        cc: withNames(row.cc),
+        bcc: withNames(row.bcc),
+        replyTo: row.reply_to.map(withReplyName),
+        requested: [...row.to_addresses, ...row.cc, ...row.bcc],
         subject: row.subject,
         html: row.html,
         text: row.text,

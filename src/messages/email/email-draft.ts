@@ -1,4 +1,4 @@
-/** An email on its way through the pipeline, from what was asked for to what is handed over. */
+/** An email in the send pipeline, and the mail that is handed to the provider. */
 import type { Sender } from '../../domains/sender.ts'
 import type { Address, Attachment, Mail } from '../../providers/email/email-provider.ts'
 import type { Draft } from '../draft.ts'
@@ -21,11 +21,11 @@ export type EmailDraft = Draft & {
   attachments: Attachment[]
   trackOpens: boolean
   trackClicks: boolean
-  /** Every address as asked for, whoever is left of them later. */
-  asked: string[]
-  /** Where its one recipient leaves the broadcast. */
+  /** Every recipient of the request, including those removed as suppressed. */
+  requested: string[]
+  /** The link by which the single recipient of a broadcast unsubscribes. */
   unsubscribeUrl: string | null
-  /** Known once the sender's gate has passed; null in test mode, where nobody's domain is asked. */
+  /** Set by the sender gate. Null in test mode, which does not check domains. */
   sender: Sender | null
 }
 
@@ -33,16 +33,16 @@ export type EmailDraft = Draft & {
 export const destinations = ({ to, cc, bcc }: Pick<EmailDraft, 'to' | 'cc' | 'bcc'>): readonly Address[] =>
   cc.length + bcc.length === 0 ? to : [...to, ...cc, ...bcc]
 
-const carriage = ({ id, sender }: EmailDraft): Pick<Mail, 'returnPath' | 'dkim' | 'region' | 'ipPool'> => {
+const deliveryOf = ({ id, sender }: EmailDraft): Pick<Mail, 'returnPath' | 'dkim' | 'region' | 'ipPool'> => {
   if (sender?.kind !== 'domain') return { returnPath: null, dkim: null, region: 'us-east-1', ipPool: null }
   const { returnPath, dkim, region, ipPool } = sender
-  // The message's id in the address, so that a bounce says what it is about.
+  // The message id in the return path identifies the message that a bounce is about.
   return { returnPath: returnPath && `${id}@${returnPath}`, dkim, region, ipPool }
 }
 
-/** Written out in one piece: this runs for every message. */
+/** A single object literal, for speed: this runs for every message. */
 export const mailOf = (draft: EmailDraft, at: Date): Mail => {
-  const { returnPath, dkim, region, ipPool } = carriage(draft)
+  const { returnPath, dkim, region, ipPool } = deliveryOf(draft)
   return {
     orgId: draft.by.orgId,
     messageId: draft.id,

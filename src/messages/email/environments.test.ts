@@ -1,8 +1,9 @@
-/** Test mode beside live mode: simulated, told of, counted apart. */
-import { afterAll, expect, test } from 'vitest'
+/** Test mode and live mode: simulation, separate counts, and no effect of one on the other. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { domainClient } from '../../../test/clients/domain-client.ts'
-import { mail, mailer, simulator } from '../../../test/clients/mailer.ts'
+import { type Mailer, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
 import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
+import type { Reply } from '../../../test/service/service.ts'
 import { mailer as mailProgram, startSubmissionService } from '../../submission/harness.ts'
 import { postOf } from '../harness.ts'
 
@@ -10,33 +11,52 @@ const t = await startSubmissionService()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
-test('X-047 X-048 X-050 X-051 A-167 SD-54 a test send reaches no provider, is counted apart and told of as a test', async () => {
-  const own = await mailer(t)
-  const simulated = await own.send(mail(), { key: own.test })
-  const real = await own.send(mail({ to: ['a@example.com', 'b@example.com'] }))
-  expect([simulated.status, simulated.body.status]).toEqual([200, 'sent'])
-  expect(simulated.body.id).toMatch(/^msg_/)
-  const shown = (await own.get(simulated.body.id, own.test)).body
-  expect([shown.status, shown.provider_response.message_id]).toEqual(['sent', expect.stringMatching(/^test_msg_/)])
-  expect((await own.outbox()).map(({ message_id }) => message_id)).toEqual([real.body.id])
-  expect(await own.used()).toEqual({
-    'org test messages': 1,
-    'org test email': 1,
-    'key test email': 1,
-    'org live email': 2,
-    'key live email': 2,
+describe('a test send', () => {
+  let own: Mailer
+  let simulated: Reply
+  let real: Reply
+
+  beforeAll(async () => {
+    own = await mailer(t)
+    simulated = await own.send(mail(), { key: own.test })
+    real = await own.send(mail({ to: ['a@example.com', 'b@example.com'] }))
   })
-  expect((await own.events()).map(({ event, environment, data }) => [event, environment, data.message_id])).toEqual([
-    ['message.sent', 'test', simulated.body.id],
-    ['message.sent', 'live', real.body.id],
-  ])
-  expect((await own.traces()).audited).toEqual([
-    expect.objectContaining({ count: 1, environment: 'test' }),
-    expect.objectContaining({ count: 1, environment: 'live' }),
-  ])
+
+  test('X-047 SD-54 is simulated and does not reach a provider', async () => {
+    expect([simulated.status, simulated.body.status]).toEqual([200, 'sent'])
+    expect(simulated.body.id).toMatch(/^msg_/)
+    const shown = (await own.get(simulated.body.id, own.test)).body
+    expect([shown.status, shown.provider_response.message_id]).toEqual(['sent', expect.stringMatching(/^test_msg_/)])
+    expect((await own.outbox()).map(({ message_id }) => message_id)).toEqual([real.body.id])
+  })
+
+  test('X-048 X-050 is counted separately from live usage', async () => {
+    expect(await own.used()).toEqual({
+      'org test messages': 1,
+      'org test email': 1,
+      'key test email': 1,
+      'org live email': 2,
+      'key live email': 2,
+    })
+  })
+
+  test('X-051 fires message.sent with the environment test, and a live send with live', async () => {
+    const events = await own.events()
+    expect(events.map(({ event, environment, data }) => [event, environment, data.message_id])).toEqual([
+      ['message.sent', 'test', simulated.body.id],
+      ['message.sent', 'live', real.body.id],
+    ])
+  })
+
+  test('A-167 writes an audit entry with its environment', async () => {
+    expect((await own.traces()).audited).toEqual([
+      expect.objectContaining({ count: 1, environment: 'test' }),
+      expect.objectContaining({ count: 1, environment: 'live' }),
+    ])
+  })
 })
 
-test('X-049 X-050 XD-10 each environment has its own ceiling: spending one leaves the other whole', async () => {
+test('X-049 X-050 XD-10 each environment has its own limit, and using up one does not affect the other', async () => {
   const own = await mailer(t, { plan: 'free', email: 1 })
   const live = () => own.send(mail())
   const simulated = () => own.send(mail(), { key: own.test })
@@ -56,7 +76,7 @@ test('X-049 X-050 XD-10 each environment has its own ceiling: spending one leave
   expect((await live()).status).toBe(200)
 })
 
-test('X-052 XD-10 SD-55 what bounces in test mode blocks nobody in live mode, and what is blocked is blocked in both', async () => {
+test('X-052 XD-10 SD-55 bounces in test mode suppress nobody, and suppressions apply in both modes', async () => {
   const own = await mailer(t)
   for (const part of ['bounced', 'complained', 'delivered', 'softbounced']) {
     const to = [simulator(part)]
@@ -77,7 +97,7 @@ test('X-052 XD-10 SD-55 what bounces in test mode blocks nobody in live mode, an
   expectRefusal(await own.send(mail({ to: ['gone@example.com'] }), { key: own.test }), 'ALL_SUPPRESSED')
 })
 
-test('X-052 X-192 no live mail leaves from a domain that a test key added, by whichever way it comes', async () => {
+test('X-052 X-192 a domain added by a test key cannot send live mail through the API, in batches, scheduled or over SMTP', async () => {
   const own = await mailer(t)
   const domains = domainClient(t, own)
   const id = await domains.added('made-in-test.test', own.test)
@@ -94,17 +114,17 @@ test('X-052 X-192 no live mail leaves from a domain that a test key added, by wh
     'SENDER_NOT_VERIFIED',
     undefined,
   ])
-  // To a key that is held to some domains it is a name like any other.
-  const held = await t.key(own.orgId, { allowedDomainIds: [id] })
-  expectRefusal(await leavesNoTrace(() => own.send(mail({ from }), { key: held })), 'DOMAIN_NOT_ALLOWED_FOR_KEY')
-  const heldInTest = await t.key(own.orgId, { allowedDomainIds: [id], environment: 'test' })
-  for (const key of [own.test, heldInTest]) {
+  // A key restricted to that domain gets the error of the restriction.
+  const restricted = await t.key(own.orgId, { allowedDomainIds: [id] })
+  expectRefusal(await leavesNoTrace(() => own.send(mail({ from }), { key: restricted })), 'DOMAIN_NOT_ALLOWED_FOR_KEY')
+  const restrictedTest = await t.key(own.orgId, { allowedDomainIds: [id], environment: 'test' })
+  for (const key of [own.test, restrictedTest]) {
     expect((await own.send(mail({ from }), { key })).status).toBe(200)
   }
   expect((await own.outbox()).map(({ message_id }) => message_id)).toEqual([batch.body.data[1].id])
 })
 
-test('X-052 nor does a scheduled one whose domain is of test mode by the time it is due', async () => {
+test('X-052 a scheduled live message fails when its domain belongs to test mode by the time it is due', async () => {
   const own = await mailer(t)
   const domains = domainClient(t, own)
   const { scheduled, advance, fire, row, handed } = postOf(t, own)
@@ -124,7 +144,7 @@ test('X-052 nor does a scheduled one whose domain is of test mode by the time it
   expect(await handed(id)).toEqual([])
 })
 
-test('X-052 a test key that loses its domain to a live one neither caps nor stops what that one sends', async () => {
+test('X-052 a test key cannot change a domain that a live key has taken, and its warmup no longer applies', async () => {
   const own = await mailer(t)
   const domains = domainClient(t, own)
   const id = await domains.added('lost.test', own.test)
@@ -145,7 +165,7 @@ test('X-052 a test key that loses its domain to a live one neither caps nor stop
   }
 })
 
-test('X-054 an Idempotency-Key of one environment says nothing to the other', async () => {
+test('X-054 an Idempotency-Key used in one environment has no effect in the other', async () => {
   const own = await mailer(t)
   const headers = { 'idempotency-key': 'both' }
   const live = await own.send(mail(), { headers })
@@ -154,7 +174,7 @@ test('X-054 an Idempotency-Key of one environment says nothing to the other', as
   expect(live.body.id).not.toBe(simulated.body.id)
 })
 
-test('X-053 a test key suspends, archives and erases no tenant, whatever made it', async () => {
+test('X-053 a test key cannot suspend, archive or erase a tenant, not even one that it created', async () => {
   const own = await mailer(t)
   const made = await t.ask('POST', '/api/v1/tenants', { key: own.test, body: { name: 'Made in test mode' } })
   const at = `/api/v1/tenants/${made.body.id}`
@@ -167,7 +187,7 @@ test('X-053 a test key suspends, archives and erases no tenant, whatever made it
   }
 })
 
-test('X-277 XD-26 a tenant sends within its own quota, and what it sends is told of as its own', async () => {
+test('X-277 XD-26 a tenant has its own quota, and its events carry its tenant id', async () => {
   const own = await mailer(t)
   const tenantId = await t.tenant(own.orgId)
   const key = await t.key(own.orgId, { tenantId })
@@ -181,7 +201,7 @@ test('X-277 XD-26 a tenant sends within its own quota, and what it sends is told
   expect((await own.send(mail())).status).toBe(200)
 })
 
-test('S-110 X-275 a burst past the bucket is 429 RATE_LIMITED and sends nothing', async () => {
+test('S-110 X-275 a burst above the rate limit is 429 RATE_LIMITED and sends nothing', async () => {
   const own = await mailer(t)
   const key = await t.key(own.orgId, { ratePerMinute: 2 })
   const replies = [await own.send(mail(), { key }), await own.send(mail(), { key })]

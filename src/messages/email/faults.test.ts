@@ -1,63 +1,76 @@
-/** What becomes of a send when the provider refuses, the database refuses, or time runs out. */
+/** Sends when the provider fails, the database rejects the row, the time limit passes, or a request is repeated. */
 import type { Socket } from 'node:net'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { advance } from '../../../test/clients/key-client.ts'
 import { type Body, type Mailer, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
 import { expectRefusal } from '../../../test/expect/refusal.ts'
-import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
+import { type Reply, startTestService, type TestService, testService } from '../../../test/service/service.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())
 
 const refused = simulator('refused')
-const words = '550 5.7.1 Refused by the simulator'
+const reason = '550 5.7.1 Refused by the simulator'
 const message = 'Accepted by the provider but not stored. Do not send it again.'
 const nothing = { messages: [], events: [], audited: [], outbox: 0, used: {} }
 type Item = { index: number; id: string | null; status: string; error: Body | null }
 
-/** A database that takes no row of that status, until the test is over. */
-const refusing = async (status: string, work: () => Promise<void>) => {
-  await t.database.sql(`alter table messages add constraint refusing check (status <> '${status}') not valid`)
+/** Makes the database reject rows with that status while `work` runs. */
+const whileRejecting = async (status: string, work: () => Promise<void>) => {
+  await t.database.sql(`alter table messages add constraint rejecting check (status <> '${status}') not valid`)
   try {
     await work()
   } finally {
-    await t.database.sql('alter table messages drop constraint refusing')
+    await t.database.sql('alter table messages drop constraint rejecting')
   }
 }
 const outboxTo = async (address: string): Promise<unknown[]> =>
   (await t.ask('GET', `/api/dev/outbox?to=${address}`)).body.data
 
-describe('the provider refuses', () => {
-  test('S-111 X-086 X-087 X-289 SD-36 R-09 a single send: 500 with the id of the failed row, and nothing else', async () => {
-    const own = await mailer(t)
-    const reply = await own.send(mail({ to: [refused] }))
-    const { message_id } = reply.body.error
-    expect([reply.status, reply.body.error]).toEqual([
-      500,
-      {
-        type: 'server_error',
-        code: 'INTERNAL_ERROR',
-        message: expect.any(String),
-        request_id: reply.headers['x-request-id'],
-        message_id: expect.stringMatching(/^msg_/),
-      },
-    ])
-    expect(await own.traces()).toEqual({ ...nothing, messages: ['failed'] })
-    const shown = (await own.get(message_id)).body
-    expect(shown).toMatchObject({
-      status: 'failed',
-      error_message: words,
-      sent_at: null,
-      to: [refused],
-      text: 'Hello, Ada',
-      provider_response: { message_id: null, detail: words },
-      status_history: [{ status: 'failed', at: expect.any(String), recipient: null, detail: words }],
+describe('when the provider refuses', () => {
+  describe('a single send', () => {
+    let own: Mailer
+    let reply: Reply
+
+    beforeAll(async () => {
+      own = await mailer(t)
+      reply = await own.send(mail({ to: [refused] }))
     })
-    expect((await own.list('?status=failed')).body.data[0].id).toBe(message_id)
+
+    test('S-111 X-289 SD-36 R-09 returns 500 with the id of the failed message', () => {
+      expect([reply.status, reply.body.error]).toEqual([
+        500,
+        {
+          type: 'server_error',
+          code: 'INTERNAL_ERROR',
+          message: expect.any(String),
+          request_id: reply.headers['x-request-id'],
+          message_id: expect.stringMatching(/^msg_/),
+        },
+      ])
+    })
+
+    test('X-086 X-087 leaves only the failed message: no event, no audit entry, no usage', async () => {
+      expect(await own.traces()).toEqual({ ...nothing, messages: ['failed'] })
+    })
+
+    test("S-111 SD-36 stores the message as failed with the provider's reason", async () => {
+      const { message_id } = reply.body.error
+      expect((await own.get(message_id)).body).toMatchObject({
+        status: 'failed',
+        error_message: reason,
+        sent_at: null,
+        to: [refused],
+        text: 'Hello, Ada',
+        provider_response: { message_id: null, detail: reason },
+        status_history: [{ status: 'failed', at: expect.any(String), recipient: null, detail: reason }],
+      })
+      expect((await own.list('?status=failed')).body.data[0].id).toBe(message_id)
+    })
   })
 
-  test('S-129 X-088 X-295 a batch item: its id, the failed row and message.failed', async () => {
+  test('S-129 X-088 X-295 a batch item returns its id, is stored as failed, and fires message.failed', async () => {
     const own = await mailer(t)
     const reply = await own.batch([mail({ to: [refused] }), mail()])
     const [failed, sent] = reply.body.data as [Item, Item]
@@ -67,7 +80,7 @@ describe('the provider refuses', () => {
         index: 0,
         id: expect.stringMatching(/^msg_/),
         status: 'failed',
-        error: { code: 'PROVIDER_ERROR', message: words },
+        error: { code: 'PROVIDER_ERROR', message: reason },
       },
     ])
     expect(sent).toEqual({ index: 1, id: expect.stringMatching(/^msg_/), status: 'sent', error: null })
@@ -78,7 +91,7 @@ describe('the provider refuses', () => {
         event: 'message.failed',
         environment: 'live',
         tenant_id: null,
-        data: { message_id: failed.id, channel: 'email', status: 'failed', error: words },
+        data: { message_id: failed.id, channel: 'email', status: 'failed', error: reason },
       },
     ])
     expect(events).toHaveLength(2)
@@ -86,11 +99,11 @@ describe('the provider refuses', () => {
   })
 })
 
-describe('the database refuses', () => {
-  test('S-131 X-296 SD-39 a sent item without a row: sent, counted, not told of, not to be repeated', async () => {
+describe('when the database rejects the row', () => {
+  test('S-131 X-296 SD-39 a sent batch item is counted, fires no event, and its error warns against sending it again', async () => {
     const own = await mailer(t)
     const to = 'unrecorded@example.com'
-    await refusing('sent', async () => {
+    await whileRejecting('sent', async () => {
       const reply = await own.batch([mail({ to: [to] })])
       expect([reply.status, reply.body]).toEqual([
         200,
@@ -116,12 +129,12 @@ describe('the database refuses', () => {
     expect(await own.traces()).toMatchObject({ messages: [], events: [], used: { 'org live email': 1 } })
   })
 
-  test('S-132 a refused item without a row: no id, nothing told, nothing counted, safe to repeat', async () => {
+  test('S-132 a refused batch item has no id, fires no event, is not counted, and can be retried', async () => {
     const own = await mailer(t)
-    await refusing('failed', async () => {
+    await whileRejecting('failed', async () => {
       const reply = await own.batch([mail({ to: [refused] })])
       expect(reply.body).toEqual({
-        data: [{ index: 0, id: null, status: 'failed', error: { code: 'PROVIDER_ERROR', message: words } }],
+        data: [{ index: 0, id: null, status: 'failed', error: { code: 'PROVIDER_ERROR', message: reason } }],
         total: 1,
         succeeded: 0,
         failed: 1,
@@ -130,21 +143,21 @@ describe('the database refuses', () => {
     expect(await own.traces()).toEqual(nothing)
   })
 
-  test('one row that cannot be stored spoils no other of the same call', async () => {
+  test('one item that cannot be stored does not affect other items of the same call', async () => {
     const own = await mailer(t)
-    await refusing('failed', async () => {
+    await whileRejecting('failed', async () => {
       const reply = await own.batch([mail(), mail({ to: [refused] }), mail()])
       expect(reply.body.data.map(({ id }: Item) => id !== null)).toEqual([true, false, true])
     })
     expect(await own.traces()).toMatchObject({ messages: ['sent', 'sent'], outbox: 2 })
   })
 
-  test('S-111 SD-36 a single send whose row is not there names none', async () => {
+  test('S-111 SD-36 the error of a single send has no message id', async () => {
     const own = await mailer(t)
-    await refusing('failed', async () => {
+    await whileRejecting('failed', async () => {
       expectRefusal(await own.send(mail({ to: [refused] })), 'INTERNAL_ERROR')
     })
-    await refusing('sent', async () => {
+    await whileRejecting('sent', async () => {
       expectRefusal(await own.send(mail({ to: ['lost@example.com'] })), 'INTERNAL_ERROR', { message })
     })
     expect(await own.traces()).toMatchObject({
@@ -155,11 +168,11 @@ describe('the database refuses', () => {
     })
   })
 
-  test('S-015 a single send that went out and has no row is not sent again under its key', async () => {
+  test('S-015 a single send that was sent but not stored is not sent again with the same Idempotency-Key', async () => {
     const own = await mailer(t)
     const body = mail({ to: ['taken@example.com'] })
     const key = { headers: { 'idempotency-key': 'taken' } }
-    await refusing('sent', async () => {
+    await whileRejecting('sent', async () => {
       expectRefusal(await own.send(body, key), 'INTERNAL_ERROR', { message })
     })
     expectRefusal(await own.send(body, key), 'IDEMPOTENCY_IN_FLIGHT')
@@ -167,8 +180,8 @@ describe('the database refuses', () => {
   })
 })
 
-describe('a relay', () => {
-  /** A house whose mail goes to a relay of the test's own. */
+describe('with an SMTP relay', () => {
+  /** A service that sends through an SMTP relay of the test. */
   const withRelay = async (options: SMTPServerOptions): Promise<[TestService, Mailer, () => void]> => {
     const server = new SMTPServer({
       authOptional: true,
@@ -190,19 +203,19 @@ describe('a relay', () => {
     })
     return [service, await mailer(service), hangUp]
   }
-  const swallow: SMTPServerOptions['onData'] = (stream, _session, done) => {
+  const accept: SMTPServerOptions['onData'] = (stream, _session, done) => {
     stream.resume()
     stream.on('end', () => done(null, 'Ok: queued as ABC123'))
   }
 
-  test('S-075 X-047 takes the envelope; a test send never gets there', async () => {
+  test('S-075 X-047 a live send reaches the relay with its envelope, and a test send does not', async () => {
     const seen: string[] = []
     const [, own] = await withRelay({
       onRcptTo: ({ address }, _session, done) => {
         seen.push(address)
         done()
       },
-      onData: swallow,
+      onData: accept,
     })
     expect((await own.send(mail(), { key: own.test })).status).toBe(200)
     const reply = await own.send(mail({ cc: ['cy@example.com'], bcc: ['di@example.com'] }))
@@ -210,7 +223,7 @@ describe('a relay', () => {
     expect((await own.get(reply.body.id)).body.provider_response.message_id).toContain('ABC123')
   })
 
-  test('S-111 that refuses for good fails the message with its own words, and costs nothing', async () => {
+  test('S-111 a permanent refusal fails the message with the reply of the relay and is not counted', async () => {
     const [, own] = await withRelay({
       onMailFrom: (_address, _session, done) => {
         done(Object.assign(new Error('We do not know you'), { responseCode: 550 }))
@@ -223,7 +236,7 @@ describe('a relay', () => {
     expect(await own.used()).toEqual({})
   })
 
-  test('SD-37 that is gone after the message went out leaves it counted: it may be on its way', async () => {
+  test('SD-37 a connection lost after the message was transmitted fails it but counts it, since it may be delivered', async () => {
     const [, own, hangUp] = await withRelay({
       onData: (stream) => {
         stream.resume()
@@ -236,10 +249,10 @@ describe('a relay', () => {
   })
 })
 
-test('S-114 SD-39 items not begun within 300 seconds are not begun at all', { timeout: 60_000 }, async () => {
+test('S-114 SD-39 batch items that have not started within 300 seconds are not sent', { timeout: 60_000 }, async () => {
   const own = await mailer(t)
   const slow = mail({ to: [simulator('slow')] })
-  // More than are under way at once; the first tells that the call has begun.
+  // More items than are sent at the same time. The fast first one shows that the call has started.
   const calling = own.batch([mail(), ...new Array(79).fill(slow)])
   await expect.poll(async () => (await own.traces()).messages.length, { timeout: 20_000 }).toBeGreaterThan(0)
   await advance(t, 301)
@@ -249,7 +262,7 @@ test('S-114 SD-39 items not begun within 300 seconds are not begun at all', { ti
   for (const { id, error } of late) {
     expect([id, error]).toEqual([
       null,
-      { code: 'PROVIDER_ERROR', message: expect.stringMatching(/not begun in time/i) },
+      { code: 'PROVIDER_ERROR', message: expect.stringMatching(/reached its time limit/i) },
     ])
   }
   expect(body).toMatchObject({ total: 80, succeeded: 80 - late.length, failed: late.length })
@@ -261,7 +274,7 @@ test('S-114 SD-39 items not begun within 300 seconds are not begun at all', { ti
 describe('an Idempotency-Key', () => {
   const once = (key: string) => ({ headers: { 'idempotency-key': key } })
 
-  test('S-015 S-019 answers a repeated send with the recorded bytes, and sends nothing twice', async () => {
+  test('S-015 S-019 a repeated send returns the recorded response and sends nothing', async () => {
     const own = await mailer(t)
     const first = await own.send(mail(), once('one'))
     const again = await own.send(mail(), once('one'))
@@ -282,7 +295,7 @@ describe('an Idempotency-Key', () => {
     expect((await own.traces()).audited).toHaveLength(2)
   })
 
-  test('S-019 S-021 of a batch records what became of each item, failures among them', async () => {
+  test('S-019 S-021 a repeated batch returns the recorded result of each item, including failures', async () => {
     const own = await mailer(t)
     const body = [mail(), {}, mail({ to: [refused] })]
     const first = await own.batch(body, once('many'))
@@ -296,7 +309,7 @@ describe('an Idempotency-Key', () => {
     expectRefusal(await own.send(mail(), once('many')), 'IDEMPOTENCY_MISMATCH')
   })
 
-  test('is free again after a refusal, whoever refused', async () => {
+  test('can be used again after a failure of any kind', async () => {
     const own = await mailer(t)
     expect((await own.send(mail({ to: [refused] }), once('free'))).status).toBe(500)
     await own.suppress('gone@example.com')
@@ -304,7 +317,7 @@ describe('an Idempotency-Key', () => {
     expect((await own.send(mail(), once('free'))).status).toBe(200)
   })
 
-  test('X-212 sends once for 20 who ask at the same time', { timeout: 60_000 }, async () => {
+  test('X-212 20 concurrent requests with the same key send one message', { timeout: 60_000 }, async () => {
     for (const way of ['send', 'batch'] as const) {
       const own = await mailer(t)
       const body = mail({ to: [simulator('slow')] })

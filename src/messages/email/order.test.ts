@@ -1,4 +1,4 @@
-/** A request that breaks two rules is told of the earlier one, whatever the two are. */
+/** The order of the rules: a request that breaks two of them gets the error of the earlier one. */
 import { afterAll, expect, test } from 'vitest'
 import { type Body, mail, mailer, simulator } from '../../../test/clients/mailer.ts'
 import { expectRefusal, watchTables } from '../../../test/expect/refusal.ts'
@@ -10,7 +10,7 @@ const t = await startTestService()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
-/** Used up: the sandbox, the plan, the tenant's part, the spend, the warmup of the domain. */
+/** Exhausts a limit: sandbox, plan, tenant quota, spend cap, or the warmup cap of the domain. */
 const own = await mailer(t, { plan: 'payg' })
 const now = t.service.clock.now()
 const tenantId = await t.tenant(own.orgId)
@@ -34,7 +34,7 @@ const limits: Record<string, () => Promise<unknown>> = {
   tenant: () => t.database.sql('update tenants set email_monthly = 0 where id = $1', [tenantId]),
   spend: () => t.database.sql('update orgs set spend_cap_micros = 0 where id = $1', [own.orgId]),
 }
-const lift = async () => {
+const resetLimits = async () => {
   await t.database.sql('update orgs set email_monthly = null, spend_cap_micros = null where id = $1', [own.orgId])
   await t.database.sql('update tenants set email_monthly = null where id = $1', [tenantId])
   await t.database.sql('update usage_counters set used = 0 where org_id = $1', [own.orgId])
@@ -84,11 +84,11 @@ const cases: Case[] = [
   ['WARMUP_LIMIT_EXCEEDED', 'the provider', { to: [simulator('refused')] }, { limits: ['warmup'] }],
 ]
 
-test.for(cases)('SD-35 %s is told before %s', async ([code, , body, how = {}]) => {
-  await lift()
+test.for(cases)('SD-35 %s takes precedence over %s', async ([code, , body, how = {}]) => {
+  await resetLimits()
   for (const limit of how.limits ?? []) await limits[limit]?.()
   t.service.modules.usage.forgetOrg(own.orgId)
-  // Asked once before: counters that stand at nothing are made on the way to a refusal.
+  // The first request may create usage counters with the value 0. The second must change nothing.
   await own.send(mail(body), how)
   const reply = await leavesNoTrace(() => own.send(mail(body), how))
   const { message, errors } = reply.body.error

@@ -1,4 +1,4 @@
-/** Emails as they are read: lists, filters, details, bodies and what is left of them after redaction. */
+/** Listing emails, filtering the list, and reading one email before and after redaction. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { advance } from '../../../test/clients/key-client.ts'
 import { type Body, type Mailer, mail, mailer, post, simulator } from '../../../test/clients/mailer.ts'
@@ -19,7 +19,7 @@ const found = async (by: Mailer, query: string, key = by.live) => idsOf(await by
 const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 describe('the list', () => {
-  test('S-133 S-134 SD-42 shows the newest first, page by page, each with its first address', async () => {
+  test('S-133 S-134 SD-42 returns pages, newest first, with the first To address of each email', async () => {
     const own = await mailer(t)
     const ids: string[] = []
     for (const to of [['a@example.com', 'b@example.com'], ['c@example.com'], ['d@example.com']]) {
@@ -48,7 +48,7 @@ describe('the list', () => {
     expectRefusal(await own.list('?cursor=x'), 'INVALID_CURSOR')
   })
 
-  test('S-135 SD-41 SD-55 status finds each of the states, and knows no other', async () => {
+  test('S-135 SD-41 SD-55 filters by each status and rejects unknown ones', async () => {
     const own = await mailer(t)
     const scheduled_at = new Date(t.service.clock.millis() + 3_600_000).toISOString()
     const made: Record<string, string> = {
@@ -70,7 +70,7 @@ describe('the list', () => {
     }
   })
 
-  test('S-136 SD-28 SD-41 tag is exact; to is any of the to addresses in full, in any case', async () => {
+  test('S-136 SD-28 SD-41 filters by exact tag and by any complete To address, ignoring case', async () => {
     const own = await mailer(t)
     const one = await sent(own, {
       tags: ['Welcome', 'a b'],
@@ -84,13 +84,13 @@ describe('the list', () => {
     expect(await found(own, 'to=ADA@example.com')).toEqual([one])
     expect(await found(own, 'to=bob@example.com&tag=Welcome&status=sent')).toEqual([one])
     expect(await found(own, 'to=bob@example.com&tag=welcome')).toEqual([])
-    for (const none of ['to=ada@example', 'to=nobody', 'to=%25@example.com', 'to=']) {
-      expect(await found(own, none), none).toEqual([])
+    for (const query of ['to=ada@example', 'to=nobody', 'to=%25@example.com', 'to=']) {
+      expect(await found(own, query), query).toEqual([])
     }
     expect(await found(own, `to=${encodeURIComponent('x@bücher.example')}`)).toEqual([two])
   })
 
-  test('S-137 SD-41 created_after and created_before are inclusive instants', async () => {
+  test('S-137 SD-41 filters by created_after and created_before, both inclusive', async () => {
     const own = await mailer(t)
     const ids = [await sent(own)]
     await advance(t, 10)
@@ -111,7 +111,7 @@ describe('the list', () => {
 })
 
 describe('the detail', () => {
-  test('S-139 S-141 has everything that was asked for and what became of it; the body only when asked for', async () => {
+  test('S-139 S-141 returns the request and its outcome, and the body only with include=body', async () => {
     const own = await mailer(t)
     const id = await sent(own, {
       from: 'Acme <hello@example.test>',
@@ -167,17 +167,18 @@ describe('the detail', () => {
     expect((await t.ask('GET', `${post}/${id}?include=all`, { key: own.live })).status).toBe(422)
   })
 
-  test('S-138 X-288 SD-43 is not there for another org, tenant or environment, nor for what is no id', async () => {
+  test('S-138 X-288 SD-43 is 404 for other orgs, tenants and environments, and for malformed ids', async () => {
     const own = await mailer(t)
-    const away = await mailer(t)
-    const [mine, theirs] = [await t.tenant(own.orgId), await t.tenant(own.orgId)]
-    const [myKey, theirKey] = [await t.key(own.orgId, { tenantId: mine }), await t.key(own.orgId, { tenantId: theirs })]
+    const other = await mailer(t)
+    const [tenantId, otherTenantId] = [await t.tenant(own.orgId), await t.tenant(own.orgId)]
+    const tenantKey = await t.key(own.orgId, { tenantId })
+    const otherTenantKey = await t.key(own.orgId, { tenantId: otherTenantId })
     const ids = {
       live: await sent(own),
       test: await sent(own, {}, own.test),
-      tenant: await sent(own, {}, myKey),
+      tenant: await sent(own, {}, tenantKey),
     }
-    const all = [own.live, own.test, myKey, theirKey, away.live]
+    const all = [own.live, own.test, tenantKey, otherTenantKey, other.live]
     const seen = async (id: string) => Promise.all(all.map(async (key) => (await own.get(id, key)).status))
     expect(await seen(ids.live)).toEqual([200, 404, 404, 404, 404])
     expect(await seen(ids.test)).toEqual([404, 200, 404, 404, 404])
@@ -185,12 +186,12 @@ describe('the detail', () => {
     for (const id of [newId('message'), 'msg_x', 'x']) expectRefusal(await own.get(id), 'NOT_FOUND')
     expect(await found(own, '', own.live)).toEqual([ids.tenant, ids.live])
     expect(await found(own, '', own.test)).toEqual([ids.test])
-    expect(await found(own, '', myKey)).toEqual([ids.tenant])
-    expect(await found(own, '', theirKey)).toEqual([])
+    expect(await found(own, '', tenantKey)).toEqual([ids.tenant])
+    expect(await found(own, '', otherTenantKey)).toEqual([])
   })
 })
 
-test('S-142 S-143 X-359 SD-42 after its days the content is gone, the message is not, and it can be told from one without html', async () => {
+test('S-142 S-143 X-359 SD-42 redaction removes only the content, and redacted_at distinguishes it from an email without html', async () => {
   const own = await mailer(t)
   const old = await sent(own, { html: '<p>old</p>', subject: 'Kept', metadata: { k: 'v' } })
   await advance(t, 29 * 86_400)

@@ -1,4 +1,4 @@
-/** Who is written to and who not: suppressions, streams, unsubscribe links, senders, the sandbox. */
+/** Rules about recipients and senders: suppressions, streams, unsubscribe links, domains, warmup and IP pools. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { advance } from '../../../test/clients/key-client.ts'
 import { type Body, type Mailer, mail, mailer } from '../../../test/clients/mailer.ts'
@@ -18,23 +18,23 @@ const handedTo = async (by: Mailer, more: Body) => {
 }
 
 describe('suppressions', () => {
-  test('S-091 S-092 S-098 X-216 all but an unsubscribe block both streams; that one blocks broadcasts', async () => {
+  test('S-091 S-092 S-098 X-216 an unsubscribe blocks broadcasts, and every other suppression blocks both streams', async () => {
     for (const reason of ['bounce', 'complaint', 'stop', 'manual', 'unsubscribe']) {
       const to = [`${reason}@example.com`]
       await acme.suppress(`${reason}@example.com`, reason)
       for (const stream of ['transactional', 'broadcast']) {
-        // Compared without regard to case, and by the bare address.
-        const written = [`"X" <${(to[0] as string).toUpperCase()}>`]
+        // Suppressions match the bare address and ignore case.
+        const address = [`"X" <${(to[0] as string).toUpperCase()}>`]
         if (reason === 'unsubscribe' && stream === 'transactional') {
-          expect((await acme.send(mail({ to: written, stream }))).status).toBe(200)
+          expect((await acme.send(mail({ to: address, stream }))).status).toBe(200)
           continue
         }
-        expectRefusal(await leavesNoTrace(() => acme.send(mail({ to: written, stream }))), 'ALL_SUPPRESSED')
+        expectRefusal(await leavesNoTrace(() => acme.send(mail({ to: address, stream }))), 'ALL_SUPPRESSED')
       }
     }
   })
 
-  test('S-099 S-100 X-217 SD-32 whoever is left gets it, as long as one of the to is', async () => {
+  test('S-099 S-100 X-217 SD-32 the recipients that are not suppressed get the message if at least one is in to', async () => {
     const own = await mailer(t)
     for (const name of ['a', 'b', 'c']) await own.suppress(`${name}@example.com`)
     const [a, b, c, free] = ['a', 'b', 'c', 'free'].map((name) => `${name}@example.com`) as [
@@ -58,7 +58,7 @@ describe('suppressions', () => {
     expectRefusal(await leavesNoTrace(() => own.send(mail({ to: [a], cc: [b], bcc: [c] }))), 'ALL_SUPPRESSED')
   })
 
-  test("SD-66 a tenant's rows block that tenant only, the org's block everybody", async () => {
+  test('SD-66 suppressions of a tenant apply to that tenant only, and those of the org to all', async () => {
     const tenantId = await t.tenant(acme.orgId)
     const key = await t.key(acme.orgId, { tenantId })
     await acme.suppress('tenants@example.com', 'manual', tenantId)
@@ -69,12 +69,12 @@ describe('suppressions', () => {
     expectRefusal(await ask('orgs@example.com', key), 'ALL_SUPPRESSED')
   })
 
-  test('a domain in another script is the same mailbox, however it is written', async () => {
+  test('an internationalized domain and its punycode form are the same address', async () => {
     await acme.suppress('ada@xn--bcher-kva.example')
     expectRefusal(await acme.send(mail({ to: ['ada@bücher.example'] })), 'ALL_SUPPRESSED')
   })
 
-  test('X-299 what is taken off the list is written to again', async () => {
+  test('X-299 an address removed from the suppression list can receive mail again', async () => {
     const value = 'back@example.com'
     await acme.suppress(value, 'bounce')
     expectRefusal(await acme.send(mail({ to: [value] })), 'ALL_SUPPRESSED')
@@ -86,12 +86,12 @@ describe('suppressions', () => {
   })
 })
 
-describe('leaving a broadcast', () => {
+describe('unsubscribing', () => {
   const pair = ['list-unsubscribe', 'list-unsubscribe-post']
   const headersOf = (headers: Record<string, string>) =>
     Object.fromEntries(Object.entries(headers).filter(([name]) => pair.includes(name.toLowerCase())))
 
-  test('S-089 S-090 SD-33 only a broadcast to one address carries the pair of headers', async () => {
+  test('S-089 S-090 SD-33 only a broadcast with a single recipient has the List-Unsubscribe headers', async () => {
     const link = expect.stringMatching(/^<http:\/\/127\.0\.0\.1:\d+\/u\/[\w.-]+>$/)
     const both = { 'List-Unsubscribe': link, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
     const cases: [Body, object][] = [
@@ -108,7 +108,7 @@ describe('leaving a broadcast', () => {
     }
   })
 
-  test('S-087 a List-Unsubscribe of the caller goes out as given, alone, and makes no broadcast', async () => {
+  test('S-087 a List-Unsubscribe header of the request is sent unchanged and does not make the message a broadcast', async () => {
     const headers = { 'list-unsubscribe': '"Off" <mailto:off@example.com?subject="off">' }
     for (const stream of ['transactional', 'broadcast']) {
       const kept = await handedTo(acme, { stream, headers })
@@ -121,7 +121,7 @@ describe('leaving a broadcast', () => {
     expect((await acme.send(mail({ to: ['left@example.com'], headers }))).status).toBe(200)
   })
 
-  test('S-093 S-095 X-220 X-221 the placeholder needs a broadcast and exactly one destination', async () => {
+  test('S-093 S-095 X-220 X-221 the unsubscribe_url placeholder requires a broadcast with a single recipient', async () => {
     const content = [{ html: '<a href="{{unsubscribe_url}}">' }, { text: '{{ unsubscribe_url }}' }]
     for (const part of content) {
       expectRefusal(await leavesNoTrace(() => acme.send(mail(part))), 'UNSUBSCRIBE_REQUIRES_BROADCAST')
@@ -132,7 +132,7 @@ describe('leaving a broadcast', () => {
     }
   })
 
-  test('SD-34 the placeholder in a value is no placeholder, and one beside a template is', async () => {
+  test('SD-34 the placeholder is filled in text of the request used with a template, and not in values of variables', async () => {
     const own = await mailer(t)
     const made = await t.ask('POST', '/api/v1/templates', {
       key: own.live,
@@ -155,7 +155,7 @@ describe('leaving a broadcast', () => {
     expect(given.text).toMatch(/^http:\S+\/u\/[\w.-]+$/)
   })
 
-  test("S-094 S-096 SD-34 the link is the recipient's own: following it blocks their broadcasts and nothing else", async () => {
+  test('S-094 S-096 SD-34 following the unsubscribe link blocks broadcasts to that recipient and nothing else', async () => {
     const own = await mailer(t)
     const kept = await handedTo(own, {
       to: ['Lea <Lea@example.com>'],
@@ -203,10 +203,10 @@ describe('the sender', () => {
     return { id, from: `x@${id.replace('_', '-')}.test` }
   }
 
-  test('S-097 X-192 a live send needs a proven domain of the org; a test key may name any', async () => {
-    const away = await mailer(t)
+  test('S-097 X-192 a live send requires a verified domain of the org, and a test key may use any domain', async () => {
+    const other = await mailer(t)
     const pending = await addDomain({ status: 'pending' })
-    for (const from of ['x@nobodys.example', pending.from, 'x@mail.example.test', away.sandbox]) {
+    for (const from of ['x@nobodys.example', pending.from, 'x@mail.example.test', other.sandbox]) {
       const reply = await leavesNoTrace(() => acme.send(mail({ from })))
       expectRefusal(reply, 'SENDER_DOMAIN_NOT_VERIFIED', {}, from)
       expect((await acme.send(mail({ from }), { key: acme.test })).status).toBe(200)
@@ -214,19 +214,19 @@ describe('the sender', () => {
     expect((await acme.send(mail({ from: 'X@EXAMPLE.test' }))).status).toBe(200)
   })
 
-  test('X-185 X-186 XD-18 a key is held to its tenant, its list and its project', async () => {
-    const [mine, theirs] = [await t.tenant(acme.orgId), await t.tenant(acme.orgId)]
-    const ofTheirs = await addDomain({ tenant_id: theirs })
-    const key = await t.key(acme.orgId, { tenantId: mine })
-    const mismatch = await leavesNoTrace(() => acme.send(mail({ from: ofTheirs.from }), { key }))
+  test('X-185 X-186 XD-18 a key can only use domains of its tenant, its domain list and its project', async () => {
+    const [tenantId, otherTenantId] = [await t.tenant(acme.orgId), await t.tenant(acme.orgId)]
+    const ofOtherTenant = await addDomain({ tenant_id: otherTenantId })
+    const key = await t.key(acme.orgId, { tenantId })
+    const mismatch = await leavesNoTrace(() => acme.send(mail({ from: ofOtherTenant.from }), { key }))
     expectRefusal(mismatch, 'DOMAIN_TENANT_MISMATCH')
     expect((await acme.send(mail(), { key })).status).toBe(200)
     const one = await addDomain()
     for (const environment of ['live', 'test'] as const) {
-      const held = await t.key(acme.orgId, { allowedDomainIds: [one.id], environment })
-      const refused = await leavesNoTrace(() => acme.send(mail(), { key: held }))
+      const restricted = await t.key(acme.orgId, { allowedDomainIds: [one.id], environment })
+      const refused = await leavesNoTrace(() => acme.send(mail(), { key: restricted }))
       expectRefusal(refused, 'DOMAIN_NOT_ALLOWED_FOR_KEY')
-      expect((await acme.send(mail({ from: one.from }), { key: held })).status).toBe(200)
+      expect((await acme.send(mail({ from: one.from }), { key: restricted })).status).toBe(200)
     }
     const made = await t.ask('POST', '/api/v1/projects', { key: acme.live, body: { name: 'Shop' } })
     const bound = await t.key(acme.orgId, { projectId: made.body.id })
@@ -240,7 +240,7 @@ describe('the sender', () => {
     expect(listed).toEqual([inside.body.id])
   })
 
-  test('X-264 X-317 XD-21 from a domain of a paused pool nothing live goes out until it runs again', async () => {
+  test('X-264 X-317 XD-21 a domain with a paused IP pool cannot send live mail until the pool is resumed', async () => {
     const pools = '/api/v1/ip-pools'
     const pool = (await t.ask('POST', pools, { key: acme.live, body: { name: 'own' } })).body
     const { from } = await addDomain({ ip_pool_id: pool.id })
@@ -258,7 +258,7 @@ describe('the sender', () => {
     expect((await acme.send(mail({ from }))).status).toBe(200)
   })
 
-  test('X-281 X-316 XD-20 a domain in warmup takes its cap of recipients a day, and what would pass it not at all', async () => {
+  test('X-281 X-316 XD-20 a domain in warmup sends up to its daily cap, and a message beyond it is rejected as a whole', async () => {
     const { id, from } = await addDomain()
     const warmup = await t.ask('POST', `/api/v1/domains/${id}/warmup`, { key: acme.live, body: { days: 1 } })
     expect(warmup.body.warmup.daily_cap).toBe(50)

@@ -9,15 +9,15 @@ const notAnAddress = (context: z.RefinementCtx): never => {
   context.addIssue({
     code: 'invalid_format',
     format: 'email',
-    message: 'Takes an email address, with or without a name.',
+    message: 'Must be an email address, with or without a display name.',
   })
   return z.NEVER
 }
 
-/** Stands for a `from` without a domain, until the first gate tells of it. */
+/** Replaces a `from` without a domain until the first gate rejects it. */
 export const noSender: Address = { address: '', name: null }
 
-/** A display name and an address together. */
+/** The maximum length of a display name and an address together. */
 export const longestWritten = 1_000
 
 const asWritten = {
@@ -33,7 +33,7 @@ const written = z
   })
   .meta(asWritten)
 
-/** A list, or one address taken as a list of one. */
+/** A list of addresses, or a single address, which becomes a list of one. */
 const addressList = (max: number) =>
   z.union([z.array(written).max(max), written.transform((address) => [address]).meta(asWritten)]).default([])
 
@@ -41,28 +41,32 @@ const oneLine = /^[^\r\n]*$/
 
 export const maxHeaders = 50
 
-/** Counted before it is looked into: a map of a million keys would cost seconds to be told that it is too large. */
+/** Counts the keys before validating them: validating a map with a million keys takes seconds. */
 const smallMap = <M extends z.ZodType>(what: string, map: M) =>
   z.preprocess((value, context) => {
     if (typeof value !== 'object' || value === null || Object.keys(value).length <= maxHeaders) return value
-    context.addIssue({ code: 'custom', message: `Takes at most ${maxHeaders} ${what}.` })
+    context.addIssue({ code: 'custom', message: `Must have at most ${maxHeaders} ${what}.` })
     return z.NEVER
   }, map)
 
 export const HeaderName = z
   .string()
-  .regex(/^[!-9;-~]{1,126}$/, 'Takes 1 to 126 printable ASCII characters without colon or space.')
-  .refine((name) => !isOwnHeader(name), 'This header is for the service to write.')
+  .regex(/^[!-9;-~]{1,126}$/, 'Must be 1 to 126 printable ASCII characters without colons or spaces.')
+  .refine((name) => !isOwnHeader(name), 'This header is set by the service. Remove it.')
   .meta({ examples: ['X-Order'] })
 
-export const HeaderValue = z.string().max(2_000).regex(oneLine, 'Takes no line breaks.')
+export const HeaderValue = z.string().max(2_000).regex(oneLine, 'Must not contain line breaks.')
 
-/** In whatever case: two lines of one name would leave it to each reader which of them counts. */
+/** Header names ignore case. If a header appeared twice, each receiver would decide which one applies. */
 const namedOnce = (given: Record<string, string>, context: z.RefinementCtx): void => {
   const seen = new Set<string>()
   for (const name of Object.keys(given)) {
     if (seen.has(name.toLowerCase())) {
-      context.addIssue({ code: 'custom', path: [name], message: 'Given more than once, in another case.' })
+      context.addIssue({
+        code: 'custom',
+        path: [name],
+        message: 'Duplicate header: names that differ only in case are the same.',
+      })
     }
     seen.add(name.toLowerCase())
   }
@@ -72,7 +76,7 @@ const headers = smallMap('headers', z.record(HeaderName, HeaderValue).superRefin
 
 const notBase64 = /[^A-Za-z0-9+/]/
 
-/** Without backtracking: a file of many megabytes is one of the things this is asked about. */
+/** Does not backtrack, because attachments can have many megabytes. */
 const isBase64 = (text: string): boolean => {
   const bare = text.endsWith('==') ? text.slice(0, -2) : text.endsWith('=') ? text.slice(0, -1) : text
   const padded = bare.length !== text.length
@@ -83,13 +87,16 @@ const filename = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[^/\\\p{Cc}]*$/u, 'Takes a name without path separators.')
+  .regex(/^[^/\\\p{Cc}]*$/u, 'Must be a file name without path separators or control characters.')
   .meta({ examples: ['invoice.pdf'] })
 
 const contentType = z
   .string()
   .max(255)
-  .regex(/^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?: *;[ -~]*)?$/i, 'Takes a media type.')
+  .regex(
+    /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?: *;[ -~]*)?$/i,
+    'Must be a media type, such as application/pdf.',
+  )
   .meta({ examples: ['application/pdf'] })
   .optional()
 
@@ -97,9 +104,9 @@ const Inline = z.object({
   filename,
   content: z
     .string()
-    .refine(isBase64, 'Takes base64.')
+    .refine(isBase64, 'Must be base64.')
     .transform((text) => Buffer.from(text, 'base64'))
-    .meta({ description: 'In base64.', examples: ['SGVsbG8='] }),
+    .meta({ description: 'The content of the file, in base64.', examples: ['SGVsbG8='] }),
   content_type: contentType,
 })
 
@@ -132,12 +139,12 @@ const tags = z.array(z.string().min(1).max(longestTag)).max(maxTags).default([])
 export const longestValue = 2_048
 const metadata = smallMap('keys', z.record(z.string().min(1).max(longestTag), z.string().max(longestValue))).default({})
 
-/** What one line of a message may hold. */
+/** The maximum length of a line in an email. */
 export const longestSubject = 998
 const subject = z
   .string()
   .max(longestSubject)
-  .regex(oneLine, 'Takes no line breaks.')
+  .regex(oneLine, 'Must not contain line breaks.')
   .meta({ examples: ['Your invoice'] })
   .optional()
 
@@ -148,12 +155,12 @@ const common = {
     .transform((text, context): Address => {
       const address = parseMailbox(text)
       if (address) return address
-      // One without a domain has a code of its own, which no schema can give.
+      // A `from` without a domain has its own error code, which a schema cannot return.
       if (domainPart(text) === '') return noSender
       return notAnAddress(context)
     })
     .meta({
-      description: 'An address on a verified domain of the org.',
+      description: 'An address on a verified domain of your org.',
       examples: ['Acme <hello@example.com>'],
     }),
   subject,
@@ -174,7 +181,7 @@ const common = {
   track_clicks: z.boolean().default(false),
 }
 
-/** In each of To, Cc and Bcc. */
+/** The maximum for each of To, Cc and Bcc. */
 export const maxRecipients = 50
 
 const recipients = {
@@ -187,13 +194,13 @@ const inline = z.array(attachment).max(10).default([])
 
 type Said = { subject?: string | undefined; html?: string | undefined; text?: string | undefined }
 
-/** There is something to say, or a template that may supply it. */
+/** Requires a subject and content, unless a template may supply them. */
 const saysSomething = (body: Said & { template?: string | undefined }, context: z.RefinementCtx): void => {
   if (body.template !== undefined) return
   const missing = (path: keyof Said, message: string) =>
     context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: [path], message })
   if (!body.subject) missing('subject', 'Required unless the template supplies it.')
-  if (!body.html && !body.text) missing('html', 'Takes html, text or both.')
+  if (!body.html && !body.text) missing('html', 'Provide html, text or both.')
 }
 
 export const SendEmail = z
@@ -201,7 +208,7 @@ export const SendEmail = z
     ...common,
     ...recipients,
     attachments: inline,
-    template: z.string().min(1).max(64).optional().meta({ description: 'The slug of a template.' }),
+    template: z.string().min(1).max(64).optional().meta({ description: 'The slug of the template to render.' }),
     variables: VariablesShape.default({}),
     scheduled_at: z.iso
       .datetime({ offset: true })
@@ -212,7 +219,7 @@ export const SendEmail = z
   .meta({ id: 'SendEmail' })
 export type SendEmail = z.output<typeof SendEmail>
 
-/** Fields that would change what or when is sent, and that no batch knows: refused rather than ignored. */
+/** Fields that would change the content or the time of the message. A batch rejects them instead of ignoring them. */
 const notInBatch = {
   template: z.never('Not supported in a batch.').optional(),
   scheduled_at: z.never('Not supported in a batch.').optional(),
@@ -228,8 +235,8 @@ export const BulkEmail = z
   .object({
     ...common,
     to: z.array(written).min(1).max(100),
-    cc: z.never('Not supported here: each recipient has an envelope of its own.').optional(),
-    bcc: z.never('Not supported here: each recipient has an envelope of its own.').optional(),
+    cc: z.never('Not supported here: each recipient receives a separate message.').optional(),
+    bcc: z.never('Not supported here: each recipient receives a separate message.').optional(),
     attachments: z
       .array(z.union([linked, attachment]))
       .max(10)

@@ -22,7 +22,7 @@ export type EmailGateNeeds = {
   findMembers: FindMembers
 }
 
-/** The rules of an email in the order they are asked; what is counted comes after them, in one reservation. */
+/** The gates of an email, in order. Usage limits are checked after them, in one reservation. */
 export const emailGates = (needs: EmailGateNeeds): readonly Gate<EmailDraft>[] => [
   fromGate,
   scheduleGate(needs.clock),

@@ -3,7 +3,7 @@ import type { Gate } from '../../draft.ts'
 import type { EmailDraft } from '../email-draft.ts'
 import { noSender } from '../shapes.ts'
 
-/** A sender without a domain is told so in both environments, before anything else about it. */
+/** Rejects a `from` without a domain, in live and test mode, before any other gate. */
 export const fromGate: Gate<EmailDraft> = {
   name: 'from',
   at: ['single', 'batch'],

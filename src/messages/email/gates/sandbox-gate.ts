@@ -3,14 +3,17 @@ import { comparable } from '../../../ground/mailbox.ts'
 import type { Gate, SendKind } from '../../draft.ts'
 import { destinations, type EmailDraft } from '../email-draft.ts'
 
-/** Of the addresses, those that members of the org sign in with and have proven. */
+/** Returns those of the addresses that belong to members of the org and are verified. */
 export type FindMembers = (orgId: string, addresses: string[]) => Promise<ReadonlySet<string>>
 
-/** The sandbox sender writes to the org's own people only. A batch is held to all it named, even the suppressed. */
+/**
+ * The sandbox sender may only write to members of the org. A batch item is checked with all requested recipients,
+ * including suppressed ones.
+ */
 export const sandboxGate = (findMembers: FindMembers): Gate<EmailDraft> => {
-  const ownPeopleOnly = async (draft: EmailDraft, entrance: SendKind): Promise<void> => {
-    const held = entrance === 'batch' ? draft.asked : destinations(draft).map(({ address }) => address)
-    const addresses = held.map(comparable)
+  const membersOnly = async (draft: EmailDraft, kind: SendKind): Promise<void> => {
+    const recipients = kind === 'batch' ? draft.requested : destinations(draft).map(({ address }) => address)
+    const addresses = recipients.map(comparable)
     const members = await findMembers(draft.by.orgId, addresses)
     if (!addresses.every((address) => members.has(address))) {
       throw new Failure('SANDBOX_RECIPIENT_NOT_ALLOWED')
@@ -19,6 +22,6 @@ export const sandboxGate = (findMembers: FindMembers): Gate<EmailDraft> => {
   return {
     name: 'sandbox',
     at: ['single', 'batch', 'fire'],
-    check: (draft, entrance) => (draft.sender?.kind === 'sandbox' ? ownPeopleOnly(draft, entrance) : undefined),
+    check: (draft, kind) => (draft.sender?.kind === 'sandbox' ? membersOnly(draft, kind) : undefined),
   }
 }

@@ -3,17 +3,17 @@ import { andThen } from '../../../ground/maybe-promise.ts'
 import type { Gate } from '../../draft.ts'
 import type { EmailDraft } from '../email-draft.ts'
 
-/** The from domain is the org's own and proven; test mode asks only what the key itself is limited to. */
+/** Requires a verified domain of the org in `from`. Test mode checks only the restrictions of the key. */
 export const senderGate = (senders: Senders): Gate<EmailDraft> => ({
   name: 'sender',
   at: ['single', 'batch', 'fire'],
   check: (draft) => {
     const { by, from } = draft
-    const name = from.address.slice(from.address.lastIndexOf('@') + 1)
+    const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
     const { orgId, tenantId, environment, allowedDomainIds, boundProjectId: projectId } = by
     const caller = { orgId, tenantId, environment, allowedDomainIds, projectId }
-    if (environment === 'test') return senders.judgeTest(caller, name)
-    return andThen(senders.judge(caller, name), (sender) => {
+    if (environment === 'test') return senders.judgeTest(caller, domain)
+    return andThen(senders.judge(caller, domain), (sender) => {
       draft.sender = sender
     })
   },

@@ -4,7 +4,7 @@ import type { FindSuppressed } from '../../../suppressions/find-suppressed.ts'
 import type { Gate } from '../../draft.ts'
 import { destinations, type EmailDraft } from '../email-draft.ts'
 
-/** Nobody who may not be written to is; whoever is left gets the message. */
+/** Removes suppressed recipients. Fails when no To recipient is left. */
 export const suppressionGate = (findSuppressed: FindSuppressed): Gate<EmailDraft> => ({
   name: 'suppression',
   at: ['single', 'batch', 'fire'],
@@ -14,10 +14,10 @@ export const suppressionGate = (findSuppressed: FindSuppressed): Gate<EmailDraft
     const broadcast = draft.stream === 'broadcast'
     const suppressed = await findSuppressed({ orgId, tenantId, channel: 'email', values, broadcast })
     if (suppressed.size === 0) return
-    const left = (list: EmailDraft['to']) => list.filter(({ address }) => !suppressed.has(comparable(address)))
-    draft.to = left(draft.to)
-    draft.cc = left(draft.cc)
-    draft.bcc = left(draft.bcc)
+    const allowed = (list: EmailDraft['to']) => list.filter(({ address }) => !suppressed.has(comparable(address)))
+    draft.to = allowed(draft.to)
+    draft.cc = allowed(draft.cc)
+    draft.bcc = allowed(draft.bcc)
     if (draft.to.length > 0) return
     throw new Failure(destinations(draft).length === 0 ? 'ALL_SUPPRESSED' : 'TO_ALL_SUPPRESSED')
   },

@@ -5,15 +5,15 @@ import type { EmailDraft } from '../email-draft.ts'
 import { longestSubject } from '../shapes.ts'
 import { marked } from './unsubscribe-gate.ts'
 
-const given = (text: string | null): string | undefined => text ?? undefined
+const orUndefined = (text: string | null): string | undefined => text ?? undefined
 
-/** Derives from the template what the request left out. */
+/** Renders the template into the fields that the request leaves out. */
 export const templateGate = (templates: RenderTemplates): Gate<EmailDraft> => {
   const fill = async (draft: EmailDraft, template: NonNullable<EmailDraft['template']>): Promise<void> => {
     const rendered = await templates.render(draft.by, {
       ...template,
       channel: 'email',
-      given: { subject: given(draft.subject), html: given(draft.html), text: given(draft.text) },
+      given: { subject: orUndefined(draft.subject), html: orUndefined(draft.html), text: orUndefined(draft.text) },
     })
     draft.subject = rendered.subject
     draft.html = draft.html === null ? rendered.html : marked(draft.html)
@@ -26,14 +26,14 @@ export const templateGate = (templates: RenderTemplates): Gate<EmailDraft> => {
   }
 }
 
-/** There is something to say once the template is rendered; without one the shape of the request has seen to it. */
+/** Requires a subject and content after the template is rendered. Without a template the schema has checked this. */
 export const contentGate: Gate<EmailDraft> = {
   name: 'content',
   at: ['single'],
   check: ({ subject, html, text }) => {
-    if (!subject) throw invalid(['subject'], 'custom', 'The template supplies none.')
-    // A rendered one may come out longer than a given one may be.
-    if (subject.length > longestSubject) throw invalid(['subject'], 'too_big', 'Takes at most 998 characters.')
+    if (!subject) throw invalid(['subject'], 'custom', 'The template does not supply a subject.')
+    // The schema limits the subject of the request, but not a rendered one.
+    if (subject.length > longestSubject) throw invalid(['subject'], 'too_big', 'Must be at most 998 characters.')
     if (!html && !text) throw invalid(['html'], 'custom', 'The template supplies neither html nor text.')
   },
 }

@@ -4,42 +4,42 @@ import type { Links } from '../../../tracking/links.ts'
 import type { Gate } from '../../draft.ts'
 import { destinations, type EmailDraft } from '../email-draft.ts'
 
-/** Where the link belongs: in what the request gives as the tag, in what a template rendered as a mark. */
+// The place of the link: a tag in html and text of the request, a mark in html and text rendered from a template.
 const tag = /\{\{\s*unsubscribe_url\s*\}\}/g
 const mark = new RegExp(RegExp.escape(linkMark), 'g')
 
-/** As if the template had said it. */
+/** Replaces the tag with the mark. With a template, the gate looks only for marks, also in the request's own text. */
 export const marked = (text: string): string => text.replace(tag, () => linkMark)
 
-const holds = (text: string | null, place: RegExp): boolean =>
+const contains = (text: string | null, place: RegExp): boolean =>
   text?.includes('unsubscribe_url') === true && text.search(place) >= 0
 
 const fill = (text: string | null, place: RegExp, url: string): string | null => text?.replace(place, () => url) ?? null
 
-const ownPair = new Set(['list-unsubscribe', 'list-unsubscribe-post'])
+const pair = new Set(['list-unsubscribe', 'list-unsubscribe-post'])
 
-/** An empty header is none on the wire. */
-const suppliesOwn = (headers: Record<string, string>): boolean =>
+/** An empty header is not sent, so it does not count. */
+const hasListUnsubscribe = (headers: Record<string, string>): boolean =>
   Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'list-unsubscribe' && value.trim() !== '')
 
 const withoutPair = (headers: Record<string, string>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !ownPair.has(name.toLowerCase())))
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !pair.has(name.toLowerCase())))
 
 /**
- * The link and the header pair by which one recipient leaves a broadcast. Only the one recipient's own: a link that
- * several people hold would let one of them unsubscribe another.
+ * Adds the unsubscribe link and the List-Unsubscribe headers to a broadcast with a single recipient. With several
+ * recipients, the shared link would let one of them unsubscribe another.
  */
 export const unsubscribeGate = (links: Links): Gate<EmailDraft> => ({
   name: 'unsubscribe',
   at: ['single', 'batch'],
   check: (draft) => {
     const place = draft.template ? mark : tag
-    const asked = holds(draft.html, place) || holds(draft.text, place)
+    const hasLink = contains(draft.html, place) || contains(draft.text, place)
     const broadcast = draft.stream === 'broadcast'
-    if (asked && !broadcast) throw new Failure('UNSUBSCRIBE_REQUIRES_BROADCAST')
-    const alone = destinations(draft).length === 1
-    if (asked && !alone) throw new Failure('UNSUBSCRIBE_MULTI_RECIPIENT')
-    if (!broadcast || !alone) return
+    if (hasLink && !broadcast) throw new Failure('UNSUBSCRIBE_REQUIRES_BROADCAST')
+    const single = destinations(draft).length === 1
+    if (hasLink && !single) throw new Failure('UNSUBSCRIBE_MULTI_RECIPIENT')
+    if (!broadcast || !single) return
     const { orgId, tenantId, environment } = draft.by
     const address = (draft.to[0] as { address: string }).address
     const ref = { orgId, tenantId, environment, address, messageId: draft.id }
@@ -47,8 +47,8 @@ export const unsubscribeGate = (links: Links): Gate<EmailDraft> => ({
     draft.unsubscribeUrl = url
     draft.html = fill(draft.html, place, url)
     draft.text = fill(draft.text, place, url)
-    if (!suppliesOwn(draft.headers)) {
-      // The second of the pair means nothing alone, and twice it would contradict itself.
+    if (!hasListUnsubscribe(draft.headers)) {
+      // Removes a List-Unsubscribe-Post of the request, which is meaningless alone and must not appear twice.
       draft.headers = { ...withoutPair(draft.headers), ...links.listUnsubscribe(ref) }
     }
   },

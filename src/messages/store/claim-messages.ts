@@ -1,0 +1,128 @@
+/** Finds and claims messages that are due, and records the outcome of claimed messages. */
+import { statement } from '../../db/statement.ts'
+import {
+  eventColumns,
+  type HistoryEntry,
+  type MessageRow,
+  messageColumnsOf,
+  type ProviderResponse,
+  type Status,
+} from './message-row.ts'
+
+/**
+ * Orgs after `after` that have due messages. Each step of the recursion reads one index entry, the earliest message of
+ * the next org, so the cost does not depend on how many messages an org has. Orgs whose messages are all due later are
+ * skipped.
+ */
+export const nextDueOrgs = statement<{ after: string; now: Date; limit: number }, { org_id: string }>(
+  'messages.next_due_orgs',
+  `with recursive turn as (
+     (select org_id, due_at, coalesce((due_at <= :now)::int, 0) as found
+      from messages
+      where status in ('scheduled', 'sending') and org_id > :after
+      order by org_id, due_at
+      limit 1)
+     union all
+     select next.org_id, next.due_at, turn.found + coalesce((next.due_at <= :now)::int, 0)
+     from turn cross join lateral (
+       select org_id, due_at
+       from messages
+       where status in ('scheduled', 'sending') and org_id > turn.org_id
+       order by org_id, due_at
+       limit 1
+     ) next
+     where turn.found < :limit
+   )
+   select org_id from turn where due_at <= :now`,
+)
+
+export type ClaimedRow = MessageRow & { org_suspended: boolean; tenant_status: string | null }
+
+/**
+ * Claims due messages, at most `perOrg` of each org. A claim moves `due_at` to the time when the claim becomes stale,
+ * so the messages of a worker that died become due again.
+ */
+export const claimDue = statement<
+  { orgIds: string[]; now: Date; staleAt: Date; claim: string; perOrg: number; limit: number },
+  ClaimedRow
+>(
+  'messages.claim_due',
+  `with due as (
+     select m.org_id, m.id, m.created_at
+     from unnest(:orgIds::text[]) as o (org_id)
+     cross join lateral (
+       select org_id, id, created_at
+       from messages
+       where org_id = o.org_id and status in ('scheduled', 'sending') and due_at <= :now
+       order by due_at
+       limit :perOrg
+       for update skip locked
+     ) m
+     limit :limit
+   ), claimed as (
+     update messages m set status = 'sending', claim = :claim, claimed_at = :now, due_at = :staleAt
+     from due d
+     where m.org_id = d.org_id and m.id = d.id and m.created_at = d.created_at
+     returning ${messageColumnsOf('m')}
+   )
+   select ${messageColumnsOf('c')}, o.suspended_at is not null as org_suspended, t.status as tenant_status
+   from claimed c
+   join orgs o on o.id = c.org_id
+   left join tenants t on t.org_id = c.org_id and t.id = c.tenant_id`,
+)
+
+/** The outcome of a claimed message. */
+export type Settled = {
+  org_id: string
+  id: string
+  created_at: Date
+  claim: string
+  status: Status
+  due_at: Date | null
+  sent_at: Date | null
+  canceled_at: Date | null
+  error_message: string | null
+  provider: string | null
+  provider_response: ProviderResponse | null
+  history: HistoryEntry[]
+  attempts: number
+  /** The remaining recipients. Set only when some were suppressed. */
+  to_addresses?: string[]
+  cc?: string[]
+  bcc?: string[]
+}
+
+/**
+ * Records outcomes, each only while its claim is still current: a message that another worker has claimed meanwhile
+ * stays as it is, and its event is not inserted. If a provider's report arrived first, the status and error message
+ * from the report stay, and only the fact that the message was sent is added.
+ */
+export const settleClaimed = statement<{ settled: string; events: string }, { id: string }>(
+  'messages.settle_claimed',
+  `with updated as (
+     update messages m set
+       status = case when m.status = 'sending' then s.status else m.status end,
+       due_at = case when m.status = 'sending' then s.due_at end,
+       error_message = case when m.status = 'sending' then s.error_message else m.error_message end,
+       sent_at = s.sent_at, canceled_at = s.canceled_at, provider = coalesce(s.provider, m.provider),
+       provider_response = case when s.provider_response is null then m.provider_response
+         else s.provider_response || coalesce(m.provider_response, '{}'::jsonb) end,
+       history = case when m.status = 'sending' or s.status = 'sent' then m.history || s.history else m.history end,
+       to_addresses = coalesce(s.to_addresses, m.to_addresses), cc = coalesce(s.cc, m.cc),
+       bcc = coalesce(s.bcc, m.bcc), attempts = s.attempts, claim = null, claimed_at = null
+     from json_to_recordset(:settled::json) as s (
+       org_id text, id text, created_at timestamptz, claim text, status text, due_at timestamptz, sent_at timestamptz,
+       canceled_at timestamptz, error_message text, provider text, provider_response jsonb, history jsonb,
+       attempts integer, to_addresses text[], cc text[], bcc text[])
+     where m.org_id = s.org_id and m.id = s.id and m.created_at = s.created_at and m.claim = s.claim
+     returning m.org_id, m.id, m.status = s.status or s.status = 'sent' as event_applies
+   ), inserted_events as (
+     insert into events (${eventColumns})
+     select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at
+     from json_to_recordset(:events::json) as e (
+       org_id text, id text, tenant_id text, environment text, event text, data jsonb, created_at timestamptz,
+       message_id text)
+     join updated u on u.org_id = e.org_id and u.id = e.message_id and u.event_applies
+   )
+   select id from updated`,
+)

@@ -1,0 +1,78 @@
+/** Provider reports: the message they change, the events they add, and the notifications already handled. */
+import { statement } from '../../db/statement.ts'
+import type { Environment } from '../../ground/scope.ts'
+import { type MessageRow, messageColumnsOf, type Status } from './message-row.ts'
+
+export const messageExists = statement<{ orgId: string; id: string; createdAt: Date }, { id: string }>(
+  'messages.is_there',
+  'select id from messages where org_id = :orgId and id = :id and created_at = :createdAt',
+)
+
+/** Locks the message while a report is compared with its current status. */
+export const lockMessage = statement<{ orgId: string; id: string; createdAt: Date }, MessageRow>(
+  'messages.lock',
+  `select ${messageColumnsOf('m')}
+   from messages m
+   where org_id = :orgId and id = :id and created_at = :createdAt
+   for update`,
+)
+
+/** For the dev tools, which do not know the org. */
+export const findOwner = statement<
+  { id: string; createdAt: Date },
+  Pick<MessageRow, 'org_id' | 'to_addresses' | 'cc' | 'bcc'>
+>(
+  'messages.find_owner',
+  'select org_id, to_addresses, cc, bcc from messages where id = :id and created_at = :createdAt',
+)
+
+export const applyReport = statement<{
+  orgId: string
+  id: string
+  createdAt: Date
+  status: Status
+  history: string
+  deliveredAt: Date | null
+  errorMessage: string | null
+  providerResponse: string | null
+}>(
+  'messages.apply_report',
+  `update messages set
+     status = :status,
+     history = history || :history::jsonb,
+     delivered_at = coalesce(delivered_at, :deliveredAt),
+     due_at = case when :status in ('scheduled', 'sending') then due_at end,
+     error_message = coalesce(:errorMessage, error_message),
+     provider_response = coalesce(provider_response, '{}'::jsonb) || coalesce(:providerResponse::jsonb, '{}'::jsonb)
+   where org_id = :orgId and id = :id and created_at = :createdAt`,
+)
+
+export const insertMessageEvents = statement<{
+  orgId: string
+  ids: string[]
+  at: Date[]
+  messageId: string
+  tenantId: string | null
+  environment: Environment
+  channel: string
+  kinds: string[]
+  recipients: (string | null)[]
+}>(
+  'messages.insert_events',
+  `insert into message_events (org_id, id, at, message_id, tenant_id, environment, channel, kind, recipient)
+   select :orgId, e.id, e.at, :messageId, :tenantId, :environment, :channel, e.kind, e.recipient
+   from unnest(:ids::text[], :at::timestamptz[], :kinds::text[], :recipients::text[]) as e (id, at, kind, recipient)`,
+)
+
+/** Returns no row when this notification was recorded before. */
+export const recordNotification = statement<{ provider: string; id: string; at: Date }, { id: string }>(
+  'messages.take_notification',
+  `insert into provider_notifications (provider, id, at) values (:provider, :id, :at)
+   on conflict do nothing returning id`,
+)
+
+export const sweepNotifications = statement<{ before: Date; limit: number }>(
+  'messages.sweep_notifications',
+  `delete from provider_notifications where (provider, id) in (
+     select provider, id from provider_notifications where at < :before limit :limit)`,
+)
