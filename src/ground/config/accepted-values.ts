@@ -49,7 +49,7 @@ export const wholeNumber = (min: number, max: number) =>
 
 export const oneOf = <const T extends Names>(...values: T) => accepted(alternatives(values), z.enum(values))
 
-export const boolean = accepted(
+export const trueOrFalse = accepted(
   alternatives(['true', 'false']),
   z.enum(['true', 'false']).transform((value) => value === 'true'),
 )

@@ -95,7 +95,7 @@ export const variables = {
   AUDIT_LOG_RETENTION_DAYS: variable({
     accepts: accept.wholeNumber(1, 36_500),
     fallback: '365',
-    about: 'Deletes audit entries older than this many days. The task runs every night.',
+    about: 'Deletes audit entries older than this many days. The task runs every hour.',
   }),
   EMAIL_PROVIDER: variable({
     accepts: accept.providers('smtp', 'ses'),
@@ -196,7 +196,7 @@ export const variables = {
       'Redacts the bodies of messages older than this many days. The task runs every hour. If not set, bodies are kept.',
   }),
   WEBHOOK_ALLOW_INSECURE: variable({
-    accepts: accept.boolean,
+    accepts: accept.trueOrFalse,
     fallback: 'false',
     about: 'Allows webhook endpoints with plain http and on private hosts. Not allowed in production.',
   }),
