@@ -58,7 +58,8 @@ describe('the migrated schema', () => {
   })
 
   test('is the same when each migration is applied by a separate release', async () => {
-    const [fresh, stepped] = [await empty(), await empty()]
+    const fresh = await empty()
+    const stepped = await empty()
     await migrateOn(fresh)
     for (let i = 0; i < known.length; i++) {
       expect(await migrateOn(stepped, known.slice(0, i + 1))).toEqual([known[i]!.name])

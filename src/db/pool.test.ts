@@ -21,7 +21,7 @@ const find = statement<{ note: string }, { note: string }>(
 )
 const rename = statement<{ from: string; to: string }>('test.rename', 'update notes set note = :to where note = :from')
 const backend = statement<NoParams, { pid: number }>('test.backend', 'select pg_backend_pid() as pid')
-const whole = statement<{ text: string }, { value: number }>('test.int8', 'select :text::int8 as value')
+const asBigint = statement<{ text: string }, { value: number }>('test.int8', 'select :text::int8 as value')
 const nap = statement<NoParams, { slept: string }>('test.nap', 'select pg_sleep(30)::text as slept')
 
 let database: TestDatabase
@@ -64,14 +64,14 @@ describe('a statement', () => {
   test('reads a bigint as a number and throws when it is not a safe integer', async () => {
     const { MAX_SAFE_INTEGER: most, MIN_SAFE_INTEGER: least } = Number
     for (const value of [0, -1, 2 ** 31, most, least]) {
-      expect(await db.row(whole, { text: String(value) })).toEqual({ value })
+      expect(await db.row(asBigint, { text: String(value) })).toEqual({ value })
     }
     for (const text of ['9007199254740992', '-9007199254740993', '9223372036854775807']) {
-      await expect(db.row(whole, { text })).rejects.toThrow(
+      await expect(db.row(asBigint, { text })).rejects.toThrow(
         `the bigint ${text} from the database is not a safe integer`,
       )
     }
-    expect(await db.row(whole, { text: '7' })).toEqual({ value: 7 })
+    expect(await db.row(asBigint, { text: '7' })).toEqual({ value: 7 })
   })
 
   test('is prepared once per connection', async () => {
@@ -261,30 +261,30 @@ describe('a savepoint', () => {
 describe('a lost connection', () => {
   test('during a statement fails the transaction and is not returned to the pool', async () => {
     const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
-    let gone = 0
+    let lostPid = 0
     const lost = one.tx(async (tx) => {
-      gone = (await tx.row(backend))!.pid
+      lostPid = (await tx.row(backend))!.pid
       await tx.change(insert, { note: 'a' })
-      await Promise.all([tx.row(nap), terminate(gone)])
+      await Promise.all([tx.row(nap), terminate(lostPid)])
     })
     await expect(lost).rejects.toMatchObject({ code: '57P01' })
-    expect((await one.row(backend))!.pid).not.toBe(gone)
+    expect((await one.row(backend))!.pid).not.toBe(lostPid)
     expect(await notes()).toEqual([])
     await one.close()
   })
 
   test('between two statements fails the transaction, is not reused and does not end the process', async () => {
     const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
-    let gone = 0
+    let lostPid = 0
     const lost = one.tx(async (tx) => {
-      gone = (await tx.row(backend))!.pid
+      lostPid = (await tx.row(backend))!.pid
       await tx.change(insert, { note: 'a' })
-      await terminate(gone)
+      await terminate(lostPid)
       // Time for the driver to notice while no statement is under way.
       await sleep(50)
     })
     await expect(lost).rejects.toThrow(/connection|terminat/i)
-    expect((await one.row(backend))!.pid).not.toBe(gone)
+    expect((await one.row(backend))!.pid).not.toBe(lostPid)
     expect(await notes()).toEqual([])
     await one.close()
   })
@@ -300,8 +300,8 @@ describe('a lost connection', () => {
   test('is replaced when every connection is lost at once', async () => {
     await Promise.all([1, 2, 3].map(() => db.tx((tx) => tx.row(backend))))
     await terminateAll()
-    await expect.poll(() => db.row(whole, { text: '1' }).catch(() => 'still down')).toEqual({ value: 1 })
-    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => db.row(whole, { text: String(i) })))
+    await expect.poll(() => db.row(asBigint, { text: '1' }).catch(() => 'still down')).toEqual({ value: 1 })
+    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => db.row(asBigint, { text: String(i) })))
     expect(results).toEqual(Array.from({ length: 20 }, (_, value) => ({ value })))
     await db.tx((tx) => tx.change(insert, { note: 'works again' }))
     expect(await notes()).toEqual(['works again'])

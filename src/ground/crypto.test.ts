@@ -14,7 +14,8 @@ test('a sealed secret opens only with the same key and context', () => {
 
 test('sealing the same secret twice gives different texts, and a modified text does not open', () => {
   const vault = makeVault(randomBytes(32))
-  const [a, b] = [vault.seal('x', 'c'), vault.seal('x', 'c')]
+  const a = vault.seal('x', 'c')
+  const b = vault.seal('x', 'c')
   expect(a).not.toBe(b)
   const [head, id, iv, body = ''] = a.split('.')
   const flipped = `${body.slice(0, -2)}${body.at(-2) === 'A' ? 'B' : 'A'}${body.at(-1)}`
@@ -24,7 +25,8 @@ test('sealing the same secret twice gives different texts, and a modified text d
 })
 
 test('after a rotation, the previous key still opens old values and the new key seals new ones', () => {
-  const [old, fresh] = [randomBytes(32), randomBytes(32)]
+  const old = randomBytes(32)
+  const fresh = randomBytes(32)
   const sealed = makeVault(old).seal('secret', 'c')
   const rotated = makeVault(fresh, [old])
   expect(rotated.open(sealed, 'c')).toBe('secret')

@@ -51,7 +51,8 @@ export const toBase62 = (value: number, width: number): string => {
 }
 
 export const sameBytes = (a: string | Buffer, b: string | Buffer): boolean => {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  const left = Buffer.from(a)
+  const right = Buffer.from(b)
   return left.length === right.length && timingSafeEqual(left, right)
 }
 

@@ -55,7 +55,8 @@ const copyReadable = async (from: string, to: string): Promise<void> => {
   await makeOpenFolder(to)
   for (const entry of await readdir(from, { withFileTypes: true })) {
     if (unneeded(entry.name)) continue
-    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    const source = join(from, entry.name)
+    const target = join(to, entry.name)
     if (entry.isDirectory()) await copyReadable(source, target)
     else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
     else {

@@ -38,7 +38,8 @@ const privateFolder = async () => {
 /** A private folder whose database an earlier start created in the shared folder. */
 const privateUsedFolder = async () => {
   const { dataDir, sharedDir } = await privateFolder()
-  const [used, home] = [await usedFolder(), join(sharedDir, '0123456789abcdef')]
+  const used = await usedFolder()
+  const home = join(sharedDir, '0123456789abcdef')
   await mkdir(sharedDir)
   await mkdir(home)
   await rename(join(used, 'postgres'), join(home, 'postgres'))
@@ -183,13 +184,14 @@ describe
     })
 
     test('that no longer exists leaves its database, which the next start in the shared folder reports', async () => {
-      const [gone, next] = [await privateFolder(), await privateFolder()]
-      const first = await prepareFolder(gone.dataDir, gone.sharedDir)
+      const removed = await privateFolder()
+      const next = await privateFolder()
+      const first = await prepareFolder(removed.dataDir, removed.sharedDir)
       expect(first.movedOut).toEqual({ abandoned: [] })
-      await rm(gone.dataDir, { recursive: true })
-      const second = await prepareFolder(next.dataDir, gone.sharedDir)
+      await rm(removed.dataDir, { recursive: true })
+      const second = await prepareFolder(next.dataDir, removed.sharedDir)
       expect(second.movedOut).toEqual({ abandoned: [first.layout.home] })
-      expect((await readdir(gone.sharedDir)).length).toBe(2)
+      expect((await readdir(removed.sharedDir)).length).toBe(2)
     })
 
     test('does not replace a missing database with an empty one', async () => {

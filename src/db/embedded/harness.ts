@@ -111,7 +111,8 @@ export const spawnService = ({ as, under = [], ...options }: ServiceOptions) => 
   const [command = '', ...args] = [...under, ...node, serviceOptions]
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: '/', ...as })
   const exited = once(child, 'exit')
-  let [output, errors] = ['', '']
+  let output = ''
+  let errors = ''
   child.stderr.on('data', (text) => {
     errors += text
   })

@@ -53,7 +53,8 @@ const linuxStartTimeOf = (pid: number): string | null => {
   if (stat === null) return null
   // The command name, in parentheses, may itself contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const [state, startTicks] = [fields[0], fields[19]]
+  const state = fields[0]
+  const startTicks = fields[19]
   if (state === 'Z' || state === 'X') return null
   return `${bootId()}_${startTicks}`
 }

@@ -39,7 +39,7 @@ export type EmbeddedOptions = {
   settings?: Record<string, string>
   /** Called when the server died and could not be restarted. */
   onLost?: () => void
-  /** Used when root runs the service in a private folder: PostgreSQL's account can enter this folder. */
+  /** For programs and data that PostgreSQL's account must reach when root runs the service in a private folder. */
   sharedDir?: string
 }
 
@@ -179,7 +179,7 @@ const asFault = (error: unknown, dataDir: string): unknown => {
 }
 
 const warnAboutMove = ({ dataDir, home }: Layout, abandoned: string[], log: Log) => {
-  log.warn({ data_dir: dataDir, kept_in: home }, 'DATA_DIR is private to root: the database is kept in another folder')
+  log.warn({ data_dir: dataDir, kept_in: home }, 'DATA_DIR is private to root: the database is kept elsewhere')
   if (abandoned.length === 0) return
   log.warn(
     { folders: abandoned },

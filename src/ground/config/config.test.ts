@@ -182,7 +182,8 @@ test('SMTP_SUBMISSION_PORT turns the SMTP port on, by default on the host of the
 
 test('TLS on the SMTP port requires a certificate and a key, and production requires TLS', () => {
   const port = { SMTP_SUBMISSION_PORT: '587' }
-  const [cert, key] = ['SMTP_SUBMISSION_TLS_CERT', 'SMTP_SUBMISSION_TLS_KEY']
+  const cert = 'SMTP_SUBMISSION_TLS_CERT'
+  const key = 'SMTP_SUBMISSION_TLS_KEY'
   const required = (name: string, reason: string) =>
     `${name} is required by ${reason} and must be the path of a PEM file.`
   expect(faultsOf({ ...port, [cert]: '/c.pem' })).toEqual([required(key, 'TLS on SMTP_SUBMISSION_PORT')])
