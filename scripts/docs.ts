@@ -1,7 +1,7 @@
 /** `npm run docs`: writes the pages that are made from the source. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { configurationPage } from '../src/ground/config.ts'
+import { configurationPage } from '../src/ground/config/configuration-page.ts'
 import { errorsPage } from '../src/ground/errors.ts'
 
 const folder = join(dirname(import.meta.dirname), 'docs')

@@ -9,7 +9,7 @@ import { type Reply, startTestService, testService } from '../../test/service/se
 import { ops as runOps } from '../command/ops.ts'
 import { openDb } from '../db/pool.ts'
 import { statement } from '../db/statement.ts'
-import { readConfig } from '../ground/config.ts'
+import { readConfig } from '../ground/config/config.ts'
 import { newId } from '../ground/ids.ts'
 import { type Log, silentLog } from '../ground/log.ts'
 import type { AuditEntry } from './append.ts'

@@ -2,7 +2,7 @@ import { findEmbedded, startEmbedded } from '../db/embedded/supervisor.ts'
 import { migrate } from '../db/migrate.ts'
 import { type Db, openDb } from '../db/pool.ts'
 import { systemClock } from '../ground/clock.ts'
-import type { Config } from '../ground/config.ts'
+import type { Config } from '../ground/config/config.ts'
 import type { Log } from '../ground/log.ts'
 import { Fault } from './command-fault.ts'
 

@@ -3,7 +3,7 @@ import { tidings } from '../../test/service/command-line.ts'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { startTestService, type TestService } from '../../test/service/service.ts'
 import { verifyPassword } from '../accounts/passwords.ts'
-import { readConfig } from '../ground/config.ts'
+import { readConfig } from '../ground/config/config.ts'
 import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
 import { scopes } from '../keys/scopes.ts'
@@ -248,9 +248,9 @@ describe('mistakes', () => {
     const faulty = await tidings(['start'], { PORT: 'x', TRUSTED_PROXY_HOPS: '-1' })
     expect(faulty.code).toBe(1)
     expect(faulty.stderr.trim().split('\n')).toEqual([
-      'The configuration has 2 faults:',
-      '  PORT takes a whole number from 0 to 65535, not "x".',
-      '  TRUSTED_PROXY_HOPS takes a whole number from 0 to 16, not "-1".',
+      'The configuration has 2 problems:',
+      '  PORT must be a whole number from 0 to 65535, not "x".',
+      '  TRUSTED_PROXY_HOPS must be a whole number from 0 to 16, not "-1".',
     ])
     const away = await tidings(['migrate'], {
       DATABASE_URL: 'postgres://someone:hunter2@127.0.0.1:1/tidings',

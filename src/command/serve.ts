@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import type { Config } from '../ground/config.ts'
+import type { Config } from '../ground/config/config.ts'
 import { makeVault, type Vault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
 import { type CreatedOrg, makeCreateOrg } from '../operator/create-org.ts'

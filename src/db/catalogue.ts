@@ -1,34 +1,34 @@
-/** What stands in the schema: read from PostgreSQL's own catalogue, so that a table added later is seen too. */
+/** Reads the schema from the system catalogue of PostgreSQL, so that tables added later are included. */
 import pg from 'pg'
 
 export type Table = {
   name: string
   partitioned: boolean
-  /** Without those PostgreSQL computes itself. */
+  /** Without generated columns. */
   columns: string[]
 }
 
 export type Partition = {
   name: string
   parent: string
-  /** As in `for values from (…) to (…)`. */
+  /** Such as `FOR VALUES FROM (…) TO (…)`. */
   bound: string
-  /** Set when the partition is itself partitioned: as in `range (created_at)`. */
+  /** Set when the partition is itself partitioned, such as `RANGE (created_at)`. */
   by: string | null
 }
 
 export type Sequence = { name: string; last: string; called: boolean }
 
-/** The table of applied migrations says what the schema is; it is no part of what is stored in it. */
-const history = 'schema_migrations'
+/** The table of applied migrations describes the schema. It is not part of the stored data. */
+const historyTable = 'schema_migrations'
 
 export const quoted = (name: string): string => `public.${pg.escapeIdentifier(name)}`
 
-const notOfAnExtension = (catalogue: string, oid: string): string =>
+const notInExtension = (catalogue: string, oid: string): string =>
   `not exists (select from pg_depend d
      where d.classid = '${catalogue}'::regclass and d.objid = ${oid} and d.deptype = 'e')`
 
-/** Every table, partitions left to their parents. */
+/** Every table. Partitions are part of their parents. */
 export const tablesIn = async (client: pg.ClientBase): Promise<Table[]> => {
   const { rows } = await client.query<Table>(
     `select c.relname as name, c.relkind = 'p' as partitioned,
@@ -37,15 +37,15 @@ export const tablesIn = async (client: pg.ClientBase): Promise<Table[]> => {
          order by a.attnum) as columns
      from pg_class c
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-       and c.relname <> $1 and ${notOfAnExtension('pg_class', 'c.oid')}
+       and c.relname <> $1 and ${notInExtension('pg_class', 'c.oid')}
      order by c.relname collate "C"`,
-    [history],
+    [historyTable],
   )
   return rows
 }
 
 export const hasHistory = async (client: pg.ClientBase): Promise<boolean> => {
-  const { rows } = await client.query('select to_regclass($1) is not null as found', [quoted(history)])
+  const { rows } = await client.query('select to_regclass($1) is not null as found', [quoted(historyTable)])
   return rows[0].found
 }
 
@@ -74,7 +74,7 @@ export const sequencesIn = async (client: pg.ClientBase): Promise<Sequence[]> =>
   const { rows } = await client.query<{ name: string }>(
     `select c.relname as name from pg_class c
      where c.relnamespace = 'public'::regnamespace and c.relkind = 'S'
-       and ${notOfAnExtension('pg_class', 'c.oid')}
+       and ${notInExtension('pg_class', 'c.oid')}
      order by c.relname collate "C"`,
   )
   const found: Sequence[] = []
@@ -87,10 +87,10 @@ export const sequencesIn = async (client: pg.ClientBase): Promise<Sequence[]> =>
   return found
 }
 
-/** Statements that undo each other: the first is for before a load, the second for after it. */
+/** Two statements that undo each other. The first runs before a load of data, the second after it. */
 export type Pair = { before: string; after: string }
 
-/** Foreign keys; those of partitions come and go with their parents'. */
+/** Foreign keys. Those of partitions are dropped and added with their parents'. */
 export const foreignKeysIn = async (client: pg.ClientBase): Promise<Pair[]> => {
   const { rows } = await client.query<Pair>(
     `select format('alter table %s drop constraint %I', conrelid::regclass, conname) as before,
@@ -103,16 +103,16 @@ export const foreignKeysIn = async (client: pg.ClientBase): Promise<Pair[]> => {
 }
 
 /**
- * Indexes, those behind primary keys and unique constraints included: building one over all rows takes a fraction
- * of the time that adding to it row by row does. Left alone are those that carry something their definition does
- * not tell (options, a place of their own, a comment, a role in replication) or that a view relies on.
+ * Indexes, including those of primary keys and unique constraints. Building an index over all rows takes a fraction of
+ * the time that adding rows one by one does. Excludes indexes that their definition does not restore completely (those
+ * with options, a tablespace, a comment or a role in replication) and indexes that a view depends on.
  */
 export const indexesIn = async (client: pg.ClientBase): Promise<Pair[]> => {
   const { rows } = await client.query<Pair>(
     `select
        case when k.oid is null then format('drop index %s', i.indexrelid::regclass)
          else format('alter table %s drop constraint %I', i.indrelid::regclass, k.conname) end as before,
-       -- The definition of a partitioned table's index leaves its partitions out; with them it is made whole.
+       -- The definition of a partitioned table's index excludes its partitions; without ONLY it includes them.
        case when k.oid is null then regexp_replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON ')
          else format('alter table %s add constraint %I %s', i.indrelid::regclass, k.conname,
            pg_get_constraintdef(k.oid)) end as after
@@ -127,12 +127,12 @@ export const indexesIn = async (client: pg.ClientBase): Promise<Pair[]> => {
          and d.refclassid = 'pg_constraint'::regclass and d.refobjid = k.oid)
        and i.indrelid <> $1::regclass
      order by i.indrelid::regclass::text, k.contype, c.relname`,
-    [quoted(history)],
+    [quoted(historyTable)],
   )
   return rows
 }
 
-/** Triggers that would fire, each to be left as it was found. */
+/** Enabled triggers. The second statement restores the mode in which each was enabled. */
 export const triggersIn = async (client: pg.ClientBase): Promise<Pair[]> => {
   const { rows } = await client.query<Pair>(
     `select format('alter table %s disable trigger %I', t.tgrelid::regclass, t.tgname) as before,
@@ -146,7 +146,7 @@ export const triggersIn = async (client: pg.ClientBase): Promise<Pair[]> => {
   return rows
 }
 
-/** What removes everything in the schema, extensions and what belongs to them excepted. */
+/** Statements that drop everything in the schema except extensions and their objects. */
 export const dropsOf = async (client: pg.ClientBase): Promise<string[]> => {
   const { rows } = await client.query<{ sql: string }>(
     `select format('drop %s if exists %s cascade', kind, name) as sql from (
@@ -155,17 +155,17 @@ export const dropsOf = async (client: pg.ClientBase): Promise<string[]> => {
            else 'table' end as kind
        from pg_class c
        where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm', 'S') and not relispartition
-         and ${notOfAnExtension('pg_class', 'c.oid')}
+         and ${notInExtension('pg_class', 'c.oid')}
        union all
        select 2, oid::regprocedure::text, 'routine'
        from pg_proc p
-       where pronamespace = 'public'::regnamespace and ${notOfAnExtension('pg_proc', 'p.oid')}
+       where pronamespace = 'public'::regnamespace and ${notInExtension('pg_proc', 'p.oid')}
        union all
        select 3, oid::regtype::text, 'type'
        from pg_type t
        where typnamespace = 'public'::regnamespace and typtype in ('e', 'd', 'r')
-         and ${notOfAnExtension('pg_type', 't.oid')}
-     ) as ours
+         and ${notInExtension('pg_type', 't.oid')}
+     ) as objects
      order by turn, name`,
   )
   return rows.map(({ sql }) => sql)

@@ -1,4 +1,4 @@
-/** What an error from the database says about the statement that met it. */
+/** Classifies database errors by what they mean for the failed statement. */
 
 type Coded = { code?: unknown }
 
@@ -8,15 +8,15 @@ export const sqlState = (error: unknown): string | undefined => {
 }
 
 /**
- * The server refused the statement itself and rolled it back, so it is known to have had no effect. Classes
- * 08, 53, 57 and 58 (connection, resources, shutdown, system) say nothing of the kind about a later try.
+ * Whether the server rejected the statement and rolled it back, so that it certainly had no effect. Errors of classes
+ * 08, 53, 57, 58 and XX (connection, resources, shutdown, system, internal) do not prove that.
  */
 export const refusedCleanly = (error: unknown): boolean => {
   const state = sqlState(error)
   return state !== undefined && !/^(08|53|57|58|XX)/.test(state)
 }
 
-/** The server could not be reached or is going away: nobody knows whether the statement took effect. */
+/** Whether the connection failed or the server is shutting down. The statement may or may not have taken effect. */
 export const lostConnection = (error: unknown): boolean => {
   const state = sqlState(error)
   if (state !== undefined) return /^(08|57P)/.test(state) || state === '53300'
@@ -34,5 +34,5 @@ export const uniqueViolation = (error: unknown, constraint?: string): boolean =>
   sqlState(error) === '23505' &&
   (constraint === undefined || (error as { constraint?: string }).constraint === constraint)
 
-/** Something refers to the row, or the row refers to something that is not there. */
+/** Another row refers to this row, or this row refers to one that does not exist. */
 export const foreignKeyViolation = (error: unknown): boolean => sqlState(error) === '23503'

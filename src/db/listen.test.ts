@@ -6,9 +6,9 @@ import { type Db, openDb } from './pool.ts'
 
 let database: TestDatabase
 let db: Db
-let heard: string[]
+let received: string[]
 let gaps: number
-let refusing: boolean
+let databaseDown: boolean
 let listener: Listener | undefined
 
 beforeAll(async () => {
@@ -22,9 +22,9 @@ afterAll(async () => {
 })
 
 beforeEach(() => {
-  heard = []
+  received = []
   gaps = 0
-  refusing = false
+  databaseDown = false
   listener = undefined
   return async () => {
     await listener?.close()
@@ -35,12 +35,12 @@ beforeEach(() => {
 const start = async (connect = db.connect) => {
   listener = await listen({
     connect: async () => {
-      if (refusing) throw new Error('the database is down')
+      if (databaseDown) throw new Error('the database is down')
       return connect()
     },
     log: silentLog(),
     channel: 'things',
-    onMessage: (payload) => heard.push(payload),
+    onMessage: (payload) => received.push(payload),
     onGap: () => {
       gaps++
     },
@@ -55,75 +55,75 @@ const sessions = async (): Promise<number[]> =>
     )
   ).map(({ pid }) => pid)
 
-const cut = async () => {
+const endSessions = async () => {
   for (const pid of await sessions()) await database.sql('select pg_terminate_backend($1, 5000)', [pid])
 }
 
 const notify = (payload: string) => database.sql('select pg_notify($1, $2)', ['things', payload])
 
-test('what is said on the channel arrives in order, and nothing of other channels', async () => {
+test('notifications of the channel arrive in order, and those of other channels do not arrive', async () => {
   const { healthy } = await start()
   expect(healthy()).toBe(true)
   for (const payload of ['a', 'b', '', 'c']) await notify(payload)
   await database.sql("select pg_notify('others', 'x')")
   await notify('last')
-  await expect.poll(() => heard).toEqual(['a', 'b', '', 'c', 'last'])
+  await expect.poll(() => received).toEqual(['a', 'b', '', 'c', 'last'])
 })
 
-test('what a transaction says arrives when it commits, and never when it does not', async () => {
+test('a notification in a transaction arrives when it commits and not when it is rolled back', async () => {
   await start()
   await database.sql("begin; notify things, 'undone'; rollback")
   await database.sql("begin; notify things, 'done'; commit")
-  await expect.poll(() => heard).toEqual(['done'])
+  await expect.poll(() => received).toEqual(['done'])
 })
 
-test('the start tells of a gap, since what was said before was not heard', async () => {
+test('onGap is called at start, because earlier notifications were missed', async () => {
   await start()
   expect(gaps).toBe(1)
 })
 
 describe('a lost connection', () => {
-  test('is told of at once and again when it is back, and messages arrive as before', async () => {
+  test('calls onGap when it is lost and when it is back, and notifications then arrive again', async () => {
     const { healthy } = await start()
-    refusing = true
-    await cut()
+    databaseDown = true
+    await endSessions()
     await expect.poll(healthy).toBe(false)
     expect(gaps).toBe(2)
     await notify('missed')
-    refusing = false
+    databaseDown = false
     await expect.poll(healthy).toBe(true)
     expect(gaps).toBe(3)
-    await notify('heard')
-    await expect.poll(() => heard).toEqual(['heard'])
+    await notify('received')
+    await expect.poll(() => received).toEqual(['received'])
     expect(await sessions()).toHaveLength(1)
   })
 
-  test('is mended as often as it happens', async () => {
+  test('reconnects every time it is lost', async () => {
     const { healthy } = await start()
     for (let time = 1; time <= 3; time++) {
-      await cut()
+      await endSessions()
       await expect.poll(() => gaps, { timeout: 5_000 }).toBe(1 + 2 * time)
       expect(healthy()).toBe(true)
       await notify(String(time))
-      await expect.poll(() => heard.at(-1)).toBe(String(time))
+      await expect.poll(() => received.at(-1)).toBe(String(time))
     }
   })
 
-  test('that fails the first time is the fault of the start', async () => {
-    refusing = true
+  test('at the first attempt makes the start fail', async () => {
+    databaseDown = true
     await expect(start()).rejects.toThrow('the database is down')
   })
 })
 
 describe('close', () => {
-  test('ends the connection, and it does not come back', async () => {
+  test('ends the connection, which does not reconnect', async () => {
     const { close, healthy } = await start()
     await close()
     expect(healthy()).toBe(false)
     await expect.poll(sessions).toEqual([])
   })
 
-  test('while a new connection is being made leaves none behind', async () => {
+  test('during a reconnect leaves no connection open', async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>()
     const { promise: reconnecting, resolve: reached } = Promise.withResolvers<void>()
     let first = true
@@ -136,12 +136,12 @@ describe('close', () => {
       await gate
       return db.connect()
     })
-    await cut()
+    await endSessions()
     await reconnecting
     await close()
     open()
     await expect.poll(sessions).toEqual([])
-    // Long enough for the connection let through just now to have been made.
+    // Long enough for the delayed connection to be made.
     await new Promise((resolve) => setTimeout(resolve, 200))
     await expect.poll(sessions).toEqual([])
     expect(healthy()).toBe(false)

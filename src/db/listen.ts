@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Log } from '../ground/log.ts'
 
 export interface Listener {
-  /** False while the connection is down: whoever keeps copies must not trust them then. */
+  /** False while the connection is down. Cached copies must not be used then. */
   healthy(): boolean
   close(): Promise<void>
 }
@@ -13,11 +13,11 @@ type Needs = {
   log: Log
   channel: string
   onMessage: (payload: string) => void
-  /** Called when the connection is (again) up: messages may have been missed meanwhile. */
+  /** Called when the connection is lost and when it is up (again): notifications may have been missed. */
   onGap: () => void
 }
 
-/** One connection that hears NOTIFY on a channel, and comes back by itself. */
+/** Listens for NOTIFY on a channel, on one connection that reconnects by itself. */
 export const listen = async ({ connect, log, channel, onMessage, onGap }: Needs): Promise<Listener> => {
   let client: pg.Client | undefined
   let healthy = false
@@ -26,22 +26,22 @@ export const listen = async ({ connect, log, channel, onMessage, onGap }: Needs)
   const attach = async (): Promise<void> => {
     const fresh = await connect()
     fresh.on('notification', (message) => onMessage(message.payload ?? ''))
-    const lost = () => {
+    const onLost = () => {
       if (client !== fresh) return
       client = undefined
       healthy = false
       onGap()
       if (!closed) void retry()
     }
-    fresh.on('error', lost)
-    fresh.on('end', lost)
+    fresh.on('error', onLost)
+    fresh.on('end', onLost)
     try {
       await fresh.query(`listen ${channel}`)
     } catch (error) {
       await fresh.end().catch(() => undefined)
       throw error
     }
-    // Closed while this connection was being made: nobody else would end it.
+    // The listener was closed while this connection was being made, so nothing else ends it.
     if (closed) return fresh.end()
     client = fresh
     healthy = true
@@ -52,7 +52,7 @@ export const listen = async ({ connect, log, channel, onMessage, onGap }: Needs)
     for (let delay = 100; !closed; delay = Math.min(delay * 2, 5_000)) {
       try {
         await attach()
-        if (!closed) log.info({ channel }, 'listening to the database again')
+        if (!closed) log.info({ channel }, 'database listener reconnected')
         return
       } catch {
         await sleep(delay, undefined, { ref: false })

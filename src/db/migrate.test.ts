@@ -24,41 +24,42 @@ const migrateOn = (database: TestDatabase, migrations?: Migration[], upTo?: stri
   return migrate({ connect, clock: systemClock, log: silentLog(), ...(migrations && { migrations }) }, upTo)
 }
 
-const made = (name: string, sql: string): Migration => ({
+const migrationOf = (name: string, sql: string): Migration => ({
   name,
   sql,
   checksum: createHash('sha256').update(sql).digest('hex'),
 })
 
-const first = made('0001_first', 'create table things (id int primary key)')
-const second = made('0002_second', 'alter table things add column name text not null default $$none$$')
+const first = migrationOf('0001_first', 'create table things (id int primary key)')
+const second = migrationOf('0002_second', 'alter table things add column name text not null default $$none$$')
 
 const appliedIn = async (database: TestDatabase): Promise<string[]> =>
   (await database.sql<{ name: string }>('select name from schema_migrations order by name')).map((r) => r.name)
 
-describe('the schema', () => {
-  test('is made whole from nothing, and nothing is left to do afterwards', async () => {
+describe('the migrated schema', () => {
+  test('is complete after one run on an empty database, and a second run applies nothing', async () => {
     const database = await empty()
     expect(await migrateOn(database)).toEqual(known.map(({ name }) => name))
     expect(await appliedIn(database)).toEqual(known.map(({ name }) => name))
     expect(await migrateOn(database)).toEqual([])
   })
 
-  test('is the same from wherever an installation starts', async () => {
+  test('is the same whichever migration an installation starts from', async () => {
     const fresh = await empty()
     await migrateOn(fresh)
-    const wanted = await catalogueOf(fresh)
-    expect(wanted.columns.length).toBeGreaterThan(50)
+    const expected = await catalogueOf(fresh)
+    expect(expected.columns.length).toBeGreaterThan(50)
     for (const { name } of known.slice(0, -1)) {
       const older = await empty()
       expect((await migrateOn(older, undefined, name)).at(-1)).toBe(name)
       await migrateOn(older)
-      expect(await catalogueOf(older), `from ${name}`).toEqual(wanted)
+      expect(await catalogueOf(older), `from ${name}`).toEqual(expected)
     }
   })
 
-  test('is the same when every migration is applied by a release of its own', async () => {
-    const [fresh, stepped] = [await empty(), await empty()]
+  test('is the same when each migration is applied by a separate release', async () => {
+    const fresh = await empty()
+    const stepped = await empty()
     await migrateOn(fresh)
     for (let i = 0; i < known.length; i++) {
       expect(await migrateOn(stepped, known.slice(0, i + 1))).toEqual([known[i]!.name])
@@ -66,7 +67,7 @@ describe('the schema', () => {
     expect(await catalogueOf(stepped)).toEqual(await catalogueOf(fresh))
   })
 
-  test('is told apart from one that differs in a default, a constraint, an index, a trigger or a function', async () => {
+  test('is compared with its defaults, types, constraints, indexes, triggers, functions and sequences', async () => {
     const database = await empty()
     await migrateOn(database)
     let before = await catalogueOf(database)
@@ -88,41 +89,41 @@ describe('the schema', () => {
 })
 
 describe('migrations', () => {
-  test('are in the order of their numbers, each number once', () => {
+  test('are numbered consecutively from 1', () => {
     const numbers = known.map(({ name }) => Number(name.slice(0, 4)))
     expect(numbers).toEqual(known.map((_, i) => i + 1))
   })
 
-  test('started by many processes at once are applied once, and all succeed', async () => {
+  test('are applied once when several processes start them at the same time, and every process succeeds', async () => {
     const database = await empty()
     const ran = await Promise.all(Array.from({ length: 6 }, () => migrateOn(database)))
     expect(ran.filter((names) => names.length > 0)).toEqual([known.map(({ name }) => name)])
     expect(await appliedIn(database)).toEqual(known.map(({ name }) => name))
   })
 
-  test('leave nothing of one that fails, keep those before it, and go on once it is mended', async () => {
+  test('roll back only the one that fails, and continue from it once it is corrected', async () => {
     const database = await empty()
-    const failing = made('0002_second', 'create table half (id int); select 1 / 0; create table whole (id int)')
+    const failing = migrationOf('0002_second', 'create table half (id int); select 1 / 0; create table whole (id int)')
     await expect(migrateOn(database, [first, failing])).rejects.toThrow(
-      'migration 0002_second failed and was undone: division by zero',
+      'migration 0002_second failed and was rolled back: division by zero',
     )
     expect(await appliedIn(database)).toEqual(['0001_first'])
     expect((await catalogueOf(database)).relations.join()).not.toContain('half')
     expect(await migrateOn(database, [first, second])).toEqual(['0002_second'])
   })
 
-  test('leave nothing when the very first one fails', async () => {
+  test('leave the database empty when the first one fails', async () => {
     const database = await empty()
-    await expect(migrateOn(database, [made('0001_first', 'create table a (b nosuchtype)')])).rejects.toThrow(
-      'migration 0001_first failed and was undone: type "nosuchtype" does not exist',
+    await expect(migrateOn(database, [migrationOf('0001_first', 'create table a (b nosuchtype)')])).rejects.toThrow(
+      'migration 0001_first failed and was rolled back: type "nosuchtype" does not exist',
     )
     expect((await catalogueOf(database)).relations).toEqual([])
   })
 
-  test('let the next process go on after one fails', async () => {
+  test('do not block other processes when one of them fails', async () => {
     const database = await empty()
     const results = await Promise.allSettled([
-      migrateOn(database, [made('0001_first', 'select pg_sleep(0.2); select 1 / 0')]),
+      migrateOn(database, [migrationOf('0001_first', 'select pg_sleep(0.2); select 1 / 0')]),
       migrateOn(database, [first]),
       migrateOn(database, [first]),
     ])
@@ -130,31 +131,31 @@ describe('migrations', () => {
     expect(await appliedIn(database)).toEqual(['0001_first'])
   })
 
-  test('refuse a database whose applied migration was changed since', async () => {
+  test('reject a database whose applied migration has changed since', async () => {
     const database = await empty()
     await migrateOn(database, [first, second])
-    const edited = made('0001_first', `${first.sql} -- edited`)
+    const edited = migrationOf('0001_first', `${first.sql} -- edited`)
     await expect(migrateOn(database, [edited, second])).rejects.toThrow(
       'migration 0001_first in the database differs from 0001_first of this version',
     )
-    const other = made('0002_other', 'select 1')
+    const other = migrationOf('0002_other', 'select 1')
     await expect(migrateOn(database, [first, other])).rejects.toThrow(
       'migration 0002_second in the database differs from 0002_other of this version',
     )
   })
 
-  test('refuse a database that a newer version has migrated', async () => {
+  test('reject a database that a newer version has migrated', async () => {
     const database = await empty()
     await migrateOn(database, [first, second])
     await expect(migrateOn(database, [first])).rejects.toThrow(
-      'the database has migration 0002_second, which this version does not know: run a newer one',
+      'the database has migration 0002_second, which this version does not know: run a newer version',
     )
     expect(await appliedIn(database)).toEqual(['0001_first', '0002_second'])
   })
 
-  test('may take longer than a statement of a request may', async () => {
+  test('may take longer than the statement timeout', async () => {
     const database = await empty()
     await database.sql(`alter database "${new URL(database.url).pathname.slice(1)}" set statement_timeout = 50`)
-    expect(await migrateOn(database, [made('0001_first', 'select pg_sleep(0.15)')])).toEqual(['0001_first'])
+    expect(await migrateOn(database, [migrationOf('0001_first', 'select pg_sleep(0.15)')])).toEqual(['0001_first'])
   })
 })

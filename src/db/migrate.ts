@@ -4,13 +4,13 @@ import type { Clock } from '../ground/clock.ts'
 import { sha256Hex } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
 
-/** Resolves beside this file in the source tree and beside the bundle once built. */
+/** Relative to this file in the source tree, and to the bundle once built. */
 const folder = new URL('./migrations/', import.meta.url)
 
-/** Any fixed number: every process that migrates this database takes the same lock. */
+/** Any fixed number works: every process that migrates this database acquires the same lock. */
 const lockId = 7_134_250_911
 
-/** A schema this version cannot work with, told so that a person can act on it. */
+/** A schema that this version cannot use. The message is meant for the operator. */
 export class SchemaFault extends Error {}
 
 export type Migration = { name: string; sql: string; checksum: string }
@@ -27,9 +27,9 @@ export const readMigrations = async (): Promise<Migration[]> => {
 
 export type Applied = { name: string; checksum: string }
 
-/** Waits its turn: whoever changes the schema holds this until its connection ends. */
+/** Waits for the schema lock, which is released when the connection ends. Every schema change holds it. */
 export const lockSchema = async (client: pg.ClientBase): Promise<void> => {
-  // The default timeout suits requests; a migration on a large table may take its time.
+  // The default timeout is made for requests. A migration of a large table may take longer.
   await client.query('set statement_timeout = 0')
   await client.query('select pg_advisory_lock($1)', [lockId])
 }
@@ -37,20 +37,25 @@ export const lockSchema = async (client: pg.ClientBase): Promise<void> => {
 export const appliedMigrations = async (client: pg.ClientBase): Promise<Applied[]> =>
   (await client.query<Applied>('select name, checksum from public.schema_migrations order by name collate "C"')).rows
 
-/** What the database went through must be how this version's own list begins. */
+/** The migrations applied to the database must be the first ones of this version's list. */
 export const assertSameHistory = (done: Applied[], known: Migration[]): void => {
   done.forEach((row, i) => {
     const expected = known[i]
     if (!expected) {
-      throw new SchemaFault(`the database has migration ${row.name}, which this version does not know: run a newer one`)
+      throw new SchemaFault(
+        `the database has migration ${row.name}, which this version does not know: run a newer version`,
+      )
     }
     if (row.name !== expected.name || row.checksum !== expected.checksum) {
-      throw new SchemaFault(`migration ${row.name} in the database differs from ${expected.name} of this version`)
+      throw new SchemaFault(
+        `migration ${row.name} in the database differs from ${expected.name} of this version: ` +
+          'run the version that applied it',
+      )
     }
   })
 }
 
-/** Under the schema's lock and inside a transaction of the caller's. */
+/** The caller holds the schema lock and has opened a transaction. */
 export const applyMigration = async (
   client: pg.ClientBase,
   { name, sql, checksum }: Migration,
@@ -59,10 +64,14 @@ export const applyMigration = async (
   await client.query(`create table if not exists public.schema_migrations (
     name text primary key, checksum text not null, applied_at timestamptz(3) not null)`)
   await client.query(sql)
-  await client.query('insert into public.schema_migrations values ($1, $2, $3)', [name, checksum, at])
+  await client.query('insert into public.schema_migrations (name, checksum, applied_at) values ($1, $2, $3)', [
+    name,
+    checksum,
+    at,
+  ])
 }
 
-const history = async (client: pg.ClientBase): Promise<Applied[]> => {
+const appliedIfAny = async (client: pg.ClientBase): Promise<Applied[]> => {
   const { rows } = await client.query("select to_regclass('public.schema_migrations') as found")
   return rows[0].found === null ? [] : appliedMigrations(client)
 }
@@ -71,31 +80,34 @@ type Needs = {
   connect: () => Promise<pg.Client>
   clock: Clock
   log: Log
-  /** Default: the files beside this one. */
+  /** Default: the files in `migrations/`. */
   migrations?: Migration[]
 }
 
-/** Brings the schema up to `upTo` (default: all), each file in its own transaction, one process at a time. */
+/**
+ * Applies the migrations up to `upTo` (default: all) and returns the names of those it applied. Each runs in its own
+ * transaction, and only one process migrates at a time.
+ */
 export const migrate = async ({ connect, clock, log, migrations }: Needs, upTo?: string): Promise<string[]> => {
   const known = migrations ?? (await readMigrations())
   const client = await connect()
   const ran: string[] = []
   try {
     await lockSchema(client)
-    const done = await history(client)
+    const done = await appliedIfAny(client)
     assertSameHistory(done, known)
     for (const migration of known.slice(done.length)) {
       const { name } = migration
       if (upTo !== undefined && name > upTo) break
-      log.info({ migration: name }, 'migrating')
+      log.info({ migration: name }, 'applying migration')
       await client.query('begin')
       try {
         await applyMigration(client, migration, clock.now())
         await client.query('commit')
       } catch (error) {
-        // Where this fails too the connection is gone, and the server undoes the rest by itself.
+        // If the rollback fails too, the connection is lost and the server rolls back by itself.
         await client.query('rollback').catch(() => undefined)
-        throw new SchemaFault(`migration ${name} failed and was undone: ${(error as Error).message}`, {
+        throw new SchemaFault(`migration ${name} failed and was rolled back: ${(error as Error).message}`, {
           cause: error,
         })
       }

@@ -2,7 +2,7 @@ import type { Clock } from '../ground/clock.ts'
 import type { Db } from './pool.ts'
 import { ensureMonth } from './store.ts'
 
-/** Partitions of this month and the next two. */
+/** Creates the partitions of this month and the next two. */
 export const makeMonthsAhead =
   ({ db, clock }: { db: Db; clock: Clock }, parents: readonly string[]): (() => Promise<void>) =>
   async () => {

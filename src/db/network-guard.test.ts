@@ -13,10 +13,10 @@ const one = statement<NoParams, { one: number }>('test.one', 'select 1 as one')
 
 let database: TestDatabase
 let db: Db
-let stranger: Awaited<ReturnType<typeof startStranger>>
+let remote: Awaited<ReturnType<typeof startRemote>>
 
-const startStranger = async () => {
-  const server = createServer((_, answer) => answer.end('hello'))
+const startRemote = async () => {
+  const server = createServer((_, response) => response.end('hello'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }
   return {
@@ -31,7 +31,7 @@ const startStranger = async () => {
 
 beforeAll(async () => {
   database = await makeTestDatabase('empty')
-  stranger = await startStranger()
+  remote = await startRemote()
 })
 
 beforeEach(() => {
@@ -40,24 +40,24 @@ beforeEach(() => {
 })
 
 afterAll(async () => {
-  stranger.close()
+  remote.close()
   await database.drop()
 })
 
 const inTx = (work: (tx: Tx) => Promise<unknown>) => db.tx(work)
 
-const callFetch = async () => (await fetch(stranger.url)).text()
+const callFetch = async () => (await fetch(remote.url)).text()
 
-const callUndici = async (dispatcher: Agent) => (await request(stranger.url, { dispatcher })).body.text()
+const callUndici = async (dispatcher: Agent) => (await request(remote.url, { dispatcher })).body.text()
 
 const callHttp = () =>
   new Promise<void>((resolve, reject) => {
-    get(stranger.url, (answer) => answer.resume().on('end', resolve)).on('error', reject)
+    get(remote.url, (response) => response.resume().on('end', resolve)).on('error', reject)
   })
 
 const callSocket = () =>
   new Promise<void>((resolve) => {
-    const socket = connect(stranger.port, '127.0.0.1', () => {
+    const socket = connect(remote.port, '127.0.0.1', () => {
       socket.destroy()
       resolve()
     })
@@ -69,7 +69,7 @@ describe('inside a transaction', () => {
     ['undici', 'an HTTP request', () => callUndici(new Agent())],
     ['node:http', 'an HTTP request', callHttp],
     ['a plain socket', 'a connection', callSocket],
-  ])('a call through %s is a violation that names the line it came from', async (_, what, call) => {
+  ])('a call through %s is reported with the line it came from', async (_, what, call) => {
     await inTx(async (tx) => {
       await tx.row(one)
       await call()
@@ -79,7 +79,7 @@ describe('inside a transaction', () => {
     for (const { place } of violations) expect(place).toContain('network-guard.test.ts')
   })
 
-  test('a request on a connection that stands already is one too', async () => {
+  test('a request on an open connection is reported', async () => {
     const dispatcher = new Agent({ connections: 1 })
     await callUndici(dispatcher)
     expect(takeViolations()).toEqual([])
@@ -88,7 +88,7 @@ describe('inside a transaction', () => {
     await dispatcher.close()
   })
 
-  test('a call deep in the work, after awaits and timers, is one too', async () => {
+  test('a call after awaits and timers is reported', async () => {
     await inTx(async () => {
       await new Promise((resolve) => setTimeout(resolve, 5))
       await Promise.all([callFetch()])
@@ -97,24 +97,24 @@ describe('inside a transaction', () => {
   })
 })
 
-describe('no violation is', () => {
-  test('a call before, beside or after a transaction', async () => {
+describe('not reported is', () => {
+  test('a call before, concurrent with or after a transaction', async () => {
     await callFetch()
-    const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+    const { promise: finished, resolve: finish } = Promise.withResolvers<void>()
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
     const open = inTx(() => {
       begin()
-      return left
+      return finished
     })
     await begun
     await callFetch()
-    leave()
+    finish()
     await open
     await callHttp()
     expect(takeViolations()).toEqual([])
   })
 
-  test('a call by work that outlived its transaction', async () => {
+  test('a call by work that outlives its transaction', async () => {
     let started: Promise<unknown> | undefined
     await inTx(async () => {
       started = new Promise((resolve) => setTimeout(resolve, 20)).then(callFetch)
@@ -123,7 +123,7 @@ describe('no violation is', () => {
     expect(takeViolations()).toEqual([])
   })
 
-  test('a connection the pool opens, for transactions that queue for one included', async () => {
+  test('a connection that the pool opens, also for a transaction that waits for one', async () => {
     await Promise.all(
       Array.from({ length: 40 }, async (_, i) => {
         if (i % 2 === 0) return db.row(one)
@@ -138,7 +138,7 @@ describe('no violation is', () => {
     expect(takeViolations()).toEqual([])
   })
 
-  test('a connection the pool opens in place of one that was lost during a transaction', async () => {
+  test('a connection that the pool opens to replace one that was lost during a transaction', async () => {
     const alone = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
     const kill = statement<NoParams, { ended: boolean }>(
       'test.kill',
@@ -151,20 +151,20 @@ describe('no violation is', () => {
   })
 })
 
-test('in production each place is told of once, and others are told of too', async () => {
-  const told: { place: string; text: string }[] = []
+test('logOncePerPlace logs each place once', async () => {
+  const logged: { place: string; text: string }[] = []
   const log = {
-    error: ({ place }: { place: string }, text: string) => told.push({ place, text }),
+    error: ({ place }: { place: string }, text: string) => logged.push({ place, text }),
   } as unknown as Log
   const end = guardNetwork(logOncePerPlace(log))
   for (let i = 0; i < 3; i++) await inTx(callFetch)
   await inTx(callSocket)
   end()
   await inTx(callHttp)
-  expect(told.map(({ text }) => text)).toEqual([
+  expect(logged.map(({ text }) => text)).toEqual([
     'an HTTP request inside a database transaction',
     'a connection inside a database transaction',
   ])
-  expect(new Set(told.map(({ place }) => place)).size).toBe(2)
+  expect(new Set(logged.map(({ place }) => place)).size).toBe(2)
   expect(takeViolations()).not.toEqual([])
 })

@@ -1,6 +1,6 @@
 /**
- * The tripwire behind "no network call inside a transaction". Node announces every socket it opens and every
- * request it sends; one announced while a transaction is open holds row locks for as long as a stranger likes.
+ * Detects network calls inside a transaction, which would hold row locks for as long as the remote server takes. Node
+ * publishes an event for every socket it opens and every request it sends.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Log } from '../ground/log.ts'
@@ -8,13 +8,13 @@ import { inTransaction } from './pool.ts'
 
 export type Violation = {
   what: string
-  /** The line of ours that led there. */
+  /** The line of our code that made the call. */
   place: string
   stack: string
 }
 
-/** A request on a connection that stands already opens no socket, hence one for each kind of client. */
-const announced = {
+/** A request on an open connection opens no socket, so each kind of client has its own channel. */
+const channels = {
   'net.client.socket': 'a connection',
   'udp.socket': 'a datagram socket',
   'undici:request:create': 'an HTTP request',
@@ -22,9 +22,9 @@ const announced = {
   'http2.client.stream.created': 'an HTTP/2 request',
 }
 
-const framesHere = (): string[] => {
+const currentFrames = (): string[] => {
   const { stackTraceLimit } = Error
-  // Clients stand a dozen frames deep between the caller and the socket.
+  // HTTP clients add a dozen frames between the caller and the socket.
   Error.stackTraceLimit = 100
   const { stack = '' } = new Error()
   Error.stackTraceLimit = stackTraceLimit
@@ -34,28 +34,28 @@ const framesHere = (): string[] => {
 
 const isOurs = (frame: string): boolean => !/node:|node_modules|<anonymous>/.test(frame)
 
-/** Calls `report` for each violation from now on; returns what ends the watch. */
+/** Calls `report` for each violation from now on, until the returned function is called. */
 export const guardNetwork = (report: (violation: Violation) => void): (() => void) => {
-  const watches = Object.entries(announced).map(([channel, what]) => {
-    const onAnnounced = (): void => {
+  const unsubscribers = Object.entries(channels).map(([channel, what]) => {
+    const onEvent = (): void => {
       if (!inTransaction()) return
-      const frames = framesHere()
+      const frames = currentFrames()
       report({ what, place: frames.find(isOurs) ?? frames[0] ?? 'unknown', stack: frames.join('\n') })
     }
-    subscribe(channel, onAnnounced)
-    return () => unsubscribe(channel, onAnnounced)
+    subscribe(channel, onEvent)
+    return () => unsubscribe(channel, onEvent)
   })
   return () => {
-    for (const end of watches) end()
+    for (const end of unsubscribers) end()
   }
 }
 
-/** For production, where the request is better served late than refused: each place is told of once. */
+/** For production, where a slow request is better than a failed one. Logs each place once. */
 export const logOncePerPlace = (log: Log): ((violation: Violation) => void) => {
-  const told = new Set<string>()
+  const logged = new Set<string>()
   return ({ what, place, stack }) => {
-    if (told.has(place)) return
-    told.add(place)
+    if (logged.has(place)) return
+    logged.add(place)
     log.error({ place, stack }, `${what} inside a database transaction`)
   }
 }

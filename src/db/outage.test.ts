@@ -1,51 +1,51 @@
 import { expect, test } from 'vitest'
 import { throughOutage, writtenThroughOutage } from './outage.ts'
 
-const away = () => Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
+const connectionRefused = () => Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' })
 
-/** Fails in turn with each of the faults, then succeeds; and which tries knew that they were not the first. */
-const failing = (...faults: Error[]) => {
+/** Work that fails with each of the errors in turn, then succeeds. Records the `again` flag of each try. */
+const failingWith = (...errors: Error[]) => {
   const again: boolean[] = []
   const work = async (isAgain: boolean): Promise<string> => {
     again.push(isAgain)
-    const fault = faults.shift()
-    if (fault) throw fault
+    const error = errors.shift()
+    if (error) throw error
     return 'done'
   }
   return { again, work }
 }
 
-test('what succeeds is tried once', async () => {
-  const { again, work } = failing()
+test('work that succeeds runs once', async () => {
+  const { again, work } = failingWith()
   expect(await throughOutage(work)).toBe('done')
   expect(again).toEqual([false])
 })
 
-test('a lost connection is waited out, and later tries know that the first may have taken effect', async () => {
-  const { again, work } = failing(away(), away())
+test('work is retried after a lost connection, with again set', async () => {
+  const { again, work } = failingWith(connectionRefused(), connectionRefused())
   expect(await throughOutage(work)).toBe('done')
   expect(again).toEqual([false, true, true])
 })
 
-test('any other fault is told at once, whether it comes first or after an outage', async () => {
+test('any other error is thrown at once, both at first and after an outage', async () => {
   const wrong = new Error('wrong')
-  const first = failing(wrong)
+  const first = failingWith(wrong)
   await expect(throughOutage(first.work)).rejects.toBe(wrong)
   expect(first.again).toEqual([false])
-  const later = failing(away(), wrong)
+  const later = failingWith(connectionRefused(), wrong)
   await expect(throughOutage(later.work)).rejects.toBe(wrong)
   expect(later.again).toEqual([false, true])
 })
 
-test('a row that is there already was written before the outage; without one it is somebody else’s', async () => {
-  const there = Object.assign(new Error('there'), { code: '23505' })
+test('an existing row counts as written on a retry and is an error on the first try', async () => {
+  const duplicate = Object.assign(new Error('duplicate'), { code: '23505' })
   const write = (work: (again: boolean) => Promise<string>) => async () => {
     await work(false)
   }
-  const cut = failing(away(), there)
-  await writtenThroughOutage(write(cut.work))
-  expect(cut.again).toHaveLength(2)
-  const taken = failing(there)
-  await expect(writtenThroughOutage(write(taken.work))).rejects.toBe(there)
-  expect(taken.again).toHaveLength(1)
+  const retried = failingWith(connectionRefused(), duplicate)
+  await writtenThroughOutage(write(retried.work))
+  expect(retried.again).toHaveLength(2)
+  const firstTry = failingWith(duplicate)
+  await expect(writtenThroughOutage(write(firstTry.work))).rejects.toBe(duplicate)
+  expect(firstTry.again).toHaveLength(1)
 })

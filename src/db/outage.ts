@@ -3,28 +3,28 @@ import { lostConnection, uniqueViolation } from './faults.ts'
 
 const pausesMs = [100, 400, 1_000, 2_000, 4_000]
 
-const tryAgain = async <T>(work: (again: boolean) => Promise<T>, first: unknown): Promise<T> => {
-  let fault = first
+const retry = async <T>(work: (again: boolean) => Promise<T>, firstError: unknown): Promise<T> => {
+  let lastError = firstError
   for (const pause of pausesMs) {
-    if (!lostConnection(fault)) break
+    if (!lostConnection(lastError)) break
     await sleep(pause)
     try {
       return await work(true)
     } catch (error) {
-      fault = error
+      lastError = error
     }
   }
-  throw fault
+  throw lastError
 }
 
 /**
- * For what must not be lost because the database was away for a moment, such as the record of a message that is out.
- * `again` is set on later tries: the first may have taken effect, and only the word of it did not come back.
+ * Retries work that must survive a short database outage, such as recording a message that was sent. `again` is true on
+ * retries: an earlier try may have taken effect even though its response was lost.
  */
 export const throughOutage = <T>(work: (again: boolean) => Promise<T>): Promise<T> =>
-  work(false).catch((error) => tryAgain(work, error))
+  work(false).catch((error) => retry(work, error))
 
-/** For rows under an id of our own: after an outage, that one is there already is as good as having written it. */
+/** For rows with ids that we generate: on a retry, a row that already exists is the one that an earlier try wrote. */
 export const writtenThroughOutage = (write: () => Promise<void>): Promise<void> =>
   throughOutage((again) =>
     write().catch((error) => {

@@ -21,7 +21,7 @@ const find = statement<{ note: string }, { note: string }>(
 )
 const rename = statement<{ from: string; to: string }>('test.rename', 'update notes set note = :to where note = :from')
 const backend = statement<NoParams, { pid: number }>('test.backend', 'select pg_backend_pid() as pid')
-const whole = statement<{ text: string }, { value: number }>('test.int8', 'select :text::int8 as value')
+const asBigint = statement<{ text: string }, { value: number }>('test.int8', 'select :text::int8 as value')
 const nap = statement<NoParams, { slept: string }>('test.nap', 'select pg_sleep(30)::text as slept')
 
 let database: TestDatabase
@@ -32,7 +32,7 @@ const notes = async (): Promise<string[]> =>
 
 const terminate = (pid: number) => database.sql('select pg_terminate_backend($1, 5000)', [pid])
 
-/** Ends every session of the database but the one that asks. */
+/** Ends every session of the pool under test. */
 const terminateAll = () =>
   database.sql(`select pg_terminate_backend(pid, 5000) from pg_stat_activity
     where datname = current_database() and application_name = 'pool test'`)
@@ -51,7 +51,7 @@ afterAll(async () => {
 })
 
 describe('a statement', () => {
-  test('gives all rows, the first row or none, and how many rows it changed', async () => {
+  test('returns all rows, the first row or undefined, or the number of changed rows', async () => {
     expect(await db.change(insert, { note: 'a' })).toBe(1)
     await db.change(insert, { note: 'a' })
     expect(await db.rows(find, { note: 'a' })).toEqual([{ note: 'a' }, { note: 'a' }])
@@ -61,18 +61,20 @@ describe('a statement', () => {
     expect(await db.change(rename, { from: 'a', to: 'b' })).toBe(0)
   })
 
-  test('reads bigints as numbers, exactly, and refuses one it could not give exactly', async () => {
+  test('reads a bigint as a number and throws when it is not a safe integer', async () => {
     const { MAX_SAFE_INTEGER: most, MIN_SAFE_INTEGER: least } = Number
     for (const value of [0, -1, 2 ** 31, most, least]) {
-      expect(await db.row(whole, { text: String(value) })).toEqual({ value })
+      expect(await db.row(asBigint, { text: String(value) })).toEqual({ value })
     }
     for (const text of ['9007199254740992', '-9007199254740993', '9223372036854775807']) {
-      await expect(db.row(whole, { text })).rejects.toThrow(`the database holds ${text}, which is not exact here`)
+      await expect(db.row(asBigint, { text })).rejects.toThrow(
+        `the bigint ${text} from the database is not a safe integer`,
+      )
     }
-    expect(await db.row(whole, { text: '7' })).toEqual({ value: 7 })
+    expect(await db.row(asBigint, { text: '7' })).toEqual({ value: 7 })
   })
 
-  test('is prepared once per connection under its name', async () => {
+  test('is prepared once per connection', async () => {
     await db.tx(async (tx) => {
       for (const note of ['a', 'b']) await tx.row(find, { note })
       const { pid } = (await tx.row(backend))!
@@ -86,7 +88,7 @@ describe('a statement', () => {
 })
 
 describe('a transaction', () => {
-  test('commits what its work did and gives back its result', async () => {
+  test('commits its work and returns its result', async () => {
     const result = await db.tx(async (tx) => {
       await tx.change(insert, { note: 'a' })
       expect(await notes()).toEqual([])
@@ -97,7 +99,7 @@ describe('a transaction', () => {
     expect(await notes()).toEqual(['a', 'b'])
   })
 
-  test('is undone whole when its work throws, whether before its first await or later', async () => {
+  test('is rolled back when its work throws, before its first await or later', async () => {
     const late = db.tx(async (tx) => {
       await tx.change(insert, { note: 'a' })
       throw new Error('late')
@@ -111,7 +113,7 @@ describe('a transaction', () => {
     expect(inTransaction()).toBe(false)
   })
 
-  test('is undone whole when one of its statements fails', async () => {
+  test('is rolled back when one of its statements fails', async () => {
     const failing = db.tx(async (tx) => {
       await tx.change(insertAs, { id: 1, note: 'a' })
       await tx.change(insertAs, { id: 1, note: 'b' })
@@ -120,17 +122,19 @@ describe('a transaction', () => {
     expect(await notes()).toEqual([])
   })
 
-  test('never counts as committed when its work swallowed the failure of a statement', async () => {
+  test('throws when its work ignored the failure of a statement', async () => {
     const swallowing = db.tx(async (tx) => {
       await tx.change(insertAs, { id: 1, note: 'a' })
       await tx.change(insertAs, { id: 1, note: 'b' }).catch(() => undefined)
       return 'done'
     })
-    await expect(swallowing).rejects.toThrow('the transaction had failed and was undone at its end')
+    await expect(swallowing).rejects.toThrow(
+      'the transaction was rolled back at commit because one of its statements had failed',
+    )
     expect(await notes()).toEqual([])
   })
 
-  test('leaves its connection fit for the next one', async () => {
+  test('leaves its connection usable after it fails', async () => {
     const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
     await expect(one.tx((tx) => tx.change(insertAs, { id: 1, note: null as unknown as string }))).rejects.toMatchObject(
       {
@@ -143,36 +147,36 @@ describe('a transaction', () => {
     expect(await notes()).toEqual(['after', 'and again'])
   })
 
-  test('takes no statement on another connection, no second transaction and no connection of its own', async () => {
+  test('rejects statements outside it, a second transaction and a separate connection', async () => {
     await db.tx(async (tx) => {
       await expect(db.rows(all)).rejects.toThrow('a statement on another connection inside a database transaction')
       await expect(db.tx(async () => undefined)).rejects.toThrow('a second transaction inside a database transaction')
-      await expect(db.connect()).rejects.toThrow('a connection of its own inside a database transaction')
+      await expect(db.connect()).rejects.toThrow('a separate connection inside a database transaction')
       await tx.change(insert, { note: 'a' })
     })
     expect(await notes()).toEqual(['a'])
   })
 
-  test('is seen by everything its work calls, and by nothing beside or after it', async () => {
+  test('is visible to everything that its work calls, and to nothing concurrent or later', async () => {
     const deep = async () => {
       await sleep(1)
       assertNotInTransaction('a call')
     }
-    const { promise: left, resolve: leave } = Promise.withResolvers<void>()
-    const { promise: looked, resolve: look } = Promise.withResolvers<void>()
+    const { promise: finished, resolve: finish } = Promise.withResolvers<void>()
+    const { promise: checked, resolve: check } = Promise.withResolvers<void>()
     const open = db.tx(async () => {
       await expect(deep()).rejects.toThrow('a call inside a database transaction')
-      look()
-      await left
+      check()
+      await finished
     })
-    await looked
+    await checked
     await deep()
-    leave()
+    finish()
     await open
     await deep()
   })
 
-  test('lets work that outlives it use the network and the pool, but no longer the transaction', async () => {
+  test('allows work that outlives it to use the network and the pool, but not the transaction', async () => {
     const { promise: end, resolve: ended } = Promise.withResolvers<void>()
     const outliving = await db.tx(async (tx) => ({
       free: end.then(async () => {
@@ -183,8 +187,8 @@ describe('a transaction', () => {
       lateSavepoint: end.then(() => tx.savepoint(async () => undefined)),
     }))
     const refused = Promise.all([
-      expect(outliving.late).rejects.toThrow('test.insert came after its transaction had ended'),
-      expect(outliving.lateSavepoint).rejects.toThrow('savepoint s1 came after its transaction had ended'),
+      expect(outliving.late).rejects.toThrow('test.insert was called after its transaction ended'),
+      expect(outliving.lateSavepoint).rejects.toThrow('savepoint s1 was called after its transaction ended'),
     ])
     ended()
     await outliving.free
@@ -194,7 +198,7 @@ describe('a transaction', () => {
 })
 
 describe('a savepoint', () => {
-  test('undoes what failed inside it and nothing else', async () => {
+  test('rolls back only its own work when it fails', async () => {
     await db.tx(async (tx) => {
       await tx.change(insert, { note: 'before' })
       await expect(
@@ -219,7 +223,7 @@ describe('a savepoint', () => {
     expect(await notes()).toEqual(['first', 'third'])
   })
 
-  test('gives back its result, can stand in another and goes with the transaction', async () => {
+  test('returns its result, can be nested, and is rolled back with its transaction', async () => {
     const nested = async (tx: Tx) => {
       const id = await tx.savepoint(async () => {
         await tx
@@ -234,15 +238,15 @@ describe('a savepoint', () => {
     }
     await db.tx(nested)
     expect(await notes()).toEqual(['outer'])
-    const undone = db.tx(async (tx) => {
+    const rolledBack = db.tx(async (tx) => {
       await nested(tx)
       throw new Error('all of it')
     })
-    await expect(undone).rejects.toThrow('all of it')
+    await expect(rolledBack).rejects.toThrow('all of it')
     expect(await notes()).toEqual(['outer'])
   })
 
-  test('reports the first fault when the connection is lost inside it', async () => {
+  test('reports the first error when the connection is lost inside it', async () => {
     const lost = db.tx((tx) =>
       tx.savepoint(async () => {
         const { pid } = (await tx.row(backend))!
@@ -255,37 +259,37 @@ describe('a savepoint', () => {
 })
 
 describe('a lost connection', () => {
-  test('during a statement fails the transaction and is not given back to the pool', async () => {
+  test('during a statement fails the transaction and is not returned to the pool', async () => {
     const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
-    let gone = 0
+    let lostPid = 0
     const lost = one.tx(async (tx) => {
-      gone = (await tx.row(backend))!.pid
+      lostPid = (await tx.row(backend))!.pid
       await tx.change(insert, { note: 'a' })
-      await Promise.all([tx.row(nap), terminate(gone)])
+      await Promise.all([tx.row(nap), terminate(lostPid)])
     })
     await expect(lost).rejects.toMatchObject({ code: '57P01' })
-    expect((await one.row(backend))!.pid).not.toBe(gone)
+    expect((await one.row(backend))!.pid).not.toBe(lostPid)
     expect(await notes()).toEqual([])
     await one.close()
   })
 
-  test('between two statements neither ends the process nor commits nor comes back', async () => {
+  test('between two statements fails the transaction, is not reused and does not end the process', async () => {
     const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
-    let gone = 0
+    let lostPid = 0
     const lost = one.tx(async (tx) => {
-      gone = (await tx.row(backend))!.pid
+      lostPid = (await tx.row(backend))!.pid
       await tx.change(insert, { note: 'a' })
-      await terminate(gone)
+      await terminate(lostPid)
       // Time for the driver to notice while no statement is under way.
       await sleep(50)
     })
     await expect(lost).rejects.toThrow(/connection|terminat/i)
-    expect((await one.row(backend))!.pid).not.toBe(gone)
+    expect((await one.row(backend))!.pid).not.toBe(lostPid)
     expect(await notes()).toEqual([])
     await one.close()
   })
 
-  test('of a connection of its own does not end the process', async () => {
+  test('outside the pool does not end the process', async () => {
     const client = await db.connect()
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
     await terminate(rows[0]!.pid)
@@ -293,11 +297,11 @@ describe('a lost connection', () => {
     await client.end().catch(() => undefined)
   })
 
-  test('of every connection at once is over with the next statement', async () => {
+  test('is replaced when every connection is lost at once', async () => {
     await Promise.all([1, 2, 3].map(() => db.tx((tx) => tx.row(backend))))
     await terminateAll()
-    await expect.poll(() => db.row(whole, { text: '1' }).catch(() => 'still down')).toEqual({ value: 1 })
-    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => db.row(whole, { text: String(i) })))
+    await expect.poll(() => db.row(asBigint, { text: '1' }).catch(() => 'still down')).toEqual({ value: 1 })
+    const results = await Promise.all(Array.from({ length: 20 }, (_, i) => db.row(asBigint, { text: String(i) })))
     expect(results).toEqual(Array.from({ length: 20 }, (_, value) => ({ value })))
     await db.tx((tx) => tx.change(insert, { note: 'works again' }))
     expect(await notes()).toEqual(['works again'])

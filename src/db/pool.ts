@@ -12,31 +12,31 @@ export interface Runner {
 }
 
 export interface Tx extends Runner {
-  /** What fails inside is undone alone, and the transaction goes on. */
+  /** Rolls back only its own work when it fails, so that the transaction can continue. */
   savepoint<T>(work: () => Promise<T>): Promise<T>
 }
 
 export interface Db extends Runner {
-  /** A short, explicit transaction. No network call may happen inside: see assertNotInTransaction. */
+  /** A short, explicit transaction. Network calls are forbidden inside: see assertNotInTransaction. */
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
-  /** A connection of one's own, for COPY and LISTEN. The caller ends it. */
+  /** A separate connection, for COPY and LISTEN. The caller ends it. */
   connect(): Promise<pg.Client>
   close(): Promise<void>
 }
 
-type Scope = { open: boolean }
+type TransactionScope = { open: boolean }
 
-const openTransaction = new AsyncLocalStorage<Scope>()
+const openTransaction = new AsyncLocalStorage<TransactionScope>()
 
-/** Whether the caller, or whoever awaits it, holds a transaction open. */
+/** Whether the current call runs inside an open transaction. */
 export const inTransaction = (): boolean => openTransaction.getStore()?.open === true
 
-/** Called by everything that talks to the network: a remote party must never hold our row locks. */
+/** Called before every network call, because a slow remote server must not hold our row locks. */
 export const assertNotInTransaction = (what: string): void => {
   if (inTransaction()) throw new Error(`${what} inside a database transaction`)
 }
 
-// Counters and sums stay exact up to 2^53; text would make every reader convert.
+// Reads bigint as number, which is exact up to 2^53. As text, every caller would have to convert it.
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
     if (oid === pg.types.builtins.INT8 && format !== 'binary') return (text: string) => exactInteger(text)
@@ -46,7 +46,7 @@ const types: pg.CustomTypesConfig = {
 
 const exactInteger = (text: string): number => {
   const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new RangeError(`the database holds ${text}, which is not exact here`)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`the bigint ${text} from the database is not a safe integer`)
   return value
 }
 
@@ -62,7 +62,7 @@ const clientOptions = ({ url, name }: DbOptions): pg.ClientConfig => ({
   connectionString: url,
   application_name: name ?? 'tidings',
   connectionTimeoutMillis: 5_000,
-  // Ends a statement that lost its way before the caller's own limits do.
+  // Cancels a runaway statement before the caller's own timeouts.
   statement_timeout: 60_000,
   idle_in_transaction_session_timeout: 60_000,
   keepAlive: true,
@@ -75,11 +75,11 @@ const runnerOn = (query: (config: pg.QueryConfig) => Promise<pg.QueryResult>): R
   change: async (statement, ...[params]) => (await query(queryOf(statement, params))).rowCount ?? 0,
 })
 
-const transactionOn = (client: pg.PoolClient, scope: Scope): Tx => {
+const transactionOn = (client: pg.PoolClient, scope: TransactionScope): Tx => {
   let savepoints = 0
   const query = async (config: pg.QueryConfig): Promise<pg.QueryResult> => {
-    // By then the connection may carry somebody else's transaction.
-    if (!scope.open) throw new Error(`${config.name ?? config.text} came after its transaction had ended`)
+    // The connection may already belong to another transaction.
+    if (!scope.open) throw new Error(`${config.name ?? config.text} was called after its transaction ended`)
     return client.query(config)
   }
   return {
@@ -92,7 +92,7 @@ const transactionOn = (client: pg.PoolClient, scope: Scope): Tx => {
         await query({ text: `release savepoint ${name}` })
         return result
       } catch (error) {
-        // Where this fails too the connection is gone, and the first fault says more about why.
+        // If the rollback fails too, the connection is lost, and the first error says more about the cause.
         await query({ text: `rollback to savepoint ${name}` }).catch(() => undefined)
         throw error
       }
@@ -106,12 +106,12 @@ export const openDb = (options: DbOptions): Db => {
     max: options.poolSize ?? 10,
     idleTimeoutMillis: 30_000,
   })
-  // An idle connection that the server ended; the next query opens another.
-  pool.on('error', ({ message }) => options.log.warn({ reason: message }, 'an idle database connection was lost'))
+  // The server ended an idle connection. The next query opens a new one.
+  pool.on('error', ({ message }) => options.log.warn({ reason: message }, 'idle database connection lost'))
 
   return {
     ...runnerOn((config) => {
-      // A statement beside an open transaction would not see its writes and could wait for its locks for ever.
+      // A statement outside the open transaction would not see its writes, and could wait for its locks forever.
       assertNotInTransaction('a statement on another connection')
       return pool.query(config)
     }),
@@ -119,9 +119,10 @@ export const openDb = (options: DbOptions): Db => {
     tx: async (work) => {
       assertNotInTransaction('a second transaction')
       const client = await pool.connect()
-      const scope: Scope = { open: true }
+      const scope: TransactionScope = { open: true }
       let broken: Error | undefined
-      // The pool listens only to idle connections: one lost between two statements would end the process.
+      // The pool handles errors of idle connections only. Without this listener, a connection that is lost between two
+      // statements would end the process.
       const onLost = (error: Error) => {
         broken = error
       }
@@ -130,17 +131,18 @@ export const openDb = (options: DbOptions): Db => {
         await client.query('begin')
         const result = await openTransaction
           .run(scope, async () => work(transactionOn(client, scope)))
-          // Work started inside that outlives the transaction is free to use the network again.
+          // Work that outlives the transaction may use the network again.
           .finally(() => {
             scope.open = false
           })
         const { command } = await client.query('commit')
-        // What the server answers when a statement failed and the work went on as if it had not.
-        if (command === 'ROLLBACK') throw new Error('the transaction had failed and was undone at its end')
+        // The server answers COMMIT with ROLLBACK when a statement failed and the work ignored the error.
+        if (command === 'ROLLBACK')
+          throw new Error('the transaction was rolled back at commit because one of its statements had failed')
         return result
       } catch (error) {
-        await client.query('rollback').catch((fault: Error) => {
-          broken = fault
+        await client.query('rollback').catch((rollbackError: Error) => {
+          broken = rollbackError
         })
         throw error
       } finally {
@@ -150,9 +152,9 @@ export const openDb = (options: DbOptions): Db => {
     },
 
     connect: async () => {
-      assertNotInTransaction('a connection of its own')
+      assertNotInTransaction('a separate connection')
       const client = new pg.Client(clientOptions(options))
-      // The next statement tells of a lost connection; without a listener it would end the process.
+      // A lost connection fails the next statement. Without this listener it would end the process.
       client.on('error', () => undefined)
       await client.connect()
       return client

@@ -1,12 +1,15 @@
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 
-/** Small copies of rows that decide who a caller is: at most five seconds old, dropped as soon as they change. */
+/**
+ * Caches the rows that identify a caller. Entries are at most five seconds old and are dropped as soon as their org
+ * changes.
+ */
 export interface ShortCache<V> {
   get(key: string): V | undefined
-  /** Marks the state of the world before a read; a copy read before a change is then not kept. */
+  /** Take a mark before a read and pass it to `keep`, which ignores values that were read before a change. */
   mark(): number
   keep(key: string, orgId: string, value: V, mark: number): void
-  /** The copy, or what is read now. Whoever asks meanwhile, and after no change, waits for the same read. */
+  /** The cached value, or else the result of `read`. Concurrent calls share one read unless a change came between. */
   through(key: string, orgId: string, read: () => Promise<V>): MaybePromise<V>
   forgetOrg(orgId: string): void
   clear(): void
@@ -15,36 +18,36 @@ export interface ShortCache<V> {
 type Options = {
   ttlMs?: number
   max?: number
-  /** False while changes cannot be heard: copies are then neither kept nor used. */
+  /** False while change notifications do not arrive. Nothing is cached and nothing cached is used then. */
   trusted: () => boolean
 }
 
 export const makeShortCache = <V>({ ttlMs = 5_000, max = 10_000, trusted }: Options): ShortCache<V> => {
-  const copies = new Map<string, { orgId: string; value: V; until: number }>()
+  const entries = new Map<string, { orgId: string; value: V; expiresAt: number }>()
   const reads = new Map<string, { mark: number; value: Promise<V> }>()
   let changes = 0
   const cache: ShortCache<V> = {
     get: (key) => {
-      const copy = copies.get(key)
-      if (!copy) return undefined
-      // The age of a copy is real time, which the dev clock does not move.
-      if (copy.until > performance.now() && trusted()) return copy.value
-      copies.delete(key)
+      const entry = entries.get(key)
+      if (!entry) return undefined
+      // Entries age in real time, which the development clock does not move.
+      if (entry.expiresAt > performance.now() && trusted()) return entry.value
+      entries.delete(key)
       return undefined
     },
     mark: () => changes,
     keep: (key, orgId, value, mark) => {
       if (mark !== changes || !trusted()) return
-      copies.delete(key)
-      if (copies.size >= max) copies.delete(copies.keys().next().value as string)
-      copies.set(key, { orgId, value, until: performance.now() + ttlMs })
+      entries.delete(key)
+      if (entries.size >= max) entries.delete(entries.keys().next().value as string)
+      entries.set(key, { orgId, value, expiresAt: performance.now() + ttlMs })
     },
     through: (key, orgId, read) => {
-      const copy = cache.get(key)
-      if (copy !== undefined) return copy
+      const cached = cache.get(key)
+      if (cached !== undefined) return cached
       const mark = changes
-      const other = reads.get(key)
-      if (other?.mark === mark) return other.value
+      const current = reads.get(key)
+      if (current?.mark === mark) return current.value
       const value = read()
         .then((found) => {
           cache.keep(key, orgId, found, mark)
@@ -58,11 +61,11 @@ export const makeShortCache = <V>({ ttlMs = 5_000, max = 10_000, trusted }: Opti
     },
     forgetOrg: (orgId) => {
       changes++
-      for (const [key, copy] of copies) if (copy.orgId === orgId) copies.delete(key)
+      for (const [key, entry] of entries) if (entry.orgId === orgId) entries.delete(key)
     },
     clear: () => {
       changes++
-      copies.clear()
+      entries.clear()
     },
   }
   return cache

@@ -19,24 +19,24 @@ const declares = (text: string): boolean => /\bstatement\s*[<(]/.test(withoutCom
 let database: TestDatabase
 let client: pg.Client
 
-/** What PostgreSQL says to the statement, parsed and planned against the migrated schema but not run. */
-const faultOf = async (text: string): Promise<string | undefined> => {
+/** The error of PostgreSQL when it parses and plans the statement on the migrated schema, without running it. */
+const errorOf = async (text: string): Promise<string | undefined> => {
   try {
-    await client.query(`prepare looked_at as ${text}`)
+    await client.query(`prepare checked_statement as ${text}`)
   } catch (error) {
     return (error as Error).message
   }
   try {
-    // Some faults, such as a conflict target without an index, show only in the plan.
+    // Some errors, such as a conflict target without an index, appear only in planning.
     const { rows } = await client.query<{ params: number }>(
-      "select cardinality(parameter_types) as params from pg_prepared_statements where name = 'looked_at'",
+      "select cardinality(parameter_types) as params from pg_prepared_statements where name = 'checked_statement'",
     )
     const nulls = new Array(rows[0]!.params).fill('null').join(', ')
-    await client.query(`explain execute looked_at${nulls && ` (${nulls})`}`)
+    await client.query(`explain execute checked_statement${nulls && ` (${nulls})`}`)
   } catch (error) {
     return (error as Error).message
   } finally {
-    await client.query('deallocate looked_at')
+    await client.query('deallocate checked_statement')
   }
 }
 
@@ -53,8 +53,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-describe('the statements of the house', () => {
-  test('are declared in stores, where this test finds them', () => {
+describe('the statements of the service', () => {
+  test('are declared in stores only', () => {
     const elsewhere = files.filter(
       (file) =>
         !stores.includes(file) &&
@@ -64,7 +64,7 @@ describe('the statements of the house', () => {
     expect(elsewhere).toEqual([])
   })
 
-  test('are all known once the stores are loaded', () => {
+  test('are all registered once the stores are loaded', () => {
     const written = stores.flatMap((file) => [
       ...withoutComments(readFileSync(join(source, file), 'utf8')).matchAll(/\bstatement\s*[<(]/g),
     ])
@@ -72,11 +72,11 @@ describe('the statements of the house', () => {
     expect(declaredStatements()).toHaveLength(written.length)
   })
 
-  test('fit the migrated schema', async () => {
+  test('are valid on the migrated schema', async () => {
     const faults: string[] = []
     for (const { name, text } of declaredStatements()) {
-      const fault = await faultOf(text)
-      if (fault !== undefined) faults.push(`${name}: ${fault}`)
+      const error = await errorOf(text)
+      if (error !== undefined) faults.push(`${name}: ${error}`)
     }
     expect(faults).toEqual([])
   })
@@ -85,7 +85,7 @@ describe('the statements of the house', () => {
     const declared = new Map(stores.flatMap((file) => [...declaredParams(join(source, file))]))
     const faults = declaredStatements().flatMap(({ name, params }) => {
       const expected = declared.get(name)
-      if (!expected) return [`${name} is declared in no store`]
+      if (!expected) return [`${name} is not declared in a store`]
       const unknown = params.filter((param) => !expected.includes(param)).map((param) => `${name} uses :${param}`)
       const unused = expected.filter((param) => !params.includes(param)).map((param) => `${name} never uses ${param}`)
       return [...unknown, ...unused]
@@ -93,26 +93,26 @@ describe('the statements of the house', () => {
     expect(faults).toEqual([])
   })
 
-  test('carry their slice in their name', () => {
+  test('have names that start with their module', () => {
     for (const { name } of declaredStatements()) expect(name).toMatch(/^[a-z_]+\.[a-z0-9_]+$/)
   })
 })
 
-describe('what this test would catch', () => {
+describe('these checks find', () => {
   test.each([
-    ['a column that is not there', 'select nothing from orgs', 'column "nothing" does not exist'],
-    ['a table that is not there', 'select 1 from nowhere', 'relation "nowhere" does not exist'],
-    ['a type that does not fit', 'select 1 from orgs where created_at = 5', 'operator does not exist'],
+    ['an unknown column', 'select nothing from orgs', 'column "nothing" does not exist'],
+    ['an unknown table', 'select 1 from nowhere', 'relation "nowhere" does not exist'],
+    ['a type mismatch', 'select 1 from orgs where created_at = 5', 'operator does not exist'],
     [
-      'a conflict target without its index',
+      'a conflict target without an index',
       'insert into orgs (id) values ($1) on conflict (plan) do nothing',
       'no unique or exclusion constraint',
     ],
-    ['a parameter nobody can type', 'select $1 is null', 'could not determine data type of parameter $1'],
-    ['a slip of the pen', 'selct 1', 'syntax error'],
-  ])('%s', async (_, text, fault) => {
-    expect(await faultOf(text)).toContain(fault)
-    expect(await faultOf('select id from orgs where id = $1')).toBeUndefined()
+    ['a parameter without a type', 'select $1 is null', 'could not determine data type of parameter $1'],
+    ['a syntax error', 'selct 1', 'syntax error'],
+  ])('%s', async (_, text, error) => {
+    expect(await errorOf(text)).toContain(error)
+    expect(await errorOf('select id from orgs where id = $1')).toBeUndefined()
   })
 
   test('a statement declared outside a store', () => {
@@ -124,7 +124,7 @@ describe('what this test would catch', () => {
 })
 
 describe('named parameters', () => {
-  test('become placeholders in the order of their first use, and one name is one placeholder', () => {
+  test('become placeholders in the order of first use, one for each name', () => {
     const made = statement<{ orgId: string; id: string }>(
       'test.named',
       'select 1 from orgs where id = :orgId and slug = :id and name = :orgId',
@@ -133,7 +133,7 @@ describe('named parameters', () => {
     expect(queryOf(made, { id: 'b', orgId: 'a' })).toEqual({ name: 'test.named', text: made.text, values: ['a', 'b'] })
   })
 
-  test('are not read from casts, quoted text and comments', () => {
+  test('are not recognised in casts, quoted text and comments', () => {
     const made = statement<{ at: Date }>(
       'test.colons',
       "select ':no', 'it''s :no', 1::int -- :no\n where :at::timestamptz is null",
@@ -142,7 +142,7 @@ describe('named parameters', () => {
     expect(made.params).toEqual(['at'])
   })
 
-  test('are left out of a statement that has none', () => {
+  test('are optional', () => {
     expect(queryOf(statement<NoParams>('test.none', 'select 1'))).toEqual({
       name: 'test.none',
       text: 'select 1',
@@ -152,13 +152,13 @@ describe('named parameters', () => {
 })
 
 describe('a declaration', () => {
-  test('is refused when its name stands for another text, and fine when repeated', () => {
+  test('is rejected when its name already has another text, and can be repeated', () => {
     const made = statement('test.twice', 'select 1')
     expect(statement('test.twice', 'select 1')).toEqual(made)
     expect(() => statement('test.twice', 'select 2')).toThrow('two statements are named test.twice')
   })
 
-  test('is refused when PostgreSQL would cut its name', () => {
+  test('is rejected when PostgreSQL would truncate its name', () => {
     expect(() => statement(`test.${'n'.repeat(59)}`, 'select 1')).toThrow('longer than 63 bytes')
     expect(() => statement(`test.${'é'.repeat(30)}`, 'select 1')).toThrow('longer than 63 bytes')
     expect(statement(`test.${'n'.repeat(58)}`, 'select 1').name).toHaveLength(63)

@@ -1,6 +1,6 @@
 import { statement } from './statement.ts'
 
-/** Makes the partition of a month; a month whose rows stand in the default partition stays there. */
+/** Creates the partition of a month. If the default partition already has rows of that month, it keeps them. */
 export const ensureMonth = statement<{ parent: string; month: string }, unknown>(
   'db.ensure_month',
   'select ensure_month(:parent, :month::date)',

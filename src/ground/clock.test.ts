@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { movableClock, systemClock } from './clock.ts'
 
-test('a movable clock ticks with the system clock and only moves forward', () => {
+test('a movable clock keeps ticking after it is advanced and never moves back', () => {
   const clock = movableClock()
   clock.advance(86_400_000)
   const ahead = clock.millis() - systemClock.millis()

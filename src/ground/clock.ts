@@ -1,4 +1,4 @@
-/** The one source of "now". SQL never asks the database for the time: callers pass an instant in. */
+/** The only source of the current time. SQL never reads the clock of the database: callers pass the time in. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   millis(): number
@@ -11,13 +11,13 @@ export const systemClock: Clock = {
 }
 
 export interface MovableClock extends Clock {
-  /** Moves the clock forward; time never runs backwards for rows already written. */
+  /** Moves the clock forward. It cannot move back, because rows with later times may exist. */
   advance(milliseconds: number): void
-  /** How far ahead of the system clock this one runs. */
+  /** Milliseconds by which this clock is ahead of the system clock. */
   offset(): number
 }
 
-/** The clock of the dev tools and the tests. It keeps ticking; `advance` only adds to it. */
+/** The clock of the development tools and the tests. It keeps ticking; `advance` adds an offset. */
 export const movableClock = (offsetMs = 0): MovableClock => {
   let offset = offsetMs
   return {

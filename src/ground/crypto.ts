@@ -4,13 +4,13 @@ export const sha256 = (text: string | Buffer): Buffer => hash('sha256', text, 'b
 export const sha256Hex = (text: string | Buffer): string => hash('sha256', text)
 
 /**
- * HMAC-SHA256 of many texts under one key, in hex. Written out from its definition (RFC 2104) over one-shot digests:
- * Node's own makes an object for every text, which costs more than both digests together.
+ * HMAC-SHA256 of many texts with one key, in hex. Implements RFC 2104 on one-shot digests, because Node's createHmac
+ * allocates an object for every text, which costs more than both digests together.
  */
 export const makeHmac = (secret: string): ((text: string) => string) => {
   const block = 64
-  const given = Buffer.from(secret)
-  const key = Buffer.concat([given.length > block ? sha256(given) : given], block)
+  const secretBytes = Buffer.from(secret)
+  const key = Buffer.concat([secretBytes.length > block ? sha256(secretBytes) : secretBytes], block)
   let inner = Buffer.alloc(4_096)
   const outer = Buffer.alloc(block + 32)
   key.forEach((byte, i) => {
@@ -28,7 +28,7 @@ export const makeHmac = (secret: string): ((text: string) => string) => {
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Uniform base62 characters from a cryptographic source: bytes past the last whole multiple of 62 are redrawn. */
+/** Uniformly random base62 characters. Bytes from 248 (4 × 62) up are skipped, because they would bias the result. */
 export const randomBase62 = (length: number): string => {
   let out = ''
   while (out.length < length) {
@@ -51,12 +51,16 @@ export const toBase62 = (value: number, width: number): string => {
 }
 
 export const sameBytes = (a: string | Buffer, b: string | Buffer): boolean => {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  const left = Buffer.from(a)
+  const right = Buffer.from(b)
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
 export interface Vault {
-  /** Encrypts a secret for storage. The context (table and row id) is bound in, so a value cannot be moved. */
+  /**
+   * Encrypts a secret for storage. The context (table and row id) is authenticated too, so a value that is copied to
+   * another row does not open there.
+   */
   seal(plain: string, context: string): string
   open(sealed: string, context: string): string
 }
@@ -64,8 +68,8 @@ export interface Vault {
 const keyId = (key: Buffer): string => sha256Hex(key).slice(0, 8)
 
 /**
- * AES-256-GCM under the master key. Each value names the key that sealed it, so a new master key can be put
- * in place while values under the previous ones still open.
+ * AES-256-GCM with the master key. Each value contains the id of its key, so values sealed with a previous key still
+ * open after the master key changes.
  */
 export const makeVault = (current: Buffer, previous: Buffer[] = []): Vault => {
   const keys = new Map([current, ...previous].map((key) => [keyId(key), key]))
@@ -80,8 +84,11 @@ export const makeVault = (current: Buffer, previous: Buffer[] = []): Vault => {
     open: (sealed, context) => {
       const [version, id, iv, body] = sealed.split('.')
       const key = keys.get(id ?? '')
-      if (version !== 'v1' || !iv || !body) throw new Error('a sealed value has an unknown form')
-      if (!key) throw new Error(`a sealed value needs master key ${id}, which is not configured`)
+      if (version !== 'v1' || !iv || !body) throw new Error('a sealed value has an unknown format')
+      if (!key)
+        throw new Error(
+          `a sealed value needs the master key with id ${id}, which is not configured: add it to MASTER_KEY_PREVIOUS`,
+        )
       const bytes = Buffer.from(body, 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'))
         .setAAD(Buffer.from(context))

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 import { newId } from './ids.ts'
 
-test('S-009 a position survives the way through its cursor, which is base64url without padding', () => {
+test('S-009 a cursor is base64url without padding and decodes to the position it was made from', () => {
   fc.assert(
     fc.property(fc.date({ min: new Date(0), max: new Date('2999-01-01'), noInvalidDate: true }), (at) => {
       const position = { createdAt: at.toISOString(), id: newId('suppression') }
@@ -14,9 +14,9 @@ test('S-009 a position survives the way through its cursor, which is base64url w
   )
 })
 
-test('S-012 nothing but a cursor of ours decodes', () => {
+test('S-012 only cursors that the service made decode', () => {
   const good = { c: '2026-01-01T00:00:00.000Z', i: newId('suppression') }
-  const forms: unknown[] = [
+  const payloads: unknown[] = [
     { ...good, extra: 1 },
     { c: good.c },
     { i: good.i },
@@ -29,8 +29,10 @@ test('S-012 nothing but a cursor of ours decodes', () => {
     null,
     'text',
   ]
-  for (const form of forms) {
-    expect(decodeCursor(Buffer.from(JSON.stringify(form)).toString('base64url')), JSON.stringify(form)).toBe(undefined)
+  for (const payload of payloads) {
+    expect(decodeCursor(Buffer.from(JSON.stringify(payload)).toString('base64url')), JSON.stringify(payload)).toBe(
+      undefined,
+    )
   }
   const reordered = Buffer.from(JSON.stringify({ i: good.i, c: good.c })).toString('base64url')
   expect(decodeCursor(reordered)).toBe(undefined)

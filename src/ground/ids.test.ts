@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isId, newId, prefixes, timeOfId } from './ids.ts'
 
-test('S-006 every resource has the prefix of its kind, then 26 characters of lower-case Crockford base32', () => {
+test('S-006 an id is the prefix of its kind and 26 characters of lower-case Crockford base32', () => {
   expect(prefixes).toMatchObject({
     message: 'msg',
     verification: 'ver',
@@ -22,19 +22,19 @@ test('S-006 every resource has the prefix of its kind, then 26 characters of low
   }
 })
 
-test('S-006 a contact is minted as con_ and read as ctc_ too', () => {
+test('S-006 new contacts get con_ ids, and ctc_ ids are accepted too', () => {
   const id = newId('contact')
   expect(isId('contact', id.replace('con_', 'ctc_'))).toBe(true)
   expect(isId('message', id.replace('con_', 'ctc_'))).toBe(false)
 })
 
-/** Decodes the 26 characters back to the 128 bits of the UUID. */
+/** Decodes the 26 characters to the 128 bits of the UUID. */
 const bitsOf = (id: string): bigint => {
   const digits = '0123456789abcdefghjkmnpqrstvwxyz'
   return [...id.slice(4)].reduce((bits, digit) => bits * 32n + BigInt(digits.indexOf(digit)), 0n)
 }
 
-test('an id is a UUIDv7 of its instant', () => {
+test('an id is a UUIDv7 with the time it was made at', () => {
   const ms = Date.UTC(2100, 0, 1, 12, 30, 15, 123)
   const bits = bitsOf(newId('message', ms))
   expect(Number(bits >> 80n)).toBe(ms)
@@ -42,7 +42,7 @@ test('an id is a UUIDv7 of its instant', () => {
   expect((bits >> 62n) & 0x3n).toBe(2n)
 })
 
-test('ids of one process are in order and never repeat, within a millisecond and when the clock steps back', () => {
+test('ids of one process are ordered and unique, within a millisecond and when the clock steps back', () => {
   const made: string[] = []
   const start = Date.UTC(2101, 0, 1)
   for (let i = 0; i < 10_000; i++) made.push(newId('message', start))
@@ -68,7 +68,7 @@ test.each([
   expect(isId('suppression', text)).toBe(false)
 })
 
-test('a clock set back a little keeps the order of ids; one set back for good is followed', () => {
+test('ids keep their order when the clock steps back a little, and follow it when it steps back further', () => {
   const now = Date.now() + 1_000_000
   const first = newId('message', now)
   const second = newId('message', now - 5_000)
@@ -78,7 +78,7 @@ test('a clock set back a little keeps the order of ids; one set back for good is
   expect(timeOfId(corrected)).toBe(now - 60_000)
 })
 
-test('the time of an id is the time it was minted at, and of anything else it is no number', () => {
+test('timeOfId returns the time at which an id was made, and NaN for any other text', () => {
   const at = Date.now() + 2_000_000
   expect(timeOfId(newId('message', at))).toBe(at)
   for (const text of ['', 'msg_', 'msg_ILOU', '!'.repeat(30)]) expect(timeOfId(text)).toBeNaN()

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 
-/** Every id prefix of the service. `aud_` is shared by audiences and audit entries, told apart by table. */
+/** Every id prefix of the service. Audiences and audit entries share `aud_`; they are in different tables. */
 export const prefixes = {
   message: 'msg',
   verification: 'ver',
@@ -43,30 +43,30 @@ export const prefixes = {
 
 export type IdKind = keyof typeof prefixes
 
-/** Prefixes accepted on reading besides the one that is minted. */
-const alsoRead: Partial<Record<IdKind, string[]>> = { contact: ['ctc'] }
+/** Prefixes that are accepted in requests but no longer used for new ids. */
+const otherPrefixes: Partial<Record<IdKind, string[]>> = { contact: ['ctc'] }
 
 const crockford = '0123456789abcdefghjkmnpqrstvwxyz'
-/** Every two digits, by their ten bits. */
+/** Every pair of digits, indexed by its ten bits. */
 const pairs = new Uint16Array(1024)
 Buffer.from(pairs.buffer).write(
   Array.from(pairs, (_, bits) => `${crockford[bits >>> 5]}${crockford[bits & 31]}`).join(''),
 )
 
-/** The digits of the last id, over which those of the next are written: putting them together as text costs more. */
+/** The digits of the last id. Each new id overwrites them, which is faster than concatenating strings. */
 const written = new Uint16Array(13)
 const writtenText = Buffer.from(written.buffer)
 
 const pool = Buffer.allocUnsafe(8 * 512)
 let poolAt = pool.length
-/** A clock set back by less is bridged by the counter, so that order is kept; by more, ids follow the clock. */
-const longestBridgeMs = 10_000
+/** Ids keep their order when the clock steps back by at most this much. When it steps back further, they follow it. */
+const maxClockStepBackMs = 10_000
 let lastMs = 0
 let counter = 0
 
 /**
- * A UUIDv7 as 26 characters of Crockford base32 behind its prefix: 48 bits of time, version, a 12-bit counter that
- * keeps ids of one process in order within a millisecond, variant, 62 random bits.
+ * A prefix and a UUIDv7 in 26 characters of Crockford base32: 48 bits of time, the version, a 12-bit counter that keeps
+ * the ids of one process in order within a millisecond, the variant and 62 random bits.
  */
 export const newId = (kind: IdKind, ms: number = Date.now()): string => {
   if (poolAt === pool.length) {
@@ -76,18 +76,18 @@ export const newId = (kind: IdKind, ms: number = Date.now()): string => {
   const high = pool.readUInt32BE(poolAt)
   const low = pool.readUInt32BE(poolAt + 4)
   poolAt += 8
-  if (ms > lastMs || lastMs - ms > longestBridgeMs) {
+  if (ms > lastMs || lastMs - ms > maxClockStepBackMs) {
     lastMs = ms
     counter = high >>> 22
   } else if (++counter > 0xfff) {
     lastMs += 1
     counter = 0
   }
-  // Four words of 32 bits: 48 of time, 16 of version and counter, then variant and chance.
+  // Four words of 32 bits: 48 bits of time, 16 of version and counter, then the variant and the random bits.
   const a = Math.floor(lastMs / 0x10000)
   const b = ((lastMs - a * 0x10000) << 16) | 0x7000 | counter
   const c = 0x80000000 | (high & 0x3fffffff)
-  // Ten bits at a time, after two that are zero: 130 bits are 13 pairs.
+  // Two zero bits and the 128 bits make 130: 13 pairs of digits with ten bits each.
   written[0] = pairs[(a >>> 24) & 1023] as number
   written[1] = pairs[(a >>> 14) & 1023] as number
   written[2] = pairs[(a >>> 4) & 1023] as number
@@ -106,18 +106,18 @@ export const newId = (kind: IdKind, ms: number = Date.now()): string => {
 
 const shapes = new Map<IdKind, RegExp>(
   (Object.keys(prefixes) as IdKind[]).map((kind) => {
-    const names = [prefixes[kind], ...(alsoRead[kind] ?? [])].join('|')
+    const names = [prefixes[kind], ...(otherPrefixes[kind] ?? [])].join('|')
     return [kind, new RegExp(`^(?:${names})_[0-7][0-9a-hjkmnp-tv-z]{25}$`)]
   }),
 )
 
-/** Whether a caller's string can be an id of that kind at all; anything else reads as not found. */
+/** Whether a caller's string has the format of an id of that kind. If not, callers report it as not found. */
 export const isId = (kind: IdKind, value: string): boolean => shapes.get(kind)?.test(value) ?? false
 
-/** The time an id was minted at, in milliseconds; NaN for what is no id. */
+/** The time at which an id was made, in milliseconds. NaN for a text that is not an id. */
 export const timeOfId = (id: string): number => {
   let time = 0
-  // The first ten digits hold two leading zero bits and the 48 bits of time.
+  // The first ten digits are two zero bits and the 48 bits of time.
   for (let i = id.length - 26; i < id.length - 16; i++) {
     const digit = crockford.indexOf(id[i] ?? '?')
     time = digit < 0 ? Number.NaN : time * 32 + digit

@@ -1,11 +1,11 @@
-/** A power of two. */
+/** Must be a power of two. */
 const slots = 64
-const kept = Array.from({ length: slots }, () => ({ ms: Number.NaN, text: '' }))
+const recent = Array.from({ length: slots }, () => ({ ms: Number.NaN, text: '' }))
 
-/** `toISOString`, which a send needs for the same few instants again and again. */
+/** `toISOString` with a small cache, because a send formats the same few dates many times. */
 export const iso = (at: Date): string => {
   const ms = at.getTime()
-  const slot = kept[ms & (slots - 1)]
+  const slot = recent[ms & (slots - 1)]
   if (slot?.ms === ms) return slot.text
   const text = at.toISOString()
   if (slot) {

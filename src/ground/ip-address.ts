@@ -1,11 +1,11 @@
 import ipaddr from 'ipaddr.js'
 
-/** Network addresses compared as numbers: IPv4-mapped IPv6 counts as IPv4. */
+/** An IP range. IPv4-mapped IPv6 addresses are converted to IPv4. */
 export type IpRange = { address: ipaddr.IPv4 | ipaddr.IPv6; bits: number }
 
 const strict = (text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined => {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text)
-  // A zone index names an interface of one machine, so it means nothing in a rule or a header.
+  // A zone index names a network interface of one machine, so it has no meaning in a rule or a header.
   if (!text.includes(':') || text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined
   const v6 = ipaddr.IPv6.parse(text)
   return v6.isIPv4MappedAddress() ? v6.toIPv4Address() : v6
@@ -13,7 +13,7 @@ const strict = (text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined => {
 
 export const parseIp = strict
 
-/** `203.0.113.0/24`, `2001:db8::/32` or a bare address; the host part is cut off. */
+/** Reads `203.0.113.0/24`, `2001:db8::/32` or a single address. Bits after the prefix are set to zero. */
 export const parseRange = (text: string): IpRange | undefined => {
   const [base, bits, ...rest] = text.split('/')
   if (rest.length > 0 || base === undefined) return undefined
@@ -22,7 +22,7 @@ export const parseRange = (text: string): IpRange | undefined => {
   const width = address.kind() === 'ipv4' ? 32 : 128
   if (bits === undefined) return { address, bits: width }
   if (!/^\d{1,3}$/.test(bits)) return undefined
-  // ::ffff:a.b.c.d/n counts n over 128 bits.
+  // The prefix length in ::ffff:a.b.c.d/n is counted over 128 bits.
   const mapped = address.kind() === 'ipv4' && base.includes(':')
   const n = mapped ? Number(bits) - 96 : Number(bits)
   if (n < 0 || n > width) return undefined
@@ -43,7 +43,7 @@ export const formatRange = ({ address, bits }: IpRange): string => `${address.to
 export const contains = (range: IpRange, address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
   range.address.kind() === address.kind() && address.match(range.address as ipaddr.IPv4, range.bits)
 
-/** Whether the inner range lies wholly inside the outer one. */
+/** Whether the outer range contains all of the inner one. */
 export const covers = (outer: IpRange, inner: IpRange): boolean =>
   outer.bits <= inner.bits && contains(outer, inner.address)
 

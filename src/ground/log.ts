@@ -4,7 +4,7 @@ import { currentRequestId } from './request-context.ts'
 
 export type Log = pino.Logger
 
-/** Fields that never reach a log line, whatever object they arrive in. */
+/** Fields that are redacted in every logged object. */
 const secretPaths = [
   'authorization',
   'cookie',
@@ -23,20 +23,20 @@ type FromDatabase = Error & { severity: string; code: string }
 const isFromDatabase = (error: unknown): error is FromDatabase => error instanceof Error && 'severity' in error
 
 /**
- * PostgreSQL quotes what it stumbled over, which is a caller's data: the row in `detail` and `where`, and in the errors
- * of class 22 the value in the message itself. Its code, table and constraint say enough.
+ * Removes callers' data from database errors. PostgreSQL quotes the row in `detail` and `where`, and errors of class 22
+ * (data exceptions) quote the value in the message. The code, table and constraint are enough to find the cause.
  */
 const showError = (error: Error): unknown => {
   if (!(error instanceof Error)) return error
   const { detail: _detail, where: _where, internalQuery: _query, ...shown } = pino.stdSerializers.err(error)
   let { message, stack } = shown
   const chain = new Set<Error>()
-  for (let at: unknown = error; at instanceof Error && !chain.has(at); at = at.cause) {
-    chain.add(at)
-    if (!isFromDatabase(at) || !at.code?.startsWith('22')) continue
-    const masked = at.message.replace(/".*"/s, '"[redacted]"')
-    message = message.replaceAll(at.message, () => masked)
-    stack = stack.replaceAll(at.message, () => masked)
+  for (let link: unknown = error; link instanceof Error && !chain.has(link); link = link.cause) {
+    chain.add(link)
+    if (!isFromDatabase(link) || !link.code?.startsWith('22')) continue
+    const masked = link.message.replace(/".*"/s, '"[redacted]"')
+    message = message.replaceAll(link.message, () => masked)
+    stack = stack.replaceAll(link.message, () => masked)
   }
   return { ...shown, message, stack }
 }
@@ -44,11 +44,11 @@ const showError = (error: Error): unknown => {
 export type LogOptions = {
   level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   format: 'json' | 'pretty'
-  /** A file descriptor or path in place of standard error. */
+  /** A file descriptor or a path. Default: standard error. */
   destination?: number | string
 }
 
-/** Lines go to standard error, so that what a command prints on standard output stays clean to pipe. */
+/** Logs to standard error, so that the standard output of a command can be piped. */
 export const makeLog = ({ level, format, destination = 2 }: LogOptions): Log => {
   const options: pino.LoggerOptions = {
     level,

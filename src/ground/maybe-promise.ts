@@ -1,6 +1,6 @@
-/** What is at hand, or on its way. Most of what a send asks for is at hand, and need not be waited for. */
+/** A value or a promise of it. Most lookups of a send hit a cache, and an `await` would only slow them down. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** Goes on with it: at once where it is at hand. */
-export const andThen = <A, B>(value: MaybePromise<A>, next: (there: A) => B): MaybePromise<B> =>
+/** Calls `next` with the value: immediately, unless it is a promise. */
+export const andThen = <A, B>(value: MaybePromise<A>, next: (resolved: A) => B): MaybePromise<B> =>
   value instanceof Promise ? value.then(next) : next(value)

@@ -1,2 +1,2 @@
-/** The list, or nothing where it has nothing: JSON then leaves it out. */
+/** The list, or undefined when it is empty, so that JSON omits it. */
 export const nonEmpty = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list)

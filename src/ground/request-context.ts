@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** The request a line of work belongs to, so that log lines name it without it being handed around. */
+/** The id of the current request. Log lines include it without every function passing it on. */
 const current = new AsyncLocalStorage<string>()
 
 export const withRequestId = <T>(id: string, work: () => T): T => current.run(id, work)

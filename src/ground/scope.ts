@@ -1,8 +1,8 @@
 export type Environment = 'live' | 'test'
 
 /**
- * Whose rows a call may touch. Every finder takes it first: org, then tenant and environment, then project.
- * A null tenant is the whole org; a null project is every project.
+ * The rows that a call may read and change. Every function that reads or changes rows has it as its first parameter. A
+ * null tenant means the whole org; a null project means every project.
  */
 export type Scope = {
   orgId: string

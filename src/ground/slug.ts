@@ -1,6 +1,6 @@
 import { randomBase62 } from './crypto.ts'
 
-/** Lower case, runs of other characters to one dash, at most 48 characters. */
+/** Lower-case letters and digits, with one dash for each run of other characters. At most 48 characters. */
 export const slugOf = (text: string, whenEmpty: string): string => {
   const slug = text
     .toLowerCase()
@@ -11,6 +11,6 @@ export const slugOf = (text: string, whenEmpty: string): string => {
   return slug || whenEmpty
 }
 
-/** The same slug with six characters more, for when it is taken. */
+/** The slug with six random characters appended, for when the slug is already in use. */
 export const suffixed = (slug: string): string =>
   `${slug.slice(0, 41).replace(/-+$/, '')}-${randomBase62(6).toLowerCase()}`

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseSmtpUrl } from './smtp-url.ts'
 
-test('an address alone: STARTTLS when offered, the port of submission, a certificate that holds', () => {
+test('the defaults are STARTTLS when offered, the submission port and a valid certificate', () => {
   expect(parseSmtpUrl('smtp://relay.example')).toEqual({
     host: 'relay.example',
     port: 587,
@@ -14,15 +14,15 @@ test('an address alone: STARTTLS when offered, the port of submission, a certifi
   expect(parseSmtpUrl('smtps://[::1]')).toMatchObject({ host: '::1', port: 465, implicitTls: true })
 })
 
-test('credentials require TLS unless the relay is on this machine or the operator says otherwise', () => {
-  const of = (text: string) => parseSmtpUrl(text)?.startTls
-  expect(of('smtp://u:p@relay.example')).toBe('require')
-  expect(of('smtp://u:p@relay.example?tls=off')).toBe('off')
-  for (const here of ['localhost', '127.0.0.1', '[::1]']) expect(of(`smtp://u:p@${here}`)).toBe('offered')
-  expect(of('smtp://relay.example:25?tls=require')).toBe('require')
+test('credentials require TLS unless the relay is on this machine or the URL turns TLS off', () => {
+  const startTlsOf = (text: string) => parseSmtpUrl(text)?.startTls
+  expect(startTlsOf('smtp://u:p@relay.example')).toBe('require')
+  expect(startTlsOf('smtp://u:p@relay.example?tls=off')).toBe('off')
+  for (const host of ['localhost', '127.0.0.1', '[::1]']) expect(startTlsOf(`smtp://u:p@${host}`)).toBe('offered')
+  expect(startTlsOf('smtp://relay.example:25?tls=require')).toBe('require')
 })
 
-test('credentials, name and checks are read as written', () => {
+test('credentials, port, name and verification are read from the URL', () => {
   expect(parseSmtpUrl('smtp://us%3Aer:p%40ss@relay.example:2525?verify=off&name=mail.example')).toMatchObject({
     port: 2525,
     verify: false,
@@ -42,6 +42,6 @@ test.each([
   'smtps://relay.example?tls=off',
   'smtp://relay.example?name=a%0d%0ab',
   'smtp://relay.example?verify=',
-])('%j cannot be read', (text) => {
+])('%j is not a valid SMTP URL', (text) => {
   expect(parseSmtpUrl(text)).toBeUndefined()
 })

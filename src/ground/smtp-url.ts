@@ -1,4 +1,4 @@
-/** Reads SMTP_URL: `smtp://user:password@relay.example:587?tls=require&verify=off&name=mail.example`. */
+/** Parses SMTP_URL: `smtp://user:password@relay.example:587?tls=require&verify=off&name=mail.example`. */
 import { isLoopback } from './ip-address.ts'
 
 export type SmtpRelay = {
@@ -6,12 +6,12 @@ export type SmtpRelay = {
   port: number
   /** TLS from the first byte. */
   implicitTls: boolean
-  /** `offered`: STARTTLS when the relay offers it. `require`: no mail without it. `off`: never. */
+  /** `offered`: use STARTTLS if the relay offers it. `require`: send nothing without it. `off`: never use it. */
   startTls: 'offered' | 'require' | 'off'
-  /** Whether the relay's certificate must hold. */
+  /** Whether the certificate of the relay must be valid. */
   verify: boolean
   credentials: { user: string; password: string } | undefined
-  /** What we call ourselves in EHLO; undefined: the name of the machine. */
+  /** The host name in EHLO. Undefined: the name of the machine. */
   name: string | undefined
 }
 
@@ -21,9 +21,9 @@ const choices: Record<string, RegExp> = {
   name: /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i,
 }
 
-const isHere = (host: string): boolean => host === 'localhost' || isLoopback(host)
+const isThisMachine = (host: string): boolean => host === 'localhost' || isLoopback(host)
 
-/** Undefined when it cannot be read or has an option that does not exist. */
+/** Undefined when the URL is invalid or has an unknown option. */
 export const parseSmtpUrl = (text: string): SmtpRelay | undefined => {
   if (!URL.canParse(text)) return undefined
   const url = new URL(text)
@@ -32,9 +32,9 @@ export const parseSmtpUrl = (text: string): SmtpRelay | undefined => {
   if (new Set(options.map(([name]) => name)).size !== options.length) return undefined
   if (url.hostname === '' || !/^\/?$/.test(url.pathname)) return undefined
   const implicitTls = url.protocol === 'smtps:'
-  const asked = url.searchParams.get('tls') as 'require' | 'off' | null
-  // A relay over TLS from the start has nothing left to upgrade.
-  if (implicitTls && asked !== null) return undefined
+  const tls = url.searchParams.get('tls') as 'require' | 'off' | null
+  // With implicit TLS there is nothing to upgrade.
+  if (implicitTls && tls !== null) return undefined
   let credentials: SmtpRelay['credentials']
   try {
     if (url.username !== '') {
@@ -44,13 +44,13 @@ export const parseSmtpUrl = (text: string): SmtpRelay | undefined => {
     return undefined
   }
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  // A password must not leave the machine in the clear because somebody on the way hid the offer of TLS.
-  const exposed = credentials !== undefined && !isHere(host)
+  // An attacker on the network can remove the STARTTLS offer. The password must not be sent in the clear because of it.
+  const exposed = credentials !== undefined && !isThisMachine(host)
   return {
     host,
     port: url.port === '' ? (implicitTls ? 465 : 587) : Number(url.port),
     implicitTls,
-    startTls: asked ?? (exposed ? 'require' : 'offered'),
+    startTls: tls ?? (exposed ? 'require' : 'offered'),
     verify: url.searchParams.get('verify') !== 'off',
     credentials,
     name: url.searchParams.get('name') ?? undefined,

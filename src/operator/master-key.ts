@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../ground/config.ts'
+import type { Config } from '../ground/config/config.ts'
 
 /** A fault with a message a person can act on. */
 export class MasterKeyFault extends Error {}

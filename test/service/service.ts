@@ -2,7 +2,7 @@
 import { Agent, request } from 'undici'
 import { onTestFinished } from 'vitest'
 import { newDkimKey } from '../../src/domains/dkim-key.ts'
-import { type Config, readConfig } from '../../src/ground/config.ts'
+import { type Config, readConfig } from '../../src/ground/config/config.ts'
 import { makeVault } from '../../src/ground/crypto.ts'
 import { newId } from '../../src/ground/ids.ts'
 import { type Log, silentLog } from '../../src/ground/log.ts'

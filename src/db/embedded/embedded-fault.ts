@@ -1,4 +1,4 @@
-/** A fault with a message a person can act on: it names the folder or variable and what to do. */
+/** An error for the operator. Its message names the folder or variable and says what to do. */
 export class EmbeddedFault extends Error {
   override name = 'EmbeddedFault'
 }
@@ -6,7 +6,7 @@ export class EmbeddedFault extends Error {
 export const errnoOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 
-/** `null` instead of the error when a file or process is simply not there (any more). */
+/** Null when the error means that a file or process does not exist. Throws any other error. */
 export const absentAsNull = (error: unknown): null => {
   const code = errnoOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return null

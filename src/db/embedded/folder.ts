@@ -1,15 +1,15 @@
-/** Where one service's embedded database lives: in DATA_DIR or, when its account cannot get in there, elsewhere. */
+/** Locates the embedded database: in DATA_DIR or, if the server's account cannot enter it, in a shared folder. */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, chmod, link, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Account, asRoot, barrierTo, makeFolders, makeOpenFolder, serverAccount } from './account.ts'
+import { type Account, asRoot, blockingFolder, makeFolders, makeOpenFolder, serverAccount } from './account.ts'
 import { absentAsNull, EmbeddedFault, errnoOf } from './embedded-fault.ts'
 
 export type Layout = {
   /** DATA_DIR without symbolic links. */
   dataDir: string
-  /** The folder that holds the cluster and its lock: DATA_DIR, or the one its pointer names. */
+  /** The folder of the cluster and its lock: DATA_DIR, or the folder that the pointer file in it names. */
   home: string
   cluster: string
   passwordFile: string
@@ -24,82 +24,85 @@ const layoutAt = (dataDir: string, home: string): Layout => ({
   logFile: join(dataDir, 'postgres.log'),
 })
 
-const pointerIn = (dataDir: string) => join(dataDir, 'postgres.location')
+const pointerFile = (dataDir: string) => join(dataDir, 'postgres.location')
 
 const readPointer = async (dataDir: string): Promise<string | null> => {
-  const text = await readFile(pointerIn(dataDir), 'utf8').catch(absentAsNull)
+  const text = await readFile(pointerFile(dataDir), 'utf8').catch(absentAsNull)
   return text?.split('\n')[0]?.trim() || null
 }
 
-const notFolder = 'but that or a part of it is not a folder'
-const elsewhere = 'Choose another folder with DATA_DIR, or set DATABASE_URL.'
+const notFolder = 'but it or one of its parents is not a folder'
+const remedy = 'Choose another folder with DATA_DIR, or set DATABASE_URL.'
 
-/** Makes DATA_DIR when it is missing, refuses one that cannot be written to, and answers its real path. */
-const writableFolder = async (given: string): Promise<string> => {
-  const folder = resolve(given)
-  const named = `DATA_DIR is ${folder}`
+/** Makes DATA_DIR if it is missing, checks that it is writable, and returns its real path. */
+const writableFolder = async (configured: string): Promise<string> => {
+  const folder = resolve(configured)
+  const subject = `DATA_DIR is ${folder}`
   try {
     await makeFolders(folder)
     const found = await stat(folder)
-    if (!found.isDirectory()) throw new EmbeddedFault(`${named}, ${notFolder}. ${elsewhere}`)
-    // Root may write anywhere, yet whoever took every write bit away meant the folder to stay as it is.
-    if (asRoot() && (found.mode & 0o222) === 0) throw new EmbeddedFault(`${named}, which is read-only. ${elsewhere}`)
+    if (!found.isDirectory()) throw new EmbeddedFault(`${subject}, ${notFolder}. ${remedy}`)
+    // Root can write anywhere, but a folder without any write bit is meant to stay unchanged.
+    if (asRoot() && (found.mode & 0o222) === 0) throw new EmbeddedFault(`${subject}, which is read-only. ${remedy}`)
     await access(folder, constants.W_OK | constants.X_OK)
     return await realpath(folder)
   } catch (cause) {
     if (cause instanceof EmbeddedFault) throw cause
     const code = errnoOf(cause)
-    if (code === 'ENOTDIR') throw new EmbeddedFault(`${named}, ${notFolder}. ${elsewhere}`, { cause })
+    if (code === 'ENOTDIR') throw new EmbeddedFault(`${subject}, ${notFolder}. ${remedy}`, { cause })
     const exists = await stat(folder).then(
       () => true,
       () => false,
     )
     const problem = exists ? 'which is read-only for this user' : 'which cannot be created'
-    throw new EmbeddedFault(`${named}, ${problem} (${code}). ${elsewhere}`, { cause })
+    throw new EmbeddedFault(`${subject}, ${problem} (${code}). ${remedy}`, { cause })
   }
 }
 
-/** A free folder keyed by DATA_DIR's path; one in use belongs to an earlier DATA_DIR of that name and stays. */
+/** An empty folder named after DATA_DIR's path. A folder in use belongs to an earlier DATA_DIR with the same path. */
 const freeSharedFolder = async (dataDir: string, sharedDir: string): Promise<string> => {
   const key = createHash('sha256').update(dataDir).digest('hex').slice(0, 16)
   for (let n = 1; ; n++) {
     const folder = join(sharedDir, n === 1 ? key : `${key}-${n}`)
-    const held = await readdir(folder).catch(absentAsNull)
-    if (held === null || held.length === 0) return folder
+    const files = await readdir(folder).catch(absentAsNull)
+    if (files === null || files.length === 0) return folder
   }
 }
 
-const moveOut = async (dataDir: string, sharedDir: string): Promise<string> => {
+const moveToSharedFolder = async (dataDir: string, sharedDir: string): Promise<string> => {
   const folder = await freeSharedFolder(dataDir, sharedDir)
-  const draft = `${pointerIn(dataDir)}.${process.pid}`
+  const draft = `${pointerFile(dataDir)}.${process.pid}`
   await writeFile(
     draft,
-    `${folder}\nThe embedded PostgreSQL keeps its data there: the service runs as root, PostgreSQL must not, ` +
+    `${folder}\nThe embedded PostgreSQL keeps its data there. The service runs as root but PostgreSQL must not, ` +
       'and the account it runs under cannot enter this folder.\n',
   )
-  // A link is made only if there is none, and whole: of two services starting at once both follow the same one.
-  await link(draft, pointerIn(dataDir)).catch((error) => {
+  // A link is created complete and only if none exists, so two services that start at the same time use the same one.
+  await link(draft, pointerFile(dataDir)).catch((error) => {
     if (errnoOf(error) !== 'EEXIST') throw error
   })
   await rm(draft)
   return (await readPointer(dataDir)) ?? folder
 }
 
-const openHome = async (home: string, dataDir: string): Promise<void> => {
+const prepareHome = async (home: string, dataDir: string): Promise<void> => {
   try {
     await makeOpenFolder(home)
     await writeFile(join(home, 'belongs-to'), `${dataDir}\n`)
   } catch (cause) {
     throw new EmbeddedFault(
-      `The service runs as root, PostgreSQL must not, and its account can neither enter DATA_DIR (${dataDir}) ` +
-        `nor be given ${home} (${errnoOf(cause)}). Set DATA_DIR to a folder that every user may pass through, ` +
+      `The service runs as root but PostgreSQL must not, and its account can neither enter DATA_DIR (${dataDir}) ` +
+        `nor use ${home} (${errnoOf(cause)}). Set DATA_DIR to a folder that every user may enter, ` +
         'or set DATABASE_URL.',
       { cause },
     )
   }
 }
 
-/** Databases whose data folder is gone or has another by now: nobody will start them, and nobody else sees their size. */
+/**
+ * Databases whose DATA_DIR no longer exists or now has another database. No service will start them again, and nothing
+ * else reports the space they use.
+ */
 const abandonedIn = async (sharedDir: string): Promise<string[]> => {
   const abandoned: string[] = []
   for (const name of (await readdir(sharedDir).catch(absentAsNull)) ?? []) {
@@ -110,16 +113,16 @@ const abandonedIn = async (sharedDir: string): Promise<string[]> => {
   return abandoned
 }
 
-const refuseUnreachable = async (layout: Layout, account: Account): Promise<void> => {
-  const barrier = await barrierTo(layout.home, account)
-  if (barrier === null) return
+const assertReachable = async (layout: Layout, account: Account): Promise<void> => {
+  const blocking = await blockingFolder(layout.home, account)
+  if (blocking === null) return
   throw new EmbeddedFault(
     `The database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) belongs to uid ${account.uid}, which may ` +
-      `not pass through ${barrier}. Run \`chmod o+x ${barrier}\`, or start the service as that user.`,
+      `not enter ${blocking}. Run \`chmod o+x ${blocking}\`, or start the service as that user.`,
   )
 }
 
-const refuseForeign = async (layout: Layout): Promise<void> => {
+const assertOwn = async (layout: Layout): Promise<void> => {
   const owner = await stat(layout.cluster).catch(absentAsNull)
   if (owner === null || owner.uid === process.getuid?.()) return
   throw new EmbeddedFault(
@@ -129,11 +132,11 @@ const refuseForeign = async (layout: Layout): Promise<void> => {
 }
 
 /**
- * DATA_DIR is ours to arrange: what is secret in it has its own mode, so letting others pass (not list) is better
- * than keeping the data out of the volume it was given.
+ * Lets other users enter (but not list) DATA_DIR. Secret files in it have their own modes, so this is better than
+ * storing the data outside the volume that the operator chose.
  */
-const letPass = async (dataDir: string, account: Account): Promise<void> => {
-  if ((await barrierTo(dataDir, account)) !== dataDir) return
+const allowEntry = async (dataDir: string, account: Account): Promise<void> => {
+  if ((await blockingFolder(dataDir, account)) !== dataDir) return
   const { mode } = await stat(dataDir)
   await chmod(dataDir, (mode & 0o7777) | 0o011)
 }
@@ -141,33 +144,33 @@ const letPass = async (dataDir: string, account: Account): Promise<void> => {
 export type FolderPlace = {
   layout: Layout
   account: Account | null
-  /** Set when this start chose a folder outside DATA_DIR, with what earlier ones left beside it. */
+  /** Set when this start chose a folder outside DATA_DIR, with the abandoned databases that it found there. */
   movedOut?: { abandoned: string[] }
 }
 
-export const prepareFolder = async (given: string, sharedDir: string): Promise<FolderPlace> => {
-  const dataDir = await writableFolder(given)
+export const prepareFolder = async (configured: string, sharedDir: string): Promise<FolderPlace> => {
+  const dataDir = await writableFolder(configured)
   const pointer = await readPointer(dataDir)
   const layout = layoutAt(dataDir, pointer ?? dataDir)
   const account = await serverAccount(layout.cluster)
   if (account === null) {
-    await refuseForeign(layout)
+    await assertOwn(layout)
     return { layout, account }
   }
-  await letPass(dataDir, account)
-  const made = (await stat(layout.cluster).catch(absentAsNull)) !== null
-  if (pointer === null && !made && (await barrierTo(dataDir, account)) !== null) {
-    const home = await moveOut(dataDir, sharedDir)
-    await openHome(home, dataDir)
+  await allowEntry(dataDir, account)
+  const hasCluster = (await stat(layout.cluster).catch(absentAsNull)) !== null
+  if (pointer === null && !hasCluster && (await blockingFolder(dataDir, account)) !== null) {
+    const home = await moveToSharedFolder(dataDir, sharedDir)
+    await prepareHome(home, dataDir)
     return { layout: layoutAt(dataDir, home), account, movedOut: { abandoned: await abandonedIn(sharedDir) } }
   }
-  if (pointer !== null) await openHome(layout.home, dataDir)
-  await refuseUnreachable(layout, account)
+  if (pointer !== null) await prepareHome(layout.home, dataDir)
+  await assertReachable(layout, account)
   return { layout, account }
 }
 
-/** The layout of a data folder that a service may have prepared; changes nothing. */
-export const findLayout = async (given: string): Promise<Layout | null> => {
-  const dataDir = await realpath(resolve(given)).catch(absentAsNull)
+/** The layout of an existing data folder, or null. Changes nothing. */
+export const findLayout = async (configured: string): Promise<Layout | null> => {
+  const dataDir = await realpath(resolve(configured)).catch(absentAsNull)
   return dataDir === null ? null : layoutAt(dataDir, (await readPointer(dataDir)) ?? dataDir)
 }

@@ -1,4 +1,4 @@
-/** For the tests beside: temporary data folders, services as processes of their own, and a look at what they leave. */
+/** Test helpers: temporary data folders, services in separate processes, and the processes and files they leave. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
@@ -14,50 +14,50 @@ export const run = promisify(execFile)
 
 export const fastSettings = { fsync: 'off', shared_buffers: '16MB', max_connections: '20' }
 
-/** The fields after the command name: state, parent, group, session and so on. */
+/** The fields of /proc/<pid>/stat after the command name: state, parent, group, session and so on. */
 export const statOf = async (pid: number): Promise<string[] | null> => {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? null
 }
 
-export const lives = async (pid: number): Promise<boolean> => !/^[ZX]$/.test((await statOf(pid))?.[0] ?? 'X')
+export const isAlive = async (pid: number): Promise<boolean> => !/^[ZX]$/.test((await statOf(pid))?.[0] ?? 'X')
 
-/** Living processes whose working directory is in the folder: the kernel's word, not the supervisor's. */
+/** Live processes whose working directory is in the folder, as /proc reports them. */
 export const processesIn = async (folder: string): Promise<number[]> => {
   const found: number[] = []
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)) {
     const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => '')
-    if ((cwd === folder || cwd.startsWith(`${folder}/`)) && (await lives(pid))) found.push(pid)
+    if ((cwd === folder || cwd.startsWith(`${folder}/`)) && (await isAlive(pid))) found.push(pid)
   }
   return found
 }
 
-const made: string[] = []
+const folders: string[] = []
 
-/** Passable for every account, unlike what mkdtemp makes. */
+/** A temporary folder that every account may enter, unlike those of mkdtemp. */
 export const temporaryFolder = async (): Promise<string> => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'tidings-embedded-')))
   await chmod(folder, 0o755)
-  made.push(folder)
+  folders.push(folder)
   return folder
 }
 
 export const cleanUp = async (): Promise<void> => {
-  for (const folder of made.splice(0)) {
+  for (const folder of folders.splice(0)) {
     for (const pid of await processesIn(folder)) process.kill(pid, 'SIGKILL')
     await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
   }
 }
 
-/** `options` over settings that make a throwaway database fast. */
+/** Starts an embedded database with settings that make it fast but not durable. */
 export const start = (
   dataDir: string,
   { settings = {}, ...options }: Partial<Parameters<typeof startEmbedded>[0]> = {},
 ) => startEmbedded({ dataDir, log: silentLog(), settings: { ...fastSettings, ...settings }, ...options })
 
-let pattern: Promise<string> | undefined
+let template: Promise<string> | undefined
 
-const makePattern = async () => {
+const makeTemplate = async () => {
   const dataDir = join(await temporaryFolder(), 'data')
   const embedded = await start(dataDir)
   await query(embedded.url, `create table kept as select 'kept' as word`)
@@ -65,16 +65,16 @@ const makePattern = async () => {
   return dataDir
 }
 
-/** A data folder with a stopped database that holds one row; copied, since making one anew takes a second. */
+/** A data folder with a stopped database of one row. Copied from a template, because creating one takes a second. */
 export const usedFolder = async (): Promise<string> => {
-  pattern ??= makePattern()
+  template ??= makeTemplate()
   const dataDir = join(await temporaryFolder(), 'data')
-  await run('cp', ['-a', await pattern, dataDir])
+  await run('cp', ['-a', await template, dataDir])
   return dataDir
 }
 
-/** A named account without rights, other than nobody; a suite that does not run as root is one itself. */
-export const ordinary: Account | undefined = asRoot() ? { uid: 1, gid: 1 } : undefined
+/** An account without privileges that is not nobody. Undefined when the tests do not run as root. */
+export const unprivileged: Account | undefined = asRoot() ? { uid: 1, gid: 1 } : undefined
 
 const embeddedUrl = new URL('./supervisor.ts', import.meta.url).href
 
@@ -82,20 +82,20 @@ const serviceScript = `
   import { startEmbedded } from '${embeddedUrl}'
   const ignore = () => undefined
   const log = { info: ignore, warn: ignore, error: ignore, fatal: ignore }
-  const say = (message) => process.stdout.write(JSON.stringify(message) + '\\n')
+  const print = (message) => process.stdout.write(JSON.stringify(message) + '\\n')
   try {
     const { url, adopted, stop } = await startEmbedded({ ...JSON.parse(process.argv[1]), log })
     process.on('SIGTERM', () => stop().then(() => process.exit(0)))
     setInterval(() => undefined, 1000)
-    say({ url, adopted })
+    print({ url, adopted })
   } catch (error) {
-    say({ fault: error.name, message: error.message })
+    print({ fault: error.name, message: error.message })
     process.exit(1)
   }`
 
-export type Said = { url?: string; adopted?: boolean; fault?: string; message?: string }
+export type StartReport = { url?: string; adopted?: boolean; fault?: string; message?: string }
 
-type Given = {
+type ServiceOptions = {
   dataDir: string
   settings?: Record<string, string>
   sharedDir?: string
@@ -104,28 +104,29 @@ type Given = {
   under?: string[]
 }
 
-/** A service in a process of its own, which can therefore be killed. */
-export const spawnService = ({ as, under = [], ...options }: Given) => {
+/** Starts a service in a separate process, so that a test can kill it. */
+export const spawnService = ({ as, under = [], ...options }: ServiceOptions) => {
   const node = [process.execPath, '--input-type=module', '-e', serviceScript]
-  const given = JSON.stringify({ settings: fastSettings, ...options })
-  const [command = '', ...args] = [...under, ...node, given]
+  const serviceOptions = JSON.stringify({ settings: fastSettings, ...options })
+  const [command = '', ...args] = [...under, ...node, serviceOptions]
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: '/', ...as })
   const exited = once(child, 'exit')
-  let [output, errors] = ['', '']
+  let output = ''
+  let errors = ''
   child.stderr.on('data', (text) => {
     errors += text
   })
-  const said = new Promise<Said>((resolve, reject) => {
+  const report = new Promise<StartReport>((resolve, reject) => {
     child.stdout.on('data', (text) => {
       output += text
       if (output.includes('\n')) resolve(JSON.parse(output))
     })
-    child.on('close', () => reject(new Error(`the service said nothing: ${errors}`)))
+    child.on('close', () => reject(new Error(`the service ended without a report: ${errors}`)))
   })
-  said.catch(() => undefined)
+  report.catch(() => undefined)
   return {
     pid: child.pid ?? 0,
-    said,
+    report,
     end: async (signal: NodeJS.Signals) => {
       child.kill(signal)
       await exited
@@ -147,9 +148,9 @@ export const query = async (url: string | undefined, sql: string): Promise<Recor
 export const postmasterPid = async (cluster: string): Promise<number> =>
   Number((await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n')[0])
 
-export const until = async (what: string, holds: () => Promise<boolean>, ms = 10_000): Promise<void> => {
-  for (const end = performance.now() + ms; !(await holds()); ) {
-    if (performance.now() > end) throw new Error(`waited in vain until ${what}`)
+export const until = async (what: string, condition: () => Promise<boolean>, ms = 10_000): Promise<void> => {
+  for (const end = performance.now() + ms; !(await condition()); ) {
+    if (performance.now() > end) throw new Error(`timed out waiting until ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

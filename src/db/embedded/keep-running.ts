@@ -1,56 +1,56 @@
-/** Watches the server and brings it back, on the same port, when it dies under a running service. */
+/** Watches the server and restarts it on the same port when it dies. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Log } from '../../ground/log.ts'
 import type { Postmaster } from './postmaster.ts'
 
-const lookEveryMs = 100
-const attempts = 5
+const checkEveryMs = 100
+const maxAttempts = 5
 const firstPauseMs = 100
-/** A server that comes back only to die again and again is as lost as one that does not come back. */
-const losses = { most: 5, withinMs: 60_000 }
+/** A server that dies more often than this is abandoned, like one that does not restart. */
+const deathLimit = { max: 5, withinMs: 60_000 }
 
 type Needs = {
   first: Postmaster
   relaunch: (port: number) => Promise<Postmaster>
-  lastWords: () => Promise<string>
+  lastLogLines: () => Promise<string>
   log: Log
   onLost: () => void
 }
 
 export type Watch = {
-  /** Ends the watch, after a restart under way; answers the server that then runs. */
+  /** Ends the watch, after a restart that is in progress, and returns the current server. */
   end(): Promise<Postmaster>
 }
 
-export const keepRunning = ({ first, relaunch, lastWords, log, onLost }: Needs): Watch => {
+export const keepRunning = ({ first, relaunch, lastLogLines, log, onLost }: Needs): Watch => {
   const ending = new AbortController()
   let current = first
-  const lostAt: number[] = []
+  const diedAt: number[] = []
 
-  const rest = (ms: number, ref: boolean) => wait(ms, undefined, { ref, signal: ending.signal }).catch(() => undefined)
+  const sleep = (ms: number, ref: boolean) => wait(ms, undefined, { ref, signal: ending.signal }).catch(() => undefined)
 
-  const untilLost = async () => {
+  const untilDeath = async () => {
     while (!ending.signal.aborted && (await current.alive())) {
-      // The watch alone must not keep the process from ending.
-      await rest(lookEveryMs, false)
+      // The watch alone must not keep the process running.
+      await sleep(checkEveryMs, false)
     }
   }
 
   const dyingTooOften = () => {
     const now = performance.now()
-    lostAt.push(now)
-    return lostAt.filter((at) => at > now - losses.withinMs).length > losses.most
+    diedAt.push(now)
+    return diedAt.filter((at) => at > now - deathLimit.withinMs).length > deathLimit.max
   }
 
-  const bringBack = async (): Promise<boolean> => {
-    for (let attempt = 0; attempt < attempts && !ending.signal.aborted; attempt++) {
-      await rest(attempt === 0 ? 0 : firstPauseMs * 2 ** attempt, true)
+  const restart = async (): Promise<boolean> => {
+    for (let attempt = 0; attempt < maxAttempts && !ending.signal.aborted; attempt++) {
+      await sleep(attempt === 0 ? 0 : firstPauseMs * 2 ** attempt, true)
       if (ending.signal.aborted) break
       try {
         current = await relaunch(current.port)
         return true
       } catch (error) {
-        log.error({ err: error, attempt: attempt + 1 }, 'the embedded database could not be restarted')
+        log.error({ err: error, attempt: attempt + 1 }, 'embedded database restart failed')
       }
     }
     return false
@@ -58,17 +58,17 @@ export const keepRunning = ({ first, relaunch, lastWords, log, onLost }: Needs):
 
   const watch = async () => {
     for (;;) {
-      await untilLost()
+      await untilDeath()
       if (ending.signal.aborted) return
-      log.error({ pid: current.pid, last_words: await lastWords().catch(() => '') }, 'the embedded database died')
-      const back = !dyingTooOften() && (await bringBack())
+      log.error({ pid: current.pid, last_words: await lastLogLines().catch(() => '') }, 'embedded database died')
+      const restarted = !dyingTooOften() && (await restart())
       if (ending.signal.aborted) return
-      if (!back) {
-        log.fatal('the embedded database is lost')
+      if (!restarted) {
+        log.fatal('embedded database lost')
         onLost()
         return
       }
-      log.warn({ pid: current.pid }, 'the embedded database runs again')
+      log.warn({ pid: current.pid }, 'embedded database restarted')
     }
   }
 

@@ -1,42 +1,42 @@
 /**
- * One service per database folder. The lock is a folder that holds one file named after its owner's pid and birth:
- * a rename onto it succeeds only while it is empty or missing, so of any number of starters exactly one gets in,
- * and a dead owner's file is removed by its own name, which can never hit a new owner's.
+ * Allows one service per database folder. The lock is a folder with one file, named after the pid and start time of its
+ * owner. A rename onto the lock succeeds only while it is empty or missing, so exactly one of several starting services
+ * gets it. The file of a dead owner is removed by its name, so the file of a new owner is never removed by mistake.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { leaveToOwner } from './account.ts'
+import { giveToFolderOwner } from './account.ts'
 import { absentAsNull, EmbeddedFault, errnoOf } from './embedded-fault.ts'
-import { birthOf, pause } from './processes.ts'
+import { pause, startTimeOf } from './processes.ts'
 
 const lockName = 'service.lock'
 const draftPrefix = `${lockName}.`
 
-/** A service that was just told to stop may still be draining when its successor starts. */
-const graceMs = 3000
+/** The previous service may still be stopping when the next one starts. */
+const defaultWaitMs = 3000
 
 const separator = '~'
 
 const ownToken = async (): Promise<string> =>
-  [process.pid, await birthOf(process.pid), randomBytes(4).toString('hex')].join(separator)
+  [process.pid, await startTimeOf(process.pid), randomBytes(4).toString('hex')].join(separator)
 
-const livingOwner = async (token: string): Promise<number | null> => {
-  const [pid = '', birth] = token.split(separator)
-  return (await birthOf(Number(pid))) === birth ? Number(pid) : null
+const ownerIfAlive = async (token: string): Promise<number | null> => {
+  const [pid = '', startTime] = token.split(separator)
+  return (await startTimeOf(Number(pid))) === startTime ? Number(pid) : null
 }
 
-/** The pid of the service that owns the folder; removes what dead owners left. */
+/** The pid of the service that owns the folder. Removes the files of dead owners. */
 const currentOwner = async (lock: string): Promise<number | null> => {
   for (const token of (await readdir(lock).catch(absentAsNull)) ?? []) {
-    const pid = await livingOwner(token)
+    const pid = await ownerIfAlive(token)
     if (pid !== null) return pid
     await rm(join(lock, token), { force: true })
   }
   return null
 }
 
-const moveIn = async (draft: string, lock: string): Promise<boolean> => {
+const tryAcquire = async (draft: string, lock: string): Promise<boolean> => {
   try {
     await rename(draft, lock)
     return true
@@ -46,38 +46,38 @@ const moveIn = async (draft: string, lock: string): Promise<boolean> => {
   }
 }
 
-const sweepDrafts = async (home: string): Promise<void> => {
+const removeAbandonedDrafts = async (home: string): Promise<void> => {
   for (const name of await readdir(home)) {
     if (!name.startsWith(draftPrefix)) continue
-    if ((await livingOwner(name.slice(draftPrefix.length))) !== null) continue
+    if ((await ownerIfAlive(name.slice(draftPrefix.length))) !== null) continue
     await rm(join(home, name), { recursive: true, force: true })
   }
 }
 
 export type FolderClaim = { release(): Promise<void> }
 
-/** Claims the folder for this process, or fails naming the process that has it. */
-export const claimFolder = async (home: string, dataDir: string, patienceMs = graceMs): Promise<FolderClaim> => {
+/** Claims the folder for this process, or throws an error that names the process that owns it. */
+export const claimFolder = async (home: string, dataDir: string, waitMs = defaultWaitMs): Promise<FolderClaim> => {
   const lock = join(home, lockName)
   const token = await ownToken()
   const draft = join(home, `${draftPrefix}${token}`)
   await mkdir(draft)
-  await leaveToOwner(draft)
+  await giveToFolderOwner(draft)
   await writeFile(join(draft, token), '')
-  const end = performance.now() + patienceMs
+  const end = performance.now() + waitMs
   for (;;) {
     const owner = await currentOwner(lock)
-    if (owner === null && (await moveIn(draft, lock))) break
+    if (owner === null && (await tryAcquire(draft, lock))) break
     if (owner !== null && (owner === process.pid || performance.now() >= end)) {
       await rm(draft, { recursive: true, force: true })
       throw new EmbeddedFault(
         `The service with pid ${owner} already uses DATA_DIR ${dataDir}. ` +
-          'Stop that one first, or give this one a DATA_DIR of its own.',
+          'Stop that service first, or set another DATA_DIR for this one.',
       )
     }
     if (owner !== null) await pause(50)
   }
-  await sweepDrafts(home)
+  await removeAbandonedDrafts(home)
   return {
     release: async () => {
       await rm(join(lock, token), { force: true })

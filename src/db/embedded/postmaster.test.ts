@@ -12,7 +12,7 @@ import { findLayout } from './folder.ts'
 import { cleanUp, fastSettings, processesIn, spawnService, start, temporaryFolder, usedFolder } from './harness.ts'
 import { launch } from './postmaster.ts'
 import { clusterProcesses } from './processes.ts'
-import { boundLog } from './server-log.ts'
+import { truncateLargeLog } from './server-log.ts'
 
 afterAll(cleanUp)
 
@@ -22,8 +22,8 @@ const layoutOf = async (dataDir: string) => {
   return layout
 }
 
-describe.concurrent('the server itself', { timeout: 30_000 }, () => {
-  test('does not start on a port that somebody else took first, and says so', async () => {
+describe.concurrent('the server', { timeout: 30_000 }, () => {
+  test('does not start on a port that is in use, and reports it', async () => {
     const layout = await layoutOf(await usedFolder())
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
@@ -38,7 +38,7 @@ describe.concurrent('the server itself', { timeout: 30_000 }, () => {
     other.close()
   })
 
-  test('is told from a shell and an editor that stand in its folder', async () => {
+  test('is not confused with other processes whose working directory is its folder', async () => {
     const dataDir = await usedFolder()
     const cluster = join(dataDir, 'postgres')
     const bystander = execFile('sh', ['-c', 'sleep 60 # postgres -D'], { cwd: cluster })
@@ -51,17 +51,17 @@ describe.concurrent('the server itself', { timeout: 30_000 }, () => {
     bystander.kill('SIGKILL')
   })
 
-  test('has its log emptied when it has grown beyond bounds', async () => {
+  test('has its log truncated when it is too large', async () => {
     const file = join(await temporaryFolder(), 'postgres.log')
     await writeFile(file, Buffer.alloc(9_000_000, 'x'))
-    await boundLog(file)
+    await truncateLargeLog(file)
     expect((await stat(file)).size).toBe(0)
     await writeFile(file, 'short')
-    await boundLog(file)
+    await truncateLargeLog(file)
     expect((await stat(file)).size).toBe(5)
   })
 
-  test('is not made when initdb fails, whose last words are quoted', async () => {
+  test('is not created when initdb fails, and the error quotes its output', async () => {
     const dataDir = await temporaryFolder()
     const bin = join(await temporaryFolder(), 'bin')
     await mkdir(bin)
@@ -78,11 +78,11 @@ describe.concurrent('the server itself', { timeout: 30_000 }, () => {
     expect(await readdir(dataDir)).toEqual([])
   })
 
-  test('is not made where the disk takes no more, and nothing half made stays', async () => {
+  test('is not created when the disk is full, and leaves no files', async () => {
     const dataDir = await temporaryFolder()
-    const said = await spawnService({ dataDir, under: ['sh', '-c', 'ulimit -f 2000; exec "$@"', 'sh'] }).said
-    expect(said.fault).toBe('EmbeddedFault')
-    expect(said.message).toMatch(/Could not make the embedded database .* initdb ended with/)
+    const report = await spawnService({ dataDir, under: ['sh', '-c', 'ulimit -f 2000; exec "$@"', 'sh'] }).report
+    expect(report.fault).toBe('EmbeddedFault')
+    expect(report.message).toMatch(/Could not create the embedded database .* initdb ended with/)
     expect(await readdir(dataDir)).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-/** One running PostgreSQL server: launched, found again, ended. */
+/** Launches, finds and ends a PostgreSQL server. */
 import { spawn } from 'node:child_process'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -9,7 +9,15 @@ import type { Binaries } from './binaries.ts'
 import { readPidFile, serverSpawn } from './cluster.ts'
 import { absentAsNull, EmbeddedFault, lastLines } from './embedded-fault.ts'
 import type { Layout } from './folder.ts'
-import { birthOf, type ClusterMark, clusterProcesses, isClusterProcess, pause, signal, within } from './processes.ts'
+import {
+  type ClusterMark,
+  clusterProcesses,
+  isClusterProcess,
+  pause,
+  signal,
+  startTimeOf,
+  within,
+} from './processes.ts'
 import { openLog, readLog } from './server-log.ts'
 
 export type Postmaster = { pid: number; port: number; alive(): boolean | Promise<boolean> }
@@ -30,29 +38,29 @@ const defaults: Record<string, string> = {
   synchronous_commit: 'on',
   jit: 'off',
   timezone: 'UTC',
-  // Statement errors go back to whoever caused them; in a file they would only leak addresses.
+  // Statement errors are returned to the client. In a log file they would leak email addresses.
   log_min_messages: 'log',
   log_checkpoints: 'off',
   log_timezone: 'UTC',
 }
 
-/** All but the port, which differs from start to start. */
-const lastingArguments = ({ layout, binaries, mark, settings }: Server): string[] => {
+/** All arguments except the port, which differs between starts. */
+const fixedArguments = ({ layout, binaries, mark, settings }: Server): string[] => {
   const fixed = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     cluster_name: mark.name,
-    // PostgreSQL keeps unknown names with a dot as they are: this tells which release a running server is from.
+    // PostgreSQL accepts unknown names that contain a dot. This one records the release that started the server.
     'tidings.binaries': binaries.version,
   }
   const all = Object.entries({ ...defaults, ...settings, ...fixed })
   return ['-D', layout.cluster, ...all.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
 }
 
-/** Whether the server now on this cluster was started with exactly what we would start it with. */
-const startedAlike = async (server: Server): Promise<boolean> => {
+/** Whether the running server was started with exactly the arguments that we would use. */
+const hasSameArguments = async (server: Server): Promise<boolean> => {
   const started = await readFile(join(server.layout.cluster, 'postmaster.opts'), 'utf8').catch(absentAsNull)
-  const quoted = lastingArguments(server).map((argument) => `"${argument}"`)
+  const quoted = fixedArguments(server).map((argument) => `"${argument}"`)
   return started?.trim().replace(/ "-c" "port=\d+"$/, '') === [server.binaries.postgres, ...quoted].join(' ')
 }
 
@@ -66,7 +74,7 @@ export const freePort = (): Promise<number> =>
     })
   })
 
-/** Both pass: another port may be free, and leftovers can be ended. */
+/** Reasons to try again: another port may be free, and leftover processes can be ended. */
 export type Obstacle = 'port taken' | 'leftovers'
 
 const obstacleIn = (output: string): Obstacle | null => {
@@ -77,23 +85,23 @@ const obstacleIn = (output: string): Obstacle | null => {
 const startFault = (output: string, ended: string, { layout }: Server) =>
   new EmbeddedFault(
     `The embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) did not start (${ended}). ` +
-      `Its last words, from ${layout.logFile}:\n${lastLines(output)}`,
+      `The last lines of ${layout.logFile}:\n${lastLines(output)}`,
   )
 
-const slowStartReport = (log: Log) => {
+const reportSlowStart = (log: Log) => {
   let next = performance.now() + 10_000
   return () => {
     if (performance.now() < next) return
     next += 10_000
-    log.info('the embedded database is still starting: it recovers from an unclean stop')
+    log.info('embedded database is recovering from an unclean stop')
   }
 }
 
-/** Starts the server and waits until it takes connections, for as long as it lives: recovery may take its time. */
+/** Starts the server and waits until it accepts connections. There is no time limit, because recovery may take long. */
 export const launch = async (server: Server, port: number): Promise<Postmaster | Obstacle> => {
   const { layout, binaries, account, log } = server
   const { handle, from } = await openLog(layout.logFile)
-  const child = spawn(binaries.postgres, [...lastingArguments(server), '-c', `port=${port}`], {
+  const child = spawn(binaries.postgres, [...fixedArguments(server), '-c', `port=${port}`], {
     ...serverSpawn(account),
     stdio: ['ignore', handle.fd, handle.fd],
   })
@@ -101,29 +109,29 @@ export const launch = async (server: Server, port: number): Promise<Postmaster |
   child.on('error', (error) => {
     ended = error.message
   })
-  child.on('exit', (code, by) => {
-    ended = by ?? `exit code ${code}`
+  child.on('exit', (code, bySignal) => {
+    ended = bySignal ?? `exit code ${code}`
   })
   child.unref()
   await handle.close()
-  for (const stillStarting = slowStartReport(log); ; stillStarting()) {
+  for (const stillStarting = reportSlowStart(log); ; stillStarting()) {
     if (ended !== null) {
       const output = await readLog(layout.logFile, from)
       const obstacle = obstacleIn(output)
       if (obstacle) return obstacle
       throw startFault(output, ended, server)
     }
-    const said = await readPidFile(layout.cluster)
-    if (child.pid !== undefined && said?.pid === child.pid && said.status === 'ready') {
+    const pidFile = await readPidFile(layout.cluster)
+    if (child.pid !== undefined && pidFile?.pid === child.pid && pidFile.status === 'ready') {
       return { pid: child.pid, port, alive: () => ended === null }
     }
     await pause(10)
   }
 }
 
-const pulseOf = async (pid: number): Promise<Postmaster['alive']> => {
-  const birth = await birthOf(pid)
-  if (process.platform === 'linux') return async () => birth !== null && (await birthOf(pid)) === birth
+const aliveCheckOf = async (pid: number): Promise<Postmaster['alive']> => {
+  const startTime = await startTimeOf(pid)
+  if (process.platform === 'linux') return async () => startTime !== null && (await startTimeOf(pid)) === startTime
   return () => {
     try {
       return process.kill(pid, 0)
@@ -133,81 +141,84 @@ const pulseOf = async (pid: number): Promise<Postmaster['alive']> => {
   }
 }
 
-/** A server that an earlier service left running on this cluster, proven by more than its pid. */
+/** The server that runs on this cluster, if any. Checks more than the pid, because pids are reused. */
 export const findPostmaster = async (cluster: string, mark: ClusterMark) => {
-  const said = await readPidFile(cluster)
-  if (said === null || !(await isClusterProcess(said.pid, mark))) return null
-  return { pid: said.pid, port: said.port, status: said.status, alive: await pulseOf(said.pid) }
+  const pidFile = await readPidFile(cluster)
+  if (pidFile === null || !(await isClusterProcess(pidFile.pid, mark))) return null
+  return { pid: pidFile.pid, port: pidFile.port, status: pidFile.status, alive: await aliveCheckOf(pidFile.pid) }
 }
 
-const patient = { fastMs: 20_000, hardMs: 5_000 }
-/** For a server that has already shown that it does not react. */
-const impatient = { fastMs: 2_000, hardMs: 1_000 }
+const defaultWaits = { fastMs: 20_000, hardMs: 5_000 }
+/** For a server that is known not to respond. */
+const shortWaits = { fastMs: 2_000, hardMs: 1_000 }
 
-/** Fast shutdown; a server that does not heed it is ended ever harder, which its write-ahead log survives. */
-export const endPostmaster = async (postmaster: Postmaster, mark: ClusterMark, { fastMs, hardMs } = patient) => {
-  const gone = async () => !(await postmaster.alive())
-  if (await gone()) return
+/** Fast shutdown. If the server does not end, stronger signals follow; its write-ahead log keeps the data safe. */
+export const endPostmaster = async (postmaster: Postmaster, mark: ClusterMark, { fastMs, hardMs } = defaultWaits) => {
+  const isGone = async () => !(await postmaster.alive())
+  if (await isGone()) return
   signal(postmaster.pid, 'SIGINT')
-  if (await within(fastMs, gone)) return
+  if (await within(fastMs, isGone)) return
   signal(postmaster.pid, 'SIGQUIT')
-  if (await within(hardMs, gone)) return
+  if (await within(hardMs, isGone)) return
   signal(postmaster.pid, 'SIGKILL')
-  await within(patient.hardMs, gone)
+  await within(defaultWaits.hardMs, isGone)
   await endLeftovers(mark)
 }
 
-/** Ends processes whose postmaster is gone: they hold the shared memory without which no new server may start. */
+/** Ends processes whose postmaster is gone. They hold the shared memory, which a new server needs to start. */
 export const endLeftovers = async (mark: ClusterMark): Promise<void> => {
-  let left = await clusterProcesses(mark)
-  const nothingLeft = async () => {
-    const living = await Promise.all(left.map((pid) => isClusterProcess(pid, mark)))
-    left = left.filter((_, index) => living[index])
-    return left.length === 0
+  let leftovers = await clusterProcesses(mark)
+  const allGone = async () => {
+    const alive = await Promise.all(leftovers.map((pid) => isClusterProcess(pid, mark)))
+    leftovers = leftovers.filter((_, index) => alive[index])
+    return leftovers.length === 0
   }
-  // Those that are not busy notice by themselves, at once.
-  if (await within(300, nothingLeft, 20)) return
-  // Nothing gentler is worth its wait: without a postmaster recovery is due anyhow.
-  for (const pid of left) signal(pid, 'SIGKILL')
-  if (await within(patient.hardMs, nothingLeft, 20)) return
+  // Idle processes notice the missing postmaster at once and exit by themselves.
+  if (await within(300, allGone, 20)) return
+  // A gentler signal gains nothing: without its postmaster, the cluster needs recovery anyway.
+  for (const pid of leftovers) signal(pid, 'SIGKILL')
+  if (await within(defaultWaits.hardMs, allGone, 20)) return
   throw new EmbeddedFault(
-    `Processes ${left.join(', ')} of an earlier embedded database in ${mark.folder} cannot be ended. ` +
-      'End them by hand, or restart the machine.',
+    `Processes ${leftovers.join(', ')} of an earlier embedded database in ${mark.folder} could not be ended. ` +
+      'Kill them, or restart the machine.',
   )
 }
 
-/** After an unclean stop: nothing of the old server may run on, and a pid file naming a recycled pid misleads PostgreSQL. */
-export const clearRemains = async (cluster: string, mark: ClusterMark): Promise<void> => {
+/**
+ * Cleans up after an unclean stop: ends the processes of the old server, and removes its pid file, because PostgreSQL
+ * does not start when another process now has that pid.
+ */
+export const cleanUpAfterCrash = async (cluster: string, mark: ClusterMark): Promise<void> => {
   const file = join(cluster, 'postmaster.pid')
   if ((await stat(file).catch(absentAsNull)) === null) return
   await endLeftovers(mark)
   await rm(file, { force: true })
 }
 
-/** The first moments of a start come before the pid file's last line. */
+/** The status is empty at first, until the server has written the last line of the pid file. */
 const startingStates = ['', 'starting']
 
-/** Waits out a server that is just recovering (however long that takes) or stopping. */
+/** Waits while a server is starting, which recovery can make long, or stopping. */
 const settledPostmaster = async ({ layout, mark, log }: Server) => {
-  const stoppedBy = performance.now() + patient.fastMs
-  for (const stillStarting = slowStartReport(log); ; stillStarting()) {
+  const stopDeadline = performance.now() + defaultWaits.fastMs
+  for (const stillStarting = reportSlowStart(log); ; stillStarting()) {
     const found = await findPostmaster(layout.cluster, mark)
-    const stopping = found?.status === 'stopping' && performance.now() < stoppedBy
+    const stopping = found?.status === 'stopping' && performance.now() < stopDeadline
     if (found === null || !(stopping || startingStates.includes(found.status))) return found
     await pause(20)
   }
 }
 
-/** The running server when it can be taken over as it is; otherwise it is ended. */
+/** Returns the running server if it can be used as it is. Ends it otherwise. */
 export const adopt = async (
   server: Server,
   answers: (port: number) => Promise<boolean>,
 ): Promise<Postmaster | null> => {
-  const left = await settledPostmaster(server)
-  if (left === null) return null
-  const alike = left.status === 'ready' && (await startedAlike(server))
-  if (alike && (await answers(left.port))) return left
-  server.log.warn({ pid: left.pid }, 'the embedded database left running by an earlier service is restarted')
-  await endPostmaster(left, server.mark, alike ? impatient : patient)
+  const running = await settledPostmaster(server)
+  if (running === null) return null
+  const usable = running.status === 'ready' && (await hasSameArguments(server))
+  if (usable && (await answers(running.port))) return running
+  server.log.warn({ pid: running.pid }, 'restarting the embedded database that an earlier service left running')
+  await endPostmaster(running, server.mark, usable ? shortWaits : defaultWaits)
   return null
 }

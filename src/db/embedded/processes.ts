@@ -1,17 +1,17 @@
-/** Which processes are alive, since when, and which of them belong to one PostgreSQL cluster. */
+/** Finds out which processes are alive, when they started, and which belong to a PostgreSQL cluster. */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { errnoOf } from './embedded-fault.ts'
 
-/** A fixed zone and language, since two processes compare what ps told them. */
+/** Fixed time zone and language, because two processes compare the output of ps. */
 const ps = (args: string[]) =>
   promisify(execFile)('ps', args, { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } })
 const linux = process.platform === 'linux'
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** True as soon as the condition holds, false when it did not within the time. */
+/** True as soon as the condition is true, false when the time is over. */
 export const within = async (
   ms: number,
   condition: () => boolean | Promise<boolean>,
@@ -25,8 +25,8 @@ export const within = async (
   return true
 }
 
-/** What the kernel tells of processes comes from memory: reading it never waits, so it is read at once. */
-const fromKernel = (read: () => string): string | null => {
+/** Files in /proc come from memory and never block, so they are read synchronously. */
+const readProc = (read: () => string): string | null => {
   try {
     return read()
   } catch {
@@ -34,28 +34,29 @@ const fromKernel = (read: () => string): string | null => {
   }
 }
 
-const thisBoot = () => fromKernel(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))?.slice(0, 8) ?? 'boot'
+const bootId = () => readProc(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))?.slice(0, 8) ?? 'boot'
 
 /**
- * Tells one life of a pid from the next: the pair (pid, birth) is never used twice, whereas a pid alone is.
- * Null when no such process lives; a zombie no longer holds anything and counts as gone.
+ * Identifies a process together with its pid: the system reuses pids, but never the pair of pid and start time. Null
+ * when no such process is alive. A zombie holds no resources and counts as dead.
  */
-export const birthOf = async (pid: number): Promise<string | null> => {
+export const startTimeOf = async (pid: number): Promise<string | null> => {
   if (!linux) {
     const started = await psColumn(pid, 'lstart')
     return started ? started.replace(/\W+/g, '_') : null
   }
-  return linuxBirthOf(pid)
+  return linuxStartTimeOf(pid)
 }
 
-const linuxBirthOf = (pid: number): string | null => {
-  const stat = fromKernel(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
+const linuxStartTimeOf = (pid: number): string | null => {
+  const stat = readProc(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   if (stat === null) return null
-  // The command name, in brackets, may itself hold spaces and brackets.
+  // The command name, in parentheses, may itself contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const [state, startTicks] = [fields[0], fields[19]]
+  const state = fields[0]
+  const startTicks = fields[19]
   if (state === 'Z' || state === 'X') return null
-  return `${thisBoot()}_${startTicks}`
+  return `${bootId()}_${startTicks}`
 }
 
 const psColumn = async (pid: number, column: string): Promise<string | null> => {
@@ -65,27 +66,27 @@ const psColumn = async (pid: number, column: string): Promise<string | null> => 
 }
 
 export type ClusterMark = {
-  /** The cluster's folder, as the kernel names it (no symbolic links). */
+  /** The folder of the cluster, without symbolic links. */
   folder: string
-  /** What PostgreSQL puts into the title of each of the cluster's processes. */
+  /** The cluster name, which PostgreSQL includes in the title of each process. */
   name: string
 }
 
-type Postgres = { pid: number; command: string; cwd: string | null }
+type PostgresProcess = { pid: number; command: string; cwd: string | null }
 
-/** A shell or an editor that merely stands in the cluster's folder must never be taken for the server. */
+/** A shell or an editor whose working directory is the cluster's folder must not be mistaken for the server. */
 const postgresCommand = /^(?:postgres: |(?:.*\/)?postgres -D )/
 
-const postgresOnLinux = (pid: number): Postgres | null => {
-  const titled = fromKernel(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? ''
-  const command = titled.replaceAll('\0', ' ')
-  if (!postgresCommand.test(command) || linuxBirthOf(pid) === null) return null
-  // Unreadable for root without CAP_SYS_PTRACE (most containers) when the process runs as another user.
-  const cwd = fromKernel(() => readlinkSync(`/proc/${pid}/cwd`))
+const postgresOnLinux = (pid: number): PostgresProcess | null => {
+  const commandLine = readProc(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')) ?? ''
+  const command = commandLine.replaceAll('\0', ' ')
+  if (!postgresCommand.test(command) || linuxStartTimeOf(pid) === null) return null
+  // In most containers root lacks CAP_SYS_PTRACE and cannot read this for processes of other users.
+  const cwd = readProc(() => readlinkSync(`/proc/${pid}/cwd`))
   return { pid, command, cwd }
 }
 
-const everyPostgres = async (): Promise<Postgres[]> => {
+const everyPostgres = async (): Promise<PostgresProcess[]> => {
   if (linux) {
     const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
     return pids.map((pid) => postgresOnLinux(Number(pid))).filter((found) => found !== null)
@@ -93,18 +94,18 @@ const everyPostgres = async (): Promise<Postgres[]> => {
   const { stdout } = await ps(['-axww', '-o', 'pid=', '-o', 'stat=', '-o', 'command='])
   return stdout.split('\n').flatMap((line) => {
     const [, pid, state, command = ''] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(line) ?? []
-    const counts = !state?.startsWith('Z') && postgresCommand.test(command)
-    return counts ? [{ pid: Number(pid), command: `${command} `, cwd: null }] : []
+    const isLivePostgres = !state?.startsWith('Z') && postgresCommand.test(command)
+    return isLivePostgres ? [{ pid: Number(pid), command: `${command} `, cwd: null }] : []
   })
 }
 
-/** Where the kernel tells the working directory it decides; titles are the next best proof. */
-const belongs = ({ command, cwd }: Postgres, mark: ClusterMark): boolean => {
+/** Decides by the working directory if it is known, and by the process title otherwise. */
+const belongs = ({ command, cwd }: PostgresProcess, mark: ClusterMark): boolean => {
   if (cwd !== null) return cwd === mark.folder
   return command.startsWith(`postgres: ${mark.name}: `) || command.includes(`postgres -D ${mark.folder} `)
 }
 
-/** Every living process of the cluster: the postmaster, if there is one, and all its children. */
+/** Every live process of the cluster: the postmaster, if there is one, and all its children. */
 export const clusterProcesses = async (mark: ClusterMark): Promise<number[]> =>
   (await everyPostgres()).filter((found) => belongs(found, mark)).map(({ pid }) => pid)
 
@@ -114,7 +115,7 @@ export const isClusterProcess = async (pid: number, mark: ClusterMark): Promise<
   return found !== null && belongs(found, mark)
 }
 
-/** Sends the signal; a process that has gone meanwhile is no fault. */
+/** Sends the signal. Ignores a process that no longer exists. */
 export const signal = (pid: number, name: NodeJS.Signals): void => {
   try {
     process.kill(pid, name)

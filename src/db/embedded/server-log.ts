@@ -1,6 +1,6 @@
-/** PostgreSQL's own log: a bounded file in DATA_DIR, quoted from when something goes wrong. */
+/** The log of PostgreSQL: a file of limited size in DATA_DIR. Error messages quote its last lines. */
 import { open, readFile, rename, stat, truncate } from 'node:fs/promises'
-import { leaveToOwner } from './account.ts'
+import { giveToFolderOwner } from './account.ts'
 import { absentAsNull, lastLines } from './embedded-fault.ts'
 
 const rotateAt = 1_000_000
@@ -10,12 +10,12 @@ export const openLog = async (file: string) => {
   const size = (await stat(file).catch(absentAsNull))?.size ?? 0
   if (size > rotateAt) await rename(file, `${file}.1`)
   const handle = await open(file, 'a', 0o600)
-  await leaveToOwner(file)
+  await giveToFolderOwner(file)
   return { handle, from: (await handle.stat()).size }
 }
 
-/** The server appends to a file it holds open, so emptying it in place is the way to bound it while it runs. */
-export const boundLog = async (file: string): Promise<void> => {
+/** Truncates the log in place, because the running server keeps the file open and appends to it. */
+export const truncateLargeLog = async (file: string): Promise<void> => {
   const size = (await stat(file).catch(absentAsNull))?.size ?? 0
   if (size > truncateAt) await truncate(file)
 }

@@ -6,7 +6,7 @@ import { type Embedded, EmbeddedFault, findEmbedded } from './supervisor.ts'
 
 afterAll(cleanUp)
 
-describe('a database made in an empty folder', { timeout: 30_000 }, () => {
+describe('a database created in an empty folder', { timeout: 30_000 }, () => {
   let dataDir: string
   let embedded: Embedded
 
@@ -17,7 +17,7 @@ describe('a database made in an empty folder', { timeout: 30_000 }, () => {
     embedded = await start(dataDir, { settings: { work_mem: '5MB' } })
   }, 30_000)
 
-  test('has a deterministic text order, knows Unicode and keeps checksums', async () => {
+  test('has a deterministic text order, supports Unicode and has checksums', async () => {
     const [facts] = await query(
       embedded.url,
       `select datlocprovider, datlocale, pg_encoding_to_char(encoding) as encoding, upper('é') as upper,
@@ -34,7 +34,7 @@ describe('a database made in an empty folder', { timeout: 30_000 }, () => {
     expect(await setting('data_checksums')).toBe('on')
   })
 
-  test('is reached on the loopback address only, with a secret password', async () => {
+  test('listens on the loopback address only and requires its password', async () => {
     expect(embedded.url).toMatch(/^postgres:\/\/tidings:[\w-]{32}@127\.0\.0\.1:\d+\/tidings$/)
     expect(await setting('listen_addresses')).toBe('127.0.0.1')
     expect(await setting('unix_socket_directories')).toBe('')
@@ -48,27 +48,27 @@ describe('a database made in an empty folder', { timeout: 30_000 }, () => {
     await expect(query(guessed, 'select 1')).rejects.toThrow(/password/)
   })
 
-  test('has our settings, under those that the service asks for', async () => {
+  test('has our default settings, overridden by the requested ones', async () => {
     expect(await setting('synchronous_commit')).toBe('on')
     expect(await setting('timezone')).toBe('UTC')
     expect(await setting('work_mem')).toBe('5MB')
     expect(await setting('fsync')).toBe('off')
   })
 
-  test('runs in a session of its own, out of reach of a terminal', async () => {
+  test('runs in a separate session, which a terminal cannot interrupt', async () => {
     const pid = await postmasterPid(join(dataDir, 'postgres'))
     const [, , group, session] = (await statOf(pid)) ?? []
     expect([group, session]).toEqual([String(pid), String(pid)])
   })
 
-  test('logs to its own file, but nothing that a statement contained', async () => {
+  test('logs to its own file, without the content of statements', async () => {
     await query(embedded.url, `select 'a@b.test'::int`).catch(() => undefined)
     const text = await readFile(join(dataDir, 'postgres.log'), 'utf8')
     expect(text).toContain('ready to accept connections')
     expect(text).not.toContain('a@b.test')
   })
 
-  test('is found by an operator command while it runs, and leaves no process behind, however often it is stopped', async () => {
+  test('is found while it runs, and leaves no process when it is stopped more than once', async () => {
     expect(await findEmbedded(dataDir)).toBe(embedded.url)
     expect(await processesIn(dataDir)).not.toEqual([])
     await Promise.all([embedded.stop(), embedded.stop()])
@@ -79,8 +79,8 @@ describe('a database made in an empty folder', { timeout: 30_000 }, () => {
   })
 })
 
-describe.concurrent('a database that was there before', { timeout: 30_000 }, () => {
-  test('still has what was written, and its log starts anew when it has grown', async () => {
+describe.concurrent('an existing database', { timeout: 30_000 }, () => {
+  test('keeps its data, and its log is rotated when it is large', async () => {
     const dataDir = await usedFolder()
     await writeFile(join(dataDir, 'postgres.log'), 'old\n'.repeat(300_000))
     const embedded = await start(dataDir)
@@ -91,7 +91,7 @@ describe.concurrent('a database that was there before', { timeout: 30_000 }, () 
     await embedded.stop()
   })
 
-  test('gets a new password when that was lost, and keeps its data', async () => {
+  test('gets a new password when the password file is missing, and keeps its data', async () => {
     const dataDir = await usedFolder()
     await rm(join(dataDir, 'postgres.password'))
     const embedded = await start(dataDir)
@@ -99,20 +99,20 @@ describe.concurrent('a database that was there before', { timeout: 30_000 }, () 
     await embedded.stop()
   })
 
-  test('is not opened by a password that does not fit, which is named with what to do', async () => {
+  test('does not start with a wrong password file, and the error says what to do', async () => {
     const dataDir = await usedFolder()
     await writeFile(join(dataDir, 'postgres.password'), 'another\n')
-    await expect(start(dataDir)).rejects.toThrow(/postgres\.password is not the one .* Remove that file/)
+    await expect(start(dataDir)).rejects.toThrow(/postgres\.password is not the password .* Remove that file/)
     expect(await processesIn(dataDir)).toEqual([])
   })
 
-  test('is not silently replaced by an empty one when it has vanished', async () => {
+  test('is not replaced with an empty one when its folder is missing', async () => {
     const dataDir = await usedFolder()
     await rename(join(dataDir, 'postgres'), join(dataDir, 'away'))
     await expect(start(dataDir)).rejects.toThrow(/is gone\. Restore it from a backup/)
   })
 
-  test('is left alone, and named, when it is of another version or no database at all', async () => {
+  test('is rejected and not changed when it has another version or is not a database', async () => {
     const dataDir = await temporaryFolder()
     await mkdir(join(dataDir, 'postgres'))
     await writeFile(join(dataDir, 'postgres', 'precious'), 'x')
@@ -120,18 +120,18 @@ describe.concurrent('a database that was there before', { timeout: 30_000 }, () 
     expect(fault).toBeInstanceOf(EmbeddedFault)
     expect(fault.message).toContain(dataDir)
     await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n')
-    await expect(start(dataDir)).rejects.toThrow(/made by PostgreSQL 17, but this release brings 18/)
+    await expect(start(dataDir)).rejects.toThrow(/created by PostgreSQL 17, but this release includes 18/)
     expect(await readFile(join(dataDir, 'postgres', 'precious'), 'utf8')).toBe('x')
   })
 
-  test('is quoted when it does not start', async () => {
+  test('that does not start is reported with the last lines of its log', async () => {
     const dataDir = await usedFolder()
     const fault = await start(dataDir, { settings: { shared_buffers: 'plenty' } }).catch((error) => error)
     expect(fault).toBeInstanceOf(EmbeddedFault)
     expect(fault.message).toMatch(/did not start .*\n.*invalid value for parameter "shared_buffers": "plenty"/s)
   })
 
-  test('is made again when its making was interrupted', async () => {
+  test('is created again when its creation was interrupted', async () => {
     const dataDir = await temporaryFolder()
     await mkdir(join(dataDir, 'postgres.init-1234', 'cluster', 'base'), { recursive: true })
     await writeFile(join(dataDir, 'postgres.init-1234', 'cluster', 'PG_VERSION'), '18\n')

@@ -1,4 +1,4 @@
-/** The embedded PostgreSQL: made on first use, started or taken over, kept running, stopped with the service. */
+/** The embedded PostgreSQL: created on first use, started or adopted, kept running, and stopped with the service. */
 import { join } from 'node:path'
 import pg from 'pg'
 import type { Log } from '../../ground/log.ts'
@@ -10,7 +10,7 @@ import { keepRunning } from './keep-running.ts'
 import { claimFolder, type FolderClaim } from './ownership.ts'
 import {
   adopt,
-  clearRemains,
+  cleanUpAfterCrash,
   endLeftovers,
   endPostmaster,
   findPostmaster,
@@ -19,42 +19,42 @@ import {
   type Postmaster,
   type Server,
 } from './postmaster.ts'
-import { boundLog, lastLogLines } from './server-log.ts'
+import { lastLogLines, truncateLargeLog } from './server-log.ts'
 
 export { EmbeddedFault }
 
 export type Embedded = {
   /** postgres://tidings:<password>@127.0.0.1:<port>/tidings */
   url: string
-  /** An already running server, left by a killed service, was taken over. */
+  /** Whether a server that a killed service left running was adopted. */
   adopted: boolean
-  /** Fast shutdown; waits until the server is gone. May be called any number of times. */
+  /** Fast shutdown. Waits until the server is gone. Can be called more than once. */
   stop(): Promise<void>
 }
 
 export type EmbeddedOptions = {
   dataDir: string
   log: Log
-  /** PostgreSQL settings over our defaults. */
+  /** PostgreSQL settings that override our defaults. */
   settings?: Record<string, string>
-  /** The server died and could not be brought back. */
+  /** Called when the server died and could not be restarted. */
   onLost?: () => void
-  /** For a service run by root from a private folder: where PostgreSQL's account can get at programs and data. */
+  /** For programs and data that PostgreSQL's account must reach when root runs the service in a private folder. */
   sharedDir?: string
 }
 
-const addressOf = (password: string, port: number, name = database) =>
+const urlOf = (password: string, port: number, name = database) =>
   `postgres://${role}:${password}@127.0.0.1:${port}/${name}`
 
-const codes = { noSuchDatabase: '3D000', wrongPassword: '28P01' }
+const sqlStates = { noSuchDatabase: '3D000', wrongPassword: '28P01' }
 
-const ask = async (url: string, sql: string): Promise<void> => {
+const runSql = async (url: string, sql: string): Promise<void> => {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: 3000,
     query_timeout: 30_000,
   })
-  // Without a listener a connection that drops between two steps would end the process.
+  // Without a listener, a connection that is lost between two steps would end the process.
   client.on('error', () => undefined)
   try {
     await client.connect()
@@ -64,22 +64,22 @@ const ask = async (url: string, sql: string): Promise<void> => {
   }
 }
 
-/** Proves that the server answers and that the database is there. */
+/** Checks that the server responds, and creates the database if it does not exist. */
 const ensureDatabase = async (password: string, port: number, layout: Layout): Promise<void> => {
   try {
-    await ask(addressOf(password, port), 'select 1')
+    await runSql(urlOf(password, port), 'select 1')
   } catch (error) {
     const code = errnoOf(error)
-    if (code === codes.noSuchDatabase) {
-      await ask(addressOf(password, port, 'postgres'), `create database ${database}`)
-    } else if (code === codes.wrongPassword) {
+    if (code === sqlStates.noSuchDatabase) {
+      await runSql(urlOf(password, port, 'postgres'), `create database ${database}`)
+    } else if (code === sqlStates.wrongPassword) {
       throw new EmbeddedFault(
-        `The password in ${layout.passwordFile} is not the one of the database in ${layout.cluster}. ` +
-          'Remove that file: the next start sets a new one.',
+        `The password in ${layout.passwordFile} is not the password of the database in ${layout.cluster}. ` +
+          'Remove that file: the next start sets a new password.',
       )
     } else {
       throw new EmbeddedFault(
-        `The embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) runs, but does not answer on ` +
+        `The embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) runs but does not respond on ` +
           `127.0.0.1:${port}: ${error instanceof Error ? error.message : error}. Its log is ${layout.logFile}.`,
         { cause: error },
       )
@@ -87,35 +87,38 @@ const ensureDatabase = async (password: string, port: number, layout: Layout): P
   }
 }
 
-const launchTries = 5
+const maxLaunches = 5
 
-/** A given port is kept (clients know it); otherwise a free one is picked, again when it is lost in a race. */
-const launchClean = async (server: Server, kept?: number): Promise<Postmaster> => {
-  for (let tries = 1; ; tries++) {
-    await clearRemains(server.layout.cluster, server.mark)
-    const port = kept ?? (await freePort())
+/**
+ * Uses `fixedPort` if set, because clients already know it. Picks a free port otherwise, and another one if a different
+ * process takes the port first.
+ */
+const launchClean = async (server: Server, fixedPort?: number): Promise<Postmaster> => {
+  for (let launches = 1; ; launches++) {
+    await cleanUpAfterCrash(server.layout.cluster, server.mark)
+    const port = fixedPort ?? (await freePort())
     const started = await launch(server, port)
     if (typeof started === 'object') return started
     if (started === 'leftovers') await endLeftovers(server.mark)
-    if (tries < launchTries && (started === 'leftovers' || kept === undefined)) continue
+    if (launches < maxLaunches && (started === 'leftovers' || fixedPort === undefined)) continue
     throw new EmbeddedFault(
       `The embedded database in ${server.layout.cluster} (DATA_DIR ${server.layout.dataDir}) cannot start: ` +
-        (started === 'leftovers' ? 'an earlier one still runs there.' : `port ${port} on 127.0.0.1 is taken.`),
+        (started === 'leftovers' ? 'an earlier server still runs there.' : `port ${port} on 127.0.0.1 is in use.`),
     )
   }
 }
 
 const passwordOf = async (server: Server): Promise<string> => {
-  const kept = await readPassword(server.layout.passwordFile)
-  if (kept !== null) return kept
-  server.log.warn('the embedded database has lost its password and gets a new one')
-  const left = await findPostmaster(server.layout.cluster, server.mark)
-  if (left) await endPostmaster(left, server.mark)
-  await clearRemains(server.layout.cluster, server.mark)
+  const stored = await readPassword(server.layout.passwordFile)
+  if (stored !== null) return stored
+  server.log.warn('embedded database password file is missing, setting a new password')
+  const running = await findPostmaster(server.layout.cluster, server.mark)
+  if (running) await endPostmaster(running, server.mark)
+  await cleanUpAfterCrash(server.layout.cluster, server.mark)
   return resetPassword(server)
 }
 
-const bringUp = async (server: Server) => {
+const adoptOrLaunch = async (server: Server) => {
   const { layout, mark } = server
   const password = await passwordOf(server)
   const answers = (port: number) =>
@@ -123,8 +126,8 @@ const bringUp = async (server: Server) => {
       () => true,
       () => false,
     )
-  const left = await adopt(server, answers)
-  if (left) return { postmaster: left, adopted: true, password }
+  const running = await adopt(server, answers)
+  if (running) return { postmaster: running, adopted: true, password }
   const postmaster = await launchClean(server)
   try {
     await ensureDatabase(password, postmaster.port, layout)
@@ -135,21 +138,21 @@ const bringUp = async (server: Server) => {
   return { postmaster, adopted: false, password }
 }
 
-const logLookMs = 60_000
+const logCheckMs = 60_000
 
 const embeddedOn = async (server: Server, claim: FolderClaim, onLost: () => void): Promise<Embedded> => {
   const { layout, mark, log } = server
-  const { postmaster, adopted, password } = await bringUp(server)
+  const { postmaster, adopted, password } = await adoptOrLaunch(server)
   const watch = keepRunning({
     first: postmaster,
     relaunch: (port) => launchClean(server, port),
-    lastWords: () => lastLogLines(layout.logFile),
+    lastLogLines: () => lastLogLines(layout.logFile),
     log,
     onLost,
   })
-  const logLook = setInterval(() => boundLog(layout.logFile).catch(() => undefined), logLookMs).unref()
+  const logCheck = setInterval(() => truncateLargeLog(layout.logFile).catch(() => undefined), logCheckMs).unref()
   const stop = async () => {
-    clearInterval(logLook)
+    clearInterval(logCheck)
     try {
       await endPostmaster(await watch.end(), mark)
     } finally {
@@ -158,7 +161,7 @@ const embeddedOn = async (server: Server, claim: FolderClaim, onLost: () => void
   }
   let stopped: Promise<void> | undefined
   return {
-    url: addressOf(password, postmaster.port),
+    url: urlOf(password, postmaster.port),
     adopted,
     stop: () => {
       stopped ??= stop()
@@ -170,18 +173,18 @@ const embeddedOn = async (server: Server, claim: FolderClaim, onLost: () => void
 const asFault = (error: unknown, dataDir: string): unknown => {
   if (error instanceof EmbeddedFault || !(error instanceof Error)) return error
   if (!/^(ENOSPC|EDQUOT|EACCES|EPERM|EROFS|EIO)$/.test(errnoOf(error) ?? '')) return error
-  return new EmbeddedFault(`The embedded database cannot be kept in DATA_DIR ${dataDir}: ${error.message}`, {
+  return new EmbeddedFault(`The embedded database cannot use DATA_DIR ${dataDir}: ${error.message}`, {
     cause: error,
   })
 }
 
-const tellOfMove = ({ dataDir, home }: Layout, abandoned: string[], log: Log) => {
-  log.warn(
-    { data_dir: dataDir, kept_in: home },
-    'DATA_DIR lies under a folder private to root: the database is kept elsewhere',
-  )
+const warnAboutMove = ({ dataDir, home }: Layout, abandoned: string[], log: Log) => {
+  log.warn({ data_dir: dataDir, kept_in: home }, 'DATA_DIR is private to root: the database is kept elsewhere')
   if (abandoned.length === 0) return
-  log.warn({ folders: abandoned }, 'databases of data folders that are gone take up space: delete them if they may go')
+  log.warn(
+    { folders: abandoned },
+    'found databases whose DATA_DIR no longer exists: delete them if you do not need them',
+  )
 }
 
 export const startEmbedded = async ({
@@ -195,11 +198,11 @@ export const startEmbedded = async ({
   try {
     const native = nativeFolder()
     const { layout, account, movedOut } = await prepareFolder(dataDir, sharedDir)
-    if (movedOut) tellOfMove(layout, movedOut.abandoned, log)
+    if (movedOut) warnAboutMove(layout, movedOut.abandoned, log)
     claim = await claimFolder(layout.home, layout.dataDir)
     const binaries = await usableBinaries(native, account, join(account ? sharedDir : layout.dataDir, 'binaries'))
     if ((await clusterState(layout, binaries)) === 'absent') {
-      log.info({ folder: layout.cluster }, 'making the embedded database')
+      log.info({ folder: layout.cluster }, 'creating the embedded database')
       await makeCluster({ layout, binaries, account, durable: settings.fsync !== 'off' })
     }
     const server = { layout, binaries, account, settings, log, mark: await markOf(layout.cluster) }
@@ -210,14 +213,14 @@ export const startEmbedded = async ({
   }
 }
 
-/** Address of the embedded server another process runs on that data folder, or null. */
+/** The URL of the embedded server that another process runs on the data folder, or null. */
 export const findEmbedded = async (dataDir: string): Promise<string | null> => {
   try {
     const layout = await findLayout(dataDir)
     const password = layout && (await readPassword(layout.passwordFile))
     if (!layout || !password) return null
     const running = await findPostmaster(layout.cluster, await markOf(layout.cluster))
-    return running?.status === 'ready' ? addressOf(password, running.port) : null
+    return running?.status === 'ready' ? urlOf(password, running.port) : null
   } catch (error) {
     const code = errnoOf(error)
     if (code === 'ENOENT') return null

@@ -1,7 +1,7 @@
 /** The email providers of the configuration, as one. */
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
-import type { Config } from '../../ground/config.ts'
+import type { Config } from '../../ground/config/config.ts'
 import type { Log } from '../../ground/log.ts'
 import { makeOutbox } from '../outbox/keep.ts'
 import type { EmailProvider } from './email-provider.ts'

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { ConfigFault, configurationPage, readConfig, variables } from './config.ts'
+import { ConfigFault, readConfig } from './config.ts'
+import { configurationPage } from './configuration-page.ts'
+import { variables } from './env-variables.ts'
 
 const faultsOf = (env: Record<string, string>): string[] => {
   try {
@@ -20,7 +22,7 @@ const production = {
   SMS_PROVIDER: 'aws',
 }
 
-test('with nothing set the service runs for development on the loopback address', () => {
+test('an empty environment gives a development service on the loopback address', () => {
   expect(readConfig({}, false)).toMatchObject({
     production: false,
     host: '127.0.0.1',
@@ -37,29 +39,32 @@ test('with nothing set the service runs for development on the loopback address'
   })
 })
 
-test('every fault is reported at once, with the variable and what it takes', () => {
+test('every invalid variable is reported at once, with the values it accepts', () => {
   expect(
     faultsOf({ PORT: 'http', HOST: '', IDEMPOTENCY_TTL_HOURS: '169', DATABASE_URL: 'mysql://u:secret@h/d' }),
   ).toEqual([
-    'PORT takes a whole number from 0 to 65535, not "http".',
-    'DATABASE_URL takes a postgres:// address of a PostgreSQL 15 or newer.',
-    'IDEMPOTENCY_TTL_HOURS takes a whole number from 1 to 168, not "169".',
+    'PORT must be a whole number from 0 to 65535, not "http".',
+    'DATABASE_URL must be a postgres:// URL of a PostgreSQL 15 or newer server.',
+    'IDEMPOTENCY_TTL_HOURS must be a whole number from 1 to 168, not "169".',
   ])
 })
 
-test.each(['0', '169', '-1', '1.5', 'day', '1e2'])('X-343 IDEMPOTENCY_TTL_HOURS %j stops the start', (value) => {
-  expect(faultsOf({ IDEMPOTENCY_TTL_HOURS: value })).toEqual([
-    `IDEMPOTENCY_TTL_HOURS takes a whole number from 1 to 168, not "${value}".`,
-  ])
-})
+test.each(['0', '169', '-1', '1.5', 'day', '1e2'])(
+  'X-343 the service does not start with IDEMPOTENCY_TTL_HOURS %j',
+  (value) => {
+    expect(faultsOf({ IDEMPOTENCY_TTL_HOURS: value })).toEqual([
+      `IDEMPOTENCY_TTL_HOURS must be a whole number from 1 to 168, not "${value}".`,
+    ])
+  },
+)
 
-test('X-343 IDEMPOTENCY_TTL_HOURS takes 1 to 168 and is 24 by default', () => {
+test('X-343 IDEMPOTENCY_TTL_HOURS accepts 1 to 168 and defaults to 24', () => {
   expect(readConfig({}).idempotencyTtlHours).toBe(24)
   expect(readConfig({ IDEMPOTENCY_TTL_HOURS: '1' }).idempotencyTtlHours).toBe(1)
   expect(readConfig({ IDEMPOTENCY_TTL_HOURS: '168' }).idempotencyTtlHours).toBe(168)
 })
 
-test('DNS_SERVERS takes addresses, with a port or without', () => {
+test('DNS_SERVERS accepts IP addresses with and without a port', () => {
   expect(readConfig({}).dnsServers).toBeUndefined()
   expect(readConfig({ DNS_SERVERS: '127.0.0.1:5353, ::1,[2001:db8::1]:53' }).dnsServers).toEqual([
     '127.0.0.1:5353',
@@ -71,13 +76,13 @@ test('DNS_SERVERS takes addresses, with a port or without', () => {
   }
 })
 
-test('a secret that cannot be read is never shown', () => {
+test('an error message never contains the value of a secret', () => {
   for (const name of ['MASTER_KEY', 'DATABASE_URL', 'REDIS_URL', 'SMTP_URL', 'METRICS_TOKEN']) {
     expect(faultsOf({ [name]: 'hunter2' }).join()).not.toContain('hunter2')
   }
 })
 
-test('production names everything it lacks and everything it forbids, at once', () => {
+test('production reports every missing and every forbidden variable at once', () => {
   expect(
     faultsOf({
       NODE_ENV: 'production',
@@ -86,12 +91,12 @@ test('production names everything it lacks and everything it forbids, at once', 
       EMAIL_PROVIDER: 'local',
     }),
   ).toEqual([
-    'SERVICE_DOMAIN is required in production: it takes a domain name.',
-    'MASTER_KEY is required in production: it takes 32 bytes in base64, for example from `openssl rand -base64 32`.',
-    'SMS_PROVIDER is required in production: it takes `aws`, `smpp` or, outside production, `local`; several, comma-separated, are tried in order.',
-    'EMAIL_PROVIDER cannot be local in production: it takes `smtp`, `ses` or, outside production, `local`; several, comma-separated, are tried in order.',
-    'DEV_TOOLS cannot be turned on in production: leave it out or set it to off.',
-    'WEBHOOK_ALLOW_INSECURE cannot be true in production: leave it out or set it to false.',
+    'SERVICE_DOMAIN is required in production and must be a domain name.',
+    'MASTER_KEY is required in production and must be 32 bytes in base64, for example from `openssl rand -base64 32`.',
+    'SMS_PROVIDER is required in production and must be a comma-separated list of `aws`, `smpp` and, outside production, `local`.',
+    'EMAIL_PROVIDER cannot include local in production: it must be a comma-separated list of `smtp`, `ses` and, outside production, `local`.',
+    'DEV_TOOLS cannot be on in production: remove it or set it to off.',
+    'WEBHOOK_ALLOW_INSECURE cannot be true in production: remove it or set it to false.',
   ])
   expect(readConfig(production)).toMatchObject({
     production: true,
@@ -100,10 +105,10 @@ test('production names everything it lacks and everything it forbids, at once', 
   })
 })
 
-test('a provider that needs an address says so', () => {
+test('a provider that needs a URL reports when it is missing', () => {
   expect(faultsOf({ EMAIL_PROVIDER: 'ses,smtp', SMS_PROVIDER: 'smpp' })).toEqual([
-    'SMTP_URL is required by EMAIL_PROVIDER=smtp: it takes an smtp:// or smtps:// address.',
-    'SMPP_URL is required by SMS_PROVIDER=smpp: it takes an smpp:// or ssmpp:// address.',
+    'SMTP_URL is required by EMAIL_PROVIDER=smtp and must be an smtp:// or smtps:// URL.',
+    'SMPP_URL is required by SMS_PROVIDER=smpp and must be an smpp:// or ssmpp:// URL.',
   ])
   expect(readConfig({ EMAIL_PROVIDER: 'ses, smtp', SMTP_URL: 'smtp://relay:25' }).emailProviders).toEqual([
     'ses',
@@ -111,7 +116,7 @@ test('a provider that needs an address says so', () => {
   ])
 })
 
-test('what the providers need is read, and checked before anything is sent', () => {
+test('the options of the providers are validated at start', () => {
   expect(readConfig({})).toMatchObject({
     smtpPoolSize: 5,
     sesRegion: 'us-east-1',
@@ -144,20 +149,20 @@ test('what the providers need is read, and checked before anything is sent', () 
   ).toEqual(['SMTP_URL', 'SMTP_POOL_SIZE', 'SES_REGION', 'SES_CONFIGURATION_SET', 'SES_ENDPOINT', 'SES_SNS_TOPICS'])
 })
 
-test('a master key is 32 bytes of base64, nothing shorter or longer', () => {
+test('MASTER_KEY must be exactly 32 bytes in base64', () => {
   for (const bytes of [31, 33]) expect(faultsOf({ MASTER_KEY: Buffer.alloc(bytes).toString('base64') })).toHaveLength(1)
   expect(readConfig({ MASTER_KEY: production.MASTER_KEY }).masterKey).toEqual(Buffer.alloc(32, 7))
 })
 
-test('the reference page holds every variable and is the one in docs/', async () => {
+test('docs/configuration.md is up to date and lists every variable', async () => {
   for (const name of Object.keys(variables)) expect(configurationPage()).toContain(`\`${name}\``)
-  expect(await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')).toBe(configurationPage())
+  expect(await readFile(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')).toBe(configurationPage())
 })
 
 const tlsFiles = { SMTP_SUBMISSION_TLS_CERT: '/c.pem', SMTP_SUBMISSION_TLS_KEY: '/k.pem' }
 const files = { certFile: '/c.pem', keyFile: '/k.pem' }
 
-test('mail is taken over SMTP where a port is set, on the host of the API unless another is named', () => {
+test('SMTP_SUBMISSION_PORT turns the SMTP port on, by default on the host of the API', () => {
   expect(readConfig(tlsFiles).submission).toBeUndefined()
   expect(readConfig({ SMTP_SUBMISSION_PORT: '2525' }).submission).toEqual({
     host: '127.0.0.1',
@@ -175,10 +180,12 @@ test('mail is taken over SMTP where a port is set, on the host of the API unless
   expect(readConfig(implicit).submission).toEqual({ host: '::1', port: 587, tls: 'implicit', ...files })
 })
 
-test('encryption of the SMTP port needs both files, and production needs encryption', () => {
+test('TLS on the SMTP port requires a certificate and a key, and production requires TLS', () => {
   const port = { SMTP_SUBMISSION_PORT: '587' }
-  const [cert, key] = ['SMTP_SUBMISSION_TLS_CERT', 'SMTP_SUBMISSION_TLS_KEY']
-  const required = (name: string, why: string) => `${name} is required by ${why}: it takes the path of a PEM file.`
+  const cert = 'SMTP_SUBMISSION_TLS_CERT'
+  const key = 'SMTP_SUBMISSION_TLS_KEY'
+  const required = (name: string, reason: string) =>
+    `${name} is required by ${reason} and must be the path of a PEM file.`
   expect(faultsOf({ ...port, [cert]: '/c.pem' })).toEqual([required(key, 'TLS on SMTP_SUBMISSION_PORT')])
   expect(faultsOf({ ...port, SMTP_SUBMISSION_TLS: 'starttls' })).toEqual(
     [cert, key].map((name) => required(name, 'TLS on SMTP_SUBMISSION_PORT')),
@@ -187,7 +194,7 @@ test('encryption of the SMTP port needs both files, and production needs encrypt
     [cert, key].map((name) => required(name, 'SMTP_SUBMISSION_PORT in production')),
   )
   expect(faultsOf({ ...production, ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'off' })).toEqual([
-    'SMTP_SUBMISSION_TLS cannot be off in production: it takes `starttls` or `implicit`.',
+    'SMTP_SUBMISSION_TLS cannot be off in production: it must be `starttls` or `implicit`.',
   ])
   expect(faultsOf({ ...production, ...port, ...tlsFiles })).toEqual([])
 })

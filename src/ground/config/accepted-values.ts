@@ -1,0 +1,122 @@
+/** Parsers of environment variables, each with the text that describes the values it accepts. */
+import { Resolver } from 'node:dns'
+import { z } from 'zod'
+import { parseSmtpUrl } from '../smtp-url.ts'
+
+export type AcceptedValue<T> = {
+  schema: z.ZodType<T, string>
+  /** Completes the sentence "The value must be …". */
+  text: string
+}
+
+type Names = readonly [string, ...string[]]
+
+const accepted = <T>(text: string, schema: z.ZodType<T, string>): AcceptedValue<T> => ({ schema, text })
+
+const list = z.string().transform((text) => text.split(',').map((part) => part.trim()))
+
+const urlOf = (...protocols: string[]) =>
+  z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol))
+
+const base64Key = z
+  .string()
+  .regex(/^[A-Za-z0-9+/_-]{43}=?$/)
+  .transform((text) => Buffer.from(text, 'base64'))
+  .refine((bytes) => bytes.length === 32)
+
+/** Names as the documentation shows code. */
+const codes = (names: readonly string[]): string[] => names.map((name) => `\`${name}\``)
+
+const alternatives = (names: readonly string[]): string =>
+  `${codes(names.slice(0, -1)).join(', ')} or ${codes(names.slice(-1))}`
+
+export const nonEmptyText = (text: string) => accepted(text, z.string().min(1))
+
+export const textOfAtLeast = (length: number) =>
+  accepted(`a text of at least ${length} characters`, z.string().min(length))
+
+export const textMatching = (pattern: RegExp, text: string) => accepted(text, z.string().regex(pattern))
+
+export const wholeNumber = (min: number, max: number) =>
+  accepted(
+    `a whole number from ${min} to ${max}`,
+    z
+      .string()
+      .regex(/^\d{1,15}$/)
+      .transform(Number)
+      .pipe(z.number().int().min(min).max(max)),
+  )
+
+export const oneOf = <const T extends Names>(...values: T) => accepted(alternatives(values), z.enum(values))
+
+export const trueOrFalse = accepted(
+  alternatives(['true', 'false']),
+  z.enum(['true', 'false']).transform((value) => value === 'true'),
+)
+
+export const onOrOff = accepted(
+  alternatives(['on', 'off']),
+  z.enum(['on', 'off']).transform((value) => value === 'on'),
+)
+
+/** Accepts `off` too; a production rule rejects it there. */
+export const submissionTls = accepted(
+  '`starttls`, `implicit` or, outside production, `off`',
+  z.enum(['starttls', 'implicit', 'off']),
+)
+
+/** Accepts `local` too; a production rule rejects it there. */
+export const providers = <const T extends Names>(...names: T) =>
+  accepted(
+    `a comma-separated list of ${codes(names).join(', ')} and, outside production, \`local\``,
+    list.pipe(z.array(z.enum([...names, 'local'])).min(1)),
+  )
+
+export const url = (text: string, ...protocols: string[]) => accepted(text, urlOf(...protocols))
+
+/** An address that paths are appended to, so trailing slashes are removed. */
+export const baseUrl = accepted(
+  'an http:// or https:// URL',
+  urlOf('http:', 'https:').transform((text) => text.replace(/\/+$/, '')),
+)
+
+export const smtpUrl = accepted(
+  'an smtp:// or smtps:// URL',
+  urlOf('smtp:', 'smtps:').refine((text) => parseSmtpUrl(text) !== undefined),
+)
+
+export const domainName = accepted(
+  'a domain name',
+  z
+    .string()
+    .toLowerCase()
+    .regex(/^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/),
+)
+
+export const secretKey = accepted('32 bytes in base64, for example from `openssl rand -base64 32`', base64Key)
+
+export const secretKeys = accepted(
+  'a comma-separated list of keys, each 32 bytes in base64',
+  list.pipe(z.array(base64Key)),
+)
+
+export const snsTopics = accepted(
+  'a comma-separated list of SNS topic ARNs',
+  list.pipe(z.array(z.string().regex(/^arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?$/))),
+)
+
+/** Checked by the resolver itself, so that every accepted value works later. */
+export const nameServers = accepted(
+  'a comma-separated list of DNS server IP addresses, each with an optional port',
+  list.refine((servers) => {
+    try {
+      new Resolver().setServers(servers)
+      return true
+    } catch {
+      return false
+    }
+  }),
+)
+
+/** Never rejected: a value that is not a timestamp falls back to the default. */
+export const timestamp = accepted('an ISO 8601 timestamp with a time zone; any other value is ignored', z.string())

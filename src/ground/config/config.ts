@@ -1,0 +1,146 @@
+/** Turns the environment into the configuration, once. `main.ts` passes the environment in. */
+import { allVariables, type VariableValues } from './env-variables.ts'
+import { ruleFaults } from './rules.ts'
+
+export type SubmissionConfig = { host: string; port: number } & (
+  | { tls: 'off' }
+  | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string }
+)
+
+export type Config = {
+  production: boolean
+  host: string
+  port: number
+  /** Undefined: derived from the host and the port once the service listens. */
+  baseUrl: string | undefined
+  serviceDomain: string
+  databaseUrl: string | undefined
+  databasePoolSize: number
+  dataDir: string
+  redisUrl: string | undefined
+  redisPrefix: string
+  rateLimiter: 'auto' | 'off'
+  masterKey: Buffer | undefined
+  masterKeyPrevious: Buffer[]
+  auditSigningSecret: string | undefined
+  /** The time in force, and the text it was configured with, for display. */
+  auditCutover: { text: string; at: Date }
+  auditRetentionDays: number
+  /** Undefined: bodies are kept. */
+  messageContentDays: number | undefined
+  emailProviders: ('local' | 'smtp' | 'ses')[]
+  smtpUrl: string | undefined
+  smtpPoolSize: number
+  /** Undefined: the SMTP port is off. */
+  submission: SubmissionConfig | undefined
+  sesRegion: string
+  sesConfigurationSet: string | undefined
+  sesEndpoint: string | undefined
+  sesSnsTopics: string[]
+  smsProviders: ('local' | 'aws' | 'smpp')[]
+  smppUrl: string | undefined
+  /** Undefined: the servers of the operating system. */
+  dnsServers: string[] | undefined
+  devTools: boolean
+  firstRunFile: string | undefined
+  trustedProxyHops: number
+  idempotencyTtlHours: number
+  webhookAllowInsecure: boolean
+  requestTimeoutMs: number
+  metricsToken: string | undefined
+  logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
+  logFormat: 'json' | 'pretty'
+}
+
+/** Lists every problem of the configuration at once, one per line. */
+export class ConfigFault extends Error {
+  readonly faults: string[]
+  constructor(faults: string[]) {
+    const count = faults.length === 1 ? '1 problem' : `${faults.length} problems`
+    super([`The configuration has ${count}:`, ...faults.map((fault) => `  ${fault}`)].join('\n'))
+    this.name = 'ConfigFault'
+    this.faults = faults
+  }
+}
+
+const parseVariables = (env: NodeJS.ProcessEnv): { values: VariableValues; faults: string[] } => {
+  const values: Record<string, unknown> = {}
+  const faults: string[] = []
+  for (const [name, { accepts, secret }] of allVariables) {
+    const text = env[name]?.trim()
+    if (!text) continue
+    const result = accepts.schema.safeParse(text)
+    if (result.success) values[name] = result.data
+    else faults.push(`${name} must be ${accepts.text}${secret ? '' : `, not ${JSON.stringify(text.slice(0, 60))}`}.`)
+  }
+  return { values: values as VariableValues, faults }
+}
+
+const submissionOf = (values: VariableValues): SubmissionConfig | undefined => {
+  const port = values.SMTP_SUBMISSION_PORT
+  if (port === undefined) return undefined
+  const listen = { host: values.SMTP_SUBMISSION_HOST ?? values.HOST ?? '127.0.0.1', port }
+  const tls = values.SMTP_SUBMISSION_TLS
+  const certFile = values.SMTP_SUBMISSION_TLS_CERT
+  const keyFile = values.SMTP_SUBMISSION_TLS_KEY
+  if (tls === 'off' || certFile === undefined || keyFile === undefined) return { ...listen, tls: 'off' }
+  return { ...listen, tls: tls ?? 'starttls', certFile, keyFile }
+}
+
+const defaultCutover = '2026-08-10T00:00:00Z'
+
+/** The time zone is required: without it, a text means a different time on each machine. */
+const isTimestamp = (text: string): boolean =>
+  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/.test(text) && !Number.isNaN(Date.parse(text))
+
+const auditCutoverOf = (configured: string | undefined): Config['auditCutover'] => {
+  const text = configured !== undefined && isTimestamp(configured) ? configured : defaultCutover
+  return { text, at: new Date(text) }
+}
+
+export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config => {
+  const { values, faults } = parseVariables(env)
+  faults.push(...ruleFaults(env, values))
+  if (faults.length > 0) throw new ConfigFault(faults)
+
+  const production = values.NODE_ENV === 'production'
+  return {
+    production,
+    host: values.HOST ?? '127.0.0.1',
+    port: values.PORT ?? 3000,
+    baseUrl: values.BASE_URL,
+    serviceDomain: values.SERVICE_DOMAIN ?? 'tidings.test',
+    databaseUrl: values.DATABASE_URL,
+    databasePoolSize: values.DATABASE_POOL_SIZE ?? 10,
+    dataDir: values.DATA_DIR ?? './.data',
+    redisUrl: values.REDIS_URL,
+    redisPrefix: values.REDIS_PREFIX ?? 'tidings:',
+    rateLimiter: values.RATE_LIMITER ?? 'auto',
+    masterKey: values.MASTER_KEY,
+    masterKeyPrevious: values.MASTER_KEY_PREVIOUS ?? [],
+    auditSigningSecret: values.AUDIT_SIGNING_SECRET,
+    auditCutover: auditCutoverOf(values.AUDIT_SIGNING_CUTOVER),
+    auditRetentionDays: values.AUDIT_LOG_RETENTION_DAYS ?? 365,
+    messageContentDays: values.MESSAGE_CONTENT_TTL_DAYS,
+    emailProviders: values.EMAIL_PROVIDER ?? ['local'],
+    smtpUrl: values.SMTP_URL,
+    smtpPoolSize: values.SMTP_POOL_SIZE ?? 5,
+    submission: submissionOf(values),
+    sesRegion: values.SES_REGION ?? 'us-east-1',
+    sesConfigurationSet: values.SES_CONFIGURATION_SET,
+    sesEndpoint: values.SES_ENDPOINT,
+    sesSnsTopics: values.SES_SNS_TOPICS ?? [],
+    smsProviders: values.SMS_PROVIDER ?? ['local'],
+    smppUrl: values.SMPP_URL,
+    dnsServers: values.DNS_SERVERS,
+    devTools: values.DEV_TOOLS ?? !production,
+    firstRunFile: values.FIRST_RUN_FILE,
+    trustedProxyHops: values.TRUSTED_PROXY_HOPS ?? 1,
+    idempotencyTtlHours: values.IDEMPOTENCY_TTL_HOURS ?? 24,
+    webhookAllowInsecure: values.WEBHOOK_ALLOW_INSECURE ?? false,
+    requestTimeoutMs: (values.REQUEST_TIMEOUT_SECONDS ?? 60) * 1000,
+    metricsToken: values.METRICS_TOKEN,
+    logLevel: values.LOG_LEVEL ?? 'info',
+    logFormat: values.LOG_FORMAT ?? (terminal ? 'pretty' : 'json'),
+  }
+}

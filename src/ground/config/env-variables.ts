@@ -1,0 +1,232 @@
+/** Every environment variable of the service: the values it accepts, its default, and what it does. */
+import type { z } from 'zod'
+import * as accept from './accepted-values.ts'
+
+export type Variable<T> = {
+  accepts: accept.AcceptedValue<T>
+  /** The default as the documentation shows it. `readConfig` applies the actual value. */
+  fallback?: string
+  about: string
+  /** A secret's value never appears in an error message. */
+  secret?: true
+}
+
+const variable = <T>(definition: Variable<T>): Variable<T> => definition
+
+export const variables = {
+  NODE_ENV: variable({
+    accepts: accept.oneOf('development', 'test', 'production'),
+    fallback: 'development',
+    about:
+      'In `production` the service does not start when a variable that this page calls required is missing, or when the `local` provider, the development tools or insecure webhooks are turned on.',
+  }),
+  HOST: variable({
+    accepts: accept.nonEmptyText('an address to listen on'),
+    fallback: '127.0.0.1',
+    about: 'Address to listen on. Set `0.0.0.0` to accept connections from other machines.',
+  }),
+  PORT: variable({
+    accepts: accept.wholeNumber(0, 65535),
+    fallback: '3000',
+    about: 'Port to listen on. 0 picks a free port.',
+  }),
+  BASE_URL: variable({
+    accepts: accept.baseUrl,
+    fallback: '`http://HOST:PORT`',
+    about: 'Public URL of the service, used in the links it sends.',
+  }),
+  SERVICE_DOMAIN: variable({
+    accepts: accept.domainName,
+    fallback: '`tidings.test`; required in production',
+    about: 'Domain of the service. Sandbox senders and return paths are under it.',
+  }),
+  DATABASE_URL: variable({
+    accepts: accept.url('a postgres:// URL of a PostgreSQL 15 or newer server', 'postgres:', 'postgresql:'),
+    about: 'PostgreSQL server to use. If not set, the service runs its own PostgreSQL 18 in `DATA_DIR`.',
+    secret: true,
+  }),
+  DATABASE_POOL_SIZE: variable({
+    accepts: accept.wholeNumber(2, 500),
+    fallback: '10',
+    about: 'Database connections per process. Concurrent requests share statements, so a few are enough.',
+  }),
+  DATA_DIR: variable({
+    accepts: accept.nonEmptyText('a folder'),
+    fallback: './.data',
+    about: 'Folder where the embedded database and the generated master key are stored.',
+  }),
+  REDIS_URL: variable({
+    accepts: accept.url('a redis:// or rediss:// URL', 'redis:', 'rediss:'),
+    about: 'Redis server for rate limits shared by several processes. If not set, each process counts on its own.',
+    secret: true,
+  }),
+  REDIS_PREFIX: variable({
+    accepts: accept.textMatching(/^[\x21-\x7e]{1,64}$/, '1 to 64 printable ASCII characters without spaces'),
+    fallback: 'tidings:',
+    about: 'Prefix of every Redis key, so that several installations can share one Redis server.',
+  }),
+  RATE_LIMITER: variable({
+    accepts: accept.oneOf('auto', 'off'),
+    fallback: 'auto',
+    about: '`auto` counts in Redis when `REDIS_URL` is set, otherwise in the process. `off` disables rate limits.',
+  }),
+  MASTER_KEY: variable({
+    accepts: accept.secretKey,
+    fallback: 'generated once and stored in `DATA_DIR`; required in production',
+    about: 'Encrypts stored secrets and signs tracking and unsubscribe links.',
+    secret: true,
+  }),
+  MASTER_KEY_PREVIOUS: variable({
+    accepts: accept.secretKeys,
+    about:
+      'Former master keys. They decrypt secrets that are not yet encrypted with the current `MASTER_KEY`, and verify tracking and unsubscribe links in mail already sent. Those links stop working when you remove the key that signed them.',
+    secret: true,
+  }),
+  AUDIT_SIGNING_SECRET: variable({
+    accepts: accept.nonEmptyText('a secret text'),
+    about: 'Signs audit entries. If not set, entries are unsigned and cannot be verified.',
+    secret: true,
+  }),
+  AUDIT_SIGNING_CUTOVER: variable({
+    accepts: accept.timestamp,
+    fallback: '2026-08-10T00:00:00Z',
+    about: 'Audit entries from this time on must carry a valid signature.',
+  }),
+  AUDIT_LOG_RETENTION_DAYS: variable({
+    accepts: accept.wholeNumber(1, 36_500),
+    fallback: '365',
+    about: 'Deletes audit entries older than this many days. The task runs every hour.',
+  }),
+  EMAIL_PROVIDER: variable({
+    accepts: accept.providers('smtp', 'ses'),
+    fallback: '`local`; required in production',
+    about: 'Email providers, in the order they are tried. `smtp` requires `SMTP_URL`.',
+  }),
+  SMTP_URL: variable({
+    accepts: accept.smtpUrl,
+    about: 'Relay of the `smtp` provider. See [Providers](providers.md#smtp) for its options.',
+    secret: true,
+  }),
+  SMTP_POOL_SIZE: variable({
+    accepts: accept.wholeNumber(1, 200),
+    fallback: '5',
+    about: 'Connections to the relay per process. Each sends one message at a time.',
+  }),
+  SMTP_SUBMISSION_PORT: variable({
+    accepts: accept.wholeNumber(0, 65535),
+    about: 'Port on which the service accepts mail over [SMTP](smtp.md). 0 picks a free port. If not set, SMTP is off.',
+  }),
+  SMTP_SUBMISSION_HOST: variable({
+    accepts: accept.nonEmptyText('an address to listen on'),
+    fallback: 'the value of `HOST`',
+    about: 'Address on which the SMTP port listens.',
+  }),
+  SMTP_SUBMISSION_TLS: variable({
+    accepts: accept.submissionTls,
+    fallback: '`starttls` with a certificate, otherwise `off`',
+    about: 'Encryption of the SMTP port. In production, clients can authenticate only on an encrypted connection.',
+  }),
+  SMTP_SUBMISSION_TLS_CERT: variable({
+    accepts: accept.nonEmptyText('the path of a PEM file'),
+    fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
+    about: 'Certificate of the SMTP port, with its chain. Read at start.',
+  }),
+  SMTP_SUBMISSION_TLS_KEY: variable({
+    accepts: accept.nonEmptyText('the path of a PEM file'),
+    fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
+    about: 'Private key of that certificate.',
+  }),
+  SES_REGION: variable({
+    accepts: accept.textMatching(/^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/, 'an AWS region'),
+    fallback: 'us-east-1',
+    about: 'Region that the `ses` provider uses for domains without a region.',
+  }),
+  SES_CONFIGURATION_SET: variable({
+    accepts: accept.textMatching(/^[A-Za-z0-9_-]{1,64}$/, 'the name of a configuration set'),
+    about:
+      'Configuration set that publishes the events of mail sent through the `ses` provider. Mail sent from a dedicated IP pool uses the set `<this name>-<pool name>`.',
+  }),
+  SES_ENDPOINT: variable({
+    accepts: accept.url('an http:// or https:// URL', 'http:', 'https:'),
+    fallback: 'the endpoint of the region',
+    about: 'Endpoint of the `ses` provider, such as a VPC endpoint or a test server.',
+  }),
+  SES_SNS_TOPICS: variable({
+    accepts: accept.snsTopics,
+    about: 'SNS topics whose notifications the service accepts. If not set, it accepts none.',
+  }),
+  SMS_PROVIDER: variable({
+    accepts: accept.providers('aws', 'smpp'),
+    fallback: '`local`; required in production',
+    about: 'SMS providers, in the order they are tried. `smpp` requires `SMPP_URL`.',
+  }),
+  SMPP_URL: variable({
+    accepts: accept.url('an smpp:// or ssmpp:// URL', 'smpp:', 'ssmpp:'),
+    about: 'Message centre of the `smpp` provider.',
+    secret: true,
+  }),
+  DNS_SERVERS: variable({
+    accepts: accept.nameServers,
+    fallback: 'the servers of the operating system',
+    about: 'DNS servers that resolve the records of sending domains and the hosts of webhooks.',
+  }),
+  DEV_TOOLS: variable({
+    accepts: accept.onOrOff,
+    fallback: '`on`; always `off` in production',
+    about: 'Development routes under `/api/dev`, available only to clients on the same machine.',
+  }),
+  FIRST_RUN_FILE: variable({
+    accepts: accept.nonEmptyText('a file path'),
+    about: 'File to which the first start writes its credentials as JSON. Only its owner can read it.',
+  }),
+  TRUSTED_PROXY_HOPS: variable({
+    accepts: accept.wholeNumber(0, 16),
+    fallback: '1',
+    about:
+      'Number of proxies in front of the service. The client address is that many entries from the right of `X-Forwarded-For`. With 0 the header is ignored.',
+  }),
+  IDEMPOTENCY_TTL_HOURS: variable({
+    accepts: accept.wholeNumber(1, 168),
+    fallback: '24',
+    about: 'Hours for which a response is replayed for its `Idempotency-Key`.',
+  }),
+  MESSAGE_CONTENT_TTL_DAYS: variable({
+    accepts: accept.wholeNumber(1, 3_650),
+    about:
+      'Redacts the bodies of messages older than this many days. The task runs every hour. If not set, bodies are kept.',
+  }),
+  WEBHOOK_ALLOW_INSECURE: variable({
+    accepts: accept.trueOrFalse,
+    fallback: 'false',
+    about: 'Allows webhook endpoints with plain http and on private hosts. Not allowed in production.',
+  }),
+  REQUEST_TIMEOUT_SECONDS: variable({
+    accepts: accept.wholeNumber(1, 600),
+    fallback: '60',
+    about: 'Seconds within which the headers and body of a request must arrive.',
+  }),
+  METRICS_TOKEN: variable({
+    accepts: accept.textOfAtLeast(16),
+    about: 'Bearer token for `/metrics`. If not set, only clients on the same machine can read it.',
+    secret: true,
+  }),
+  LOG_LEVEL: variable({
+    accepts: accept.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    fallback: 'info',
+    about: 'Lowest level that is logged. Requests are logged at `info`, one line each.',
+  }),
+  LOG_FORMAT: variable({
+    accepts: accept.oneOf('json', 'pretty'),
+    fallback: '`pretty` on a terminal, otherwise `json`',
+    about: 'Format of log lines, which go to standard error.',
+  }),
+} as const
+
+export type VariableName = keyof typeof variables
+
+/** The parsed value of each variable, undefined when it is not set. */
+export type VariableValues = {
+  [N in VariableName]: z.output<(typeof variables)[N]['accepts']['schema']> | undefined
+}
+
+export const allVariables = Object.entries(variables) as [VariableName, Variable<unknown>][]

@@ -1,0 +1,60 @@
+/** Rules that span several variables, and the rules of production. */
+import { type VariableName, type VariableValues, variables } from './env-variables.ts'
+
+type IsMissing = (name: VariableName) => boolean
+
+const required = (name: VariableName, reason: string): string =>
+  `${name} is required ${reason} and must be ${variables[name].accepts.text}.`
+
+const providerFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
+  const faults: string[] = []
+  if (values.EMAIL_PROVIDER?.includes('smtp') && isMissing('SMTP_URL')) {
+    faults.push(required('SMTP_URL', 'by EMAIL_PROVIDER=smtp'))
+  }
+  if (values.SMS_PROVIDER?.includes('smpp') && isMissing('SMPP_URL')) {
+    faults.push(required('SMPP_URL', 'by SMS_PROVIDER=smpp'))
+  }
+  return faults
+}
+
+/** TLS on the SMTP port needs both files. Outside production it is optional: without files the port has no TLS. */
+const submissionFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
+  if (values.SMTP_SUBMISSION_PORT === undefined) return []
+  const production = values.NODE_ENV === 'production'
+  if (values.SMTP_SUBMISSION_TLS === 'off') {
+    return production ? ['SMTP_SUBMISSION_TLS cannot be off in production: it must be `starttls` or `implicit`.'] : []
+  }
+  const missingFiles = (['SMTP_SUBMISSION_TLS_CERT', 'SMTP_SUBMISSION_TLS_KEY'] as const).filter(isMissing)
+  const needsTls = production || values.SMTP_SUBMISSION_TLS !== undefined || missingFiles.length === 1
+  if (!needsTls) return []
+  const reason = production ? 'by SMTP_SUBMISSION_PORT in production' : 'by TLS on SMTP_SUBMISSION_PORT'
+  return missingFiles.map((name) => required(name, reason))
+}
+
+const productionFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
+  if (values.NODE_ENV !== 'production') return []
+  const faults: string[] = []
+  for (const name of ['SERVICE_DOMAIN', 'MASTER_KEY', 'EMAIL_PROVIDER', 'SMS_PROVIDER'] as const) {
+    if (isMissing(name)) faults.push(required(name, 'in production'))
+  }
+  for (const name of ['EMAIL_PROVIDER', 'SMS_PROVIDER'] as const) {
+    if ((values[name] as string[] | undefined)?.includes('local')) {
+      faults.push(`${name} cannot include local in production: it must be ${variables[name].accepts.text}.`)
+    }
+  }
+  if (values.DEV_TOOLS) faults.push('DEV_TOOLS cannot be on in production: remove it or set it to off.')
+  if (values.WEBHOOK_ALLOW_INSECURE) {
+    faults.push('WEBHOOK_ALLOW_INSECURE cannot be true in production: remove it or set it to false.')
+  }
+  return faults
+}
+
+/** A variable that is set to an invalid value is not missing: that value is already reported. */
+export const ruleFaults = (env: NodeJS.ProcessEnv, values: VariableValues): string[] => {
+  const isMissing: IsMissing = (name) => !env[name]?.trim()
+  return [
+    ...providerFaults(values, isMissing),
+    ...submissionFaults(values, isMissing),
+    ...productionFaults(values, isMissing),
+  ]
+}
