@@ -1,4 +1,4 @@
-/** Listens for mail programs: connections, their bounds, and what each step of the conversation asks of `submit`. */
+/** The SMTP server: listens for mail clients, limits their connections, and passes each step to `submit`. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
@@ -19,26 +19,26 @@ export const maxMessageBytes = 10 * megabyte
 const maxRecipients = 50
 const maxConnections = 200
 const idleMs = 60_000
-/** A stranger may hold a connection this long. */
-const signInWithinMs = 60_000
-/** A message that trickles in holds one too. */
-const receiveWithinMs = 10 * 60_000
-const failuresPerConnection = 5
-/** How long a client may still take, once the service stops, to send the rest of a message. */
-const lingerMs = 5_000
+/** An unauthenticated client is disconnected after this time. */
+const authDeadlineMs = 60_000
+/** A client that sends its message too slowly is disconnected after this time. */
+const receiveDeadlineMs = 10 * 60_000
+const maxAuthFailures = 5
+/** When the service stops, a client has this long to send the rest of a message. */
+const stopGraceMs = 5_000
 
-/** Something the operator can mend, said at the start. */
+/** A configuration error that the operator can fix. Reported at startup. */
 export class SubmissionFault extends Error {}
 
 export interface Submission {
   start(): Promise<void>
   /** The port it listens on. */
   port(): number
-  /** Takes nothing new; messages that have arrived are sent and answered first. */
+  /** Accepts nothing new. Messages that have arrived are sent, and their clients get a reply, before it resolves. */
   stop(): Promise<void>
 }
 
-const read = (variable: string, file: string): Buffer => {
+const readTlsFile = (variable: string, file: string): Buffer => {
   try {
     return readFileSync(file)
   } catch (error) {
@@ -48,13 +48,13 @@ const read = (variable: string, file: string): Buffer => {
 
 const tlsOptions = (config: SubmissionConfig): SMTPServerOptions => {
   if (config.tls === 'off') return {}
-  const cert = read('SMTP_SUBMISSION_TLS_CERT', config.certFile)
-  const key = read('SMTP_SUBMISSION_TLS_KEY', config.keyFile)
+  const cert = readTlsFile('SMTP_SUBMISSION_TLS_CERT', config.certFile)
+  const key = readTlsFile('SMTP_SUBMISSION_TLS_KEY', config.keyFile)
   try {
     createSecureContext({ cert, key })
   } catch (error) {
     throw new SubmissionFault(
-      `SMTP_SUBMISSION_TLS_CERT and SMTP_SUBMISSION_TLS_KEY do not make a pair: ${(error as Error).message}`,
+      `SMTP_SUBMISSION_TLS_CERT and SMTP_SUBMISSION_TLS_KEY do not match: ${(error as Error).message}`,
     )
   }
   return { cert, key, secure: config.tls === 'implicit' }
@@ -62,10 +62,12 @@ const tlsOptions = (config: SubmissionConfig): SMTPServerOptions => {
 
 const listenFault = ({ host, port }: SubmissionConfig, error: NodeJS.ErrnoException): unknown => {
   if (error.code === 'EADDRINUSE') {
-    return new SubmissionFault(`Port ${port} on ${host} is taken. Set SMTP_SUBMISSION_PORT to a free one.`)
+    return new SubmissionFault(`Port ${port} on ${host} is already in use. Set SMTP_SUBMISSION_PORT to a free port.`)
   }
   if (error.code === 'EACCES') {
-    return new SubmissionFault(`Port ${port} needs privileges this user lacks. Set SMTP_SUBMISSION_PORT anew.`)
+    return new SubmissionFault(
+      `This user is not allowed to listen on port ${port}. Set SMTP_SUBMISSION_PORT to another port.`,
+    )
   }
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
     return new SubmissionFault(`SMTP_SUBMISSION_HOST ${host} is not an address of this machine.`)
@@ -75,7 +77,7 @@ const listenFault = ({ host, port }: SubmissionConfig, error: NodeJS.ErrnoExcept
 
 const addressOf = (session: SMTPServerSession): string | null => parseIp(session.remoteAddress)?.toString() ?? null
 
-/** The whole message; undefined when it is too large, rejected when its client went away before the end of it. */
+/** Resolves with the message, or undefined when it is too large. Rejects when the client disconnects before its end. */
 const collect = (stream: SMTPServerDataStream): Promise<Buffer | undefined> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -85,20 +87,20 @@ const collect = (stream: SMTPServerDataStream): Promise<Buffer | undefined> =>
     })
     stream.once('end', () => resolve(stream.sizeExceeded ? undefined : Buffer.concat(chunks)))
     stream.once('error', () => undefined)
-    stream.once('close', () => reject(malformed('The message was cut off.')))
+    stream.once('close', () => reject(malformed('The connection closed before the end of the message.')))
   })
 
-/** The same words, and the connection ends with them. */
-const lastRefusal = ({ message }: Error): Error =>
+/** The same text with code 421, which closes the connection. */
+const closingReply = ({ message }: Error): Error =>
   Object.assign(new Error(message.replace(/^\S+/, '4.7.0')), { responseCode: 421 })
 
-const clientGone = (): Failure => malformed('The client left before its message was read.')
+const clientGone = (): Failure => malformed('The client disconnected before its message was read.')
 
 const tooManyRecipients = (): Failure =>
-  invalid(['to'], 'too_big', `Takes at most ${maxRecipients} recipients. Send the message to the others by itself.`)
+  invalid(['to'], 'too_big', `Must be at most ${maxRecipients} recipients. Send to the others in a separate message.`)
 
-/** Commands of a joke that is older than most mail programs. */
-const neverTaken = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
+/** Commands that the library implements and this server does not offer. */
+const unsupportedCommands = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
 
 type Needs = SubmitNeeds & { config: SubmissionConfig; production: boolean; serviceDomain: string }
 
@@ -106,28 +108,29 @@ export const makeSubmission = (needs: Needs): Submission => {
   const { config, production, serviceDomain, log } = needs
   const parser = makeMailParser()
   const submit = makeSubmit({ ...needs, parser })
-  const failures = new Map<string, number>()
-  const leaving = new Map<string, AbortController>()
+  // All keyed by session id.
+  const authFailures = new Map<string, number>()
+  const disconnects = new Map<string, AbortController>()
   const deadlines = new Map<string, NodeJS.Timeout>()
   const receiving = new Set<string>()
   const inFlight = new Map<string, Promise<void>>()
 
-  const hangUp = (chosen: (id: string) => boolean, why: string): void => {
-    for (const connection of [...server.connections]) if (chosen(connection.id)) connection.send(421, why)
+  const disconnect = (matches: (id: string) => boolean, reply: string): void => {
+    for (const connection of [...server.connections]) if (matches(connection.id)) connection.send(421, reply)
   }
 
-  const disarm = ({ id }: SMTPServerSession): void => {
+  const clearDeadline = ({ id }: SMTPServerSession): void => {
     clearTimeout(deadlines.get(id))
     deadlines.delete(id)
   }
 
-  const arm = (session: SMTPServerSession, ms: number): void => {
-    disarm(session)
-    const late = () => hangUp((id) => id === session.id, '4.4.2 This takes too long.')
-    deadlines.set(session.id, setTimeout(late, ms).unref())
+  const setDeadline = (session: SMTPServerSession, ms: number): void => {
+    clearDeadline(session)
+    const onTimeout = () => disconnect((id) => id === session.id, '4.4.2 The session timed out.')
+    deadlines.set(session.id, setTimeout(onTimeout, ms).unref())
   }
 
-  /** Runs a step; what it throws becomes the reply, and what is no refusal is logged. */
+  /** Runs one step of the session. A thrown error becomes the reply, and is logged. */
   const step = async <T>(
     stage: Stage,
     session: SMTPServerSession,
@@ -139,16 +142,16 @@ export const makeSubmission = (needs: Needs): Submission => {
         return { done: await work() }
       } catch (error) {
         const failure = asFailure(error)
-        const told = { stage, code: failure.code, request_id: requestId, session: session.id }
+        const fields = { stage, code: failure.code, request_id: requestId, session: session.id }
         if (failure.code === 'INTERNAL_ERROR') {
-          log.error({ ...told, err: failure.cause ?? failure }, 'an SMTP step failed')
-        } else log.info(told, 'an SMTP step was refused')
+          log.error({ ...fields, err: failure.cause ?? failure }, 'smtp command failed')
+        } else log.info(fields, 'smtp command refused')
         return { refused: smtpRefusal(failure, stage, requestId) }
       }
     })
   }
 
-  const signedIn = (session: SMTPServerSession): AuthenticatedSession => {
+  const authenticated = (session: SMTPServerSession): AuthenticatedSession => {
     const user = session.user as Pick<AuthenticatedSession, 'key' | 'orgId'> | undefined
     if (!user) throw new Failure('UNAUTHORIZED')
     return { ...user, address: addressOf(session), client: String(session.hostNameAppearsAs).slice(0, 255) }
@@ -158,21 +161,21 @@ export const makeSubmission = (needs: Needs): Submission => {
     const recipients = session.envelope.rcptTo.map(({ address }) => address)
     const bytes = await collect(stream).finally(() => {
       receiving.delete(session.id)
-      disarm(session)
+      clearDeadline(session)
     })
     if (!bytes) {
-      throw new Failure('PAYLOAD_TOO_LARGE', { message: 'A message takes at most 10 MB.' })
+      throw new Failure('PAYLOAD_TOO_LARGE', { message: 'The message must be at most 10 MB.' })
     }
-    const gone = leaving.get(session.id)?.signal ?? AbortSignal.abort(clientGone())
-    const id = await submit.send(signedIn(session), recipients, bytes, gone)
-    log.info({ message_id: id, bytes: bytes.length, session: session.id }, 'a message came over SMTP')
+    const gone = disconnects.get(session.id)?.signal ?? AbortSignal.abort(clientGone())
+    const id = await submit.send(authenticated(session), recipients, bytes, gone)
+    log.info({ message_id: id, bytes: bytes.length, session: session.id }, 'email received over smtp')
     return id
   }
 
-  // Unencrypted, a production service does not even offer to take a key.
-  const withoutAuth = config.tls === 'starttls' && production
-  const disabledCommands = config.tls === 'off' ? [...neverTaken, 'STARTTLS'] : neverTaken
-  const notOffered = new Set<string>()
+  // In production, AUTH is offered only after STARTTLS.
+  const requiresStartTls = config.tls === 'starttls' && production
+  const disabledCommands = config.tls === 'off' ? [...unsupportedCommands, 'STARTTLS'] : unsupportedCommands
+  const awaitingStartTls = new Set<string>()
 
   const server = new SMTPServer({
     ...tlsOptions(config),
@@ -183,65 +186,66 @@ export const makeSubmission = (needs: Needs): Submission => {
     socketTimeout: idleMs,
     authMethods: ['PLAIN', 'LOGIN'],
     allowInsecureAuth: !production,
-    authRequiredMessage: '5.7.0 UNAUTHORIZED Sign in first: the password is a valid API key.',
+    authRequiredMessage: '5.7.0 UNAUTHORIZED Authentication required: the password must be a valid API key.',
     disabledCommands,
     disableReverseLookup: true,
-    // Which address is none is judged here, in the words of the catalogue.
+    // onRcptTo rejects invalid addresses with the catalogue's error codes.
     lenientAddressParsing: true,
     logger: false,
 
     onConnect: (session, done) => {
-      arm(session, signInWithinMs)
-      leaving.set(session.id, new AbortController())
-      if (withoutAuth) {
-        notOffered.add(session.id)
+      setDeadline(session, authDeadlineMs)
+      disconnects.set(session.id, new AbortController())
+      if (requiresStartTls) {
+        awaitingStartTls.add(session.id)
         session.disabledCommands = [...disabledCommands, 'AUTH']
       }
       done()
     },
     onSecure: (_socket, session, done) => {
-      notOffered.delete(session.id)
+      awaitingStartTls.delete(session.id)
       session.disabledCommands = undefined
       done()
     },
     onClose: (session) => {
-      disarm(session)
-      leaving.get(session.id)?.abort(clientGone())
-      leaving.delete(session.id)
-      failures.delete(session.id)
-      notOffered.delete(session.id)
+      clearDeadline(session)
+      disconnects.get(session.id)?.abort(clientGone())
+      disconnects.delete(session.id)
+      authFailures.delete(session.id)
+      awaitingStartTls.delete(session.id)
     },
 
     onAuth: async ({ password }, session, done) => {
       const by = { key: password ?? '', address: addressOf(session) }
       const outcome = await step('auth', session, () => submit.signIn(by))
       if ('done' in outcome) {
-        disarm(session)
+        clearDeadline(session)
         return done(null, { user: { key: by.key, orgId: outcome.done } })
       }
-      const failed = (failures.get(session.id) ?? 0) + 1
-      failures.set(session.id, failed)
-      done(failed < failuresPerConnection ? outcome.refused : lastRefusal(outcome.refused))
+      const failures = (authFailures.get(session.id) ?? 0) + 1
+      authFailures.set(session.id, failures)
+      done(failures < maxAuthFailures ? outcome.refused : closingReply(outcome.refused))
     },
     onMailFrom: async (_address, session, done) => {
-      if (notOffered.has(session.id)) {
-        return done(Object.assign(new Error('5.7.0 UNAUTHORIZED Issue STARTTLS first.'), { responseCode: 530 }))
+      if (awaitingStartTls.has(session.id)) {
+        const reply = '5.7.0 UNAUTHORIZED Encryption required: issue STARTTLS first.'
+        return done(Object.assign(new Error(reply), { responseCode: 530 }))
       }
-      const outcome = await step('mail', session, async () => submit.begin(signedIn(session)))
+      const outcome = await step('mail', session, async () => submit.begin(authenticated(session)))
       done('refused' in outcome ? outcome.refused : null)
     },
     onRcptTo: async ({ address }, session, done) => {
       const outcome = await step('recipient', session, async () => {
-        if (!parseMailbox(address)) throw malformed('Takes an email address.', ['to'])
-        const known = session.envelope.rcptTo
-        const isAgain = known.some((one) => one.address.toLowerCase() === address.toLowerCase())
-        if (known.length >= maxRecipients && !isAgain) throw tooManyRecipients()
+        if (!parseMailbox(address)) throw malformed('Must be an email address.', ['to'])
+        const accepted = session.envelope.rcptTo
+        const isDuplicate = accepted.some((one) => one.address.toLowerCase() === address.toLowerCase())
+        if (accepted.length >= maxRecipients && !isDuplicate) throw tooManyRecipients()
       })
       done('refused' in outcome ? outcome.refused : null)
     },
     onData: (stream, session, done) => {
       receiving.add(session.id)
-      arm(session, receiveWithinMs)
+      setDeadline(session, receiveDeadlineMs)
       const work = step('mail', session, () => receive(stream, session)).then((outcome) => {
         inFlight.delete(session.id)
         if ('refused' in outcome) done(outcome.refused)
@@ -250,8 +254,8 @@ export const makeSubmission = (needs: Needs): Submission => {
       inFlight.set(session.id, work)
     },
   })
-  // A client that leaves in the middle of a sentence, or speaks something else.
-  server.on('error', (error) => log.debug({ err: error }, 'an SMTP connection failed'))
+  // A client that disconnects in the middle of a command, or does not speak SMTP.
+  server.on('error', (error) => log.debug({ err: error }, 'smtp connection failed'))
 
   return {
     start: async () => {
@@ -266,12 +270,12 @@ export const makeSubmission = (needs: Needs): Submission => {
       const closed = new Promise<void>((resolve) => {
         server.close(resolve)
       })
-      const goodbye = '4.3.2 The service is stopping.'
-      hangUp((id) => !inFlight.has(id), goodbye)
-      const cut = setTimeout(() => hangUp((id) => receiving.has(id), goodbye), lingerMs)
+      const stopping = '4.3.2 The service is stopping.'
+      disconnect((id) => !inFlight.has(id), stopping)
+      const graceEnd = setTimeout(() => disconnect((id) => receiving.has(id), stopping), stopGraceMs)
       while (inFlight.size > 0) await Promise.all(inFlight.values())
-      clearTimeout(cut)
-      hangUp(() => true, goodbye)
+      clearTimeout(graceEnd)
+      disconnect(() => true, stopping)
       await closed
       await parser.close()
     },
