@@ -7,7 +7,8 @@ import { makeTestDatabase } from '../../test/service/database.ts'
 import { openDb } from '../db/pool.ts'
 import { silentLog } from '../ground/log.ts'
 import { mayDial } from './check-address.ts'
-import { type GuardedAgentOptions, makeGuardedAgent, type OutgoingRequest } from './guarded.ts'
+import type { OutgoingRequest } from './exchange.ts'
+import { type GuardedAgentOptions, makeGuardedAgent } from './guarded.ts'
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -3,156 +3,39 @@
  * connects to an address that it checked. It never resolves the name again between the check and the connection, so a
  * changed DNS record cannot redirect the request. It returns redirects to the caller and does not follow them.
  */
-import { buildConnector, type Dispatcher, Pool } from 'undici'
 import { assertNotInTransaction } from '../db/pool.ts'
+import { ConnectFault, makeAddressPools, type PoolOptions } from './address-pools.ts'
 import { checkUrl, literalOf, mayDial, NotAllowed, OutgoingFault } from './check-address.ts'
+import { type ExchangeControl, exchange, type OutgoingRequest, type OutgoingResponse } from './exchange.ts'
 import { cached, makeResolve, type Resolve } from './resolve.ts'
 
 export { NotAllowed, OutgoingFault } from './check-address.ts'
-
-export type OutgoingRequest = {
-  method: 'GET' | 'POST'
-  headers?: Record<string, string>
-  body?: string | Buffer
-  /** Covers name resolution, the connection, the headers and the returned part of the body. */
-  timeoutMs: number
-  /** Maximum size of the returned body. The agent does not read further and closes the connection. */
-  maxBytes: number
-  signal?: AbortSignal
-}
-
-export type OutgoingResponse = {
-  status: number
-  headers: Record<string, string | string[] | undefined>
-  body: Buffer
-  truncated: boolean
-}
 
 export interface GuardedAgent {
   /** Resolves with the response, whatever its status. Throws an OutgoingFault, or the reason of the signal. */
   request(url: string | URL, request: OutgoingRequest): Promise<OutgoingResponse>
   /** Checks the text of the URL only. Throws NotAllowed. */
   checkUrl(text: string): URL
-  /** Checks the URL and every address its host currently has. Throws NotAllowed, or an OutgoingFault of kind `dns`. */
+  /** Checks the URL and every current address of its host. Throws NotAllowed, or an OutgoingFault (`dns`, `timeout`). */
   judge(text: string): Promise<URL>
   close(): Promise<void>
 }
 
-export type GuardedAgentOptions = {
+export type GuardedAgentOptions = PoolOptions & {
   /** Allows plain HTTP and private hosts. Metadata and link-local addresses stay blocked. */
   allowInsecure: boolean
   resolver?: Resolve
   dnsServers?: readonly string[]
-  /** For tests: an additional trusted root certificate. */
-  ca?: string
-  /** For tests: maps a checked public address to the local server that plays its part. */
-  dial?: (address: string, port: number) => { host: string; port: number }
 }
-
-type AddressPool = { pool: Pool; inFlight: number; idleSince: number }
 
 /** A connection that takes longer than this is abandoned while there is another address to try. */
 const slowConnectMs = 3_000
-const connectTimeoutMs = 10_000
 const checkTimeoutMs = 3_000
-const keepAliveMs = 4_000
-const sweepMs = 5_000
 const maxAddresses = 4
-
-class ConnectFault extends OutgoingFault {}
-
-const connectFault = (error: Error & { code?: string; syscall?: string }, secure: boolean): ConnectFault => {
-  const message = `${error.code ?? ''} ${error.message}`.trim()
-  if (error.code === 'UND_ERR_CONNECT_TIMEOUT') return new ConnectFault('timeout', message, { cause: error })
-  // An error after the TCP connection is established and before the request is sent is a failed TLS handshake.
-  const kind = secure && error.syscall !== 'connect' ? 'tls' : 'connection'
-  return new ConnectFault(kind, message, { cause: error })
-}
-
-const faultOf = (error: Error & { code?: string }): OutgoingFault =>
-  error instanceof OutgoingFault
-    ? error
-    : new OutgoingFault('connection', `${error.code ?? ''} ${error.message}`.trim(), { cause: error })
 
 /** IPv4 first, because machines without IPv6 are more common than machines without IPv4. */
 const inOrder = (addresses: string[]): string[] =>
   [...addresses].sort((a, b) => Number(a.includes(':')) - Number(b.includes(':'))).slice(0, maxAddresses)
-
-const contentLength = (headers: Record<string, string | string[] | undefined>): number | undefined => {
-  const value = headers['content-length']
-  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : undefined
-}
-
-/** How the timers and the abort signal of a request act on it. */
-type ExchangeControl = {
-  fail(error: Error): void
-  /** Whether the request has a connection. */
-  isStarted(): boolean
-  /** Resolves with the truncated body when `maxBytes` have arrived. Returns false when the response is incomplete. */
-  finishIfFull(): boolean
-}
-
-/** Sends one request through a pool, and aborts it once the response is complete or `maxBytes` have arrived. */
-const exchange = (
-  pool: Pool,
-  options: Dispatcher.DispatchOptions,
-  { maxBytes }: OutgoingRequest,
-  onCreated: (control: ExchangeControl) => void,
-): Promise<OutgoingResponse> =>
-  new Promise((resolve, reject) => {
-    let controller: Dispatcher.DispatchController | undefined
-    let abortReason: Error | undefined
-    let response: OutgoingResponse | undefined
-    let receivedBytes = 0
-    const chunks: Buffer[] = []
-
-    const abort = (reason: Error): void => {
-      abortReason ??= reason
-      controller?.abort(reason)
-    }
-    const finish = (truncated: boolean): void => {
-      if (response) resolve({ ...response, body: Buffer.concat(chunks), truncated })
-    }
-    const finishTruncated = (): void => {
-      finish(true)
-      abort(new Error('response body exceeds the limit'))
-    }
-
-    onCreated({
-      fail: (error) => {
-        reject(error)
-        abort(error)
-      },
-      isStarted: () => controller !== undefined,
-      finishIfFull: () => {
-        if (!response || receivedBytes < maxBytes) return false
-        finishTruncated()
-        return true
-      },
-    })
-
-    pool.dispatch(options, {
-      onRequestStart: (started) => {
-        controller = started
-        // Aborted while it waited for a connection, so it must not be sent.
-        if (abortReason) started.abort(abortReason)
-      },
-      onResponseStart: (_, status, headers) => {
-        if (status < 200 || abortReason) return
-        response = { status, headers, body: Buffer.alloc(0), truncated: false }
-      },
-      onResponseData: (_, chunk) => {
-        if (abortReason) return
-        const remaining = maxBytes - receivedBytes
-        if (remaining > 0) chunks.push(Buffer.from(chunk.subarray(0, remaining)))
-        receivedBytes += chunk.length
-        const expected = contentLength(response?.headers ?? {}) ?? 0
-        if (receivedBytes > maxBytes || (receivedBytes === maxBytes && expected > receivedBytes)) finishTruncated()
-      },
-      onResponseEnd: () => finish(false),
-      onResponseError: (_, error) => reject(faultOf(error)),
-    })
-  })
 
 /** Name resolution counts toward the timeout, because the customer controls the DNS server. */
 const withTimeout = async <T>(work: Promise<T>, ms: number): Promise<T> => {
@@ -164,10 +47,9 @@ const withTimeout = async <T>(work: Promise<T>, ms: number): Promise<T> => {
 }
 
 export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => {
-  const { allowInsecure, dnsServers, dial, ca } = options
+  const { allowInsecure, dnsServers } = options
   const resolve = cached(options.resolver ?? makeResolve({ servers: dnsServers, useSystemLookup: allowInsecure }))
-  /** Keyed by origin and checked address, so that a reused connection leads to an address that was checked. */
-  const addressPools = new Map<string, AddressPool>()
+  const pools = makeAddressPools(options)
 
   const addressesOf = async (url: URL): Promise<string[]> => {
     const literal = literalOf(url.hostname)
@@ -182,64 +64,13 @@ export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => 
     return inOrder(found)
   }
 
-  const connectTo = (address: string): buildConnector.connector => {
-    const connect = buildConnector({
-      timeout: connectTimeoutMs,
-      allowH2: false,
-      autoSelectFamily: false,
-      ...(ca !== undefined && { ca }),
-    })
-    return (wanted, callback) => {
-      const secure = wanted.protocol === 'https:'
-      const port = Number(wanted.port || (secure ? 443 : 80))
-      const target = dial?.(address, port) ?? { host: address, port }
-      const servername = secure && literalOf(wanted.hostname) === undefined ? wanted.hostname : undefined
-      const { servername: _, ...rest } = wanted
-      connect(
-        { ...rest, hostname: target.host, port: String(target.port), ...(servername && { servername }) },
-        (...outcome) => (outcome[0] ? callback(connectFault(outcome[0], secure), null) : callback(null, outcome[1])),
-      )
-    }
-  }
-
-  const poolFor = (origin: string, address: string): AddressPool => {
-    const name = `${origin} ${address}`
-    let addressPool = addressPools.get(name)
-    if (!addressPool) {
-      const pool = new Pool(origin, {
-        connect: connectTo(address),
-        allowH2: false,
-        pipelining: 1,
-        keepAliveTimeout: keepAliveMs,
-        keepAliveMaxTimeout: keepAliveMs,
-        // Each request has its own timeout, which covers headers and body.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        maxHeaderSize: 16_384,
-      })
-      addressPool = { pool, inFlight: 0, idleSince: performance.now() }
-      addressPools.set(name, addressPool)
-    }
-    return addressPool
-  }
-
-  const sweeping = setInterval(() => {
-    const before = performance.now() - 2 * keepAliveMs
-    for (const [name, addressPool] of addressPools) {
-      if (addressPool.inFlight > 0 || addressPool.idleSince > before) continue
-      addressPools.delete(name)
-      void addressPool.pool.destroy()
-    }
-  }, sweepMs)
-  sweeping.unref()
-
   const sendTo = async (
     url: URL,
     address: string,
     request: OutgoingRequest,
     budget: { remainingMs: () => number; isLast: boolean },
   ): Promise<OutgoingResponse> => {
-    const addressPool = poolFor(url.origin, address)
+    const addressPool = pools.poolFor(url.origin, address)
     addressPool.inFlight++
     const cleanups: (() => void)[] = []
     const arm = (control: ExchangeControl): void => {
@@ -309,11 +140,6 @@ export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => 
       throw new OutgoingFault('connection', 'no address accepted a connection')
     },
 
-    close: async () => {
-      clearInterval(sweeping)
-      const pools = [...addressPools.values()].map(({ pool }) => pool)
-      addressPools.clear()
-      await Promise.all(pools.map((pool) => pool.destroy()))
-    },
+    close: pools.close,
   }
 }
