@@ -1,157 +1,158 @@
-/** Makes of a message and its envelope what a caller of POST /emails would have sent. */
+/** Converts a parsed message and its envelope to the body of a POST /emails request. */
 import { domainToASCII } from 'node:url'
 import mime from 'mime/lite'
 import { malformed } from '../ground/errors.ts'
 import { HeaderName, HeaderValue, longestWritten, maxHeaders } from '../messages/email/shapes.ts'
-import type { Attached, Mailbox, ParsedMail } from './reader.ts'
+import type { AttachedFile, Mailbox, ParsedMail } from './reader.ts'
 
-export type Composed = {
-  /** Not judged yet: the schema of the API does that. */
+export type EmailInput = {
+  /** Not validated yet. The API's request schema validates it. */
   input: Record<string, unknown>
   tenantRef: string | undefined
   idempotencyKey: string | undefined
 }
 
-const own = 'x-service-'
-const metadata = `${own}metadata-`
-/** Marks of earlier journeys, some of which would tell a reader who else was written to. */
-const notCarried = /^(?:x-service-.*|idempotency-key|resent-.*|arc-.*|authentication-results|delivered-to)$/i
+const servicePrefix = 'x-service-'
+const metadataPrefix = `${servicePrefix}metadata-`
+/** Service headers, and trace headers of earlier deliveries. Some of those would reveal other recipients. */
+const droppedHeaders = /^(?:x-service-.*|idempotency-key|resent-.*|arc-.*|authentication-results|delivered-to)$/i
 
-/** Spellings of one mailbox compare equal. */
+/** Normalizes an address, so that different spellings of one mailbox compare equal. */
 const comparable = (address: string): string => {
   const at = address.lastIndexOf('@')
   const domain = address.slice(at + 1)
   return `${address.slice(0, at + 1)}${domainToASCII(domain) || domain}`.toLowerCase()
 }
 
-const written = ({ name, address }: Mailbox): string => {
-  const plain = name
+const formatMailbox = ({ name, address }: Mailbox): string => {
+  const cleanName = name
     .toWellFormed()
     .replace(/\p{Cc}+/gu, ' ')
     .trim()
-  const full = `"${plain.replace(/["\\]/g, '\\$&')}" <${address}>`
-  return plain === '' || full.length > longestWritten ? address : full
+  const full = `"${cleanName.replace(/["\\]/g, '\\$&')}" <${address}>`
+  return cleanName === '' || full.length > longestWritten ? address : full
 }
 
 type Recipients = { to: string[]; cc: string[]; bcc: string[] }
 
 /**
- * Only those of the envelope are written to. What To and Cc say of them is shown, and whoever they do not name stays
- * hidden. A lone recipient may see the own address; of several hidden ones none may be shown to the others.
+ * Only envelope recipients receive the message. Those listed in To or Cc stay there, and the others become Bcc. A
+ * single unlisted recipient moves to To. Several unlisted recipients must not see each other, so without a listed
+ * recipient the message is rejected.
  */
 const recipientsOf = (mail: ParsedMail, envelope: readonly string[]): Recipients => {
-  const left = new Map(envelope.map((address) => [comparable(address), address]))
-  const named = (list: Mailbox[]): string[] =>
+  const unlisted = new Map(envelope.map((address) => [comparable(address), address]))
+  const takeListed = (list: Mailbox[]): string[] =>
     list.flatMap(({ name, address }) => {
-      const recipient = left.get(comparable(address))
+      const recipient = unlisted.get(comparable(address))
       if (recipient === undefined) return []
-      left.delete(comparable(address))
-      return [written({ name, address: recipient })]
+      unlisted.delete(comparable(address))
+      return [formatMailbox({ name, address: recipient })]
     })
-  const [to, cc] = [named(mail.to), named(mail.cc)]
-  const hidden = [...left.values()]
+  const [to, cc] = [takeListed(mail.to), takeListed(mail.cc)]
+  const hidden = [...unlisted.values()]
   if (to.length > 0) return { to, cc, bcc: hidden }
   if (cc.length > 0) return { to: cc, cc: [], bcc: hidden }
   if (hidden.length === 1) return { to: hidden, cc: [], bcc: [] }
   throw malformed(
-    'Neither To nor Cc names one of the recipients. Send each a message of its own, or put an address of yours into To and among the recipients.',
+    'Neither To nor Cc lists any of the recipients. Send each recipient a separate message, or add an address of your own to To and to the recipients.',
     ['to'],
   )
 }
 
 const senderOf = ({ from }: ParsedMail): string => {
-  if (from.length > 1) throw malformed('Takes one sender; the message names several.', ['from'])
-  return from[0] ? written(from[0]) : ''
+  if (from.length > 1) throw malformed('Must be one sender. The message has several senders.', ['from'])
+  return from[0] ? formatMailbox(from[0]) : ''
 }
 
-/** What no header carries: control characters, but for the tab that a folded one may hold, and halves of characters. */
-const isCarriable = (value: string): boolean => value.isWellFormed() && !/[^\P{Cc}\t]/u.test(value)
+/** A header cannot contain lone surrogates or control characters, except for the tab of a folded header. */
+const isHeaderText = (value: string): boolean => value.isWellFormed() && !/[^\P{Cc}\t]/u.test(value)
 
-/** Those the API would take; the rest belongs to the way the message came here. */
-const carriedHeaders = (mail: ParsedMail): Record<string, string> => {
-  const carried = new Map<string, [string, string]>()
+/** The headers that the API accepts. The others describe how the message reached this server. */
+const customHeaders = (mail: ParsedMail): Record<string, string> => {
+  const accepted = new Map<string, [string, string]>()
   for (const { name, value } of mail.headers) {
-    if (carried.size === maxHeaders) break
-    if (notCarried.test(name) || carried.has(name.toLowerCase())) continue
-    if (!isCarriable(value)) continue
+    if (accepted.size === maxHeaders) break
+    if (droppedHeaders.test(name) || accepted.has(name.toLowerCase())) continue
+    if (!isHeaderText(value)) continue
     if (!HeaderName.safeParse(name).success || !HeaderValue.safeParse(value).success) continue
-    carried.set(name.toLowerCase(), [name, value])
+    accepted.set(name.toLowerCase(), [name, value])
   }
-  return Object.fromEntries(carried.values())
+  return Object.fromEntries(accepted.values())
 }
 
-const longestType = 255
+const maxTypeLength = 255
 
 /**
- * With the parameters that a reader of the file may need, such as its charset or what an invitation asks for. Its name
- * is told by the file name, and what cannot be written within quotes is left out.
+ * The media type with the parameters that readers of the file may need, such as `charset` or the `method` of an
+ * invitation. Leaves out `name`, because `filename` carries it, and values that cannot be written in quotes.
  */
-const typeOf = ({ type, parameters }: Attached): string | undefined => {
+const typeOf = ({ type, parameters }: AttachedFile): string | undefined => {
   if (!/^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/.test(type)) return undefined
   let full = type
   for (const [name, value] of Object.entries(parameters)) {
     if (name === 'name' || !/^[a-z0-9!#$&^_.+-]+$/.test(name) || !/^[ !#-[\]-~]*$/.test(value)) continue
-    const longer = `${full}; ${name}=${/^[\w!#$&^.+-]+$/.test(value) ? value : `"${value}"`}`
-    if (longer.length <= longestType) full = longer
+    const extended = `${full}; ${name}=${/^[\w!#$&^.+-]+$/.test(value) ? value : `"${value}"`}`
+    if (extended.length <= maxTypeLength) full = extended
   }
-  return full.length <= longestType ? full : undefined
+  return full.length <= maxTypeLength ? full : undefined
 }
 
-const unnamed = (type: string, index: number): string => {
+const generatedFilename = (type: string, index: number): string => {
   const extension = mime.getExtension(type)
   return `attachment-${index + 1}${extension === null ? '' : `.${extension}`}`
 }
 
-const attachmentOf = (file: Attached, index: number): Record<string, unknown> => {
+const attachmentOf = (file: AttachedFile, index: number): Record<string, unknown> => {
   const { filename = '', type, content } = file
   const name = filename
     .replace(/[/\\\p{Cc}]/gu, '_')
     .slice(0, 255)
     .toWellFormed()
   return {
-    filename: name === '' ? unnamed(type, index) : name,
+    filename: name === '' ? generatedFilename(type, index) : name,
     content: Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64'),
     content_type: typeOf(file),
   }
 }
 
-/** A scanner's file or an encrypted message comes without any text, and the API takes nothing that says nothing. */
-const noText = '\n'
+/** Scanned files and encrypted messages arrive without text, but the API requires text or HTML. */
+const emptyText = '\n'
 
-/** Anything but the two words is left for the schema to refuse. */
+/** Values other than `true` and `false` are passed on for the schema to reject. */
 const flagOf = (text: string | undefined): boolean | string | undefined => {
-  const word = text?.toLowerCase()
-  return word === 'true' ? true : word === 'false' ? false : text
+  const lower = text?.toLowerCase()
+  return lower === 'true' ? true : lower === 'false' ? false : text
 }
 
-export const compose = (mail: ParsedMail, envelope: readonly string[]): Composed => {
+export const emailInputOf = (mail: ParsedMail, envelope: readonly string[]): EmailInput => {
   const all = (wanted: string): string[] =>
     mail.headers.flatMap(({ name, value }) => (name.toLowerCase() === wanted ? [value.trim()] : []))
   const last = (wanted: string): string | undefined => all(wanted).at(-1)
-  const refs = all(`${own}tenant-ref`)
-  const key = last(`${own}idempotency-key`) ?? last('idempotency-key')
+  const refs = all(`${servicePrefix}tenant-ref`)
+  const key = last(`${servicePrefix}idempotency-key`) ?? last('idempotency-key')
   return {
-    // As one HTTP header would carry it: its bytes as Latin-1, several joined.
+    // In the form of an HTTP header: repeated values joined, bytes read as Latin-1.
     tenantRef: refs.length === 0 ? undefined : Buffer.from(refs.join(', ')).toString('latin1'),
     idempotencyKey: key === '' ? undefined : key,
     input: {
       from: senderOf(mail),
       ...recipientsOf(mail, envelope),
-      reply_to: mail.replyTo.map(written),
+      reply_to: mail.replyTo.map(formatMailbox),
       subject: mail.subject,
-      text: mail.text || mail.html ? mail.text : noText,
+      text: mail.text || mail.html ? mail.text : emptyText,
       html: mail.html,
       attachments: mail.attachments.map(attachmentOf),
-      headers: carriedHeaders(mail),
-      stream: last(`${own}stream`)?.toLowerCase(),
-      track_opens: flagOf(last(`${own}track-opens`)),
-      track_clicks: flagOf(last(`${own}track-clicks`)),
-      tags: all(`${own}tag`),
+      headers: customHeaders(mail),
+      stream: last(`${servicePrefix}stream`)?.toLowerCase(),
+      track_opens: flagOf(last(`${servicePrefix}track-opens`)),
+      track_clicks: flagOf(last(`${servicePrefix}track-clicks`)),
+      tags: all(`${servicePrefix}tag`),
       metadata: Object.fromEntries(
         mail.headers.flatMap(({ name, value }) => {
-          // Mail software writes header names in any case it likes.
+          // Mail clients change the case of header names.
           const lower = name.toLowerCase()
-          return lower.startsWith(metadata) ? [[lower.slice(metadata.length), value.trim()]] : []
+          return lower.startsWith(metadataPrefix) ? [[lower.slice(metadataPrefix.length), value.trim()]] : []
         }),
       ),
     },

@@ -1,87 +1,90 @@
 /**
- * Whose turn it is. Everyone has a lane of one piece of work at a time, and the lanes take turns: whoever brings much
- * or bad work waits for the own, not others for it.
+ * Shares a few workers fairly. Each lane runs one task at a time, and the lanes take turns, so a sender with many or
+ * slow tasks delays only its own.
  */
 import { Failure } from '../ground/errors.ts'
 
 export interface FairQueue {
-  /** Refused when too much waits already; dropped, and rejected, when `gone` fires before its turn. */
-  take<T>(lane: string, work: () => Promise<T>, gone?: AbortSignal): Promise<T>
-  /** When nothing runs or waits any more. */
+  /** Rejects when too many tasks are waiting. A task whose `gone` signal fires before it starts is dropped. */
+  run<T>(lane: string, task: () => Promise<T>, gone?: AbortSignal): Promise<T>
+  /** Resolves when no task is running or waiting. */
   idle(): Promise<void>
 }
 
-type Waiting = { start: () => void }
+type WaitingTask = { start: () => void }
 
-export type Bounds = { atOnce: number; waitingPerLane: number; waiting: number }
+export type QueueLimits = { concurrency: number; waitingPerLane: number; waiting: number }
 
-const tooMuch = (what: string): Failure =>
-  new Failure('RATE_LIMITED', { message: `${what} wait to be read. Try again later.`, retryAfter: 30 })
+const tooMany = (messages: string): Failure =>
+  new Failure('RATE_LIMITED', {
+    message: `Too many ${messages} are waiting to be read. Try again later.`,
+    retryAfter: 30,
+  })
 
-export const makeFairQueue = ({ atOnce, waitingPerLane, waiting: most }: Bounds): FairQueue => {
-  // In the order of their turns: a lane that had its turn goes to the end.
-  const lanes = new Map<string, Set<Waiting>>()
-  const busy = new Set<string>()
+export const makeFairQueue = ({ concurrency, waitingPerLane, waiting: maxWaiting }: QueueLimits): FairQueue => {
+  // In the order in which the lanes are served. A lane that has run a task moves to the end.
+  const lanes = new Map<string, Set<WaitingTask>>()
+  const busyLanes = new Set<string>()
   let waiting = 0
-  let idlers: (() => void)[] = []
+  let idleCallbacks: (() => void)[] = []
 
-  const remove = (lane: string, one: Waiting): boolean => {
+  const remove = (lane: string, task: WaitingTask): boolean => {
     const queue = lanes.get(lane)
-    if (!queue?.delete(one)) return false
+    if (!queue?.delete(task)) return false
     waiting--
     if (queue.size === 0) lanes.delete(lane)
     return true
   }
 
-  const advance = (): void => {
+  const startNext = (): void => {
     for (const [lane, queue] of lanes) {
-      if (busy.size >= atOnce) break
-      if (busy.has(lane)) continue
-      const [one] = queue
-      if (!one) continue
-      remove(lane, one)
-      busy.add(lane)
-      one.start()
+      if (busyLanes.size >= concurrency) break
+      if (busyLanes.has(lane)) continue
+      const [task] = queue
+      if (!task) continue
+      remove(lane, task)
+      busyLanes.add(lane)
+      task.start()
     }
-    if (busy.size + waiting > 0) return
-    for (const resolve of idlers) resolve()
-    idlers = []
+    if (busyLanes.size + waiting > 0) return
+    for (const resolve of idleCallbacks) resolve()
+    idleCallbacks = []
   }
 
-  const ended = (lane: string): void => {
-    busy.delete(lane)
+  const finish = (lane: string): void => {
+    busyLanes.delete(lane)
     const queue = lanes.get(lane)
     if (queue && lanes.delete(lane)) lanes.set(lane, queue)
-    advance()
+    startNext()
   }
 
   return {
-    take: <T>(lane: string, work: () => Promise<T>, gone?: AbortSignal) =>
+    run: <T>(lane: string, task: () => Promise<T>, gone?: AbortSignal) =>
       new Promise<T>((resolve, reject) => {
         gone?.throwIfAborted()
         const queue = lanes.get(lane) ?? new Set()
-        if (queue.size >= waitingPerLane) throw tooMuch('Too many messages of this organisation')
-        if (waiting >= most) throw tooMuch('Too many messages')
-        const leave = (): void => {
-          if (remove(lane, one)) reject(gone?.reason)
+        if (queue.size >= waitingPerLane) throw tooMany('messages of this organisation')
+        if (waiting >= maxWaiting) throw tooMany('messages')
+        const drop = (): void => {
+          if (remove(lane, waitingTask)) reject(gone?.reason)
         }
-        const one: Waiting = {
+        const waitingTask: WaitingTask = {
           start: () => {
-            gone?.removeEventListener('abort', leave)
-            work()
-              .finally(() => ended(lane))
+            gone?.removeEventListener('abort', drop)
+            task()
+              .finally(() => finish(lane))
               .then(resolve, reject)
           },
         }
-        gone?.addEventListener('abort', leave, { once: true })
-        lanes.set(lane, queue.add(one))
+        gone?.addEventListener('abort', drop, { once: true })
+        lanes.set(lane, queue.add(waitingTask))
         waiting++
-        advance()
+        startNext()
       }),
     idle: () =>
       new Promise((resolve) => {
-        idlers.push(resolve)
-        advance()
+        idleCallbacks.push(resolve)
+        startNext()
       }),
   }
 }

@@ -1,4 +1,4 @@
-/** For the tests beside: a house that takes mail, mail programs, and a bare socket that may say anything. */
+/** Test set-up for SMTP submission: a service that accepts mail, a mail client, and a raw SMTP connection. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -7,7 +7,7 @@ import { createTransport } from 'nodemailer'
 import type { Options } from 'nodemailer/lib/smtp-transport'
 import { type ServiceOptions, startTestService, type TestService } from '../../test/service/service.ts'
 
-const file = (name: string): string => fileURLToPath(new URL(`../../test/tls/${name}`, import.meta.url))
+const file = (name: string): string => fileURLToPath(new URL(`../../test/servers/tls/${name}`, import.meta.url))
 
 export const tlsFiles = {
   SMTP_SUBMISSION_TLS_CERT: file('cert.pem'),
@@ -22,7 +22,7 @@ export const startSubmissionService = async (options: ServiceOptions = {}): Prom
 
 export type Sent = { code: number; response: string; id: string }
 
-/** A mail program with that key. */
+/** A mail client that signs in with the key. */
 export const mailer = (port: number, key: string | undefined, options: Options = {}) => {
   const transport = createTransport({
     host: '127.0.0.1',
@@ -45,11 +45,12 @@ export const mailer = (port: number, key: string | undefined, options: Options =
   }
 }
 
-export type Talk = {
+export type SmtpConnection = {
   socket: Socket
-  /** Everything of the next reply, its last line included. */
+  /** The next reply, with all of its lines. */
   reply(): Promise<string>
-  say(line: string): Promise<string>
+  /** Sends a line and returns the reply. */
+  command(line: string): Promise<string>
   write(bytes: string | Buffer): void
   signIn(key: string): Promise<string>
   closed: Promise<unknown>
@@ -57,47 +58,48 @@ export type Talk = {
 
 const lastLine = /^\d{3}(?: .*)?\r\n/m
 
-export const talk = async (port: number, greeted = true): Promise<Talk> => {
+/** Opens a connection, and sends EHLO unless `greet` is false. */
+export const connectSmtp = async (port: number, greet = true): Promise<SmtpConnection> => {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
   const closed = new Promise((resolve) => socket.once('close', resolve))
   socket.on('error', () => undefined)
-  let heard = ''
+  let received = ''
   socket.on('data', (bytes) => {
-    heard += bytes.toString('latin1')
-    socket.emit('heard')
+    received += bytes.toString('latin1')
+    socket.emit('received')
   })
   const reply = async (): Promise<string> => {
     for (;;) {
-      const match = lastLine.exec(heard)
+      const match = lastLine.exec(received)
       if (match) {
-        const whole = heard.slice(0, match.index + match[0].length)
-        heard = heard.slice(whole.length)
+        const whole = received.slice(0, match.index + match[0].length)
+        received = received.slice(whole.length)
         return whole.trimEnd()
       }
       if (socket.closed) return 'closed'
-      await Promise.race([once(socket, 'heard'), closed])
+      await Promise.race([once(socket, 'received'), closed])
     }
   }
-  const say = (line: string): Promise<string> => {
+  const command = (line: string): Promise<string> => {
     socket.write(`${line}\r\n`)
     return reply()
   }
-  if (greeted) {
+  if (greet) {
     await reply()
-    await say('EHLO client.example.test')
+    await command('EHLO client.example.test')
   }
   return {
     socket,
     reply,
-    say,
+    command,
     closed,
     write: (bytes) => socket.write(bytes),
-    signIn: (key) => say(`AUTH PLAIN ${Buffer.from(`\0tidings\0${key}`).toString('base64')}`),
+    signIn: (key) => command(`AUTH PLAIN ${Buffer.from(`\0tidings\0${key}`).toString('base64')}`),
   }
 }
 
-/** Newest first, what the local provider was handed. */
+/** The outbox entries of a recipient, newest first. */
 export const outboxOf = async (t: TestService, to: string) => {
   const { body } = await t.ask('GET', `/api/dev/outbox?channel=email&to=${encodeURIComponent(to)}`)
   return body.data as Record<string, unknown>[]

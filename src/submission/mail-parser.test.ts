@@ -2,8 +2,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { makeMailParser } from './mail-parser.ts'
 import type { makeReader, ParsedMail } from './reader.ts'
 
-/** Reads only the first word, and "forever" never to its end. Sent to the thread as text, like the real one. */
-const stubborn = (() => async (bytes: Uint8Array) => {
+/** Returns the bytes as the subject; "forever" never ends. Sent to the thread as text, like the real reader. */
+const fakeReader = (() => async (bytes: Uint8Array) => {
   const subject = Buffer.from(bytes).toString()
   if (subject === 'dies') process.exit(1)
   if (subject === 'bad') throw new Error('bad')
@@ -15,22 +15,22 @@ const parserOf = (options: Parameters<typeof makeMailParser>[0]) => {
   const parser = makeMailParser(options)
   onTestFinished(parser.close)
   const settled: string[] = []
-  const parse = (words: string, orgId: string, gone?: AbortSignal) =>
+  const parse = (message: string, orgId: string, gone?: AbortSignal) =>
     parser
-      .parse(Buffer.from(words), { orgId, ...(gone && { gone }) })
+      .parse(Buffer.from(message), { orgId, ...(gone && { gone }) })
       .then(
         ({ subject }) => String(subject),
         (error) => String(error.code ?? error.message),
       )
       .then((outcome) => {
-        settled.push(`${words} ${outcome}`)
+        settled.push(`${message} ${outcome}`)
         return outcome
       })
   return { parse, settled }
 }
 
-test('what one org sends holds up nobody else, however long it takes', async () => {
-  const { parse, settled } = parserOf({ deadlineMs: 500, reader: stubborn })
+test('slow messages of one org do not delay other orgs', async () => {
+  const { parse, settled } = parserOf({ deadlineMs: 500, reader: fakeReader })
   const hostile = [1, 2, 3].map((n) => parse(`forever ${n}`, 'org_a'))
   const own = parse('own', 'org_a')
   const others = [parse('b', 'org_b'), parse('c', 'org_c')]
@@ -45,15 +45,15 @@ test('what one org sends holds up nobody else, however long it takes', async () 
   ])
 })
 
-test('what cannot be read, and what ends the thread, is refused by itself', async () => {
-  const { parse } = parserOf({ reader: stubborn })
+test('a message that cannot be parsed or that crashes the thread is rejected without affecting the next', async () => {
+  const { parse } = parserOf({ reader: fakeReader })
   expect(await parse('bad', 'org_a')).toBe('VALIDATION_ERROR')
   expect(await parse('dies', 'org_a')).toBe('VALIDATION_ERROR')
   expect(await parse('good', 'org_a')).toBe('good')
 })
 
-test('a message whose client leaves while it waits is not read', async () => {
-  const { parse, settled } = parserOf({ deadlineMs: 500, reader: stubborn })
+test('a message whose client disconnects while it waits is not parsed', async () => {
+  const { parse, settled } = parserOf({ deadlineMs: 500, reader: fakeReader })
   const first = parse('forever', 'org_a')
   const leaving = new AbortController()
   const second = parse('left', 'org_a', leaving.signal)
@@ -63,7 +63,7 @@ test('a message whose client leaves while it waits is not read', async () => {
   expect(settled).toEqual(['left gone', 'forever RATE_LIMITED'])
 })
 
-test('the real reader works in its thread, files and all', async () => {
+test('the real reader runs in a thread and returns attachments', async () => {
   const { parse, close } = makeMailParser()
   onTestFinished(close)
   const message = [
@@ -82,7 +82,7 @@ test('the real reader works in its thread, files and all', async () => {
   expect(mail.attachments.map(({ content }) => Buffer.from(content).toString())).toEqual(['l1\r\nl2'])
 })
 
-test('HTML that is never closed costs no more than its length', async () => {
+test('unclosed HTML tags are parsed within the deadline', async () => {
   const { parse, close } = makeMailParser()
   onTestFinished(close)
   const html = `--b\r\nContent-Type: text/html\r\n\r\n${'<a href="x" '.repeat(180_000)}\r\n`
@@ -91,7 +91,7 @@ test('HTML that is never closed costs no more than its length', async () => {
   expect(mail.html).toContain('<p>plain</p>')
 })
 
-test('more lines than ten honest megabytes hold are refused unread', async () => {
+test('a message with more than 200,000 lines is rejected without being parsed', async () => {
   const { parse } = parserOf({})
   expect(await parse('\n'.repeat(200_001), 'org_a')).toBe('VALIDATION_ERROR')
 })

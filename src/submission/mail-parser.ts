@@ -1,7 +1,6 @@
 /**
- * Takes messages apart in threads of their own: ten hostile megabytes keep a reader busy for seconds, during which
- * nothing else here would be answered. Whoever takes too long is ended with the thread, and delays only mail of the
- * same org.
+ * Parses messages in worker threads: ten hostile megabytes keep a parser busy for seconds, and would block every other
+ * request in this process. A message that takes too long is ended with its thread, and delays only mail of its org.
  */
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
@@ -9,16 +8,16 @@ import { Failure, malformed } from '../ground/errors.ts'
 import { makeFairQueue } from './fair-queue.ts'
 import { makeReader, type ParsedMail } from './reader.ts'
 
-/** More than ten megabytes of any honest encoding; the reader's work grows with lines more than with bytes. */
+/** More lines than a legitimate message of 10 MB has. Parsing time grows with lines more than with bytes. */
 const maxLines = 200_000
-/** Far longer than ten honest megabytes take. */
+/** Far longer than a legitimate message of 10 MB takes. */
 const defaultDeadlineMs = 3_000
-/** While one reads what never ends, the other reads for the rest. */
+/** While one thread is stuck with a hostile message, the other serves the rest. */
 const threads = 2
-/** As many as a busy mail server opens connections, and few enough to be held in memory. */
-const bounds = { atOnce: threads, waitingPerLane: 50, waiting: 150 }
+/** Enough for the connections of a busy mail server, and few enough to fit in memory. */
+const queueLimits = { concurrency: threads, waitingPerLane: 50, waiting: 150 }
 
-/** Handed over as text, since a bundle has no second file to start a thread from. */
+/** The thread's program as text, because the bundle has no second file to start a thread from. */
 const programOf = (reader: typeof makeReader): string => `
 const { parentPort, workerData } = require('node:worker_threads')
 const read = (${reader.toString()})(require(workerData.parser))
@@ -36,23 +35,23 @@ const countLines = (bytes: Buffer): number => {
   return lines
 }
 
-const unreadable = (): Failure => malformed('The message cannot be read as MIME.')
-/** Mail that is honest meets it only where this machine has too much to do, and so may come again. */
+const unreadable = (): Failure => malformed('The message is not valid MIME.')
+/** A temporary error: a legitimate message takes this long only on an overloaded machine, so it may be retried. */
 const tooSlow = (): Failure =>
-  new Failure('RATE_LIMITED', { message: 'The message takes too long to read. Try again later.' })
+  new Failure('RATE_LIMITED', { message: 'Reading the message takes too long. Try again later.' })
 
-/** Whose message it is, and how to know that nobody waits for its answer any more. */
-export type ParsedUpload = { orgId: string; gone?: AbortSignal }
+/** The org that sent the message, and a signal that fires when its client disconnects. */
+export type MessageSource = { orgId: string; gone?: AbortSignal }
 
 export interface MailParser {
-  parse(bytes: Buffer, by: ParsedUpload): Promise<ParsedMail>
+  parse(bytes: Buffer, source: MessageSource): Promise<ParsedMail>
   close(): Promise<void>
 }
 
 export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, reader = makeReader } = {}): MailParser => {
   const parser = createRequire(import.meta.url).resolve('postal-mime')
   const program = programOf(reader)
-  const turns = makeFairQueue(bounds)
+  const queue = makeFairQueue(queueLimits)
   const idle = new Set<Worker>()
 
   const start = async (): Promise<Worker> => {
@@ -61,34 +60,34 @@ export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, reader = makeRe
       workerData: { parser },
       resourceLimits: { maxOldGenerationSizeMb: 512 },
     })
-    // What it dies of is told to the message it had.
+    // The message that the thread was parsing is rejected by the `exit` listener in `readIn`.
     started.on('error', () => undefined)
     started.once('exit', () => idle.delete(started))
-    // How long it takes to begin is not the message's fault.
+    // The deadline of a message must not include the start of the thread.
     await new Promise((resolve) => started.once('online', resolve).once('exit', resolve))
-    // A stopped service does not wait for it.
+    // The thread must not keep a stopping process alive.
     started.unref()
     return started
   }
 
-  /** Undefined when it cannot be read. */
+  /** Resolves with undefined when the message cannot be parsed. */
   const readIn = (worker: Worker, bytes: Buffer): Promise<ParsedMail | undefined> =>
     new Promise((resolve, reject) => {
       const settle = (end: () => void): void => {
         clearTimeout(deadline)
-        worker.off('message', answered)
-        worker.off('exit', died)
+        worker.off('message', onMessage)
+        worker.off('exit', onExit)
         end()
       }
-      const answered = (mail: ParsedMail | undefined): void => settle(() => resolve(mail))
-      const died = (): void => settle(() => resolve(undefined))
+      const onMessage = (mail: ParsedMail | undefined): void => settle(() => resolve(mail))
+      const onExit = (): void => settle(() => resolve(undefined))
       const deadline = setTimeout(() => {
-        // Not waited for: some loops of compiled code do not let themselves be ended.
+        // Not awaited: some loops of compiled code cannot be terminated.
         void worker.terminate()
         settle(() => reject(tooSlow()))
       }, deadlineMs)
-      worker.on('message', answered)
-      worker.on('exit', died)
+      worker.on('message', onMessage)
+      worker.on('exit', onExit)
       worker.postMessage(bytes)
     })
 
@@ -104,11 +103,11 @@ export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, reader = makeRe
 
   return {
     parse: async (bytes, { orgId, gone }) => {
-      if (countLines(bytes) > maxLines) throw malformed(`Takes a message of at most ${maxLines} lines.`)
-      return turns.take(orgId, () => parseNow(bytes), gone)
+      if (countLines(bytes) > maxLines) throw malformed(`The message must have at most ${maxLines} lines.`)
+      return queue.run(orgId, () => parseNow(bytes), gone)
     },
     close: async () => {
-      await turns.idle()
+      await queue.idle()
       await Promise.all([...idle].map((worker) => worker.terminate()))
     },
   }

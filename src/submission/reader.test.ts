@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import * as postalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
-import { compose } from './email-input.ts'
+import { emailInputOf } from './email-input.ts'
 import { makeReader } from './reader.ts'
 
 const reader = makeReader(postalMime)
@@ -10,10 +10,10 @@ const read = (message: string | Buffer) => reader(typeof message === 'string' ? 
 const crlf = '\r\n'
 const lines = (...all: string[]): string => all.join(crlf)
 
-type Parted = { head: string[]; body: string | Buffer }
+type RawPart = { head: string[]; body: string | Buffer }
 
-/** By hand, so that nothing but the bytes under test decides what arrives. */
-const multipart = (kind: string, ...parts: Parted[]): Buffer =>
+/** Assembled without a library, so that the bytes under test arrive unchanged. */
+const multipart = (kind: string, ...parts: RawPart[]): Buffer =>
   Buffer.concat([
     Buffer.from(lines('From: a@example.test', `Content-Type: multipart/${kind}; boundary="=_b"`, '', '')),
     ...parts.flatMap(({ head, body }) => [
@@ -24,9 +24,9 @@ const multipart = (kind: string, ...parts: Parted[]): Buffer =>
     Buffer.from(lines('--=_b--', '')),
   ])
 
-const text = (body: string): Parted => ({ head: ['Content-Type: text/plain; charset=utf-8'], body })
-const html = (body: string): Parted => ({ head: ['Content-Type: text/html; charset=utf-8'], body })
-const file = (encoding: string, body: string | Buffer, type = 'application/x-thing'): Parted => ({
+const text = (body: string): RawPart => ({ head: ['Content-Type: text/plain; charset=utf-8'], body })
+const html = (body: string): RawPart => ({ head: ['Content-Type: text/html; charset=utf-8'], body })
+const file = (encoding: string, body: string | Buffer, type = 'application/x-thing'): RawPart => ({
   head: [
     `Content-Type: ${type}`,
     `Content-Transfer-Encoding: ${encoding}`,
@@ -40,31 +40,31 @@ const bytesOf = (mail: { attachments: { content: Uint8Array }[] }) =>
 
 const folded = (long: string): string => long.replace(/.{76}/g, `$&${crlf}`)
 
-/** Escapes what has to be and, where `also` says so, what has not; breaks lines wherever they get long. */
-const quotedPrintable = (bytes: Buffer, also: (at: number) => boolean): string => {
-  let [written, column] = ['', 0]
+/** Escapes the bytes that must be escaped and those that `alsoEscape` selects, and breaks long lines. */
+const quotedPrintable = (bytes: Buffer, alsoEscape: (at: number) => boolean): string => {
+  let [encoded, column] = ['', 0]
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number
-    if (byte === 13 && bytes[at + 1] === 10 && !also(at)) {
-      // A blank before a line end would be taken for one that was added on the way.
-      written = written.replace(/[ \t]$/, (blank) => (blank === ' ' ? '=20' : '=09')) + crlf
+    if (byte === 13 && bytes[at + 1] === 10 && !alsoEscape(at)) {
+      // An unescaped blank before a line end would be dropped as added in transit.
+      encoded = encoded.replace(/[ \t]$/, (blank) => (blank === ' ' ? '=20' : '=09')) + crlf
       column = 0
       at++
       continue
     }
-    const plain = byte >= 32 && byte < 127 && byte !== 61 && !also(at)
-    const piece = plain ? String.fromCharCode(byte) : `=${byte.toString(16).toUpperCase().padStart(2, '0')}`
-    if (column + piece.length > 70) {
-      written += `=${crlf}`
+    const plain = byte >= 32 && byte < 127 && byte !== 61 && !alsoEscape(at)
+    const escaped = plain ? String.fromCharCode(byte) : `=${byte.toString(16).toUpperCase().padStart(2, '0')}`
+    if (column + escaped.length > 70) {
+      encoded += `=${crlf}`
       column = 0
     }
-    written += piece
-    column += piece.length
+    encoded += escaped
+    column += escaped.length
   }
-  return written.replace(/[ \t]$/, (blank) => (blank === ' ' ? '=20' : '=09'))
+  return encoded.replace(/[ \t]$/, (blank) => (blank === ' ' ? '=20' : '=09'))
 }
 
-describe('a file', () => {
+describe('an attachment', () => {
   const someBytes = fc.array(
     fc.oneof(
       fc.constantFrom('\r\n', '\n', '\r', '=', ' ', '\t', '.', '--', '>'),
@@ -73,10 +73,10 @@ describe('a file', () => {
     { maxLength: 200 },
   )
 
-  test('is the same byte for byte in every encoding', async () => {
+  test('is decoded byte for byte from every encoding', async () => {
     await fc.assert(
-      fc.asyncProperty(someBytes, fc.infiniteStream(fc.boolean()), async (pieces, also) => {
-        const content = Buffer.from(pieces.join(''), 'latin1')
+      fc.asyncProperty(someBytes, fc.infiniteStream(fc.boolean()), async (fragments, alsoEscape) => {
+        const content = Buffer.from(fragments.join(''), 'latin1')
         const ascii = Buffer.from(content.map((byte) => byte % 128))
         const mail = await read(
           multipart(
@@ -88,7 +88,7 @@ describe('a file', () => {
             file('base64', folded(content.toString('base64'))),
             file(
               'quoted-printable',
-              quotedPrintable(content, () => also.next().value as boolean),
+              quotedPrintable(content, () => alsoEscape.next().value as boolean),
             ),
           ),
         )
@@ -102,48 +102,50 @@ describe('a file', () => {
 
   test.each([
     ['no line end', 'abc'],
-    ['its own line ends', 'l1\r\nl2\r\n'],
+    ['CRLF line ends', 'l1\r\nl2\r\n'],
     ['lone line feeds', 'l1\nl2\n'],
-    ['nothing', ''],
-  ])('with %s keeps just that', async (_, body) => {
+    ['no content', ''],
+  ])('with %s is unchanged', async (_, body) => {
     for (const encoding of ['7bit', '8bit', 'quoted-printable']) {
       expect(bytesOf(await read(multipart('mixed', file(encoding, body)))), encoding).toEqual([body])
     }
   })
 
-  test('in lines that end in LF alone loses the last of them to the boundary', async () => {
+  test('in a message with LF line ends does not include the line end before the boundary', async () => {
     const raw = multipart('mixed', file('7bit', 'abc')).toString().replaceAll(crlf, '\n')
     expect(bytesOf(await read(raw))).toEqual(['abc'])
   })
 
-  test('in base64 may be filled up line by line; in quoted-printable blanks at the end of a line are not its own', async () => {
-    const mail = await read(
-      multipart('mixed', file('base64', `QQ==${crlf}Qg==`), file('quoted-printable', 'a \r\nb=\t\r\nc=4')),
-    )
-    expect(bytesOf(mail)).toEqual(['AB', 'a\r\nbc=4'])
+  test('in base64 may have padding on every line', async () => {
+    expect(bytesOf(await read(multipart('mixed', file('base64', `QQ==${crlf}Qg==`))))).toEqual(['AB'])
   })
 
-  test('may be a whole message, with parts of its own', async () => {
+  test('in quoted-printable does not include trailing blanks of a line', async () => {
+    const mail = await read(multipart('mixed', file('quoted-printable', 'a \r\nb=\t\r\nc=4')))
+    expect(bytesOf(mail)).toEqual(['a\r\nbc=4'])
+  })
+
+  test('may be a complete message with its own parts', async () => {
     const inner = multipart('mixed', text('inner'), file('base64', 'AAEC')).toString().replaceAll('=_b', 'other')
     const mail = await read(multipart('mixed', text('outer'), { head: ['Content-Type: message/rfc822'], body: inner }))
     expect(mail.text).toBe('outer')
     expect(bytesOf(mail)).toEqual([inner])
   })
 
-  test('may be all there is', async () => {
+  test('may be the only part of a message', async () => {
     const mail = await read(lines('Content-Type: application/pdf', 'Content-Transfer-Encoding: base64', '', 'AAEC', ''))
     expect([mail.text, mail.html, bytesOf(mail)]).toEqual([undefined, undefined, ['\0\x01\x02']])
   })
 })
 
 describe('the text', () => {
-  test('gains and loses no line', async () => {
+  test('keeps every line and adds none', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.constantFrom('\n', ' ', 'a', 'ü', '日', '😀', '=', '<')), async (pieces) => {
-        const wanted = pieces.join('')
+      fc.asyncProperty(fc.array(fc.constantFrom('\n', ' ', 'a', 'ü', '日', '😀', '=', '<')), async (characters) => {
+        const wanted = characters.join('')
         const base64 = ['Content-Type: text/plain; charset=utf-8', 'Content-Transfer-Encoding: base64']
-        const wired = Buffer.from(wanted.replaceAll('\n', crlf))
-        const mail = await read(multipart('mixed', { head: base64, body: wired.toString('base64') }))
+        const sent = Buffer.from(wanted.replaceAll('\n', crlf))
+        const mail = await read(multipart('mixed', { head: base64, body: sent.toString('base64') }))
         expect(mail.text).toBe(wanted)
       }),
     )
@@ -152,7 +154,7 @@ describe('the text', () => {
     expect((await read(lines('Subject: s', '', 'With an empty one.', '', ''))).text).toBe('With an empty one.\n')
   })
 
-  test('is read in its charset', async () => {
+  test('is decoded from its charset', async () => {
     const latin = Buffer.from(lines('Content-Type: text/plain; charset=iso-8859-1', '', 'Gr\u00fc\u00dfe'), 'latin1')
     expect((await read(latin)).text).toBe('Grüße')
     const japanese = lines(
@@ -164,10 +166,10 @@ describe('the text', () => {
     expect((await read(japanese)).text).toBe('日本')
   })
 
-  const flowed = async (parameters: string, ...said: string[]) =>
-    (await read(lines(`Content-Type: text/plain; format=flowed${parameters}`, '', ...said))).text
+  const flowed = async (parameters: string, ...body: string[]) =>
+    (await read(lines(`Content-Type: text/plain; format=flowed${parameters}`, '', ...body))).text
 
-  test('that flows is unfolded, and never across levels of quoting', async () => {
+  test('in format=flowed is unwrapped, but never across quote levels', async () => {
     expect(await flowed('', '> quoted ', '> more')).toBe('> quoted more')
     expect(await flowed('', '>> deep ', '> less ', 'mine ', 'still', ' >stuffed', ' From me')).toBe(
       '>> deep \n> less \nmine still\n>stuffed\nFrom me',
@@ -176,7 +178,7 @@ describe('the text', () => {
     expect(await flowed('; delsp=yes', '日本 ', '語')).toBe('日本語')
   })
 
-  test('of several parts stands one after the other, and is left out where only some of the HTML has one', async () => {
+  test('of several parts is joined, and is left out when a part has HTML only', async () => {
     expect(await read(multipart('mixed', text('a'), text('b')))).toMatchObject({
       text: 'a\nb',
       html: undefined,
@@ -189,7 +191,7 @@ describe('the text', () => {
     })
   })
 
-  test('of a multipart in which no part begins is not taken for an empty one', async () => {
+  test('of a multipart that has content but no part is an error', async () => {
     await expect(read(lines('Content-Type: multipart/mixed; boundary=x', '', '--y', '', 'lost'))).rejects.toThrow(
       /no part/,
     )
@@ -197,11 +199,11 @@ describe('the text', () => {
   })
 })
 
-describe('as the API would be given it', () => {
+describe('the request body made from a message', () => {
   const inputOf = async (message: string | Buffer, to = ['a@example.com']) =>
-    compose(await read(message), to).input as Record<string, unknown> & { headers: Record<string, string> }
+    emailInputOf(await read(message), to).input as Record<string, unknown> & { headers: Record<string, string> }
 
-  test('only headers it would take are carried, each once, fifty at most', async () => {
+  test('contains only headers that the API accepts, each once, and at most fifty', async () => {
     const many = Array.from({ length: 60 }, (_, i) => `X-H${i}: ${i}`)
     const { headers } = await inputOf(
       lines(
@@ -222,17 +224,17 @@ describe('as the API would be given it', () => {
     expect(headers).toMatchObject({ References: '<a@b>', 'List-Id': 'ü', 'X-H0': '0', 'X-H47': '47' })
   })
 
-  test('headers that hold what none can carry are left out by themselves', async () => {
+  test('leaves out headers with invalid characters and keeps the others', async () => {
     const { headers } = await inputOf(
       lines('X-Nul: =?utf-8?B?AAEC?=', 'X-Escape: a\x1bb', 'X-Folded: a', '\tb', '', 'x'),
     )
     expect(headers).toEqual({ 'X-Folded': 'a\tb' })
     const mail = { ...(await read('\r\nx')), headers: [{ name: 'X-Half', value: '\ud800' }] }
-    expect(compose(mail, ['a@example.com']).input.headers).toEqual({})
+    expect(emailInputOf(mail, ['a@example.com']).input.headers).toEqual({})
   })
 
-  test('files keep their names without paths, and those without one are named by their type', async () => {
-    const part = (...head: string[]): Parted => ({ head, body: 'AAEC' })
+  test('strips paths from file names, and names unnamed attachments by their type', async () => {
+    const part = (...head: string[]): RawPart => ({ head, body: 'AAEC' })
     const base64 = 'Content-Transfer-Encoding: base64'
     const { attachments } = await inputOf(
       multipart(
@@ -266,13 +268,13 @@ describe('as the API would be given it', () => {
     ['application/x; title="two words"; bad="a\\"b"', 'application/x; title="two words"'],
     [`application/x; long=${'y'.repeat(300)}; short=1`, 'application/x; short=1'],
     ["application/x; t*=utf-8''%e2%82%ac; u=1", 'application/x; u=1'],
-    ['no type at all', undefined],
-  ])('a file of type %s is one of %s', async (type, wanted) => {
+    ['not a media type', undefined],
+  ])('has for an attachment of type %s the content type %s', async (type, wanted) => {
     const { attachments } = await inputOf(multipart('mixed', file('7bit', 'a', type)))
     expect((attachments as { content_type?: string }[])[0]?.content_type).toBe(wanted)
   })
 
-  test('a message without text has an empty one, and HTML needs none', async () => {
+  test('has an empty text when the message has neither text nor HTML', async () => {
     expect(await inputOf(lines('Subject: s', '', ''))).toMatchObject({ text: '\n', html: undefined })
     expect(await inputOf(multipart('mixed', file('base64', 'AAEC')))).toMatchObject({
       text: '\n',
@@ -281,7 +283,7 @@ describe('as the API would be given it', () => {
     expect(await inputOf(multipart('mixed', html('<p>')))).toMatchObject({ text: undefined, html: '<p>' })
   })
 
-  test('there is one sender; a name with a comma that lacks its quotes is no second', async () => {
+  test('has exactly one sender, and an unquoted comma in a name does not add a second', async () => {
     const from = (value: string) => inputOf(lines(`From: ${value}`, '', 'x'))
     await expect(from('a@example.test, b@example.test')).rejects.toMatchObject({
       detail: { errors: [{ path: ['from'], message: expect.stringContaining('one sender') }] },
@@ -293,7 +295,7 @@ describe('as the API would be given it', () => {
     expect((await from('Nobody')).from).toBe('')
   })
 
-  test('of several recipients one has to be named', async () => {
+  test('is rejected when there are several recipients and neither To nor Cc lists one', async () => {
     await expect(
       inputOf(lines('To: c@example.com', '', 'x'), ['a@example.com', 'b@example.com']),
     ).rejects.toMatchObject({

@@ -1,24 +1,24 @@
 /**
- * Reads a message: its headers, its text, and its files byte for byte.
+ * Parses a message into its headers, its text, and its attachments byte for byte.
  *
- * postal-mime finds the parts and reads their headers. What it makes of the bodies is not asked for: it ends every
- * line of a file anew, and turns HTML into text in a time that grows with the square of its size. Members that its
- * types keep to themselves are named in `Parts` and `Part`; its version is pinned, and the tests beside hold it to them.
+ * postal-mime finds the MIME parts and parses their headers. Its decoded bodies are not used: it rewrites the line ends
+ * of attachments, and converts HTML to text in quadratic time. `Parts` and `Part` declare members that its types keep
+ * private. Its version is pinned, and reader.test.ts fails if those members change.
  */
 import type * as PostalMime from 'postal-mime'
 
 export type Mailbox = { name: string; address: string }
 
-export type Attached = {
+export type AttachedFile = {
   filename: string | undefined
-  /** Without its parameters. */
+  /** The media type without its parameters. */
   type: string
   parameters: Record<string, string>
   content: Uint8Array<ArrayBuffer>
 }
 
 export type ParsedMail = {
-  /** In the order they stand, repeated ones too, with their encoded words decoded. */
+  /** In message order, with repeated headers, and with encoded words decoded. */
   headers: { name: string; value: string }[]
   from: Mailbox[]
   to: Mailbox[]
@@ -27,7 +27,7 @@ export type ParsedMail = {
   subject: string | undefined
   text: string | undefined
   html: string | undefined
-  attachments: Attached[]
+  attachments: AttachedFile[]
 }
 
 export type Reader = (bytes: Uint8Array) => Promise<ParsedMail>
@@ -46,7 +46,7 @@ type Part = {
 }
 type Parts = PostalMime.default & { root: Part }
 
-/** Is sent to a thread as text, and so may use nothing that stands outside of it. */
+/** Sent to a thread as source text, so the function must not use anything that is declared outside of it. */
 export const makeReader = (library: typeof PostalMime): Reader => {
   const { default: Parser, addressParser, decodeWords } = library
   const limits = { maxNestingDepth: 32, maxHeadersSize: 262_144 }
@@ -58,7 +58,7 @@ export const makeReader = (library: typeof PostalMime): Reader => {
     return digit >= 0 && digit < 10 ? digit : letter >= 10 && letter < 16 ? letter : Number.NaN
   }
 
-  /** Line by line; blanks at the end of one were added on the way (RFC 2045, 6.7). */
+  /** Decodes line by line. Trailing blanks were added in transit and are dropped (RFC 2045, 6.7). */
   const fromQuotedPrintable = (encoded: Buffer): Buffer => {
     const plain = Buffer.alloc(encoded.length)
     let length = 0
@@ -68,8 +68,8 @@ export const makeReader = (library: typeof PostalMime): Reader => {
       let end = feed < 0 ? next : feed > at && encoded[feed - 1] === 0x0d ? feed - 1 : feed
       const lineEnd = encoded.subarray(end, next)
       while (end > at && isBlank(encoded[end - 1])) end--
-      const goesOn = end > at && encoded[end - 1] === 0x3d
-      if (goesOn) end--
+      const isSoftBreak = end > at && encoded[end - 1] === 0x3d
+      if (isSoftBreak) end--
       while (at < end) {
         const byte = encoded[at++] as number
         const octet =
@@ -79,13 +79,13 @@ export const makeReader = (library: typeof PostalMime): Reader => {
         if (!Number.isNaN(octet)) at += 2
         plain[length++] = Number.isNaN(octet) ? byte : octet
       }
-      if (!goesOn) length += lineEnd.copy(plain, length)
+      if (!isSoftBreak) length += lineEnd.copy(plain, length)
       at = next
     }
     return plain.subarray(0, length)
   }
 
-  /** Some programs fill up every line, so what ends in "=" is decoded by itself. */
+  /** Some mail clients pad every line, so each run that ends in "=" is decoded separately. */
   const fromBase64 = (encoded: Buffer): Buffer => {
     const units = encoded.toString('latin1').split(/=+/)
     return Buffer.concat(units.map((unit) => Buffer.from(unit, 'base64')))
@@ -96,7 +96,7 @@ export const makeReader = (library: typeof PostalMime): Reader => {
     return encoding === 'quoted-printable' ? fromQuotedPrintable(body) : body
   }
 
-  /** Every body is one stretch of the message. The line end before a boundary belongs to the boundary. */
+  /** A body is one contiguous range of the message. The line end before a boundary belongs to the boundary. */
   const bodyOf = (part: Part, encoding: string) => {
     let start = 0
     let last: Uint8Array | undefined
@@ -109,35 +109,35 @@ export const makeReader = (library: typeof PostalMime): Reader => {
         if (!last) return Buffer.alloc(0)
         const whole = Buffer.from(last.buffer)
         let end = last.byteOffset + last.byteLength
-        // It comes without any of its carriage returns, of which only one is of the line end.
+        // The parser strips all trailing carriage returns, but only the last one belongs to the line end.
         while (whole[end] === 0x0d && whole[end + 1] === 0x0d) end++
         return decoded(whole.subarray(start, part.parentNode ? end : undefined), encoding)
       },
     }
   }
 
-  /** Paragraphs in one line each; lines of different quoting are never one (RFC 3676, 4.5). */
+  /** Joins the lines of each paragraph. Lines of different quote depth are never joined (RFC 3676, 4.5). */
   const unflowed = (text: string, delSp: boolean): string => {
-    const paragraphs: { depth: number; pieces: string[] }[] = []
+    const paragraphs: { depth: number; lines: string[] }[] = []
     let open = false
     for (const line of text.split(/\r?\n/)) {
       const depth = (/^>*/.exec(line) as RegExpExecArray)[0].length
       const stuffed = line[depth] === ' ' ? 1 : 0
-      const said = line.slice(depth + stuffed)
-      const isSignature = said === '-- '
+      const content = line.slice(depth + stuffed)
+      const isSignature = content === '-- '
       const last = paragraphs.at(-1)
-      const flows = said.endsWith(' ') && !isSignature
-      const piece = flows && delSp ? said.slice(0, -1) : said
-      if (open && !isSignature && last?.depth === depth) last.pieces.push(piece)
-      else paragraphs.push({ depth, pieces: [piece] })
+      const flows = content.endsWith(' ') && !isSignature
+      const joinable = flows && delSp ? content.slice(0, -1) : content
+      if (open && !isSignature && last?.depth === depth) last.lines.push(joinable)
+      else paragraphs.push({ depth, lines: [joinable] })
       open = flows
     }
     return paragraphs
-      .map(({ depth, pieces }) => `${'>'.repeat(depth)}${depth > 0 ? ' ' : ''}${pieces.join('')}`)
+      .map(({ depth, lines }) => `${'>'.repeat(depth)}${depth > 0 ? ' ' : ''}${lines.join('')}`)
       .join('\n')
   }
 
-  // The thread has this copy of the library to itself.
+  // The prototype can be changed safely: the thread has its own copy of the library.
   const part = Object.getPrototypeOf((new Parser() as Parts).root) as Part
   part.setupContentDecoder = function (encoding) {
     this.contentDecoder = bodyOf(this, encoding)
@@ -153,7 +153,7 @@ export const makeReader = (library: typeof PostalMime): Reader => {
 
   const textOf = (found: Part): string => {
     const text = found.getTextContent().replace(/\r\n/g, '\n')
-    // SMTP ends every message with a line end, whether its writer did or not.
+    // SMTP ends every message with a line end, even if its author did not.
     return found.parentNode ? text : text.replace(/\n$/, '')
   }
 
@@ -162,7 +162,7 @@ export const makeReader = (library: typeof PostalMime): Reader => {
     return `<p>${escaped.replaceAll('\n', '<br>\n')}</p>`
   }
 
-  const attachedOf = ({ contentType, contentDisposition, content }: Part): Attached => {
+  const attachedFile = ({ contentType, contentDisposition, content }: Part): AttachedFile => {
     const { value, params } = contentType.parsed
     const filename = contentDisposition.parsed.params.filename || params.name
     return {
@@ -173,46 +173,46 @@ export const makeReader = (library: typeof PostalMime): Reader => {
     }
   }
 
-  /** The same words in one or two forms: a part by itself, or several that are alternatives. */
-  type Said = { plain: string[]; html: string[] }
+  /** One section of the text: a single part, or the alternatives of one multipart. */
+  type Section = { plain: string[]; html: string[] }
 
-  const collect = (root: Part): { said: Said[]; attachments: Attached[] } => {
-    const said: Said[] = []
-    const attachments: Attached[] = []
-    const walk = (found: Part, alternatives: Said | undefined): void => {
+  const collect = (root: Part): { sections: Section[]; attachments: AttachedFile[] } => {
+    const sections: Section[] = []
+    const attachments: AttachedFile[] = []
+    const walk = (found: Part, alternatives: Section | undefined): void => {
       const { parsed, multipart } = found.contentType
       if (multipart) {
         if (found.childNodes.length === 0 && /\S/.test(String(found.content ?? ''))) {
-          throw new Error('a multipart in which no part begins')
+          throw new Error('multipart has content but no part')
         }
-        const together = alternatives ?? (multipart === 'alternative' ? { plain: [], html: [] } : undefined)
-        if (together && !alternatives) said.push(together)
-        for (const child of found.childNodes) walk(child, together)
+        const section = alternatives ?? (multipart === 'alternative' ? { plain: [], html: [] } : undefined)
+        if (section && !alternatives) sections.push(section)
+        for (const child of found.childNodes) walk(child, section)
         return
       }
       const isFile = found.contentDisposition.parsed.value === 'attachment'
-      const form = { 'text/plain': 'plain', 'text/html': 'html' }[parsed.value] as keyof Said | undefined
+      const form = { 'text/plain': 'plain', 'text/html': 'html' }[parsed.value] as keyof Section | undefined
       if (isFile || !form) {
-        // A message without any body is not one with an empty file.
-        if (found.parentNode || found.content?.length) attachments.push(attachedOf(found))
+        // A message with an empty body has no attachment.
+        if (found.parentNode || found.content?.length) attachments.push(attachedFile(found))
         return
       }
-      const into = alternatives ?? { plain: [], html: [] }
-      if (!alternatives) said.push(into)
-      into[form].push(textOf(found))
+      const section = alternatives ?? { plain: [], html: [] }
+      if (!alternatives) sections.push(section)
+      section[form].push(textOf(found))
     }
     walk(root, undefined)
-    return { said: said.filter(({ plain, html }) => plain.length + html.length > 0), attachments }
+    return { sections: sections.filter(({ plain, html }) => plain.length + html.length > 0), attachments }
   }
 
-  /** Texts one after the other. HTML is not turned into text: where only some of it has one, there is none. */
-  const joined = (said: Said[]): Pick<ParsedMail, 'text' | 'html'> => {
-    const hasText = said.length > 0 && said.every(({ plain }) => plain.length > 0)
-    const hasHtml = said.some(({ html }) => html.length > 0)
-    const htmlOf = ({ plain, html }: Said): string[] => (html.length > 0 ? html : plain.map(asHtml))
+  /** Joins the sections. HTML is not converted to text: if one section has HTML only, the message has no text. */
+  const joined = (sections: Section[]): Pick<ParsedMail, 'text' | 'html'> => {
+    const hasText = sections.length > 0 && sections.every(({ plain }) => plain.length > 0)
+    const hasHtml = sections.some(({ html }) => html.length > 0)
+    const htmlOf = ({ plain, html }: Section): string[] => (html.length > 0 ? html : plain.map(asHtml))
     return {
-      text: hasText ? said.flatMap(({ plain }) => plain).join('\n') : undefined,
-      html: hasHtml ? said.flatMap(htmlOf).join('\n') : undefined,
+      text: hasText ? sections.flatMap(({ plain }) => plain).join('\n') : undefined,
+      html: hasHtml ? sections.flatMap(htmlOf).join('\n') : undefined,
     }
   }
 
@@ -220,19 +220,19 @@ export const makeReader = (library: typeof PostalMime): Reader => {
     const parser = new OnlyParts(limits) as OnlyParts & Parts
     const mail = await parser.parse(bytes)
     const senders = mail.headers.flatMap(({ key, value }) => (key === 'from' ? addressParser(value) : []))
-    const { said, attachments } = collect(parser.root)
+    const { sections, attachments } = collect(parser.root)
     return {
       headers: mail.headers.map(({ originalKey, value }) => ({
         name: originalKey,
         value: decodeWords(value),
       })),
-      // "Doe, Jane <jane@example.com>" without its quotes is one sender.
+      // "Doe, Jane <jane@example.com>" without quotes parses as two mailboxes, of which one has no address.
       from: flat(senders).filter(({ address }) => address !== ''),
       to: flat(mail.to ?? []),
       cc: flat(mail.cc ?? []),
       replyTo: flat(mail.replyTo ?? []),
       subject: mail.subject,
-      ...joined(said),
+      ...joined(sections),
       attachments,
     }
   }

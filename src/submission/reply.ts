@@ -1,10 +1,10 @@
-/** What a refusal of the catalogue is called over SMTP. */
+/** Maps error codes of the catalogue to SMTP replies. */
 import { type Code, Failure, retryAfterOf, typeOf } from '../ground/errors.ts'
 import { HandoverError } from '../providers/email/email-provider.ts'
 
 export type Reply = { code: number; text: string }
 
-/** Where in the conversation it is said: signing in has codes of its own. */
+/** The step of the SMTP session. AUTH has its own reply codes. */
 export type Stage = 'auth' | 'mail' | 'recipient'
 
 const senderCodes: ReadonlySet<Code> = new Set<Code>([
@@ -18,14 +18,14 @@ const recipientCodes: ReadonlySet<Code> = new Set<Code>([
   'TO_ALL_SUPPRESSED',
   'SANDBOX_RECIPIENT_NOT_ALLOWED',
 ])
-/** Clear up by themselves or at another's hand: a mail server may keep the message and come again. */
-const passingCodes: ReadonlySet<Code> = new Set<Code>(['RATE_LIMITED', 'IDEMPOTENCY_IN_FLIGHT', 'IP_POOL_PAUSED'])
+/** Temporary errors. A mail server may keep the message and retry. */
+const temporaryCodes: ReadonlySet<Code> = new Set<Code>(['RATE_LIMITED', 'IDEMPOTENCY_IN_FLIGHT', 'IP_POOL_PAUSED'])
 
-/** A message that was refused for good, or that may be on its way, must not come again by itself. */
+/** A message that the provider rejected, or that may have been sent, must not be retried automatically. */
 const isFinal = ({ cause }: Failure): boolean =>
   cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain')
 
-/** One recipient more than a message takes: a mail server sends to the rest in another. */
+/** Too many recipients. A mail server sends to the remaining ones in another message. */
 const isTooMany = ({ detail }: Failure): boolean => detail.errors?.some(({ code }) => code === 'too_big') ?? false
 
 const codeOf = (failure: Failure, stage: Stage): [number, string] => {
@@ -37,7 +37,7 @@ const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   if (stage === 'auth') return code === 'RATE_LIMITED' ? [454, '4.7.0'] : [535, '5.7.8']
   if (code === 'UNAUTHORIZED') return [530, '5.7.0']
   if (stage === 'recipient') return isTooMany(failure) ? [452, '4.5.3'] : [553, '5.1.3']
-  if (passingCodes.has(code)) return [450, '4.7.1']
+  if (temporaryCodes.has(code)) return [450, '4.7.1']
   if (typeOf(code) === 'rate_limit_error') return [452, '4.7.1']
   if (status === 413) return [552, '5.3.4']
   if (senderCodes.has(code)) return [553, '5.7.1']
@@ -45,18 +45,19 @@ const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   return [554, '5.6.0']
 }
 
-/** A reply line takes 512 bytes, and nothing but ASCII is understood by all. */
+/** A reply line has at most 512 bytes, and not every client accepts characters other than ASCII. */
 const oneLine = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 480)
 
 export const replyTo = (failure: Failure, stage: Stage, requestId: string): Reply => {
   const [code, enhanced] = codeOf(failure, stage)
   const { errors = [], extra } = failure.detail
-  const said = failure.code === 'UNAUTHORIZED' ? 'The password is a valid API key.' : failure.message
-  const rows = errors.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  const message =
+    failure.code === 'UNAUTHORIZED' ? 'Authentication failed: the password must be a valid API key.' : failure.message
+  const fields = errors.map((error) => `${error.path.join('.')}: ${error.message}`)
   const seconds = retryAfterOf(failure)
   const parts = [
     `${enhanced} ${failure.code}`,
-    rows.length > 0 ? rows.join(' ') : said,
+    fields.length > 0 ? fields.join(' ') : message,
     ...(seconds === undefined ? [] : [`Retry in ${seconds} s.`]),
     ...(extra?.message_id === undefined ? [] : [extra.message_id]),
     `(${requestId})`,
@@ -69,6 +70,6 @@ export const smtpRefusal = (failure: Failure, stage: Stage, requestId: string): 
   return Object.assign(new Error(text), { responseCode: code })
 }
 
-/** Whatever was thrown, as one of the catalogue. */
+/** Wraps any other error as INTERNAL_ERROR. */
 export const asFailure = (error: unknown): Failure =>
   error instanceof Failure ? error : new Failure('INTERNAL_ERROR', { cause: error })

@@ -2,7 +2,7 @@ import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { watchTables } from '../../test/expect/refusal.ts'
 import type { CreatedOrg } from '../operator/create-org.ts'
-import { mailer, outboxOf, startSubmissionService, talk } from './harness.ts'
+import { connectSmtp, mailer, outboxOf, startSubmissionService } from './harness.ts'
 
 let t: Awaited<ReturnType<typeof startSubmissionService>>
 let acme: CreatedOrg
@@ -25,7 +25,7 @@ const plain = (to: string, more = {}) => ({
 })
 
 describe('a message over SMTP', () => {
-  test('SD-26 is the same record, the same read and the same handover as one over HTTP', async () => {
+  test('SD-26 is stored, shown and sent like a message over HTTP', async () => {
     const sent = await mailer(
       t.port,
       acme.keys.live,
@@ -94,7 +94,7 @@ describe('a message over SMTP', () => {
     expect(audit).toEqual([{ user_agent: expect.stringMatching(/^SMTP ./), ip: '127.0.0.1' }])
   })
 
-  test('goes to the envelope: who is only shown in To is not written to, who is not shown is hidden', async () => {
+  test('goes to the envelope recipients only, and those missing from To and Cc become Bcc', async () => {
     const sent = await mailer(
       t.port,
       acme.keys.live,
@@ -105,28 +105,33 @@ describe('a message over SMTP', () => {
     })
     expect(await get(sent.id)).toMatchObject({ to: ['seen@example.com'], cc: [], bcc: ['blind@example.com'] })
     expect(await outboxOf(t, 'list@example.com')).toEqual([])
+  })
 
-    const lone = await mailer(
+  test('to one unlisted recipient shows that recipient in To', async () => {
+    const sent = await mailer(
       t.port,
       acme.keys.live,
     )({
       ...plain('undisclosed@example.com'),
       envelope: { from: '', to: ['lone@example.com'] },
     })
-    expect(await get(lone.id)).toMatchObject({ to: ['lone@example.com'], bcc: [] })
-    const several = await mailer(
+    expect(await get(sent.id)).toMatchObject({ to: ['lone@example.com'], bcc: [] })
+  })
+
+  test('to several unlisted recipients is rejected', async () => {
+    const sent = await mailer(
       t.port,
       acme.keys.live,
     )({
       ...plain('undisclosed@example.com'),
       envelope: { from: '', to: ['one@example.com', 'two@example.com'] },
     })
-    expect(several.response).toMatch(
-      /^554 5\.6\.0 VALIDATION_ERROR to: Neither To nor Cc .* Send each a message .* \(req_\w+\)$/,
+    expect(sent.response).toMatch(
+      /^554 5\.6\.0 VALIDATION_ERROR to: Neither To nor Cc .* Send each recipient a separate message, .* \(req_\w+\)$/,
     )
   })
 
-  test('carries files as they came, with the parameters of their type', async () => {
+  test('keeps attachments unchanged, with the parameters of their type', async () => {
     const csv = Buffer.from('Stra\u00dfe\r\n1\r\n', 'latin1')
     const raw = Buffer.concat([
       Buffer.from(
@@ -152,7 +157,7 @@ describe('a message over SMTP', () => {
     expect(String(handed?.raw)).toMatch(/charset=iso-8859-1;\s+header=present/)
   })
 
-  test('may be a file without a word, and may have a header that nobody can carry', async () => {
+  test('may have no text, and loses a header with invalid characters', async () => {
     const sent = await mailer(
       t.port,
       acme.keys.live,
@@ -171,14 +176,14 @@ describe('a message over SMTP', () => {
     expect((await mailer(t.port, acme.keys.live)(plain('silent@example.com', { text: '' }))).code).toBe(250)
   })
 
-  test('of a test key is simulated, and seen by test keys only', async () => {
+  test('sent with a test key is simulated, and visible to test keys only', async () => {
     const sent = await mailer(t.port, acme.keys.test)(plain('delivered@simulator.tidings.test'))
     expect(sent.code).toBe(250)
     expect((await t.ask('GET', `/api/v1/emails/${sent.id}`, { key: acme.keys.live })).status).toBe(404)
     expect((await get(sent.id, acme.keys.test)).id).toBe(sent.id)
   })
 
-  test('belongs to the tenant its header names, made at its first use; a tenant key may name none', async () => {
+  test('belongs to the tenant that its header names, which is created on first use', async () => {
     const named = { headers: { 'X-Service-Tenant-Ref': 'customer-7' } }
     const send = mailer(t.port, acme.keys.live)
     const [first, second] = [
@@ -191,18 +196,25 @@ describe('a message over SMTP', () => {
     )
     expect(tenants).toHaveLength(1)
     for (const { id } of [first, second]) expect((await get(id)).tenant_id).toBe(tenants[0]?.id)
+  })
 
-    const bound = await t.key(acme.org.id, { tenantId: tenants[0]?.id ?? '' })
-    const refused = await mailer(t.port, bound)(plain('seven@example.com', named))
-    expect(refused.response).toMatch(/^550 5\.7\.1 TENANT_KEY_FORBIDDEN /)
+  test('sent with a tenant key is rejected when its header names a tenant', async () => {
+    const tenantId = await t.tenant(acme.org.id, { ref: 'customer-8' })
+    const tenantKey = await t.key(acme.org.id, { tenantId })
+    const named = { headers: { 'X-Service-Tenant-Ref': 'customer-8' } }
+    const sent = await mailer(t.port, tenantKey)(plain('eight@example.com', named))
+    expect(sent.response).toMatch(/^550 5\.7\.1 TENANT_KEY_FORBIDDEN /)
+  })
+
+  test('is rejected when its header names a suspended tenant', async () => {
     await t.tenant(acme.org.id, { status: 'suspended', ref: 'gone' })
-    const gone = { headers: { 'X-Service-Tenant-Ref': 'gone' } }
-    expect((await mailer(t.port, acme.keys.live)(plain('x@example.com', gone))).response).toMatch(
+    const named = { headers: { 'X-Service-Tenant-Ref': 'gone' } }
+    expect((await mailer(t.port, acme.keys.live)(plain('x@example.com', named))).response).toMatch(
       /^550 5\.7\.1 TENANT_NOT_USABLE /,
     )
   })
 
-  test('XD-35 under one idempotency key is sent once, and the second is told the id of the first', async () => {
+  test('XD-35 with a repeated idempotency key is sent once, and the reply has the id of the first', async () => {
     const keyed = (key: string, text = 'Once.') =>
       mailer(t.port, acme.keys.live)(plain('once@example.com', { text, headers: { 'X-Service-Idempotency-Key': key } }))
     const first = await keyed('order-1')
@@ -220,7 +232,7 @@ describe('a message over SMTP', () => {
     expect(String((await outboxOf(t, 'bare@example.com'))[0]?.raw)).not.toMatch(/idempotency/i)
   })
 
-  test('a refusal frees its idempotency key', async () => {
+  test('that is rejected releases its idempotency key', async () => {
     const headers = { 'Idempotency-Key': 'freed' }
     const from = (domain: string) => ({ ...plain('freed@example.com', { headers }), from: `a@${domain}` })
     expect((await mailer(t.port, acme.keys.live)(from('not-ours.test'))).code).toBe(553)
@@ -228,18 +240,18 @@ describe('a message over SMTP', () => {
   })
 })
 
-describe('a refusal', () => {
-  const refusals: [string, RegExp, () => object][] = [
+describe('a rejected message', () => {
+  const rejections: [string, RegExp, () => object][] = [
     ['an unverified sender', /^553 5\.7\.1 SENDER_DOMAIN_NOT_VERIFIED /, () => ({ from: 'a@not-ours.test' })],
     ['no subject', /^554 5\.6\.0 VALIDATION_ERROR subject: Required/, () => ({ subject: '' })],
     [
       'two senders',
-      /^554 5\.6\.0 VALIDATION_ERROR from: Takes one sender/,
+      /^554 5\.6\.0 VALIDATION_ERROR from: Must be one sender/,
       () => ({ from: ['a@example.test', 'b@example.test'] }),
     ],
     ['an unknown stream', /^554 5\.6\.0 VALIDATION_ERROR stream: /, () => ({ headers: { 'X-Service-Stream': 'x' } })],
     [
-      'a flag that is none',
+      'an invalid flag',
       /^554 5\.6\.0 VALIDATION_ERROR track_opens: /,
       () => ({ headers: { 'X-Service-Track-Opens': 'maybe' } }),
     ],
@@ -258,15 +270,15 @@ describe('a refusal', () => {
       /^552 5\.3\.4 ATTACHMENT_TOO_LARGE /,
       () => ({ attachments: [{ filename: 'a.bin', content: Buffer.alloc(7 * 1_048_576 + 1) }] }),
     ],
-    ['a byte no table holds', /^554 5\.6\.0 VALIDATION_ERROR text: /, () => ({ text: 'a\0b' })],
+    ['a NUL character', /^554 5\.6\.0 VALIDATION_ERROR text: /, () => ({ text: 'a\0b' })],
     [
       'an unsubscribe link in a transactional message',
       /^554 5\.6\.0 UNSUBSCRIBE_REQUIRES_BROADCAST /,
       () => ({ text: '{{unsubscribe_url}}' }),
     ],
   ]
-  test.each(refusals)('of %s says so in one reply and leaves nothing behind', async (_, reply, more) => {
-    // The first use notes the key; what is watched is the rest.
+  test.each(rejections)('with %s gets one reply and changes no table', async (_, reply, more) => {
+    // The first use of a key is recorded, so use it before the tables are watched.
     await mailer(t.port, acme.keys.live)({ ...plain('seen@example.com'), from: 'a@not-ours.test' })
     const leavesNoTrace = await watchTables(t.database)
     const sent = await leavesNoTrace(() =>
@@ -275,7 +287,7 @@ describe('a refusal', () => {
     expect(sent.response).toMatch(reply)
   })
 
-  test('of a suppressed recipient is final', async () => {
+  test('to a suppressed recipient gets a permanent error', async () => {
     const org = await t.org()
     await t.ask('POST', '/api/v1/suppressions', {
       key: org.keys.live,
@@ -294,7 +306,7 @@ describe('a refusal', () => {
     expect(sent.response).toMatch(/^550 5\.7\.1 ALL_SUPPRESSED /)
   })
 
-  test('of a rate passes, and says when', async () => {
+  test('over the rate limit gets a temporary error with the time to retry', async () => {
     const key = await t.key(acme.org.id, { ratePerMinute: 1 })
     expect((await mailer(t.port, key)(plain('rate@example.com'))).code).toBe(250)
     const second = await mailer(t.port, key)(plain('rate@example.com'))
@@ -302,7 +314,7 @@ describe('a refusal', () => {
     expect(await outboxOf(t, 'rate@example.com')).toHaveLength(1)
   })
 
-  test('of a quota passes too', async () => {
+  test('over the quota gets a temporary error with the time to retry', async () => {
     const tenantId = await t.tenant(acme.org.id, { ref: 'small' })
     const set = await t.ask('PATCH', `/api/v1/tenants/${tenantId}/quota`, {
       key: acme.keys.live,
@@ -315,15 +327,15 @@ describe('a refusal', () => {
   })
 })
 
-describe('signing in', () => {
+describe('authentication', () => {
   const attempt = async (key: string): Promise<string> => {
-    const { signIn, socket } = await talk(t.port)
+    const { signIn, socket } = await connectSmtp(t.port)
     const reply = await signIn(key)
     socket.destroy()
     return reply
   }
 
-  test('takes a key as the password, under the rules every request is held to', async () => {
+  test('accepts an API key as the password and applies the same rules as HTTP requests', async () => {
     expect(await attempt(acme.keys.live)).toMatch(/^235 /)
     expect(await attempt('svc_live_nothing')).toMatch(/^535 5\.7\.8 UNAUTHORIZED .* \(req_\w+\)$/)
     expect(await attempt(await t.key(acme.org.id, { scopes: ['read:messages'] }))).toMatch(
@@ -340,53 +352,53 @@ describe('signing in', () => {
     expect(await attempt(other.keys.live)).toMatch(/^535 5\.7\.8 ORG_SUSPENDED /)
   })
 
-  test('is asked for before anything else', async () => {
-    const { say, socket } = await talk(t.port)
-    expect(await say('MAIL FROM:<shop@example.test>')).toMatch(/^530 5\.7\.0 UNAUTHORIZED /)
+  test('is required before MAIL FROM', async () => {
+    const { command, socket } = await connectSmtp(t.port)
+    expect(await command('MAIL FROM:<shop@example.test>')).toMatch(/^530 5\.7\.0 UNAUTHORIZED /)
     socket.destroy()
     expect((await mailer(t.port, undefined)(plain('x@example.com'))).code).toBe(530)
   })
 
-  test('does not outlive the key: a connection whose key is revoked sends nothing more', async () => {
+  test('ends when the key is revoked, even on an open connection', async () => {
     const key = await t.key(acme.org.id)
-    const { signIn, say, socket } = await talk(t.port)
+    const { signIn, command, socket } = await connectSmtp(t.port)
     expect(await signIn(key)).toMatch(/^235 /)
     await t.database.sql('update api_keys set revoked_at = created_at where prefix = $1 and last_four = $2', [
       key.slice(0, 13),
       key.slice(-4),
     ])
     await expect
-      .poll(async () => (await say('RSET')) && (await say('MAIL FROM:<shop@example.test>')))
+      .poll(async () => (await command('RSET')) && (await command('MAIL FROM:<shop@example.test>')))
       .toMatch(/^530 5\.7\.0 UNAUTHORIZED /)
     socket.destroy()
   })
 
-  test('is asked for again when the message has arrived', async () => {
+  test('is checked again when the message has arrived', async () => {
     const key = await t.key(acme.org.id)
-    const { signIn, say, socket } = await talk(t.port)
+    const { signIn, command, socket } = await connectSmtp(t.port)
     await signIn(key)
-    await say('MAIL FROM:<shop@example.test>')
-    await say('RCPT TO:<late@example.com>')
-    expect(await say('DATA')).toMatch(/^354 /)
+    await command('MAIL FROM:<shop@example.test>')
+    await command('RCPT TO:<late@example.com>')
+    expect(await command('DATA')).toMatch(/^354 /)
     await t.database.sql('update api_keys set revoked_at = created_at where prefix = $1 and last_four = $2', [
       key.slice(0, 13),
       key.slice(-4),
     ])
     await expect.poll(async () => (await t.ask('GET', '/api/v1/emails', { key })).status).toBe(401)
-    const reply = await say('From: shop@example.test\r\nSubject: Hi\r\n\r\nHello.\r\n.')
+    const reply = await command('From: shop@example.test\r\nSubject: Hi\r\n\r\nHello.\r\n.')
     expect(reply).toMatch(/^530 5\.7\.0 UNAUTHORIZED /)
     expect(await outboxOf(t, 'late@example.com')).toEqual([])
     socket.destroy()
   })
 })
 
-test('guessing is bounded per connection and per address, and holds up no good key', async () => {
+test('failed sign-ins are limited per connection and per address, and do not block valid keys', async () => {
   const guessed = await startSubmissionService()
   try {
     const org = await guessed.org()
     const replies: string[] = []
     for (let i = 0; i < 21; i++) {
-      const { signIn, closed } = await talk(guessed.port)
+      const { signIn, closed } = await connectSmtp(guessed.port)
       for (let j = 0; j < 5; j++) replies.push(await signIn(`svc_live_${i}_${j}`))
       await closed
     }
@@ -395,7 +407,7 @@ test('guessing is bounded per connection and per address, and holds up no good k
     )
     expect(replies[4]).toMatch(/^421 /)
     expect(replies[100]).toMatch(/^454 4\.7\.0 RATE_LIMITED .* Retry in \d+ s\. /)
-    const { signIn, socket } = await talk(guessed.port)
+    const { signIn, socket } = await connectSmtp(guessed.port)
     expect(await signIn(org.keys.live)).toMatch(/^235 /)
     socket.destroy()
   } finally {

@@ -1,4 +1,4 @@
-/** One message over SMTP is one call of POST /emails: the same rules to get in, the same schema, the same pipeline. */
+/** Treats a message over SMTP as a call to POST /emails, with the same admission, schema and pipeline. */
 import type { Admission } from '../admission/admit.ts'
 import type { Actor } from '../audit/append.ts'
 import { canonicalJson } from '../ground/canonical.ts'
@@ -14,18 +14,18 @@ import type { EmailDraft } from '../messages/email/email-draft.ts'
 import { SendEmail } from '../messages/email/shapes.ts'
 import type { SendMessage } from '../messages/send.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
-import { compose } from './email-input.ts'
+import { emailInputOf } from './email-input.ts'
 import type { MailParser } from './mail-parser.ts'
 
-/** Who signed in, asked anew at every step: a key may be revoked while its connection lives. */
+/** The key is checked again at every step, because it may be revoked while the connection is open. */
 export type AuthenticatedSession = { key: string; orgId: string; address: string | null; client: string }
 
 export interface Submit {
-  /** Counts only what fails. Resolves with the org of the key. */
+  /** Counts failed attempts only. Resolves with the org of the key. */
   signIn(by: Pick<AuthenticatedSession, 'key' | 'address'>): Promise<string>
-  /** Before the message is read: counts it in the buckets of the key. */
+  /** Counts the message toward the rate limits of the key, before the message is read. */
   begin(by: AuthenticatedSession): Promise<void>
-  /** Resolves with the id of the message. Nothing is sent when `gone` fires before it was read. */
+  /** Resolves with the id of the message. Sends nothing when `gone` fires before the message is parsed. */
   send(by: AuthenticatedSession, recipients: readonly string[], bytes: Buffer, gone: AbortSignal): Promise<string>
 }
 
@@ -38,7 +38,7 @@ export type SubmitNeeds = {
   log: Log
 }
 
-const entry = { scope: 'send:email' } as const
+const required = { scope: 'send:email' } as const
 
 export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit => {
   const { admission, tenants, idempotency, drafts, send, log, parser } = needs
@@ -53,9 +53,7 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
       return (await send.single(await drafts.single(caller, body), actor, claim)).id
     } catch (error) {
       if (claim) {
-        await idempotency
-          .free(claim)
-          .catch((fault) => log.error({ err: fault }, 'an idempotency key could not be freed'))
+        await idempotency.free(claim).catch((err) => log.error({ err }, 'idempotency key release failed'))
       }
       throw error
     }
@@ -64,19 +62,19 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
   return {
     signIn: async ({ key, address }) => {
       const caller = await admission.pass({ key, address })
-      await admission.narrow(caller, undefined, entry)
+      await admission.narrow(caller, undefined, required)
       return caller.orgId
     },
     begin: async ({ key, address }) => {
       const caller = await admission.pass({ key, address, onCount: () => undefined })
-      await admission.narrow(caller, undefined, entry)
+      await admission.narrow(caller, undefined, required)
     },
     send: async ({ key, orgId, address, client }, recipients, bytes, gone) => {
       const mail = await parser.parse(bytes, { orgId, gone })
-      const { input, tenantRef, idempotencyKey } = compose(mail, recipients)
-      const admitted = await admission.narrow(await admission.pass({ key, address }), tenantRef, entry)
+      const { input, tenantRef, idempotencyKey } = emailInputOf(mail, recipients)
+      const admitted = await admission.narrow(await admission.pass({ key, address }), tenantRef, required)
       const path = unstorable(input)
-      if (path) throw malformed('Holds a character that cannot be stored.', path)
+      if (path) throw malformed('Contains a character that cannot be stored.', path)
       const body = validate(SendEmail, input)
       if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
         throw malformed(takesForKey, ['headers', 'Idempotency-Key'])

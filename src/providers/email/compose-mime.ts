@@ -1,4 +1,4 @@
-/** Writes a mail as the RFC 5322 message that goes over the wire, and says whom the envelope names. */
+/** Serializes a mail as an RFC 5322 message, and derives its SMTP envelope. */
 import { domainToASCII } from 'node:url'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Address, Attachment, Mail } from './email-provider.ts'
@@ -6,11 +6,11 @@ import { headerLines, isOwnHeader, oneLine, subjectLines } from './mail-headers.
 
 const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]{1,126}$/.test(name)
 
-/** Lone line ends would become others on the way, and what is signed must arrive as it was signed. */
-const lines = (text: string): string => text.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n')
+/** Servers rewrite lone CR and LF in transit, which would break a signature. */
+const crlfLines = (text: string): string => text.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n')
 
 const isAscii = (text: string): boolean =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern is the ASCII range
   /^[\x00-\x7f]*$/.test(text)
 
 const split = (address: string): [local: string, domain: string] => {
@@ -21,8 +21,8 @@ const split = (address: string): [local: string, domain: string] => {
 const asciiDomain = (domain: string): string => domainToASCII(domain) || domain
 
 /**
- * The address as it goes over the wire: the domain in its ASCII form, which every server takes. Where the local
- * part is not ASCII the whole address needs SMTPUTF8 anyway and stays as it is.
+ * The address with its domain in ASCII form, which every server accepts. An address whose local part is not ASCII
+ * needs SMTPUTF8 anyway and stays unchanged.
  */
 export const wireAddress = (address: string): string => {
   const [local, domain] = split(address)
@@ -31,9 +31,9 @@ export const wireAddress = (address: string): string => {
 
 export type MailEnvelope = {
   from: string
-  /** Every recipient once, by the address on the wire; the addresses as the mail has them. */
+  /** Recipients without duplicates: the wire address mapped to the address in the mail. */
   to: Map<string, string>
-  /** An address has a local part that only a server with SMTPUTF8 takes. */
+  /** An address has a local part that requires SMTPUTF8. */
   needsUtf8: boolean
 }
 
@@ -44,32 +44,32 @@ export const mailEnvelopeOf = (mail: Mail): MailEnvelope => {
     const wire = wireAddress(address)
     if (!to.has(wire)) to.set(wire, address)
   }
-  // The header names more than the envelope does, and it must be readable on the way as well.
-  const named = [from, mail.from.address, ...to.keys(), ...mail.replyTo.map(({ address }) => address)]
-  return { from, to, needsUtf8: named.some((address) => !isAscii(wireAddress(address))) }
+  // Addresses in headers count too, because the headers are sent with the same encoding.
+  const used = [from, mail.from.address, ...to.keys(), ...mail.replyTo.map(({ address }) => address)]
+  return { from, to, needsUtf8: used.some((address) => !isAscii(wireAddress(address))) }
 }
 
-/** The composer would fold a gap as long as a line into a line of spaces, which some take for the end of the header. */
+/** Shortens long runs of spaces: the composer would fold them into a blank line, which can end the header section. */
 const label = (text: string): string =>
   oneLine(text)
     .trim()
     .replace(/ {50,}/g, ' ')
 
-/** One of ASCII stands in quotes, with quotes and backslashes escaped, and is left out if no line can hold it so. */
-const displayName = (given: string): string => {
-  const name = label(given)
+/** The composer quotes and escapes ASCII names. A name that does not fit on a line in that form is left out. */
+const displayName = (text: string): string => {
+  const name = label(text)
   const escaped = /^[ -~]{490,}$/.test(name) ? name.replace(/["\\]/g, '\\$&') : ''
   return /[^ ]{990}/.test(escaped) ? '' : name
 }
 
-// Long headers are folded at spaces of every script, and a line goes on only after one of ASCII.
-const party = ({ address, name }: Address) => ({
+// The composer folds long headers at any Unicode space, but a continuation line must start with an ASCII space.
+const mailbox = ({ address, name }: Address) => ({
   address: wireAddress(oneLine(address).replace(/\s/g, ' ')),
   name: displayName(name ?? ''),
 })
 
-/** Lines of a part that is sent as it is: ASCII and short enough for every server. */
-const fitsOnTheWire = (content: Buffer): boolean => {
+/** Whether content can be sent without encoding: ASCII, in lines short enough for every server. */
+const isSendableUnencoded = (content: Buffer): boolean => {
   let length = 0
   for (const byte of content) {
     if (byte === 0 || byte > 0x7f) return false
@@ -83,13 +83,13 @@ const token = "[a-z0-9!#$&^_.+'*%`{|}~-]+"
 const mediaType = new RegExp(`^${token}/${token}(\\s*;\\s*${token}=(${token}|"[^"\\\\\\x00-\\x1f\\x7f]*"))*$`, 'i')
 
 /**
- * What is no media type, and what would open a level of parts of its own, goes as plain bytes. A message may not
- * be encoded (RFC 2046), so one that cannot go as it is goes as plain bytes too.
+ * Invalid media types, and multipart types, which would add a level of parts, become application/octet-stream. So do
+ * messages that need encoding, because a message part must not be encoded (RFC 2046).
  */
 const safeType = ({ contentType, content }: Attachment): string => {
-  const unfit = !mediaType.test(contentType) || /^multipart\//i.test(contentType)
-  const raw = /^message\//i.test(contentType) && !fitsOnTheWire(content)
-  return unfit || raw ? 'application/octet-stream' : contentType
+  const isInvalid = !mediaType.test(contentType) || /^multipart\//i.test(contentType)
+  const needsEncoding = /^message\//i.test(contentType) && !isSendableUnencoded(content)
+  return isInvalid || needsEncoding ? 'application/octet-stream' : contentType
 }
 
 const attached = (attachment: Attachment) => ({
@@ -97,39 +97,39 @@ const attached = (attachment: Attachment) => ({
   contentType: safeType(attachment),
   contentDisposition: 'attachment',
   content: /^message\//i.test(safeType(attachment))
-    ? Buffer.from(lines(attachment.content.toString('latin1')), 'latin1')
+    ? Buffer.from(crlfLines(attachment.content.toString('latin1')), 'latin1')
     : attachment.content,
 })
 
-const callersHeaders = (mail: Mail): [name: string, value: string][] =>
+const callerHeaders = (mail: Mail): [name: string, value: string][] =>
   Object.entries(mail.headers).filter(([name]) => isFieldName(name) && !isOwnHeader(name))
 
-/** @param extra Headers of the adapter itself, such as those its vendor reads. */
+/** @param extra Headers that the provider adds, such as those its vendor reads. */
 export const composeMime = async (mail: Mail, extra: Record<string, string> = {}): Promise<Buffer> => {
   const [, domain] = split(mail.from.address)
   const headers: [string, string][] = [
-    ...callersHeaders(mail),
+    ...callerHeaders(mail),
     ['X-Service-Message-Id', mail.messageId],
     ...Object.entries(extra),
   ]
   const composer = new MailComposer({
-    from: party(mail.from),
-    to: mail.to.map(party),
-    cc: mail.cc.map(party),
-    replyTo: mail.replyTo.map(party),
+    from: mailbox(mail.from),
+    to: mail.to.map(mailbox),
+    cc: mail.cc.map(mailbox),
+    replyTo: mail.replyTo.map(mailbox),
     messageId: `<${mail.messageId}@${asciiDomain(domain)}>`,
     date: mail.at,
-    // Without either part the message is an empty text.
-    ...(mail.text !== null && { text: lines(mail.text) }),
-    ...(mail.html !== null && { html: lines(mail.html) }),
+    // A message with neither text nor HTML is an empty text.
+    ...(mail.text !== null && { text: crlfLines(mail.text) }),
+    ...(mail.html !== null && { html: crlfLines(mail.html) }),
     attachments: mail.attachments.map(attached),
     disableFileAccess: true,
     disableUrlAccess: true,
   })
   const message = composer.compile()
-  const composed = message.buildHeaders.bind(message)
-  // The composer would encode every value with a quote in it, and write names in a case of its own.
-  const ours = [...headers.map(([name, value]) => headerLines(name, value)), subjectLines(mail.subject)]
-  message.buildHeaders = () => [...ours.filter((line) => line !== ''), composed()].join('\r\n')
+  const buildComposerHeaders = message.buildHeaders.bind(message)
+  // Written here, because the composer encodes every value that contains a quote and changes the case of names.
+  const textHeaders = [...headers.map(([name, value]) => headerLines(name, value)), subjectLines(mail.subject)]
+  message.buildHeaders = () => [...textHeaders.filter((line) => line !== ''), buildComposerHeaders()].join('\r\n')
   return message.build()
 }

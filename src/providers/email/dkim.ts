@@ -2,8 +2,8 @@ import { buffer } from 'node:stream/consumers'
 import DKIM from 'nodemailer/lib/dkim'
 import type { Mail } from './email-provider.ts'
 
-/** Receivers ask of one-click unsubscribe that both of its headers are signed (RFC 8058). */
-const signed = [
+/** Both headers of one-click unsubscribe must be signed (RFC 8058). */
+const signedHeaders = [
   'From',
   'Sender',
   'Reply-To',
@@ -24,14 +24,14 @@ const signed = [
   'X-Service-Message-Id',
 ].join(':')
 
-/** The message with a signature before it: rsa-sha256, relaxed/relaxed. */
+/** Returns the message with a DKIM-Signature header in front: rsa-sha256, relaxed/relaxed. */
 export const signDkim = async (raw: Buffer, dkim: NonNullable<Mail['dkim']>): Promise<Buffer> => {
   const { domain, selector, privateKey } = dkim
-  const signer = new DKIM({ domainName: domain, keySelector: selector, privateKey, headerFieldNames: signed })
+  const signer = new DKIM({ domainName: domain, keySelector: selector, privateKey, headerFieldNames: signedHeaders })
   const out = await buffer(signer.sign(raw))
-  // A key that cannot sign is passed over in silence, and unsigned mail fails where nobody sees it.
+  // The library returns the message unsigned when the key cannot sign. Receivers would reject it without a report.
   if (!out.subarray(0, 15).toString('latin1').startsWith('DKIM-Signature:')) {
-    throw new Error(`the DKIM key of ${domain} cannot sign`)
+    throw new Error(`the DKIM key of ${domain} cannot sign a message`)
   }
   return out
 }

@@ -1,13 +1,13 @@
-/** What the pipeline hands to whoever carries email, and what comes back. */
+/** The interface between the sending pipeline and email providers. */
 
 export type Address = { address: string; name: string | null }
 
 export type Attachment = { filename: string; contentType: string; content: Buffer }
 
-/** One envelope. Structured, so that each adapter writes only what its wire needs. */
+/** One message with one envelope. Each provider serializes it in the form that its protocol needs. */
 export type Mail = {
   orgId: string
-  /** The message's own id: the token of every attempt and the local part of Message-ID. */
+  /** Identifies every attempt to send the message, and is the local part of its Message-ID. */
   messageId: string
   from: Address
   to: Address[]
@@ -17,25 +17,25 @@ export type Mail = {
   subject: string
   html: string | null
   text: string | null
-  /** The caller's own and those the pipeline adds; never one that the composer writes. */
+  /** Headers of the caller and of the pipeline. `composeMime` skips reserved names. */
   headers: Record<string, string>
   attachments: Attachment[]
   at: Date
-  /** The envelope's sender, where bounces go; null: the from address. */
+  /** The envelope sender, which receives bounces. Null uses the from address. */
   returnPath: string | null
-  /** Signs for the from domain where the relay does not. */
+  /** Signs for the from domain when the provider does not. */
   dkim: { domain: string; selector: string; privateKey: string } | null
   region: string
   /** A dedicated IP pool at the provider. */
   ipPool: string | null
 }
 
-/** What a provider says of recipients after the fact. */
+/** What a provider reports about recipients after it accepted the message. */
 export type Report = {
   kind: 'delivered' | 'hard_bounce' | 'soft_bounce' | 'complaint'
   recipients: string[]
   at: Date
-  /** The remote server's words. */
+  /** The response of the remote server. */
   detail: string | null
   bounceType: string | null
   bounceSubtype: string | null
@@ -44,14 +44,15 @@ export type Report = {
 export type Handover = {
   provider: string
   providerMessageId: string
-  /** Outcomes known at once: the simulator's, and of recipients a relay refused while it took the others. */
+  /** Outcomes that are already known: simulated ones, and recipients that a relay rejected while accepting others. */
   reports?: Report[]
 }
 
 /**
- * `refused`: the message itself was refused; no other provider is asked and no retry helps.
- * `throttled`: too fast; the message is fine. `unavailable`: nothing was handed over, another may be asked.
- * `uncertain`: the connection was lost after the message went out; it may be on its way.
+ * `refused`: the provider rejected the message. Retries and other providers cannot help.
+ * `throttled`: we send too fast. The message may be retried.
+ * `unavailable`: the message was not sent. Another provider may be tried.
+ * `uncertain`: the connection was lost after the message was sent. It may be delivered.
  */
 export type HandoverFault = 'refused' | 'throttled' | 'unavailable' | 'uncertain'
 
@@ -59,7 +60,7 @@ export class HandoverError extends Error {
   readonly kind: HandoverFault
   readonly provider: string
 
-  /** The message is shown to the sender: the provider's words, no secret of ours. */
+  /** The message is shown to the sender, so it must not contain secrets. */
   constructor(kind: HandoverFault, provider: string, message: string, options?: { cause?: unknown }) {
     super(message, options)
     this.kind = kind
@@ -69,7 +70,7 @@ export class HandoverError extends Error {
 
 export interface EmailProvider {
   readonly name: string
-  /** Throws a HandoverError and nothing else. */
+  /** Throws only HandoverError. */
   send(mail: Mail): Promise<Handover>
   close(): Promise<void>
 }

@@ -5,26 +5,28 @@ import { type EmailProvider, type Handover, HandoverError, type HandoverFault, t
 import { makeFailoverProvider } from './failover.ts'
 import { faultOf, testMail } from './harness.ts'
 
-type Does = HandoverFault | 'take' | 'hang' | 'crash'
+type Behaviour = HandoverFault | 'accept' | 'hang' | 'crash'
 
-const standIn = (name: string, first: Does = 'take') => {
-  const asked: string[] = []
-  const held: (() => void)[] = []
+const fakeProvider = (name: string, initial: Behaviour = 'accept') => {
+  const calls: string[] = []
+  const hanging: (() => void)[] = []
   const provider = {
     name,
-    does: first,
-    asked,
-    /** Lets those go that hang. */
+    behaviour: initial,
+    calls,
+    /** Lets hanging sends succeed. */
     release: () => {
-      for (const go of held.splice(0)) go()
+      for (const resolve of hanging.splice(0)) resolve()
     },
     closed: 0,
     send: async (mail: Mail): Promise<Handover> => {
-      asked.push(mail.messageId)
-      const { does } = provider
-      if (does === 'hang') await new Promise<void>((resolve) => held.push(resolve))
-      if (does === 'crash') throw new TypeError('a fault of ours')
-      if (does !== 'take' && does !== 'hang') throw new HandoverError(does, name, `${name} says ${does}`)
+      calls.push(mail.messageId)
+      const { behaviour } = provider
+      if (behaviour === 'hang') await new Promise<void>((resolve) => hanging.push(resolve))
+      if (behaviour === 'crash') throw new TypeError('unexpected error')
+      if (behaviour !== 'accept' && behaviour !== 'hang') {
+        throw new HandoverError(behaviour, name, `${name} is ${behaviour}`)
+      }
       return { provider: name, providerMessageId: `${name}-${mail.messageId}` }
     },
     close: async () => {
@@ -39,137 +41,143 @@ const chainOf = (...providers: EmailProvider[]) => {
   return { clock, chain: makeFailoverProvider(providers, { clock, log: silentLog(), timeoutMs: 20_000 }) }
 }
 
-describe('who is asked', () => {
-  test('the first that takes it, and nobody after', async () => {
-    const [a, b] = [standIn('a'), standIn('b')]
+describe('failover', () => {
+  test('stops at the first provider that accepts the message', async () => {
+    const [a, b] = [fakeProvider('a'), fakeProvider('b')]
     const mail = testMail()
     expect(await chainOf(a, b).chain.send(mail)).toEqual({
       provider: 'a',
       providerMessageId: `a-${mail.messageId}`,
     })
-    expect([a.asked, b.asked]).toEqual([[mail.messageId], []])
+    expect([a.calls, b.calls]).toEqual([[mail.messageId], []])
   })
 
-  test.each(['unavailable', 'throttled'] as const)('the next after one that is %s', async (does) => {
-    const [a, b] = [standIn('a', does), standIn('b')]
-    expect((await chainOf(a, b).chain.send(testMail())).provider).toBe('b')
-    expect([a.asked.length, b.asked.length]).toEqual([1, 1])
-  })
+  test.each(['unavailable', 'throttled'] as const)(
+    'tries the next provider after one that is %s',
+    async (behaviour) => {
+      const [a, b] = [fakeProvider('a', behaviour), fakeProvider('b')]
+      expect((await chainOf(a, b).chain.send(testMail())).provider).toBe('b')
+      expect([a.calls.length, b.calls.length]).toEqual([1, 1])
+    },
+  )
 
   test.each([
     ['refused', 'refused'],
     ['uncertain', 'uncertain'],
     ['crash', 'uncertain'],
-  ] as const)('nobody after one that ended in %s', async (does, kind) => {
-    const [a, b] = [standIn('a', does), standIn('b')]
+  ] as const)('does not try the next provider after %s', async (behaviour, kind) => {
+    const [a, b] = [fakeProvider('a', behaviour), fakeProvider('b')]
     const fault = await faultOf(chainOf(a, b).chain.send(testMail()))
-    expect([fault.kind, fault.provider, b.asked]).toEqual([kind, 'a', []])
+    expect([fault.kind, fault.provider, b.calls]).toEqual([kind, 'a', []])
   })
 
-  test('nobody after one that broke before it could promise anything', async () => {
-    const [a, b] = [standIn('a'), standIn('b')]
+  test('does not try the next provider after one that throws synchronously', async () => {
+    const [a, b] = [fakeProvider('a'), fakeProvider('b')]
     const broken: EmailProvider = {
       ...a,
       send: () => {
-        throw new TypeError('a fault of ours')
+        throw new TypeError('unexpected error')
       },
     }
     const fault = await faultOf(chainOf(broken, b).chain.send(testMail()))
-    expect([fault.kind, fault.provider, b.asked]).toEqual(['uncertain', 'a', []])
+    expect([fault.kind, fault.provider, b.calls]).toEqual(['uncertain', 'a', []])
   })
 
-  test('when all fail the last fault is told, or that of one who only asked for less haste', async () => {
-    const ends = async (...does: Does[]) => {
-      const providers = does.map((one, i) => standIn(String(i), one))
+  test('reports the last fault when all providers fail, or a throttled one if there is one', async () => {
+    const faultAfter = async (...behaviours: Behaviour[]) => {
+      const providers = behaviours.map((behaviour, i) => fakeProvider(String(i), behaviour))
       const { kind, provider } = await faultOf(chainOf(...providers).chain.send(testMail()))
       return [kind, provider]
     }
-    expect(await ends('unavailable', 'unavailable')).toEqual(['unavailable', '1'])
-    expect(await ends('throttled', 'unavailable')).toEqual(['throttled', '0'])
-    expect(await ends('unavailable', 'throttled')).toEqual(['throttled', '1'])
-    expect(await ends('unavailable', 'refused')).toEqual(['refused', '1'])
+    expect(await faultAfter('unavailable', 'unavailable')).toEqual(['unavailable', '1'])
+    expect(await faultAfter('throttled', 'unavailable')).toEqual(['throttled', '0'])
+    expect(await faultAfter('unavailable', 'throttled')).toEqual(['throttled', '1'])
+    expect(await faultAfter('unavailable', 'refused')).toEqual(['refused', '1'])
   })
 
-  test('nobody after one that does not answer: it may have taken it', async () => {
-    const [a, b] = [standIn('a', 'hang'), standIn('b')]
+  test('does not try the next provider after a timeout, because the message may have been sent', async () => {
+    const [a, b] = [fakeProvider('a', 'hang'), fakeProvider('b')]
     const chain = makeFailoverProvider([a, b], { clock: movableClock(), log: silentLog(), timeoutMs: 20 })
     const fault = await faultOf(chain.send(testMail()))
-    expect([fault.kind, fault.provider, b.asked]).toEqual(['uncertain', 'a', []])
+    expect([fault.kind, fault.provider, b.calls]).toEqual(['uncertain', 'a', []])
     a.release()
   })
 
-  test('closing closes each', async () => {
-    const [a, b] = [standIn('a'), standIn('b')]
+  test('closes every provider', async () => {
+    const [a, b] = [fakeProvider('a'), fakeProvider('b')]
     const { chain } = chainOf(a, b)
     await chain.close()
     expect([chain.name, a.closed, b.closed]).toEqual(['a,b', 1, 1])
   })
 })
 
-describe('the breaker of each provider', () => {
+describe('the circuit breaker of a provider', () => {
   const failTimes = async (send: () => Promise<unknown>, times: number) => {
     for (let i = 0; i < times; i++) await send().catch(() => undefined)
   }
 
-  test.each(['unavailable', 'uncertain'] as const)('opens after five in a row that were %s', async (does) => {
-    const [a, b] = [standIn('a', does), standIn('b')]
-    const { chain } = chainOf(a, b)
-    const send = () => chain.send(testMail())
-    await failTimes(send, 4)
-    a.does = 'take'
-    await send()
-    a.does = does
-    await failTimes(send, 4)
-    expect(chain.states()).toEqual([
-      { name: 'a', state: 'closed' },
-      { name: 'b', state: 'closed' },
-    ])
-    await failTimes(send, 1)
-    expect(chain.states()[0]).toEqual({ name: 'a', state: 'open' })
-    expect(a.asked).toHaveLength(10)
-    expect((await send()).provider).toBe('b')
-    expect(a.asked).toHaveLength(10)
-  })
+  test.each(['unavailable', 'uncertain'] as const)(
+    'opens after five consecutive sends that are %s',
+    async (behaviour) => {
+      const [a, b] = [fakeProvider('a', behaviour), fakeProvider('b')]
+      const { chain } = chainOf(a, b)
+      const send = () => chain.send(testMail())
+      await failTimes(send, 4)
+      a.behaviour = 'accept'
+      await send()
+      a.behaviour = behaviour
+      await failTimes(send, 4)
+      expect(chain.states()).toEqual([
+        { name: 'a', state: 'closed' },
+        { name: 'b', state: 'closed' },
+      ])
+      await failTimes(send, 1)
+      expect(chain.states()[0]).toEqual({ name: 'a', state: 'open' })
+      expect(a.calls).toHaveLength(10)
+      expect((await send()).provider).toBe('b')
+      expect(a.calls).toHaveLength(10)
+    },
+  )
 
-  test.each(['refused', 'throttled'] as const)('stays closed while it answers, be it %s', async (does) => {
-    const a = standIn('a', does)
+  test.each(['refused', 'throttled'] as const)('stays closed while messages are %s', async (behaviour) => {
+    const a = fakeProvider('a', behaviour)
     const { chain } = chainOf(a)
     await failTimes(() => chain.send(testMail()), 12)
-    expect([a.asked.length, chain.states()]).toEqual([12, [{ name: 'a', state: 'closed' }]])
+    expect([a.calls.length, chain.states()]).toEqual([12, [{ name: 'a', state: 'closed' }]])
   })
 
-  test('lets one message try after 30 seconds, and no second one meanwhile', async () => {
-    const a = standIn('a', 'unavailable')
+  test('allows one message at a time after 30 seconds, and closes when it succeeds', async () => {
+    const a = fakeProvider('a', 'unavailable')
     const { chain, clock } = chainOf(a)
     const send = () => chain.send(testMail())
     await failTimes(send, 5)
     clock.advance(29_000)
     expect((await faultOf(send())).message).toBe('No email provider is available right now.')
-    expect(a.asked).toHaveLength(5)
+    expect(a.calls).toHaveLength(5)
     clock.advance(1_000)
     expect(chain.states()).toEqual([{ name: 'a', state: 'half_open' }])
-    a.does = 'hang'
+    a.behaviour = 'hang'
     const probe = send()
     expect((await faultOf(send())).kind).toBe('unavailable')
-    expect(a.asked).toHaveLength(6)
+    expect(a.calls).toHaveLength(6)
     a.release()
     await probe
     expect(chain.states()).toEqual([{ name: 'a', state: 'closed' }])
-    a.does = 'take'
+    a.behaviour = 'accept'
     await Promise.all([send(), send()])
-    expect(a.asked).toHaveLength(8)
+    expect(a.calls).toHaveLength(8)
   })
 
-  test('opens again for 30 seconds when the try fails', async () => {
-    const a = standIn('a', 'unavailable')
+  test('opens for another 30 seconds when that message fails', async () => {
+    const a = fakeProvider('a', 'unavailable')
     const { chain, clock } = chainOf(a)
     await failTimes(() => chain.send(testMail()), 5)
     clock.advance(30_000)
     await failTimes(() => chain.send(testMail()), 3)
-    expect([a.asked.length, chain.states()[0]?.state]).toEqual([6, 'open'])
+    expect([a.calls.length, chain.states()[0]?.state]).toEqual([6, 'open'])
     clock.advance(30_000)
-    a.does = 'refused'
+    a.behaviour = 'refused'
     expect((await faultOf(chain.send(testMail()))).kind).toBe('refused')
-    expect([a.asked.length, chain.states()[0]?.state]).toEqual([7, 'closed'])
+    expect([a.calls.length, chain.states()[0]?.state]).toEqual([7, 'closed'])
   })
 })

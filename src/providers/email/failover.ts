@@ -1,4 +1,4 @@
-/** Several providers as one: who cannot take a message lets the next one try. */
+/** Combines several providers: when one cannot accept a message, the next one is tried. */
 import { assertNotInTransaction } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import type { Log } from '../../ground/log.ts'
@@ -7,33 +7,35 @@ import { type EmailProvider, type Handover, HandoverError, type Mail } from './e
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
 export interface FailoverProvider extends EmailProvider {
-  /** For metrics, in the order in which they are asked. */
+  /** The circuit breaker of each provider, in the order in which they are tried. For metrics. */
   states(): { name: string; state: BreakerState }[]
 }
 
 const failuresToOpen = 5
 const openForMs = 30_000
-const usualTimeoutMs = 30_000
+const defaultTimeoutMs = 30_000
 
 type Link = {
   provider: EmailProvider
   failures: number
-  /** When it opened; undefined while closed. */
+  /** When the breaker opened. Undefined while it is closed. */
   openedAt: number | undefined
-  /** A message is on its way that decides whether it closes again. */
+  /** A message is being sent that decides whether the breaker closes. */
   probing: boolean
 }
 
 type Needs = { clock: Clock; log: Log; timeoutMs?: number }
 
-const unfinished = (provider: string, cause: unknown): HandoverError =>
-  new HandoverError('uncertain', provider, 'The provider did not say what became of the message.', { cause })
+const unconfirmed = (provider: string, cause: unknown): HandoverError =>
+  new HandoverError('uncertain', provider, 'The provider did not confirm the message. It may have been sent.', {
+    cause,
+  })
 
-/** After that long nobody knows how far the message got, so no other provider may be asked. */
-const withinTime = (provider: EmailProvider, mail: Mail, timeoutMs: number): Promise<Handover> =>
+/** After a timeout the message may have been sent, so no other provider may be tried. */
+const sendWithTimeout = (provider: EmailProvider, mail: Mail, timeoutMs: number): Promise<Handover> =>
   new Promise((resolve, reject) => {
-    const late = () => reject(unfinished(provider.name, new Error('no answer in time')))
-    const timer = setTimeout(late, timeoutMs)
+    const onTimeout = () => reject(unconfirmed(provider.name, new Error('provider timed out')))
+    const timer = setTimeout(onTimeout, timeoutMs)
     Promise.try(() => provider.send(mail)).then(
       (handed) => {
         clearTimeout(timer)
@@ -41,14 +43,14 @@ const withinTime = (provider: EmailProvider, mail: Mail, timeoutMs: number): Pro
       },
       (error) => {
         clearTimeout(timer)
-        // A fault of ours at an unknown point is treated like silence: better late than twice.
-        reject(error instanceof HandoverError ? error : unfinished(provider.name, error))
+        // The message may have been sent before an unexpected error, so that is treated like a timeout.
+        reject(error instanceof HandoverError ? error : unconfirmed(provider.name, error))
       },
     )
   })
 
 export const makeFailoverProvider = (providers: EmailProvider[], needs: Needs): FailoverProvider => {
-  const { clock, log, timeoutMs = usualTimeoutMs } = needs
+  const { clock, log, timeoutMs = defaultTimeoutMs } = needs
   const name = providers.map((provider) => provider.name).join(',')
   const links: Link[] = providers.map((provider) => ({
     provider,
@@ -62,34 +64,34 @@ export const makeFailoverProvider = (providers: EmailProvider[], needs: Needs): 
     return clock.millis() - openedAt >= openForMs ? 'half_open' : 'open'
   }
 
-  const answered = (link: Link): void => {
-    if (link.openedAt !== undefined) log.info({ provider: link.provider.name }, 'an email provider is back')
+  const closeBreaker = (link: Link): void => {
+    if (link.openedAt !== undefined) log.info({ provider: link.provider.name }, 'email provider recovered')
     link.failures = 0
     link.openedAt = undefined
   }
 
-  const failed = (link: Link, probe: boolean): void => {
+  const countFailure = (link: Link, probe: boolean): void => {
     link.failures++
-    // Messages that were on their way when it opened do not keep it open for longer.
+    // Messages that were being sent when the breaker opened do not keep it open longer.
     if (!probe && (link.failures < failuresToOpen || link.openedAt !== undefined)) return
     link.openedAt = clock.millis()
-    log.warn({ provider: link.provider.name }, 'an email provider fails and is left alone for a while')
+    log.warn({ provider: link.provider.name }, 'email provider failing, circuit breaker opened')
   }
 
-  const ask = (link: Link, mail: Mail): Promise<Handover> => {
+  const sendThrough = (link: Link, mail: Mail): Promise<Handover> => {
     const probe = link.openedAt !== undefined
     if (probe) link.probing = true
-    return withinTime(link.provider, mail, timeoutMs).then(
+    return sendWithTimeout(link.provider, mail, timeoutMs).then(
       (handed) => {
         if (probe) link.probing = false
-        answered(link)
+        closeBreaker(link)
         return handed
       },
       (error: HandoverError) => {
         if (probe) link.probing = false
-        // Whoever refuses or slows us down is there and answers.
-        if (error.kind === 'unavailable' || error.kind === 'uncertain') failed(link, probe)
-        else answered(link)
+        // A provider that refuses or throttles a message is working.
+        if (error.kind === 'unavailable' || error.kind === 'uncertain') countFailure(link, probe)
+        else closeBreaker(link)
         throw error
       },
     )
@@ -102,14 +104,14 @@ export const makeFailoverProvider = (providers: EmailProvider[], needs: Needs): 
       const state = stateOf(link)
       if (state === 'open' || (state === 'half_open' && link.probing)) continue
       try {
-        return await ask(link, mail)
+        return await sendThrough(link, mail)
       } catch (error) {
         const handover = error as HandoverError
         const { kind, provider, cause } = handover
         if (kind === 'refused' || kind === 'uncertain') throw handover
-        // Not its words: servers quote addresses in them.
+        // The provider's text is not logged, because servers quote addresses in it.
         const { code } = (cause ?? {}) as { code?: unknown }
-        log.warn({ provider, kind, code, message_id: mail.messageId }, 'an email was not taken')
+        log.warn({ provider, kind, code, message_id: mail.messageId }, 'email handover failed')
         if (fault?.kind !== 'throttled') fault = handover
       }
     }

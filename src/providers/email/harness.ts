@@ -1,4 +1,4 @@
-/** What the tests of the email providers share. */
+/** Shared set-up for the email provider tests. */
 import { execFile } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -33,10 +33,10 @@ export const testMail = (changes: Partial<Mail> = {}): Mail => ({
 
 export const to = (...addresses: string[]): Mail['to'] => addresses.map((address) => ({ address, name: null }))
 
-/** What a hand-over failed with. */
+/** The HandoverError that a send rejects with. */
 export const faultOf = async (work: Promise<unknown>): Promise<HandoverError> => {
   const error = await work.then(
-    () => new Error('it was taken'),
+    () => new Error('the provider accepted the message'),
     (error: unknown) => error,
   )
   if (!(error instanceof HandoverError)) throw error
@@ -45,7 +45,7 @@ export const faultOf = async (work: Promise<unknown>): Promise<HandoverError> =>
 
 export type Signer = { key: string; certificate: string }
 
-/** A certificate of our own making, from the openssl command. */
+/** A self-signed certificate, made with the openssl command. */
 export const selfSigned = async (name: string, days = 30): Promise<Signer> => {
   const folder = await mkdtemp(join(tmpdir(), 'tidings-certificate-'))
   try {

@@ -5,9 +5,9 @@ import { makeTestDatabase, type TestDatabase } from '../../../test/service/datab
 import { type Db, openDb } from '../../db/pool.ts'
 import { movableClock } from '../../ground/clock.ts'
 import { silentLog } from '../../ground/log.ts'
-import { makeOutbox, type Outbox } from '../outbox/keep.ts'
+import { makeOutbox, type Outbox } from '../outbox/local-outbox.ts'
 import { makeReadOutbox } from '../outbox/read.ts'
-import { insertKept } from '../outbox/store.ts'
+import { insertOutboxEntries } from '../outbox/store.ts'
 import { dkimKeys, faultOf, testMail, to } from './harness.ts'
 import { makeLocalProvider } from './local.ts'
 import { simulate } from './simulator.ts'
@@ -48,7 +48,7 @@ const read = (query: Partial<Parameters<ReturnType<typeof makeReadOutbox>>[0]> =
 const count = async () => Number((await database.sql<{ n: string }>('select count(*) as n from local_outbox'))[0]?.n)
 
 describe('the local provider', () => {
-  test('takes a mail, keeps it without the key that would sign it, and shows it as it would have gone out', async () => {
+  test('stores a mail without its DKIM key and shows it as it would have been sent', async () => {
     const mail = testMail({
       cc: to('cc@reader.test'),
       bcc: to('hidden@reader.test'),
@@ -58,8 +58,8 @@ describe('the local provider', () => {
     })
     const handed = await provider().send(mail)
     expect(handed).toEqual({ provider: 'local', providerMessageId: expect.stringMatching(/^local_msg_/) })
-    const [row] = await database.sql<{ kept: string }>('select mail::text as kept from local_outbox')
-    expect(row?.kept).not.toContain('PRIVATE KEY')
+    const [row] = await database.sql<{ stored: string }>('select mail::text as stored from local_outbox')
+    expect(row?.stored).not.toContain('PRIVATE KEY')
     const [entry, ...others] = await read()
     expect(others).toEqual([])
     const { raw, ...rest } = entry!
@@ -87,29 +87,29 @@ describe('the local provider', () => {
     expect(raw).not.toContain('hidden@reader.test')
   })
 
-  test('takes text that the database could not hold', async () => {
+  test('replaces characters that the database cannot store', async () => {
     await provider().send(testMail({ subject: 'nul \0 half \ud800 \\u0000', text: '\udfff' }))
     expect((await read()).map(({ subject, text }) => [subject, text])).toEqual([
       ['nul \ufffd half \ufffd \\u0000', '\ufffd'],
     ])
   })
 
-  test('shows the newest first, by channel, recipient and number', async () => {
+  test('lists messages newest first, filtered by channel and recipient, up to a limit', async () => {
     const local = provider()
     for (const address of ['a@x.test', 'B@x.test', 'c@x.test']) {
       clock.advance(10)
       await local.send(testMail({ to: to(address), bcc: to('all@x.test') }))
     }
-    const whom = async (query: Parameters<typeof read>[0]) => (await read(query)).map((entry) => entry.to[0])
-    expect(await whom({})).toEqual(['c@x.test', 'B@x.test', 'a@x.test'])
-    expect(await whom({ limit: 2 })).toEqual(['c@x.test', 'B@x.test'])
-    expect(await whom({ to: 'b@X.test' })).toEqual(['B@x.test'])
-    expect(await whom({ to: 'all@x.test', channel: 'email' })).toHaveLength(3)
-    expect(await whom({ channel: 'sms' })).toEqual([])
-    expect(await whom({ to: 'nobody@x.test' })).toEqual([])
+    const recipientsFor = async (query: Parameters<typeof read>[0]) => (await read(query)).map((entry) => entry.to[0])
+    expect(await recipientsFor({})).toEqual(['c@x.test', 'B@x.test', 'a@x.test'])
+    expect(await recipientsFor({ limit: 2 })).toEqual(['c@x.test', 'B@x.test'])
+    expect(await recipientsFor({ to: 'b@X.test' })).toEqual(['B@x.test'])
+    expect(await recipientsFor({ to: 'all@x.test', channel: 'email' })).toHaveLength(3)
+    expect(await recipientsFor({ channel: 'sms' })).toEqual([])
+    expect(await recipientsFor({ to: 'nobody@x.test' })).toEqual([])
   })
 
-  test('keeps the newest 10,000 or a few more, and trims without being waited for', async () => {
+  test('keeps the newest 10,000 messages and trims in the background', async () => {
     await database.sql(
       `insert into local_outbox (id, channel, mail, at)
        select 'a_' || lpad(n::text, 5, '0'), 'email', '{"recipients": []}', timestamptz '2020-01-01' + n * interval '1 second'
@@ -121,22 +121,22 @@ describe('the local provider', () => {
     expect(await count()).toBeLessThanOrEqual(10_000)
     const [oldest] = await database.sql<{ id: string }>('select id from local_outbox order by id limit 1')
     expect(Number(oldest?.id.slice(2))).toBeGreaterThan(2_000)
-    const [kept] = await database.sql<{ n: string }>("select count(*) as n from local_outbox where id like 'local_%'")
-    expect(Number(kept?.n)).toBe(2_000)
+    const [sent] = await database.sql<{ n: string }>("select count(*) as n from local_outbox where id like 'local_%'")
+    expect(Number(sent?.n)).toBe(2_000)
   })
 
-  test('does not wait for the disk', async () => {
+  test('commits without waiting for the disk', async () => {
     const client = new pg.Client(database.url)
     await client.connect()
     await client.query('begin')
     await client.query('set local synchronous_commit = on')
-    await client.query(insertKept.text, ['a', 'email', '', '', new Date().toISOString(), '{}'])
+    await client.query(insertOutboxEntries.text, ['a', 'email', '', '', new Date().toISOString(), '{}'])
     const { rows } = await client.query('show synchronous_commit')
     await client.end()
     expect(rows).toEqual([{ synchronous_commit: 'off' }])
   })
 
-  test('keeps a mail once though the connection is lost while it is written', async () => {
+  test('stores a mail once when the database connection is lost during the write', async () => {
     await database.sql('create sequence cuts')
     await database.sql(`create function cut_once() returns trigger language plpgsql as $$
       begin
@@ -150,9 +150,9 @@ describe('the local provider', () => {
     expect((await read()).map(({ id }) => id)).toEqual([handed.providerMessageId])
   })
 
-  test('says so when it cannot keep a mail', async () => {
+  test('is unavailable when it cannot store a mail', async () => {
     const broken: Outbox = {
-      keep: () => Promise.reject(new Error('no disk')),
+      add: () => Promise.reject(new Error('no disk')),
       drained: async () => undefined,
     }
     const local = makeLocalProvider({ outbox: broken, clock, serviceDomain: 'tidings.test' })
@@ -160,17 +160,19 @@ describe('the local provider', () => {
   })
 })
 
-const parts = ['delivered', 'bounced', 'softbounced', 'complained'].map((part) => `${part}@simulator.tidings.test`)
+const simulators = ['delivered', 'bounced', 'softbounced', 'complained'].map(
+  (scenario) => `${scenario}@simulator.tidings.test`,
+)
 const outcomes = [
-  ['delivered', parts[0], null],
-  ['hard_bounce', parts[1], 'Permanent'],
-  ['soft_bounce', parts[2], 'Transient'],
-  ['complaint', parts[3], null],
+  ['delivered', simulators[0], null],
+  ['hard_bounce', simulators[1], 'Permanent'],
+  ['soft_bounce', simulators[2], 'Transient'],
+  ['complaint', simulators[3], null],
 ]
 
-describe('the simulator recipients', () => {
-  test('R-05 SD-55 report their outcome at once, each for itself, wherever they stand', async () => {
-    const [a, b, c, d] = parts as [string, string, string, string]
+describe('simulator recipients', () => {
+  test('R-05 SD-55 report their outcome immediately and separately, in To, Cc and Bcc', async () => {
+    const [a, b, c, d] = simulators as [string, string, string, string]
     const mail = testMail({ to: to(a, 'ann@reader.test'), cc: to(b.toUpperCase()), bcc: to(c, d) })
     const { reports } = await provider().send(mail)
     expect(
@@ -179,7 +181,7 @@ describe('the simulator recipients', () => {
     expect(await count()).toBe(1)
   })
 
-  test('R-05 are only those of the service’s own domain and of these names', async () => {
+  test('R-05 are recognized only with a known name at the domain of the service', async () => {
     const others = ['bounced@simulator.other.test', 'bounced@tidings.test', 'x-bounced@simulator.tidings.test']
     for (const address of [
       ...others,
@@ -192,9 +194,9 @@ describe('the simulator recipients', () => {
     }
   })
 
-  test('R-05 SD-55 take any label behind a +, in live and in test mode', async () => {
+  test('R-05 SD-55 may have any label after a +, in live and in test mode', async () => {
     for (const label of ['1', 'a+b', 'Sign-Up', '']) {
-      const labelled = parts.map((address) => address.replace('@', `+${label}@`))
+      const labelled = simulators.map((address) => address.replace('@', `+${label}@`))
       const mail = testMail({ to: to(...labelled) })
       const wanted = outcomes.map(([kind, , type], i) => [kind, [labelled[i]], type])
       for (const { reports } of [await provider().send(mail), simulate(mail, 'tidings.test')]) {
@@ -207,23 +209,26 @@ describe('the simulator recipients', () => {
     expect(waits).toEqual([3_000])
   })
 
-  test('R-05 refused@ is refused and not kept; slow@ is taken after three seconds', async () => {
+  test('R-05 named refused@ are refused and not stored', async () => {
     const refused = testMail({ to: to('ann@reader.test'), bcc: to('refused@simulator.tidings.test') })
     const fault = await faultOf(provider().send(refused))
     expect([fault.kind, fault.provider, await count()]).toEqual(['refused', 'local', 0])
+  })
+
+  test('R-05 named slow@ are accepted after three seconds', async () => {
     const slow = await provider().send(testMail({ to: to('slow@simulator.tidings.test') }))
     expect([slow.provider, slow.reports, waits, await count()]).toEqual(['local', undefined, [3_000], 1])
   })
 })
 
 describe('a simulated send', () => {
-  test('SD-54 SD-55 has an id of its own kind and the outcomes of the simulator, and reaches no provider', async () => {
+  test('SD-54 SD-55 has a test_ id and simulated outcomes, and reaches no provider', async () => {
     const plain = simulate(testMail(), 'tidings.test')
     expect(plain).toEqual({
       provider: 'simulator',
       providerMessageId: expect.stringMatching(/^test_msg_[0-9a-z]{26}$/),
     })
-    const { reports } = simulate(testMail({ to: to(...parts) }), 'tidings.test')
+    const { reports } = simulate(testMail({ to: to(...simulators) }), 'tidings.test')
     expect(reports?.map(({ kind, recipients, bounceType }) => [kind, recipients.join(), bounceType])).toEqual(outcomes)
     expect(simulate(testMail({ to: to('refused@simulator.tidings.test') }), 'tidings.test').reports).toBeUndefined()
     expect(await count()).toBe(0)

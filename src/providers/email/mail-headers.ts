@@ -1,104 +1,109 @@
-/** Headers that are text: which names a caller may give, and how a value stands on the wire. */
+/** Text headers: which names a caller may set, and how values are encoded and folded. */
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 
 /**
- * Written here, by the relay on the way, or read by a vendor as an order. The API refuses these names and the composer
- * leaves them out, by this one list: what is accepted is sent.
+ * Headers that the composer or a relay writes, or that a vendor interprets. The API rejects these names and
+ * `composeMime` leaves them out. Both use this list, so every header that the API accepts is sent.
  */
-const ownNames =
+const reservedNames =
   /^(?:from|sender|to|cc|bcc|reply-to|subject|date|message-id|mime-version|content-.*|dkim-signature|return-path|received|x-service-.*|x-ses-.*)$/i
 
-export const isOwnHeader = (name: string): boolean => ownNames.test(name)
+export const isOwnHeader = (name: string): boolean => reservedNames.test(name)
 
-/** What no header can carry: control characters, line ends above all, and halves of characters. */
+/** Replaces what a header cannot contain: control characters, line ends included, and lone surrogates. */
 export const oneLine = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
   text.toWellFormed().replace(/[\x00-\x1f\x7f]+/g, ' ')
 
 /**
- * A line has at most 998 characters (RFC 5322). A word of this length fits with the longest name before it, or with
- * the longest gap and the ends of brackets around it.
+ * A line has at most 998 characters (RFC 5322). A word of `maxWord` characters fits on a line with the longest header
+ * name, or with `maxGap` spaces and a pair of brackets.
  */
-const longestWord = 860
-const longestGap = 100
+const maxWord = 860
+const maxGap = 100
 
 /**
- * What cannot stand as it was given. A word that looks encoded can: whoever writes one has made the header ready, and
- * encoded again it would not be the bytes that were given.
+ * Matches text that must be encoded. A word that is already encoded does not match: encoding it again would change
+ * the bytes that the caller wrote.
  */
-const unfit = new RegExp(`[^ -~]|[^ ]{${longestWord + 1}}| {${longestGap}}`)
+const needsEncoding = new RegExp(`[^ -~]|[^ ]{${maxWord + 1}}| {${maxGap}}`)
 
-/** Each word with the gap before it, and the gap at the end. Encoded words may not stand in quotes or brackets. */
-const pieces = /( *)((?:"(?:[^"\\]|\\.)*"|<[^<>]*>|[^ ])+|$)/g
+/**
+ * Matches each word with the spaces before it, and trailing spaces. Text in quotes or brackets is one word, because
+ * encoded words are not allowed inside them.
+ */
+const wordPattern = /( *)((?:"(?:[^"\\]|\\.)*"|<[^<>]*>|[^ ])+|$)/g
 
-/** As encoded words (RFC 2047), in the encoding that leaves most of it legible. */
-const encoded = (text: string): string => {
+/** Writes text as encoded words (RFC 2047): Q where most characters stay legible, otherwise B. */
+const encodeText = (text: string): string => {
   const letters = text.match(/[a-z0-9]/gi)?.length ?? 0
   return encodeWord(text, letters * 2 > text.length ? 'Q' : 'B', 52)
 }
 
-/** Only the words that need it are encoded. Neighbours are so together: the gap between two is not read. */
+/** Encodes only the words that need it. Adjacent ones are encoded together: readers drop the space between two. */
 const withEncodedWords = (text: string): string => {
   let out = ''
   let run = ''
-  for (const [, gap = '', word = ''] of text.matchAll(pieces)) {
-    if (unfit.test(word)) {
+  for (const [, gap = '', word = ''] of text.matchAll(wordPattern)) {
+    if (needsEncoding.test(word)) {
       if (run === '') out += gap
       run += run === '' ? word : gap + word
     } else {
-      out += (run === '' ? '' : encoded(run)) + gap + word
+      out += (run === '' ? '' : encodeText(run)) + gap + word
       run = ''
     }
   }
-  return run === '' ? out : out + encoded(run)
+  return run === '' ? out : out + encodeText(run)
 }
 
 const textValue = (value: string): string =>
-  value.includes(' '.repeat(longestGap)) ? encoded(value) : withEncodedWords(value)
+  value.includes(' '.repeat(maxGap)) ? encodeText(value) : withEncodedWords(value)
 
-/** White space within the brackets is not read (RFC 2369), so that a URL may be cut. */
-const cutBrackets = (bracketed: string): string =>
-  `< ${bracketed.slice(1, -1).replace(new RegExp(`[^ ]{${longestWord}}(?=[^ ])`, 'g'), '$& ')} >`
+/** Splits a long URL in brackets. Readers ignore white space there (RFC 2369). */
+const splitBrackets = (bracketed: string): string =>
+  `< ${bracketed.slice(1, -1).replace(new RegExp(`[^ ]{${maxWord}}(?=[^ ])`, 'g'), '$& ')} >`
 
-/** Programs read the URLs in brackets and decode no words there: they go as URIs, cut only if they must be. */
+/** Readers do not decode encoded words in brackets, so URLs are percent-encoded, and split only when they must be. */
 const listValue = (value: string): string => {
-  const written = value
-    .replace(new RegExp(` {${longestGap},}`, 'g'), ' ')
+  const escaped = value
+    .replace(new RegExp(` {${maxGap},}`, 'g'), ' ')
     .split(/(<[^<>]*>)/)
     .map((part, at) => (at % 2 === 0 ? withEncodedWords(part) : part.replace(/[^ -~]+/g, encodeURIComponent)))
     .join('')
-  if (!unfit.test(written)) return written
-  return written
+  if (!needsEncoding.test(escaped)) return escaped
+  return escaped
     .replace(/>,(?=<)/g, '>, ')
-    .replace(/(?:<[^<>]*>|[^ ])+/g, (item) => (unfit.test(item) ? item.replace(/<[^<>]*>/g, cutBrackets) : item))
+    .replace(/(?:<[^<>]*>|[^ ])+/g, (item) =>
+      needsEncoding.test(item) ? item.replace(/<[^<>]*>/g, splitBrackets) : item,
+    )
 }
 
-/** Folded before spaces that are there already: unfolded, it is what was written. An empty value is no header. */
+/** Folds only before existing spaces, so that unfolding restores the value. An empty value yields no header. */
 const folded = (name: string, value: string): string => {
   if (value === '') return ''
   let out = `${name}: `
   if (out.length + value.length <= 76) return out + value
   let length = out.length
-  for (const [piece] of value.matchAll(/ *[^ ]+/g)) {
-    if (length + piece.length > 76 && piece.startsWith(' ')) {
+  for (const [word] of value.matchAll(/ *[^ ]+/g)) {
+    if (length + word.length > 76 && word.startsWith(' ')) {
       out += '\r\n'
       length = 0
     }
-    out += piece
-    length += piece.length
+    out += word
+    length += word.length
   }
   return out
 }
 
-/** The lines of a header; a value of ASCII goes as it was given. */
+/** The lines of a header. An ASCII value is written unchanged. */
 export const headerLines = (name: string, text: string): string => {
   const value = oneLine(text).trim()
-  if (!unfit.test(value)) return folded(name, value)
+  if (!needsEncoding.test(value)) return folded(name, value)
   return folded(name, /^list-/i.test(name) ? listValue(value) : textValue(value))
 }
 
-/** Encoded as a whole where it must be: it is for eyes, and some mail programs lose spaces beside encoded words. */
+/** Encodes the whole subject when any of it needs encoding: some mail clients drop spaces next to encoded words. */
 export const subjectLines = (text: string): string => {
   const value = oneLine(text).trim()
-  return folded('Subject', unfit.test(value) ? encoded(value) : value)
+  return folded('Subject', needsEncoding.test(value) ? encodeText(value) : value)
 }

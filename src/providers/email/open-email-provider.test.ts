@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { testService } from '../../../test/service/service.ts'
 import { testMail, to } from './harness.ts'
 
-test('the house hands email to the local provider by default, and what it was handed shows in the outbox', async () => {
+test('the service uses the local provider by default, and the outbox shows its messages', async () => {
   const t = await testService()
   const { emailProvider } = t.service.modules
   expect(emailProvider.name).toBe('local')
@@ -13,19 +13,19 @@ test('the house hands email to the local provider by default, and what it was ha
   expect(body.data.map((entry: { id: string }) => entry.id)).toEqual([handed.providerMessageId])
 })
 
-test('providers are asked in the order in which they are configured, each once', async () => {
+test('providers are tried in the configured order, without duplicates', async () => {
   const t = await testService({
     env: { EMAIL_PROVIDER: 'ses, smtp,local,smtp', SMTP_URL: 'smtp://127.0.0.1:1' },
   })
   expect(t.service.modules.emailProvider.name).toBe('ses,smtp,local')
 })
 
-test('when one cannot be reached the next takes the mail', async () => {
+test('when a provider cannot be reached, the next one sends the mail', async () => {
   const t = await testService({ env: { EMAIL_PROVIDER: 'smtp,local', SMTP_URL: 'smtp://127.0.0.1:1' } })
   expect((await t.service.modules.emailProvider.send(testMail())).provider).toBe('local')
 })
 
-test('a mail is not handed over inside a transaction', async () => {
+test('sending a mail inside a database transaction is refused', async () => {
   const { service } = await testService()
   await expect(service.db.tx(() => service.modules.emailProvider.send(testMail()))).rejects.toThrow(
     'handing over an email inside a database transaction',

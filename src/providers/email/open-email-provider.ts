@@ -1,9 +1,9 @@
-/** The email providers of the configuration, as one. */
+/** Combines the configured email providers into one. */
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import type { Config } from '../../ground/config/config.ts'
 import type { Log } from '../../ground/log.ts'
-import { makeOutbox } from '../outbox/keep.ts'
+import { makeOutbox } from '../outbox/local-outbox.ts'
 import type { EmailProvider } from './email-provider.ts'
 import { type FailoverProvider, makeFailoverProvider } from './failover.ts'
 import { makeLocalProvider } from './local.ts'
@@ -27,7 +27,7 @@ const makers: Record<Config['emailProviders'][number], (needs: Needs) => EmailPr
 
 export const openEmailProvider = (needs: Needs): FailoverProvider => {
   const { config, clock, log } = needs
-  // Named twice, a provider would have two pools and two breakers that know nothing of each other.
+  // A provider that is configured twice is opened once: two instances would not share a pool or a circuit breaker.
   const names = [...new Set(config.emailProviders)]
   return makeFailoverProvider(
     names.map((name) => makers[name](needs)),

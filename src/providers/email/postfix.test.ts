@@ -1,4 +1,4 @@
-/** A second opinion on the wire: Debian's Postfix, where it is installed, between our provider and a last server. */
+/** Sends mail through a real Postfix, where Debian's package is installed, to a receiving server. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -19,13 +19,13 @@ import { makeSmtpProvider } from './smtp.ts'
 
 const run = promisify(execFile)
 const postfix = '/usr/sbin/postfix'
-/** Postfix starts as root only. */
-const able = existsSync(postfix) && process.getuid?.() === 0
+/** Postfix must be started as root. */
+const canRunPostfix = existsSync(postfix) && process.getuid?.() === 0
 
-type Letter = { to: string[]; raw: Buffer }
+type ReceivedMail = { to: string[]; raw: Buffer }
 
-const lastServer = async () => {
-  const letters: Letter[] = []
+const startReceivingServer = async () => {
+  const received: ReceivedMail[] = []
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS', 'AUTH'],
@@ -33,7 +33,7 @@ const lastServer = async () => {
     closeTimeout: 100,
     onData: (stream, session, done) => {
       void buffer(stream).then((raw) => {
-        letters.push({ to: session.envelope.rcptTo.map(({ address }) => address), raw })
+        received.push({ to: session.envelope.rcptTo.map(({ address }) => address), raw })
         done()
       }, done)
     },
@@ -41,7 +41,7 @@ const lastServer = async () => {
   const listening = server.listen(0, '127.0.0.1')
   await once(listening, 'listening')
   onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)))
-  return { letters, port: (listening.address() as AddressInfo).port }
+  return { received, port: (listening.address() as AddressInfo).port }
 }
 
 const freePort = async (): Promise<number> => {
@@ -52,7 +52,7 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
-/** What Postfix is made of, without a root of its own. */
+/** The master.cf of Postfix, with no service in a chroot. */
 const services = (port: number): string =>
   [
     `127.0.0.1:${port} inet n - n - - smtpd`,
@@ -69,7 +69,7 @@ const services = (port: number): string =>
     '',
   ].join('\n')
 
-/** An instance of its own in a folder of its own. All it takes goes to the given port of this machine. */
+/** Starts a separate Postfix instance in a temporary folder. It relays all mail to the given local port. */
 const startPostfix = async (nextPort: number): Promise<{ port: number; journal: () => Promise<string> }> => {
   const folder = await mkdtemp(join(tmpdir(), 'tidings-postfix-'))
   await chmod(folder, 0o755)
@@ -116,10 +116,10 @@ const startPostfix = async (nextPort: number): Promise<{ port: number; journal: 
   return { port, journal: () => readFile(at('journal'), 'utf8') }
 }
 
-test('Postfix takes our mail over TLS, word for word, and its refusals are understood', async ({ skip }) => {
-  skip(!able, 'needs /usr/sbin/postfix (Debian: apt-get install postfix) and root')
-  const last = await lastServer()
-  const relay = await startPostfix(last.port)
+test('Postfix relays mail over TLS unchanged, and its rejections are classified', async ({ skip }) => {
+  skip(!canRunPostfix, 'needs /usr/sbin/postfix (Debian: apt-get install postfix) and root')
+  const receiver = await startReceivingServer()
+  const relay = await startPostfix(receiver.port)
   const provider = makeSmtpProvider({
     url: `smtp://127.0.0.1:${relay.port}?tls=require&verify=off`,
     poolSize: 2,
@@ -142,16 +142,16 @@ test('Postfix takes our mail over TLS, word for word, and its refusals are under
     { kind: 'hard_bounce', recipients: ['gone@reader.test'], detail: expect.stringContaining('550 5.1.1') },
   ])
   expect(await relay.journal()).toContain(`${handed.providerMessageId}: client=`)
-  await expect.poll(() => last.letters.length, { timeout: 20_000 }).toBe(1)
-  const [letter] = last.letters as [Letter]
-  expect(letter.to.toSorted()).toEqual(['ann@reader.test', 'jürgen@bücher.test'])
-  const read = await PostalMime.parse(letter.raw)
+  await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBe(1)
+  const [relayed] = receiver.received as [ReceivedMail]
+  expect(relayed.to.toSorted()).toEqual(['ann@reader.test', 'jürgen@bücher.test'])
+  const read = await PostalMime.parse(relayed.raw)
   expect([read.subject, read.attachments[0]?.filename]).toEqual(['Grüße an 東京', 'menü.pdf'])
   expect(read.text?.replaceAll('\r\n', '\n').trimEnd()).toBe(mail.text)
-  const { results } = await dkimVerify(letter.raw, { resolver: async () => [[record]] })
+  const { results } = await dkimVerify(relayed.raw, { resolver: async () => [[record]] })
   expect(results.map(({ status }) => status.result)).toEqual(['pass'])
 
   const kindFor = async (address: string) => (await faultOf(provider.send(testMail({ to: to(address) })))).kind
   expect([await kindFor('gone@reader.test'), await kindFor('later@reader.test')]).toEqual(['refused', 'throttled'])
-  expect(last.letters).toHaveLength(1)
+  expect(receiver.received).toHaveLength(1)
 })

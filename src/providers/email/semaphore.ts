@@ -1,37 +1,37 @@
-/** So many at once; the others wait in line, and not for ever. */
+/** Limits concurrency. Callers wait in order, and only for a limited time. */
 export interface Semaphore {
-  /** False when the wait was in vain. Whoever got a turn gives it back. */
-  take(): Promise<boolean>
-  give(): void
+  /** Resolves with false when the wait times out. After true, the caller must call `release`. */
+  acquire(): Promise<boolean>
+  release(): void
 }
 
-export const makeSemaphore = (places: number, waitMs: number): Semaphore => {
-  let free = places
-  const line = new Set<() => void>()
+export const makeSemaphore = (permits: number, waitMs: number): Semaphore => {
+  let available = permits
+  const waiters = new Set<() => void>()
   return {
-    take: () =>
+    acquire: () =>
       new Promise((resolve) => {
-        if (free > 0) {
-          free--
+        if (available > 0) {
+          available--
           resolve(true)
           return
         }
-        const turn = () => {
+        const grant = () => {
           clearTimeout(timer)
           resolve(true)
         }
         const timer = setTimeout(() => {
-          line.delete(turn)
+          waiters.delete(grant)
           resolve(false)
         }, waitMs)
-        line.add(turn)
+        waiters.add(grant)
       }),
-    give: () => {
-      const [next] = line
+    release: () => {
+      const [next] = waiters
       if (next) {
-        line.delete(next)
+        waiters.delete(next)
         next()
-      } else free++
+      } else available++
     },
   }
 }

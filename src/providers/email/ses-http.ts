@@ -1,9 +1,9 @@
-/** The AWS SDK's way to the network, told apart by whether a request had gone out when it failed. */
+/** HTTP handler for the AWS SDK. Its errors report whether the request was sent before it failed. */
 import { Readable } from 'node:stream'
 import { Agent, request } from 'undici'
-import { pieces } from './pieces.ts'
+import { chunksOf } from './chunks.ts'
 
-/** What the SDK hands to its HTTP handler, as far as it is used here. */
+/** The fields of the SDK's request that this handler uses. */
 type SdkRequest = {
   method: string
   protocol: string
@@ -16,16 +16,16 @@ type SdkRequest = {
 }
 
 export class LostRequest extends Error {
-  /** Whether its last bytes were on their way: then it may have been carried out. */
+  /** The last bytes were written, so the provider may have processed the request. */
   readonly sent: boolean
 
   constructor(sent: boolean, cause: unknown) {
-    super('the request to the provider was lost', { cause })
+    super('the connection was lost during a request to the provider', { cause })
     this.sent = sent
   }
 }
 
-export type HttpPatience = { connectMs: number; answerMs: number }
+export type HttpTimeouts = { connectMs: number; responseMs: number }
 
 const queryOf = (query: SdkRequest['query']): string => {
   const params = new URLSearchParams()
@@ -35,46 +35,46 @@ const queryOf = (query: SdkRequest['query']): string => {
   return params.size > 0 ? `?${params}` : ''
 }
 
-const addressOf = ({ protocol, hostname, port, path, query }: SdkRequest): string =>
+const urlOf = ({ protocol, hostname, port, path, query }: SdkRequest): string =>
   `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}${queryOf(query)}`
 
-/** Without a copy, and without asking the SDK's own kind of array to be anything else. */
+/** A view of the body without a copy. The SDK has its own Uint8Array subclass, so the view is made from its buffer. */
 const bytesOf = (body: string | Uint8Array = ''): Buffer =>
   typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
-export const makeSdkHandler = ({ connectMs, answerMs }: HttpPatience) => {
+export const makeSdkHandler = ({ connectMs, responseMs }: HttpTimeouts) => {
   const agent = new Agent({
     connect: { timeout: connectMs },
-    headersTimeout: answerMs,
-    bodyTimeout: answerMs,
-    // Ours go before the other side lets them go: a request on a dying connection is one nobody can judge.
+    headersTimeout: responseMs,
+    bodyTimeout: responseMs,
+    // Idle connections are closed before the provider closes them: a request on a closing connection is uncertain.
     keepAliveTimeout: 4_000,
     keepAliveMaxTimeout: 4_000,
     connections: 64,
   })
 
-  const handle = async (asked: SdkRequest) => {
-    const bytes = bytesOf(asked.body)
+  const handle = async (sdkRequest: SdkRequest) => {
+    const bytes = bytesOf(sdkRequest.body)
     let sent = false
     function* body() {
-      let left = bytes.length
-      for (const piece of pieces(bytes)) {
-        left -= piece.length
-        sent = left === 0
-        yield piece
+      let remaining = bytes.length
+      for (const chunk of chunksOf(bytes)) {
+        remaining -= chunk.length
+        sent = remaining === 0
+        yield chunk
       }
     }
     try {
-      const answer = await request(addressOf(asked), {
-        method: asked.method as 'POST',
+      const response = await request(urlOf(sdkRequest), {
+        method: sdkRequest.method as 'POST',
         dispatcher: agent,
-        headers: { ...asked.headers, 'content-length': String(bytes.length) },
+        headers: { ...sdkRequest.headers, 'content-length': String(bytes.length) },
         body: Readable.from(body(), { objectMode: false }),
       })
       const headers = Object.fromEntries(
-        Object.entries(answer.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]),
+        Object.entries(response.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]),
       )
-      return { response: { statusCode: answer.statusCode, headers, body: await answer.body.bytes() } }
+      return { response: { statusCode: response.statusCode, headers, body: await response.body.bytes() } }
     } catch (cause) {
       throw new LostRequest(sent, cause)
     }
@@ -83,7 +83,7 @@ export const makeSdkHandler = ({ connectMs, answerMs }: HttpPatience) => {
   return {
     handle,
     close: () => agent.close(),
-    // The SDK asks its handlers for these; there is nothing to configure.
+    // The SDK requires these methods. There is nothing to configure.
     updateHttpClientConfig: () => undefined,
     httpHandlerConfigs: () => ({}),
   }

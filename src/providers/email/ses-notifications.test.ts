@@ -13,14 +13,14 @@ const orgId = newId('org')
 const messageId = newId('message')
 
 let signer: Signer
-let stranger: Signer
+let otherSigner: Signer
 beforeAll(async () => {
-  ;[signer, stranger] = await Promise.all([selfSigned('sns.amazonaws.com'), selfSigned('sns.amazonaws.com')])
+  ;[signer, otherSigner] = await Promise.all([selfSigned('sns.amazonaws.com'), selfSigned('sns.amazonaws.com')])
 })
 
 type Fields = Record<string, string>
 
-/** Signs as SNS documents it, written apart from the code under test. */
+/** Signs as the SNS documentation describes, independently of the code under test. */
 const signed = (fields: Fields, version = '2', key = signer.key): Fields => {
   const order = ['Message', 'MessageId', 'Subject', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']
   let text = ''
@@ -53,7 +53,7 @@ const confirmation = (changes: Fields = {}): Fields => ({
 
 const intakeWith = (changes: Partial<Parameters<typeof makeSesIntake>[0]> = {}) => {
   const fetched: string[] = []
-  const visited: string[] = []
+  const confirmed: string[] = []
   const intake = makeSesIntake({
     topics: [topic],
     clock: movableClock(),
@@ -63,12 +63,12 @@ const intakeWith = (changes: Partial<Parameters<typeof makeSesIntake>[0]> = {}) 
       return signer.certificate
     },
     confirm: async (url) => {
-      visited.push(url)
+      confirmed.push(url)
       return ''
     },
     ...changes,
   })
-  return { take: (fields: unknown) => intake.take(JSON.stringify(fields)), intake, fetched, visited }
+  return { take: (fields: unknown) => intake.take(JSON.stringify(fields)), intake, fetched, confirmed }
 }
 
 const mail = {
@@ -102,8 +102,8 @@ const delivered = {
   },
 }
 
-describe('a message of SNS', () => {
-  test.each(['1', '2'])('is believed with a signature of version %s that holds', async (version) => {
+describe('an SNS message', () => {
+  test.each(['1', '2'])('is accepted with a valid signature of version %s', async (version) => {
     const { take, fetched } = intakeWith()
     for (const subject of [{}, { Subject: 'Amazon SES' }]) {
       expect(await take(signed(notification(delivery, subject as Fields), version))).toEqual({
@@ -114,7 +114,7 @@ describe('a message of SNS', () => {
     expect(fetched).toEqual([certificateUrl])
   })
 
-  test('is not believed once anything that is signed has changed', async () => {
+  test('is rejected when a signed field has changed', async () => {
     const { take } = intakeWith()
     const good = signed(notification(delivery, { Subject: 'a' }))
     const changes: Fields[] = [
@@ -131,18 +131,18 @@ describe('a message of SNS', () => {
     }
     const { Subject: _, ...without } = good
     await expect(take(without)).rejects.toThrow(BadSignature)
-    await expect(take(signed(notification(delivery), '2', stranger.key))).rejects.toThrow(BadSignature)
+    await expect(take(signed(notification(delivery), '2', otherSigner.key))).rejects.toThrow(BadSignature)
     expect((await take(good)).kind).toBe('notification')
   })
 
-  test('is not believed from a topic that is not listed, and nothing is fetched for it', async () => {
-    const { take, fetched, visited } = intakeWith()
+  test('is rejected from a topic that is not configured, without fetching anything', async () => {
+    const { take, fetched, confirmed } = intakeWith()
     const other = 'arn:aws:sns:eu-west-1:999999999999:ses-events'
     for (const fields of [notification(delivery, { TopicArn: other }), confirmation({ TopicArn: other })]) {
       await expect(take(signed(fields))).rejects.toThrow(BadSignature)
     }
     await expect(intakeWith({ topics: [] }).take(signed(notification(delivery)))).rejects.toThrow(BadSignature)
-    expect([fetched, visited]).toEqual([[], []])
+    expect([fetched, confirmed]).toEqual([[], []])
   })
 
   test.each([
@@ -161,25 +161,27 @@ describe('a message of SNS', () => {
     'https://127.0.0.1/a.pem',
     'file:///etc/a.pem',
     'a.pem',
-  ])('is not believed with a certificate at %s, and nothing is fetched from there', async (url) => {
+  ])('is rejected with a certificate at %s, which is not fetched', async (url) => {
     const { take, fetched } = intakeWith()
     await expect(take(signed(notification(delivery, { SigningCertURL: url })))).rejects.toThrow(BadSignature)
     expect(fetched).toEqual([])
   })
 
-  test('is not believed with a certificate that is past its time or cannot be read', async () => {
+  test('is rejected with a certificate that is expired, not yet valid or unreadable', async () => {
     const clock = movableClock()
     const { take } = intakeWith({ clock })
     const message = signed(notification(delivery))
     expect((await take(message)).kind).toBe('notification')
     clock.advance(31 * 86_400_000)
-    await expect(take(message)).rejects.toThrow('not valid now')
+    await expect(take(message)).rejects.toThrow('expired or not yet valid')
     const early = { millis: () => Date.now() - 86_400_000 * 2, now: () => new Date(0) }
-    await expect(intakeWith({ clock: early }).take(message)).rejects.toThrow('not valid now')
-    await expect(intakeWith({ fetchCertificate: async () => 'no pem' }).take(message)).rejects.toThrow(BadSignature)
+    await expect(intakeWith({ clock: early }).take(message)).rejects.toThrow('expired or not yet valid')
+    await expect(intakeWith({ fetchCertificate: async () => 'not a certificate' }).take(message)).rejects.toThrow(
+      BadSignature,
+    )
   })
 
-  test('waits for a certificate that cannot be fetched now: that proves nothing against it', async () => {
+  test('causes a temporary error when its certificate cannot be fetched, and is accepted later', async () => {
     let reachable = false
     const fetchCertificate = async () => {
       if (!reachable) throw new Error('no network')
@@ -194,7 +196,7 @@ describe('a message of SNS', () => {
     expect((await take(message)).kind).toBe('notification')
   })
 
-  test('shares one fetch with those that come at the same time, and few certificates are kept', async () => {
+  test('shares one certificate fetch with concurrent messages, and at most 16 certificates are cached', async () => {
     const { take, fetched } = intakeWith()
     const at = (n: number) =>
       signed(notification(delivery, { SigningCertURL: `https://sns.eu-west-1.amazonaws.com/${n}.pem` }))
@@ -208,7 +210,7 @@ describe('a message of SNS', () => {
     expect(fetched).toHaveLength(18)
   })
 
-  test('that is none is not believed', async () => {
+  test('is rejected when the body is not an SNS message', async () => {
     const { intake, fetched } = intakeWith()
     for (const body of ['', '{', 'null', '[]', '{}', '"a"', '{"Type":"Notification"}', '{"__proto__":{}}']) {
       await expect(intake.take(body)).rejects.toThrow(BadSignature)
@@ -221,11 +223,11 @@ describe('a message of SNS', () => {
 })
 
 describe('a subscription', () => {
-  test('to a listed topic is confirmed, at SNS and nowhere else', async () => {
-    const { take, visited } = intakeWith()
+  test('to a configured topic is confirmed, and only at SNS', async () => {
+    const { take, confirmed } = intakeWith()
     const good = confirmation()
     expect(await take(signed(good))).toEqual({ kind: 'confirmed' })
-    expect(visited).toEqual([good.SubscribeURL])
+    expect(confirmed).toEqual([good.SubscribeURL])
     for (const SubscribeURL of [
       'https://evil.test/?Action=ConfirmSubscription',
       'http://169.254.169.254/latest/meta-data',
@@ -235,28 +237,31 @@ describe('a subscription', () => {
       expect(await take(signed(confirmation({ SubscribeURL })))).toEqual({ kind: 'ignored' })
     }
     await expect(take({ ...signed(good), SubscribeURL: `${good.SubscribeURL}&x=1` })).rejects.toThrow(BadSignature)
-    expect(visited).toHaveLength(1)
+    expect(confirmed).toHaveLength(1)
   })
 
-  test('that ended is taken note of, and one that could not be confirmed is asked for again', async () => {
-    const { take, visited } = intakeWith()
+  test('that ends is ignored', async () => {
+    const { take, confirmed } = intakeWith()
     expect(await take(signed(confirmation({ Type: 'UnsubscribeConfirmation' })))).toEqual({ kind: 'ignored' })
-    expect(visited).toEqual([])
+    expect(confirmed).toEqual([])
+  })
+
+  test('that cannot be confirmed causes a temporary error', async () => {
     const failing = intakeWith({ confirm: () => Promise.reject(new Error('no network')) })
     await expect(failing.take(signed(confirmation()))).rejects.toThrow('no network')
   })
 
-  test('is never confirmed at an address that only looks like one of SNS', () => {
+  test('is never confirmed at a host that only looks like SNS', () => {
     expect(snsAddress('https://sns.us-gov-west-1.amazonaws.com/')?.hostname).toBe('sns.us-gov-west-1.amazonaws.com')
     expect(snsAddress('https://user:pass@sns.eu-west-1.amazonaws.com/')).toBeUndefined()
     expect(snsAddress('https://sns.eu-west-1.amazonaws.com\\@evil.test/')?.hostname).not.toBe('evil.test')
   })
 })
 
-describe('what SES tells', () => {
+describe('an SES event', () => {
   const reportOf = async (event: unknown) => {
-    const taken = await intakeWith().take(signed(notification(event)))
-    return taken.kind === 'notification' ? taken.notifications.map(({ report }) => report) : taken.kind
+    const result = await intakeWith().take(signed(notification(event)))
+    return result.kind === 'notification' ? result.notifications.map(({ report }) => report) : result.kind
   }
 
   const bounce = (
@@ -283,7 +288,7 @@ describe('what SES tells', () => {
     ['Transient', 'MailboxFull', 'soft_bounce'],
     ['Undetermined', 'Undetermined', 'soft_bounce'],
     ['SomethingNew', 'General', 'soft_bounce'],
-  ])('a bounce of type %s, %s is a %s', async (type, subtype, kind) => {
+  ])('of a bounce of type %s, %s is a %s', async (type, subtype, kind) => {
     expect(await reportOf(bounce(type, subtype))).toEqual([
       {
         kind,
@@ -296,7 +301,7 @@ describe('what SES tells', () => {
     ])
   })
 
-  test('a bounce of several names each, and each server’s words once', async () => {
+  test('of a bounce lists every recipient, and each diagnostic text once', async () => {
     const codes = ['550 a', '550 b', '550 a', undefined]
     expect(await reportOf(bounce('Permanent', 'General', codes))).toMatchObject([
       {
@@ -317,7 +322,7 @@ describe('what SES tells', () => {
     },
   })
 
-  test('a complaint is one, unless it takes one back', async () => {
+  test('of a complaint is reported unless it withdraws a complaint', async () => {
     expect(await reportOf(complaint('abuse'))).toEqual([
       {
         kind: 'complaint',
@@ -332,22 +337,22 @@ describe('what SES tells', () => {
     expect(await reportOf(complaint('not-spam'))).toBe('ignored')
   })
 
-  test('mail that SES took and let go to nobody bounced, which says nothing about its recipients', async () => {
-    const told = {
+  test('of mail that SES accepted but did not send is a soft bounce', async () => {
+    const expected = {
       kind: 'soft_bounce',
       recipients: mail.destination,
       at: new Date('2026-11-15T10:00:00.000Z'),
     }
     expect(await reportOf({ eventType: 'Reject', mail, reject: { reason: 'Bad content' } })).toEqual([
-      { ...told, detail: 'Bad content', bounceType: 'Reject', bounceSubtype: null },
+      { ...expected, detail: 'Bad content', bounceType: 'Reject', bounceSubtype: null },
     ])
     const failure = { errorMessage: 'Attribute is missing', templateName: 't' }
     expect(await reportOf({ eventType: 'Rendering Failure', mail, failure })).toEqual([
-      { ...told, detail: 'Attribute is missing', bounceType: 'RenderingFailure', bounceSubtype: null },
+      { ...expected, detail: 'Attribute is missing', bounceType: 'RenderingFailure', bounceSubtype: null },
     ])
   })
 
-  test('what changes nothing, is not ours or cannot be read is ignored', async () => {
+  test('is ignored when it changes nothing, belongs to other mail or cannot be parsed', async () => {
     const delay = { delayType: 'TransientCommunicationFailure', delayedRecipients: [] }
     const foreign = { ...mail, tags: {} }
     for (const event of [
@@ -368,7 +373,7 @@ describe('what SES tells', () => {
     }
   })
 
-  test('a feedback notification finds back by the headers of the mail', async () => {
+  test('of a feedback notification is linked to its message by the headers of the mail', async () => {
     const headers = [
       { name: 'x-service-message-id', value: messageId },
       { name: 'X-Service-Org-Id', value: orgId },
@@ -384,7 +389,7 @@ describe('what SES tells', () => {
     expect(await reportOf({ ...feedback, mail: untagged })).toBe('ignored')
   })
 
-  test('times that cannot be read give way to that of the notification', async () => {
+  test('with an invalid time uses the time of the notification', async () => {
     const timeless = { ...delivery, delivery: { ...delivery.delivery, timestamp: 'soon' } }
     expect(await reportOf(timeless)).toMatchObject([{ at: new Date('2026-11-15T10:00:00.000Z') }])
   })

@@ -1,4 +1,4 @@
-/** What Amazon SES tells through SNS of a mail after it was taken, in both of its formats. */
+/** Parses notifications of Amazon SES that arrive through SNS, in both SES formats. */
 import { z } from 'zod'
 import type { Clock } from '../../ground/clock.ts'
 import { isId } from '../../ground/ids.ts'
@@ -8,26 +8,26 @@ import { orgHeader, sesTags } from './ses.ts'
 import { type FetchText, fetchFromSns, makeSnsReader, type SnsMessage, snsAddress } from './sns.ts'
 
 export type SesNotification = {
-  /** The same for each delivery of one notification. */
+  /** The same for every delivery of one notification. */
   notificationId: string
   orgId: string
   messageId: string
   report: Report
 }
 
-const Recipient = z.object({ emailAddress: z.string(), diagnosticCode: z.string().optional() })
+const SesRecipient = z.object({ emailAddress: z.string(), diagnosticCode: z.string().optional() })
 
-const Mail = z.object({
+const SesMail = z.object({
   timestamp: z.string().optional(),
   destination: z.array(z.string()).default([]),
   tags: z.record(z.string(), z.array(z.string())).optional(),
   headers: z.array(z.object({ name: z.string(), value: z.string() })).optional(),
 })
 
-const Event = z.object({
+const SesEvent = z.object({
   eventType: z.string().optional(),
   notificationType: z.string().optional(),
-  mail: Mail,
+  mail: SesMail,
   delivery: z
     .object({
       timestamp: z.string().optional(),
@@ -40,13 +40,13 @@ const Event = z.object({
       timestamp: z.string().optional(),
       bounceType: z.string(),
       bounceSubType: z.string().optional(),
-      bouncedRecipients: z.array(Recipient),
+      bouncedRecipients: z.array(SesRecipient),
     })
     .optional(),
   complaint: z
     .object({
       timestamp: z.string().optional(),
-      complainedRecipients: z.array(Recipient),
+      complainedRecipients: z.array(SesRecipient),
       complaintFeedbackType: z.string().nullish(),
       complaintSubType: z.string().nullish(),
     })
@@ -55,59 +55,59 @@ const Event = z.object({
   failure: z.object({ errorMessage: z.string().optional() }).optional(),
 })
 
-type Event = z.output<typeof Event>
+type SesEvent = z.output<typeof SesEvent>
 
-/** `Name <a@b>` as well as `a@b`. */
-const bare = (address: string): string => /<([^<>]+)>\s*$/.exec(address)?.[1] ?? address.trim()
+/** The address in `Name <a@b>` or `a@b`. */
+const bareAddress = (address: string): string => /<([^<>]+)>\s*$/.exec(address)?.[1] ?? address.trim()
 
-const instant = (...texts: (string | undefined)[]): Date => {
-  const readable = texts.find((text) => text !== undefined && !Number.isNaN(Date.parse(text)))
-  return new Date(readable ?? 0)
+const firstValidDate = (...texts: (string | undefined)[]): Date => {
+  const valid = texts.find((text) => text !== undefined && !Number.isNaN(Date.parse(text)))
+  return new Date(valid ?? 0)
 }
 
-type Told = Omit<Report, 'at'> & { timestamp: string | undefined }
+type UndatedReport = Omit<Report, 'at'> & { timestamp: string | undefined }
 
-const unbounced = { bounceType: null, bounceSubtype: null }
+const noBounce = { bounceType: null, bounceSubtype: null }
 
-const ofDelivery = ({ delivery, mail }: Event): Told | undefined =>
+const ofDelivery = ({ delivery, mail }: SesEvent): UndatedReport | undefined =>
   delivery && {
     kind: 'delivered',
     recipients: delivery.recipients.length > 0 ? delivery.recipients : mail.destination,
     detail: delivery.smtpResponse ?? null,
-    ...unbounced,
+    ...noBounce,
     timestamp: delivery.timestamp,
   }
 
-const ofBounce = ({ bounce }: Event): Told | undefined => {
+const ofBounce = ({ bounce }: SesEvent): UndatedReport | undefined => {
   if (!bounce) return undefined
-  const words = new Set(bounce.bouncedRecipients.flatMap(({ diagnosticCode }) => diagnosticCode ?? []))
+  const diagnostics = new Set(bounce.bouncedRecipients.flatMap(({ diagnosticCode }) => diagnosticCode ?? []))
   return {
-    // What is not said to last for ever must not keep an address from its mail.
+    // Only a permanent bounce may suppress the address.
     kind: bounce.bounceType === 'Permanent' ? 'hard_bounce' : 'soft_bounce',
     recipients: bounce.bouncedRecipients.map(({ emailAddress }) => emailAddress),
-    detail: words.size > 0 ? [...words].join('; ') : null,
+    detail: diagnostics.size > 0 ? [...diagnostics].join('; ') : null,
     bounceType: bounce.bounceType,
     bounceSubtype: bounce.bounceSubType ?? null,
     timestamp: bounce.timestamp,
   }
 }
 
-const ofComplaint = ({ complaint }: Event): Told | undefined => {
-  // The button that takes a complaint back.
+const ofComplaint = ({ complaint }: SesEvent): UndatedReport | undefined => {
+  // `not-spam` withdraws a complaint.
   if (!complaint || complaint.complaintFeedbackType === 'not-spam') return undefined
   return {
     kind: 'complaint',
     recipients: complaint.complainedRecipients.map(({ emailAddress }) => emailAddress),
     detail: complaint.complaintFeedbackType ?? complaint.complaintSubType ?? null,
-    ...unbounced,
+    ...noBounce,
     timestamp: complaint.timestamp,
   }
 }
 
-/** SES took it and then let it go to nobody. That says nothing about the recipients, hence no hard bounce. */
-const ofNeverSent =
+/** SES accepted the mail but did not send it. The recipients are not at fault, so this is not a hard bounce. */
+const ofUnsent =
   (bounceType: string) =>
-  ({ mail, reject, failure }: Event): Told => ({
+  ({ mail, reject, failure }: SesEvent): UndatedReport => ({
     kind: 'soft_bounce',
     recipients: mail.destination,
     detail: reject?.reason ?? failure?.errorMessage ?? null,
@@ -116,21 +116,21 @@ const ofNeverSent =
     timestamp: undefined,
   })
 
-/** Events that are not here change nothing: Send, DeliveryDelay (SES goes on trying), Open, Click, Subscription. */
-const readers = new Map<string, (event: Event) => Told | undefined>([
+/** Other events change nothing: Send, DeliveryDelay (SES keeps retrying), Open, Click, Subscription. */
+const reportReaders = new Map<string, (event: SesEvent) => UndatedReport | undefined>([
   ['Delivery', ofDelivery],
   ['Bounce', ofBounce],
   ['Complaint', ofComplaint],
-  ['Reject', ofNeverSent('Reject')],
-  ['Rendering Failure', ofNeverSent('RenderingFailure')],
-  ['RenderingFailure', ofNeverSent('RenderingFailure')],
+  ['Reject', ofUnsent('Reject')],
+  ['Rendering Failure', ofUnsent('RenderingFailure')],
+  ['RenderingFailure', ofUnsent('RenderingFailure')],
 ])
 
-const headerOf = ({ mail }: Event, name: string): string | undefined =>
+const headerOf = ({ mail }: SesEvent, name: string): string | undefined =>
   mail.headers?.find((header) => header.name.toLowerCase() === name.toLowerCase())?.value
 
-/** Tags come with event publishing, headers with feedback notifications. */
-const subjectOf = (event: Event): { orgId: string; messageId: string } | undefined => {
+/** Event publishing includes the tags of the mail, feedback notifications include its headers. */
+const messageOf = (event: SesEvent): { orgId: string; messageId: string } | undefined => {
   const { tags } = event.mail
   const orgId = tags?.[sesTags.org]?.[0] ?? headerOf(event, orgHeader)
   const messageId = tags?.[sesTags.message]?.[0] ?? headerOf(event, 'X-Service-Message-Id')
@@ -138,28 +138,28 @@ const subjectOf = (event: Event): { orgId: string; messageId: string } | undefin
   return isId('org', orgId) && isId('message', messageId) ? { orgId, messageId } : undefined
 }
 
-const eventIn = (text: string): Event | undefined => {
+const parseEvent = (text: string): SesEvent | undefined => {
   try {
-    return Event.safeParse(JSON.parse(text)).data
+    return SesEvent.safeParse(JSON.parse(text)).data
   } catch {
     return undefined
   }
 }
 
-/** Mail that is not ours, events that change nothing and formats nobody knows yet are ignored. */
+/** Ignores mail that this service did not send, events that change nothing, and unknown formats. */
 export const parseSesNotification = (message: SnsMessage): SesNotification | 'ignored' => {
-  const event = eventIn(message.Message)
-  const told = event && readers.get(event.eventType ?? event.notificationType ?? '')?.(event)
-  const subject = event && subjectOf(event)
-  if (!told || !subject || told.recipients.length === 0) return 'ignored'
-  const { timestamp, ...report } = told
+  const event = parseEvent(message.Message)
+  const undated = event && reportReaders.get(event.eventType ?? event.notificationType ?? '')?.(event)
+  const ids = event && messageOf(event)
+  if (!undated || !ids || undated.recipients.length === 0) return 'ignored'
+  const { timestamp, ...report } = undated
   return {
     notificationId: message.MessageId,
-    ...subject,
+    ...ids,
     report: {
       ...report,
-      recipients: report.recipients.map(bare),
-      at: instant(timestamp, message.Timestamp, event.mail.timestamp),
+      recipients: report.recipients.map(bareAddress),
+      at: firstValidDate(timestamp, message.Timestamp, event.mail.timestamp),
     },
   }
 }
@@ -170,7 +170,7 @@ export type IntakeResult =
   | { kind: 'ignored' }
 
 export interface SesIntake {
-  /** Throws BadSignature for what no topic of ours sent; any other error means: deliver it again. */
+  /** Throws BadSignature when the message is not from one of our topics. After any other error, SNS should redeliver. */
   take(bodyText: string): Promise<IntakeResult>
 }
 
@@ -179,7 +179,7 @@ type Needs = {
   clock: Clock
   log: Log
   fetchCertificate?: FetchText
-  /** Visits the address that confirms a subscription. */
+  /** Fetches the URL that confirms a subscription. */
   confirm?: FetchText
 }
 
@@ -189,14 +189,14 @@ export const makeSesIntake = (needs: Needs): SesIntake => {
 
   const confirmSubscription = async (address: string, topic: string): Promise<IntakeResult> => {
     const url = snsAddress(address)
-    const meant =
+    const isConfirmation =
       url?.searchParams.get('Action') === 'ConfirmSubscription' && url.searchParams.get('TopicArn') === topic
-    if (!url || !meant) {
-      log.warn({ topic }, 'a subscription was to be confirmed at an address that is not for that')
+    if (!url || !isConfirmation) {
+      log.warn({ topic }, 'sns subscription ignored: confirmation url is not valid')
       return { kind: 'ignored' }
     }
     await confirm(url.href)
-    log.info({ topic }, 'the subscription to an SNS topic is confirmed')
+    log.info({ topic }, 'sns subscription confirmed')
     return { kind: 'confirmed' }
   }
 
@@ -207,7 +207,7 @@ export const makeSesIntake = (needs: Needs): SesIntake => {
         return confirmSubscription(message.SubscribeURL, message.TopicArn)
       }
       if (message.Type === 'UnsubscribeConfirmation') {
-        log.warn({ topic: message.TopicArn }, 'the subscription to an SNS topic has ended')
+        log.warn({ topic: message.TopicArn }, 'sns subscription ended')
         return { kind: 'ignored' }
       }
       const notification = parseSesNotification(message)

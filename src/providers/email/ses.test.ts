@@ -6,7 +6,7 @@ import PostalMime from 'postal-mime'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { domainClient } from '../../../test/clients/domain-client.ts'
 import { keyClient } from '../../../test/clients/key-client.ts'
-import { mail as letter, mailer } from '../../../test/clients/mailer.ts'
+import { mail as apiMail, mailer } from '../../../test/clients/mailer.ts'
 import { testService } from '../../../test/service/service.ts'
 import { faultOf, testMail, to } from './harness.ts'
 import { makeSesProvider } from './ses.ts'
@@ -18,31 +18,31 @@ type Sent = {
   ConfigurationSetName?: string
   FromEmailAddress?: string
 }
-type Asked = { method: string; url: string; authorization: string; body: Sent }
+type ReceivedRequest = { method: string; url: string; authorization: string; body: Sent }
 
-type Answers = (response: ServerResponse, request: IncomingMessage) => void
+type Responder = (response: ServerResponse, request: IncomingMessage) => void
 
-const takes: Answers = (response) => {
+const accept: Responder = (response) => {
   response.setHeader('content-type', 'application/json').end('{"MessageId":"0100-ses"}')
 }
 
-const says =
-  (status: number, type: string, message = 'because'): Answers =>
+const failWith =
+  (status: number, type: string, message = 'because'): Responder =>
   (response) => {
     response
       .writeHead(status, { 'content-type': 'application/json', 'x-amzn-errortype': `${type}:http://x/` })
       .end(JSON.stringify({ message }))
   }
 
-/** A stand-in that speaks the JSON of SESv2. */
-const sesWith = async (answers: Answers = takes) => {
-  const asked: Asked[] = []
+/** A fake SES endpoint for the SESv2 JSON API. */
+const sesWith = async (respond: Responder = accept) => {
+  const requests: ReceivedRequest[] = []
   const server = createServer(async (request, response) => {
     const { method = '', url = '', headers } = request
     try {
       const body = (await json(request)) as Sent
-      asked.push({ method, url, authorization: headers.authorization ?? '', body })
-      answers(response, request)
+      requests.push({ method, url, authorization: headers.authorization ?? '', body })
+      respond(response, request)
     } catch {
       response.destroy()
     }
@@ -53,7 +53,7 @@ const sesWith = async (answers: Answers = takes) => {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   })
-  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { requests, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
 const providerAt = (endpoint: string, changes: Partial<Parameters<typeof makeSesProvider>[0]> = {}) => {
@@ -62,7 +62,7 @@ const providerAt = (endpoint: string, changes: Partial<Parameters<typeof makeSes
     configurationSet: undefined,
     endpoint,
     credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' },
-    patience: { connectMs: 5_000, answerMs: 10_000 },
+    timeouts: { connectMs: 5_000, responseMs: 10_000 },
     ...changes,
   })
   onTestFinished(() => provider.close())
@@ -70,7 +70,7 @@ const providerAt = (endpoint: string, changes: Partial<Parameters<typeof makeSes
 }
 
 describe('a mail through SES', () => {
-  test('goes as it is composed, to all recipients, with the tags by which its events find back', async () => {
+  test('is sent as composed, to all recipients, with the tags that link its events to the message', async () => {
     const ses = await sesWith()
     const mail = testMail({
       to: to('ann@reader.test', 'jo@bücher.test'),
@@ -80,7 +80,7 @@ describe('a mail through SES', () => {
     })
     const handed = await providerAt(ses.url, { configurationSet: 'events' }).send(mail)
     expect(handed).toEqual({ provider: 'ses', providerMessageId: '0100-ses' })
-    const [{ method, url, body, authorization }, ...others] = ses.asked as [Asked]
+    const [{ method, url, body, authorization }, ...others] = ses.requests as [ReceivedRequest]
     expect([method, url, others]).toEqual(['POST', '/v2/email/outbound-emails', []])
     expect(authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/us-east-1\/ses\/aws4_request/)
     const { Content, ...rest } = body
@@ -108,11 +108,11 @@ describe('a mail through SES', () => {
     expect(raw.toString()).not.toMatch(/hidden@reader|x-ses-/i)
   })
 
-  test('is signed for the region of its domain, and for the default when that is none', async () => {
+  test('uses the region of its domain, and falls back to the default when that is not a region', async () => {
     const ses = await sesWith()
     const provider = providerAt(ses.url)
     for (const region of ['ap-south-1', 'us-east-1', '', 'evil.test/#']) await provider.send(testMail({ region }))
-    expect(ses.asked.map(({ authorization }) => authorization.split('/')[2])).toEqual([
+    expect(ses.requests.map(({ authorization }) => authorization.split('/')[2])).toEqual([
       'ap-south-1',
       'us-east-1',
       'eu-west-1',
@@ -120,22 +120,26 @@ describe('a mail through SES', () => {
     ])
   })
 
-  test('uses the configuration set of its pool of addresses', async () => {
+  test('uses the configuration set of its IP pool', async () => {
     const ses = await sesWith()
     await providerAt(ses.url).send(testMail())
     await providerAt(ses.url).send(testMail({ ipPool: 'gold' }))
     await providerAt(ses.url, { configurationSet: 'events' }).send(testMail({ ipPool: 'gold' }))
-    expect(ses.asked.map(({ body }) => body.ConfigurationSetName)).toEqual([undefined, 'tidings-gold', 'events-gold'])
+    expect(ses.requests.map(({ body }) => body.ConfigurationSetName)).toEqual([
+      undefined,
+      'tidings-gold',
+      'events-gold',
+    ])
   })
 
-  test('XD-21 whatever a pool is called, its set is one that SES takes, and no two names share it', async () => {
+  test('XD-21 has a valid and unique configuration set for every pool name', async () => {
     const ses = await sesWith()
     const long = 'n'.repeat(100)
     const pools = ['Gold_2-a', 'my pool / ü!', 'my pool / ö!', '黄金', '💰', long, `${long.slice(0, 99)}m`]
     const sets = async (configurationSet: string | undefined) => {
-      ses.asked.length = 0
+      ses.requests.length = 0
       for (const ipPool of pools) await providerAt(ses.url, { configurationSet }).send(testMail({ ipPool }))
-      return ses.asked.map(({ body }) => body.ConfigurationSetName as string)
+      return ses.requests.map(({ body }) => body.ConfigurationSetName as string)
     }
     const usual = await sets(undefined)
     expect(usual).toEqual([
@@ -147,7 +151,7 @@ describe('a mail through SES', () => {
       expect.stringMatching(/^tidings-n{47}-[0-9a-f]{8}$/),
       expect.stringMatching(/^tidings-n{47}-[0-9a-f]{8}$/),
     ])
-    // The longest that the configuration takes leaves no room for a name.
+    // The longest configuration set that can be configured leaves no space for the pool name.
     const longest = await sets('s'.repeat(64))
     for (const named of [usual, longest]) {
       expect(new Set(named).size).toBe(pools.length)
@@ -155,7 +159,7 @@ describe('a mail through SES', () => {
     }
   })
 
-  test('XD-21 through the service: the pool of a domain names the set of its live mail, and a new name at once', async () => {
+  test('XD-21 uses the current pool name of its domain in live mode', async () => {
     const ses = await sesWith()
     vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE')
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')
@@ -170,7 +174,7 @@ describe('a mail through SES', () => {
     const domains = domainClient(t, own)
     const pools = '/api/v1/ip-pools'
     const { id } = (await t.ask('POST', pools, { key: own.live, body: { name: 'gold' } })).body
-    const sent = async (key = own.live) => expect((await own.send(letter(), { key })).status).toBe(200)
+    const sent = async (key = own.live) => expect((await own.send(apiMail(), { key })).status).toBe(200)
     await sent()
     expect((await domains.patch(domainId, { ip_pool_id: id })).body.ip_pool_id).toBe(id)
     await sent()
@@ -179,7 +183,7 @@ describe('a mail through SES', () => {
     await sent()
     await domains.patch(domainId, { ip_pool_id: null })
     await sent()
-    expect(ses.asked.map(({ body }) => body.ConfigurationSetName)).toEqual([
+    expect(ses.requests.map(({ body }) => body.ConfigurationSetName)).toEqual([
       'events',
       'events-gold',
       expect.stringMatching(/^events-gold_rush-[0-9a-f]{8}$/),
@@ -187,22 +191,22 @@ describe('a mail through SES', () => {
     ])
   })
 
-  test('may be as large as attachments make it', async () => {
+  test('may have an attachment of 7 MB', async () => {
     const ses = await sesWith()
     const content = Buffer.alloc(7_000_000, 5)
     await providerAt(ses.url).send(testMail({ attachments: [{ filename: 'a.bin', contentType: 'a/b', content }] }))
-    const read = await PostalMime.parse(Buffer.from(ses.asked[0]?.body.Content.Raw.Data ?? '', 'base64'))
+    const read = await PostalMime.parse(Buffer.from(ses.requests[0]?.body.Content.Raw.Data ?? '', 'base64'))
     expect(Buffer.from(read.attachments[0]?.content as ArrayBuffer).equals(content)).toBe(true)
   })
 
-  test('is refused here when an address is beyond ASCII, which SES does not take', async () => {
+  test('is refused without a request when a local part is not ASCII, which SES does not support', async () => {
     const ses = await sesWith()
     expect((await faultOf(providerAt(ses.url).send(testMail({ to: to('jürgen@reader.test') })))).kind).toBe('refused')
-    expect(ses.asked).toEqual([])
+    expect(ses.requests).toEqual([])
   })
 })
 
-describe('when SES does not take it', () => {
+describe('when SES does not accept a mail', () => {
   const cases: [status: number, type: string, kind: string][] = [
     [429, 'TooManyRequestsException', 'throttled'],
     [400, 'ThrottlingException', 'throttled'],
@@ -221,22 +225,24 @@ describe('when SES does not take it', () => {
     [503, 'ServiceUnavailable', 'unavailable'],
   ]
 
-  test.each(cases)('%s %s: it is asked once and the mail is %s', async (status, type, kind) => {
-    const ses = await sesWith(says(status, type))
+  test.each(cases)('%s %s is requested once and means %s', async (status, type, kind) => {
+    const ses = await sesWith(failWith(status, type))
     const fault = await faultOf(providerAt(ses.url).send(testMail()))
-    expect([fault.kind, fault.provider, ses.asked.length]).toEqual([kind, 'ses', 1])
+    expect([fault.kind, fault.provider, ses.requests.length]).toEqual([kind, 'ses', 1])
     if (kind === 'refused' || kind === 'throttled') expect(fault.message).toBe('because')
     else expect(fault.message).not.toContain('because')
   })
 
-  test('454 in its words is throttling', async () => {
-    const ses = await sesWith(says(400, 'MessageRejected', '454 Throttling failure: Maximum sending rate exceeded.'))
+  test('an error text that starts with 454 means throttled', async () => {
+    const ses = await sesWith(
+      failWith(400, 'MessageRejected', '454 Throttling failure: Maximum sending rate exceeded.'),
+    )
     expect((await faultOf(providerAt(ses.url).send(testMail()))).kind).toBe('throttled')
   })
 
-  test('an answer that is no JSON counts by its status', async () => {
+  test('a response that is not JSON is classified by its status', async () => {
     const plain =
-      (status: number): Answers =>
+      (status: number): Responder =>
       (response) =>
         response.writeHead(status).end('<html>')
     const kinds: string[] = []
@@ -251,15 +257,15 @@ describe('when SES does not take it', () => {
 })
 
 describe('when the connection is lost', () => {
-  test('before the request: nothing was handed over', async () => {
+  test('before the request, the provider is unavailable', async () => {
     const fault = await faultOf(providerAt('http://127.0.0.1:1').send(testMail()))
     expect([fault.kind, fault.message]).toEqual([
       'unavailable',
-      'Amazon SES could not be reached or did not accept our request.',
+      'Amazon SES could not be reached or did not accept the request.',
     ])
   })
 
-  test('within a large request: nothing was handed over', async () => {
+  test('within a large request, the provider is unavailable', async () => {
     const server = createSocketServer((socket) => {
       socket.on('error', () => undefined)
       socket.once('data', () => socket.destroy())
@@ -273,29 +279,29 @@ describe('when the connection is lost', () => {
     expect((await faultOf(providerAt(`http://127.0.0.1:${port}`).send(mail))).kind).toBe('unavailable')
   })
 
-  test('after the request, or no answer comes: it may be on its way, and is not sent again', async () => {
-    const ends = await sesWith((response) => response.destroy())
-    expect((await faultOf(providerAt(ends.url).send(testMail()))).kind).toBe('uncertain')
+  test('after the request, or without a response, the result is uncertain and the mail is not sent again', async () => {
+    const closing = await sesWith((response) => response.destroy())
+    expect((await faultOf(providerAt(closing.url).send(testMail()))).kind).toBe('uncertain')
     const cut = await sesWith((response) => {
       response.writeHead(200, { 'content-length': '1000' }).write('{"Mess')
       setImmediate(() => response.destroy())
     })
     expect((await faultOf(providerAt(cut.url).send(testMail()))).kind).toBe('uncertain')
     const silent = await sesWith(() => undefined)
-    const patience = { connectMs: 5_000, answerMs: 300 }
-    const fault = await faultOf(providerAt(silent.url, { patience }).send(testMail()))
+    const timeouts = { connectMs: 5_000, responseMs: 300 }
+    const fault = await faultOf(providerAt(silent.url, { timeouts }).send(testMail()))
     expect([fault.kind, fault.message]).toEqual([
       'uncertain',
-      'Amazon SES took the message and did not say what became of it.',
+      'Amazon SES did not confirm the message. It may have been sent.',
     ])
-    expect([ends.asked.length, cut.asked.length, silent.asked.length]).toEqual([1, 1, 1])
+    expect([closing.requests.length, cut.requests.length, silent.requests.length]).toEqual([1, 1, 1])
   })
 
-  test('credentials that cannot be had are our fault, and nothing goes out', async () => {
+  test('or credentials cannot be loaded, the provider is unavailable and nothing is sent', async () => {
     const ses = await sesWith()
     const credentials = () => Promise.reject(new Error('no keys here'))
     const fault = await faultOf(providerAt(ses.url, { credentials }).send(testMail()))
-    expect([fault.kind, ses.asked]).toEqual(['unavailable', []])
+    expect([fault.kind, ses.requests]).toEqual(['unavailable', []])
     expect(fault.message).not.toContain('keys')
   })
 })

@@ -1,49 +1,55 @@
-/** Hands mail to Amazon SES, in the region of its sending domain. */
+/** Sends mail through Amazon SES, in the region of its sending domain. */
 import { createHash } from 'node:crypto'
 import type { SESv2Client, SESv2ClientConfig } from '@aws-sdk/client-sesv2'
 import { composeMime, mailEnvelopeOf, wireAddress } from './compose-mime.ts'
 import { type Address, type EmailProvider, HandoverError, type HandoverFault, type Mail } from './email-provider.ts'
-import { type HttpPatience, LostRequest, makeSdkHandler } from './ses-http.ts'
+import { type HttpTimeouts, LostRequest, makeSdkHandler } from './ses-http.ts'
 
 const name = 'ses'
 
-/** By these an event of SES finds back to its message. */
+/** Tags that link an SES event to its message. */
 export const sesTags = { org: 'tidings-org', message: 'tidings-message' } as const
-/** Feedback notifications carry the headers of the mail but not its tags. */
+/** Links a feedback notification to its org, because those notifications contain headers but no tags. */
 export const orgHeader = 'X-Service-Org-Id'
 
 type Needs = {
-  /** Where mail goes whose domain names no region. */
+  /** Used for mail whose domain has no region. */
   region: string
   configurationSet: string | undefined
-  /** In place of the address of the region, for tests. */
+  /** For tests: replaces the endpoint of the region. */
   endpoint: string | undefined
-  /** Undefined: the SDK's own chain of places. */
+  /** Defaults to the SDK's credential provider chain. */
   credentials?: SESv2ClientConfig['credentials']
-  patience?: HttpPatience
+  timeouts?: HttpTimeouts
 }
 
-const usualPatience: HttpPatience = { connectMs: 5_000, answerMs: 20_000 }
+const defaultTimeouts: HttpTimeouts = { connectMs: 5_000, responseMs: 20_000 }
 
-/** The region becomes part of a host name. */
+/** Checked because the region becomes part of a host name. */
 const isRegion = (text: string): boolean => /^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/.test(text)
 
-/** Tags take less than ids might hold one day. */
+/** Replaces characters that SES does not allow in tags. Ids do not contain any today. */
 const tagValue = (text: string): string => text.replace(/[^A-Za-z0-9_.@-]/g, '_').slice(0, 256)
 
 /**
- * Pools are named freely, configuration sets are not. What SES would not take is written in its letters, and by the
- * digest behind it two pools never share a set because their names look alike then.
+ * The configuration set of an IP pool. Pool names are free text, but SES restricts the names of configuration sets.
+ * A name with characters that SES rejects, or that is too long, is rewritten and gets a digest, so that two pools do
+ * not end up with the same set.
  */
-const poolSet = (set: string, pool: string): string => {
-  const plain = `${set}-${pool}`
-  if (/^[A-Za-z0-9_-]{1,64}$/.test(plain)) return plain
+const poolConfigurationSet = (set: string, pool: string): string => {
+  const name = `${set}-${pool}`
+  if (/^[A-Za-z0-9_-]{1,64}$/.test(name)) return name
   const digest = createHash('sha256').update(pool).digest('hex').slice(0, 8)
-  return `${plain.replace(/[^A-Za-z0-9_-]/gu, '_').slice(0, 55)}-${digest}`
+  return `${name.replace(/[^A-Za-z0-9_-]/gu, '_').slice(0, 55)}-${digest}`
 }
 
-const throttles = new Set(['TooManyRequestsException', 'ThrottlingException', 'Throttling', 'LimitExceededException'])
-const refusals = new Set([
+const throttlingErrors = new Set([
+  'TooManyRequestsException',
+  'ThrottlingException',
+  'Throttling',
+  'LimitExceededException',
+])
+const refusalErrors = new Set([
   'MessageRejected',
   'MessageRejectedException',
   'MailFromDomainNotVerifiedException',
@@ -57,36 +63,36 @@ type SdkError = Error & { $metadata?: { httpStatusCode?: number } }
 const kindOf = (error: SdkError): HandoverFault => {
   if (error instanceof LostRequest) return error.sent ? 'uncertain' : 'unavailable'
   const status = error.$metadata?.httpStatusCode
-  if (throttles.has(error.name) || status === 429 || /^454\b/.test(error.message)) return 'throttled'
-  if (refusals.has(error.name)) return 'refused'
-  // Without an answer nothing was sent: credentials or a region that cannot be found.
+  if (throttlingErrors.has(error.name) || status === 429 || /^454\b/.test(error.message)) return 'throttled'
+  if (refusalErrors.has(error.name)) return 'refused'
+  // No request was sent: the credentials or the region could not be resolved.
   if (status === undefined) return 'unavailable'
-  // It said yes in words we cannot read.
+  // SES accepted the request, but its response cannot be parsed.
   if (status < 300) return 'uncertain'
-  // Keys, permissions, a configuration set that is not there: ours to mend, and another provider may do.
+  // Credentials, permissions or a missing configuration set: the operator must fix it, and another provider may work.
   if (status >= 500 || status === 401 || status === 403 || status === 404) return 'unavailable'
   return 'refused'
 }
 
-const wordsFor: Partial<Record<HandoverFault, string>> = {
-  unavailable: 'Amazon SES could not be reached or did not accept our request.',
-  uncertain: 'Amazon SES took the message and did not say what became of it.',
+const messageFor: Partial<Record<HandoverFault, string>> = {
+  unavailable: 'Amazon SES could not be reached or did not accept the request.',
+  uncertain: 'Amazon SES did not confirm the message. It may have been sent.',
 }
 
 const faultOf = (error: unknown): HandoverError => {
   const kind = kindOf(error as SdkError)
-  // What is wrong with the account or its keys is not for senders to read.
-  return new HandoverError(kind, name, wordsFor[kind] ?? (error as Error).message, { cause: error })
+  // Senders must not see errors of the account or its credentials.
+  return new HandoverError(kind, name, messageFor[kind] ?? (error as Error).message, { cause: error })
 }
 
-const addresses = (parties: Address[]): string[] => parties.map(({ address }) => wireAddress(address))
+const wireAddresses = (list: Address[]): string[] => list.map(({ address }) => wireAddress(address))
 
 export const makeSesProvider = (needs: Needs): EmailProvider => {
-  const { configurationSet, endpoint, credentials, patience = usualPatience } = needs
-  const handler = makeSdkHandler(patience)
+  const { configurationSet, endpoint, credentials, timeouts = defaultTimeouts } = needs
+  const handler = makeSdkHandler(timeouts)
   const clients = new Map<string, SESv2Client>()
 
-  // Loaded at the first mail: the SDK is large, and most starts never need it.
+  // Loaded with the first mail, because the SDK is large and most processes never use it.
   const loadSdk = () => import('@aws-sdk/client-sesv2')
 
   const clientFor = async (region: string): Promise<SESv2Client> => {
@@ -97,7 +103,7 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
       region,
       ...(endpoint !== undefined && { endpoint }),
       ...(credentials !== undefined && { credentials }),
-      // The chain and the scheduler decide about further attempts; they know what may be repeated.
+      // No retries here: the failover chain and the scheduler decide which attempts may be repeated.
       maxAttempts: 1,
       requestHandler: handler as NonNullable<SESv2ClientConfig['requestHandler']>,
     })
@@ -105,19 +111,22 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
     return client
   }
 
-  /** A pool of IP addresses is reached through a configuration set of its own, named after it. */
-  const setFor = ({ ipPool }: Mail): string | undefined =>
-    ipPool === null ? configurationSet : poolSet(configurationSet ?? 'tidings', ipPool)
+  /** SES selects a dedicated IP pool through a configuration set, which is named after the pool. */
+  const configurationSetFor = ({ ipPool }: Mail): string | undefined =>
+    ipPool === null ? configurationSet : poolConfigurationSet(configurationSet ?? 'tidings', ipPool)
 
   const handOver = async (mail: Mail): Promise<string> => {
     const client = await clientFor(isRegion(mail.region) ? mail.region : needs.region)
     const { SendEmailCommand } = await loadSdk()
-    const [to, cc, bcc] = [addresses(mail.to), addresses(mail.cc), addresses(mail.bcc)]
-    const set = setFor(mail)
+    const set = configurationSetFor(mail)
     const { MessageId } = await client.send(
       new SendEmailCommand({
         Content: { Raw: { Data: await composeMime(mail, { [orgHeader]: mail.orgId }) } },
-        Destination: { ToAddresses: to, CcAddresses: cc, BccAddresses: bcc },
+        Destination: {
+          ToAddresses: wireAddresses(mail.to),
+          CcAddresses: wireAddresses(mail.cc),
+          BccAddresses: wireAddresses(mail.bcc),
+        },
         EmailTags: [
           { Name: sesTags.org, Value: tagValue(mail.orgId) },
           { Name: sesTags.message, Value: tagValue(mail.messageId) },
@@ -125,7 +134,7 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
         ...(set !== undefined && { ConfigurationSetName: set }),
       }),
     )
-    if (!MessageId) throw new HandoverError('uncertain', name, wordsFor.uncertain as string)
+    if (!MessageId) throw new HandoverError('uncertain', name, messageFor.uncertain as string)
     return MessageId
   }
 
@@ -133,7 +142,11 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
     name,
     send: async (mail) => {
       if (mailEnvelopeOf(mail).needsUtf8) {
-        throw new HandoverError('refused', name, 'Amazon SES does not take addresses beyond ASCII.')
+        throw new HandoverError(
+          'refused',
+          name,
+          'Amazon SES does not accept addresses with a local part that is not ASCII.',
+        )
       }
       try {
         return { provider: name, providerMessageId: await handOver(mail) }

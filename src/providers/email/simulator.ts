@@ -1,7 +1,7 @@
-/** The recipients that play an outcome, and sends that go to nobody. */
+/** Simulator addresses, which produce a chosen outcome, and simulated sends in test mode. */
 import { newId } from '../../ground/ids.ts'
 import type { Handover, Mail, Report } from './email-provider.ts'
-import { recipientsOf } from './kept-mail.ts'
+import { recipientsOf } from './stored-mail.ts'
 
 type Outcome = Omit<Report, 'recipients' | 'at'>
 
@@ -14,13 +14,13 @@ const outcomes: Record<string, Outcome> = {
   },
   bounced: {
     kind: 'hard_bounce',
-    detail: '550 5.1.1 No such mailbox, says the simulator',
+    detail: '550 5.1.1 No such mailbox (simulated)',
     bounceType: 'Permanent',
     bounceSubtype: 'General',
   },
   softbounced: {
     kind: 'soft_bounce',
-    detail: '452 4.2.2 Mailbox full, says the simulator',
+    detail: '452 4.2.2 Mailbox full (simulated)',
     bounceType: 'Transient',
     bounceSubtype: 'MailboxFull',
   },
@@ -33,10 +33,10 @@ const outcomes: Record<string, Outcome> = {
 }
 
 /**
- * The part an address plays at the simulator; undefined for one that is no simulator address. What follows a `+` only
- * tells recipients apart: one that bounced is suppressed, and the next test needs another.
+ * The scenario that a simulator address selects. Undefined for any other address. Text after a `+` is ignored. It
+ * makes recipients distinct: one that bounced is suppressed, and the next test needs another.
  */
-export const partOf = (address: string, serviceDomain: string): string | undefined => {
+export const scenarioOf = (address: string, serviceDomain: string): string | undefined => {
   const lower = address.toLowerCase()
   const at = lower.lastIndexOf('@')
   if (!lower.startsWith('simulator.', at + 1)) return undefined
@@ -46,18 +46,18 @@ export const partOf = (address: string, serviceDomain: string): string | undefin
   return plus < 0 ? local : local.slice(0, plus)
 }
 
-/** What the simulator recipients of a mail report, each by itself. */
+/** One report for each simulator recipient of a mail. */
 export const simulatedReports = (mail: Mail, serviceDomain: string, at: Date): Report[] => {
-  const players = recipientsOf(mail).filter((address) => partOf(address, serviceDomain) !== undefined)
-  if (players.length === 0) return []
-  return [...new Set(players)].flatMap((address) => {
-    const part = partOf(address, serviceDomain) as string
-    const outcome = Object.hasOwn(outcomes, part) ? outcomes[part] : undefined
+  const simulated = recipientsOf(mail).filter((address) => scenarioOf(address, serviceDomain) !== undefined)
+  if (simulated.length === 0) return []
+  return [...new Set(simulated)].flatMap((address) => {
+    const scenario = scenarioOf(address, serviceDomain) as string
+    const outcome = Object.hasOwn(outcomes, scenario) ? outcomes[scenario] : undefined
     return outcome ? [{ ...outcome, recipients: [address], at }] : []
   })
 }
 
-/** A send in test mode: no provider is asked. */
+/** Simulates a send in test mode. No provider is called. */
 export const simulate = (mail: Mail, serviceDomain: string): Handover => {
   const reports = simulatedReports(mail, serviceDomain, mail.at)
   return {

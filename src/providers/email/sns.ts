@@ -1,10 +1,10 @@
-/** Judges whether a message really comes from a topic of ours at Amazon SNS. */
+/** Verifies that a message comes from one of our Amazon SNS topics. */
 import { verify, X509Certificate } from 'node:crypto'
 import { request } from 'undici'
 import { z } from 'zod'
 import type { Clock } from '../../ground/clock.ts'
 
-/** Whoever sent it has not shown to be one of our topics. The message is for the log, not for the sender. */
+/** The message is not proven to come from one of our topics. The reason is for the log, not for the sender. */
 export class BadSignature extends Error {
   constructor(reason: string, options?: { cause?: unknown }) {
     super(reason, options)
@@ -36,7 +36,7 @@ const SnsMessage = z.discriminatedUnion('Type', [
 
 export type SnsMessage = z.output<typeof SnsMessage>
 
-/** The fields that are signed, in their order; one that is absent is left out. */
+/** The signed fields, in signature order. Absent fields are left out. */
 const signedFields = {
   Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
   SubscriptionConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
@@ -51,7 +51,7 @@ export const canonicalText = (message: SnsMessage): string => {
     .join('')
 }
 
-/** An address at SNS itself, and no other that only looks like it. */
+/** Parses a URL of SNS. Returns undefined for any other host, including those that only look like SNS. */
 export const snsAddress = (address: string): URL | undefined => {
   if (!URL.canParse(address)) return undefined
   const url = new URL(address)
@@ -61,47 +61,48 @@ export const snsAddress = (address: string): URL | undefined => {
 
 export type FetchText = (url: string) => Promise<string>
 
-/** SNS knows nothing of that address. */
+/** SNS responded with a client error: nothing exists at that URL. */
 export class NotAtSns extends Error {}
 
-/** A short text from SNS; redirects are not followed. */
+/** Fetches a short text from SNS. Does not follow redirects. */
 export const fetchFromSns: FetchText = async (url) => {
   const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(10_000) })
   let read = ''
   for await (const chunk of body.setEncoding('utf8')) {
     read += chunk
-    if (read.length > 65_536) throw new Error('SNS answered with more than was asked for')
+    if (read.length > 65_536) throw new Error('response from SNS is too large')
   }
-  if (statusCode >= 400 && statusCode < 500 && statusCode !== 429) throw new NotAtSns(`SNS answered ${statusCode}`)
-  if (statusCode !== 200) throw new Error(`SNS answered ${statusCode}`)
+  if (statusCode >= 400 && statusCode < 500 && statusCode !== 429)
+    throw new NotAtSns(`SNS responded with ${statusCode}`)
+  if (statusCode !== 200) throw new Error(`SNS responded with ${statusCode}`)
   return read
 }
 
-const certificatesKept = 16
+const maxCachedCertificates = 16
 
-/** Certificates by their address: few, and each is fetched once while several wait for it. */
+/** Caches certificates by URL. Concurrent callers share one fetch. */
 const makeCertificates = (fetchCertificate: FetchText) => {
-  const kept = new Map<string, Promise<X509Certificate>>()
+  const cache = new Map<string, Promise<X509Certificate>>()
   return (url: string): Promise<X509Certificate> => {
-    const known = kept.get(url)
+    const known = cache.get(url)
     if (known) return known
     const fetched = fetchCertificate(url).then(
       (pem) => {
         try {
           return new X509Certificate(pem)
         } catch (cause) {
-          throw new BadSignature('the certificate cannot be read', { cause })
+          throw new BadSignature('certificate cannot be parsed', { cause })
         }
       },
       (cause) => {
-        throw cause instanceof NotAtSns ? new BadSignature('its certificate is not there', { cause }) : cause
+        throw cause instanceof NotAtSns ? new BadSignature('certificate does not exist', { cause }) : cause
       },
     )
-    kept.set(url, fetched)
-    // A failure is not kept: the next message tries again.
-    fetched.catch(() => kept.delete(url))
-    const [oldest] = kept.keys()
-    if (kept.size > certificatesKept && oldest !== undefined) kept.delete(oldest)
+    cache.set(url, fetched)
+    // Failures are not cached: the next message fetches again.
+    fetched.catch(() => cache.delete(url))
+    const [oldest] = cache.keys()
+    if (cache.size > maxCachedCertificates && oldest !== undefined) cache.delete(oldest)
     return fetched
   }
 }
@@ -111,37 +112,40 @@ const parse = (body: string): SnsMessage => {
   try {
     json = JSON.parse(body)
   } catch (cause) {
-    throw new BadSignature('it is not JSON', { cause })
+    throw new BadSignature('body is not JSON', { cause })
   }
-  const read = SnsMessage.safeParse(json)
-  if (!read.success) throw new BadSignature('it is not a message of SNS')
-  return read.data
+  const parsed = SnsMessage.safeParse(json)
+  if (!parsed.success) throw new BadSignature('body is not an SNS message')
+  return parsed.data
 }
 
 type Needs = { topics: readonly string[]; fetchCertificate: FetchText; clock: Clock }
 
-/** The message once it is proven; BadSignature when it is not, any other error when that could not be found out. */
+/**
+ * Parses and verifies a message. Throws BadSignature when verification fails, and any other error when it could not
+ * be completed.
+ */
 export const makeSnsReader = ({ topics, fetchCertificate, clock }: Needs) => {
   const certificateAt = makeCertificates(fetchCertificate)
 
   return async (body: string): Promise<SnsMessage> => {
     const message = parse(body)
-    // Before anything is fetched: a stranger's topic is signed as well as ours.
-    if (!topics.includes(message.TopicArn)) throw new BadSignature('its topic is none of ours')
+    // Checked before the certificate is fetched. The signature alone is not enough: SNS signs everyone's topics.
+    if (!topics.includes(message.TopicArn)) throw new BadSignature('topic is not configured')
     const url = snsAddress(message.SigningCertURL)
-    if (!url?.pathname.endsWith('.pem')) throw new BadSignature('its certificate is not at SNS')
+    if (!url?.pathname.endsWith('.pem')) throw new BadSignature('certificate URL is not at SNS')
     const certificate = await certificateAt(`${url.origin}${url.pathname}`)
     const now = clock.millis()
     if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) {
-      throw new BadSignature('its certificate is not valid now')
+      throw new BadSignature('certificate is expired or not yet valid')
     }
     const hash = message.SignatureVersion === '1' ? 'sha1' : 'sha256'
     const signature = Buffer.from(message.Signature, 'base64')
     const { publicKey } = certificate
-    const holds =
+    const isValid =
       publicKey.asymmetricKeyType === 'rsa' &&
       verify(hash, Buffer.from(canonicalText(message), 'utf8'), publicKey, signature)
-    if (!holds) throw new BadSignature('its signature does not hold')
+    if (!isValid) throw new BadSignature('signature does not match')
     return message
   }
 }

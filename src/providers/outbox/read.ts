@@ -1,10 +1,10 @@
 import type { Db } from '../../db/pool.ts'
 import type { Channel } from '../../ground/channel.ts'
 import { composeMime } from '../email/compose-mime.ts'
-import { type KeptMail, mailFrom } from '../email/kept-mail.ts'
-import { listKept, type OutboxRow } from './store.ts'
+import { fromStored, type StoredMail } from '../email/stored-mail.ts'
+import { listOutbox, type OutboxRow } from './store.ts'
 
-/** One thing a local provider was handed. What a channel does not have is null or empty. */
+/** A message that a local provider accepted. Fields that its channel does not have are null or empty. */
 export type OutboxEntry = {
   id: string
   channel: Channel
@@ -28,11 +28,11 @@ export type OutboxEntry = {
 
 export type OutboxQuery = { channel?: Channel; to?: string; limit: number }
 
-const addresses = (parties: { address: string }[]): string[] => parties.map(({ address }) => address)
+const addresses = (list: { address: string }[]): string[] => list.map(({ address }) => address)
 
-/** Written out only now: most of what is kept is never looked at. */
-const shownEmail = async (kept: KeptMail) => {
-  const mail = mailFrom(kept)
+/** Composes the raw message on read, because most stored messages are never read. */
+const emailFields = async (stored: StoredMail) => {
+  const mail = fromStored(stored)
   const { name, address } = mail.from
   return {
     from: name ? `${name} <${address}>` : address,
@@ -50,9 +50,9 @@ const shownEmail = async (kept: KeptMail) => {
   }
 }
 
-const shownSms = (kept: Record<string, unknown>) => ({
-  from: String(kept.from ?? ''),
-  to: (kept.recipients ?? []) as string[],
+const smsFields = (stored: Record<string, unknown>) => ({
+  from: String(stored.from ?? ''),
+  to: (stored.recipients ?? []) as string[],
   cc: [],
   bcc: [],
   subject: null,
@@ -60,15 +60,15 @@ const shownSms = (kept: Record<string, unknown>) => ({
   text: null,
   headers: {},
   raw: null,
-  body: (kept.body ?? null) as string | null,
-  media_url: (kept.media_url ?? []) as string[],
-  dlt: kept.dlt ?? null,
+  body: (stored.body ?? null) as string | null,
+  media_url: (stored.media_url ?? []) as string[],
+  dlt: stored.dlt ?? null,
 })
 
-const shown = async (row: OutboxRow): Promise<OutboxEntry> => {
+const entryOf = async (row: OutboxRow): Promise<OutboxEntry> => {
   const { id, channel, message_id, verification_id, mail, at } = row
-  const content = channel === 'email' ? await shownEmail(mail as unknown as KeptMail) : shownSms(mail)
-  return { id, channel, message_id, verification_id, ...content, at: at.toISOString() }
+  const fields = channel === 'email' ? await emailFields(mail as unknown as StoredMail) : smsFields(mail)
+  return { id, channel, message_id, verification_id, ...fields, at: at.toISOString() }
 }
 
 /** Newest first. */
@@ -77,8 +77,8 @@ export type ReadOutbox = (query: OutboxQuery) => Promise<OutboxEntry[]>
 export const makeReadOutbox =
   ({ db }: { db: Db }): ReadOutbox =>
   async ({ channel, to, limit }) => {
-    const rows = await db.rows(listKept, { channel: channel ?? null, to: to?.toLowerCase() ?? null, limit })
+    const rows = await db.rows(listOutbox, { channel: channel ?? null, to: to?.toLowerCase() ?? null, limit })
     const entries: OutboxEntry[] = []
-    for (const row of rows) entries.push(await shown(row))
+    for (const row of rows) entries.push(await entryOf(row))
     return entries
   }

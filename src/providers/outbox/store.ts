@@ -11,17 +11,18 @@ export type OutboxRow = {
 }
 
 /**
- * The rows, column by column, each as one text with this between its values; nothing for null. No id, time or JSON has
- * it, and the database splits it off faster than it reads arrays or objects.
+ * Rows are passed column by column, each column as one text with this separator between its values and an empty text
+ * for null. Ids, times and JSON never contain it, and the database splits such a text faster than it parses arrays or
+ * objects.
  */
-export const between = '\x1e'
+export const separator = '\x1e'
 const column = (param: string) => `string_to_array(${param}, e'\\x1e', '')`
 
 /**
- * Its commit need not reach the disk before the answer: what a crash takes from an outbox of a developer's
- * machine was delivered to nobody.
+ * The commit need not reach the disk before the statement returns. A crash may lose entries of a development outbox,
+ * but those messages were never delivered to anyone.
  */
-export const insertKept = statement<{
+export const insertOutboxEntries = statement<{
   ids: string
   channels: string
   messageIds: string
@@ -30,24 +31,34 @@ export const insertKept = statement<{
   mails: string
 }>(
   'outbox.insert',
-  `with lazily as materialized (select set_config('synchronous_commit', 'off', true))
+  `with async_commit as materialized (select set_config('synchronous_commit', 'off', true))
    insert into local_outbox (id, channel, message_id, verification_id, at, mail)
-   select a.id, a.channel, a.message_id, a.verification_id, a.at::timestamptz, a.mail
-   from lazily, unnest(${[':ids', ':channels', ':messageIds', ':verificationIds', ':at', ':mails'].map(column).join(', ')})
-     as a (id, channel, message_id, verification_id, at, mail)`,
+   select entry.id, entry.channel, entry.message_id, entry.verification_id, entry.at::timestamptz, entry.mail
+   from async_commit,
+     unnest(
+       ${column(':ids')},
+       ${column(':channels')},
+       ${column(':messageIds')},
+       ${column(':verificationIds')},
+       ${column(':at')},
+       ${column(':mails')}
+     ) as entry (id, channel, message_id, verification_id, at, mail)`,
 )
 
-/** What is older than the newest. Ids begin with their time. */
-export const trimKept = statement<{ kept: number }>(
+/** Deletes all but the newest entries. Ids sort by time. */
+export const trimOutbox = statement<{ keep: number }>(
   'outbox.trim',
-  'delete from local_outbox where id <= (select id from local_outbox order by id desc offset :kept limit 1)',
+  `delete from local_outbox
+   where id <= (select id from local_outbox order by id desc offset :keep limit 1)`,
 )
 
-/** Newest first. Filters that are null match everything. */
-export const listKept = statement<{ channel: string | null; to: string | null; limit: number }, OutboxRow>(
+/** Newest first. A null filter matches every entry. */
+export const listOutbox = statement<{ channel: string | null; to: string | null; limit: number }, OutboxRow>(
   'outbox.list',
-  `select id, channel, message_id, verification_id, mail::json as mail, at from local_outbox
-   where (:channel::text is null or channel = :channel) and (:to::text is null or mail::jsonb -> 'recipients' ? :to)
+  `select id, channel, message_id, verification_id, mail::json as mail, at
+   from local_outbox
+   where (:channel::text is null or channel = :channel)
+     and (:to::text is null or mail::jsonb -> 'recipients' ? :to)
    order by id desc
    limit :limit`,
 )

@@ -1,11 +1,11 @@
-/** A mail as JSON, without what must not be kept, and back again. */
+/** Converts a mail to JSON for the outbox and back. The DKIM key is not stored. */
 import { iso } from '../../ground/instant.ts'
 import { nonEmpty } from '../../ground/non-empty.ts'
 import type { Mail } from './email-provider.ts'
 
-/** What most mails do not have, and what it is then. */
-type Seldom = Pick<Mail, 'cc' | 'bcc' | 'replyTo' | 'html' | 'text' | 'headers' | 'returnPath' | 'ipPool'>
-const without: Seldom = {
+/** Fields that most mails do not set. */
+type OptionalFields = Pick<Mail, 'cc' | 'bcc' | 'replyTo' | 'html' | 'text' | 'headers' | 'returnPath' | 'ipPool'>
+const defaults: OptionalFields = {
   cc: [],
   bcc: [],
   replyTo: [],
@@ -16,9 +16,9 @@ const without: Seldom = {
   ipPool: null,
 }
 
-/** No key to sign with; left out is what the mail does not have. */
-export type KeptMail = Pick<Mail, 'orgId' | 'messageId' | 'from' | 'to' | 'subject' | 'region'> & {
-  [K in keyof Seldom]?: Seldom[K] | undefined
+/** Fields that the mail does not set are left out. */
+export type StoredMail = Pick<Mail, 'orgId' | 'messageId' | 'from' | 'to' | 'subject' | 'region'> & {
+  [K in keyof OptionalFields]?: OptionalFields[K] | undefined
 } & {
   at: string
   /** In base64. */
@@ -29,7 +29,7 @@ export type KeptMail = Pick<Mail, 'orgId' | 'messageId' | 'from' | 'to' | 'subje
 
 export const recipientsOf = ({ to, cc, bcc }: Mail): string[] => [...to, ...cc, ...bcc].map(({ address }) => address)
 
-export const keptFrom = (mail: Mail): KeptMail => ({
+export const toStored = (mail: Mail): StoredMail => ({
   orgId: mail.orgId,
   messageId: mail.messageId,
   from: mail.from,
@@ -55,8 +55,8 @@ export const keptFrom = (mail: Mail): KeptMail => ({
   recipients: recipientsOf(mail).map((address) => address.toLowerCase()),
 })
 
-export const mailFrom = ({ recipients: _, at, attachments = [], ...mail }: KeptMail): Mail => ({
-  ...without,
+export const fromStored = ({ recipients: _, at, attachments = [], ...mail }: StoredMail): Mail => ({
+  ...defaults,
   ...(mail as Omit<Mail, 'at' | 'attachments' | 'dkim'>),
   at: new Date(at),
   attachments: attachments.map(({ filename, contentType, content }) => ({

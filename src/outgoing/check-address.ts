@@ -1,8 +1,8 @@
-/** Which addresses and which URLs of customers may be called at all. */
+/** Decides which customer-supplied URLs, and which IP addresses, the service may call. */
 import type ipaddr from 'ipaddr.js'
 import { contains, type IpRange, parseIp, parseRange } from '../ground/ip-address.ts'
 
-/** Why a request to a customer's address brought no answer. */
+/** Why a request to a customer's URL failed. */
 export type FaultKind = 'timeout' | 'connection' | 'tls' | 'dns' | 'url_not_allowed'
 
 export class OutgoingFault extends Error {
@@ -24,11 +24,11 @@ export class NotAllowed extends OutgoingFault {
 const ranges = (...texts: string[]): IpRange[] =>
   texts.map((text) => {
     const range = parseRange(text)
-    if (!range) throw new Error(`${text} is no range`)
+    if (!range) throw new Error(`${text} is not an IP range`)
     return range
   })
 
-/** What a private network of one's own may use: open only where insecure webhooks are allowed. */
+/** Private networks. Allowed only where insecure webhooks are allowed. */
 const privateRanges = ranges(
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -39,7 +39,7 @@ const privateRanges = ranges(
   'fc00::/7',
 )
 
-/** Never dialled: metadata services, link-local, multicast, reserved, documentation, benchmarking, relays. */
+/** Never dialed: metadata services, link-local, multicast, reserved, documentation, benchmarking, relays. */
 const forbiddenRanges = ranges(
   '0.0.0.0/8',
   '169.254.0.0/16',
@@ -51,12 +51,12 @@ const forbiddenRanges = ranges(
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // The host side of two clouds, on addresses that look public or merely private.
+  // Host services of cloud providers, at addresses that look public or merely private.
   '168.63.129.16/32',
   '100.100.100.200/32',
   'fd00:ec2::/32',
   'fd20:ce::254/128',
-  // Tunnels whose addresses hold others: Teredo with the other protocol assignments, and 6to4.
+  // Tunnels whose addresses embed an IPv4 address: Teredo (with the other protocol assignments) and 6to4.
   '2001::/23',
   '2002::/16',
   '2001:db8::/32',
@@ -68,7 +68,7 @@ const nat64 = ranges('64:ff9b::/96')[0] as IpRange
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** The IPv4 address that a translator would make of it. */
+/** Returns the IPv4 address embedded in a NAT64 address, because that is where a translator connects. */
 const translated = (address: Address): Address => {
   if (!contains(nat64, address)) return address
   const inner = parseIp(address.toByteArray().slice(12).join('.'))
@@ -77,7 +77,7 @@ const translated = (address: Address): Address => {
 
 const within = (list: IpRange[], address: Address): boolean => list.some((range) => contains(range, address))
 
-/** Whether this very address may be dialled. Takes text as the resolver gives it; what cannot be read is refused. */
+/** Whether the service may connect to this address. Text that is not an IP address is rejected. */
 export const mayDial = (text: string, allowPrivate: boolean): boolean => {
   const parsed = parseIp(text)
   if (!parsed) return false
@@ -90,38 +90,40 @@ export const mayDial = (text: string, allowPrivate: boolean): boolean => {
 const privateNames = /(^|\.)(localhost|localdomain|local|internal|home\.arpa)$/
 const hostname = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*$/
 
-/** Tabs, line ends, spaces and backslashes, which parsers drop or turn into something else, each in its own way. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const slippery = /[\u0000-\u0020\u007f\\]/
+/** Tabs, line ends, spaces and backslashes. URL parsers drop or convert them, and parsers disagree on how. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
+const ambiguousCharacters = /[\u0000-\u0020\u007f\\]/
 
-/** The literal address in the host of a URL, without brackets; undefined for a name. */
+/** The IP address in the host of a URL, without brackets. Undefined when the host is a name. */
 export const literalOf = (host: string): string | undefined => {
   const bare = host.startsWith('[') ? host.slice(1, -1) : host
   return parseIp(bare) ? bare : undefined
 }
 
-/** Judges what can be judged without asking the DNS, and returns the URL as it will be called. */
-export const judgeUrl = (text: string, allowInsecure: boolean): URL => {
-  if (slippery.test(text) || !URL.canParse(text)) throw new NotAllowed('not a URL')
-  // The parser has by now made dotted decimals of every other way to write an IPv4 address.
+/** Checks a URL without querying the DNS, and returns it in the form in which it is called. Throws NotAllowed. */
+export const checkUrl = (text: string, allowInsecure: boolean): URL => {
+  if (ambiguousCharacters.test(text) || !URL.canParse(text)) throw new NotAllowed('not a valid URL')
+  // The parser rewrites every notation of an IPv4 address (octal, hexadecimal, single number) as dotted decimal.
   const url = new URL(text)
   const insecure = url.protocol === 'http:' && allowInsecure
-  if (url.protocol !== 'https:' && !insecure) throw new NotAllowed(`the protocol ${url.protocol}`)
+  if (url.protocol !== 'https:' && !insecure) throw new NotAllowed(`protocol ${url.protocol} is not allowed`)
   const authority = /^[a-z]+:\/*([^/?#]*)/i.exec(text)?.[1] ?? ''
-  if (authority.includes('@')) throw new NotAllowed('credentials in the URL')
+  if (authority.includes('@')) throw new NotAllowed('URL contains credentials')
   const port = Number(url.port || (insecure ? 80 : 443))
-  if (port < 1024 && port !== 443 && !(insecure && port === 80)) throw new NotAllowed(`port ${port}`)
+  if (port < 1024 && port !== 443 && !(insecure && port === 80)) {
+    throw new NotAllowed(`port ${port} is not allowed`)
+  }
   url.hash = ''
 
   const literal = literalOf(url.hostname)
   if (literal !== undefined) {
-    if (!mayDial(literal, allowInsecure)) throw new NotAllowed(`the address ${literal}`)
+    if (!mayDial(literal, allowInsecure)) throw new NotAllowed(`address ${literal} is not allowed`)
     return url
   }
-  // One trailing dot names the same host; more of them, and any other character, name none.
+  // A single trailing dot names the same host. More dots, or any other character, make the host name invalid.
   const name = url.hostname.replace(/\.$/, '')
-  if (!hostname.test(name) || literalOf(name) !== undefined) throw new NotAllowed('the host name')
-  if (privateNames.test(name) && !allowInsecure) throw new NotAllowed(`the name ${name}`)
+  if (!hostname.test(name) || literalOf(name) !== undefined) throw new NotAllowed('invalid host name')
+  if (privateNames.test(name) && !allowInsecure) throw new NotAllowed(`host name ${name} is private`)
   url.hostname = name
   return url
 }
