@@ -6,7 +6,7 @@ import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { startDnsServer } from '../../test/servers/dns-server.ts'
 import { startTestService, type TestService, testService } from '../../test/service/service.ts'
 import type { CreatedOrg } from '../operator/create-org.ts'
-import { restAfterCheck, statusAfter } from './check.ts'
+import { delayAfterCheck, statusAfter } from './check.ts'
 import type { DkimStatus, DomainStatus } from './shapes.ts'
 
 const dns = await startDnsServer()
@@ -67,10 +67,10 @@ describe('what follows from a check', () => {
 
   test('XD-19 verified domains rest six hours, others five minutes for three days and then an hour', () => {
     const hour = 3_600_000
-    expect(restAfterCheck('verified', 0)).toBe(6 * hour)
+    expect(delayAfterCheck('verified', 0)).toBe(6 * hour)
     for (const status of ['pending', 'unverified'] as const) {
-      expect(restAfterCheck(status, 72 * hour - 1)).toBe(hour / 12)
-      expect(restAfterCheck(status, 72 * hour)).toBe(hour)
+      expect(delayAfterCheck(status, 72 * hour - 1)).toBe(hour / 12)
+      expect(delayAfterCheck(status, 72 * hour)).toBe(hour)
     }
   })
 })
