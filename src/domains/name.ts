@@ -11,9 +11,9 @@ export const longestName = 230
 const notInNames = /[\s@:/\\?#%[\]]/
 
 /**
- * Normalises a name to its DNS form: lower case, punycode, no trailing dot. Returns undefined for a name that nobody can
- * own, such as a public suffix. Private suffixes (`github.io`) are accepted, because they have an owner who can verify
- * them.
+ * Normalises a name to its DNS form: lower case, punycode, no trailing dot. Returns undefined for a name that nobody
+ * can own, such as a public suffix. Private suffixes (`github.io`) are accepted, because they have an owner who can
+ * verify them.
  */
 export const normaliseName = (text: string): string | undefined => {
   const bare = text.trim().replace(/\.$/, '')

@@ -28,7 +28,7 @@ const name = z
     if (normal === undefined) {
       context.addIssue({
         code: 'custom',
-        message: `Must be a domain name you own, of at most ${longestName} characters. Email addresses, IP addresses and public suffixes are not accepted.`,
+        message: `Must be a domain name you own, not an address or a public suffix, of at most ${longestName} characters.`,
       })
       return z.NEVER
     }
