@@ -183,7 +183,7 @@ describe('domains in a pool', () => {
 })
 
 describe("a pool's name at the provider", () => {
-  /** An org with a verified domain. `nameOf` assigns a pool to the domain and returns the pool's name at the provider. */
+  /** An org with a verified domain. `nameOf` puts the domain into a pool and returns the pool's name at the provider. */
   const sender = async (name: string) => {
     const org = await t.org({ name })
     const own = domainClient(t, org)

@@ -28,7 +28,7 @@ const name = z
     if (normal === undefined) {
       context.addIssue({
         code: 'custom',
-        message: `Must be a domain name you own, not an address or a public suffix, of at most ${longestName} characters.`,
+        message: `Must be a domain name you own, not an address or public suffix, with at most ${longestName} characters.`,
       })
       return z.NEVER
     }
