@@ -71,7 +71,7 @@ describe('rendering a send', () => {
     })
   })
 
-  test('S-328 SD-34 SD-86 content of the send replaces the template's and is not rendered or checked', async () => {
+  test('S-328 SD-34 SD-86 content of the send overrides the template and is not rendered or checked', async () => {
     const variables = { name: 'Ann' }
     expect(await render({ slug: 'mail', variables, given: { html: '<b>{{own}}</b>' } })).toEqual({
       subject: 'For Ann',
