@@ -291,7 +291,7 @@ describe('reading', () => {
     const id = await added('scoped.example')
     const reader = await t.key(acme.org.id, { scopes: ['read:domains'] })
     const writer = await t.key(acme.org.id, { scopes: ['write:domains'] })
-    for (const ask of [
+    for (const request of [
       () => create({ name: 'x.example' }, reader),
       () => verify(id, reader),
       () => patch(id, { inbound: true }, reader),
@@ -301,7 +301,7 @@ describe('reading', () => {
       () => get(id, writer),
       () => list('', writer),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'INSUFFICIENT_SCOPE')
+      expectRefusal(await leavesNoTrace(request), 'INSUFFICIENT_SCOPE')
     }
   })
 })
@@ -344,7 +344,7 @@ describe('changing and removing', () => {
         data: { id, domain: 'removed.example', status: 'removed', ...about, removed_at: instant },
       },
     ])
-    for (const ask of [
+    for (const request of [
       () => get(id),
       () => verify(id),
       () => patch(id, {}),
@@ -352,7 +352,7 @@ describe('changing and removing', () => {
       () => startWarmup(id),
       () => endWarmup(id),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+      expectRefusal(await leavesNoTrace(request), 'NOT_FOUND')
     }
     expect((await create({ name: 'removed.example' })).body.status).toBe('pending')
   })
@@ -405,19 +405,19 @@ describe('keys that are bound to a tenant, a project or test mode', () => {
     expect([mine.status, mine.body.tenant_id]).toEqual([201, own])
     expect((await create({ name: 'of-own-2.example', tenant_id: own }, key)).status).toBe(201)
     for (const tenant_id of [sibling, null, newId('tenant')]) {
-      const ask = () => create({ name: 'x.example', tenant_id }, key)
-      expectRefusal(await leavesNoTrace(ask), 'TENANT_FORBIDDEN')
+      const request = () => create({ name: 'x.example', tenant_id }, key)
+      expectRefusal(await leavesNoTrace(request), 'TENANT_FORBIDDEN')
     }
     for (const id of [ofOrg, ofSibling]) {
       expectRefusal(await get(id, key), 'NOT_FOUND')
-      for (const ask of [
+      for (const request of [
         () => verify(id, key),
         () => patch(id, { inbound: true }, key),
         () => startWarmup(id, {}, key),
         () => endWarmup(id, key),
         () => remove(id, key),
       ]) {
-        expectRefusal(await leavesNoTrace(ask), 'TENANT_FORBIDDEN')
+        expectRefusal(await leavesNoTrace(request), 'TENANT_FORBIDDEN')
       }
     }
     expect(idsOf(await list('?limit=100', key))).toContain(mine.body.id)
@@ -437,20 +437,20 @@ describe('keys that are bound to a tenant, a project or test mode', () => {
     const errors = [{ path: ['project_id'], code: 'custom', message: 'There is no such project.' }]
     expectRefusal(await create({ name: 'y.example', project_id: other }, key), 'VALIDATION_ERROR', { errors })
     expect(idsOf(await list('', key))).toEqual([mine.body.id])
-    for (const ask of [
+    for (const request of [
       () => get(elsewhere, key),
       () => verify(elsewhere, key),
       () => patch(elsewhere, { inbound: true }, key),
       () => remove(elsewhere, key),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+      expectRefusal(await leavesNoTrace(request), 'NOT_FOUND')
     }
   })
 
   test('X-201 XD-10 a test key adds domains and changes only domains that a test key added', async () => {
     const ofLive = await added('of-live.example')
     const ofTest = await added('of-test.example', testKey)
-    for (const ask of [
+    for (const request of [
       () => verify(ofLive, testKey),
       () => patch(ofLive, { inbound: true }, testKey),
       () => patch(ofLive, {}, testKey),
@@ -458,7 +458,7 @@ describe('keys that are bound to a tenant, a project or test mode', () => {
       () => endWarmup(ofLive, testKey),
       () => remove(ofLive, testKey),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'ENVIRONMENT_ESCALATION')
+      expectRefusal(await leavesNoTrace(request), 'ENVIRONMENT_ESCALATION')
     }
     expect((await get(ofLive, testKey)).status).toBe(200)
     expect((await get(ofTest)).body).not.toHaveProperty('created_environment')

@@ -62,8 +62,8 @@ describe('routes', () => {
       expect((await leavesNoTrace(() => patch(id, {}))).body).toMatchObject({ name: 'bulk', ip_count: 1 })
       const removed = await remove(id)
       expect([removed.status, removed.body]).toEqual([200, { id, deleted: true }])
-      for (const ask of [() => get(id), () => patch(id, {}), () => patch(id, { name: 'x' }), () => remove(id)]) {
-        expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+      for (const request of [() => get(id), () => patch(id, {}), () => patch(id, { name: 'x' }), () => remove(id)]) {
+        expectRefusal(await leavesNoTrace(request), 'NOT_FOUND')
       }
       return id
     })
@@ -152,8 +152,8 @@ describe('domains in a pool', () => {
       ['x', unknown],
     ] as const) {
       const errors = [{ path: ['ip_pool_id'], code: 'custom', message }]
-      const ask = () => domains.patch(id, { ip_pool_id, inbound: true })
-      expectRefusal(await leavesNoTrace(ask), 'VALIDATION_ERROR', { errors })
+      const request = () => domains.patch(id, { ip_pool_id, inbound: true })
+      expectRefusal(await leavesNoTrace(request), 'VALIDATION_ERROR', { errors })
     }
   })
 
@@ -244,14 +244,14 @@ describe('permissions', () => {
       [tenantKey, 'TENANT_KEY_FORBIDDEN'],
       [testKey, 'ENVIRONMENT_ESCALATION'],
     ] as const) {
-      for (const ask of [
+      for (const request of [
         () => create({ name: 'x' }, key),
         () => list('', key),
         () => get(id, key),
         () => patch(id, { paused: true }, key),
         () => remove(id, key),
       ]) {
-        expectRefusal(await leavesNoTrace(ask), code)
+        expectRefusal(await leavesNoTrace(request), code)
       }
     }
   })
@@ -260,14 +260,14 @@ describe('permissions', () => {
     const id = await created({ name: 'scoped' })
     const reader = await t.key(acme.org.id, { scopes: ['read:ip_pools'] })
     const writer = await t.key(acme.org.id, { scopes: ['write:ip_pools'] })
-    for (const ask of [
+    for (const request of [
       () => create({ name: 'x' }, reader),
       () => patch(id, { paused: true }, reader),
       () => remove(id, reader),
       () => get(id, writer),
       () => list('', writer),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'INSUFFICIENT_SCOPE')
+      expectRefusal(await leavesNoTrace(request), 'INSUFFICIENT_SCOPE')
     }
   })
 })

@@ -54,9 +54,9 @@ export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveS
     if (isProtected(row)) rejectProtected(scope, actor, row)
     if (await tx.change(removeSuppression, { orgId, id: row.id, reason: row.reason, environment, at: clock.now() }))
       return row
-    const left = await tx.row(findSuppression, { orgId, tenantId: null, id: row.id })
+    const current = await tx.row(findSuppression, { orgId, tenantId: null, id: row.id })
     // A concurrent removal came first. An unsubscribe that it restored was not the target of this request.
-    if (!left || left.reason === 'unsubscribe') throw new Failure('NOT_FOUND')
+    if (!current || current.reason === 'unsubscribe') throw new Failure('NOT_FOUND')
     // The row has a different cause by now, so all checks apply again.
     return removeFound(tx, scope, actor, { id: row.id })
   }

@@ -75,18 +75,18 @@ test.for(pairs)(
 
 test('XD-10 X-082 a hard bounce replaces a manual suppression of a test key, which then cannot remove it', async () => {
   const target = { channel: 'email', value: `${newId('request')}@example.com` }
-  const ask = (method: string, path: string, key: string, body?: unknown) =>
+  const request = (method: string, path: string, key: string, body?: unknown) =>
     t.ask(method, `/api/v1/suppressions${path}`, { key, ...(body !== undefined && { body }) })
-  const { id, created_at } = (await ask('POST', '', acme.keys.test, target)).body
+  const { id, created_at } = (await request('POST', '', acme.keys.test, target)).body
   const messageId = newId('message')
   expect(await suppress(causeOf('bounce', target.value, { messageId }))).toEqual({
     id,
     changed: true,
     reason: 'bounce',
   })
-  const rejected = await ask('DELETE', `/${id}`, acme.keys.test)
+  const rejected = await request('DELETE', `/${id}`, acme.keys.test)
   expect([rejected.status, rejected.body.error.code]).toEqual([403, 'ENVIRONMENT_ESCALATION'])
-  expect((await ask('GET', `/${id}`, acme.keys.live)).body).toMatchObject({
+  expect((await request('GET', `/${id}`, acme.keys.live)).body).toMatchObject({
     id,
     reason: 'bounce',
     scope: 'all',
@@ -94,7 +94,7 @@ test('XD-10 X-082 a hard bounce replaces a manual suppression of a test key, whi
     message_id: messageId,
     created_at,
   })
-  expect((await ask('DELETE', `/${id}`, acme.keys.live)).status).toBe(200)
+  expect((await request('DELETE', `/${id}`, acme.keys.live)).status).toBe(200)
 })
 
 test('XD-10 a simulated cause never replaces a live one', async () => {

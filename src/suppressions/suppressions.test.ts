@@ -174,7 +174,7 @@ describe('adding', () => {
 })
 
 describe('removing', () => {
-  test('X-299 bounce, manual and unsubscribe can be removed by id and by target, in the query or the body', async () => {
+  test('X-299 bounce, manual and unsubscribe can be removed by id and by target, in query or body', async () => {
     for (const reason of ['bounce', 'manual', 'unsubscribe']) {
       const byId = await insert(reason, `id-${reason}@example.com`)
       expect((await remove(`/${byId}`)).body).toEqual({ id: byId, deleted: true })
@@ -236,7 +236,7 @@ describe('removing', () => {
     expect(await rows()).toEqual(before)
   })
 
-  test('X-261 X-302 different targets in query and body are 422 QUERY_BODY_CONFLICT, and nothing is deleted', async () => {
+  test('X-261 X-302 different targets in query and body are 422 QUERY_BODY_CONFLICT; nothing is deleted', async () => {
     const one = await insert('manual', 'one@conflict.test')
     await insert('manual', 'two@conflict.test')
     const protectedOne = await insert('complaint', 'three@conflict.test')

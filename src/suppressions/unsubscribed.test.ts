@@ -210,7 +210,7 @@ describe('concurrent changes', () => {
     }
   })
 
-  test('S-424 one of several removals of the same bounce succeeds, and none of them removes the unsubscribe', async () => {
+  test('S-424 only one removal of the same bounce succeeds, and none of them removes the unsubscribe', async () => {
     const to = person()
     await unsubscribe(to)
     await bounce(to)

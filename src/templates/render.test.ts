@@ -89,13 +89,13 @@ describe('rendering a send', () => {
   test('X-205 SD-52 an unknown slug and a template of another channel are rejected at the path template', async () => {
     const variables = { name: 'Ann' }
     const otherOrg = { ...scope, orgId: (await t.org({ name: 'Other' })).org.id }
-    for (const ask of [
+    for (const request of [
       () => render({ slug: 'nobody-has-it', variables }),
       () => render({ slug: 'short', variables }),
       () => render({ slug: 'mail', channel: 'sms', variables }),
       () => render({ slug: 'mail', variables }, otherOrg),
     ]) {
-      expect(await rejection(ask())).toEqual(['VALIDATION_ERROR', [['template']]])
+      expect(await rejection(request())).toEqual(['VALIDATION_ERROR', [['template']]])
     }
   })
 

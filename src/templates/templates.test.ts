@@ -89,8 +89,8 @@ describe('routes', () => {
     test('S-332 SD-82 is not found after it is deleted', async () => {
       const removed = await remove(id)
       expect([removed.status, removed.body]).toEqual([200, { id, deleted: true }])
-      for (const ask of [() => get(id), () => patch(id, { text: 'x' }), () => remove(id), () => preview({ id })]) {
-        expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+      for (const request of [() => get(id), () => patch(id, { text: 'x' }), () => remove(id), () => preview({ id })]) {
+        expectRefusal(await leavesNoTrace(request), 'NOT_FOUND')
       }
       expect(idsOf(await list('?limit=100'))).not.toContain(id)
     })
@@ -154,12 +154,12 @@ describe('routes', () => {
     const taken = freshSlug()
     const id = await idOf(email({ slug: taken }))
     const other = await idOf(sms())
-    for (const ask of [
+    for (const request of [
       () => create(email({ slug: taken })),
       () => create(sms({ slug: taken })),
       () => patch(other, { slug: taken, text: 'New' }),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'TEMPLATE_SLUG_TAKEN')
+      expectRefusal(await leavesNoTrace(request), 'TEMPLATE_SLUG_TAKEN')
     }
     expect((await patch(id, { slug: taken })).status).toBe(200)
     const { keys } = await t.org({ name: 'Free slugs' })
@@ -219,15 +219,15 @@ describe('routes', () => {
     const id = await idOf(sms({ text: 'Hi' }))
     const reader = await t.key(acme.org.id, { scopes: ['read:templates'] })
     const writer = await t.key(acme.org.id, { scopes: ['write:templates'] })
-    for (const ask of [
+    for (const request of [
       () => create(sms(), { key: reader }),
       () => patch(id, { text: 'x' }, reader),
       () => remove(id, reader),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'INSUFFICIENT_SCOPE')
+      expectRefusal(await leavesNoTrace(request), 'INSUFFICIENT_SCOPE')
     }
-    for (const ask of [() => list('', writer), () => get(id, writer), () => preview({ id }, writer)]) {
-      expectRefusal(await ask(), 'INSUFFICIENT_SCOPE')
+    for (const request of [() => list('', writer), () => get(id, writer), () => preview({ id }, writer)]) {
+      expectRefusal(await request(), 'INSUFFICIENT_SCOPE')
     }
     expect((await preview({ id }, reader)).status).toBe(200)
   })
@@ -257,12 +257,12 @@ describe('ownership', () => {
       shared,
     ])
     expect((await get(shared, myKey)).status).toBe(200)
-    for (const ask of [() => get(foreign, myKey), () => preview({ id: foreign }, myKey)]) {
-      expectRefusal(await ask(), 'NOT_FOUND')
+    for (const request of [() => get(foreign, myKey), () => preview({ id: foreign }, myKey)]) {
+      expectRefusal(await request(), 'NOT_FOUND')
     }
     for (const id of [shared, foreign]) {
-      for (const ask of [() => patch(id, { text: 'x' }, myKey), () => remove(id, myKey)]) {
-        expectRefusal(await leavesNoTrace(ask), 'TENANT_FORBIDDEN')
+      for (const request of [() => patch(id, { text: 'x' }, myKey), () => remove(id, myKey)]) {
+        expectRefusal(await leavesNoTrace(request), 'TENANT_FORBIDDEN')
       }
     }
     expect((await preview({ slug: 'welcome' }, myKey)).body).toMatchObject({ id: own, text: 'mine' })
@@ -276,12 +276,12 @@ describe('ownership', () => {
 
   test('X-201 XD-10 a test key creates templates and changes only templates that a test key created', async () => {
     const [byLive, byTest] = [await idOf(sms()), await idOf(sms(), testKey)]
-    for (const ask of [
+    for (const request of [
       () => patch(byLive, { text: 'x' }, testKey),
       () => patch(byLive, {}, testKey),
       () => remove(byLive, testKey),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'ENVIRONMENT_ESCALATION')
+      expectRefusal(await leavesNoTrace(request), 'ENVIRONMENT_ESCALATION')
     }
     expect((await get(byLive, testKey)).status).toBe(200)
     expect((await patch(byTest, { text: 'x' }, testKey)).status).toBe(200)
