@@ -173,7 +173,7 @@ describe('checks in DNS', () => {
     ])
   })
 
-  test('XD-19 two projects with the same name verify it separately', async () => {
+  test('XD-19 two projects that add the same name verify it separately', async () => {
     const project = await t.ask('POST', '/api/v1/projects', { key: acme.keys.live, body: { name: 'Twin' } })
     const one = await domains.added('shared.example')
     const two = await domains.added('shared.example', acme.keys.live, { project_id: project.body.id })

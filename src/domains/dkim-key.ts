@@ -10,7 +10,7 @@ export type DkimKey = {
 
 const generate = promisify(generateKeyPair)
 
-/** Uses a core of the thread pool for about a tenth of a second. Never call it inside a transaction. */
+/** Keeps a core busy for about a tenth of a second, in the thread pool. Never call it inside a transaction. */
 export const newDkimKey = async (): Promise<DkimKey> => {
   const { publicKey, privateKey } = await generate('rsa', {
     modulusLength: 2048,

@@ -14,7 +14,7 @@ import type { CheckDomains } from './check.ts'
 import type { DkimKey } from './dkim-key.ts'
 import type { CreateDomain, PatchDomain } from './shapes.ts'
 import { type DomainRow, deleteDomain, findDomain, listDomains, lockDomain, updateDomain } from './store/domain-rows.ts'
-import { holdIpPool } from './store/ip-pool-rows.ts'
+import { shareLockIpPool } from './store/ip-pool-rows.ts'
 import { endWarmup, startWarmup, warmupSent } from './store/warmup-windows.ts'
 import { warmupCap, warmupEnd } from './warmup.ts'
 
@@ -69,7 +69,7 @@ const inWarmup = ({ warmup_days, warmup_started_at }: DomainRow, at: Date): bool
 
 /** The pool stays locked until the transaction ends. */
 const assertAssignable = async (tx: Tx, row: DomainRow, poolId: string): Promise<void> => {
-  const pool = await tx.row(holdIpPool, { orgId: row.org_id, id: poolId })
+  const pool = await tx.row(shareLockIpPool, { orgId: row.org_id, id: poolId })
   if (!pool) throw invalid(['ip_pool_id'], 'custom', 'There is no such IP pool.')
   if (pool.region !== row.region) {
     throw invalid(['ip_pool_id'], 'custom', 'The IP pool must be in the same region as the domain.')

@@ -255,7 +255,7 @@ describe('test sends', () => {
 })
 
 describe('warmup', () => {
-  test('X-315 A-301 AD-117 the cap is 50 times 2 to the power of the UTC day, without a cap after the window', () => {
+  test('X-315 A-301 AD-117 the cap is 50 times 2 to the power of the UTC day and ends with the window', () => {
     const warmup = { startedAt: new Date('2026-03-05T23:59:59.999Z'), days: 3 }
     const caps = ['05T23:59:59.999', '06T00:00:00.000', '07T12:00:00.000', '07T23:59:59.999', '08T00:00:00.000']
     expect(caps.map((at) => warmupCap(warmup, new Date(`2026-03-${at}Z`)))).toEqual([50, 100, 200, 200, null])

@@ -8,8 +8,9 @@ import { countHits, sweepOldMarks } from './store.ts'
 import type { ClickRef, MessageRef } from './tokens.ts'
 
 export interface CountHits {
-  /** True when the open counts, false when the same one counted less than an hour ago. */
+  /** Whether the open counted. It does not when it repeats within an hour or when the message does not track opens. */
   opened(ref: MessageRef, address: string | null): Promise<boolean>
+  /** Whether the click counted, by the same rule. */
   clicked(ref: ClickRef, address: string | null): Promise<boolean>
   /** Deletes expired marks in chunks and returns how many. */
   sweepMarks(): Promise<number>

@@ -15,7 +15,7 @@ export type SubscriptionState = { orgName: string; unsubscribed: boolean }
 export interface Unsubscribe {
   /** Undefined when the org no longer exists. */
   standing(ref: UnsubscribeRef): Promise<SubscriptionState | undefined>
-  /** Returns false when the recipient had already unsubscribed. */
+  /** Whether anything was recorded. A repeated unsubscribe, or one for an erased tenant, changes nothing. */
   take(ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean>
 }
 

@@ -60,9 +60,9 @@ export const findIpPool = statement<{ orgId: string; projectId: string | null; i
   `select ${poolColumns(':projectId')} from ip_pools i where i.org_id = :orgId and i.id = :id`,
 )
 
-/** Locks the pool until a domain is assigned to it. A pool deleted in between would make the update fail. */
-export const holdIpPool = statement<{ orgId: string; id: string }, { region: Region }>(
-  'domains.hold_ip_pool',
+/** Prevents deletion of the pool until a domain is assigned to it. Otherwise the assignment might fail. */
+export const shareLockIpPool = statement<{ orgId: string; id: string }, { region: Region }>(
+  'domains.share_lock_ip_pool',
   'select region from ip_pools where org_id = :orgId and id = :id for key share',
 )
 
