@@ -1,4 +1,4 @@
-/** Checks of domains: whether what they must publish is there, and what follows from it. */
+/** Checks whether the DNS records of domains are published, and verifies or unverifies the domains accordingly. */
 import { randomUUID } from 'node:crypto'
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
@@ -6,39 +6,40 @@ import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
-import type { CheckDns, Checked } from './dns.ts'
+import type { CheckDns, CheckResult } from './dns.ts'
 import { type RecordStatuses, recordsOf } from './records.ts'
 import type { DkimStatus, DomainStatus } from './shapes.ts'
-import { claimDomain, claimDueDomains, type DomainRow, type RecordedCheck, recordCheck } from './store.ts'
+import { claimDomain, claimDueDomains, type RecordedCheck, recordCheck } from './store/domain-checks.ts'
+import type { DomainRow } from './store/domain-rows.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 
-/** Longer than any check: a claim that is older was lost with whoever held it. */
-const lease = 5 * minute
-/** For so long a domain that is not verified is looked at often. */
-const eager = 72 * hour
-/** So many temporary failures in a row and a verified domain no longer is. */
-const patience = 3
+/** Longer than any check, so an expired claim belongs to a process that stopped. */
+const leaseMs = 5 * minute
+/** A domain that is not verified is checked often for this long. */
+const frequentChecksMs = 72 * hour
+/** This many temporary failures in a row unverify a verified domain. */
+const maxTemporaryFailures = 3
 
 /** How long after a check the next one is due. */
-export const restAfterCheck = (status: DomainStatus, waitingMs: number): number => {
+export const delayAfterCheck = (status: DomainStatus, waitingMs: number): number => {
   if (status === 'verified') return 6 * hour
-  return waitingMs < eager ? 5 * minute : hour
+  return waitingMs < frequentChecksMs ? 5 * minute : hour
 }
 
-/** What a domain is after a check, given what it was. */
+/** The status of a domain after a check. */
 export const statusAfter = (before: DomainStatus, dkim: DkimStatus, temporaryFailures: number): DomainStatus => {
   if (dkim === 'SUCCESS') return 'verified'
   if (dkim === 'IDENTITY_NOT_FOUND') return 'unverified'
   if (before !== 'verified') return before
-  return dkim === 'TEMPORARY_FAILURE' && temporaryFailures < patience ? 'verified' : 'unverified'
+  return dkim === 'TEMPORARY_FAILURE' && temporaryFailures < maxTemporaryFailures ? 'verified' : 'unverified'
 }
 
 export interface CheckDomains {
-  /** One pass over all that is due, to the end. */
+  /** Checks every domain that is due. */
   run(): Promise<{ domains_checked: number; domains_verified: number; domains_unverified: number }>
-  /** One domain, now. When another check of it begins meanwhile, that one's result counts. */
+  /** Checks one domain now. If another check of it starts before this one ends, only the later result is recorded. */
   one(orgId: string, id: string, actor: Actor): Promise<void>
 }
 
@@ -52,15 +53,16 @@ type Needs = {
   serviceDomain: string
   /** Whether the provider of this installation is simulated. */
   simulated: boolean
-  /** Drops copies of the org's senders in this process at once; other processes hear of it. */
+  /** Drops this process's cached senders of the org immediately. Other processes are notified. */
   forget: (orgId: string) => void
   batch?: number
   concurrency?: number
 }
 
-type Flip = 'verified' | 'unverified' | undefined
+/** How a check changed the status, where that is reported. */
+type Transition = 'verified' | 'unverified' | undefined
 
-const flipOf = ({ status, status_before }: RecordedCheck): Flip => {
+const transitionOf = ({ status, status_before }: RecordedCheck): Transition => {
   if (status === status_before) return undefined
   if (status === 'verified') return 'verified'
   return status_before === 'verified' ? 'unverified' : undefined
@@ -73,8 +75,8 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
   const everyRecord = (row: DomainRow, status: 'found' | 'pending'): RecordStatuses =>
     Object.fromEntries(recordsOf(row, serviceDomain).map(({ record }) => [record, status]))
 
-  /** What the simulated provider says, where it says anything. */
-  const simulatedCheck = (row: DomainRow): Checked | undefined => {
+  /** The result of the simulated provider. Undefined when the domain must be checked in DNS. */
+  const simulatedCheck = (row: DomainRow): CheckResult | undefined => {
     if (!simulated) return undefined
     const dkim = row.simulated_status ?? (row.name.endsWith('.test') ? 'SUCCESS' : undefined)
     if (dkim === undefined) return undefined
@@ -83,99 +85,110 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
     return { dkim, records: dkim === 'FAILED' ? { ...records, DKIM: 'mismatch' } : records }
   }
 
-  const look = async (row: DomainRow): Promise<Checked> => {
-    // Only adding the domain again brings a vanished identity back.
+  const check = async (row: DomainRow): Promise<CheckResult> => {
+    // This status is final. Only adding the domain again resets it.
     if (row.dkim_status === 'IDENTITY_NOT_FOUND') return { dkim: row.dkim_status, records: {} }
-    const said = simulatedCheck(row)
-    if (said) return said
+    const simulatedResult = simulatedCheck(row)
+    if (simulatedResult) return simulatedResult
     if (row.dkim_public_key === null) return { dkim: 'NOT_STARTED', records: {} }
     return checkDns(recordsOf(row, serviceDomain))
   }
 
-  const tell = async (tx: Tx, row: RecordedCheck, flip: Flip, actor: Actor, at: Date): Promise<void> => {
-    if (!flip) return
+  /** Appends the event and the audit entry of a transition, if there is one. Returns the transition. */
+  const report = async (tx: Tx, row: RecordedCheck, actor: Actor, at: Date): Promise<Transition> => {
+    const transition = transitionOf(row)
+    if (!transition) return undefined
     const { id, name, region, project_id, dkim_status } = row
-    const when = { [`${flip}_at`]: at.toISOString() }
-    const data = { id, domain: name, status: flip, dkim_status, region, project_id, ...when }
-    const event = { orgId: row.org_id, tenantId: row.tenant_id, environment: null }
-    await appendEvents(tx, { ...event, event: `domain.${flip}`, data })
+    await appendEvents(tx, {
+      orgId: row.org_id,
+      tenantId: row.tenant_id,
+      environment: null,
+      event: `domain.${transition}`,
+      data: {
+        id,
+        domain: name,
+        status: transition,
+        dkim_status,
+        region,
+        project_id,
+        [`${transition}_at`]: at.toISOString(),
+      },
+    })
     await audit(tx, {
       orgId: row.org_id,
       actor,
-      action: `domain.${flip}`,
+      action: `domain.${transition}`,
       resourceType: 'domain',
       resourceId: id,
       metadata: { name, dkim_status },
     })
+    return transition
   }
 
-  /** Changes nothing when another check began meanwhile, or the domain is gone. */
-  const record = async (row: DomainRow, claim: string, checked: Checked, actor: Actor): Promise<Flip> => {
+  /** Changes nothing when another check has claimed the domain since, or when the domain was deleted. */
+  const record = async (row: DomainRow, claim: string, result: CheckResult, actor: Actor): Promise<Transition> => {
     const at = clock.now()
-    const failures = checked.dkim === 'TEMPORARY_FAILURE' ? row.temporary_failures + 1 : 0
-    const status = statusAfter(row.status, checked.dkim, failures)
+    const failures = result.dkim === 'TEMPORARY_FAILURE' ? row.temporary_failures + 1 : 0
+    const status = statusAfter(row.status, result.dkim, failures)
     const waitingSince = row.status === 'verified' ? at : (row.waiting_since ?? row.created_at)
-    const rest = restAfterCheck(status, at.getTime() - waitingSince.getTime())
-    const next = checked.dkim === 'IDENTITY_NOT_FOUND' ? null : new Date(at.getTime() + rest)
-    const flip = await db.tx(async (tx) => {
+    const delay = delayAfterCheck(status, at.getTime() - waitingSince.getTime())
+    const transition = await db.tx(async (tx) => {
       const recorded = await tx.row(recordCheck, {
         orgId: row.org_id,
         id: row.id,
         claim,
         status,
-        dkimStatus: checked.dkim,
-        recordStatuses: JSON.stringify(checked.records),
+        dkimStatus: result.dkim,
+        recordStatuses: JSON.stringify(result.records),
         temporaryFailures: failures,
-        nextCheckAt: next,
+        nextCheckAt: result.dkim === 'IDENTITY_NOT_FOUND' ? null : new Date(at.getTime() + delay),
         at,
       })
-      if (!recorded) return undefined
-      const turned = flipOf(recorded)
-      await tell(tx, recorded, turned, actor, at)
-      return turned
+      return recorded && report(tx, recorded, actor, at)
     })
-    if (flip) forget(row.org_id)
-    return flip
+    if (transition) forget(row.org_id)
+    return transition
   }
 
-  const checkAll = async (rows: DomainRow[], claim: string): Promise<Flip[]> => {
+  const checkAll = async (rows: DomainRow[], claim: string): Promise<Transition[]> => {
     const waiting = rows.values()
-    const flips: Flip[] = []
+    const transitions: Transition[] = []
     const lane = async (): Promise<void> => {
       for (const row of waiting) {
         try {
-          flips.push(await record(row, claim, await look(row), { kind: 'system' }))
+          transitions.push(await record(row, claim, await check(row), { kind: 'system' }))
         } catch (error) {
-          log.error({ err: error, domain_id: row.id }, 'a domain could not be checked; it is due again shortly')
+          // The domain is due again when its lease expires.
+          log.error({ err: error, domain_id: row.id }, 'domain check failed')
         }
       }
     }
     await Promise.all(Array.from({ length: Math.min(concurrency, rows.length) }, lane))
-    return flips
+    return transitions
   }
 
   return {
     run: async () => {
       const counts = { domains_checked: 0, domains_verified: 0, domains_unverified: 0 }
-      // What becomes due during the pass waits for the next one, so that a pass has an end.
+      // Domains that become due during the pass wait for the next one. Otherwise a pass might never end.
       const due = clock.now()
       for (;;) {
         const claim = randomUUID()
-        const until = new Date(clock.millis() + lease)
-        const rows = await db.rows(claimDueDomains, { claim, at: due, leaseUntil: until, limit: batch })
+        const leaseUntil = new Date(clock.millis() + leaseMs)
+        const rows = await db.rows(claimDueDomains, { claim, at: due, leaseUntil, limit: batch })
         if (rows.length === 0) return counts
-        const flips = await checkAll(rows, claim)
+        const transitions = await checkAll(rows, claim)
         counts.domains_checked += rows.length
-        counts.domains_verified += flips.filter((flip) => flip === 'verified').length
-        counts.domains_unverified += flips.filter((flip) => flip === 'unverified').length
+        counts.domains_verified += transitions.filter((transition) => transition === 'verified').length
+        counts.domains_unverified += transitions.filter((transition) => transition === 'unverified').length
       }
     },
 
     one: async (orgId, id, actor) => {
       const claim = randomUUID()
-      const row = await db.row(claimDomain, { orgId, id, claim, leaseUntil: new Date(clock.millis() + lease) })
+      const row = await db.row(claimDomain, { orgId, id, claim, leaseUntil: new Date(clock.millis() + leaseMs) })
       if (!row) throw new Failure('NOT_FOUND')
-      await record(row, claim, await look(row), actor)
+      await record(row, claim, await check(row), actor)
     },
   }
 }

@@ -2,7 +2,7 @@ import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 
 export type DkimKey = {
-  /** Base64 of the SubjectPublicKeyInfo: what stands after `p=`. */
+  /** The SubjectPublicKeyInfo in Base64, which follows `p=` in the DNS record. */
   publicKey: string
   /** PEM, PKCS #8. */
   privateKey: string
@@ -10,7 +10,7 @@ export type DkimKey = {
 
 const generate = promisify(generateKeyPair)
 
-/** Takes a tenth of a second of a core, in the thread pool: never inside a transaction. */
+/** Keeps a core busy for about a tenth of a second, in the thread pool. Never call it inside a transaction. */
 export const newDkimKey = async (): Promise<DkimKey> => {
   const { publicKey, privateKey } = await generate('rsa', {
     modulusLength: 2048,
@@ -20,5 +20,5 @@ export const newDkimKey = async (): Promise<DkimKey> => {
   return { publicKey: publicKey.toString('base64'), privateKey }
 }
 
-/** What a private key is sealed for, so that it opens for no other row. */
+/** The context that a private key is sealed with. A sealed key cannot be opened for another row. */
 export const sealedFor = (domainId: string): string => `domains.dkim_private_key ${domainId}`

@@ -3,8 +3,9 @@
 type Tags = ReadonlyMap<string, string>
 
 /**
- * The tags in their order, without the spaces that mean nothing in them: a long key is often pasted in pieces. Case
- * counts. Undefined where the text is no list of tags or says one of them twice, which spoils all of it.
+ * Parses the tags in order and drops all white space, which is not significant: a long key is often pasted in pieces.
+ * Names and values are case-sensitive. Returns undefined for text that is not a tag list. A duplicate tag makes the
+ * whole record invalid.
  */
 const tagsOf = (text: string): Tags | undefined => {
   const tags = new Map<string, string>()
@@ -17,17 +18,18 @@ const tagsOf = (text: string): Tags | undefined => {
   return tags
 }
 
-/** A list of words, of which one must be there; without the tag everything is allowed. */
+/** Whether a colon-separated list contains one of the words. A missing tag allows everything. */
 const allows = (list: string | undefined, ...words: string[]): boolean =>
   list === undefined || list.split(':').some((word) => words.includes(word))
 
-/** Who writes a version writes it first. */
-const isOfVersion = (tags: Tags): boolean =>
+/** The version tag is optional. Where it is present it must come first. */
+const hasValidVersion = (tags: Tags): boolean =>
   !tags.has('v') || (tags.keys().next().value === 'v' && tags.get('v') === 'DKIM1')
 
 /**
- * Whether mail signed with the key passes under the published record. An empty key is a withdrawn one. Flags, notes
- * and unknown tags are the owner's own affair, the flag for testing (`t=y`) too: the key is there, and proves as much.
+ * Whether mail signed with the key passes under the published record. An empty `p=` means that the key was revoked.
+ * Flags, notes and unknown tags are ignored, including the testing flag (`t=y`): the key is published, which is what
+ * verification needs.
  */
 export const publishesKey = (published: string, publicKey: string): boolean => {
   const tags = tagsOf(published)
@@ -35,12 +37,12 @@ export const publishesKey = (published: string, publicKey: string): boolean => {
     tags !== undefined &&
     publicKey !== '' &&
     tags.get('p') === publicKey &&
-    isOfVersion(tags) &&
+    hasValidVersion(tags) &&
     (tags.get('k') ?? 'rsa') === 'rsa' &&
     allows(tags.get('h'), 'sha256') &&
     allows(tags.get('s'), '*', 'email')
   )
 }
 
-/** The key in a record as we give it out. */
+/** The public key in a DKIM record that this service generated. */
 export const keyIn = (record: string): string => tagsOf(record)?.get('p') ?? ''

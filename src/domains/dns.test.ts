@@ -18,12 +18,12 @@ const domain = {
 }
 const records = recordsOf(domain, 'tidings.example')
 const check = makeCheckDns({ servers: [dns.address] })
-/** For names that never get an answer. */
-const hasty = makeCheckDns({ servers: [dns.address], timeoutMs: 50, tries: 1 })
+/** For names that the server never answers. */
+const impatient = makeCheckDns({ servers: [dns.address], timeoutMs: 50, tries: 1 })
 
 const dkimHost = 'svc1._domainkey.example.com'
 const dkimValue = `v=DKIM1; k=rsa; p=${publicKey}`
-const nothing = {
+const allPending = {
   DKIM: 'pending',
   RETURN_PATH: 'pending',
   SPF: 'pending',
@@ -47,15 +47,15 @@ beforeEach(() => {
   dns.asked.length = 0
 })
 
-describe('the records', () => {
-  test('XD-19 are found where they are published as given, a large key over TCP', async () => {
+describe('records', () => {
+  test('XD-19 are found when they are published as generated, also over TCP when the answer is large', async () => {
     publish()
     const before = dns.overTcp()
     expect(await check(records)).toEqual({
       dkim: 'SUCCESS',
       records: { DKIM: 'found', RETURN_PATH: 'found', SPF: 'found', DMARC: 'found', INBOUND: 'found' },
     })
-    expect(dns.asked.map((question) => question.toLowerCase())).toEqual(
+    expect(dns.asked.map((query) => query.toLowerCase())).toEqual(
       expect.arrayContaining(
         [
           'TXT svc1._domainkey.example.com',
@@ -63,7 +63,7 @@ describe('the records', () => {
           'TXT send.example.com',
           'TXT _dmarc.example.com',
           'MX example.com',
-        ].map((question) => question.toLowerCase()),
+        ].map((query) => query.toLowerCase()),
       ),
     )
     dns.zones.set(dkimHost, { TXT: [dkimValue, 'x'.repeat(400)] })
@@ -71,13 +71,13 @@ describe('the records', () => {
     expect(dns.overTcp()).toBeGreaterThan(before)
   })
 
-  test('XD-19 are pending where the name, or a record of the type, is not there', async () => {
-    expect(await check(records)).toEqual({ dkim: 'PENDING', records: nothing })
+  test('XD-19 are pending when the name does not exist or has no record of the type', async () => {
+    expect(await check(records)).toEqual({ dkim: 'PENDING', records: allPending })
     for (const host of [dkimHost, 'send.example.com', '_dmarc.example.com', 'example.com']) dns.zones.set(host, {})
-    expect(await check(records)).toEqual({ dkim: 'PENDING', records: nothing })
+    expect(await check(records)).toEqual({ dkim: 'PENDING', records: allPending })
   })
 
-  test('XD-19 are a mismatch where something else stands', async () => {
+  test('XD-19 are a mismatch when something else is published', async () => {
     dns.zones.set(dkimHost, { TXT: [`v=DKIM1; k=rsa; p=${(await newDkimKey()).publicKey}`] })
     dns.zones.set('send.example.com', {
       ...mx('mail.other.example'),
@@ -98,76 +98,80 @@ describe('the records', () => {
   })
 })
 
-describe('a DKIM record', () => {
+describe('a published DKIM record', () => {
   const half = Math.floor(publicKey.length / 2)
   const other = 'v=DKIM1; k=rsa; p=AAAA'
-  test.for<[title: string, texts: (string | string[])[], outcome: string]>([
+  test.for<[title: string, texts: (string | string[])[], status: string]>([
     [
       'in chunks that split the key',
       [[dkimValue.slice(0, 40), dkimValue.slice(40, 200), dkimValue.slice(200)]],
       'SUCCESS',
     ],
-    ['with other spaces', [`v=DKIM1;k=rsa;  p=${publicKey.slice(0, half)} ${publicKey.slice(half)}`], 'SUCCESS'],
-    ['without or with a semicolon at its end', [`${dkimValue};`], 'SUCCESS'],
-    ['with its tags in another order and case', [`p=${publicKey}; K=rsa; V=DKIM1`], 'SUCCESS'],
-    ['beside another', [other, dkimValue], 'SUCCESS'],
-    ['of another key', [other], 'FAILED'],
-    ['of the key in another case', [`v=DKIM1; k=rsa; p=${publicKey.toLowerCase()}`], 'FAILED'],
-    ['that was withdrawn', ['v=DKIM1; k=rsa; p='], 'FAILED'],
-    ['cut short', [dkimValue.slice(0, -4)], 'FAILED'],
-    ['of the key alone', [`p=${publicKey}`], 'SUCCESS'],
-    ['without its version', [`k=rsa; p=${publicKey}`], 'SUCCESS'],
-    ['without its kind of key', [`v=DKIM1; p=${publicKey}`], 'SUCCESS'],
-    ['for names below it as well or not', [`v=DKIM1; k=rsa; t=s; p=${publicKey}`], 'SUCCESS'],
-    ['that is being tried out', [`v=DKIM1; k=rsa; t=y:s; p=${publicKey}`], 'SUCCESS'],
-    ['with spaces around its tags', [` v = DKIM1 ;\r\n\tk = rsa ; p =\t${publicKey} ; `], 'SUCCESS'],
-    ['with notes and tags of later times', [`v=DKIM1; n=ours, since = May; g=*; p=${publicKey}`], 'SUCCESS'],
-    ['for our hash among others', [`v=DKIM1; h=sha1 : sha256; p=${publicKey}`], 'SUCCESS'],
-    ['for email', [`v=DKIM1; s=email; p=${publicKey}`], 'SUCCESS'],
+    [
+      'with different white space',
+      [`v=DKIM1;k=rsa;  p=${publicKey.slice(0, half)} ${publicKey.slice(half)}`],
+      'SUCCESS',
+    ],
+    ['with a trailing semicolon', [`${dkimValue};`], 'SUCCESS'],
+    ['with a different order of tags and upper-case tag names', [`p=${publicKey}; K=rsa; V=DKIM1`], 'SUCCESS'],
+    ['next to another record', [other, dkimValue], 'SUCCESS'],
+    ['with another key', [other], 'FAILED'],
+    ['with the key in lower case', [`v=DKIM1; k=rsa; p=${publicKey.toLowerCase()}`], 'FAILED'],
+    ['with an empty key', ['v=DKIM1; k=rsa; p='], 'FAILED'],
+    ['with a truncated key', [dkimValue.slice(0, -4)], 'FAILED'],
+    ['with only the key', [`p=${publicKey}`], 'SUCCESS'],
+    ['without a version', [`k=rsa; p=${publicKey}`], 'SUCCESS'],
+    ['without a key type', [`v=DKIM1; p=${publicKey}`], 'SUCCESS'],
+    ['with the flag that excludes subdomains', [`v=DKIM1; k=rsa; t=s; p=${publicKey}`], 'SUCCESS'],
+    ['with the testing flag', [`v=DKIM1; k=rsa; t=y:s; p=${publicKey}`], 'SUCCESS'],
+    ['with white space around its tags', [` v = DKIM1 ;\r\n\tk = rsa ; p =\t${publicKey} ; `], 'SUCCESS'],
+    ['with notes and unknown tags', [`v=DKIM1; n=ours, since = May; g=*; p=${publicKey}`], 'SUCCESS'],
+    ['that allows sha256 and another hash', [`v=DKIM1; h=sha1 : sha256; p=${publicKey}`], 'SUCCESS'],
+    ['for the email service', [`v=DKIM1; s=email; p=${publicKey}`], 'SUCCESS'],
     ['for every service', [`v=DKIM1; s=tlsrpt:*; p=${publicKey}`], 'SUCCESS'],
-    ['for another hash', [`v=DKIM1; h=sha1; p=${publicKey}`], 'FAILED'],
-    ['for no hash', [`v=DKIM1; h=; p=${publicKey}`], 'FAILED'],
-    ['for another service', [`v=DKIM1; s=tlsrpt; p=${publicKey}`], 'FAILED'],
-    ['of another kind of key', [`v=DKIM1; k=ed25519; p=${publicKey}`], 'FAILED'],
-    ['of another version', [`v=DKIM2; p=${publicKey}`], 'FAILED'],
-    ['of a version that only begins alike', [`v=DKIM1.0; p=${publicKey}`], 'FAILED'],
-    ['whose version is not first', [`p=${publicKey}; v=DKIM1`], 'FAILED'],
-    ['with its key twice', [`v=DKIM1; p=${publicKey}; p=${publicKey}`], 'FAILED'],
-    ['with its key and another', [`v=DKIM1; p=${publicKey}; p=AAAA`], 'FAILED'],
-    ['withdrawn and given', [`v=DKIM1; p=; p=${publicKey}`], 'FAILED'],
+    ['that allows only another hash', [`v=DKIM1; h=sha1; p=${publicKey}`], 'FAILED'],
+    ['that allows no hash', [`v=DKIM1; h=; p=${publicKey}`], 'FAILED'],
+    ['for another service only', [`v=DKIM1; s=tlsrpt; p=${publicKey}`], 'FAILED'],
+    ['with another key type', [`v=DKIM1; k=ed25519; p=${publicKey}`], 'FAILED'],
+    ['with another version', [`v=DKIM2; p=${publicKey}`], 'FAILED'],
+    ['with a version that only starts with DKIM1', [`v=DKIM1.0; p=${publicKey}`], 'FAILED'],
+    ['whose version is not the first tag', [`p=${publicKey}; v=DKIM1`], 'FAILED'],
+    ['with the key twice', [`v=DKIM1; p=${publicKey}; p=${publicKey}`], 'FAILED'],
+    ['with the key and another one', [`v=DKIM1; p=${publicKey}; p=AAAA`], 'FAILED'],
+    ['with an empty key followed by the key', [`v=DKIM1; p=; p=${publicKey}`], 'FAILED'],
     ['with another tag twice', [`v=DKIM1; n=a; n=b; p=${publicKey}`], 'FAILED'],
-    ['with its key in a note', [`v=DKIM1; n=p=${publicKey}; p=AAAA`], 'FAILED'],
-    ['with a piece that is no tag', [`v=DKIM1; hello; p=${publicKey}`], 'FAILED'],
-    ['with more behind its key', [`v=DKIM1; p=${publicKey}AAAA`], 'FAILED'],
-    ['of nothing', [''], 'FAILED'],
-    ['of semicolons', [';'.repeat(20_000)], 'FAILED'],
-    ['of spaces', [`v=DKIM1;${' '.repeat(20_000)}=`], 'FAILED'],
-    ['of many tags', [Array.from({ length: 4_000 }, (_, i) => `a${i}=`).join(';')], 'FAILED'],
-  ])('XD-19 %s', async ([, texts, outcome]) => {
+    ['with the key only in a note', [`v=DKIM1; n=p=${publicKey}; p=AAAA`], 'FAILED'],
+    ['with a part that is not a tag', [`v=DKIM1; hello; p=${publicKey}`], 'FAILED'],
+    ['with extra characters after the key', [`v=DKIM1; p=${publicKey}AAAA`], 'FAILED'],
+    ['that is empty', [''], 'FAILED'],
+    ['of 20,000 semicolons', [';'.repeat(20_000)], 'FAILED'],
+    ['with 20,000 spaces', [`v=DKIM1;${' '.repeat(20_000)}=`], 'FAILED'],
+    ['of 4,000 tags', [Array.from({ length: 4_000 }, (_, i) => `a${i}=`).join(';')], 'FAILED'],
+  ])('XD-19 %s', async ([, texts, status]) => {
     dns.zones.set(dkimHost, { TXT: texts })
-    expect((await check(records)).dkim).toBe(outcome)
+    expect((await check(records)).dkim).toBe(status)
   })
 
-  test('is found under a name written in capitals, which DNS does not tell apart', async () => {
+  test('is found under an upper-case name, because DNS ignores case', async () => {
     publish()
-    const shouted = records.map((record) => ({ ...record, name: record.name.toUpperCase() }))
-    expect((await check(shouted)).dkim).toBe('SUCCESS')
+    const upperCase = records.map((record) => ({ ...record, name: record.name.toUpperCase() }))
+    expect((await check(upperCase)).dkim).toBe('SUCCESS')
   })
 })
 
-describe('advice', () => {
+describe('recommended records', () => {
   const spf = async (text: string) => {
     dns.zones.set('send.example.com', { TXT: [text] })
     return (await check(records)).records.SPF
   }
-  test('an SPF record may allow others too, and other texts may stand beside it', async () => {
+  test('an SPF record may include other senders too, and other TXT records are ignored', async () => {
     expect(await spf('v=spf1  include:other.example INCLUDE:spf.tidings.example -all')).toBe('found')
     expect(await spf('v=spf1 include:spf.tidings.example.org ~all')).toBe('mismatch')
     expect(await spf('v=spf10 include:spf.tidings.example ~all')).toBe('pending')
     expect(await spf('some-site-verification=1')).toBe('pending')
   })
 
-  test('a DMARC record may be stricter than the one proposed, and an MX host ends in a dot or not', async () => {
+  test('a DMARC record may be stricter than the suggested one, and other MX hosts are allowed', async () => {
     dns.zones.set('_dmarc.example.com', { TXT: ['v=DMARC1;p=reject; rua=mailto:d@example.com'] })
     dns.zones.set('send.example.com', {
       MX: [
@@ -179,9 +183,9 @@ describe('advice', () => {
   })
 })
 
-describe('DNS that fails', () => {
+describe('DNS failures', () => {
   test.for(['SERVFAIL', 'REFUSED'] as const)(
-    'X-107 %s on the DKIM record is a temporary failure, and says nothing of that record',
+    'X-107 %s for the DKIM record is a temporary failure and leaves its status unknown',
     async (fault) => {
       publish()
       dns.zones.set(dkimHost, fault)
@@ -192,15 +196,15 @@ describe('DNS that fails', () => {
     },
   )
 
-  test('X-107 so is silence', async () => {
+  test('X-107 no answer for the DKIM record is a temporary failure', async () => {
     publish()
     dns.zones.set(dkimHost, 'silent')
-    const { dkim, records: looked } = await hasty(records)
+    const { dkim, records: statuses } = await impatient(records)
     expect(dkim).toBe('TEMPORARY_FAILURE')
-    expect(looked).not.toHaveProperty('DKIM')
+    expect(statuses).not.toHaveProperty('DKIM')
   })
 
-  test('a fault of a record that is only advice leaves the proof standing', async () => {
+  test('a failure for a recommended record does not affect verification', async () => {
     publish()
     dns.zones.set('send.example.com', 'SERVFAIL')
     expect(await check(records)).toEqual({
@@ -209,12 +213,12 @@ describe('DNS that fails', () => {
     })
   })
 
-  test('where nobody listens everything is unknown', async () => {
-    const nowhere = makeCheckDns({ servers: ['127.0.0.1:1'], timeoutMs: 50, tries: 1 })
-    expect(await nowhere(records)).toEqual({ dkim: 'TEMPORARY_FAILURE', records: {} })
+  test('an unreachable server is a temporary failure and leaves all statuses unknown', async () => {
+    const unreachable = makeCheckDns({ servers: ['127.0.0.1:1'], timeoutMs: 50, tries: 1 })
+    expect(await unreachable(records)).toEqual({ dkim: 'TEMPORARY_FAILURE', records: {} })
   })
 
-  test('a check ends at its deadline, however patient each question is', async () => {
+  test('a check ends at its deadline even when each lookup would wait longer', async () => {
     for (const { name } of records) dns.zones.set(name, 'silent')
     const patient = makeCheckDns({ servers: [dns.address], timeoutMs: 60_000, tries: 4, deadlineMs: 50 })
     expect(await patient(records)).toEqual({ dkim: 'TEMPORARY_FAILURE', records: {} })

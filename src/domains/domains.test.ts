@@ -28,7 +28,7 @@ const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
 
 describe('adding', () => {
-  test('A-142 XD-19 a name is enough: the answer holds the records to publish, and an entry tells of it', async () => {
+  test('A-142 XD-19 adding a domain by name returns the records to publish and is audited', async () => {
     const { result: reply, trail } = await withTrail(t.database, acme.org.id, () =>
       create({ name: ' Mail.Example.COM. ', colour: 'ignored' }),
     )
@@ -108,9 +108,9 @@ describe('adding', () => {
     expect(await eventsOf(t.database, id)).toEqual([])
   })
 
-  test('XD-19 region, return path and inbound are taken as asked', async () => {
+  test('XD-19 a new domain has the requested region, return path and inbound setting', async () => {
     const { body } = await create({
-      name: 'asked.example',
+      name: 'requested.example',
       region: 'ap-south-1',
       return_path: 'Bounce-1',
       inbound: true,
@@ -119,15 +119,15 @@ describe('adding', () => {
     })
     expect(body).toMatchObject({ region: 'ap-south-1', inbound: true, project_id: keys.projectId })
     expect(body.records.map(({ record, name, value }: Record<string, string>) => [record, name, value])).toEqual([
-      ['DKIM', 'svc1._domainkey.asked.example', expect.any(String)],
-      ['RETURN_PATH', 'bounce-1.asked.example', 'feedback.ap-south-1.tidings.test'],
-      ['SPF', 'bounce-1.asked.example', 'v=spf1 include:spf.tidings.test ~all'],
-      ['DMARC', '_dmarc.asked.example', 'v=DMARC1; p=none;'],
-      ['INBOUND', 'asked.example', 'inbound.ap-south-1.tidings.test'],
+      ['DKIM', 'svc1._domainkey.requested.example', expect.any(String)],
+      ['RETURN_PATH', 'bounce-1.requested.example', 'feedback.ap-south-1.tidings.test'],
+      ['SPF', 'bounce-1.requested.example', 'v=spf1 include:spf.tidings.test ~all'],
+      ['DMARC', '_dmarc.requested.example', 'v=DMARC1; p=none;'],
+      ['INBOUND', 'requested.example', 'inbound.ap-south-1.tidings.test'],
     ])
   })
 
-  test('XD-19 each row has a key of 2048 bits of its own, whose private half is nowhere in the clear', async () => {
+  test('XD-19 each domain has its own 2048-bit key, and the private key is stored encrypted', async () => {
     const own = await testService({ newDkimKey })
     const org = await own.org()
     const domains = domainClient(own, org)
@@ -146,10 +146,19 @@ describe('adding', () => {
     for (const row of rows) expect(row.dkim_private_key).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]{16}\.[\w-]+$/)
   })
 
-  test('XD-19 what is no domain of anybody is refused where it is wrong', async () => {
-    const named = ['com', 'co.uk', 'ann@example.com', '192.0.2.1', '[::1]', 'localhost', 'a_b.com', 'http://a.com']
+  test('XD-19 an invalid request is rejected with the path of the invalid field', async () => {
+    const invalidNames = [
+      'com',
+      'co.uk',
+      'ann@example.com',
+      '192.0.2.1',
+      '[::1]',
+      'localhost',
+      'a_b.com',
+      'http://a.com',
+    ]
     const cases: [body: unknown, path: string[], code: string][] = [
-      ...named.map((name): [unknown, string[], string] => [{ name }, ['name'], 'custom']),
+      ...invalidNames.map((name): [unknown, string[], string] => [{ name }, ['name'], 'custom']),
       [{ name: '' }, ['name'], 'too_small'],
       [{ name: 'a'.repeat(1_001) }, ['name'], 'too_big'],
       [{ name: 7 }, ['name'], 'invalid_type'],
@@ -173,7 +182,7 @@ describe('adding', () => {
     })
   })
 
-  test('X-312 X-267 a name that differs in case, script or a dot is in the project already; elsewhere it is free', async () => {
+  test('X-312 X-267 a name is unique in its project whatever its case, script or trailing dot', async () => {
     await added('bücher.Example')
     for (const name of ['BÜCHER.example', 'xn--bcher-kva.EXAMPLE', ' bücher.example. ']) {
       expectRefusal(await leavesNoTrace(() => create({ name })), 'DOMAIN_ALREADY_ADDED', {}, name)
@@ -181,17 +190,17 @@ describe('adding', () => {
     const other = await project('Other')
     const second = await create({ name: 'Bücher.example', project_id: other })
     expect([second.status, second.body.project_id]).toEqual([201, other])
-    // Each row publishes its key under a selector of its own.
+    // Each row publishes its key under its own selector.
     expect(second.body.records[0].name).toBe('svc2._domainkey.xn--bcher-kva.example')
     expectRefusal(await create({ name: 'bücher.example', project_id: other }), 'DOMAIN_ALREADY_ADDED')
     const elsewhere = domainClient(t, await t.org({ name: 'Elsewhere' }))
     const third = await elsewhere.create({ name: 'bücher.example' })
     expect([third.status, third.body.records[0].name]).toEqual([201, 'svc3._domainkey.xn--bcher-kva.example'])
-    // A name under it is another domain.
+    // A subdomain is a separate domain.
     expect((await create({ name: 'mail.bücher.example' })).status).toBe(201)
   })
 
-  test('X-312 of one name added many times at once one comes about', async () => {
+  test('X-312 concurrent additions of one name create one domain', async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, i) => create({ name: i % 2 ? 'At-Once.example' : 'at-once.example' })),
     )
@@ -206,7 +215,7 @@ describe('adding', () => {
       Promise.all(Array.from({ length: n }, async (_, i) => domainClient(t, await t.org({ name: `Org ${i}` }))))
     const selectorOf = ({ status, body }: Reply) => [status, body.records[0].name.split('.')[0]]
 
-    test('XD-19 each publishes its key under the first selector that is free, and sees only its own', async () => {
+    test('XD-19 each org publishes its key under the first free selector and sees only its own row', async () => {
       const [one, two, three] = (await orgs(3)) as [DomainClient, DomainClient, DomainClient]
       const name = 'shared.example'
       const replies = [await one.create({ name }), await two.create({ name })]
@@ -214,41 +223,42 @@ describe('adding', () => {
         [201, 'svc1'],
         [201, 'svc2'],
       ])
-      // Nobody else's row shows in what an org is told.
+      // An org never sees the rows of other orgs.
       expect((await two.list('?limit=100')).body.data).toHaveLength(2)
-      const [gone] = replies.map(({ body }) => body.id)
-      await one.remove(gone)
+      const [firstId] = replies.map(({ body }) => body.id)
+      await one.remove(firstId)
       expect(selectorOf(await three.create({ name }))).toEqual([201, 'svc1'])
       expect(selectorOf(await one.create({ name }))).toEqual([201, 'svc3'])
       expect(selectorOf(await one.create({ name: 'mail.shared.example' }))).toEqual([201, 'svc1'])
     })
 
-    test('XD-19 of many that add it at once no two share a selector', async () => {
+    test('XD-19 concurrent additions never share a selector', async () => {
       const name = 'rushed.example'
       const replies = await Promise.all((await orgs(8)).map((own) => own.create({ name })))
       expect(replies.map(selectorOf).sort()).toEqual(Array.from({ length: 8 }, (_, i) => [201, `svc${i + 1}`]))
     })
 
-    test('XD-19 who adds it while another does waits for that one and takes the next', async () => {
+    test('XD-19 an addition waits for a concurrent one and uses the next selector', async () => {
       const name = 'waited.example'
       const [one] = (await orgs(1)) as [DomainClient]
       const { domainId } = await keyClient(t, acme)
-      const beside = await beginOtherTransaction(t.database)
-      await beside.sql("select pg_advisory_xact_lock(hashtextextended('domains.name ' || $1, 0))", [name])
+      const other = await beginOtherTransaction(t.database)
+      await other.sql("select pg_advisory_xact_lock(hashtextextended('domains.name ' || $1, 0))", [name])
       const reply = one.create({ name })
-      await beside.untilWaitedFor()
-      await beside.sql(
-        `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+      await other.untilWaitedFor()
+      await other.sql(
+        `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment,
+           created_at, updated_at)
          select org_id, 'dom_waited', project_id, $2, status, dkim_status, region, 'live', created_at, updated_at
          from domains where id = $1`,
         [domainId, name],
       )
-      await beside.commit()
+      await other.commit()
       expect(selectorOf(await reply)).toEqual([201, 'svc2'])
     })
   })
 
-  test('X-313 X-268 the domain of the service and every name under it are reserved, in any case', async () => {
+  test('X-313 X-268 the domain of the service and its subdomains are reserved, whatever their case', async () => {
     const names = ['tidings.test', 'Tidings.TEST.', 'mail.tidings.test', `${acme.org.slug}.Sandbox.tidings.test`]
     for (const name of names) {
       expectRefusal(await leavesNoTrace(() => create({ name })), 'DOMAIN_RESERVED', {}, name)
@@ -258,7 +268,7 @@ describe('adding', () => {
 })
 
 describe('reading', () => {
-  test('XD-19 the list holds every domain of the org and no other, newest first, page by page', async () => {
+  test('XD-19 the list returns all domains of the org, newest first, in pages', async () => {
     const org = await t.org({ name: 'Pages' })
     const own = domainClient(t, org)
     const { domainId } = await keyClient(t, org)
@@ -277,11 +287,11 @@ describe('reading', () => {
     expect(statuses).toEqual(['found', 'found', 'found', 'found'])
   })
 
-  test('XD-19 reading and writing domains are scopes of their own', async () => {
+  test('XD-19 reading and writing domains need separate scopes', async () => {
     const id = await added('scoped.example')
     const reader = await t.key(acme.org.id, { scopes: ['read:domains'] })
     const writer = await t.key(acme.org.id, { scopes: ['write:domains'] })
-    for (const ask of [
+    for (const request of [
       () => create({ name: 'x.example' }, reader),
       () => verify(id, reader),
       () => patch(id, { inbound: true }, reader),
@@ -291,13 +301,13 @@ describe('reading', () => {
       () => get(id, writer),
       () => list('', writer),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'INSUFFICIENT_SCOPE')
+      expectRefusal(await leavesNoTrace(request), 'INSUFFICIENT_SCOPE')
     }
   })
 })
 
 describe('changing and removing', () => {
-  test('XD-19 inbound adds its record and takes it away', async () => {
+  test('XD-19 turning inbound on and off adds and removes its record', async () => {
     const id = await added('inbound.example')
     const records = (reply: Reply) => reply.body.records.map(({ record }: { record: string }) => record)
     expect(records(await patch(id, { inbound: true }))).toContain('INBOUND')
@@ -308,15 +318,15 @@ describe('changing and removing', () => {
     expectRefusal(await patch(id, { inbound: null }), 'VALIDATION_ERROR', { errors })
   })
 
-  test('A-143 X-109 a removal answers the id, leaves an entry and tells of it once', async () => {
+  test('A-143 X-109 concurrent removals return the id once and leave one audit entry and one event', async () => {
     const tenantId = await t.tenant(acme.org.id)
     const id = await added('removed.example', live, { tenant_id: tenantId })
     const { result: replies, trail } = await withTrail(t.database, acme.org.id, () =>
       Promise.all(Array.from({ length: 5 }, () => remove(id))),
     )
-    const gone = replies.filter(({ status }) => status === 200)
-    expect(gone.map(({ body }) => body)).toEqual([{ id, deleted: true }])
-    for (const reply of replies.filter((one) => !gone.includes(one))) expectRefusal(reply, 'NOT_FOUND')
+    const removed = replies.filter(({ status }) => status === 200)
+    expect(removed.map(({ body }) => body)).toEqual([{ id, deleted: true }])
+    for (const reply of replies.filter((one) => !removed.includes(one))) expectRefusal(reply, 'NOT_FOUND')
     const about = { project_id: keys.projectId }
     expect(trail).toEqual([
       expect.objectContaining({
@@ -334,7 +344,7 @@ describe('changing and removing', () => {
         data: { id, domain: 'removed.example', status: 'removed', ...about, removed_at: instant },
       },
     ])
-    for (const ask of [
+    for (const request of [
       () => get(id),
       () => verify(id),
       () => patch(id, {}),
@@ -342,49 +352,49 @@ describe('changing and removing', () => {
       () => startWarmup(id),
       () => endWarmup(id),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+      expectRefusal(await leavesNoTrace(request), 'NOT_FOUND')
     }
     expect((await create({ name: 'removed.example' })).body.status).toBe('pending')
   })
 
-  test('X-010 a key that was held to a removed domain is held to nothing else', async () => {
-    const id = await added('held.test')
-    const held = await keys.held({ allowedDomainIds: [id] })
+  test('X-010 a key that was restricted to a removed domain may not use any other domain', async () => {
+    const id = await added('restricted.test')
+    const restricted = await keys.held({ allowedDomainIds: [id] })
     await remove(id)
-    expect((await keys.get(held.id)).body.allowed_domain_ids).toEqual([id])
+    expect((await keys.get(restricted.id)).body.allowed_domain_ids).toEqual([id])
     const caller = { orgId: acme.org.id, tenantId: null, environment: 'live', projectId: null } as const
     const { senders } = t.service.modules
-    for (const name of ['held.test', 'example.test']) {
-      const judging = async () => senders.judge({ ...caller, allowedDomainIds: [id] }, name)
-      await expect(judging()).rejects.toMatchObject({
+    for (const name of ['restricted.test', 'example.test']) {
+      const send = async () => senders.judge({ ...caller, allowedDomainIds: [id] }, name)
+      await expect(send()).rejects.toMatchObject({
         code: 'DOMAIN_NOT_ALLOWED_FOR_KEY',
       })
     }
   })
 
-  test('X-057 a domain is not added to a project that is deleted meanwhile', async () => {
+  test('X-057 adding a domain fails when the project is deleted meanwhile', async () => {
     const id = await project('Deleted meanwhile')
-    const beside = await beginOtherTransaction(t.database)
-    await beside.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
+    const other = await beginOtherTransaction(t.database)
+    await other.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
     const reply = create({ name: 'too-late.example', project_id: id })
-    await beside.untilWaitedFor()
-    await beside.commit()
+    await other.untilWaitedFor()
+    await other.commit()
     const errors = [{ path: ['project_id'], code: 'custom', message: 'There is no such project.' }]
     expectRefusal(await reply, 'VALIDATION_ERROR', { errors })
   })
 
-  test('X-057 a project with a domain stays until the domain is gone', async () => {
+  test('X-057 a project cannot be deleted while it has a domain', async () => {
     const inProject = await project('Holds a domain')
     const id = await added('in-project.example', live, { project_id: inProject })
-    const gone = () => t.ask('DELETE', `/api/v1/projects/${inProject}`, { key: live })
-    expect((await gone()).body.error.code).toBe('PROJECT_NOT_EMPTY')
+    const deleteProject = () => t.ask('DELETE', `/api/v1/projects/${inProject}`, { key: live })
+    expect((await deleteProject()).body.error.code).toBe('PROJECT_NOT_EMPTY')
     await remove(id)
-    expect((await gone()).status).toBe(200)
+    expect((await deleteProject()).status).toBe(200)
   })
 })
 
-describe('keys that are bound', () => {
-  test("X-036 X-037 XD-09 a tenant's key adds for its tenant, sees its own rows and changes no other", async () => {
+describe('keys that are bound to a tenant, a project or test mode', () => {
+  test("X-036 X-037 XD-09 a tenant's key adds, reads and changes only its own tenant's domains", async () => {
     const [own, sibling] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
     const key = await t.key(acme.org.id, { tenantId: own })
     const [ofOrg, ofSibling] = [
@@ -395,30 +405,30 @@ describe('keys that are bound', () => {
     expect([mine.status, mine.body.tenant_id]).toEqual([201, own])
     expect((await create({ name: 'of-own-2.example', tenant_id: own }, key)).status).toBe(201)
     for (const tenant_id of [sibling, null, newId('tenant')]) {
-      const ask = () => create({ name: 'x.example', tenant_id }, key)
-      expectRefusal(await leavesNoTrace(ask), 'TENANT_FORBIDDEN')
+      const request = () => create({ name: 'x.example', tenant_id }, key)
+      expectRefusal(await leavesNoTrace(request), 'TENANT_FORBIDDEN')
     }
     for (const id of [ofOrg, ofSibling]) {
       expectRefusal(await get(id, key), 'NOT_FOUND')
-      for (const ask of [
+      for (const request of [
         () => verify(id, key),
         () => patch(id, { inbound: true }, key),
         () => startWarmup(id, {}, key),
         () => endWarmup(id, key),
         () => remove(id, key),
       ]) {
-        expectRefusal(await leavesNoTrace(ask), 'TENANT_FORBIDDEN')
+        expectRefusal(await leavesNoTrace(request), 'TENANT_FORBIDDEN')
       }
     }
     expect(idsOf(await list('?limit=100', key))).toContain(mine.body.id)
     for (const id of [ofOrg, ofSibling]) expect(idsOf(await list('?limit=100', key))).not.toContain(id)
     expect((await patch(mine.body.id, { inbound: true }, key)).body.inbound).toBe(true)
-    const pools = () => patch(mine.body.id, { ip_pool_id: null }, key)
-    expectRefusal(await leavesNoTrace(pools), 'TENANT_KEY_FORBIDDEN')
+    const changePool = () => patch(mine.body.id, { ip_pool_id: null }, key)
+    expectRefusal(await leavesNoTrace(changePool), 'TENANT_KEY_FORBIDDEN')
     expect((await remove(mine.body.id, key)).status).toBe(200)
   })
 
-  test('XD-18 a key of one project adds to it and knows no other domain', async () => {
+  test('XD-18 a key that is bound to a project adds domains to it and finds no others', async () => {
     const [own, other] = [await project('Own'), await project('Not own')]
     const key = await t.key(acme.org.id, { projectId: own })
     const elsewhere = await added('elsewhere.example', live, { project_id: other })
@@ -427,20 +437,20 @@ describe('keys that are bound', () => {
     const errors = [{ path: ['project_id'], code: 'custom', message: 'There is no such project.' }]
     expectRefusal(await create({ name: 'y.example', project_id: other }, key), 'VALIDATION_ERROR', { errors })
     expect(idsOf(await list('', key))).toEqual([mine.body.id])
-    for (const ask of [
+    for (const request of [
       () => get(elsewhere, key),
       () => verify(elsewhere, key),
       () => patch(elsewhere, { inbound: true }, key),
       () => remove(elsewhere, key),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+      expectRefusal(await leavesNoTrace(request), 'NOT_FOUND')
     }
   })
 
-  test('X-201 XD-10 a test key adds domains and changes those of its kind; what a live key made stays', async () => {
+  test('X-201 XD-10 a test key adds domains and changes only domains that a test key added', async () => {
     const ofLive = await added('of-live.example')
     const ofTest = await added('of-test.example', testKey)
-    for (const ask of [
+    for (const request of [
       () => verify(ofLive, testKey),
       () => patch(ofLive, { inbound: true }, testKey),
       () => patch(ofLive, {}, testKey),
@@ -448,7 +458,7 @@ describe('keys that are bound', () => {
       () => endWarmup(ofLive, testKey),
       () => remove(ofLive, testKey),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'ENVIRONMENT_ESCALATION')
+      expectRefusal(await leavesNoTrace(request), 'ENVIRONMENT_ESCALATION')
     }
     expect((await get(ofLive, testKey)).status).toBe(200)
     expect((await get(ofTest)).body).not.toHaveProperty('created_environment')
@@ -457,7 +467,7 @@ describe('keys that are bound', () => {
     expect((await remove(ofTest, testKey)).body).toEqual({ id: ofTest, deleted: true })
   })
 
-  test('X-201 XD-21 a test key puts not even its own domain into a pool, nor takes it out of one', async () => {
+  test('X-201 XD-21 a test key cannot assign a domain to a pool or remove it from one', async () => {
     const pool = await t.ask('POST', '/api/v1/ip-pools', { key: live, body: { name: 'of-live' } })
     const id = await added('not-pooled.example', testKey)
     for (const body of [{ ip_pool_id: pool.body.id, inbound: true }, { ip_pool_id: null }]) {
@@ -472,8 +482,8 @@ describe('keys that are bound', () => {
   })
 })
 
-describe('what a test key added', () => {
-  const madeIn = async (id: string) =>
+describe('a domain that a test key added', () => {
+  const environmentOf = async (id: string) =>
     (
       await t.database.sql<{ created_environment: string }>('select created_environment from domains where id = $1', [
         id,
@@ -481,14 +491,14 @@ describe('what a test key added', () => {
     )[0]?.created_environment
   const rows = async (name: string) => t.database.sql('select 1 from domains where name = $1', [name])
 
-  test('X-052 XD-19 becomes the row of a live key that adds the name, with its proof, and an entry tells of it', async () => {
+  test('X-052 XD-19 is promoted when a live key adds the name, stays verified and gets an audit entry', async () => {
     const id = await added('grown.test', testKey)
-    const proven = (await verify(id, testKey)).body
-    expect(proven.status).toBe('verified')
+    const verified = (await verify(id, testKey)).body
+    expect(verified.status).toBe('verified')
     const { result: reply, trail } = await withTrail(t.database, acme.org.id, () => create({ name: 'Grown.test' }))
-    expect([reply.status, reply.body]).toEqual([201, proven])
-    expect((await get(id)).body).toEqual(proven)
-    expect([await madeIn(id), await rows('grown.test')]).toEqual(['live', [expect.anything()]])
+    expect([reply.status, reply.body]).toEqual([201, verified])
+    expect((await get(id)).body).toEqual(verified)
+    expect([await environmentOf(id), await rows('grown.test')]).toEqual(['live', [expect.anything()]])
     expect(trail).toEqual([
       expect.objectContaining({
         action: 'domain.added',
@@ -509,10 +519,10 @@ describe('what a test key added', () => {
     }
   })
 
-  test('X-052 XD-21 is then as the live key asked for it; what no longer holds is looked for again', async () => {
+  test('X-052 XD-21 gets the requested settings when promoted, and changed records are checked again', async () => {
     const id = await added('moved.test', testKey, { return_path: 'old', inbound: true })
     await verify(id, testKey)
-    const pool = await t.ask('POST', '/api/v1/ip-pools', { key: live, body: { name: 'left' } })
+    const pool = await t.ask('POST', '/api/v1/ip-pools', { key: live, body: { name: 'former' } })
     await patch(id, { ip_pool_id: pool.body.id })
     const before = (await get(id)).body
     const tenantId = await t.tenant(acme.org.id)
@@ -543,16 +553,16 @@ describe('what a test key added', () => {
     expect((await t.ask('GET', `/api/v1/ip-pools/${pool.body.id}`, { key: live })).body.domain_ids).toEqual([])
   })
 
-  test('X-052 X-279 is taken over where the plan has no room for one more', async () => {
+  test('X-052 X-279 is promoted even when the plan allows no more domains', async () => {
     const org = await t.org({ plan: 'free', name: 'Full' })
     const own = domainClient(t, org)
     const id = await own.added('fits.example', org.keys.test)
     const message = 'The free plan allows 2 domains.'
     expectRefusal(await own.create({ name: 'more.example' }), 'PLAN_RESOURCE_LIMIT', { message })
-    expect([(await own.create({ name: 'fits.example' })).body.id, await madeIn(id)]).toEqual([id, 'live'])
+    expect([(await own.create({ name: 'fits.example' })).body.id, await environmentOf(id)]).toEqual([id, 'live'])
   })
 
-  test("X-052 XD-09 a tenant's key takes over what is its tenant's, and lends itself no other's proof", async () => {
+  test("X-052 XD-09 is promoted by a tenant's key only when it belongs to that tenant", async () => {
     const [own, sibling] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
     const key = await t.key(acme.org.id, { tenantId: own })
     const [mine, theirs, orgs] = [
@@ -561,7 +571,7 @@ describe('what a test key added', () => {
       await added('orgs.test', testKey),
     ]
     const reply = await create({ name: 'mine.test' }, key)
-    expect([reply.status, reply.body.id, await madeIn(mine)]).toEqual([201, mine, 'live'])
+    expect([reply.status, reply.body.id, await environmentOf(mine)]).toEqual([201, mine, 'live'])
     for (const [name, id] of [
       ['sibling.test', theirs],
       ['orgs.test', orgs],
@@ -569,11 +579,11 @@ describe('what a test key added', () => {
       expectRefusal(await leavesNoTrace(() => create({ name }, key)), 'DOMAIN_ALREADY_ADDED')
       expect((await create({ name })).body).toMatchObject({ id, tenant_id: null })
     }
-    const other = await project('Of nobody in test mode')
+    const other = await project('Without a test-mode domain')
     expect((await create({ name: 'orgs.test', project_id: other })).body.id).not.toBe(orgs)
   })
 
-  test('X-052 X-108 X-314 starts over when its identity had vanished: that is what adding it again is for', async () => {
+  test('X-052 X-108 X-314 starts again as pending when its status was IDENTITY_NOT_FOUND', async () => {
     const id = await added('vanished.test', testKey)
     await verify(id, testKey)
     await report(t, id, 'IDENTITY_NOT_FOUND')
@@ -591,14 +601,14 @@ describe('what a test key added', () => {
     expect((await verify(id)).body).toMatchObject({ status: 'verified', dkim_status: 'SUCCESS' })
   })
 
-  test('X-052 X-312 of many live keys that add it at once one takes it over', async () => {
+  test('X-052 X-312 is promoted once when several live requests add it concurrently', async () => {
     const id = await added('wanted.test', testKey)
     const { result: replies, trail } = await withTrail(t.database, acme.org.id, () =>
       Promise.all(Array.from({ length: 6 }, () => create({ name: 'wanted.test' }))),
     )
-    const taken = replies.filter(({ status }) => status === 201)
-    expect(taken.map(({ body }) => body.id)).toEqual([id])
-    for (const reply of replies.filter((one) => !taken.includes(one))) {
+    const promoted = replies.filter(({ status }) => status === 201)
+    expect(promoted.map(({ body }) => body.id)).toEqual([id])
+    for (const reply of replies.filter((one) => !promoted.includes(one))) {
       expectRefusal(reply, 'DOMAIN_ALREADY_ADDED')
     }
     expect(trail.map(({ action }) => action)).toEqual(['domain.added'])
@@ -606,7 +616,7 @@ describe('what a test key added', () => {
 })
 
 describe('checks on demand', () => {
-  test('XD-19 ten a minute for each domain, whoever asks; the eleventh says when to come back', async () => {
+  test('XD-19 a domain can be checked 10 times a minute; the next check is rejected with Retry-After', async () => {
     const own = await testService()
     const org = await own.org()
     const domains = domainClient(own, org)
@@ -614,7 +624,7 @@ describe('checks on demand', () => {
     const [one, two] = [await domains.added('one.test'), await domains.added('two.test')]
     for (let i = 0; i < 10; i++) expect((await domains.verify(one)).status).toBe(200)
     const refused = await watched(() => domains.verify(one))
-    expectRefusal(refused, 'RATE_LIMITED', { message: 'At most 10 checks a minute per domain.' })
+    expectRefusal(refused, 'RATE_LIMITED', { message: 'You can check a domain at most 10 times a minute.' })
     const wait = Number(refused.headers['retry-after'])
     expect(wait).toBeGreaterThan(0)
     expect(wait).toBeLessThanOrEqual(60)
@@ -627,11 +637,11 @@ describe('checks on demand', () => {
 describe('warmup', () => {
   const dayMs = 86_400_000
 
-  test('X-315 A-148 X-110 XD-20 a window opens at 50 a day and doubles; an entry and an event tell of it', async () => {
+  test('X-315 A-148 X-110 XD-20 warmup starts at 50 a day, doubles daily, is audited and emits an event', async () => {
     const own = await testService()
     const org = await own.org()
     const domains = domainClient(own, org)
-    // Well away from midnight, where the day would turn while the test runs.
+    // Far enough from midnight that the day does not change during the test.
     await advance(own, secondsToNextDay(own.service.clock.now()) + 3_600)
     const id = await domains.added('warm.test')
     const keyId = await keyIdOf(own, org.keys.live)
@@ -691,7 +701,7 @@ describe('warmup', () => {
     expect((await domains.startWarmup(id)).body.warmup).toMatchObject({ day: 0, days: 14, daily_cap: 50 })
   })
 
-  test('XD-20 a warmup under way is not begun again, and one that was ended may be', async () => {
+  test('XD-20 an active warmup cannot be started again, but one that was ended can', async () => {
     const id = await added('twice.example')
     const replies = await Promise.all(Array.from({ length: 5 }, () => startWarmup(id, { days: 30 })))
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
@@ -720,7 +730,8 @@ describe('warmup', () => {
 describe('the plan', () => {
   const fill = (orgId: string, projectId: string, n: number) =>
     t.database.sql(
-      `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+      `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment,
+         created_at, updated_at)
        select $1, id, $2, id || '.example', 'pending', 'PENDING', 'us-east-1', 'live', $4, $4
        from unnest($3::text[]) as d (id)`,
       [orgId, projectId, Array.from({ length: n }, () => newId('domain')), t.service.clock.now()],
@@ -732,7 +743,7 @@ describe('the plan', () => {
     ['pro', 50],
     ['enterprise', 1_000],
   ] as const)(
-    'X-279 XD-25 on %s the last of %i domains is added and the next is 402, until one is removed',
+    'X-279 XD-25 the %s plan allows %i domains; another one is rejected with 402 until one is removed',
     async ([plan, limit]) => {
       const org = await t.org({ plan: plan as Plan, name: 'Planned' })
       const own = domainClient(t, org)
@@ -747,7 +758,7 @@ describe('the plan', () => {
     },
   )
 
-  test('X-279 domains added at once fill the plan exactly, and one under way is counted', async () => {
+  test('X-279 concurrent additions never exceed the plan, and uncommitted ones count', async () => {
     const org = await t.org({ plan: 'payg', name: 'At once' })
     const own = domainClient(t, org)
     const { projectId } = await keyClient(t, org)
@@ -756,16 +767,17 @@ describe('the plan', () => {
     expect(replies.map(({ status }) => status).sort()).toEqual([...new Array(5).fill(201), ...new Array(4).fill(402)])
 
     const free = await t.org({ plan: 'free', name: 'Under way' })
-    const beside = await beginOtherTransaction(t.database)
-    await beside.sql('select 1 from orgs where id = $1 for no key update', [free.org.id])
-    await beside.sql(
-      `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
-       values ($1, $2, $3, 'beside.example', 'pending', 'PENDING', 'us-east-1', 'live', $4, $4)`,
+    const other = await beginOtherTransaction(t.database)
+    await other.sql('select 1 from orgs where id = $1 for no key update', [free.org.id])
+    await other.sql(
+      `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment,
+         created_at, updated_at)
+       values ($1, $2, $3, 'concurrent.example', 'pending', 'PENDING', 'us-east-1', 'live', $4, $4)`,
       [free.org.id, newId('domain'), (await keyClient(t, free)).projectId, t.service.clock.now()],
     )
     const reply = domainClient(t, free).create({ name: 'one-too-many.example' })
-    await beside.untilWaitedFor()
-    await beside.commit()
+    await other.untilWaitedFor()
+    await other.commit()
     expectRefusal(await reply, 'PLAN_RESOURCE_LIMIT', { message: 'The free plan allows 2 domains.' })
   })
 })

@@ -22,13 +22,13 @@ const get = (id: string, key = live) => t.ask('GET', `${at}/${id}`, { key })
 const list = (query = '', key = live) => t.ask('GET', `${at}${query}`, { key })
 const patch = (id: string, body: unknown, key = live) => t.ask('PATCH', `${at}/${id}`, { key, body })
 const remove = (id: string, key = live) => t.ask('DELETE', `${at}/${id}`, { key })
-const made = async (body: object = {}, key = live): Promise<string> =>
+const created = async (body: object = {}, key = live): Promise<string> =>
   (await create({ name: 'main', ...body }, key)).body.id
 const idsOf = ({ body }: Reply): string[] => body.data.map((row: { id: string }) => row.id)
 const address = expect.stringMatching(/^198\.1[89]\.\d{1,3}\.\d{1,3}$/)
 
-describe('the routes', () => {
-  test('XD-21 AD-99 a pool is made, read, listed, changed and deleted, each change with its entry', async () => {
+describe('routes', () => {
+  test('XD-21 AD-99 a pool is created, read, listed, changed and deleted, and each change is audited', async () => {
     const { result, trail } = await withTrail(t.database, acme.org.id, async () => {
       const reply = await create({ name: '  main ', region: 'eu-west-1', ip_count: 2, colour: 'ignored' })
       expect([reply.status, reply.body]).toEqual([
@@ -60,10 +60,10 @@ describe('the routes', () => {
       })
       expect((await patch(id, { ip_count: 1 })).body).toMatchObject({ ip_count: 1, ips: [ips[0]] })
       expect((await leavesNoTrace(() => patch(id, {}))).body).toMatchObject({ name: 'bulk', ip_count: 1 })
-      const gone = await remove(id)
-      expect([gone.status, gone.body]).toEqual([200, { id, deleted: true }])
-      for (const ask of [() => get(id), () => patch(id, {}), () => patch(id, { name: 'x' }), () => remove(id)]) {
-        expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+      const removed = await remove(id)
+      expect([removed.status, removed.body]).toEqual([200, { id, deleted: true }])
+      for (const request of [() => get(id), () => patch(id, {}), () => patch(id, { name: 'x' }), () => remove(id)]) {
+        expectRefusal(await leavesNoTrace(request), 'NOT_FOUND')
       }
       return id
     })
@@ -79,7 +79,7 @@ describe('the routes', () => {
     ])
   })
 
-  test('XD-21 region and count have defaults; what is none is refused where it is wrong', async () => {
+  test('XD-21 region and count have defaults, and invalid values are rejected with their path', async () => {
     const { body } = await create({ name: 'default' })
     expect(body).toMatchObject({ region: 'us-east-1', ip_count: 1 })
     const cases: [body: unknown, path: string[], code: string][] = [
@@ -90,28 +90,28 @@ describe('the routes', () => {
       [{ name: 'x', ip_count: '1' }, ['ip_count'], 'invalid_type'],
     ]
     await leavesNoTrace(async () => {
-      for (const [asked, path, code] of cases) {
+      for (const [invalid, path, code] of cases) {
         const errors = [{ path, code, message: expect.any(String) }]
-        expectRefusal(await create(asked), 'VALIDATION_ERROR', { errors })
-        expectRefusal(await patch(body.id, asked), 'VALIDATION_ERROR', { errors })
+        expectRefusal(await create(invalid), 'VALIDATION_ERROR', { errors })
+        expectRefusal(await patch(body.id, invalid), 'VALIDATION_ERROR', { errors })
       }
       const errors = [{ path: ['region'], code: 'invalid_enum', message: expect.any(String) }]
       expectRefusal(await create({ name: 'x', region: 'mars-1' }), 'VALIDATION_ERROR', { errors })
     })
   })
 
-  test('XD-21 the list holds the pools of the org and no other, newest first, page by page', async () => {
+  test('XD-21 the list returns the pools of the org, newest first, in pages', async () => {
     const org = await t.org({ name: 'Pages' })
-    await made({}, (await t.org({ name: 'Not listed' })).keys.live)
+    await created({}, (await t.org({ name: 'Not listed' })).keys.live)
     const ids: string[] = []
-    for (const name of ['one', 'two', 'three']) ids.unshift(await made({ name }, org.keys.live))
+    for (const name of ['one', 'two', 'three']) ids.unshift(await created({ name }, org.keys.live))
     const one = await list('?limit=2', org.keys.live)
     const two = await list(`?limit=2&cursor=${one.body.next_cursor}`, org.keys.live)
     expect([...idsOf(one), ...idsOf(two)]).toEqual(ids)
     expect(two.body).toMatchObject({ has_more: false, next_cursor: null })
   })
 
-  test('XD-21 without the local provider addresses are yet to come', async () => {
+  test('XD-21 without the local provider new addresses are provisioning', async () => {
     const own = await testService({ env: { EMAIL_PROVIDER: 'ses' } })
     const { keys } = await own.org()
     const { body } = await own.ask('POST', at, { key: keys.live, body: { name: 'real', ip_count: 2 } })
@@ -123,8 +123,8 @@ describe('the routes', () => {
 })
 
 describe('domains in a pool', () => {
-  test('X-317 XD-21 a domain joins a pool of its region, shows in it, and keeps it from being deleted', async () => {
-    const pool = await made({ name: 'joined' })
+  test('X-317 XD-21 a domain joins a pool of its region, and a pool with domains cannot be deleted', async () => {
+    const pool = await created({ name: 'joined' })
     const [one, two] = [await domains.added('one.example'), await domains.added('two.example')]
     expect((await domains.patch(one, { ip_pool_id: pool, inbound: true })).body).toMatchObject({
       ip_pool_id: pool,
@@ -140,37 +140,37 @@ describe('domains in a pool', () => {
     expect((await remove(pool)).status).toBe(200)
   })
 
-  test('XD-21 a pool of another region, of another org or of nobody is refused', async () => {
+  test('XD-21 a pool that is in another region, belongs to another org or does not exist is rejected', async () => {
     const id = await domains.added('regions.example')
-    const far = await made({ name: 'far', region: 'eu-west-1' })
-    const theirs = await made({}, (await t.org({ name: 'Theirs' })).keys.live)
+    const far = await created({ name: 'far', region: 'eu-west-1' })
+    const theirs = await created({}, (await t.org({ name: 'Theirs' })).keys.live)
     const unknown = 'There is no such IP pool.'
     for (const [ip_pool_id, message] of [
-      [far, 'The IP pool is in another region than the domain.'],
+      [far, 'The IP pool must be in the same region as the domain.'],
       [theirs, unknown],
       [newId('ipPool'), unknown],
       ['x', unknown],
     ] as const) {
       const errors = [{ path: ['ip_pool_id'], code: 'custom', message }]
-      const ask = () => domains.patch(id, { ip_pool_id, inbound: true })
-      expectRefusal(await leavesNoTrace(ask), 'VALIDATION_ERROR', { errors })
+      const request = () => domains.patch(id, { ip_pool_id, inbound: true })
+      expectRefusal(await leavesNoTrace(request), 'VALIDATION_ERROR', { errors })
     }
   })
 
-  test('XD-21 a domain that joins while the pool is being deleted keeps it', async () => {
-    const pool = await made({ name: 'raced' })
+  test('XD-21 a pool is not deleted when a domain is assigned to it meanwhile', async () => {
+    const pool = await created({ name: 'raced' })
     const id = await domains.added('raced.example')
-    const beside = await beginOtherTransaction(t.database)
-    await beside.sql('update domains set ip_pool_id = $2 where id = $1', [id, pool])
+    const other = await beginOtherTransaction(t.database)
+    await other.sql('update domains set ip_pool_id = $2 where id = $1', [id, pool])
     const reply = remove(pool)
-    await beside.untilWaitedFor()
-    await beside.commit()
+    await other.untilWaitedFor()
+    await other.commit()
     expectRefusal(await reply, 'IP_POOL_IN_USE')
     expect((await get(pool)).body.domain_ids).toEqual([id])
   })
 
-  test('XD-18 a key of one project sees only its own domains in a pool', async () => {
-    const pool = await made({ name: 'shared' })
+  test("XD-18 a key that is bound to a project sees only that project's domains in a pool", async () => {
+    const pool = await created({ name: 'shared' })
     const { body: project } = await t.ask('POST', '/api/v1/projects', { key: live, body: { name: 'Own' } })
     const own = await domains.added('own.example', live, { project_id: project.id })
     for (const id of [own, await domains.added('not-own.example')]) await domains.patch(id, { ip_pool_id: pool })
@@ -182,92 +182,92 @@ describe('domains in a pool', () => {
   })
 })
 
-describe('what the provider knows a pool by', () => {
-  /** An org with a verified domain, and what its live mail is handed over with when that is in the pool. */
+describe("a pool's name at the provider", () => {
+  /** An org with a verified domain. `nameOf` puts the domain into a pool and returns the pool's name at the provider. */
   const sender = async (name: string) => {
-    const founded = await t.org({ name })
-    const own = domainClient(t, founded)
-    const { domainId } = await keyClient(t, founded)
-    const caller = { orgId: founded.org.id, tenantId: null, environment: 'live', projectId: null } as const
+    const org = await t.org({ name })
+    const own = domainClient(t, org)
+    const { domainId } = await keyClient(t, org)
+    const caller = { orgId: org.org.id, tenantId: null, environment: 'live', projectId: null } as const
     return {
-      key: founded.keys.live,
-      through: async (poolId: string) => {
+      key: org.keys.live,
+      nameOf: async (poolId: string) => {
         expect((await own.patch(domainId, { ip_pool_id: poolId })).body.ip_pool_id).toBe(poolId)
-        const judged = await t.service.modules.senders.judge({ ...caller, allowedDomainIds: null }, 'example.test')
-        return (judged as DomainSender).ipPool
+        const chosen = await t.service.modules.senders.judge({ ...caller, allowedDomainIds: null }, 'example.test')
+        return (chosen as DomainSender).ipPool
       },
     }
   }
 
-  test('XD-21 is its name, and where a pool of the region came first with it, of whichever org, one of its own', async () => {
+  test('XD-21 is its own name, or one with a number when a pool of the region in any org has that name', async () => {
     const [one, two] = [await sender('One'), await sender('Two')]
-    const first = await made({ name: 'gold' }, one.key)
-    const second = await made({ name: 'gold' }, two.key)
-    expect([await one.through(first), await two.through(second)]).toEqual(['gold', 'gold-2'])
+    const first = await created({ name: 'gold' }, one.key)
+    const second = await created({ name: 'gold' }, two.key)
+    expect([await one.nameOf(first), await two.nameOf(second)]).toEqual(['gold', 'gold-2'])
     expect((await get(second, two.key)).body.name).toBe('gold')
-    await made({ name: 'gold', region: 'eu-west-1' }, two.key)
-    expect(await one.through(await made({ name: 'gold-3' }, one.key))).toBe('gold-3')
-    expect(await one.through(await made({ name: 'gold' }, one.key))).toBe('gold-4')
-    // Told its own name again it stays what it is, though a better one is free by now.
+    await created({ name: 'gold', region: 'eu-west-1' }, two.key)
+    expect(await one.nameOf(await created({ name: 'gold-3' }, one.key))).toBe('gold-3')
+    expect(await one.nameOf(await created({ name: 'gold' }, one.key))).toBe('gold-4')
+    // Setting the same name again keeps the provider's name, although the name without a number is free now.
     await remove(first, one.key)
     await patch(second, { name: 'gold', ip_count: 2 }, two.key)
-    expect(await two.through(second)).toBe('gold-2')
+    expect(await two.nameOf(second)).toBe('gold-2')
     await patch(second, { name: 'silver' }, two.key)
-    expect(await two.through(second)).toBe('silver')
+    expect(await two.nameOf(second)).toBe('silver')
     await patch(second, { name: 'gold-3' }, two.key)
-    expect(await two.through(second)).toBe('gold-3-2')
+    expect(await two.nameOf(second)).toBe('gold-3-2')
     await patch(second, { name: 'gold' }, two.key)
-    expect(await two.through(second)).toBe('gold')
+    expect(await two.nameOf(second)).toBe('gold')
   })
 
-  test('XD-21 is never the same for two that are named at once', async () => {
+  test('XD-21 is unique among pools that are named concurrently', async () => {
     const orgs = await Promise.all(Array.from({ length: 6 }, (_, i) => sender(`At once ${i}`)))
-    const renamed = await Promise.all(orgs.slice(3).map(({ key }, i) => made({ name: `before ${i}` }, key)))
+    const renamed = await Promise.all(orgs.slice(3).map(({ key }, i) => created({ name: `before ${i}` }, key)))
     const named = await Promise.all([
-      ...orgs.slice(0, 3).map(({ key }) => made({ name: 'rush' }, key)),
+      ...orgs.slice(0, 3).map(({ key }) => created({ name: 'rush' }, key)),
       ...orgs.slice(3).map(async ({ key }, i) => {
         const id = renamed[i] as string
         expect((await patch(id, { name: 'rush' }, key)).status).toBe(200)
         return id
       }),
     ])
-    const known = await Promise.all(orgs.map(({ through }, i) => through(named[i] as string)))
+    const known = await Promise.all(orgs.map(({ nameOf }, i) => nameOf(named[i] as string)))
     expect(known.sort()).toEqual(['rush', 'rush-2', 'rush-3', 'rush-4', 'rush-5', 'rush-6'])
   })
 })
 
-describe('who may', () => {
-  test("X-201 XD-09 XD-21 neither a tenant's key nor a test key has to do with pools", async () => {
-    const id = await made({ name: 'barred' })
+describe('permissions', () => {
+  test("X-201 XD-09 XD-21 tenants' keys and test keys may not use pools", async () => {
+    const id = await created({ name: 'barred' })
     const tenantKey = await t.key(acme.org.id, { tenantId: await t.tenant(acme.org.id) })
     for (const [key, code] of [
       [tenantKey, 'TENANT_KEY_FORBIDDEN'],
       [testKey, 'ENVIRONMENT_ESCALATION'],
     ] as const) {
-      for (const ask of [
+      for (const request of [
         () => create({ name: 'x' }, key),
         () => list('', key),
         () => get(id, key),
         () => patch(id, { paused: true }, key),
         () => remove(id, key),
       ]) {
-        expectRefusal(await leavesNoTrace(ask), code)
+        expectRefusal(await leavesNoTrace(request), code)
       }
     }
   })
 
-  test('XD-01 reading and writing pools are scopes of their own', async () => {
-    const id = await made({ name: 'scoped' })
+  test('XD-01 reading and writing pools need separate scopes', async () => {
+    const id = await created({ name: 'scoped' })
     const reader = await t.key(acme.org.id, { scopes: ['read:ip_pools'] })
     const writer = await t.key(acme.org.id, { scopes: ['write:ip_pools'] })
-    for (const ask of [
+    for (const request of [
       () => create({ name: 'x' }, reader),
       () => patch(id, { paused: true }, reader),
       () => remove(id, reader),
       () => get(id, writer),
       () => list('', writer),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'INSUFFICIENT_SCOPE')
+      expectRefusal(await leavesNoTrace(request), 'INSUFFICIENT_SCOPE')
     }
   })
 })
@@ -278,16 +278,16 @@ describe('the plan', () => {
     ['payg', 0],
     ['pro', 2],
     ['enterprise', 50],
-  ] as const)('X-280 XD-25 %s allows %i dedicated IPs over all pools', async ([plan, limit]) => {
+  ] as const)('X-280 XD-25 the %s plan allows %i dedicated IPs over all pools', async ([plan, limit]) => {
     const org = await t.org({ plan, name: 'Planned' })
     const { live: key } = org.keys
     const message = `The ${plan} plan allows ${limit} dedicated IPs.`
     if (limit > 0) {
-      const id = await made({ ip_count: limit - 1 }, key)
+      const id = await created({ ip_count: limit - 1 }, key)
       const over = () => patch(id, { ip_count: Math.min(50, limit + 1) }, key)
       if (limit < 50) expectRefusal(await leavesNoTrace(over), 'DEDICATED_IP_LIMIT_EXCEEDED', { message })
       expect((await create({ name: 'last' }, key)).status).toBe(201)
-      // What adds none is free.
+      // A change that adds no address is not limited.
       expect((await patch(id, { paused: true, ip_count: limit - 1 }, key)).status).toBe(200)
       const more = () => patch(id, { ip_count: limit }, key)
       expectRefusal(await leavesNoTrace(more), 'DEDICATED_IP_LIMIT_EXCEEDED', { message })
@@ -296,7 +296,7 @@ describe('the plan', () => {
     expectRefusal(reply, 'DEDICATED_IP_LIMIT_EXCEEDED', { message })
   })
 
-  test('X-280 pools made and grown at once fill the plan exactly', async () => {
+  test('X-280 pools that are created and enlarged concurrently never exceed the plan', async () => {
     const org = await t.org({ plan: 'pro', name: 'At once' })
     const replies = await Promise.all(Array.from({ length: 8 }, () => create({ name: 'main' }, org.keys.live)))
     expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, ...new Array(6).fill(402)])

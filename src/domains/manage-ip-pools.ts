@@ -1,4 +1,4 @@
-/** Dedicated IP pools: addresses that only the org's own mail leaves from. */
+/** Dedicated IP pools: addresses that send only the org's own mail. */
 
 import { randomInt } from 'node:crypto'
 import type { Actor, Audit } from '../audit/append.ts'
@@ -15,13 +15,13 @@ import {
   countIps,
   deleteIpPool,
   findIpPool,
-  holdPoolNames,
   type Ip,
   type IpPoolRow,
   insertIpPool,
   lockIpPool,
+  lockPoolNames,
   updateIpPool,
-} from './store.ts'
+} from './store/ip-pool-rows.ts'
 
 export interface ManageIpPools {
   create(scope: Scope, actor: Actor, body: CreateIpPool): Promise<IpPoolRow>
@@ -34,14 +34,22 @@ type Needs = {
   db: Db
   clock: Clock
   audit: Audit
-  /** Whether the provider of this installation is simulated: addresses are then there at once. */
+  /** Whether the provider of this installation is simulated. Addresses are then active immediately. */
   simulated: boolean
-  /** Drops copies of the org's senders in this process at once; other processes hear of it. */
+  /** Drops this process's cached senders of the org immediately. Other processes are notified. */
   forget: (orgId: string) => void
 }
 
-/** From 198.18.0.0/15, which is set aside for tests and routed nowhere. */
+/** An address from 198.18.0.0/15, which is reserved for tests and never routed. */
 const simulatedAddress = (): string => `198.${18 + randomInt(2)}.${randomInt(256)}.${1 + randomInt(254)}`
+
+type AuditedChange = {
+  scope: Scope
+  actor: Actor
+  action: 'created' | 'updated' | 'removed'
+  id: string
+  metadata: object
+}
 
 export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs): ManageIpPools => {
   const newIps = (count: number): Ip[] =>
@@ -49,8 +57,8 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
       simulated ? { address: simulatedAddress(), status: 'active' } : { address: null, status: 'provisioning' },
     )
 
-  /** Waits for other changes of the org's pools, so that the count still holds when it is added to. */
-  const assertRoom = async (tx: Tx, orgId: string, more: number): Promise<void> => {
+  /** Locks the org, so that the count stays correct until the addresses are added. */
+  const assertWithinLimit = async (tx: Tx, orgId: string, more: number): Promise<void> => {
     const org = await tx.row(lockOrg, { orgId })
     const counted = await tx.row(countIps, { orgId })
     if (!org || !counted) throw new Failure('NOT_FOUND')
@@ -68,14 +76,7 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     return row
   }
 
-  const write = (
-    tx: Tx,
-    scope: Scope,
-    actor: Actor,
-    action: 'created' | 'updated' | 'removed',
-    id: string,
-    metadata: object,
-  ) =>
+  const auditChange = (tx: Tx, { scope, actor, action, id, metadata }: AuditedChange) =>
     audit(tx, {
       orgId: scope.orgId,
       actor,
@@ -88,22 +89,21 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
   return {
     create: (scope, actor, body) =>
       db.tx(async (tx) => {
-        await assertRoom(tx, scope.orgId, body.ip_count)
-        await tx.row(holdPoolNames, { region: body.region })
+        await assertWithinLimit(tx, scope.orgId, body.ip_count)
+        await tx.row(lockPoolNames, { region: body.region })
         const at = clock.now()
         const id = newId('ipPool', at.getTime())
-        const ips = JSON.stringify(newIps(body.ip_count))
         const row = (await tx.row(insertIpPool, {
           orgId: scope.orgId,
           id,
           name: body.name,
           region: body.region,
           ipCount: body.ip_count,
-          ips,
+          ips: JSON.stringify(newIps(body.ip_count)),
           at,
         })) as IpPoolRow
         const { name, region, ip_count } = row
-        await write(tx, scope, actor, 'created', id, { name, region, ip_count })
+        await auditChange(tx, { scope, actor, action: 'created', id, metadata: { name, region, ip_count } })
         return row
       }),
 
@@ -112,17 +112,17 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     patch: async (scope, actor, id, body) => {
       if (Object.keys(body).length === 0) return get(scope, id)
       await db.tx(async (tx) => {
-        // The org before the pool, in one order for every caller.
+        // Every caller locks the org before the pool, so that two of them cannot deadlock.
         await tx.row(lockOrg, { orgId: scope.orgId })
         const before = await tx.row(lockIpPool, { orgId: scope.orgId, id })
         if (!before) throw new Failure('NOT_FOUND')
         const { name = null, paused = null, ip_count: count = before.ip_count } = body
-        await assertRoom(tx, scope.orgId, count - before.ip_count)
-        if (name !== null) await tx.row(holdPoolNames, { region: before.region })
+        await assertWithinLimit(tx, scope.orgId, count - before.ip_count)
+        if (name !== null) await tx.row(lockPoolNames, { region: before.region })
         const added = newIps(Math.max(0, count - before.ip_count))
         const ips = JSON.stringify([...before.ips.slice(0, count), ...added])
         await tx.row(updateIpPool, { orgId: scope.orgId, id, name, paused, ipCount: count, ips, at: clock.now() })
-        await write(tx, scope, actor, 'updated', id, body)
+        await auditChange(tx, { scope, actor, action: 'updated', id, metadata: body })
       })
       forget(scope.orgId)
       return get(scope, id)
@@ -131,9 +131,9 @@ export const makeManageIpPools = ({ db, clock, audit, simulated, forget }: Needs
     remove: async (scope, actor, id) => {
       try {
         await db.tx(async (tx) => {
-          const gone = await tx.row(deleteIpPool, { orgId: scope.orgId, id })
-          if (!gone) throw new Failure('NOT_FOUND')
-          await write(tx, scope, actor, 'removed', id, gone)
+          const deleted = await tx.row(deleteIpPool, { orgId: scope.orgId, id })
+          if (!deleted) throw new Failure('NOT_FOUND')
+          await auditChange(tx, { scope, actor, action: 'removed', id, metadata: deleted })
         })
       } catch (error) {
         if (foreignKeyViolation(error)) throw new Failure('IP_POOL_IN_USE')

@@ -12,7 +12,7 @@ test.for([
   ['shop.test', 'shop.test'],
   ['github.io', 'github.io'],
   ['a-1.example', 'a-1.example'],
-] as const)('XD-19 %s is the domain %s', ([text, name]) => {
+] as const)('XD-19 %s is normalised to %s', ([text, name]) => {
   expect(normaliseName(text)).toBe(name)
 })
 
@@ -51,17 +51,17 @@ test.for([
   'xn--.com',
   'a\u0000.com',
   `${'a'.repeat(60)}.`.repeat(4).concat('com'),
-])('XD-19 %j is no domain that anybody can own', (text) => {
+])('XD-19 %j is not a domain that somebody can own', (text) => {
   expect(normaliseName(text)).toBeUndefined()
 })
 
-test('XD-19 a name is as long as its records allow', () => {
+test('XD-19 a name may be as long as the names of its records allow', () => {
   const of = (length: number) => `${'a'.repeat(63)}.`.repeat(3).concat('b'.repeat(length - 192 - 4), '.com')
   expect(normaliseName(of(longestName))).toHaveLength(longestName)
   expect(normaliseName(of(longestName + 1))).toBeUndefined()
 })
 
-test('X-313 the service keeps its own name and all that is under it', () => {
+test('X-313 the domain of the service and its subdomains are reserved', () => {
   const own = 'Mail.Tidings.example'
   for (const name of ['mail.tidings.example', 'a.mail.tidings.example', 'acme.sandbox.mail.tidings.example']) {
     expect(isReserved(name, own), name).toBe(true)
@@ -71,11 +71,11 @@ test('X-313 the service keeps its own name and all that is under it', () => {
   }
 })
 
-test('a from domain is looked up as it would have been stored, and what is none matches none', () => {
+test('the domain of a from address is normalised like a stored name, and an invalid one matches nothing', () => {
   expect(lookupName('Example.TEST')).toBe('example.test')
   expect(lookupName('example.test.')).toBe('example.test')
   expect(lookupName('bücher.example')).toBe('xn--bcher-kva.example')
-  for (const odd of ['', 'a b', 'exam%70le.test', 'x@example.test', '\u0000']) {
-    expect(lookupName(odd)).not.toBe('example.test')
+  for (const invalid of ['', 'a b', 'exam%70le.test', 'x@example.test', '\u0000']) {
+    expect(lookupName(invalid)).not.toBe('example.test')
   }
 })

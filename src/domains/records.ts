@@ -1,4 +1,4 @@
-/** The DNS records of a domain: what to publish, and what each would have to say. */
+/** The DNS records that the owner of a domain publishes. */
 import type { Region } from './region.ts'
 
 export const recordNames = ['DKIM', 'RETURN_PATH', 'SPF', 'DMARC', 'INBOUND'] as const
@@ -13,7 +13,7 @@ export type DnsRecord = {
   value: string
   ttl: number
   priority: number | null
-  /** Only this one decides whether the domain is verified; the others are advice. */
+  /** True for DKIM, which alone decides whether the domain is verified. The other records are recommended. */
   required: boolean
 }
 
@@ -34,7 +34,7 @@ export const returnHost = ({ name, return_path }: Pick<PublishedDomain, 'name' |
 export const recordsOf = (row: PublishedDomain, serviceDomain: string): DnsRecord[] => {
   const txt = { type: 'TXT', ttl, priority: null, required: false } as const
   const mx = { type: 'MX', ttl, priority: 10, required: false } as const
-  const bounces = returnHost(row)
+  const bounceHost = returnHost(row)
   return [
     {
       ...txt,
@@ -43,8 +43,8 @@ export const recordsOf = (row: PublishedDomain, serviceDomain: string): DnsRecor
       value: `v=DKIM1; k=rsa; p=${row.dkim_public_key ?? ''}`,
       required: true,
     },
-    { ...mx, record: 'RETURN_PATH', name: bounces, value: `feedback.${row.region}.${serviceDomain}` },
-    { ...txt, record: 'SPF', name: bounces, value: `v=spf1 include:spf.${serviceDomain} ~all` },
+    { ...mx, record: 'RETURN_PATH', name: bounceHost, value: `feedback.${row.region}.${serviceDomain}` },
+    { ...txt, record: 'SPF', name: bounceHost, value: `v=spf1 include:spf.${serviceDomain} ~all` },
     { ...txt, record: 'DMARC', name: `_dmarc.${row.name}`, value: 'v=DMARC1; p=none;' },
     ...(row.inbound
       ? [

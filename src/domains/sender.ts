@@ -1,4 +1,4 @@
-/** Who may send from where. Asked before every email, so what the database says is kept for a moment. */
+/** Decides which domain an email is sent from. Runs before every email, so rows are cached for a short time. */
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import { Failure } from '../ground/errors.ts'
@@ -7,7 +7,7 @@ import type { Scope } from '../ground/scope.ts'
 import { lookupName } from './name.ts'
 import { type RecordStatuses, returnHost } from './records.ts'
 import type { Region } from './region.ts'
-import { findOrgSlug, findSenders, type SenderRow } from './store.ts'
+import { findOrgSlug, findSenders, type SenderRow } from './store/sender-rows.ts'
 import { type Warmup, warmupCap } from './warmup.ts'
 
 export { warmupCap }
@@ -19,9 +19,9 @@ export type DomainSender = {
   projectId: string
   tenantId: string | null
   region: Region
-  /** As the provider knows it: its name, or one after it where another pool has that. */
+  /** The pool's name at the provider: its own name, or one with a number when another pool already uses that name. */
   ipPool: string | null
-  /** The host that bounces come back to, once both its records are published; else they go to the sender. */
+  /** The host that receives bounces, once both its records are published. Until then the sender receives them. */
   returnPath: string | null
   dkim: { domain: string; selector: string; privateKey: string } | null
   warmup: Warmup | null
@@ -32,9 +32,9 @@ export type Sender = DomainSender | { kind: 'sandbox'; name: string }
 export type SendingCaller = Scope & { allowedDomainIds: readonly string[] | null }
 
 export interface Senders {
-  /** The sender of a live email, or the first of the refusals in their order: key, tenant, proof, pool. */
+  /** The sender of a live email. Throws the first check that fails, in this order: key, tenant, verification, pool. */
   judge(caller: SendingCaller, domainName: string): MaybePromise<Sender>
-  /** A test email may name any domain, save where the key itself is held to some. */
+  /** A test email may use any domain that the key's own restrictions allow. */
   judgeTest(caller: SendingCaller, domainName: string): Promise<void>
   forgetOrg(orgId: string): void
   forgetAll(): void
@@ -47,26 +47,26 @@ type Needs = {
   open: (sealed: string, domainId: string) => string
 }
 
-/** A row and, once it was asked for, what it sends as. */
-type Held = { row: SenderRow; sender: DomainSender | undefined }
-/** All rows of a name and, of these, what live mail may leave from: not what a test key made. */
-type Known = { kind: 'rows'; rows: Held[]; live: Held[] } | { kind: 'sandbox'; own: boolean }
+/** A row and, after its first use, its sender. */
+type Candidate = { row: SenderRow; sender: DomainSender | undefined }
+/** All rows of a name, and those that may send live mail, which excludes rows that a test key created. */
+type Known = { kind: 'rows'; rows: Candidate[]; live: Candidate[] } | { kind: 'sandbox'; own: boolean }
 
-/** A null tenant is the whole org, and a row without a tenant is everybody's in it. */
-const ofTenant = ({ tenantId }: Scope, { tenant_id }: SenderRow): boolean =>
+/** A caller without a tenant may use every row of the org. A row without a tenant is open to all tenants. */
+const isOpenToTenant = ({ tenantId }: Scope, { tenant_id }: SenderRow): boolean =>
   tenantId === null || tenant_id === null || tenant_id === tenantId
 
-/** Of several the one nearest to the caller: its tenant, its project, the default project, the oldest. */
-const nearness = ({ tenantId, projectId }: Scope, row: SenderRow): number =>
+/** The order of preference among several rows: the caller's tenant, its project, the default project, the oldest. */
+const rank = ({ tenantId, projectId }: Scope, row: SenderRow): number =>
   (row.tenant_id === tenantId ? 4 : 0) + (row.project_id === projectId ? 2 : 0) + (row.default_project ? 1 : 0)
 
-const nearest = (caller: Scope, held: Held[]): Held | undefined =>
-  held.reduce<Held | undefined>(
-    (best, next) => (best && nearness(caller, best.row) >= nearness(caller, next.row) ? best : next),
+const highestRanked = (caller: Scope, candidates: Candidate[]): Candidate | undefined =>
+  candidates.reduce<Candidate | undefined>(
+    (best, next) => (best && rank(caller, best.row) >= rank(caller, next.row) ? best : next),
     undefined,
   )
 
-const takesBounces = ({ RETURN_PATH, SPF }: RecordStatuses): boolean => RETURN_PATH === 'found' && SPF === 'found'
+const canReceiveBounces = ({ RETURN_PATH, SPF }: RecordStatuses): boolean => RETURN_PATH === 'found' && SPF === 'found'
 
 export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Senders => {
   const copies = makeShortCache<Known>({ trusted })
@@ -78,24 +78,24 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
       return { kind: 'sandbox', own: org !== undefined && name === `${org.slug}${sandboxes}` }
     }
     const found = await db.rows(findSenders, { orgId, name })
-    const rows = found.map((row): Held => ({ row, sender: undefined }))
+    const rows = found.map((row): Candidate => ({ row, sender: undefined }))
     return { kind: 'rows', rows, live: rows.filter(({ row }) => row.created_environment === 'live') }
   }
 
   const find = (orgId: string, name: string) => copies.through(`${orgId} ${name}`, orgId, () => read(orgId, name))
 
-  /** The rows that the key's own restrictions leave open. The sandbox is none of a project's, nor on any list. */
-  const openTo = (caller: SendingCaller, known: Known, among: 'rows' | 'live'): Held[] => {
+  /** The rows that the key's restrictions allow. A restricted key cannot use the sandbox, which has no row. */
+  const allowedRows = (caller: SendingCaller, known: Known, among: 'rows' | 'live'): Candidate[] => {
     const { allowedDomainIds, projectId } = caller
     const rows = known.kind === 'rows' ? known[among] : []
     if (allowedDomainIds === null && projectId === null) return rows
-    const left = rows.filter(
+    const allowed = rows.filter(
       ({ row }) =>
         (allowedDomainIds === null || allowedDomainIds.includes(row.id)) &&
         (projectId === null || projectId === row.project_id),
     )
-    if (left.length === 0) throw new Failure('DOMAIN_NOT_ALLOWED_FOR_KEY')
-    return left
+    if (allowed.length === 0) throw new Failure('DOMAIN_NOT_ALLOWED_FOR_KEY')
+    return allowed
   }
 
   const senderOf = (row: SenderRow): DomainSender => ({
@@ -106,7 +106,7 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
     tenantId: row.tenant_id,
     region: row.region,
     ipPool: row.ip_pool_name,
-    returnPath: takesBounces(row.record_statuses) ? returnHost(row) : null,
+    returnPath: canReceiveBounces(row.record_statuses) ? returnHost(row) : null,
     dkim:
       row.dkim_private_key === null
         ? null
@@ -117,17 +117,17 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
         : { days: row.warmup_days, startedAt: row.warmup_started_at },
   })
 
-  const judgeKnown = (caller: SendingCaller, name: string, known: Known): Sender => {
-    const left = openTo(caller, known, 'live')
+  const chooseSender = (caller: SendingCaller, name: string, known: Known): Sender => {
+    const allowed = allowedRows(caller, known, 'live')
     if (known.kind === 'sandbox') {
       if (!known.own) throw new Failure('SENDER_DOMAIN_NOT_VERIFIED')
       return { kind: 'sandbox', name }
     }
-    const ours = left.filter(({ row }) => ofTenant(caller, row))
-    if (left.length > 0 && ours.length === 0) throw new Failure('DOMAIN_TENANT_MISMATCH')
-    const chosen = nearest(
+    const ofTenant = allowed.filter(({ row }) => isOpenToTenant(caller, row))
+    if (allowed.length > 0 && ofTenant.length === 0) throw new Failure('DOMAIN_TENANT_MISMATCH')
+    const chosen = highestRanked(
       caller,
-      ours.filter(({ row }) => row.status === 'verified'),
+      ofTenant.filter(({ row }) => row.status === 'verified'),
     )
     if (!chosen) throw new Failure('SENDER_DOMAIN_NOT_VERIFIED')
     if (chosen.row.paused) throw new Failure('IP_POOL_PAUSED')
@@ -138,13 +138,13 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
   return {
     judge: (caller, domainName) => {
       const name = lookupName(domainName)
-      return andThen(find(caller.orgId, name), (known) => judgeKnown(caller, name, known))
+      return andThen(find(caller.orgId, name), (known) => chooseSender(caller, name, known))
     },
 
     judgeTest: async (caller, domainName) => {
-      // Without a restriction there is nothing to look up.
+      // An unrestricted key needs no lookup.
       if (caller.allowedDomainIds === null && caller.projectId === null) return
-      openTo(caller, await find(caller.orgId, lookupName(domainName)), 'rows')
+      allowedRows(caller, await find(caller.orgId, lookupName(domainName)), 'rows')
     },
 
     forgetOrg: copies.forgetOrg,

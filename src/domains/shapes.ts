@@ -16,7 +16,7 @@ export const dkimStatuses = [
 ] as const
 export type DkimStatus = (typeof dkimStatuses)[number]
 
-/** With the return path before it, a name must still fit into DNS. */
+/** The DNS limit for a whole host name, here the return path and the domain name together. */
 const longestHost = 253
 
 const name = z
@@ -26,8 +26,10 @@ const name = z
   .transform((text, context): string => {
     const normal = normaliseName(text)
     if (normal === undefined) {
-      const message = `Takes a domain name of yours, at most ${longestName} characters: no address, no IP, no public suffix.`
-      context.addIssue({ code: 'custom', message })
+      context.addIssue({
+        code: 'custom',
+        message: `Must be a domain name you own, not an address or public suffix, with at most ${longestName} characters.`,
+      })
       return z.NEVER
     }
     return normal
@@ -36,7 +38,7 @@ const name = z
 
 const label = z
   .string()
-  .regex(/^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/, 'Takes one label of a domain name.')
+  .regex(/^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/, 'Must be a single DNS label, such as send.')
   .toLowerCase()
 
 export const CreateDomain = z
@@ -49,9 +51,9 @@ export const CreateDomain = z
     inbound: z.boolean().default(false),
   })
   .superRefine((body, context) => {
-    // A name that is too long by itself was told of already.
+    // A name that is too long by itself is already reported.
     if (body.name.length <= longestName && `${body.return_path}.${body.name}`.length > longestHost) {
-      const message = `Takes at most ${longestHost} characters together with the name.`
+      const message = `Must have at most ${longestHost} characters together with the domain name.`
       context.addIssue({ code: 'custom', path: ['return_path'], message })
     }
   })
@@ -76,7 +78,9 @@ const DomainRecord = z
     value: z.string(),
     ttl: z.int(),
     priority: z.int().nullable(),
-    required: z.boolean().meta({ description: 'Only the DKIM record decides verification.' }),
+    required: z
+      .boolean()
+      .meta({ description: 'Whether verification needs the record. Only the DKIM record is required.' }),
     status: z.enum(['pending', 'found', 'mismatch']),
   })
   .meta({ id: 'DomainRecord' })
@@ -85,7 +89,7 @@ const Warmup = z
   .strictObject({
     status: z.literal('active'),
     days: z.int(),
-    day: z.int().meta({ description: 'Counted from 0, the UTC day warmup began.' }),
+    day: z.int().meta({ description: 'Days since warmup started. The UTC day on which it started is day 0.' }),
     daily_cap: z.int(),
     sent_today: z.int(),
     started_at: at,
@@ -134,7 +138,7 @@ export const IpPool = z
     ip_count: z.int(),
     ips: z.array(
       z.strictObject({
-        address: z.string().nullable().meta({ description: 'Null until there is one.' }),
+        address: z.string().nullable().meta({ description: 'Null until the address is provisioned.' }),
         status: z.enum(['provisioning', 'warming', 'active']),
       }),
     ),

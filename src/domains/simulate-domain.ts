@@ -1,25 +1,26 @@
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type DkimStatus, dkimStatuses } from './shapes.ts'
-import { simulateDomain } from './store.ts'
+import { simulateDomain } from './store/domain-checks.ts'
 
-/** Words of the dev tools beside the statuses themselves. */
-const words: Record<string, DkimStatus> = {
+/** The statuses, and shorter names for some of them. */
+const statusByName: Record<string, DkimStatus> = {
   ...Object.fromEntries(dkimStatuses.map((status) => [status, status])),
   VERIFIED: 'SUCCESS',
   UNVERIFIED: 'FAILED',
   UNREACHABLE: 'TEMPORARY_FAILURE',
 }
 
-export const reportable = Object.keys(words).map((word) => word.toLowerCase())
+/** The names that `dkimStatusOf` accepts, in lower case. */
+export const reportable = Object.keys(statusByName).map((name) => name.toLowerCase())
 
-/** Undefined for a word that says nothing of a domain. */
-export const dkimStatusOf = (word: string): DkimStatus | undefined => {
-  const name = word.toUpperCase()
-  return Object.hasOwn(words, name) ? words[name] : undefined
+/** Undefined for an unknown name. */
+export const dkimStatusOf = (text: string): DkimStatus | undefined => {
+  const name = text.toUpperCase()
+  return Object.hasOwn(statusByName, name) ? statusByName[name] : undefined
 }
 
-/** Sets what the simulated provider reports of a domain from its next check on. False when there is none. */
+/** Sets the status that the simulated provider reports from the next check on. False when the domain does not exist. */
 export type SimulateDomain = (id: string, status: DkimStatus) => Promise<boolean>
 
 export const makeSimulateDomain =

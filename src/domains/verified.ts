@@ -2,19 +2,19 @@ import type { Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Vault } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
-import { restAfterCheck } from './check.ts'
+import { delayAfterCheck } from './check.ts'
 import { type DkimKey, newDkimKey, sealedFor } from './dkim-key.ts'
 import type { RecordStatuses } from './records.ts'
-import { insertVerifiedDomain } from './store.ts'
+import { insertVerifiedDomain } from './store/new-domains.ts'
 
-/** A domain that needs no proof, with its key made; what is left to do fits into a transaction. */
+/** A verified domain whose key is already generated, so that the insert can run in a transaction. */
 export type VerifiedDomain = { insert(tx: Tx, orgId: string, projectId: string): Promise<void> }
 
 type Needs = { clock: Clock; vault: Vault; newKey?: (() => Promise<DkimKey>) | undefined }
 
 const allFound: RecordStatuses = { DKIM: 'found', RETURN_PATH: 'found', SPF: 'found', DMARC: 'found' }
 
-/** As the local provider holds any name under `.test`: what the first run starts with. */
+/** Prepares the domain of a new installation. The simulated provider reports every `.test` name as verified. */
 export const makeVerifiedDomain = async (
   { clock, vault, newKey = newDkimKey }: Needs,
   name: string,
@@ -24,8 +24,6 @@ export const makeVerifiedDomain = async (
     insert: async (tx, orgId, projectId) => {
       const at = clock.now()
       const id = newId('domain', at.getTime())
-      const sealed = vault.seal(key.privateKey, sealedFor(id))
-      const next = new Date(at.getTime() + restAfterCheck('verified', 0))
       await tx.change(insertVerifiedDomain, {
         orgId,
         id,
@@ -33,9 +31,9 @@ export const makeVerifiedDomain = async (
         name,
         region: 'us-east-1',
         publicKey: key.publicKey,
-        sealedPrivateKey: sealed,
+        sealedPrivateKey: vault.seal(key.privateKey, sealedFor(id)),
         recordStatuses: JSON.stringify(allFound),
-        nextCheckAt: next,
+        nextCheckAt: new Date(at.getTime() + delayAfterCheck('verified', 0)),
         at,
       })
     },

@@ -1,4 +1,4 @@
-/** A new domain sends little at first and twice as much each day, until its window is over. */
+/** A domain in warmup may send to few recipients on the first day and to twice as many on each day after that. */
 const dayMs = 86_400_000
 const firstCap = 50
 
@@ -6,12 +6,12 @@ export type Warmup = { startedAt: Date; days: number }
 
 const utcDay = (at: Date): number => Math.floor(at.getTime() / dayMs)
 
-/** Day 0 is the UTC day it started on. */
+/** Day 0 is the UTC day on which warmup started. */
 export const warmupDay = ({ startedAt }: Warmup, at: Date): number => utcDay(at) - utcDay(startedAt)
 
 export const warmupEnd = ({ startedAt, days }: Warmup): Date => new Date((utcDay(startedAt) + days) * dayMs)
 
-/** How many recipients it may reach today; null once the window is over, or when there is none. */
+/** How many recipients the domain may send to today. Null without a warmup window or after its end. */
 export const warmupCap = (warmup: Warmup | null, at: Date): number | null => {
   if (warmup === null) return null
   const day = Math.max(0, warmupDay(warmup, at))

@@ -3,38 +3,38 @@ import type { Db } from '../db/pool.ts'
 import type { Channel } from '../ground/channel.ts'
 import { findBlocked } from './store.ts'
 
-export type Wanted = {
+export type SuppressionQuery = {
   orgId: string
   tenantId: string | null
   channel: Channel
-  /** As stored: addresses lower-cased, numbers in E.164. */
+  /** In the stored form: lower-case addresses, numbers in E.164 format. */
   values: string[]
-  /** A broadcast is also held back by those who unsubscribed. */
+  /** Unsubscribes block only broadcasts. */
   broadcast: boolean
 }
 
-/** Of the values, those that may not be written to: by the tenant's own list or the org's. */
-export type FindSuppressed = (wanted: Wanted) => Promise<ReadonlySet<string>>
+/** Returns the values that the list of the tenant or of the org suppresses. */
+export type FindSuppressed = (query: SuppressionQuery) => Promise<ReadonlySet<string>>
 
-const nobody: ReadonlySet<string> = new Set()
+const noValues: ReadonlySet<string> = new Set()
 
 export const makeFindSuppressed = ({ db }: { db: Db }): FindSuppressed => {
-  const lookups = makeStepBatcher<Wanted, ReadonlySet<string>>({
+  const lookups = makeStepBatcher<SuppressionQuery, ReadonlySet<string>>({
     name: 'suppressions.find_blocked',
     run: async (batch) => {
-      const flat = batch.flatMap((wanted) => wanted.values.map((value) => ({ wanted, value })))
+      const flat = batch.flatMap((query) => query.values.map((value) => ({ query, value })))
       const rows = await db.rows(findBlocked, {
-        orgIds: flat.map(({ wanted }) => wanted.orgId),
-        tenantIds: flat.map(({ wanted }) => wanted.tenantId),
-        channels: flat.map(({ wanted }) => wanted.channel),
+        orgIds: flat.map(({ query }) => query.orgId),
+        tenantIds: flat.map(({ query }) => query.tenantId),
+        channels: flat.map(({ query }) => query.channel),
         values: flat.map(({ value }) => value),
-        broadcasts: flat.map(({ wanted }) => wanted.broadcast),
+        broadcasts: flat.map(({ query }) => query.broadcast),
       })
-      if (rows.length === 0) return batch.map(() => nobody)
-      const found = new Map(batch.map((wanted) => [wanted, new Set<string>()]))
+      if (rows.length === 0) return batch.map(() => noValues)
+      const found = new Map(batch.map((query) => [query, new Set<string>()]))
       for (const { ordinal } of rows) {
-        const { wanted, value } = flat[ordinal - 1] as (typeof flat)[number]
-        found.get(wanted)?.add(value)
+        const { query, value } = flat[ordinal - 1] as (typeof flat)[number]
+        found.get(query)?.add(value)
       }
       return [...found.values()]
     },

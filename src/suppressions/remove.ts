@@ -7,13 +7,13 @@ import type { Scope } from '../ground/scope.ts'
 import type { SuppressionTarget } from './shapes.ts'
 import { findByTarget, findSuppression, removeSuppression, type SuppressionRow } from './store.ts'
 
-/** By id, by target or by both, which then have to name one row. */
+/** An id, a target, or both. If both are set they must identify the same row. */
 export type ToRemove = { id?: string; target?: SuppressionTarget }
 
-/** A bounce or manual suppression over an unsubscribe leaves the unsubscribe. */
-export type RemoveSuppression = (scope: Scope, actor: Actor, named: ToRemove) => Promise<{ id: string }>
+/** Removing a bounce or a manual suppression restores an earlier unsubscribe of the same recipient. */
+export type RemoveSuppression = (scope: Scope, actor: Actor, toRemove: ToRemove) => Promise<{ id: string }>
 
-/** `stop` and `complaint` are the recipient's own word and stay, whoever asks. */
+/** `stop` and `complaint` come from the recipient and can never be removed. */
 const isProtected = (row: SuppressionRow): boolean => row.reason === 'stop' || row.reason === 'complaint'
 
 type Needs = { db: Db; clock: Clock; audit: Audit; log: Log }
@@ -26,7 +26,7 @@ export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveS
     const row =
       id === undefined
         ? target && (await findTarget(tx, scope, target))
-        : // Found in the whole org first: a write to another tenant's row is refused, not hidden.
+        : // Searches the whole org, because a write to another tenant's row returns TENANT_FORBIDDEN, not NOT_FOUND.
           await tx.row(findSuppression, { orgId: scope.orgId, tenantId: null, id })
     if (!row) throw new Failure('NOT_FOUND')
     if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
@@ -36,34 +36,34 @@ export const makeRemoveSuppression = ({ db, clock, audit, log }: Needs): RemoveS
     return row
   }
 
-  const refuse = (scope: Scope, actor: Actor, row: SuppressionRow): never => {
+  const rejectProtected = (scope: Scope, actor: Actor, row: SuppressionRow): never => {
     const by = actor.kind === 'key' ? { key_id: actor.keyId } : actor.kind === 'user' ? { user_id: actor.userId } : {}
-    // Who is suppressed stays out of the log.
+    // The suppressed address is not logged.
     const { id: suppression_id, channel, reason } = row
     log.warn({ org_id: scope.orgId, ...by, suppression_id, channel, reason }, 'suppression.remove_refused')
     throw new Failure('SUPPRESSION_PROTECTED')
   }
 
-  /** Removes what it finds, and returns the row as it was found. */
-  const take = async (tx: Tx, scope: Scope, actor: Actor, named: ToRemove): Promise<SuppressionRow> => {
+  /** Removes the suppression and returns its row as it was before. */
+  const removeFound = async (tx: Tx, scope: Scope, actor: Actor, toRemove: ToRemove): Promise<SuppressionRow> => {
     const { orgId, environment } = scope
-    const row = await find(tx, scope, named)
+    const row = await find(tx, scope, toRemove)
     if (environment === 'test' && row.created_environment === 'live') {
       throw new Failure('ENVIRONMENT_ESCALATION')
     }
-    if (isProtected(row)) refuse(scope, actor, row)
+    if (isProtected(row)) rejectProtected(scope, actor, row)
     if (await tx.change(removeSuppression, { orgId, id: row.id, reason: row.reason, environment, at: clock.now() }))
       return row
-    const left = await tx.row(findSuppression, { orgId, tenantId: null, id: row.id })
-    // Another removal was first. What it left is not what this one was asked to remove.
-    if (!left || left.reason === 'unsubscribe') throw new Failure('NOT_FOUND')
-    // A stronger cause was first, and is judged anew.
-    return take(tx, scope, actor, { id: row.id })
+    const current = await tx.row(findSuppression, { orgId, tenantId: null, id: row.id })
+    // A concurrent removal came first. An unsubscribe that it restored was not the target of this request.
+    if (!current || current.reason === 'unsubscribe') throw new Failure('NOT_FOUND')
+    // The row has a different cause by now, so all checks apply again.
+    return removeFound(tx, scope, actor, { id: row.id })
   }
 
-  return (scope, actor, named) =>
+  return (scope, actor, toRemove) =>
     db.tx(async (tx) => {
-      const { id, channel, value, reason } = await take(tx, scope, actor, named)
+      const { id, channel, value, reason } = await removeFound(tx, scope, actor, toRemove)
       await audit(tx, {
         orgId: scope.orgId,
         actor,

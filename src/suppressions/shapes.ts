@@ -5,20 +5,20 @@ import { comparableIn } from '../ground/mailbox.ts'
 export const reasons = ['bounce', 'complaint', 'unsubscribe', 'stop', 'manual'] as const
 export const sources = ['api', 'dashboard', 'provider', 'one_click', 'email_link', 'sms_reply'] as const
 
-/** Read as a send reads it, so that whoever can be written to can be suppressed, under the name sends look for. */
+/** Parsed like the addresses of a send, so that every valid recipient can be suppressed and sends find the entry. */
 const emailAddress = z
   .string()
   .max(1_000)
   .transform((text, context): string => {
     const address = comparableIn(text)
     if (address !== undefined) return address
-    context.addIssue({ code: 'invalid_format', format: 'email', message: 'Takes an email address.' })
+    context.addIssue({ code: 'invalid_format', format: 'email', message: 'Must be an email address.' })
     return z.NEVER
   })
   .meta({ examples: ['ada@example.com'] })
-const e164 = z.string().regex(/^\+[1-9]\d{1,14}$/, 'Takes a number in E.164 form, such as +14155550100.')
+const e164 = z.string().regex(/^\+[1-9]\d{1,14}$/, 'Must be a phone number in E.164 format, such as +14155550100.')
 
-/** The two forms a target takes, by channel; addresses compare lower-cased. */
+/** An email address or a phone number, by channel. Addresses are compared in lower case. */
 export const SuppressionTarget = z.discriminatedUnion('channel', [
   z.object({ channel: z.literal('email'), value: emailAddress }),
   z.object({ channel: z.literal('sms'), value: e164 }),

@@ -17,10 +17,10 @@ export type SuppressionRow = {
 
 const columns = 'id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at'
 
-/** Rows are taken in one order by everybody, so that no two calls wait for each other. */
-const inOrder = 'order by org_id, channel, value collate "C", tenant_id'
+/** All statements lock rows in this order, so that they cannot deadlock. */
+const lockOrder = 'order by org_id, channel, value collate "C", tenant_id'
 
-/** Adds what is not there; what is there stays as it is and is not returned. */
+/** Inserts missing rows. Existing rows stay unchanged and are not returned. */
 export const insertManual = statement<
   {
     orgIds: string[]
@@ -37,33 +37,34 @@ export const insertManual = statement<
   `insert into suppressions
      (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
    select org_id, id, tenant_id, channel, value, 'manual', 'api', environment, :at, :at
-   from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :channels::text[], :values::text[], :environments::text[])
+   from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :channels::text[], :values::text[],
+       :environments::text[])
      as a (org_id, id, tenant_id, channel, value, environment)
-   ${inOrder}
+   ${lockOrder}
    on conflict on constraint suppressions_target do nothing
    returning org_id, ${columns}`,
 )
 
-/** A cause with a wider reach is the stronger one; the recipient's own word is stronger than any other. */
+/** A cause that blocks more mail is stronger. Those that come from the recipient, stop and complaint, are strongest. */
 const strength = (reason: string): string =>
   `(case ${reason} when 'unsubscribe' then 1 when 'bounce' then 2 when 'manual' then 2 else 3 end)`
 
-/** What was only tried out gives way to what really happened, where that is as strong. */
-const takesOver = `(${strength('excluded.reason')} > ${strength('s.reason')}
+/** A stronger cause replaces the current one. A live cause also replaces a test-mode cause of the same strength. */
+const replaces = `(${strength('excluded.reason')} > ${strength('s.reason')}
   or ${strength('excluded.reason')} = ${strength('s.reason')}
     and excluded.created_environment = 'live' and s.created_environment = 'test')`
 
-const ifItUnsubscribes = (value: string): string => `case :reason when 'unsubscribe' then ${value} end`
+const whenUnsubscribing = (value: string): string => `case :reason when 'unsubscribe' then ${value} end`
 
-const ifItTakesOver = (column: string): string =>
-  `${column} = case when ${takesOver} then excluded.${column} else s.${column} end`
+const whenReplacing = (column: string): string =>
+  `${column} = case when ${replaces} then excluded.${column} else s.${column} end`
 
-const ifItIsTheFirst = (column: string): string =>
+const onFirstUnsubscribe = (column: string): string =>
   `${column} = case when s.unsubscribed_at is null then excluded.${column} else s.${column} end`
 
 /**
- * Adds the row, gives the one that is there a stronger cause, or notes in it that the recipient unsubscribed. Returns
- * nothing when none of it was due.
+ * Inserts the row, replaces the cause of an existing row with a stronger one, or stores in it that the recipient
+ * unsubscribed. Returns no row when nothing changed.
  */
 export const putSuppression = statement<
   {
@@ -85,23 +86,24 @@ export const putSuppression = statement<
      (org_id, id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at, updated_at,
       unsubscribed_at, unsubscribe_source, unsubscribe_message_id)
    values (:orgId, :id, :tenantId, :channel, :value, :reason, :source, :messageId, :environment, :at, :at,
-     ${[':at::timestamptz', ':source::text', ':messageId::text'].map(ifItUnsubscribes).join(', ')})
+     ${[':at::timestamptz', ':source::text', ':messageId::text'].map(whenUnsubscribing).join(', ')})
    on conflict on constraint suppressions_target do update
-     set ${['reason', 'source', 'message_id', 'updated_at'].map(ifItTakesOver).join(', ')},
-       created_environment = case when ${takesOver} and excluded.created_environment = 'live' then 'live'
+     set ${['reason', 'source', 'message_id', 'updated_at'].map(whenReplacing).join(', ')},
+       created_environment = case when ${replaces} and excluded.created_environment = 'live' then 'live'
          else s.created_environment end,
-       ${['unsubscribed_at', 'unsubscribe_source', 'unsubscribe_message_id'].map(ifItIsTheFirst).join(', ')}
-     where ${takesOver} or s.unsubscribed_at is null and excluded.unsubscribed_at is not null
+       ${['unsubscribed_at', 'unsubscribe_source', 'unsubscribe_message_id'].map(onFirstUnsubscribe).join(', ')}
+     where ${replaces} or s.unsubscribed_at is null and excluded.unsubscribed_at is not null
    returning id, reason`,
 )
 
-/** Of rows a test key made, those still there, now live. */
-export const makeLive = statement<{ orgIds: string[]; ids: string[] }, { org_id: string; id: string }>(
-  'suppressions.make_live',
+/** Promotes test-mode rows to live and returns those that still exist. */
+export const promoteToLive = statement<{ orgIds: string[]; ids: string[] }, { org_id: string; id: string }>(
+  'suppressions.promote_to_live',
   `with held as (
      select s.org_id, s.id from suppressions s
-     join unnest(:orgIds::text[], :ids::text[]) as a (of_org, named) on s.org_id = a.of_org and s.id = a.named
-     ${inOrder}
+     join unnest(:orgIds::text[], :ids::text[]) as a (promoted_org, promoted_id)
+       on s.org_id = a.promoted_org and s.id = a.promoted_id
+     ${lockOrder}
      for update of s
    )
    update suppressions s set created_environment = 'live'
@@ -124,7 +126,7 @@ export const findTargets = statement<
      and s.tenant_id is not distinct from a.tenant_id`,
 )
 
-/** Which of the targets are held back, each judged with its own tenant's rows and the org's. */
+/** Finds the suppressed targets, each by the rows of its own tenant and of the org. */
 export const findBlocked = statement<
   { orgIds: string[]; tenantIds: (string | null)[]; channels: string[]; values: string[]; broadcasts: boolean[] },
   { ordinal: number }
@@ -138,14 +140,14 @@ export const findBlocked = statement<
      and (a.broadcast or s.reason <> 'unsubscribe')`,
 )
 
-/** A null tenant reads the whole org. */
+/** A null tenant searches the whole org. */
 export const findSuppression = statement<{ orgId: string; tenantId: string | null; id: string }, SuppressionRow>(
   'suppressions.find',
   `select ${columns} from suppressions
    where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId) and id = :id`,
 )
 
-/** The row a delete names by its target: the caller's own tenant's, or the org's own. */
+/** Finds the row of exactly this tenant, or for a null tenant the row of the org itself. */
 export const findByTarget = statement<
   { orgId: string; tenantId: string | null; channel: string; value: string },
   SuppressionRow
@@ -178,7 +180,7 @@ export const listSuppressions = statement<
    limit :limit`,
 )
 
-/** As above inside one tenant, on an index of its own: a tenant's few rows among an org's millions stay near. */
+/** Like `listSuppressions` for one tenant. It uses its own index, so that the rows of a large org are not scanned. */
 export const listTenantSuppressions = statement<
   {
     orgId: string
@@ -203,9 +205,9 @@ export const listTenantSuppressions = statement<
 )
 
 /**
- * Takes the reason away that the caller saw, and with it the row, unless the recipient had unsubscribed: then that is
- * left. Conditional, so that a STOP, a live cause or another removal arriving meanwhile finds its row as it wants it.
- * What unsubscribes is always live.
+ * Deletes the row, or restores the unsubscribe if the recipient had unsubscribed. Applies only while the row still has
+ * the reason that the caller read, so that a STOP, a live cause or another removal in between is not undone. A restored
+ * unsubscribe is always live.
  */
 export const removeSuppression = statement<{
   orgId: string
@@ -225,7 +227,7 @@ export const removeSuppression = statement<{
    when matched then delete`,
 )
 
-/** Proof of an opt-out outlives the tenant; the rest goes with it. */
+/** Keeps `stop` and `complaint` rows as proof of the opt-out. All other rows of the tenant are deleted. */
 export const eraseTenantSuppressions = statement<{ orgId: string; tenantId: string; limit: number }>(
   'suppressions.erase_tenant',
   `delete from suppressions where (org_id, id) in (

@@ -27,65 +27,66 @@ const causeOf = (reason: Reason, value: string, more: Partial<Cause> = {}): Caus
   ...more,
 })
 const suppress = (cause: Cause) => t.service.db.tx((tx) => t.service.modules.suppress(tx, cause))
-const rowsFor = (value: string) =>
+const rowsOf = (value: string) =>
   t.database.sql('select id, tenant_id, reason, source, message_id from suppressions where value = $1', [value])
 
 const strength: Record<Reason, number> = { unsubscribe: 1, bounce: 2, manual: 2, complaint: 3, stop: 3 }
-const pairs = reasons.flatMap((first) => reasons.map((then) => [first, then] as const))
-
-test.for(pairs)('X-303 XD-22 SD-65 after %s comes %s: only the stronger cause replaces', async ([first, then]) => {
-  const value = `${newId('request')}@example.com`
-  const messageId = newId('message')
-  const made = await suppress(causeOf(first, value))
-  expect(made).toEqual({ id: expect.stringMatching(/^sup_/), changed: true, reason: first })
-  const replaced = strength[then] > strength[first]
-  const again = await suppress(causeOf(then, value.toUpperCase(), { source: 'sms_reply', messageId }))
-  // An unsubscribe that does not replace is remembered.
-  const changed = replaced || (then === 'unsubscribe' && first !== 'unsubscribe')
-  expect(again).toEqual({ id: made.id, changed, reason: replaced ? then : first })
-  expect(await rowsFor(value)).toEqual([
-    replaced
-      ? { id: made.id, tenant_id: null, reason: then, source: 'sms_reply', message_id: messageId }
-      : { id: made.id, tenant_id: null, reason: first, source: 'provider', message_id: null },
-  ])
-})
-
-const madeFor = (value: string) =>
-  t.database.sql('select reason, source, message_id, created_environment as made from suppressions where value = $1', [
-    value,
-  ])
+const pairs = reasons.flatMap((first) => reasons.map((second) => [first, second] as const))
 
 test.for(pairs)(
-  'XD-10 X-082 SD-65 over a simulated %s a live %s takes over where it is as strong',
-  async ([first, then]) => {
+  'X-303 XD-22 SD-65 a %s that is followed by a %s is replaced only by a stronger cause',
+  async ([first, second]) => {
     const value = `${newId('request')}@example.com`
     const messageId = newId('message')
-    const made = await suppress(causeOf(first, value, { environment: 'test', source: 'api' }))
-    const over = strength[then] >= strength[first]
-    const again = await suppress(causeOf(then, value, { messageId }))
-    expect(again).toMatchObject({ id: made.id, reason: over ? then : first })
-    expect(await madeFor(value)).toEqual([
-      over
-        ? { reason: then, source: 'provider', message_id: messageId, made: 'live' }
-        : { reason: first, source: 'api', message_id: null, made: 'test' },
+    const created = await suppress(causeOf(first, value))
+    expect(created).toEqual({ id: expect.stringMatching(/^sup_/), changed: true, reason: first })
+    const replaced = strength[second] > strength[first]
+    const again = await suppress(causeOf(second, value.toUpperCase(), { source: 'sms_reply', messageId }))
+    // An unsubscribe that does not replace the cause is still stored.
+    const changed = replaced || (second === 'unsubscribe' && first !== 'unsubscribe')
+    expect(again).toEqual({ id: created.id, changed, reason: replaced ? second : first })
+    expect(await rowsOf(value)).toEqual([
+      replaced
+        ? { id: created.id, tenant_id: null, reason: second, source: 'sms_reply', message_id: messageId }
+        : { id: created.id, tenant_id: null, reason: first, source: 'provider', message_id: null },
     ])
   },
 )
 
-test('XD-10 X-082 a hard bounce takes a manual row of a test key over, which may then not remove it', async () => {
+const causesOf = (value: string) =>
+  t.database.sql('select reason, source, message_id, created_environment from suppressions where value = $1', [value])
+
+test.for(pairs)(
+  'XD-10 X-082 SD-65 a simulated %s is replaced by a live %s of at least the same strength',
+  async ([first, second]) => {
+    const value = `${newId('request')}@example.com`
+    const messageId = newId('message')
+    const created = await suppress(causeOf(first, value, { environment: 'test', source: 'api' }))
+    const replaced = strength[second] >= strength[first]
+    const again = await suppress(causeOf(second, value, { messageId }))
+    expect(again).toMatchObject({ id: created.id, reason: replaced ? second : first })
+    expect(await causesOf(value)).toEqual([
+      replaced
+        ? { reason: second, source: 'provider', message_id: messageId, created_environment: 'live' }
+        : { reason: first, source: 'api', message_id: null, created_environment: 'test' },
+    ])
+  },
+)
+
+test('XD-10 X-082 a hard bounce replaces a manual suppression of a test key, which then cannot remove it', async () => {
   const target = { channel: 'email', value: `${newId('request')}@example.com` }
-  const ask = (method: string, path: string, key: string, body?: unknown) =>
+  const request = (method: string, path: string, key: string, body?: unknown) =>
     t.ask(method, `/api/v1/suppressions${path}`, { key, ...(body !== undefined && { body }) })
-  const { id, created_at } = (await ask('POST', '', acme.keys.test, target)).body
+  const { id, created_at } = (await request('POST', '', acme.keys.test, target)).body
   const messageId = newId('message')
   expect(await suppress(causeOf('bounce', target.value, { messageId }))).toEqual({
     id,
     changed: true,
     reason: 'bounce',
   })
-  const refused = await ask('DELETE', `/${id}`, acme.keys.test)
-  expect([refused.status, refused.body.error.code]).toEqual([403, 'ENVIRONMENT_ESCALATION'])
-  expect((await ask('GET', `/${id}`, acme.keys.live)).body).toMatchObject({
+  const rejected = await request('DELETE', `/${id}`, acme.keys.test)
+  expect([rejected.status, rejected.body.error.code]).toEqual([403, 'ENVIRONMENT_ESCALATION'])
+  expect((await request('GET', `/${id}`, acme.keys.live)).body).toMatchObject({
     id,
     reason: 'bounce',
     scope: 'all',
@@ -93,31 +94,33 @@ test('XD-10 X-082 a hard bounce takes a manual row of a test key over, which may
     message_id: messageId,
     created_at,
   })
-  expect((await ask('DELETE', `/${id}`, acme.keys.live)).status).toBe(200)
+  expect((await request('DELETE', `/${id}`, acme.keys.live)).status).toBe(200)
 })
 
-test('XD-10 what is simulated takes nothing over from what is live', async () => {
+test('XD-10 a simulated cause never replaces a live one', async () => {
   const value = `${newId('request')}@example.com`
   await suppress(causeOf('manual', value, { source: 'api' }))
   expect(await suppress(causeOf('bounce', value, { environment: 'test' }))).toMatchObject({ changed: false })
-  expect(await madeFor(value)).toEqual([{ reason: 'manual', source: 'api', message_id: null, made: 'live' }])
+  expect(await causesOf(value)).toEqual([
+    { reason: 'manual', source: 'api', message_id: null, created_environment: 'live' },
+  ])
 })
 
-test('XD-22 a tenant and its org each have a row of their own', async () => {
+test('XD-22 a tenant and its org have separate rows', async () => {
   const value = `${newId('request')}@example.com`
   const tenantId = await t.tenant(acme.org.id)
   await suppress(causeOf('complaint', value))
   expect(await suppress(causeOf('unsubscribe', value, { tenantId }))).toMatchObject({ changed: true })
-  expect(await rowsFor(value)).toHaveLength(2)
+  expect(await rowsOf(value)).toHaveLength(2)
 })
 
-test('XD-22 whatever comes at once, one row stands, for the strongest cause', async () => {
+test('XD-22 concurrent causes leave one row with the strongest cause', async () => {
   const value = `${newId('request')}@example.com`
-  const answers = await Promise.all(
+  const results = await Promise.all(
     Array.from({ length: 30 }, (_, i) => suppress(causeOf(reasons[i % 4] as Reason, value))),
   )
-  expect(new Set(answers.map(({ id }) => id)).size).toBe(1)
-  expect(await rowsFor(value)).toMatchObject([{ reason: 'complaint' }])
-  const taken = (cause: Reason) => answers.filter(({ changed }, i) => changed && reasons[i % 4] === cause)
-  expect([taken('complaint').length, taken('unsubscribe').length]).toEqual([1, 1])
+  expect(new Set(results.map(({ id }) => id)).size).toBe(1)
+  expect(await rowsOf(value)).toMatchObject([{ reason: 'complaint' }])
+  const changedBy = (cause: Reason) => results.filter(({ changed }, i) => changed && reasons[i % 4] === cause)
+  expect([changedBy('complaint').length, changedBy('unsubscribe').length]).toEqual([1, 1])
 })

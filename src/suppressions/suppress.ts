@@ -9,7 +9,7 @@ export type Cause = {
   orgId: string
   tenantId: string | null
   channel: SuppressionRow['channel']
-  /** An address in any case, or a number in E.164 form. */
+  /** An address in any case, or a phone number in E.164 format. */
   value: string
   reason: SuppressionRow['reason']
   source: SuppressionRow['source']
@@ -17,10 +17,10 @@ export type Cause = {
   environment: Environment
 }
 
-/** The row that stands now; `changed` when this cause made it, gave it its reason or is now remembered beside it. */
+/** The current row. `changed` is true when the cause created the row, set its reason, or added an unsubscribe to it. */
 export type Suppressed = { id: string; changed: boolean; reason: SuppressionRow['reason'] }
 
-/** Suppresses for what a recipient or a provider reported, in the transaction of the report. */
+/** Suppresses a recipient after a report of the recipient or a provider, in the transaction of the report. */
 export type Suppress = (tx: Tx, cause: Cause) => Promise<Suppressed>
 
 export const makeSuppress = ({ clock }: { clock: Clock }): Suppress => {
@@ -41,9 +41,9 @@ export const makeSuppress = ({ clock }: { clock: Clock }): Suppress => {
       at: now,
     })
     if (put) return { ...put, changed: true }
-    const standing = await tx.row(findByTarget, { orgId, tenantId, channel, value })
-    if (standing) return { id: standing.id, changed: false, reason: standing.reason }
-    // Removed between the two statements: this cause stands after all.
+    const current = await tx.row(findByTarget, { orgId, tenantId, channel, value })
+    if (current) return { id: current.id, changed: false, reason: current.reason }
+    // The row was removed between the two statements, so this cause creates it again.
     return suppress(tx, cause)
   }
   return suppress

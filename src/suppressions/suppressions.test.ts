@@ -18,13 +18,19 @@ const remove = (query: string, body?: unknown, key = acme.keys.live) =>
   t.ask('DELETE', `/api/v1/suppressions${query}`, { key, ...(body !== undefined && { body }) })
 const listed = async (query: string, key = acme.keys.live) =>
   (await t.ask('GET', `/api/v1/suppressions?${query}`, { key })).body.data
-const rows = () => t.database.sql('select * from suppressions order by id')
+const rows = () =>
+  t.database.sql(
+    `select org_id, id, tenant_id, channel, value, reason, source, message_id, created_environment, created_at,
+       updated_at, unsubscribed_at, unsubscribe_source, unsubscribe_message_id
+     from suppressions order by id`,
+  )
 
-/** A suppression another part of the service wrote. */
+/** A suppression that another part of the service wrote. */
 const insert = async (reason: string, value: string, tenantId: string | null = null): Promise<string> => {
   const id = newId('suppression')
   await t.database.sql(
-    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
+    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment,
+       created_at, updated_at)
      values ($1, $2, $3, 'email', $4, $5, 'provider', 'live', $6, $6)`,
     [acme.org.id, id, tenantId, value, reason, t.service.clock.now()],
   )
@@ -32,7 +38,7 @@ const insert = async (reason: string, value: string, tenantId: string | null = n
 }
 
 describe('adding', () => {
-  test('an address is kept lower-cased, once; adding it again returns the row unchanged with 200', async () => {
+  test('an address is stored once in lower case, and adding it again returns the row unchanged with 200', async () => {
     const first = await add({ channel: 'email', value: 'Some.One@Example.com' })
     const again = await add({ channel: 'email', value: 'some.one@EXAMPLE.com' })
     expect([first.status, again.status]).toEqual([201, 200])
@@ -48,40 +54,40 @@ describe('adding', () => {
     ['ann@Bücher.example', 'ann@xn--bcher-kva.example'],
     ['Ann Lee <Ann.Lee@x.com>', 'ann.lee@x.com'],
     ['  ann@spaced.example ', 'ann@spaced.example'],
-  ])('XD-22 whom a send takes can be suppressed, found and removed by target: %s', async (written, kept) => {
+  ])('XD-22 every recipient that a send accepts can be suppressed, found and removed: %s', async (written, stored) => {
     const own = await mailer(t)
     const send = () => own.send(mail({ to: [written] }))
     expect((await send()).status).toBe(200)
     const added = await add({ channel: 'email', value: written }, own.live)
-    expect([added.status, added.body.value]).toEqual([201, kept])
-    expect((await add({ channel: 'email', value: kept }, own.live)).status).toBe(200)
+    expect([added.status, added.body.value]).toEqual([201, stored])
+    expect((await add({ channel: 'email', value: stored }, own.live)).status).toBe(200)
     expect(refusal(await send())).toEqual([422, 'ALL_SUPPRESSED'])
-    for (const value of [written, kept].map(encodeURIComponent)) {
+    for (const value of [written, stored].map(encodeURIComponent)) {
       expect(await listed(`value=${value}`, own.live)).toEqual([added.body])
     }
-    const gone = { id: added.body.id, deleted: true }
+    const deleted = { id: added.body.id, deleted: true }
     const query = `?channel=email&value=${encodeURIComponent(written)}`
-    expect((await remove(query, { channel: 'email', value: kept }, own.live)).body).toEqual(gone)
+    expect((await remove(query, { channel: 'email', value: stored }, own.live)).body).toEqual(deleted)
     expect((await send()).status).toBe(200)
   })
 
-  test('XD-10 XD-22 what a test key added and a live key adds as well is returned unchanged, and no longer the test key’s', async () => {
-    const target = { channel: 'email', value: 'tried@example.com' }
-    const tried = await add(target, acme.keys.test)
-    expect(tried.status).toBe(201)
+  test('XD-10 XD-22 a suppression that a test key added is promoted when a live key adds it too', async () => {
+    const target = { channel: 'email', value: 'promoted@example.com' }
+    const byTest = await add(target, acme.keys.test)
+    expect(byTest.status).toBe(201)
     const again = await add(target)
-    expect([again.status, again.body]).toEqual([200, tried.body])
-    expect(refusal(await remove(`/${tried.body.id}`, undefined, acme.keys.test))).toEqual([
+    expect([again.status, again.body]).toEqual([200, byTest.body])
+    expect(refusal(await remove(`/${byTest.body.id}`, undefined, acme.keys.test))).toEqual([
       403,
       'ENVIRONMENT_ESCALATION',
     ])
-    expect((await add(target, acme.keys.test)).body).toEqual(tried.body)
-    expect((await remove(`/${tried.body.id}`)).status).toBe(200)
+    expect((await add(target, acme.keys.test)).body).toEqual(byTest.body)
+    expect((await remove(`/${byTest.body.id}`)).status).toBe(200)
   })
 
-  test('XD-10 XD-22 of many at once, named twice too, a live key takes over those a test key made', async () => {
+  test('XD-10 XD-22 concurrent additions with duplicates promote the suppressions of a test key', async () => {
     const items = ['a', 'b', 'a', 'c'].map((name) => ({ channel: 'email', value: `${name}@over.test` }))
-    const made = await add({ items: items.slice(0, 2) }, acme.keys.test)
+    const byTest = await add({ items: items.slice(0, 2) }, acme.keys.test)
     const replies = await Promise.all([
       ...Array.from({ length: 5 }, () => add({ items })),
       ...Array.from({ length: 5 }, () => add({ items: items.toReversed() })),
@@ -89,19 +95,20 @@ describe('adding', () => {
     ])
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 201]))
     for (const { body } of replies) expect((body.data ?? [body]).at(0)).toBeDefined()
-    const left = await t.database.sql(
-      "select id, created_environment as made from suppressions where value in ('a@over.test', 'b@over.test') order by value",
+    const promoted = await t.database.sql(
+      `select id, created_environment from suppressions
+       where value in ('a@over.test', 'b@over.test') order by value`,
     )
-    expect(left).toEqual(made.body.data.map(({ id }: { id: string }) => ({ id, made: 'live' })))
+    expect(promoted).toEqual(byTest.body.data.map(({ id }: { id: string }) => ({ id, created_environment: 'live' })))
   })
 
-  test('a row that is there for another reason stays as it is', async () => {
+  test('an existing suppression with another reason stays unchanged', async () => {
     const id = await insert('complaint', 'angry@example.com')
     const reply = await add({ channel: 'email', value: 'angry@example.com' })
     expect([reply.status, reply.body.id, reply.body.reason]).toEqual([200, id, 'complaint'])
   })
 
-  test('many at once answer in their order, one row for one target, whoever asks at the same time', async () => {
+  test('concurrent batches return their items in order and create one row for each target', async () => {
     const items = ['b@many.test', 'a@many.test', 'B@many.test'].map((value) => ({ channel: 'email', value }))
     const replies = await Promise.all(Array.from({ length: 10 }, () => add({ items })))
     for (const reply of replies) {
@@ -116,7 +123,7 @@ describe('adding', () => {
     expect(await t.database.sql("select 1 from suppressions where value like '%@many.test'")).toHaveLength(2)
   })
 
-  test('many at once in opposite orders do not wait for each other', async () => {
+  test('concurrent batches in opposite orders do not deadlock', async () => {
     const items = Array.from({ length: 500 }, (_, i) => ({ channel: 'email', value: `${i}@order.test` }))
     for (let round = 0; round < 3; round++) {
       const replies = await Promise.all([
@@ -130,7 +137,7 @@ describe('adding', () => {
     }
   })
 
-  test('single adds at once share statements and each gets its own answer', async () => {
+  test('concurrent single additions each return their own row', async () => {
     const values = Array.from({ length: 150 }, (_, i) => `own${i % 120}@example.com`)
     const replies = await Promise.all(values.map((value) => add({ channel: 'email', value })))
     expect(replies.map((reply) => reply.body.value)).toEqual(values)
@@ -159,7 +166,7 @@ describe('adding', () => {
     [[]],
     [null],
     ['text'],
-  ])('%j is refused and nothing is added', async (body) => {
+  ])('%j is rejected and nothing is added', async (body) => {
     const before = await rows()
     expect(refusal(await add(body))).toEqual([422, 'VALIDATION_ERROR'])
     expect(await rows()).toEqual(before)
@@ -167,7 +174,7 @@ describe('adding', () => {
 })
 
 describe('removing', () => {
-  test('X-299 bounce, manual and unsubscribe are removed by id, by target in the query and by target in the body', async () => {
+  test('X-299 bounce, manual and unsubscribe can be removed by id and by target, in query or body', async () => {
     for (const reason of ['bounce', 'manual', 'unsubscribe']) {
       const byId = await insert(reason, `id-${reason}@example.com`)
       expect((await remove(`/${byId}`)).body).toEqual({ id: byId, deleted: true })
@@ -184,7 +191,7 @@ describe('removing', () => {
     }
   })
 
-  test('X-260 X-300 a stop or complaint stays: 409 SUPPRESSION_PROTECTED', async () => {
+  test('X-260 X-300 a stop or complaint cannot be removed: 409 SUPPRESSION_PROTECTED', async () => {
     for (const reason of ['stop', 'complaint']) {
       const id = await insert(reason, `${reason}@protected.test`)
       for (const reply of [
@@ -205,7 +212,7 @@ describe('removing', () => {
     ).toEqual({ id, deleted: true })
   })
 
-  test('X-301 an id and a target that are one row are accepted, whichever stands in the query', async () => {
+  test('X-301 an id and a target of the same row are accepted, whichever of them is in the query', async () => {
     const target = { channel: 'email', value: 'One@Row.test' }
     const inBody = await insert('manual', 'one@row.test')
     expect((await remove(`?id=${inBody}`, target)).body).toEqual({ id: inBody, deleted: true })
@@ -217,7 +224,7 @@ describe('removing', () => {
     expect(await listed('value=one@row.test')).toEqual([])
   })
 
-  test('X-301 X-302 an id that is not there is 404, another tenant’s 403, and nothing is deleted', async () => {
+  test("X-301 X-302 an unknown id is 404, another tenant's id is 403, and nothing is deleted", async () => {
     const target = { channel: 'email', value: 'there@row.test' }
     await insert('manual', target.value)
     const [tenantId, other] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
@@ -229,7 +236,7 @@ describe('removing', () => {
     expect(await rows()).toEqual(before)
   })
 
-  test('X-261 X-302 different targets in query and body are 422 QUERY_BODY_CONFLICT and nothing is deleted', async () => {
+  test('X-261 X-302 different targets in query and body are 422 QUERY_BODY_CONFLICT; nothing is deleted', async () => {
     const one = await insert('manual', 'one@conflict.test')
     await insert('manual', 'two@conflict.test')
     const protectedOne = await insert('complaint', 'three@conflict.test')
@@ -252,7 +259,7 @@ describe('removing', () => {
     expect(await rows()).toEqual(before)
   })
 
-  test('naming no target is 422, one that is not there 404', async () => {
+  test('a missing target is 422 and an unknown one is 404', async () => {
     expect(refusal(await remove(''))).toEqual([422, 'VALIDATION_ERROR'])
     expect(refusal(await remove('?channel=email'))).toEqual([422, 'VALIDATION_ERROR'])
     expect(refusal(await remove(`?id=${newId('suppression')}`))).toEqual([404, 'NOT_FOUND'])
@@ -260,7 +267,7 @@ describe('removing', () => {
     expect(refusal(await remove('/sup_wrong'))).toEqual([404, 'NOT_FOUND'])
   })
 
-  test('a tenant key does not remove the row of the org', async () => {
+  test("a tenant's key cannot remove a suppression of the org", async () => {
     const tenantId = await t.tenant(acme.org.id)
     const key = await t.key(acme.org.id, { tenantId })
     const id = await insert('manual', 'org-level@example.com')
@@ -271,7 +278,7 @@ describe('removing', () => {
     ])
   })
 
-  test('of two removals at once one succeeds', async () => {
+  test('one of several concurrent removals succeeds', async () => {
     const id = await insert('manual', 'race@example.com')
     const statuses = (await Promise.all(Array.from({ length: 8 }, () => remove(`/${id}`)))).map((reply) => reply.status)
     expect(statuses.sort()).toEqual([200, 404, 404, 404, 404, 404, 404, 404])

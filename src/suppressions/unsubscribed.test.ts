@@ -1,4 +1,4 @@
-/** An unsubscribe outlives whatever stands over it: bounces, manual suppressions, and their removal. */
+/** An unsubscribe survives stronger suppressions of the same recipient and their removal. */
 import pg from 'pg'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { withTrail } from '../../test/audit/trail.ts'
@@ -18,7 +18,7 @@ const path = '/api/v1/suppressions'
 const person = () => `ann-${newId('request')}@example.com`
 const add = (value: string, key = live) => t.ask('POST', path, { key, body: { channel: 'email', value } })
 const remove = (value: string, key = live) => t.ask('DELETE', `${path}?channel=email&value=${value}`, { key })
-const shown = async (value: string) =>
+const listed = async (value: string) =>
   (await t.ask('GET', `${path}?channel=email&value=${value}`, { key: live })).body.data
 
 const linkTo = (address: string, messageId: string | null = null, tenantId: string | null = null) => {
@@ -27,10 +27,10 @@ const linkTo = (address: string, messageId: string | null = null, tenantId: stri
 }
 const titleOf = ({ text }: { text: string }) => text.match(/<h1>(.*)<\/h1>/)?.[1]
 const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-const leave = async (address: string, messageId: string | null = null, tenantId: string | null = null) =>
+const unsubscribe = async (address: string, messageId: string | null = null, tenantId: string | null = null) =>
   titleOf(await t.ask('POST', linkTo(address, messageId, tenantId), { raw: 'List-Unsubscribe=One-Click', headers }))
-const look = async (address: string) => titleOf(await t.ask('GET', linkTo(address)))
-const told = async (address: string) =>
+const pageTitle = async (address: string) => titleOf(await t.ask('GET', linkTo(address)))
+const unsubscribeEvents = async (address: string) =>
   (
     await t.database.sql<{ data: unknown }>(
       "select data from events where org_id = $1 and event = 'message.unsubscribed' and data->>'recipient' = $2",
@@ -50,58 +50,65 @@ const bounce = (value: string, tenantId: string | null = null) =>
       environment: 'live',
     }),
   )
-const put = { bounce, manual: (value: string) => add(value) }
+const suppressAs = { bounce, manual: (value: string) => add(value) }
 const sends = async (to: string, stream: string) => {
   const { status, body } = await own.send(mail({ to: [to], stream }))
   return status === 200 ? 'sent' : body.error.code
 }
 
-describe('an unsubscribe beside a stronger reason', () => {
-  test('S-424 S-092 XD-22 bounced after it, it is back when the bounce is removed, and goes when itself is', async () => {
+describe('an unsubscribe with a stronger suppression', () => {
+  test('S-424 S-092 XD-22 is restored when a later bounce is removed, and can then be removed itself', async () => {
     const to = person()
     const messageId = newId('message')
-    expect(await leave(to, messageId)).toBe('You are unsubscribed')
-    const [first] = await shown(to)
+    expect(await unsubscribe(to, messageId)).toBe('You are unsubscribed')
+    const [first] = await listed(to)
     expect(first).toMatchObject({ reason: 'unsubscribe', scope: 'broadcast', message_id: messageId })
     await bounce(to)
     const bounced = { ...first, reason: 'bounce', scope: 'all', source: 'provider', message_id: null }
-    expect(await shown(to)).toEqual([{ ...bounced, updated_at: expect.any(String) }])
-    expect(await look(to)).toBe('You are already unsubscribed')
+    expect(await listed(to)).toEqual([{ ...bounced, updated_at: expect.any(String) }])
+    expect(await pageTitle(to)).toBe('You are already unsubscribed')
 
     const { id } = first
     const reply = await remove(to)
     expect([reply.status, reply.body]).toEqual([200, { id, deleted: true }])
-    expect(await shown(to)).toEqual([{ ...first, updated_at: expect.any(String) }])
+    expect(await listed(to)).toEqual([{ ...first, updated_at: expect.any(String) }])
     expect([await sends(to, 'broadcast'), await sends(to, 'transactional')]).toEqual(['ALL_SUPPRESSED', 'sent'])
-    expect([await leave(to), await look(to)]).toEqual(Array(2).fill('You are already unsubscribed'))
-    expect(await told(to)).toHaveLength(1)
+    expect([await unsubscribe(to), await pageTitle(to)]).toEqual(Array(2).fill('You are already unsubscribed'))
+    expect(await unsubscribeEvents(to)).toHaveLength(1)
 
     expect((await remove(to)).body).toEqual({ id, deleted: true })
-    expect([await shown(to), await sends(to, 'broadcast'), await look(to)]).toEqual([[], 'sent', 'Unsubscribe?'])
+    expect([await listed(to), await sends(to, 'broadcast'), await pageTitle(to)]).toEqual([[], 'sent', 'Unsubscribe?'])
     expect((await remove(to)).status).toBe(404)
   })
 
   test.for(['bounce', 'manual'] as const)(
-    'S-424 X-098 SD-112 XD-22 taken over a %s it is told once, kept beside it, and left when that is removed',
+    'S-424 X-098 SD-112 XD-22 after a %s emits one event, is stored, and is restored when that is removed',
     async (reason) => {
       const to = person()
       const messageId = newId('message')
-      await put[reason](to)
-      const [before] = await shown(to)
-      expect([await look(to), await leave(to, messageId), await leave(to), await leave(to, messageId)]).toEqual([
+      await suppressAs[reason](to)
+      const [before] = await listed(to)
+      expect([
+        await pageTitle(to),
+        await unsubscribe(to, messageId),
+        await unsubscribe(to),
+        await unsubscribe(to, messageId),
+      ]).toEqual([
         'Unsubscribe?',
         'You are unsubscribed',
         'You are already unsubscribed',
         'You are already unsubscribed',
       ])
-      expect(await told(to)).toEqual([{ channel: 'email', recipient: to, message_id: messageId, source: 'one_click' }])
-      expect(await shown(to)).toEqual([before])
-      expect([await look(to), await sends(to, 'transactional')]).toEqual([
+      expect(await unsubscribeEvents(to)).toEqual([
+        { channel: 'email', recipient: to, message_id: messageId, source: 'one_click' },
+      ])
+      expect(await listed(to)).toEqual([before])
+      expect([await pageTitle(to), await sends(to, 'transactional')]).toEqual([
         'You are already unsubscribed',
         'ALL_SUPPRESSED',
       ])
       expect((await remove(to)).body).toEqual({ id: before.id, deleted: true })
-      expect(await shown(to)).toEqual([
+      expect(await listed(to)).toEqual([
         {
           ...before,
           reason: 'unsubscribe',
@@ -112,17 +119,17 @@ describe('an unsubscribe beside a stronger reason', () => {
         },
       ])
       expect([await sends(to, 'broadcast'), await sends(to, 'transactional')]).toEqual(['ALL_SUPPRESSED', 'sent'])
-      // Suppressed and freed again, it is still there.
+      // It is restored again after another bounce.
       await bounce(to)
       await remove(to)
-      expect(await shown(to)).toMatchObject([{ reason: 'unsubscribe', message_id: messageId }])
+      expect(await listed(to)).toMatchObject([{ reason: 'unsubscribe', message_id: messageId }])
     },
   )
 
-  test('A-164 A-165 each removal is recorded with the reason it took away', async () => {
+  test('A-164 A-165 each removal is audited with the removed reason', async () => {
     const to = person()
     await bounce(to)
-    await leave(to)
+    await unsubscribe(to)
     const { trail } = await withTrail(t.database, orgId, async () => {
       await remove(to)
       await remove(to)
@@ -134,109 +141,109 @@ describe('an unsubscribe beside a stronger reason', () => {
     ])
   })
 
-  test('XD-10 a test key that removes its own row over it leaves it, and may not remove it', async () => {
+  test('XD-10 is restored when a test key removes its own suppression, and the test key cannot remove it', async () => {
     const to = person()
     await add(to, own.test)
-    await leave(to)
+    await unsubscribe(to)
     expect((await remove(to, own.test)).status).toBe(200)
-    expect(await shown(to)).toMatchObject([{ reason: 'unsubscribe', source: 'one_click' }])
-    const refused = await remove(to, own.test)
-    expect([refused.status, refused.body.error.code]).toEqual([403, 'ENVIRONMENT_ESCALATION'])
+    expect(await listed(to)).toMatchObject([{ reason: 'unsubscribe', source: 'one_click' }])
+    const rejected = await remove(to, own.test)
+    expect([rejected.status, rejected.body.error.code]).toEqual([403, 'ENVIRONMENT_ESCALATION'])
   })
 
-  test('X-260 over a complaint it is told once, and the complaint stays', async () => {
+  test('X-260 after a complaint emits one event, and the complaint stays', async () => {
     const to = person()
     await own.suppress(to, 'complaint')
-    expect([await leave(to, newId('message')), await leave(to, newId('message'))]).toEqual([
+    expect([await unsubscribe(to, newId('message')), await unsubscribe(to, newId('message'))]).toEqual([
       'You are unsubscribed',
       'You are already unsubscribed',
     ])
-    expect(await told(to)).toHaveLength(1)
+    expect(await unsubscribeEvents(to)).toHaveLength(1)
     expect((await remove(to)).body.error.code).toBe('SUPPRESSION_PROTECTED')
-    expect(await shown(to)).toMatchObject([{ reason: 'complaint' }])
+    expect(await listed(to)).toMatchObject([{ reason: 'complaint' }])
   })
 
-  test('AD-107 goes with the tenant, whatever stands over it', async () => {
+  test('AD-107 is deleted with the tenant, also with a stronger suppression', async () => {
     const tenants = tenantClient(t, own)
     const tenantId = await tenants.made()
-    const [bounced, left] = [person(), person()]
+    const [bounced, unsubscribed] = [person(), person()]
     await bounce(bounced, tenantId)
-    for (const to of [bounced, left]) await leave(to, null, tenantId)
+    for (const to of [bounced, unsubscribed]) await unsubscribe(to, null, tenantId)
     await tenants.move('archive', tenantId)
     expect((await tenants.move('erase', tenantId)).status).toBe(200)
     expect(await t.database.sql('select 1 from suppressions where tenant_id = $1', [tenantId])).toEqual([])
   })
 })
 
-describe('at the same time', () => {
-  /** The answers to removals that have looked at the row and wait for what changes it meanwhile. */
-  const removedDuring = async (change: string, to: string, removals: (() => Promise<Reply>)[]): Promise<Reply[]> => {
+describe('concurrent changes', () => {
+  /** The replies to removals that have read the row and then wait for a concurrent change of it. */
+  const removeDuring = async (change: string, to: string, removals: (() => Promise<Reply>)[]): Promise<Reply[]> => {
     const client = new pg.Client(t.database.url)
     await client.connect()
     await client.query('begin')
     await client.query(`update suppressions set ${change} where value = $1`, [to])
-    const answers = removals.map((removal) => removal())
+    const replies = removals.map((removal) => removal())
     const waiting = `select 1 from pg_stat_activity where datname = current_database()
       and wait_event_type = 'Lock' and query like '%merge into suppressions%'`
     await expect.poll(async () => (await t.database.sql(waiting)).length).toBe(removals.length)
     await client.query('commit')
     await client.end()
-    return Promise.all(answers)
+    return Promise.all(replies)
   }
 
-  test('S-424 X-098 an unsubscribe, a bounce and a removal, in any order, leave the recipient unsubscribed', async () => {
+  test('S-424 X-098 an unsubscribe, a bounce and a removal in any order leave the recipient unsubscribed', async () => {
     const people = Array.from({ length: 60 }, person)
     await Promise.all(people.map((to) => add(to)))
-    const answers = await Promise.all(
+    const results = await Promise.all(
       people.flatMap((to, i) => {
-        const acts = [() => leave(to), () => bounce(to), async () => (await remove(to)).status]
-        return [0, 1, 2].map((n) => acts[(n + i) % 3]?.())
+        const actions = [() => unsubscribe(to), () => bounce(to), async () => (await remove(to)).status]
+        return [0, 1, 2].map((n) => actions[(n + i) % 3]?.())
       }),
     )
-    expect(new Set(answers.filter((answer) => typeof answer === 'string'))).toEqual(new Set(['You are unsubscribed']))
-    expect(new Set(answers.filter((answer) => typeof answer === 'number'))).toEqual(new Set([200]))
+    expect(new Set(results.filter((result) => typeof result === 'string'))).toEqual(new Set(['You are unsubscribed']))
+    expect(new Set(results.filter((result) => typeof result === 'number'))).toEqual(new Set([200]))
     for (const to of people) {
-      expect([await look(to), await told(to)]).toMatchObject(['You are already unsubscribed', [{}]])
-      const [row] = await shown(to)
+      expect([await pageTitle(to), await unsubscribeEvents(to)]).toMatchObject(['You are already unsubscribed', [{}]])
+      const [row] = await listed(to)
       if (row.reason !== 'unsubscribe') await remove(to)
-      expect(await shown(to)).toMatchObject([{ reason: 'unsubscribe', source: 'one_click' }])
+      expect(await listed(to)).toMatchObject([{ reason: 'unsubscribe', source: 'one_click' }])
     }
   })
 
-  test('S-424 of removals that saw the same bounce one succeeds, and none takes the unsubscribe with it', async () => {
+  test('S-424 only one removal of the same bounce succeeds, and none of them removes the unsubscribe', async () => {
     const to = person()
-    await leave(to)
+    await unsubscribe(to)
     await bounce(to)
     const removals = Array.from({ length: 5 }, () => () => remove(to))
-    const statuses = (await removedDuring('value = value', to, removals)).map(({ status }) => status)
+    const statuses = (await removeDuring('value = value', to, removals)).map(({ status }) => status)
     expect(statuses.sort()).toEqual([200, 404, 404, 404, 404])
-    expect(await shown(to)).toMatchObject([{ reason: 'unsubscribe' }])
+    expect(await listed(to)).toMatchObject([{ reason: 'unsubscribe' }])
   })
 
   test.for([
     ['an unsubscribe', "unsubscribed_at = updated_at, unsubscribe_source = 'one_click'", 200, 'unsubscribe'],
     ['a complaint', "reason = 'complaint'", 409, 'complaint'],
   ] as const)(
-    'S-424 X-300 %s that comes between the look and the removal stays',
+    'S-424 X-300 %s that arrives between the read and the removal stays',
     async ([, change, status, reason]) => {
       const to = person()
       await add(to)
-      const [reply] = await removedDuring(change, to, [() => remove(to)])
+      const [reply] = await removeDuring(change, to, [() => remove(to)])
       expect(reply?.status).toBe(status)
-      expect(await shown(to)).toMatchObject([{ reason }])
+      expect(await listed(to)).toMatchObject([{ reason }])
     },
   )
 
-  test('XD-10 a live cause that comes between a test key’s look and its removal stays', async () => {
+  test("XD-10 a live cause that arrives between a test key's read and its removal stays", async () => {
     const to = person()
     await add(to, own.test)
-    const [reply] = await removedDuring("created_environment = 'live'", to, [() => remove(to, own.test)])
+    const [reply] = await removeDuring("created_environment = 'live'", to, [() => remove(to, own.test)])
     expect(reply?.body.error.code).toBe('ENVIRONMENT_ESCALATION')
-    expect(await shown(to)).toMatchObject([{ reason: 'manual' }])
+    expect(await listed(to)).toMatchObject([{ reason: 'manual' }])
   })
 })
 
-test('S-424 unsubscribes from before they were remembered are remembered from now on', async () => {
+test('S-424 the migration stores existing unsubscribes so that they survive a later bounce', async () => {
   const database = await makeTestDatabase('empty')
   onTestFinished(database.drop)
   await migrateTo(database, '0007_lean_writes')

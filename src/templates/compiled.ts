@@ -1,4 +1,4 @@
-/** Templates as they are rendered: each part compiled once per version, and only so many kept. */
+/** A cache of compiled templates. Each version is compiled once, and the size of the cache is limited. */
 import { randomUUID } from 'node:crypto'
 import { type CompiledTemplate, type CompileOptions, compile } from './language.ts'
 import type { TemplateRow } from './store.ts'
@@ -11,18 +11,18 @@ export type TemplateParts = {
 }
 
 /**
- * Where a rendered html or text wants the unsubscribe link. Unlike the tag it cannot come from a value: whoever calls
- * himself `{{unsubscribe_url}}` is written to under that name.
+ * Marks the place of the unsubscribe link in rendered html and text. The random part keeps variables from inserting a
+ * link: a recipient named `{{unsubscribe_url}}` is addressed by exactly that name.
  */
 export const linkMark = `{{unsubscribe_url ${randomUUID()}}}`
 
 const compileParts = ({ channel, subject, html, text }: TemplateRow): TemplateParts => {
   const part = (source: string | null, options: CompileOptions) => (source === null ? null : compile(source, options))
-  // Of an SMS template only the text is ever used.
+  // SMS templates use only the text.
   if (channel === 'sms') return { channel, subject: null, html: null, text: part(text, { html: false }) }
   return {
     channel,
-    // No subject holds a link.
+    // A subject never contains the unsubscribe link.
     subject: part(subject, { html: false }),
     html: part(html, { html: true, link: linkMark }),
     text: part(text, { html: false, link: linkMark }),
@@ -33,42 +33,42 @@ const weightOf = ({ subject, html, text }: TemplateParts): number =>
   [subject, html, text].reduce((sum, part) => sum + (part?.weight ?? 0), 0)
 
 export interface CompiledTemplates {
-  /** The parts of that content, when they are still held. */
-  held(id: string, version: number): TemplateParts | undefined
+  /** The compiled parts, if they are still in the cache. */
+  cached(id: string, version: number): TemplateParts | undefined
   of(row: TemplateRow): TemplateParts
 }
 
-/** In about characters: some ten thousand usual templates, or three dozen of the largest there can be. */
-const usualMost = 50_000_000
+/** In characters, roughly. Enough for about 10,000 typical templates, or 36 of the largest possible ones. */
+const defaultCapacity = 50_000_000
 
-/** An id and a version name one content for ever, so nothing here grows old; what was used least lately goes first. */
-export const makeCompiledTemplates = (most = usualMost): CompiledTemplates => {
-  const kept = new Map<string, { parts: TemplateParts; weight: number }>()
+/** An id and a version identify immutable content, so entries never become stale. Evicts the least recently used. */
+export const makeCompiledTemplates = (capacity = defaultCapacity): CompiledTemplates => {
+  const entries = new Map<string, { parts: TemplateParts; weight: number }>()
   let total = 0
   const keyOf = (id: string, version: number) => `${id}:${version}`
 
-  const held: CompiledTemplates['held'] = (id, version) => {
+  const cached: CompiledTemplates['cached'] = (id, version) => {
     const key = keyOf(id, version)
-    const entry = kept.get(key)
+    const entry = entries.get(key)
     if (!entry) return undefined
-    kept.delete(key)
-    kept.set(key, entry)
+    entries.delete(key)
+    entries.set(key, entry)
     return entry.parts
   }
 
   return {
-    held,
+    cached,
     of: (row) => {
-      const known = held(row.id, row.version)
+      const known = cached(row.id, row.version)
       if (known) return known
       const parts = compileParts(row)
       const weight = weightOf(parts)
-      if (weight > most) return parts
-      kept.set(keyOf(row.id, row.version), { parts, weight })
+      if (weight > capacity) return parts
+      entries.set(keyOf(row.id, row.version), { parts, weight })
       total += weight
-      for (const [key, entry] of kept) {
-        if (total <= most) break
-        kept.delete(key)
+      for (const [key, entry] of entries) {
+        if (total <= capacity) break
+        entries.delete(key)
         total -= entry.weight
       }
       return parts

@@ -1,26 +1,26 @@
-/** The template language: read once by `compile`, rendered any number of times. docs/templates.md tells its rules. */
+/** The template language. `compile` parses a template once for any number of renders. See docs/templates.md. */
 import { Instruction, type Name, parse, type Step } from './parse.ts'
 
 export const caps = {
-  /** Turns of all loops together; nested loops multiply. */
+  /** Iterations of all loops together. Nested loops multiply. */
   iterations: 5_000,
-  /** Characters that loops produce, all together. */
+  /** Characters that all loops together produce. */
   loopCharacters: 2_000_000,
-  /** Characters of the whole part. */
+  /** Characters of the whole rendered part. */
   characters: 10_000_000,
-  /** Tags and the names looked at for them: bounds loops that produce nothing, which the other caps do not see. */
+  /** Tags and name lookups. Limits loops that produce no output, which the other caps do not cover. */
   steps: 1_000_000,
 } as const
 
 export type Cap = keyof typeof caps
 
-/** A cap was passed. The one error that rendering throws. */
-export class CapPassed extends Error {
+/** The only error that rendering throws. */
+export class CapExceeded extends Error {
   readonly cap: Cap
 
   constructor(cap: Cap) {
-    super(`the template passed its cap of ${caps[cap]} ${cap}`)
-    this.name = 'CapPassed'
+    super(`the template exceeded its cap of ${caps[cap]} ${cap}`)
+    this.name = 'CapExceeded'
     this.cap = cap
   }
 }
@@ -28,24 +28,24 @@ export class CapPassed extends Error {
 export type TemplateVariables = Record<string, unknown>
 
 export type CompiledTemplate = {
-  /** Names that have to be supplied. */
+  /** The variables that a render needs. */
   required: readonly string[]
-  /** Those of them that are not there. */
+  /** The required variables that are not supplied. */
   missing(variables: TemplateVariables): string[]
   render(variables: TemplateVariables): string
-  /** How much of it a cache holds, in about characters. */
+  /** Its approximate size in a cache, in characters. */
   weight: number
 }
 
-/** One turn of a loop, or the variables themselves at the bottom. */
+/** One iteration of a loop. The outermost frame contains the variables themselves. */
 type Frame = {
-  /** Where names are looked up; null for an item that has none. */
+  /** The names of this frame; null for an item that is not an object. */
   own: TemplateVariables | null
   item: unknown
   items: readonly unknown[]
   index: number
   outer: Frame | null
-  /** The nearest frame further out that has names. */
+  /** The nearest outer frame that has names. */
   below: Frame | null
 }
 
@@ -74,7 +74,7 @@ const escapeHtml = (text: string): string =>
 
 const isTruthy = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))
 
-/** Everything one render holds. */
+/** The state of one render. */
 class Rendering {
   readonly #steps: readonly Step[]
   readonly #html: boolean
@@ -91,64 +91,64 @@ class Rendering {
   run(): string {
     const steps = this.#steps
     let out = ''
-    // Characters of loops that have ended, and how long the text may get before a cap is passed.
-    let looped = 0
-    let loopBegan = 0
-    let most: number = caps.characters
+    // The characters of completed loops, where the current outermost loop starts, and the length that exceeds a cap.
+    let loopCharacters = 0
+    let loopStart = 0
+    let maxLength: number = caps.characters
     for (let at = 0; at < steps.length; ) {
       const step = steps[at++] as Step
       out += step.before
       switch (step.act) {
         case Instruction.value:
-          out += this.#shown(this.#resolve(step.name))
+          out += this.#format(this.#resolve(step.name))
           break
         case Instruction.if:
-          if (!this.#holds(step.name)) at = step.to
+          if (!this.#isTrue(step.name)) at = step.to
           break
         case Instruction.unless:
-          if (this.#holds(step.name)) at = step.to
+          if (this.#isTrue(step.name)) at = step.to
           break
         case Instruction.jump:
           at = step.to
           break
         case Instruction.each: {
           const outermost = this.#frame.outer === null
-          if (!this.#enter(this.#resolve(step.name))) at = step.to
+          if (!this.#enterLoop(this.#resolve(step.name))) at = step.to
           else if (outermost) {
-            loopBegan = out.length
-            most = Math.min(caps.characters, loopBegan + caps.loopCharacters - looped)
+            loopStart = out.length
+            maxLength = Math.min(caps.characters, loopStart + caps.loopCharacters - loopCharacters)
           }
           break
         }
         case Instruction.next:
-          if (this.#turn()) at = step.to
+          if (this.#nextItem()) at = step.to
           else if (this.#frame.outer === null) {
-            if (out.length > most) throw this.#tooLong(out.length)
-            looped += out.length - loopBegan
-            most = caps.characters
+            if (out.length > maxLength) throw this.#tooLong(out.length)
+            loopCharacters += out.length - loopStart
+            maxLength = caps.characters
           }
       }
-      if (out.length > most) throw this.#tooLong(out.length)
-      if (++this.#work > caps.steps) throw new CapPassed('steps')
+      if (out.length > maxLength) throw this.#tooLong(out.length)
+      if (++this.#work > caps.steps) throw new CapExceeded('steps')
     }
     return out
   }
 
-  #tooLong(length: number): CapPassed {
-    return new CapPassed(length > caps.characters ? 'characters' : 'loopCharacters')
+  #tooLong(length: number): CapExceeded {
+    return new CapExceeded(length > caps.characters ? 'characters' : 'loopCharacters')
   }
 
-  #shown(value: unknown): string {
+  #format(value: unknown): string {
     if (typeof value === 'string') return this.#html ? escapeHtml(value) : value
     if (typeof value === 'number') return Number.isFinite(value) ? String(value) : ''
     return typeof value === 'boolean' ? String(value) : ''
   }
 
-  #holds(name: Name): boolean {
+  #isTrue(name: Name): boolean {
     return name.kind === 'reserved' || isTruthy(this.#resolve(name))
   }
 
-  /** The value of a name; undefined for what is not there. The nearest frame that has it decides. */
+  /** The value of a name in the nearest frame that has it; undefined when none has. */
   #resolve(name: Name): unknown {
     switch (name.kind) {
       case 'plain': {
@@ -181,35 +181,35 @@ class Rendering {
     }
   }
 
-  #enter(items: unknown): boolean {
+  #enterLoop(items: unknown): boolean {
     if (!Array.isArray(items) || items.length === 0) return false
     const outer = this.#frame
     const below = outer.own === null ? outer.below : outer
     this.#frame = { own: null, item: undefined, items, index: -1, outer, below }
-    return this.#turn()
+    return this.#nextItem()
   }
 
-  /** On to the next item, or out of the loop after the last. */
-  #turn(): boolean {
+  /** Moves to the next item. After the last one, leaves the loop and returns false. */
+  #nextItem(): boolean {
     const frame = this.#frame
     if (++frame.index >= frame.items.length) {
       this.#frame = frame.outer as Frame
       return false
     }
-    if (++this.#iterations > caps.iterations) throw new CapPassed('iterations')
+    if (++this.#iterations > caps.iterations) throw new CapExceeded('iterations')
     frame.item = frame.items[frame.index]
     frame.own = isObject(frame.item) ? frame.item : null
     return true
   }
 }
 
-/** A step holds an object of its own and a name beside its text. */
+/** The approximate size of a step's objects, without its text. */
 const stepWeight = 100
 
 export type CompileOptions = {
-  /** Values are escaped on their way in. */
+  /** Escapes values for HTML. */
   html: boolean
-  /** What is left where the unsubscribe link belongs; the tag itself unless given. */
+  /** Replaces the `{{unsubscribe_url}}` tag. By default the tag stays. */
   link?: string
 }
 

@@ -7,7 +7,7 @@ import { Failure, invalid } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { findBySlug } from './find-by-slug.ts'
-import { type CreateTemplate, lackOf, type PatchTemplate } from './shapes.ts'
+import { type CreateTemplate, contentFault, type PatchTemplate } from './shapes.ts'
 import {
   deleteTemplate,
   findTemplate,
@@ -25,18 +25,18 @@ export interface ManageTemplates {
   remove(scope: Scope, actor: Actor, id: string): Promise<void>
 }
 
-/** A tenant reads its own templates and the org's. */
+/** A tenant can read its own templates and the org's. */
 const isVisible = ({ tenantId }: Scope, row: TemplateRow): boolean =>
   tenantId === null || row.tenant_id === null || row.tenant_id === tenantId
 
-/** A tenant changes only its own, a test-mode key only what a test-mode key made. */
+/** A tenant may change only its own templates. A test key may change only templates that a test key created. */
 const assertMayChange = (scope: Scope, row: TemplateRow): void => {
   if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
   if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
 }
 
-/** The row with what the change names; what it leaves out stays as it is. */
-const changedBy = (row: TemplateRow, body: PatchTemplate) => ({
+/** The content after the change. Fields that the body omits stay unchanged. */
+const contentAfter = (row: TemplateRow, body: PatchTemplate) => ({
   channel: row.channel,
   slug: body.slug ?? row.slug,
   subject: body.subject === undefined ? row.subject : body.subject,
@@ -44,11 +44,14 @@ const changedBy = (row: TemplateRow, body: PatchTemplate) => ({
   text: body.text === undefined ? row.text : body.text,
 })
 
+type AuditedChange = { scope: Scope; actor: Actor; action: Action; row: TemplateRow }
+
 type Needs = { db: Db; clock: Clock; audit: Audit; forget: (orgId: string) => void }
 
 export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): ManageTemplates => {
-  const note = (tx: Tx, scope: Scope, actor: Actor, action: Action, { id, slug, channel }: TemplateRow) =>
-    audit(tx, {
+  const auditChange = (tx: Tx, { scope, actor, action, row }: AuditedChange) => {
+    const { id, slug, channel } = row
+    return audit(tx, {
       orgId: scope.orgId,
       actor,
       action,
@@ -56,8 +59,9 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
       resourceId: id,
       metadata: { slug, channel },
     })
+  }
 
-  /** Held until the change is made, so that two changes of different fields both stand. */
+  /** The lock lasts until the change commits, so that concurrent changes of different fields both survive. */
   const lockOwn = async (tx: Tx, scope: Scope, id: string): Promise<TemplateRow> => {
     const row = await tx.row(lockTemplate, { orgId: scope.orgId, id })
     if (!row) throw new Failure('NOT_FOUND')
@@ -65,24 +69,34 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
     return row
   }
 
-  /** The process that made the change need not wait to hear of it. */
-  const changing = async <T>(scope: Scope, work: (tx: Tx) => Promise<T>): Promise<T> => {
-    const done = await db.tx(work)
+  /** Clears the cache of this process immediately instead of waiting for the notification. */
+  const change = async <T>(scope: Scope, work: (tx: Tx) => Promise<T>): Promise<T> => {
+    const result = await db.tx(work)
     forget(scope.orgId)
-    return done
+    return result
   }
 
   return {
     create: (scope, actor, body) =>
-      changing(scope, async (tx) => {
+      change(scope, async (tx) => {
         const at = clock.now()
         const { orgId, tenantId, environment } = scope
         const { slug, channel, subject = null, html = null, text = null } = body
         const id = newId('template', at.getTime())
-        const content = { slug, subject, html, text }
-        const row = await tx.row(insertTemplate, { orgId, id, tenantId, channel, ...content, environment, at })
+        const row = await tx.row(insertTemplate, {
+          orgId,
+          id,
+          tenantId,
+          channel,
+          slug,
+          subject,
+          html,
+          text,
+          environment,
+          at,
+        })
         if (!row) throw new Failure('TEMPLATE_SLUG_TAKEN')
-        await note(tx, scope, actor, 'template.created', row)
+        await auditChange(tx, { scope, actor, action: 'template.created', row })
         return row
       }),
 
@@ -100,12 +114,12 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
 
     patch: async (scope, actor, id, body) => {
       try {
-        return await changing(scope, async (tx) => {
+        return await change(scope, async (tx) => {
           const before = await lockOwn(tx, scope, id)
           if (Object.values(body).every((value) => value === undefined)) throw new Failure('NO_FIELDS')
-          const { channel, slug, subject, html, text } = changedBy(before, body)
-          const lack = lackOf({ channel, subject, html, text })
-          if (lack) throw invalid(lack.path, 'custom', lack.message)
+          const { channel, slug, subject, html, text } = contentAfter(before, body)
+          const fault = contentFault({ channel, subject, html, text })
+          if (fault) throw invalid(fault.path, 'custom', fault.message)
           const row = await tx.row(updateTemplate, {
             orgId: scope.orgId,
             id,
@@ -116,7 +130,7 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
             at: clock.now(),
           })
           if (!row) throw new Failure('NOT_FOUND')
-          await note(tx, scope, actor, 'template.updated', row)
+          await auditChange(tx, { scope, actor, action: 'template.updated', row })
           return row
         })
       } catch (error) {
@@ -126,10 +140,10 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
     },
 
     remove: (scope, actor, id) =>
-      changing(scope, async (tx) => {
+      change(scope, async (tx) => {
         const row = await lockOwn(tx, scope, id)
         await tx.change(deleteTemplate, { orgId: scope.orgId, id })
-        await note(tx, scope, actor, 'template.removed', row)
+        await auditChange(tx, { scope, actor, action: 'template.removed', row })
       }),
   }
 }

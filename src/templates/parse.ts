@@ -1,16 +1,16 @@
 /**
- * Turns a template into a flat list of steps with jumps. Nothing here or in the renderer calls itself, so no depth
- * of nesting can run out of stack, and every character is looked at a fixed number of times.
+ * Compiles a template into a flat list of steps with jumps. Neither the parser nor the renderer is recursive, so deep
+ * nesting cannot exhaust the stack. Every character is read a fixed number of times.
  */
 
-/** What is read of a source; a string, or in tests something that counts how much of it was looked at. */
+/** The source: a string, or in tests an object that counts how many characters are read. */
 export type Text = Pick<string, 'length' | 'indexOf' | 'slice'>
 
 type Block = 'each' | 'if' | 'unless'
 
 export type Name = {
   full: string
-  kind: 'plain' | 'path' | 'item' | 'index' | 'reserved' | 'nowhere'
+  kind: 'plain' | 'path' | 'item' | 'index' | 'reserved' | 'unresolved'
   first: string
   rest: readonly string[]
 }
@@ -19,23 +19,23 @@ export const Instruction = { text: 0, value: 1, if: 2, unless: 3, jump: 4, each:
 type Instruction = (typeof Instruction)[keyof typeof Instruction]
 
 export type Step = {
-  /** Literal text that comes before whatever the step does. */
+  /** Literal text that is output before the step runs. */
   before: string
   act: Instruction
   name: Name
-  /** Where to go on when the step does not simply lead to the next one. */
+  /** The index of the step to jump to. */
   to: number
 }
 
 export type Program = {
   steps: readonly Step[]
-  /** Names that must be supplied: read or looped over outside of every block. */
+  /** Names that must be supplied: those shown or looped over outside of every block. */
   required: readonly Name[]
 }
 
-/** Filled in for each recipient when a message is sent, never from variables. */
+/** Set for each recipient when a message is sent, never from variables. */
 const reserved = 'unsubscribe_url'
-export const linkPlace = `{{${reserved}}}`
+export const unsubscribeTag = `{{${reserved}}}`
 
 const segment = '[\\p{L}\\p{N}_$][\\p{L}\\p{M}\\p{N}_$-]*'
 const namePattern = new RegExp(`^(?:@index|${segment}(?:\\.${segment})*)$`, 'u')
@@ -50,7 +50,7 @@ type Tag = { start: number; end: number } & (
 )
 type Meaning = Tag extends infer T ? (T extends Tag ? Omit<T, 'start' | 'end'> : never) : never
 
-/** What stands between two pairs of braces; undefined when it is no tag of the language and so plain text. */
+/** Parses the text between two pairs of braces. Undefined when it is not a tag, and so plain text. */
 const meaningOf = (content: string): Meaning | undefined => {
   const inner = content.trim()
   if (inner === 'else') return { kind: 'else' }
@@ -61,22 +61,22 @@ const meaningOf = (content: string): Meaning | undefined => {
   return closed ? { kind: 'close', block: closed as Block } : undefined
 }
 
-/** Every tag, by its innermost braces: `{{{x}}}` is one between two literal braces. */
+/** Every tag, delimited by the innermost braces: `{{{x}}}` is a tag between two literal braces. */
 const tagsIn = (text: Text): Tag[] => {
   const tags: Tag[] = []
   for (let at = 0; ; ) {
     const open = text.indexOf('{{', at)
     const close = open < 0 ? -1 : text.indexOf('}}', open + 2)
     if (close < 0) return tags
-    const held = text.slice(open, close)
-    const inner = held.lastIndexOf('{{')
-    const meaning = meaningOf(held.slice(inner + 2))
+    const span = text.slice(open, close)
+    const inner = span.lastIndexOf('{{')
+    const meaning = meaningOf(span.slice(inner + 2))
     at = close + 2
     if (meaning) tags.push({ ...meaning, start: open + inner, end: at })
   }
 }
 
-/** The blocks that are opened and closed. A close ends the nearest open block of its kind; those inside it stay open. */
+/** Tags of blocks that are both opened and closed. A close tag ends the nearest open block of its kind. */
 const pairsIn = (tags: Tag[]): Set<Tag> => {
   const paired = new Set<Tag>()
   const open: Extract<Tag, { kind: 'open' }>[] = []
@@ -86,7 +86,7 @@ const pairsIn = (tags: Tag[]): Set<Tag> => {
       open.push(tag)
       count[tag.block]++
     } else if (tag.kind === 'close' && count[tag.block] > 0) {
-      // Whatever is taken off here is never looked at again, which keeps the search linear.
+      // Inner blocks that are still open stay unpaired. Popping each block only once keeps the search linear.
       for (let last = open.pop(); last; last = open.pop()) {
         count[last.block]--
         if (last.block !== tag.block) continue
@@ -98,11 +98,11 @@ const pairsIn = (tags: Tag[]): Set<Tag> => {
   return paired
 }
 
-const nothing: Name = { full: '', kind: 'nowhere', first: '', rest: [] }
+const noName: Name = { full: '', kind: 'unresolved', first: '', rest: [] }
 
 const readName = (full: string, inLoop: boolean): Name => {
   if (full === reserved) return { full, kind: 'reserved', first: full, rest: [] }
-  if (full === '@index') return { full, kind: inLoop ? 'index' : 'nowhere', first: full, rest: [] }
+  if (full === '@index') return { full, kind: inLoop ? 'index' : 'unresolved', first: full, rest: [] }
   const [first = '', ...rest] = full.split('.')
   if (inLoop && first === 'this') return { full, kind: 'item', first, rest }
   return { full, kind: rest.length > 0 ? 'path' : 'plain', first, rest }
@@ -110,81 +110,81 @@ const readName = (full: string, inLoop: boolean): Name => {
 
 type OpenBlock = { block: Block; at: number; elseAt: number }
 
-/** @param link What is left where the reserved name stands. */
-export const parse = (text: Text, link = linkPlace): Program => {
+/** @param link Replaces the tag of the unsubscribe link. */
+export const parse = (text: Text, link = unsubscribeTag): Program => {
   const tags = tagsIn(text)
   const paired = pairsIn(tags)
   const steps: Step[] = []
   const required = new Map<string, Name>()
-  const within: OpenBlock[] = []
+  const openBlocks: OpenBlock[] = []
   let loops = 0
   let literal = ''
   let from = 0
 
-  const add = (act: Instruction, name: Name = nothing): number => {
+  const add = (act: Instruction, name: Name = noName): number => {
     steps.push({ before: literal, act, name, to: 0 })
     literal = ''
     return steps.length - 1
   }
-  /** Ends a stretch of text where another way through the template comes in. */
-  const settle = (): void => {
+  /** Adds a step for pending text. Needed before a jump target, so that the text belongs to only one branch. */
+  const flushText = (): void => {
     if (literal !== '') add(Instruction.text)
   }
-  const leadHere = (step: number): void => {
+  const jumpHere = (step: number): void => {
     ;(steps[step] as Step).to = steps.length
   }
-  const need = (name: Name): void => {
-    if (within.length === 0 && name.kind !== 'reserved' && name.kind !== 'nowhere') {
+  const addRequired = (name: Name): void => {
+    if (openBlocks.length === 0 && name.kind !== 'reserved' && name.kind !== 'unresolved') {
       if (!required.has(name.full)) required.set(name.full, name)
     }
   }
 
-  const take = {
+  const compileTag = {
     value: (name: Name): void => {
       if (name.kind === 'reserved') {
         literal += link
         return
       }
-      need(name)
+      addRequired(name)
       add(Instruction.value, name)
     },
     open: (block: Block, name: Name): void => {
-      if (block === 'each') need(name)
-      within.push({ block, at: add(Instruction[block], name), elseAt: -1 })
+      if (block === 'each') addRequired(name)
+      openBlocks.push({ block, at: add(Instruction[block], name), elseAt: -1 })
       if (block === 'each') loops++
     },
     else: (inside: OpenBlock): void => {
       inside.elseAt = add(Instruction.jump)
-      leadHere(inside.at)
+      jumpHere(inside.at)
     },
     close: (): void => {
-      const { block, at, elseAt } = within.pop() as OpenBlock
+      const { block, at, elseAt } = openBlocks.pop() as OpenBlock
       if (block === 'each') {
         ;(steps[add(Instruction.next)] as Step).to = at + 1
         loops--
-      } else settle()
-      leadHere(elseAt < 0 ? at : elseAt)
+      } else flushText()
+      jumpHere(elseAt < 0 ? at : elseAt)
     },
   }
 
-  /** Whether the tag means something where it stands; else it is left in the text as it is. */
-  const counts = (tag: Tag): boolean => {
+  /** Whether the tag is valid in its position. Other tags stay in the text unchanged. */
+  const isValid = (tag: Tag): boolean => {
     if (tag.kind === 'value') return tag.name !== '@index' || loops > 0
     if (tag.kind !== 'else') return paired.has(tag)
-    const inside = within.at(-1)
+    const inside = openBlocks.at(-1)
     return inside?.block === 'if' && inside.elseAt < 0
   }
 
   for (const tag of tags) {
-    if (!counts(tag)) continue
+    if (!isValid(tag)) continue
     literal += text.slice(from, tag.start)
     from = tag.end
-    if (tag.kind === 'value') take.value(readName(tag.name, loops > 0))
-    else if (tag.kind === 'open') take.open(tag.block, readName(tag.name, loops > 0))
-    else if (tag.kind === 'else') take.else(within.at(-1) as OpenBlock)
-    else take.close()
+    if (tag.kind === 'value') compileTag.value(readName(tag.name, loops > 0))
+    else if (tag.kind === 'open') compileTag.open(tag.block, readName(tag.name, loops > 0))
+    else if (tag.kind === 'else') compileTag.else(openBlocks.at(-1) as OpenBlock)
+    else compileTag.close()
   }
   literal += text.slice(from, text.length)
-  settle()
+  flushText()
   return { steps, required: [...required.values()] }
 }

@@ -21,15 +21,15 @@ const create = async (body: object, key = acme.keys.live): Promise<string> => {
 const patch = async (id: string, body: object) => {
   expect((await t.ask('PATCH', `/api/v1/templates/${id}`, { key: acme.keys.live, body })).status).toBe(200)
 }
-const render = (ask: Partial<RenderRequest> & { slug: string }, where = scope) =>
-  templates.render(where, { channel: 'email', variables: {}, given: {}, ...ask })
+const render = (request: Partial<RenderRequest> & { slug: string }, where = scope) =>
+  templates.render(where, { channel: 'email', variables: {}, given: {}, ...request })
 
-const refused = async (work: Promise<unknown>) => {
+const rejection = async (work: Promise<unknown>) => {
   const error = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,
   )
-  if (!(error instanceof Failure)) throw error ?? new Error('nothing was refused')
+  if (!(error instanceof Failure)) throw error ?? new Error('nothing was rejected')
   return [error.code, error.detail.errors?.map(({ path }) => path)]
 }
 
@@ -42,7 +42,7 @@ await create({
 })
 await create({ slug: 'short', channel: 'sms', subject: '{{unused}}', text: 'Hi {{name}}' })
 
-describe('rendering for a send', () => {
+describe('rendering a send', () => {
   test('S-084 S-321 SD-34 subject, html and text come from the template', async () => {
     expect(await render({ slug: 'mail', variables: { name: 'A & B' } })).toEqual({
       subject: 'For A & B',
@@ -71,7 +71,7 @@ describe('rendering for a send', () => {
     })
   })
 
-  test('S-328 SD-34 SD-86 what the send gives itself stands as it is, neither rendered nor checked', async () => {
+  test('S-328 SD-34 SD-86 content of the send overrides the template and is not rendered or checked', async () => {
     const variables = { name: 'Ann' }
     expect(await render({ slug: 'mail', variables, given: { html: '<b>{{own}}</b>' } })).toEqual({
       subject: 'For Ann',
@@ -80,59 +80,59 @@ describe('rendering for a send', () => {
     })
     const given = { subject: '{{a}}', html: '', text: 'T' }
     expect(await render({ slug: 'mail', given })).toEqual(given)
-    expect(await refused(render({ slug: 'mail', given: { subject: 's', html: 'h' } }))).toEqual([
+    expect(await rejection(render({ slug: 'mail', given: { subject: 's', html: 'h' } }))).toEqual([
       'TEMPLATE_MISSING_VARIABLES',
       [['variables', 'name']],
     ])
   })
 
-  test('X-205 SD-52 an unknown slug and one of the other channel are refused at template', async () => {
+  test('X-205 SD-52 an unknown slug and a template of another channel are rejected at the path template', async () => {
     const variables = { name: 'Ann' }
-    const elsewhere = { ...scope, orgId: (await t.org({ name: 'Other' })).org.id }
-    for (const ask of [
+    const otherOrg = { ...scope, orgId: (await t.org({ name: 'Other' })).org.id }
+    for (const request of [
       () => render({ slug: 'nobody-has-it', variables }),
       () => render({ slug: 'short', variables }),
       () => render({ slug: 'mail', channel: 'sms', variables }),
-      () => render({ slug: 'mail', variables }, elsewhere),
+      () => render({ slug: 'mail', variables }, otherOrg),
     ]) {
-      expect(await refused(ask())).toEqual(['VALIDATION_ERROR', [['template']]])
+      expect(await rejection(request())).toEqual(['VALIDATION_ERROR', [['template']]])
     }
   })
 
-  test('S-306 SD-30 an email that renders to nothing is refused; one part is enough', async () => {
-    await create({ slug: 'hollow', channel: 'email', subject: 'S', html: '{{x}}', text: '{{#if y}}y{{/if}}' })
-    expect(await refused(render({ slug: 'hollow', variables: { x: '' } }))).toEqual([
+  test('S-306 SD-30 an email that renders to nothing is rejected, and one part is enough', async () => {
+    await create({ slug: 'empty', channel: 'email', subject: 'S', html: '{{x}}', text: '{{#if y}}y{{/if}}' })
+    expect(await rejection(render({ slug: 'empty', variables: { x: '' } }))).toEqual([
       'VALIDATION_ERROR',
       [['template']],
     ])
-    expect(await render({ slug: 'hollow', variables: { x: '', y: 1 } })).toMatchObject({
+    expect(await render({ slug: 'empty', variables: { x: '', y: 1 } })).toMatchObject({
       html: '',
       text: 'y',
     })
-    expect(await render({ slug: 'hollow', given: { html: 'h', text: '' } })).toMatchObject({ html: 'h' })
+    expect(await render({ slug: 'empty', given: { html: 'h', text: '' } })).toMatchObject({ html: 'h' })
   })
 
-  test('S-109 S-339 X-229 a cap that is passed is refused', async () => {
+  test('S-109 S-339 X-229 a template that exceeds a cap is rejected', async () => {
     await create({
       slug: 'loops',
       channel: 'email',
       subject: 'S',
       text: '{{#each l}}{{#each l}}.{{/each}}{{/each}}',
     })
-    expect(await refused(render({ slug: 'loops', variables: { l: new Array(80).fill(1) } }))).toEqual([
+    expect(await rejection(render({ slug: 'loops', variables: { l: new Array(80).fill(1) } }))).toEqual([
       'PAYLOAD_TOO_LARGE',
       undefined,
     ])
   })
 
-  test('a value cannot begin another header: the subject comes out on one line', async () => {
+  test('line breaks in a value cannot start another header, because the subject is one line', async () => {
     const variables = { name: 'Ann\r\nBcc: all@example.com\n\nx\ry' }
     const { subject, text } = await render({ slug: 'mail', variables })
     expect(subject).toBe('For Ann Bcc: all@example.com x y')
     expect(text).toBe(variables.name)
   })
 
-  test('X-234 SD-84 TEMPLATE_TENANT_SCOPED: the tenant comes first, then the org; tenants alone are told of to the org only', async () => {
+  test("X-234 SD-84 the tenant's template comes first, and only the org gets TEMPLATE_TENANT_SCOPED", async () => {
     const [one, two] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
     const oneKey = await t.key(acme.org.id, { tenantId: one })
     const as = (tenantId: string | null): Scope => ({ ...scope, tenantId })
@@ -146,28 +146,28 @@ describe('rendering for a send', () => {
       'org',
     ])
     expect(await text('only-one', as(one))).toBe('only')
-    expect(await refused(text('only-one', as(null)))).toEqual(['TEMPLATE_TENANT_SCOPED', undefined])
-    expect(await refused(text('only-one', as(two)))).toEqual(['VALIDATION_ERROR', [['template']]])
+    expect(await rejection(text('only-one', as(null)))).toEqual(['TEMPLATE_TENANT_SCOPED', undefined])
+    expect(await rejection(text('only-one', as(two)))).toEqual(['VALIDATION_ERROR', [['template']]])
   })
 })
 
-describe('copies', () => {
-  test('a change is seen by the next render, in this process and in another that hears of it', async () => {
+describe('caches', () => {
+  test('a change applies to the next render, in this process and in another one', async () => {
     const other = await startTestService({ database: t.database })
     try {
       const id = await create({ slug: 'changing', channel: 'sms', text: 'one' })
-      const ask: RenderRequest = { slug: 'changing', channel: 'sms', variables: {}, given: {} }
+      const request: RenderRequest = { slug: 'changing', channel: 'sms', variables: {}, given: {} }
       const both = [templates, other.service.modules.templates]
-      for (const each of both) expect((await each.render(scope, ask)).text).toBe('one')
+      for (const each of both) expect((await each.render(scope, request)).text).toBe('one')
       await patch(id, { text: 'two' })
-      expect((await templates.render(scope, ask)).text).toBe('two')
-      await expect.poll(async () => (await both[1]?.render(scope, ask))?.text).toBe('two')
+      expect((await templates.render(scope, request)).text).toBe('two')
+      await expect.poll(async () => (await both[1]?.render(scope, request))?.text).toBe('two')
       await t.database.sql("update templates set text = 'three', version = version + 1 where id = $1", [id])
-      for (const each of both) await expect.poll(async () => (await each.render(scope, ask)).text).toBe('three')
+      for (const each of both) await expect.poll(async () => (await each.render(scope, request)).text).toBe('three')
       await t.database.sql('delete from templates where id = $1', [id])
       for (const each of both) {
         await expect
-          .poll(() => refused(each.render(scope, ask)).catch(() => 'rendered'))
+          .poll(() => rejection(each.render(scope, request)).catch(() => 'rendered'))
           .toEqual(['VALIDATION_ERROR', [['template']]])
       }
     } finally {
@@ -175,34 +175,34 @@ describe('copies', () => {
     }
   })
 
-  test('while changes are heard a template is read once; while they are not, every time', async () => {
+  test('a template is read once while notifications arrive, and every time while they do not', async () => {
     let reads = 0
     const { db } = t.service.modules
     const counting = {
       ...db,
-      row: ((...asked: Parameters<typeof db.row>) => {
+      row: ((...args: Parameters<typeof db.row>) => {
         reads++
-        return db.row(...asked)
+        return db.row(...args)
       }) as typeof db.row,
     }
-    const ask: RenderRequest = { slug: 'mail', channel: 'email', variables: { name: 'x' }, given: {} }
+    const request: RenderRequest = { slug: 'mail', channel: 'email', variables: { name: 'x' }, given: {} }
     for (const [trusted, expected] of [
       [true, 1],
       [false, 3],
     ] as const) {
       reads = 0
       const own = makeRenderTemplates({ db: counting, trusted: () => trusted })
-      for (let i = 0; i < 3; i++) await own.render(scope, ask)
+      for (let i = 0; i < 3; i++) await own.render(scope, request)
       expect(reads).toBe(expected)
       own.forgetOrg(scope.orgId)
-      await own.render(scope, ask)
+      await own.render(scope, request)
       own.forgetAll()
-      await own.render(scope, ask)
+      await own.render(scope, request)
       expect(reads).toBe(expected + 2)
     }
   })
 
-  test('compiled templates are held by id and version up to a weight, the least lately used going first', () => {
+  test('compiled templates are cached by id and version up to a size, and the least recently used are evicted', () => {
     const row = (id: string, version = 1, text = 'x'.repeat(1_000)): TemplateRow => ({
       id,
       version,
@@ -220,17 +220,14 @@ describe('copies', () => {
     const a = cache.of(row('a'))
     expect(cache.of(row('a'))).toBe(a)
     expect(cache.of(row('a', 2))).not.toBe(a)
-    expect(cache.held('a', 1)).toBe(a)
+    expect(cache.cached('a', 1)).toBe(a)
     cache.of(row('b'))
     cache.of(row('c'))
-    expect(['a1', 'a2', 'b1', 'c1'].map((key) => cache.held(key[0] as string, Number(key[1])) !== undefined)).toEqual([
-      true,
-      false,
-      true,
-      true,
-    ])
-    // What is heavier than the whole is compiled and not held.
+    expect(['a1', 'a2', 'b1', 'c1'].map((key) => cache.cached(key[0] as string, Number(key[1])) !== undefined)).toEqual(
+      [true, false, true, true],
+    )
+    // A template that is larger than the cache is compiled but not kept.
     expect(cache.of(row('huge', 1, 'y'.repeat(4_000))).text?.render({})).toHaveLength(4_000)
-    expect([cache.held('huge', 1), cache.held('a', 1)]).toEqual([undefined, a])
+    expect([cache.cached('huge', 1), cache.cached('a', 1)]).toEqual([undefined, a])
   })
 })

@@ -6,12 +6,15 @@ const slug = z
   .string()
   .min(1)
   .max(64)
-  .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'Takes lower-case letters, digits and single dashes between them.')
+  .regex(
+    /^[a-z0-9]+(-[a-z0-9]+)*$/,
+    'Must contain only lower-case letters and digits, with single dashes between them.',
+  )
 const subject = z.string().max(998).nullable().optional()
 const content = z.string().max(1_000_000).nullable().optional()
 
-/** What a template of the channel must hold to be of use; undefined when it does. */
-export const lackOf = (template: {
+/** The content that the channel requires and the template lacks; undefined when nothing is missing. */
+export const contentFault = (template: {
   channel: Channel
   subject?: string | null | undefined
   html?: string | null | undefined
@@ -28,8 +31,8 @@ export const lackOf = (template: {
 export const CreateTemplate = z
   .object({ slug, channel: z.enum(channels), subject, html: content, text: content })
   .superRefine((template, context) => {
-    const lack = lackOf(template)
-    if (lack) context.addIssue({ code: 'custom', ...lack })
+    const fault = contentFault(template)
+    if (fault) context.addIssue({ code: 'custom', ...fault })
   })
   .meta({ id: 'CreateTemplate' })
 export type CreateTemplate = z.output<typeof CreateTemplate>
@@ -61,7 +64,7 @@ export const PreviewTemplate = z
   })
   .superRefine(({ id, slug }, context) => {
     if ((id === undefined) === (slug === undefined)) {
-      context.addIssue({ code: 'custom', path: ['id'], message: 'Name the id or the slug, one of them.' })
+      context.addIssue({ code: 'custom', path: ['id'], message: 'Set either id or slug.' })
     }
   })
   .meta({ id: 'PreviewTemplate' })

@@ -22,7 +22,7 @@ const columns =
 
 type Content = { slug: string; subject: string | null; html: string | null; text: string | null }
 
-/** Nothing when the slug is taken. */
+/** Returns no row when the slug is taken. */
 export const insertTemplate = statement<
   Content & {
     orgId: string
@@ -42,7 +42,7 @@ export const insertTemplate = statement<
    returning ${columns}`,
 )
 
-/** In the whole org; whose it is, is for the caller to judge. */
+/** Finds a template in the whole org. The caller checks the tenant. */
 export const findTemplate = statement<{ orgId: string; id: string }, TemplateRow>(
   'templates.find',
   `select ${columns} from templates where org_id = :orgId and id = :id`,
@@ -53,7 +53,7 @@ export const lockTemplate = statement<{ orgId: string; id: string }, TemplateRow
   `select ${columns} from templates where org_id = :orgId and id = :id for update`,
 )
 
-/** The tenant's own before the org's. */
+/** Prefers the tenant's own template over the org's. */
 export const findTemplateBySlug = statement<{ orgId: string; tenantId: string | null; slug: string }, TemplateRow>(
   'templates.find_by_slug',
   `select ${columns} from templates
@@ -62,7 +62,7 @@ export const findTemplateBySlug = statement<{ orgId: string; tenantId: string | 
    limit 1`,
 )
 
-/** Whether any tenant has it. */
+/** Whether any tenant has a template with the slug. */
 export const slugOnTenants = statement<{ orgId: string; slug: string }, { found: boolean }>(
   'templates.slug_on_tenants',
   `select exists (
@@ -71,7 +71,7 @@ export const slugOnTenants = statement<{ orgId: string; slug: string }, { found:
 
 type Page = Keyset & { channel: Channel | null }
 
-/** The whole org's, newest first. */
+/** All templates of the org, newest first. */
 export const listTemplates = statement<Page & { orgId: string }, TemplateRow>(
   'templates.list',
   `select ${columns} from templates
@@ -81,7 +81,7 @@ export const listTemplates = statement<Page & { orgId: string }, TemplateRow>(
    limit :limit`,
 )
 
-/** The tenant's and the org's own, each from its stretch of the index, so that other tenants' rows are not passed. */
+/** The templates of the tenant and of the org, from separate index ranges, so that other tenants' rows are not read. */
 export const listTenantTemplates = statement<Page & { orgId: string; tenantId: string }, TemplateRow>(
   'templates.list_tenant',
   `select ${columns} from (

@@ -11,16 +11,16 @@ const nested = (levels: number, make: (inner: unknown) => unknown, inner: unknow
 const inArray = (inner: unknown) => [inner]
 const inObject = (inner: unknown) => ({ a: inner })
 
-test('S-342 X-344 ten levels below a top-level key are taken and the eleventh is told where it stands', () => {
+test('S-342 X-344 values may be nested 10 levels deep, and the path of the next level is reported', () => {
   for (const make of [inArray, inObject]) {
     expect(variablesFault({ k: 'x', other: nested(10, make) })).toBe(undefined)
     const step = make === inArray ? 0 : 'a'
     expect(variablesFault({ k: 'x', other: nested(11, make) })).toEqual({
       path: ['other', ...new Array(10).fill(step)],
       code: 'custom',
-      message: 'Nests more than 10 levels deep.',
+      message: 'Must not be nested more than 10 levels deep.',
     })
-    // An empty array or object is a level too.
+    // An empty array or object counts as a level.
     expect(variablesFault({ k: nested(9, make, []) })).toBe(undefined)
     expect(variablesFault({ k: nested(10, make, {}) })).toMatchObject({
       path: ['k', ...new Array(10).fill(step)],
@@ -31,40 +31,40 @@ test('S-342 X-344 ten levels below a top-level key are taken and the eleventh is
   expect(variablesFault({ k: [mixed] })?.path).toHaveLength(11)
 })
 
-test('S-343 X-345 65,536 bytes of JSON are taken and one more is not, counted as UTF-8', () => {
+test('S-343 X-345 variables may have 65,536 bytes as UTF-8 JSON', () => {
   // {"k":"…"} is 8 bytes around the text.
   expect(variablesFault({ k: 'x'.repeat(65_528) })).toBe(undefined)
-  const tooBig = { path: [], code: 'too_big', message: 'Takes at most 65536 bytes of JSON.' }
+  const tooBig = { path: [], code: 'too_big', message: 'Must be at most 65536 bytes of JSON.' }
   expect(variablesFault({ k: 'x'.repeat(65_529) })).toEqual(tooBig)
   expect(variablesFault({ k: 'é'.repeat(32_764) })).toBe(undefined)
   expect(variablesFault({ k: 'é'.repeat(32_765) })).toEqual(tooBig)
   expect(variablesFault({ k: '"'.repeat(32_765) })).toEqual(tooBig)
 })
 
-test('S-344 a number that is not finite is told where it stands, and so is what is no JSON', () => {
+test('S-344 the path of a number that is not finite or a value that is not JSON is reported', () => {
   for (const number of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
     expect(variablesFault({ a: 1, b: [0, { c: number }] })).toEqual({
       path: ['b', 1, 'c'],
       code: 'custom',
-      message: 'Takes finite numbers only.',
+      message: 'Must be a finite number.',
     })
   }
   for (const value of [1n, () => 1, Symbol('s')]) {
     expect(variablesFault({ a: [value] })).toMatchObject({
       path: ['a', 0],
-      message: 'Takes JSON values only.',
+      message: 'Must be a JSON value.',
     })
   }
   expect(variablesFault({ a: null, b: true, c: 1e308, d: '', e: [], f: {} })).toBe(undefined)
 })
 
-test('S-342 what refers to itself is refused for its depth', () => {
+test('S-342 a circular value is rejected for its depth', () => {
   const circle: Record<string, unknown> = {}
   circle.self = circle
   expect(variablesFault({ circle })?.path).toEqual(['circle', ...new Array(10).fill('self')])
 })
 
-test('S-342 S-343 S-344 the check throws a refusal at its path, and the schema says the same', () => {
+test('S-342 S-343 S-344 assertVariables and the schema report the same error and path', () => {
   const cases: Record<string, unknown>[] = [{ a: Number.NaN }, { a: nested(11, inArray) }, { a: 'x'.repeat(70_000) }]
   for (const variables of cases) {
     const fault = variablesFault(variables)

@@ -1,4 +1,4 @@
-/** Opens and clicks: each counts once an hour for its message, caller and, of clicks, link. */
+/** Counts opens and clicks, at most one an hour for each message, caller address and, for clicks, link. */
 import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -8,12 +8,13 @@ import { countHits, sweepOldMarks } from './store.ts'
 import type { ClickRef, MessageRef } from './tokens.ts'
 
 export interface CountHits {
-  /** Whether it counted. */
+  /** Whether the open counted. It does not when it repeats within an hour or when the message does not track opens. */
   opened(ref: MessageRef, address: string | null): Promise<boolean>
+  /** Whether the click counted, by the same rule. */
   clicked(ref: ClickRef, address: string | null): Promise<boolean>
-  /** Removes marks that no longer keep anything from counting, in chunks; returns how many. */
+  /** Deletes expired marks in chunks and returns how many. */
   sweepMarks(): Promise<number>
-  /** Resolves when no count is under way. */
+  /** Resolves when all pending counts are written. */
   drained(): Promise<void>
 }
 
@@ -26,7 +27,7 @@ type Hit = MessageRef & {
 
 const hour = 3_600_000
 
-/** Callers whose address cannot be read count as one. */
+/** Identifies a repeated open or click. All callers without a readable address share a mark. */
 const markOf = (kind: string, address: string | null, url: string | null): Buffer =>
   sha256(`${kind} ${address ?? ''} ${url ?? ''}`).subarray(0, 16)
 
@@ -46,14 +47,14 @@ export const makeCountHits = ({ db, clock }: { db: Db; clock: Clock }): CountHit
       now,
       anHourAgo: new Date(now.getTime() - hour),
     })
-    const made = new Set(counted.map(({ id }) => id))
-    return ids.map((id) => made.has(id))
+    const countedIds = new Set(counted.map(({ id }) => id))
+    return ids.map((id) => countedIds.has(id))
   }
 
   const batcher = makeBatcher<Hit, boolean>({
     name: 'tracking.count_hits',
     run,
-    // One statement cannot write a mark twice.
+    // A statement cannot write the same mark twice.
     caller: ({ messageId, mark }) => messageId + mark.toString('latin1'),
     onePerCaller: true,
   })
@@ -69,12 +70,12 @@ export const makeCountHits = ({ db, clock }: { db: Db; clock: Clock }): CountHit
     },
     sweepMarks: async () => {
       const chunk = 1_000
-      // Twice what they are needed for, so that one is never removed while a count looks at it.
+      // Twice as long as a mark is needed, so that no mark is deleted while a count uses it.
       const before = new Date(clock.millis() - 2 * hour)
       for (let total = 0; ; ) {
-        const gone = await db.change(sweepOldMarks, { before, limit: chunk })
-        total += gone
-        if (gone < chunk) return total
+        const deleted = await db.change(sweepOldMarks, { before, limit: chunk })
+        total += deleted
+        if (deleted < chunk) return total
       }
     },
     drained: () => batcher.drained(),

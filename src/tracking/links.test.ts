@@ -10,7 +10,7 @@ const links = makeLinks({ tokens, baseUrl: () => base })
 const orgId = newId('org')
 const ann = { orgId, messageId: newId('message') }
 const bob = { orgId, messageId: newId('message') }
-const leaving: UnsubscribeRef = {
+const unsubscribeRef: UnsubscribeRef = {
   orgId,
   tenantId: newId('tenant'),
   environment: 'live',
@@ -25,7 +25,7 @@ const both = { trackOpens: true, trackClicks: true, unsubscribeUrl: null }
 const parts =
   /^<body><a href="https:\/\/mail\.example\/t\/c\/([\w-]+)">Shop<\/a><img src="https:\/\/mail\.example\/t\/o\/([\w-]+)"[^>]+><\/body>$/
 
-test("S-420 SD-111 each recipient's body has links and a pixel bound to its own message", () => {
+test("S-420 SD-111 the links and the pixel in each recipient's body refer to its own message", () => {
   for (const message of [ann, bob]) {
     const [, click = '', open = ''] = links.track(html, { ...message, ...both }).match(parts) ?? []
     expect(tokens.click.read(click)).toEqual({ ...message, url: page })
@@ -33,7 +33,7 @@ test("S-420 SD-111 each recipient's body has links and a pixel bound to its own 
   }
 })
 
-test('S-422 opens and clicks are tracked each by itself', () => {
+test('S-422 opens and clicks are tracked independently', () => {
   const tracked = (trackOpens: boolean, trackClicks: boolean) =>
     links.track(html, { ...ann, trackOpens, trackClicks, unsubscribeUrl: null })
   expect(tracked(false, false)).toBe(html)
@@ -41,13 +41,13 @@ test('S-422 opens and clicks are tracked each by itself', () => {
   expect([tracked(false, true).includes('/t/o/'), tracked(false, true).includes('/t/c/')]).toEqual([false, true])
 })
 
-test('S-421 the unsubscribe link, ours or another, is never wrapped', () => {
-  const own = links.unsubscribeUrl(leaving)
-  const named = 'https://shop.example/leave?a=1'
-  const mail = `<a href="${own}">x</a><a href='${named}'>y</a>`
+test('S-421 an unsubscribe link of the service or of the sender is never wrapped', () => {
+  const own = links.unsubscribeUrl(unsubscribeRef)
+  const external = 'https://shop.example/leave?a=1'
+  const mail = `<a href="${own}">x</a><a href='${external}'>y</a>`
   const track = (unsubscribeUrl: string | null) =>
     links.track(mail, { ...ann, trackOpens: false, trackClicks: true, unsubscribeUrl })
-  expect(track(named)).toBe(mail)
+  expect(track(external)).toBe(mail)
   expect(track(own)).toMatch(
     /^<a href="https:\/\/mail\.example\/u\/[\w-]+">x<\/a><a href='https:\/\/mail\.example\/t\/c\//,
   )
@@ -55,19 +55,19 @@ test('S-421 the unsubscribe link, ours or another, is never wrapped', () => {
 })
 
 test('S-423 an unsubscribe link is signed for one recipient', () => {
-  const other = links.unsubscribeUrl({ ...leaving, address: 'bob@example.com' })
-  expect(other).not.toBe(links.unsubscribeUrl(leaving))
-  expect(tokens.unsubscribe.read(tokenIn(other))).toEqual({ ...leaving, address: 'bob@example.com' })
+  const other = links.unsubscribeUrl({ ...unsubscribeRef, address: 'bob@example.com' })
+  expect(other).not.toBe(links.unsubscribeUrl(unsubscribeRef))
+  expect(tokens.unsubscribe.read(tokenIn(other))).toEqual({ ...unsubscribeRef, address: 'bob@example.com' })
 })
 
-test('SD-33 the pair of headers is the link in brackets and the one-click post', () => {
-  expect(links.listUnsubscribe(leaving)).toEqual({
-    'List-Unsubscribe': `<${links.unsubscribeUrl(leaving)}>`,
+test('SD-33 the List-Unsubscribe headers contain the link in angle brackets and the one-click value', () => {
+  expect(links.listUnsubscribe(unsubscribeRef)).toEqual({
+    'List-Unsubscribe': `<${links.unsubscribeUrl(unsubscribeRef)}>`,
     'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
   })
 })
 
-test('a link longer than can be carried is left as it is', () => {
+test('a link that is too long is not wrapped', () => {
   const url = (length: number) => `https://shop.example/${'x'.repeat(length - 21)}`
   const mail = (length: number) => `<a href="${url(length)}">x</a>`
   const track = (length: number) =>
@@ -77,7 +77,7 @@ test('a link longer than can be carried is left as it is', () => {
   expect(links.clickUrl(ann, url(longestTrackedUrl + 1))).toBe(url(longestTrackedUrl + 1))
 })
 
-test('the public address is asked for at each use', () => {
+test('the public URL is read at each use', () => {
   base = 'http://127.0.0.1:4321'
   expect(links.openUrl(ann)).toMatch(/^http:\/\/127\.0\.0\.1:4321\/t\/o\/[\w-]{64}$/)
   base = 'https://mail.example'

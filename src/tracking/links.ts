@@ -1,31 +1,31 @@
-/** The links that mail carries back to this service. */
+/** Builds the links in mail that lead back to this service. */
 import { prepareHtml } from './rewrite.ts'
 import type { MessageRef, Tokens, UnsubscribeRef } from './tokens.ts'
 
-/** In bytes. A longer link stays as it is: wrapped, it would outgrow what mail clients and proxies take. */
+/** In bytes. A longer link is not wrapped, because the result might be too long for mail clients and proxies. */
 export const longestTrackedUrl = 2_048
 
 export type Tracked = MessageRef & {
   trackOpens: boolean
   trackClicks: boolean
-  /** The recipient's own unsubscribe link where the mail has one: it is never wrapped. */
+  /** The recipient's unsubscribe link, if the mail has one. It is never wrapped. */
   unsubscribeUrl: string | null
 }
 
 export interface Links {
   openUrl(ref: MessageRef): string
-  /** A link that is too long is answered as it is. */
+  /** Returns a link that is too long unchanged. */
   clickUrl(ref: MessageRef, url: string): string
   unsubscribeUrl(ref: UnsubscribeRef): string
-  /** The pair of headers by which mail programs offer to unsubscribe (RFC 8058). */
+  /** The headers that let mail clients offer one-click unsubscribe (RFC 8058). */
   listUnsubscribe(ref: UnsubscribeRef): { 'List-Unsubscribe': string; 'List-Unsubscribe-Post': string }
-  /** The html part with what was asked for: pixel, wrapped links, both or neither. */
+  /** Adds the tracking pixel and wraps the links, each only if requested. */
   track(html: string, tracked: Tracked): string
 }
 
 type Needs = {
   tokens: Tokens
-  /** The public address, without a slash at its end. Asked at each use: it may be known only once the port is. */
+  /** The public URL without a trailing slash. Called at each use, because it may depend on a port assigned later. */
   baseUrl: () => string
 }
 

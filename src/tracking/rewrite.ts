@@ -1,16 +1,16 @@
-/** Puts tracking into the HTML of a mail. Only the values that change are replaced; every other byte stays. */
+/** Adds tracking to the HTML of a mail. Only the changed attribute values are replaced. Every other byte stays. */
 import { QuoteType, Tokenizer } from 'htmlparser2'
 
 export type Preparation = {
-  /** Where the pixel is loaded from; null adds none. */
+  /** The URL of the tracking pixel. Null adds no pixel. */
   openUrl: string | null
-  /** The address a link gets in place of its own; one answered unchanged leaves the link as it is. */
+  /** Returns the URL that replaces a link's own. A link whose URL is returned unchanged is not rewritten. */
   wrap: ((url: string) => string) | null
-  /** Addresses never wrapped; one that ends in `/` stands for everything under it. */
+  /** URLs that are never wrapped. One that ends in `/` covers everything below it. */
   keep: readonly string[]
 }
 
-/** A value of `a` or `area`, as a browser would read it, and where it stands between its quotes. */
+/** The `href` of an `a` or `area` as a browser reads it, and its position between the quotes. */
 type Link = { start: number; end: number; quote: QuoteType; value: string }
 type Found = { links: Link[]; lastBodyEnd: number | undefined }
 
@@ -25,10 +25,10 @@ const valueStart = (html: string, nameEnd: number): number => {
   return html[at] === '"' || html[at] === "'" ? at + 1 : at
 }
 
-const namedLike = (html: string, start: number, end: number, name: string): boolean =>
+const isNamed = (html: string, start: number, end: number, name: string): boolean =>
   end - start === name.length && html.slice(start, end).toLowerCase() === name
 
-/** Comments, conditional ones among them, and what stands in script, style and the like hold no links. */
+/** Ignores comments, including conditional ones, and the content of script, style and similar elements. */
 const findLinks = (html: string): Found => {
   const links: Link[] = []
   let lastBodyEnd: number | undefined
@@ -42,17 +42,17 @@ const findLinks = (html: string): Found => {
     inTag = undefined
     linking = false
   }
-  const nothing = () => undefined
+  const ignore = () => undefined
   const tokenizer = new Tokenizer(
     {},
     {
       onopentagname: (start, end) => {
-        linking = namedLike(html, start, end, 'a') || namedLike(html, start, end, 'area')
+        linking = isNamed(html, start, end, 'a') || isNamed(html, start, end, 'area')
         inTag = undefined
       },
       onattribname: (start, end) => {
-        // Of several a browser takes the first.
-        nameEnd = linking && !inTag && namedLike(html, start, end, 'href') ? end : undefined
+        // Browsers use the first of several href attributes.
+        nameEnd = linking && !inTag && isNamed(html, start, end, 'href') ? end : undefined
         value = ''
       },
       onattribdata: (start, end) => {
@@ -68,19 +68,19 @@ const findLinks = (html: string): Found => {
         inTag = { start, end: quoted ? end - 1 : end, quote, value }
         nameEnd = undefined
       },
-      // A tag the text ends within is no tag.
+      // A tag is complete only here. One that the text ends inside of is ignored.
       onopentagend: endTag,
       onselfclosingtag: endTag,
       onclosetag: (start, end) => {
-        if (namedLike(html, start, end, 'body')) lastBodyEnd = start - 2
+        if (isNamed(html, start, end, 'body')) lastBodyEnd = start - 2
       },
-      oncdata: nothing,
-      oncomment: nothing,
-      ondeclaration: nothing,
-      onend: nothing,
-      onprocessinginstruction: nothing,
-      ontext: nothing,
-      ontextentity: nothing,
+      oncdata: ignore,
+      oncomment: ignore,
+      ondeclaration: ignore,
+      onend: ignore,
+      onprocessinginstruction: ignore,
+      ontext: ignore,
+      ontextentity: ignore,
     },
   )
   tokenizer.write(html)
@@ -89,7 +89,7 @@ const findLinks = (html: string): Found => {
 }
 
 const asBrowsersRead = (value: string): string =>
-  // Controls and spaces around an address, and line breaks within, are no part of it.
+  // Browsers ignore control characters and spaces around a URL, and tabs and line breaks inside it.
   trimControls(value).replaceAll(/[\t\n\r]/g, '')
 
 const trimControls = (value: string): string => {
@@ -99,17 +99,17 @@ const trimControls = (value: string): string => {
   return value.slice(start, end)
 }
 
-/** Whether a link can be followed through a redirect at all: whole addresses of the web, without control characters. */
+/** Whether a link can be the target of a redirect: an absolute web URL without control characters. */
 export const isWebUrl = (url: string): boolean => /^https?:\/\//i.test(url) && !/\p{Cc}/u.test(url) && URL.canParse(url)
 
 const normal = (url: string): string => (URL.canParse(url) ? new URL(url).href : url)
 
-const makeKept = (keep: readonly string[]): ((url: string) => boolean) => {
+const makeIsKept = (keep: readonly string[]): ((url: string) => boolean) => {
   const exact = new Set(keep.map(normal))
   const folders = keep.filter((url) => url.endsWith('/')).map(normal)
   return (url) => {
-    const given = normal(url)
-    return exact.has(given) || folders.some((folder) => given.startsWith(folder))
+    const normalUrl = normal(url)
+    return exact.has(normalUrl) || folders.some((folder) => normalUrl.startsWith(folder))
   }
 }
 
@@ -124,10 +124,10 @@ const pixel = (url: string): string =>
 type Change = { start: number; end: number; text: string }
 
 const wrapLinks = (links: Link[], wrap: (url: string) => string, keep: readonly string[]): Change[] => {
-  const kept = makeKept(keep)
+  const isKept = makeIsKept(keep)
   return links.flatMap(({ start, end, quote, value }) => {
     const url = asBrowsersRead(value)
-    if (!isWebUrl(url) || kept(url)) return []
+    if (!isWebUrl(url) || isKept(url)) return []
     const wrapped = wrap(url)
     return wrapped === url ? [] : [{ start, end, text: encodeFor(wrapped, quote) }]
   })
@@ -135,23 +135,23 @@ const wrapLinks = (links: Link[], wrap: (url: string) => string, keep: readonly 
 
 const apply = (html: string, changes: Change[]): string => {
   const pieces: string[] = []
-  let done = 0
+  let copied = 0
   for (const { start, end, text } of changes) {
-    pieces.push(html.slice(done, start), text)
-    done = end
+    pieces.push(html.slice(copied, start), text)
+    copied = end
   }
-  return pieces.join('') + html.slice(done)
+  return pieces.join('') + html.slice(copied)
 }
 
-/** Wraps the web links of `a` and `area` and adds the pixel before the last `</body>`, else at the end. */
+/** Wraps the web links of `a` and `area`, and adds the pixel before the last `</body>` or at the end. */
 export const prepareHtml = (html: string, { openUrl, wrap, keep }: Preparation): string => {
   if (openUrl === null && wrap === null) return html
   const { links, lastBodyEnd = html.length } = findLinks(html)
   const changes = wrap ? wrapLinks(links, wrap, keep) : []
   if (openUrl !== null) {
-    const before = changes.findIndex(({ start }) => start >= lastBodyEnd)
+    const next = changes.findIndex(({ start }) => start >= lastBodyEnd)
     const added = { start: lastBodyEnd, end: lastBodyEnd, text: pixel(openUrl) }
-    changes.splice(before < 0 ? changes.length : before, 0, added)
+    changes.splice(next < 0 ? changes.length : next, 0, added)
   }
   return apply(html, changes)
 }

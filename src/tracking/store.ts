@@ -2,8 +2,8 @@ import { statement } from '../db/statement.ts'
 import type { Environment } from '../ground/scope.ts'
 
 /**
- * Counts loads of pixels and links followed, each once an hour for its mark. What counts leaves a row for the figures
- * and an event, both under one id; what does not count leaves nothing. Rows of one call have different marks.
+ * Counts opens and clicks, at most one an hour for each mark. A counted one is stored for the statistics and appended
+ * as an event, both with the same id. The marks of one call must be different.
  */
 export const countHits = statement<
   {
@@ -22,8 +22,9 @@ export const countHits = statement<
 >(
   'tracking.count_hits',
   `with hits as (
-     select h.*, m.tenant_id, m.environment, m.channel
-     from unnest(:orgIds::text[], :messageIds::text[], :createdAt::timestamptz[], :kinds::text[], :marks::bytea[], :urls::text[], :addresses::text[], :ids::text[])
+     select h.org_id, h.message_id, h.kind, h.mark, h.url, h.address, h.id, m.tenant_id, m.environment, m.channel
+     from unnest(:orgIds::text[], :messageIds::text[], :createdAt::timestamptz[], :kinds::text[], :marks::bytea[],
+         :urls::text[], :addresses::text[], :ids::text[])
        as h (org_id, message_id, created_at, kind, mark, url, address, id)
      join messages m on m.org_id = h.org_id and m.id = h.message_id and m.created_at = h.created_at
        and case h.kind when 'opened' then m.track_opens else m.track_clicks end
@@ -56,33 +57,37 @@ export const sweepOldMarks = statement<{ before: Date; limit: number }>(
      select org_id, message_id, mark from tracking_marks where at < :before limit :limit)`,
 )
 
-/** An erasure that has begun cannot be called off: from then on nothing is written about the tenant's people. */
+/** An erasure cannot be canceled once it has started. From then on no data about the tenant's recipients is written. */
 const erased = "(t.status = 'erased' or t.erasure is not null)"
 
-/** Whom an unsubscribe link speaks for, whether its address has unsubscribed, and whether its tenant is gone. */
+/** The org of an unsubscribe link, whether its address has unsubscribed, and whether its tenant was erased. */
 export const findSubscriptionState = statement<
   { orgId: string; tenantId: string | null; address: string },
   { org_name: string; unsubscribed: boolean; tenant_erased: boolean }
 >(
-  'tracking.find_standing',
-  `select o.name as org_name, exists (select from suppressions s
-     where s.org_id = o.id and s.tenant_id is not distinct from :tenantId and s.channel = 'email' and s.value = :address
-       and s.unsubscribed_at is not null
-   ) as unsubscribed, exists (select from tenants t
-     where t.org_id = o.id and t.id = :tenantId and ${erased}
-   ) as tenant_erased
+  'tracking.find_subscription_state',
+  `select o.name as org_name,
+     exists (
+       select from suppressions s
+       where s.org_id = o.id and s.tenant_id is not distinct from :tenantId and s.channel = 'email'
+         and s.value = :address and s.unsubscribed_at is not null
+     ) as unsubscribed,
+     exists (select from tenants t where t.org_id = o.id and t.id = :tenantId and ${erased}) as tenant_erased
    from orgs o where o.id = :orgId`,
 )
 
-/** Held to the end of the transaction: an erasure is seen here, or begins later and takes what was written. */
-export const holdTenant = statement<{ orgId: string; tenantId: string }, { erased: boolean }>(
-  'tracking.hold_tenant',
+/**
+ * Locks the tenant until the transaction ends. An erasure is either visible here, or starts later and deletes the rows
+ * that this transaction writes.
+ */
+export const lockTenant = statement<{ orgId: string; tenantId: string }, { erased: boolean }>(
+  'tracking.lock_tenant',
   `select ${erased} as erased from tenants t where t.org_id = :orgId and t.id = :tenantId for share`,
 )
 
-/** Held to the end of the transaction: of requests for one recipient at the same time, one counts. */
-export const holdRecipient = statement<{ recipient: string }, { held: unknown }>(
-  'tracking.hold_recipient',
+/** Locks the recipient until the transaction ends, so that only one of several concurrent requests counts. */
+export const lockRecipient = statement<{ recipient: string }, { held: unknown }>(
+  'tracking.lock_recipient',
   'select pg_advisory_xact_lock(hashtextextended(:recipient, 0)) as held',
 )
 

@@ -32,31 +32,31 @@ const signed: fc.Arbitrary<Signed> = fc.oneof(
 )
 
 describe('tokens', () => {
-  test('read back what was signed, in characters a path takes as they are', () => {
+  test('return the signed data and contain only characters that a URL path allows', () => {
     fc.assert(
-      fc.property(message, click, unsubscribe, (opened, clicked, left) => {
+      fc.property(message, click, unsubscribe, (opened, clicked, unsubscribed) => {
         expect(tokens.open.read(tokens.open.sign(opened))).toEqual(opened)
         expect(tokens.click.read(tokens.click.sign(clicked))).toEqual(clicked)
-        expect(tokens.unsubscribe.read(tokens.unsubscribe.sign(left))).toEqual(left)
+        expect(tokens.unsubscribe.read(tokens.unsubscribe.sign(unsubscribed))).toEqual(unsubscribed)
         expect(tokens.click.sign(clicked)).toMatch(/^[\w-]+$/)
       }),
     )
   })
 
-  test('are short: a pixel takes 64 characters, a link its own length and a little', () => {
+  test('are short: 64 characters for a pixel, and a little more than the URL for a link', () => {
     const ref = { orgId: newId('org'), messageId: newId('message') }
     expect(tokens.open.sign(ref)).toHaveLength(64)
     expect(tokens.click.sign({ ...ref, url: 'https://example.com/' })).toHaveLength(91)
-    const whole = {
+    const unsubscribeRef = {
       ...ref,
       tenantId: newId('tenant'),
       environment: 'live' as const,
       address: 'ann@example.com',
     }
-    expect(tokens.unsubscribe.sign(whole)).toHaveLength(107)
+    expect(tokens.unsubscribe.sign(unsubscribeRef)).toHaveLength(107)
   })
 
-  test('S-423 SD-111 with any one character changed read as nothing', () => {
+  test('S-423 SD-111 with one changed character are invalid', () => {
     fc.assert(
       fc.property(signed, fc.nat(), ({ kind, token }, seed) => {
         expect(tokens[kind].read(token)).toBeDefined()
@@ -68,7 +68,7 @@ describe('tokens', () => {
       }),
       { numRuns: 200 },
     )
-    // Every place of one token, the last with its spare bits among them.
+    // Every position of one token, including the last one with its spare bits.
     const token = tokens.unsubscribe.sign({
       orgId: newId('org'),
       tenantId: null,
@@ -84,7 +84,7 @@ describe('tokens', () => {
     }
   })
 
-  test('S-423 cut off, extended, of another kind or of nobody read as nothing, and never throw', () => {
+  test('S-423 that are truncated, extended, random or of another kind are invalid and never throw', () => {
     fc.assert(
       fc.property(signed, fc.nat(), fc.string({ minLength: 1, unit: 'binary' }), ({ kind, token }, seed, more) => {
         expect(tokens[kind].read(token.slice(0, seed % token.length))).toBeUndefined()
@@ -102,17 +102,17 @@ describe('tokens', () => {
     }
   })
 
-  test('outlive a change of the master key while the former one is configured', () => {
+  test('stay valid after a change of the master key while the previous one is configured', () => {
     const ref = { orgId: newId('org'), messageId: newId('message') }
     const token = tokens.open.sign(ref)
     const next = Buffer.alloc(32, 'b')
-    const rolled = makeTokens({ masterKey: next, previous: [Buffer.alloc(32, 'c'), masterKey] })
-    expect(rolled.open.read(token)).toEqual(ref)
-    expect(tokens.open.read(rolled.open.sign(ref))).toBeUndefined()
+    const rotated = makeTokens({ masterKey: next, previous: [Buffer.alloc(32, 'c'), masterKey] })
+    expect(rotated.open.read(token)).toEqual(ref)
+    expect(tokens.open.read(rotated.open.sign(ref))).toBeUndefined()
     expect(makeTokens({ masterKey: next, previous: [] }).open.read(token)).toBeUndefined()
   })
 
-  test('are not made for what is no id', () => {
+  test('cannot be signed for invalid ids', () => {
     expect(() => tokens.open.sign({ orgId: 'org_1', messageId: newId('message') })).toThrow(/org/)
     expect(() => tokens.open.sign({ orgId: newId('org'), messageId: newId('tenant') })).toThrow(/message/)
   })

@@ -1,4 +1,4 @@
-/** Tokens of links in mail: what they name, packed and signed. They carry everything needed and never expire. */
+/** Signed tokens of the links in mail. A token contains all the data that its link needs and never expires. */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { type IdKind, isId, prefixes } from '../ground/ids.ts'
 import type { Environment } from '../ground/scope.ts'
@@ -15,7 +15,10 @@ export type UnsubscribeRef = {
 
 export interface TokenKind<Ref> {
   sign(ref: Ref): string
-  /** Undefined for whatever was not signed here, as this kind, under a key still known. Never throws. */
+  /**
+   * Undefined for a token that was not signed here, is of another kind, or whose key is no longer configured. Never
+   * throws.
+   */
   read(token: string): Ref | undefined
 }
 
@@ -26,24 +29,24 @@ export type Tokens = {
 }
 
 const digits = '0123456789abcdefghjkmnpqrstvwxyz'
-const worth = new Map([...digits].map((digit, value) => [digit, value]))
+const digitValues = new Map([...digits].map((digit, value) => [digit, value]))
 
 const idBytes = 16
 
-/** The 26 digits of an id are 128 bits with two leading zero bits; its prefix is known from where it stands. */
+/** The 26 digits of an id are 128 bits after two leading zero bits. Its position in the token implies its prefix. */
 const packId = (kind: IdKind, id: string): Buffer => {
-  if (!isId(kind, id)) throw new Error(`a token cannot name the ${kind} ${JSON.stringify(id)}`)
+  if (!isId(kind, id)) throw new Error(`cannot sign a token for ${JSON.stringify(id)}, which is not a valid ${kind} id`)
   const bytes = Buffer.alloc(idBytes)
-  let held = 0
+  let buffer = 0
   let bits = -2
   let at = 0
   for (const digit of id.slice(-26)) {
-    held = (held << 5) | (worth.get(digit) as number)
+    buffer = (buffer << 5) | (digitValues.get(digit) as number)
     bits += 5
     if (bits >= 8) {
       bits -= 8
-      bytes[at++] = held >>> bits
-      held &= (1 << bits) - 1
+      bytes[at++] = buffer >>> bits
+      buffer &= (1 << bits) - 1
     }
   }
   return bytes
@@ -51,21 +54,21 @@ const packId = (kind: IdKind, id: string): Buffer => {
 
 const unpackId = (kind: IdKind, bytes: Buffer): string => {
   let out = ''
-  let held = 0
+  let buffer = 0
   let bits = 2
   for (const byte of bytes) {
-    held = (held << 8) | byte
+    buffer = (buffer << 8) | byte
     bits += 8
     while (bits >= 5) {
       bits -= 5
-      out += digits[held >>> bits]
-      held &= (1 << bits) - 1
+      out += digits[buffer >>> bits]
+      buffer &= (1 << bits) - 1
     }
   }
   return `${prefixes[kind]}_${out}`
 }
 
-/** Takes a payload apart, front to back. */
+/** Reads the fields of a payload in order. */
 const reader = (payload: Buffer) => {
   let at = 0
   const take = (count: number): Buffer => {
@@ -127,17 +130,17 @@ const unsubscribeForm: Form<UnsubscribeRef> = {
   },
 }
 
-/** Half of a SHA-256: nobody guesses 128 bits, and mail is full of these links. */
+/** Half of a SHA-256. 128 bits are safe from guessing, and they keep the many links in a mail short. */
 const macBytes = 16
 
-/** Above every token made here; what is longer is not even decoded. */
+/** Longer than any token that is signed here. A longer text is not decoded. */
 const longestToken = 8_192
 
 type Keys = { masterKey: Buffer; previous: Buffer[] }
 
 const makeKind = <Ref>({ masterKey, previous }: Keys, form: Form<Ref>): TokenKind<Ref> => {
-  // A key of its own for each kind, so that no token passes for one of another kind. As objects, since preparing a
-  // key anew costs several times what the signature does.
+  // Each kind has its own key, so that a token is not valid as another kind. They are key objects, because importing a
+  // key for every signature costs several times as much as the signature.
   const keys = [masterKey, ...previous].map((key) =>
     createSecretKey(Buffer.from(hkdfSync('sha256', key, '', `tidings tracking ${form.purpose}`, 32))),
   )
@@ -151,11 +154,11 @@ const makeKind = <Ref>({ masterKey, previous }: Keys, form: Form<Ref>): TokenKin
     read: (token) => {
       if (token.length > longestToken) return undefined
       const bytes = Buffer.from(token, 'base64url')
-      // Decoding passes over foreign characters and spare bits, so several texts would read as one token.
+      // The decoder ignores invalid characters and spare bits, so several texts would decode to the same token.
       if (bytes.length <= macBytes || bytes.toString('base64url') !== token) return undefined
       const payload = bytes.subarray(0, -macBytes)
-      const given = bytes.subarray(-macBytes)
-      return keys.some((key) => timingSafeEqual(mac(key, payload), given)) ? form.unpack(payload) : undefined
+      const signature = bytes.subarray(-macBytes)
+      return keys.some((key) => timingSafeEqual(mac(key, payload), signature)) ? form.unpack(payload) : undefined
     },
   }
 }

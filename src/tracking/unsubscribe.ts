@@ -1,28 +1,28 @@
-/** Unsubscribing: the recipient's word, taken once. */
+/** Records unsubscribes of recipients, each once. */
 import type { Db, Tx } from '../db/pool.ts'
 import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import { comparable } from '../ground/mailbox.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
-import { findSubscriptionState, findUnsubscribed, holdRecipient, holdTenant, insertUnsubscribed } from './store.ts'
+import { findSubscriptionState, findUnsubscribed, insertUnsubscribed, lockRecipient, lockTenant } from './store.ts'
 import type { UnsubscribeRef } from './tokens.ts'
 
-/** By a mail program's own button, or by the page a link in the mail leads to. */
+/** The unsubscribe button of a mail client, or the page that the link in the mail opens. */
 export type UnsubscribeSource = 'one_click' | 'email_link'
 export type SubscriptionState = { orgName: string; unsubscribed: boolean }
 
 export interface Unsubscribe {
-  /** Undefined when the org is no more: its links speak for nobody. */
+  /** Undefined when the org no longer exists. */
   standing(ref: UnsubscribeRef): Promise<SubscriptionState | undefined>
-  /** Whether anything was recorded; a repeat changes nothing. */
+  /** Whether anything was recorded. A repeated unsubscribe, or one for an erased tenant, changes nothing. */
   take(ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean>
 }
 
 type Needs = { db: Db; clock: Clock; suppress: Suppress; appendEvents: AppendEvents }
 
 export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): Unsubscribe => {
-  const isFirst = async (tx: Tx, ref: UnsubscribeRef): Promise<boolean> => {
+  const isFirstInTest = async (tx: Tx, ref: UnsubscribeRef): Promise<boolean> => {
     const { orgId, messageId, tenantId, environment, address } = ref
     return (
       (await tx.row(findUnsubscribed, { orgId, messageId, tenantId, environment, recipient: address })) === undefined
@@ -30,12 +30,12 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
   }
 
   const isErased = async (tx: Tx, { orgId, tenantId }: UnsubscribeRef): Promise<boolean> =>
-    tenantId !== null && (await tx.row(holdTenant, { orgId, tenantId }))?.erased === true
+    tenantId !== null && (await tx.row(lockTenant, { orgId, tenantId }))?.erased === true
 
-  /** Whether this is news. A stronger suppression stays, and the wish is remembered beside it. */
-  const isNews = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean> => {
-    // The list is shared with live mail, so what is simulated stays out of it.
-    if (ref.environment === 'test') return isFirst(tx, ref)
+  /** Whether this is the first unsubscribe. A stronger suppression keeps its reason and stores the unsubscribe too. */
+  const isNew = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean> => {
+    // The suppression list also applies to live mail, so a test unsubscribe is not added to it.
+    if (ref.environment === 'test') return isFirstInTest(tx, ref)
     const { orgId, tenantId, address: value, messageId, environment } = ref
     const { changed } = await suppress(tx, {
       orgId,
@@ -67,18 +67,18 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
         address: comparable(ref.address),
       })
       if (!row) return undefined
-      // Nobody writes for a tenant that was erased any more.
+      // An erased tenant sends no more mail.
       const unsubscribed = row.tenant_erased || (row.unsubscribed && ref.environment === 'live')
       return { orgName: row.org_name, unsubscribed }
     },
-    take: (given, source) =>
+    take: (unsubscribeRef, source) =>
       db.tx(async (tx) => {
-        const ref = { ...given, address: comparable(given.address) }
-        await tx.row(holdRecipient, { recipient: `unsubscribe ${ref.orgId} ${ref.tenantId ?? ''} ${ref.address}` })
-        // The address was erased with the tenant, and an old link does not bring it back.
-        const news = !(await isErased(tx, ref)) && (await isNews(tx, ref, source))
-        if (news) await record(tx, ref, source)
-        return news
+        const ref = { ...unsubscribeRef, address: comparable(unsubscribeRef.address) }
+        await tx.row(lockRecipient, { recipient: `unsubscribe ${ref.orgId} ${ref.tenantId ?? ''} ${ref.address}` })
+        // The address was erased with the tenant. An old link must not store it again.
+        const recorded = !(await isErased(tx, ref)) && (await isNew(tx, ref, source))
+        if (recorded) await record(tx, ref, source)
+        return recorded
       }),
   }
 }

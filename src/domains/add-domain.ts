@@ -1,0 +1,154 @@
+/** Adds a domain to a project. A live key that adds a name which a test key added before promotes that domain. */
+import type { Actor, Audit } from '../audit/append.ts'
+import { foreignKeyViolation } from '../db/faults.ts'
+import type { Db, Runner, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Vault } from '../ground/crypto.ts'
+import { Failure, invalid } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Scope } from '../ground/scope.ts'
+import { lockOrg } from '../orgs/store.ts'
+import { resourceLimit } from '../usage/plan-limits.ts'
+import { type DkimKey, sealedFor } from './dkim-key.ts'
+import { isReserved } from './name.ts'
+import type { CreateDomain } from './shapes.ts'
+import type { DomainRow } from './store/domain-rows.ts'
+import {
+  findDomainAllowance,
+  findProjectFor,
+  findTenantFor,
+  insertDomain,
+  lockDomainName,
+  promoteDomain,
+  restartDomain,
+} from './store/new-domains.ts'
+
+export type AddDomain = (scope: Scope, actor: Actor, body: CreateDomain) => Promise<DomainRow>
+
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  vault: Vault
+  newKey: () => Promise<DkimKey>
+  serviceDomain: string
+}
+
+/** The request, with the project and the tenant that the domain will belong to. */
+type Addition = { scope: Scope; body: CreateDomain; projectId: string; tenantId: string | null }
+
+/** The tenant of the new domain. A tenant's key can add domains only for its own tenant. */
+const tenantFor = (scope: Scope, requested: string | null | undefined): string | null => {
+  if (scope.tenantId === null) return requested ?? null
+  if (requested !== undefined && requested !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  return scope.tenantId
+}
+
+const noSuch = (what: 'tenant' | 'project'): Failure => invalid([`${what}_id`], 'custom', `There is no such ${what}.`)
+
+const domainToAdd = ({ scope, body, projectId }: Addition) => ({
+  orgId: scope.orgId,
+  projectId,
+  name: body.name,
+  environment: scope.environment,
+  boundTenantId: scope.tenantId,
+})
+
+/** Promoting an existing row does not add a domain, so the plan limit does not apply. */
+const assertMayAdd = async (runner: Runner, addition: Addition): Promise<void> => {
+  const allowance = await runner.row(findDomainAllowance, domainToAdd(addition))
+  if (!allowance) throw new Failure('NOT_FOUND')
+  if (allowance.promotable) return
+  if (allowance.added) throw new Failure('DOMAIN_ALREADY_ADDED')
+  const limit = resourceLimit.domains[allowance.plan]
+  if (allowance.domains >= limit) {
+    throw new Failure('PLAN_RESOURCE_LIMIT', { message: `The ${allowance.plan} plan allows ${limit} domains.` })
+  }
+}
+
+export const makeAddDomain = ({ db, clock, audit, vault, newKey, serviceDomain }: Needs): AddDomain => {
+  const resolve = async (scope: Scope, body: CreateDomain): Promise<Addition> => {
+    const tenantId = tenantFor(scope, body.tenant_id)
+    if (tenantId !== null && !(await db.row(findTenantFor, { orgId: scope.orgId, id: tenantId }))) {
+      throw noSuch('tenant')
+    }
+    const project = await db.row(findProjectFor, {
+      orgId: scope.orgId,
+      boundTo: scope.projectId,
+      id: body.project_id ?? null,
+    })
+    if (!project) throw noSuch('project')
+    return { scope, body, projectId: project.id, tenantId }
+  }
+
+  /** A domain that a test key added cannot send live mail. A live key that adds its name makes it live. */
+  const promote = async (tx: Tx, addition: Addition): Promise<DomainRow | undefined> => {
+    const { scope, body, tenantId } = addition
+    const at = clock.now()
+    const row = await tx.row(promoteDomain, {
+      ...domainToAdd(addition),
+      tenantId,
+      region: body.region,
+      returnPath: body.return_path,
+      inbound: body.inbound,
+      at,
+    })
+    return row?.dkim_status === 'IDENTITY_NOT_FOUND'
+      ? tx.row(restartDomain, { orgId: scope.orgId, id: row.id, at })
+      : row
+  }
+
+  const insert = async (tx: Tx, addition: Addition, key: DkimKey): Promise<DomainRow> => {
+    const { scope, body, projectId, tenantId } = addition
+    await assertMayAdd(tx, addition)
+    await tx.row(lockDomainName, { name: body.name })
+    const at = clock.now()
+    const id = newId('domain', at.getTime())
+    const row = await tx.row(insertDomain, {
+      orgId: scope.orgId,
+      id,
+      projectId,
+      tenantId,
+      name: body.name,
+      region: body.region,
+      environment: scope.environment,
+      returnPath: body.return_path,
+      inbound: body.inbound,
+      publicKey: key.publicKey,
+      sealedPrivateKey: vault.seal(key.privateKey, sealedFor(id)),
+      at,
+    })
+    if (!row) throw new Failure('DOMAIN_ALREADY_ADDED')
+    return row
+  }
+
+  const add = async (tx: Tx, addition: Addition, key: DkimKey, actor: Actor): Promise<DomainRow> => {
+    const { orgId } = addition.scope
+    await tx.row(lockOrg, { orgId })
+    const row = (await promote(tx, addition)) ?? (await insert(tx, addition, key))
+    const { id, name, region, project_id, tenant_id } = row
+    await audit(tx, {
+      orgId,
+      actor,
+      action: 'domain.added',
+      resourceType: 'domain',
+      resourceId: id,
+      metadata: { name, region, project_id, tenant_id },
+    })
+    return row
+  }
+
+  return async (scope, actor, body) => {
+    if (isReserved(body.name, serviceDomain)) throw new Failure('DOMAIN_RESERVED')
+    const addition = await resolve(scope, body)
+    // Checked twice: here so that a rejected request costs no key, and again under the lock, where the count is exact.
+    await assertMayAdd(db, addition)
+    const key = await newKey()
+    try {
+      return await db.tx((tx) => add(tx, addition, key, actor))
+    } catch (error) {
+      // The project was deleted while the key was being generated.
+      throw foreignKeyViolation(error) ? noSuch('project') : error
+    }
+  }
+}

@@ -1,0 +1,43 @@
+/** What a send needs to know about the domain of its `from` address. */
+import { statement } from '../../db/statement.ts'
+import type { Environment } from '../../ground/scope.ts'
+import type { RecordStatuses } from '../records.ts'
+import type { Region } from '../region.ts'
+import type { DomainStatus } from '../shapes.ts'
+
+export type SenderRow = {
+  id: string
+  name: string
+  project_id: string
+  default_project: boolean
+  tenant_id: string | null
+  status: DomainStatus
+  created_environment: Environment
+  region: Region
+  ip_pool_name: string | null
+  paused: boolean
+  return_path: string
+  record_statuses: RecordStatuses
+  dkim_selector: string
+  dkim_private_key: string | null
+  warmup_days: number | null
+  warmup_started_at: Date | null
+}
+
+/** Finds every row of the name in the org. Several projects may have the same name, each verified separately. */
+export const findSenders = statement<{ orgId: string; name: string }, SenderRow>(
+  'domains.find_senders',
+  `select d.id, d.name, d.project_id, p.is_default as default_project, d.tenant_id, d.status, d.created_environment,
+     d.region, coalesce(i.provider_name, i.name) as ip_pool_name, coalesce(i.paused, false) as paused, d.return_path,
+     d.record_statuses, d.dkim_selector, d.dkim_private_key, d.warmup_days, d.warmup_started_at
+   from domains d
+   join projects p on p.org_id = d.org_id and p.id = d.project_id
+   left join ip_pools i on i.org_id = d.org_id and i.id = d.ip_pool_id
+   where d.org_id = :orgId and d.name = :name
+   order by d.created_at, d.id`,
+)
+
+export const findOrgSlug = statement<{ orgId: string }, { slug: string }>(
+  'domains.find_org_slug',
+  'select slug from orgs where id = :orgId',
+)
