@@ -5,8 +5,8 @@ import { trailOf } from '../../test/audit/trail.ts'
 import { hexHmac, startWebhookService, webhookClient } from '../../test/clients/webhook-client.ts'
 import { eventNames } from '../events/names.ts'
 import { isId, timeOfId } from '../ground/ids.ts'
-import { readable } from './attempt.ts'
-import { gapAfter, type NotifyOwners } from './deliver.ts'
+import { responseText } from './attempt.ts'
+import { type NotifyOwners, retryDelayAfter } from './record-outcome.ts'
 
 const notices: Parameters<NotifyOwners>[0][] = []
 const t = await startWebhookService({
@@ -298,9 +298,9 @@ describe('retries', () => {
   test('X-147 the gaps double up to six hours, with a jitter of at most a tenth on top', () => {
     const minutes = [2, 4, 8, 16, 32, 64, 128, 256, 360, 360]
     for (const [i, least] of minutes.entries()) {
-      expect(gapAfter(i + 1, () => 0)).toBe(least * 60_000)
-      expect(gapAfter(i + 1, () => 0.999)).toBeLessThan(least * 66_000)
-      expect(gapAfter(i + 1, () => 0.5)).toBe(least * 63_000)
+      expect(retryDelayAfter(i + 1, () => 0)).toBe(least * 60_000)
+      expect(retryDelayAfter(i + 1, () => 0.999)).toBeLessThan(least * 66_000)
+      expect(retryDelayAfter(i + 1, () => 0.5)).toBe(least * 63_000)
     }
   })
 
@@ -533,7 +533,7 @@ describe('what the receiver said', () => {
       [Buffer.alloc(0), (text) => text === ''],
     ]
     for (const [bytes, fits] of cases) {
-      expect(fits(readable(bytes)), bytes.subarray(0, 8).toString('hex')).toBe(true)
+      expect(fits(responseText(bytes)), bytes.subarray(0, 8).toString('hex')).toBe(true)
     }
   })
 

@@ -150,7 +150,7 @@ describe('the routes', () => {
       expectRefusal(await acme.create({}), 'VALIDATION_ERROR', { errors: missing })
       const moved = [{ path: ['tenant_id'], code: 'unrecognized', message: 'There is no such field.' }]
       expectRefusal(await acme.patch(id, { tenant_id: null }), 'VALIDATION_ERROR', { errors: moved })
-      const unknown = [{ path: ['tenant_id'], code: 'custom', message: 'There is no such tenant.' }]
+      const unknown = [{ path: ['tenant_id'], code: 'custom', message: 'This tenant does not exist.' }]
       const named = await acme.create({ url, tenant_id: newId('tenant') })
       expectRefusal(named, 'VALIDATION_ERROR', { errors: unknown })
       const extra = [{ path: ['x'], code: 'unrecognized', message: 'There is no such field.' }]

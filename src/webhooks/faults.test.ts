@@ -6,7 +6,7 @@ import { hexHmac, startWebhookService, type WebhookClient, webhookClient } from 
 import { type Receiver, startRaw, startReceiver } from '../../test/servers/receiver.ts'
 import { newId } from '../ground/ids.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
-import { leaseLanes } from './store.ts'
+import { leaseLanes } from './store/delivery-leases.ts'
 
 const impatient = (): ReturnType<typeof makeGuardedAgent> => {
   // Ten seconds are long for a test: the same agent, in a tenth of them.

@@ -198,7 +198,8 @@ describe('a replay', () => {
     await acme.emit()
     await acme.run()
     const [pending] = (await acme.deliveries(one.id)).body.data
-    const errors = [{ path: ['delivery_id'], code: 'custom', message: 'This delivery is still under way.' }]
+    const message = 'This delivery is still pending. Replay it once it is delivered, failed or canceled.'
+    const errors = [{ path: ['delivery_id'], code: 'custom', message }]
     expectRefusal(await leavesNoTrace(() => acme.replay(one.id, pending.id)), 'VALIDATION_ERROR', { errors })
     for (const ask of [
       () => acme.replay(two.id, pending.id),
