@@ -136,9 +136,7 @@ describe('a running loop', () => {
     start(loop)
     await settle()
     expect(worked).toEqual([1, 3, 5])
-    expect(logged.map(({ text }) => text)).toEqual(
-      new Array(3).fill('a claimed row failed; its claim will be taken up again once stale'),
-    )
+    expect(logged.map(({ text }) => text)).toEqual(new Array(3).fill('claimed row failed'))
   })
 })
 
@@ -154,7 +152,7 @@ describe('a loop that cannot claim', () => {
     start(loop)
     await settle()
     for (const wait of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
-      expect(logged.at(-1)).toEqual({ text: 'claiming failed', retryInMs: wait })
+      expect(logged.at(-1)).toEqual({ text: 'claim failed', retryInMs: wait })
       const tries = claim.mock.calls.length
       await vi.advanceTimersByTimeAsync(wait - 1)
       expect(claim).toHaveBeenCalledTimes(tries)
@@ -245,7 +243,7 @@ describe('drain', () => {
     await resting.drain()
     const { loop: never, claims } = makeQueue()
     await never.drain()
-    expect(() => never.start()).toThrow('the test loop was drained already')
+    expect(() => never.start()).toThrow('the test loop has been drained and cannot be started again')
     expect(claims()).toBe(0)
   })
 })

@@ -131,7 +131,7 @@ test('a failing task is told of, tried again later and harms no other', async ()
   await push('failing')
   await push('fine')
   await expect.poll(() => [told.length, ran], { timeout: 10_000 }).toEqual([1, 1])
-  expect(told).toEqual([{ task: 'failing', text: 'a task failed' }])
+  expect(told).toEqual([{ task: 'failing', text: 'task failed' }])
   await expect
     .poll(() => database.sql("select state from pgboss.job where name = 'failing'"))
     .toEqual([{ state: 'retry' }])
