@@ -10,13 +10,13 @@ import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Scope } from '../ground/scope.ts'
-import { claimKeys, freeKey, recordAnswers, sweepKeys } from './store.ts'
+import { claimKeys, freeKey, recordResponses, sweepKeys } from './store.ts'
 
 /** How long a request may hold its key: longer than any request takes, so that a running one never loses it. */
 export const lockSeconds = 330
 
 export type IdempotencyClaim = { scope: Scope; key: string; id: string }
-export type ReplayedAnswer = { status: number; body: string }
+export type ReplayedResponse = { status: number; body: string }
 
 export interface Idempotency {
   /** A claim, or the response recorded earlier. Undefined when the database is down: the request runs unclaimed. */
@@ -24,9 +24,9 @@ export interface Idempotency {
     scope: Scope,
     key: string,
     fingerprint: Buffer,
-  ): Promise<{ claim: IdempotencyClaim } | { replay: ReplayedAnswer } | undefined>
+  ): Promise<{ claim: IdempotencyClaim } | { replay: ReplayedResponse } | undefined>
   /** Records responses in the transaction of the work, so that both commit or neither does. */
-  recordWith(runner: Runner, answers: Answered[]): Promise<void>
+  recordWith(runner: Runner, responses: RecordedResponse[]): Promise<void>
   record(claim: IdempotencyClaim, status: number, body: string): Promise<void>
   free(claim: IdempotencyClaim): Promise<void>
   /** Deletes expired keys in chunks. Returns how many were deleted. */
@@ -41,7 +41,7 @@ type ClaimResult = {
   status: number | null
   body: string | null
 }
-export type Answered = { claim: IdempotencyClaim; status: number; body: string }
+export type RecordedResponse = { claim: IdempotencyClaim; status: number; body: string }
 
 type Needs = { db: Db; clock: Clock; log: Log; ttlHours: number; production: boolean }
 
@@ -72,23 +72,23 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
     apart: true,
   })
 
-  const write = (runner: Runner, answers: Answered[]): Promise<number> =>
-    runner.change(recordAnswers, {
-      orgIds: answers.map((answer) => answer.claim.scope.orgId),
-      tenantIds: answers.map((answer) => answer.claim.scope.tenantId),
-      environments: answers.map((answer) => answer.claim.scope.environment),
-      keys: answers.map((answer) => answer.claim.key),
-      claims: answers.map((answer) => answer.claim.id),
-      statuses: answers.map((answer) => answer.status),
-      bodies: answers.map((answer) => answer.body),
+  const write = (runner: Runner, responses: RecordedResponse[]): Promise<number> =>
+    runner.change(recordResponses, {
+      orgIds: responses.map((response) => response.claim.scope.orgId),
+      tenantIds: responses.map((response) => response.claim.scope.tenantId),
+      environments: responses.map((response) => response.claim.scope.environment),
+      keys: responses.map((response) => response.claim.key),
+      claims: responses.map((response) => response.claim.id),
+      statuses: responses.map((response) => response.status),
+      bodies: responses.map((response) => response.body),
       expiresAt: expiry(),
     })
 
-  const records = makeBatcher<Answered, void>({
+  const records = makeBatcher<RecordedResponse, void>({
     name: 'idempotency.record',
-    run: async (answers) => {
-      await write(db, answers)
-      return answers.map(() => undefined)
+    run: async (responses) => {
+      await write(db, responses)
+      return responses.map(() => undefined)
     },
   })
 
@@ -112,8 +112,8 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
       }
       return { replay: { status: result.status, body: result.body ?? '' } }
     },
-    recordWith: async (runner, answers) => {
-      if (answers.length > 0) await write(runner, answers)
+    recordWith: async (runner, responses) => {
+      if (responses.length > 0) await write(runner, responses)
     },
     record: (claim, status, body) => records.submit({ claim, status, body }),
     free: async ({ scope, key, id }) => {

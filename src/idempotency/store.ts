@@ -57,7 +57,7 @@ export const claimKeys = statement<
 )
 
 /** Records responses and releases their locks. A claim that was lost in the meantime changes nothing. */
-export const recordAnswers = statement<{
+export const recordResponses = statement<{
   orgIds: string[]
   tenantIds: (string | null)[]
   environments: string[]

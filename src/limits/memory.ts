@@ -134,9 +134,9 @@ export const makeMemoryLimiter = ({ maxBuckets = 100_000 } = {}): MemoryLimiter 
   }
 
   /**
-   * Checks one bucket. Every call does so, instead of a timer. An idle bucket is dropped, and the ring of one that had a
-   * burst shrinks. A bucket is idle after two windows, so that a call that is late by less than one window still finds
-   * its bucket.
+   * Checks one bucket. Every call does so, instead of a timer. An idle bucket is dropped, and the ring of a bucket
+   * shrinks after a burst. A bucket is idle after two windows, so that a call that is late by less than one window
+   * still finds its bucket.
    */
   const sweep = (at: number): void => {
     if (sweepIndex >= all.length) sweepIndex = 0

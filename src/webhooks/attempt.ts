@@ -25,7 +25,7 @@ export type AttemptDelivery = (
 
 type Needs = { agent: Pick<GuardedAgent, 'request'>; clock: Clock }
 
-/** Signs and sends a delivery once. Returns the attempt, whatever the receiver does; only our own faults throw. */
+/** Signs and sends a delivery once. The returned attempt contains the receiver's error; only our own errors throw. */
 export const makeAttemptDelivery =
   ({ agent, clock }: Needs): AttemptDelivery =>
   async ({ url, secret }, delivery, nth) => {

@@ -65,7 +65,7 @@ describe('a delivery', () => {
     got = received
   })
 
-  test('X-061 X-062 X-063 is a POST whose JSON body has the event, its data, its time and its environment', () => {
+  test('X-061 X-062 X-063 a delivery is a POST whose JSON body has the event, its data, its time and its environment', () => {
     expect(Object.keys(got.body)).toEqual(['event', 'data', 'timestamp', 'environment', 'tenant_id', 'delivery_id'])
     expect(got.body).toEqual({
       event: 'message.sent',
@@ -79,7 +79,7 @@ describe('a delivery', () => {
     expect(Date.parse(got.body.timestamp)).toBeLessThanOrEqual(after)
   })
 
-  test('X-065 X-066 has the id of the tenant and an id of its own in its body', () => {
+  test('X-065 X-066 the body contains the tenant id and the delivery id', () => {
     const { tenant_id, delivery_id, timestamp } = got.body
     expect(tenant_id).toBe(tenantId)
     expect(delivery_id).toMatch(/^whd_/)
@@ -87,7 +87,7 @@ describe('a delivery', () => {
     expect(Math.abs(timeOfId(delivery_id) - Date.parse(timestamp))).toBeLessThan(1_000)
   })
 
-  test('X-068 X-069 X-070 X-071 repeats the event, its environment and its tenant in the headers', () => {
+  test('X-068 X-069 X-070 X-071 the headers repeat the event, its environment and its tenant', () => {
     expect(got.headers).toMatchObject({
       'content-type': 'application/json',
       'x-service-event': 'message.sent',
@@ -96,7 +96,7 @@ describe('a delivery', () => {
     })
   })
 
-  test('X-072 X-074 has its id and the time of the attempt in the headers', () => {
+  test('X-072 X-074 the headers contain the delivery id and the time of the attempt', () => {
     const { headers } = got
     const seconds = headers['x-service-timestamp'] as string
     expect(headers).toMatchObject({
@@ -109,7 +109,7 @@ describe('a delivery', () => {
     expect(Number(seconds)).toBeLessThanOrEqual(Math.floor(after / 1000))
   })
 
-  test('X-073 X-075 X-076 has both signatures, made with the secret of the endpoint', () => {
+  test('X-073 X-075 X-076 the headers contain both signatures, made with the secret of the endpoint', () => {
     const seconds = got.headers['x-service-timestamp']
     expect(got.headers).toMatchObject({
       'x-service-signature': hexHmac(endpoint.secret, got.text),
@@ -117,7 +117,7 @@ describe('a delivery', () => {
     })
   })
 
-  test('is listed with its attempt, can be read with its payload, and is sent once', async () => {
+  test('a delivery is listed with its attempt, can be read with its payload, and is sent once', async () => {
     const { timestamp, delivery_id } = got.body
     const listed = await acme.deliveries(endpoint.id)
     expect(listed.body).toEqual({
@@ -157,7 +157,7 @@ describe('a delivery', () => {
     expect(await acme.run()).toEqual({ events: 0, deliveries: 0, attempts: 0 })
   })
 
-  test('X-064 X-065 X-070 X-071 has no environment without a send, and a null tenant_id for the whole org', async () => {
+  test('X-064 X-065 X-070 X-071 an event of the whole org without a send has no environment and a null tenant_id', async () => {
     const acme = await newClient()
     const { receiver } = await acme.made()
     await acme.emit({
@@ -172,7 +172,7 @@ describe('a delivery', () => {
     expect(Object.keys(got?.headers ?? {}).filter((name) => /environment|tenant/.test(name))).toEqual([])
   })
 
-  test('can be verified with the published libraries of Standard Webhooks and the secret as it was returned', async () => {
+  test('the published libraries of Standard Webhooks verify a delivery with the secret as it was returned', async () => {
     // The libraries compare the signed time with the system clock, so this service must not share the moved clock.
     const own = await startWebhookService()
     const acme = webhookClient(own, await own.org())
@@ -196,7 +196,7 @@ describe('a delivery', () => {
     await own.stop()
   })
 
-  test('X-130 of any event has the name of that event and its data unchanged', async () => {
+  test('X-130 every event is delivered under its own name with its data unchanged', async () => {
     const acme = await newClient()
     const { receiver } = await acme.made()
     for (const event of eventNames) {
@@ -234,7 +234,7 @@ describe('subscriptions', () => {
   const receivedBy = ({ receiver }: Endpoint) =>
     receiver.got.map(({ body }) => `${body.event} ${body.environment}`).toSorted()
 
-  test('X-051 X-055 X-129 X-130 an endpoint receives the live and test events in its list, and with `*` all events', async () => {
+  test('X-051 X-055 X-129 X-130 an endpoint receives the live and test events it lists, or all with `*`', async () => {
     expect(receivedBy(some)).toEqual([
       'message.bounced live',
       'message.bounced test',
@@ -256,7 +256,7 @@ describe('subscriptions', () => {
     expect(await acme.run()).toEqual({ events: 0, deliveries: 0, attempts: 0 })
   })
 
-  test('X-139 X-140 an endpoint of the org receives the events of every tenant, one of a tenant only that tenant’s', async () => {
+  test('X-139 X-140 an org endpoint receives the events of every tenant, a tenant endpoint only its own', async () => {
     const [acme, other] = [await newClient(), await newClient()]
     const [one, two] = [await t.tenant(acme.orgId), await t.tenant(acme.orgId)]
     const ofOrg = await acme.made()
@@ -356,14 +356,14 @@ describe('a delivery that always fails', () => {
     afterwards = await nextRound(acme)
   })
 
-  test('X-146 is retried after every response that is not 2xx', () => {
+  test('X-146 it is retried after every response that is not 2xx', () => {
     expect(rowAfter.map(({ status, attempt_count }) => [status, attempt_count])).toEqual(
       [1, 2, 3, 4, 5, 6, 7].map((nth) => ['pending', nth]),
     )
     expect(lastRow.attempts.map((attempt) => attempt.response_status)).toEqual([500, 404, 301, 400, 503, 302, 410, 418])
   })
 
-  test('X-147 waits twice as long after each attempt, plus jitter, and is not sent earlier', () => {
+  test('X-147 the delay doubles after each attempt, plus jitter, and nothing is sent earlier', () => {
     expect(attemptsBeforeDue).toEqual(new Array(7).fill(0))
     for (const [i, { attempts, next_attempt_at }] of rowAfter.entries()) {
       const nth = i + 1
@@ -374,7 +374,7 @@ describe('a delivery that always fails', () => {
     }
   })
 
-  test('X-148 has failed after eight attempts and is not sent again', async () => {
+  test('X-148 it fails after eight attempts and is not sent again', async () => {
     expect(lastRow).toMatchObject({
       status: 'failed',
       attempt_count: 8,
@@ -386,7 +386,7 @@ describe('a delivery that always fails', () => {
     expect((await acme.get(endpoint.id)).body).toMatchObject({ enabled: true, consecutive_failures: 1 })
   })
 
-  test('X-145 has the same body and id on every attempt, with a new timestamp and signature', () => {
+  test('X-145 it has the same body and id on every attempt, with a new timestamp and signature', () => {
     const { got } = endpoint.receiver
     expect(new Set(got.map(({ text }) => text)).size).toBe(1)
     expect(new Set(got.map(({ headers }) => headers['x-service-timestamp'])).size).toBe(8)
@@ -397,7 +397,7 @@ describe('a delivery that always fails', () => {
     }
   })
 
-  test('X-154 keeps the first 1 KB of each response body', () => {
+  test('X-154 the first 1 KB of each response body is kept', () => {
     expect(lastRow.attempts.map((attempt) => attempt.response_body.length)).toEqual(new Array(8).fill(1_024))
   })
 })
@@ -526,7 +526,7 @@ describe('the tenth failed delivery in a row', () => {
     disabled = (await acme.get(endpoint.id)).body
   })
 
-  test('X-150 disables the endpoint', () => {
+  test('X-150 ten failed deliveries in a row disable the endpoint', () => {
     expect(afterNine).toMatchObject({ enabled: true, consecutive_failures: 9 })
     expect(disabled).toMatchObject({
       enabled: false,
@@ -536,11 +536,11 @@ describe('the tenth failed delivery in a row', () => {
     })
   })
 
-  test('X-153 is not the tenth failed attempt: attempts that are retried do not count', () => {
+  test('X-153 failed attempts do not count as failed deliveries while they are retried', () => {
     expect(afterFailedAttempts).toMatchObject({ enabled: true, consecutive_failures: 0 })
   })
 
-  test('X-151 AD-97 writes an audit entry', async () => {
+  test('X-151 AD-97 disabling the endpoint writes an audit entry', async () => {
     expect(await trailOf(t.database, acme.orgId, entriesBefore)).toEqual([
       expect.objectContaining({
         action: 'webhook.updated',
@@ -552,7 +552,7 @@ describe('the tenth failed delivery in a row', () => {
     ])
   })
 
-  test('XD-17 sends the event webhook.disabled to the other endpoints', () => {
+  test('XD-17 the other endpoints receive the event webhook.disabled', () => {
     expect(other.receiver.got.map(({ body }) => body)).toEqual([
       {
         event: 'webhook.disabled',
@@ -571,7 +571,7 @@ describe('the tenth failed delivery in a row', () => {
     ])
   })
 
-  test('XD-13 notifies the owners by email', () => {
+  test('XD-13 the owners are notified by email', () => {
     expect(noticesAfterNine).toEqual([])
     expect(notices.splice(0)).toEqual([
       {
@@ -582,7 +582,7 @@ describe('the tenth failed delivery in a row', () => {
     ])
   })
 
-  test('XD-13 cancels the pending deliveries, and later events are not stored for the endpoint', async () => {
+  test('XD-13 pending deliveries are canceled, and later events are not stored for the endpoint', async () => {
     const rows: { status: string }[] = (await acme.deliveries(endpoint.id)).body.data
     const statuses = rows.map(({ status }) => status).toSorted()
     expect(statuses).toEqual([...new Array(2).fill('canceled'), ...new Array(10).fill('failed')])
@@ -614,7 +614,7 @@ describe('the streak of failed deliveries', () => {
     }
   }
 
-  test('X-133 X-134 is cleared when the endpoint is enabled again: ten more failures disable it', async () => {
+  test('X-133 X-134 enabling an endpoint clears its streak, so that ten more failures disable it again', async () => {
     const acme = await newClient()
     responseStatus = 500
     const { id } = await createEndpoint(acme)
@@ -631,7 +631,7 @@ describe('the streak of failed deliveries', () => {
     expect((await acme.get(id)).body).toMatchObject({ enabled: false, consecutive_failures: 10 })
   })
 
-  test('X-152 is cleared by any 2xx response: nine failures before it and nine after it do not disable the endpoint', async () => {
+  test('X-152 any 2xx response clears the streak, so that nine failures before and after it disable nothing', async () => {
     const acme = await newClient()
     responseStatus = 500
     const { id } = await createEndpoint(acme)
@@ -646,7 +646,7 @@ describe('the streak of failed deliveries', () => {
     expect((await acme.get(id)).body).toMatchObject({ enabled: true, consecutive_failures: 9 })
   })
 
-  test('XD-12 does not count failed test fires and is cleared by a successful one', async () => {
+  test('XD-12 failed test fires do not count, and a successful one clears the streak', async () => {
     const acme = await newClient()
     responseStatus = 500
     const { id } = await createEndpoint(acme)
@@ -660,7 +660,7 @@ describe('the streak of failed deliveries', () => {
 })
 
 describe('the response body', () => {
-  test('X-154 is stored as text without NUL characters, at most 1 KB', () => {
+  test('X-154 a response body is stored as text without NUL characters, at most 1 KB', () => {
     const cases: [Buffer, (text: string) => boolean][] = [
       [Buffer.from('plain'), (text) => text === 'plain'],
       [Buffer.from('nul\0nul'), (text) => text === 'nul\ufffdnul'],
@@ -674,7 +674,7 @@ describe('the response body', () => {
     }
   })
 
-  test('X-154 does not prevent the attempt from being recorded when it is binary', async () => {
+  test('X-154 an attempt with a binary response body is recorded', async () => {
     const acme = await newClient()
     const { id } = await acme.made({}, (_, response) =>
       response.end(Buffer.from([0, 0xff, 0xfe, 0x41, 0xed, 0xa0, 0x80])),

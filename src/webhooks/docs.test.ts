@@ -70,7 +70,7 @@ const headersOf = (received: Case) => ({
 })
 
 describe('the verification code in the documentation', () => {
-  test('X-076 XD-14 in TypeScript accepts genuine deliveries and rejects forged ones', async () => {
+  test('X-076 XD-14 the TypeScript code accepts genuine deliveries and rejects forged ones', async () => {
     const file = join(folder, 'verify.ts')
     writeFileSync(file, blockOf('ts'))
     const { verifyWebhook } = await import(/* @vite-ignore */ pathToFileURL(file).href)
@@ -79,7 +79,7 @@ describe('the verification code in the documentation', () => {
     )
   })
 
-  test('X-076 XD-14 in Python accepts genuine deliveries and rejects forged ones', async ({ skip }) => {
+  test('X-076 XD-14 the Python code accepts genuine deliveries and rejects forged ones', async ({ skip }) => {
     if (!isInstalled('python3', '--version')) {
       console.warn('NOT PROVEN: python3 is not installed')
       skip('python3 is not installed')
@@ -100,7 +100,7 @@ describe('the verification code in the documentation', () => {
     })
   })
 
-  test('X-076 XD-14 in shell accepts genuine deliveries and rejects forged ones', async ({ skip }) => {
+  test('X-076 XD-14 the shell code accepts genuine deliveries and rejects forged ones', async ({ skip }) => {
     if (!isInstalled('openssl', 'version') || !isInstalled('sh', '-c', 'true')) {
       console.warn('NOT PROVEN: openssl or sh is not installed')
       skip('openssl or sh is not installed')
@@ -116,7 +116,7 @@ describe('the verification code in the documentation', () => {
     })
   })
 
-  test('X-076 X-156 XD-12 XD-14 comes with the rules that receivers have to follow', () => {
+  test('X-076 X-156 XD-12 XD-14 the page contains the rules that receivers have to follow', () => {
     for (const rule of [
       '5 minutes (300 seconds)',
       'constant time',

@@ -13,7 +13,7 @@ type DueRequest = { queue: EndpointQueue; inFlight: string[]; limit: number }
 /** Returns undefined when the endpoint no longer exists. */
 export type ReadDue = (request: DueRequest) => Promise<DueBatch | undefined>
 
-/** Reads what is due in a queue. Reads of several queues share a statement. */
+/** Reads the due deliveries of a queue. Reads of several queues share a statement. */
 export const makeReadDue = ({ db, clock }: { db: Db; clock: Clock }): ReadDue => {
   const reads = makeBatcher<DueRequest, DueBatch | undefined>({
     name: 'webhooks.take_due',

@@ -32,7 +32,7 @@ describe('an endpoint', () => {
       metadata,
     })
 
-  test('A-149 XD-11 is returned with its secret when it is created, which writes an audit entry', async () => {
+  test('A-149 XD-11 creating an endpoint returns it with its secret and writes an audit entry', async () => {
     const { result: reply, trail } = await withTrail(t.database, acme.orgId, () =>
       acme.create({ url, events: ['message.delivered', 'message.bounced', 'message.delivered'] }),
     )
@@ -59,7 +59,7 @@ describe('an endpoint', () => {
     expect([(await acme.get(shown.id)).body, (await acme.list('?limit=1')).body.data]).toEqual([shown, [shown]])
   })
 
-  test('A-150 XD-11 is returned whole when it is changed, which writes an audit entry', async () => {
+  test('A-150 XD-11 changing an endpoint returns it whole and writes an audit entry', async () => {
     const { secret, ...shown } = (await acme.create({ url, events: ['message.delivered', 'message.bounced'] })).body
     const { id } = shown
     const patched = await withTrail(t.database, acme.orgId, () =>
@@ -86,7 +86,7 @@ describe('an endpoint', () => {
     expect([same.status, same.body.url]).toEqual([200, `${url}/2`])
   })
 
-  test('A-151 XD-11 is gone for every route when it is deleted, which writes an audit entry', async () => {
+  test('A-151 XD-11 a deleted endpoint is not found by any route, and deleting it writes an audit entry', async () => {
     const id = await createEndpoint({ url: `${url}/2` })
     const removed = await withTrail(t.database, acme.orgId, () => acme.remove(id))
     expect([removed.result.status, removed.result.body]).toEqual([200, { id, deleted: true }])
@@ -105,7 +105,7 @@ describe('an endpoint', () => {
     expect(await t.database.sql('select 1 from webhook_lanes where endpoint_id = $1', [id])).toEqual([])
   })
 
-  test('XD-11 receives every event and is enabled by default, and can be created disabled', async () => {
+  test('XD-11 an endpoint is enabled and receives every event by default, and can be created disabled', async () => {
     const { body } = await acme.create({ url })
     expect(body).toMatchObject({ events: ['*'], enabled: true, description: null })
     const off = await acme.create({ url, enabled: false, events: [] })
@@ -118,7 +118,7 @@ describe('an endpoint', () => {
     expect((await acme.patch(off.body.id, { enabled: false })).body.disabled_at).toBe(off.body.disabled_at)
   })
 
-  test('XD-11 has a secret that is stored encrypted and can be decrypted only for this endpoint', async () => {
+  test('XD-11 a secret is stored encrypted and can be decrypted only for its own endpoint', async () => {
     const { body } = await acme.create({ url })
     const [row] = await t.database.sql<{ secret: string }>('select secret from webhook_endpoints where id = $1', [
       body.id,
@@ -129,7 +129,7 @@ describe('an endpoint', () => {
     expect(() => vault.open(row?.secret ?? '', `webhook_endpoints/${newId('webhookEndpoint')}`)).toThrow()
   })
 
-  test('XD-11 is not created or changed with invalid or unknown fields', async () => {
+  test('XD-11 invalid and unknown fields are refused on create and on change', async () => {
     const id = await createEndpoint()
     const cases: [body: unknown, path: (string | number)[], code: string][] = [
       [{ url: 7 }, ['url'], 'invalid_type'],
@@ -164,7 +164,7 @@ describe('an endpoint', () => {
     })
   })
 
-  test('XD-11 is listed in pages, newest first', async () => {
+  test('XD-11 endpoints are listed in pages, newest first', async () => {
     const org = await t.org({ name: 'Pages' })
     const pages = webhookClient(t, org)
     const ids: string[] = []
@@ -175,7 +175,7 @@ describe('an endpoint', () => {
     expect([one.body.has_more, two.body.has_more, two.body.next_cursor]).toEqual([true, false, null])
   })
 
-  test('XD-01 needs the scope read:webhooks to be read and write:webhooks to be changed', async () => {
+  test('XD-01 reading endpoints needs the scope read:webhooks, and changing them write:webhooks', async () => {
     const id = await createEndpoint()
     const reader = await t.key(acme.orgId, { scopes: ['read:webhooks'] })
     const writer = await t.key(acme.orgId, { scopes: ['write:webhooks'] })
@@ -199,7 +199,7 @@ describe('an endpoint', () => {
 })
 
 describe('the list of events', () => {
-  test('XD-11 has every event with a sample', async () => {
+  test('XD-11 every event is listed with a sample', async () => {
     const events = await t.ask('GET', '/api/v1/webhooks/events', { key: live })
     expect(events.status).toBe(200)
     const names = events.body.data.map(({ event }: { event: string }) => event)
@@ -217,7 +217,7 @@ describe('the list of events', () => {
     })
   })
 
-  test('X-128 XD-15 has samples with exactly the documented fields', async () => {
+  test('X-128 XD-15 every sample has exactly the documented fields', async () => {
     const { body } = await t.ask('GET', '/api/v1/webhooks/events', { key: live })
     const fields = Object.fromEntries(
       body.data.map(({ event, sample }: { event: string; sample: { data: object } }) => [
@@ -269,7 +269,7 @@ describe('the list of events', () => {
 })
 
 describe('the URL of an endpoint', () => {
-  test('X-142 X-143 X-259 is refused when it is hostile, on create and on change', async () => {
+  test('X-142 X-143 X-259 a hostile URL is refused on create and on change', async () => {
     const service = await startTestService()
     const org = await service.org()
     const strict = webhookClient(service, org)
@@ -290,7 +290,7 @@ describe('the URL of an endpoint', () => {
     await service.stop()
   })
 
-  test('X-142 XD-13 is checked by the addresses it resolves to, on create, on change and on each attempt', async () => {
+  test('X-142 XD-13 the addresses that a URL resolves to are checked on create, on change and on each attempt', async () => {
     const zone: Record<string, string[]> = {
       'good.example.com': ['8.8.8.8'],
       'bad.example.com': ['10.0.0.1'],
@@ -328,7 +328,7 @@ describe('the URL of an endpoint', () => {
 })
 
 describe('the secret of an endpoint', () => {
-  test('X-138 A-152 XD-12 is returned once when it is rotated, which writes an audit entry', async () => {
+  test('X-138 A-152 XD-12 rotating returns the new secret once and writes an audit entry', async () => {
     const { body } = await acme.create({ url })
     const { result, trail } = await withTrail(t.database, acme.orgId, () => acme.rotate(body.id))
     expect([result.status, result.body]).toEqual([
@@ -343,7 +343,7 @@ describe('the secret of an endpoint', () => {
     expect(shown.text).not.toContain('whsec_')
   })
 
-  test('X-053 X-201 XD-10 cannot be rotated by a test key, which can change only endpoints that a test key created', async () => {
+  test('X-053 X-201 XD-10 a test key cannot rotate a secret, and changes only endpoints that a test key created', async () => {
     const [fromLive, fromTest] = [await createEndpoint(), await createEndpoint({}, testKey)]
     for (const request of [
       () => acme.rotate(fromLive, testKey),
@@ -416,21 +416,24 @@ describe('the plan', () => {
     ['payg', 10],
     ['pro', 25],
     ['enterprise', 250],
-  ] as const)('X-279 XD-25 %s allows %i endpoints, and the next is refused with 402', async ([plan, limit]) => {
-    const org = await t.org({ plan: plan as Plan, name: 'Acme' })
-    const client = webhookClient(t, org)
-    await t.database.sql(
-      `insert into webhook_endpoints (org_id, id, url, events, enabled, secret, created_environment, created_at,
+  ] as const)(
+    'X-279 XD-25 the %s plan allows %i endpoints, and the next is refused with 402',
+    async ([plan, limit]) => {
+      const org = await t.org({ plan: plan as Plan, name: 'Acme' })
+      const client = webhookClient(t, org)
+      await t.database.sql(
+        `insert into webhook_endpoints (org_id, id, url, events, enabled, secret, created_environment, created_at,
          updated_at)
        select $1, id, 'https://example.com', '{}', true, 'x', 'live', $3, $3 from unnest($2::text[]) as p (id)`,
-      [org.org.id, Array.from({ length: limit - 1 }, () => newId('webhookEndpoint')), t.service.clock.now()],
-    )
-    const last = await client.create({ url })
-    expect(last.status).toBe(201)
-    const message = `The ${plan} plan allows ${limit} webhook endpoints.`
-    expectRefusal(await leavesNoTrace(() => client.create({ url })), 'PLAN_RESOURCE_LIMIT', { message })
-    await client.remove(last.body.id)
-    const both = await Promise.all([client.create({ url }), client.create({ url })])
-    expect(both.map(({ status }) => status).toSorted()).toEqual([201, 402])
-  })
+        [org.org.id, Array.from({ length: limit - 1 }, () => newId('webhookEndpoint')), t.service.clock.now()],
+      )
+      const last = await client.create({ url })
+      expect(last.status).toBe(201)
+      const message = `The ${plan} plan allows ${limit} webhook endpoints.`
+      expectRefusal(await leavesNoTrace(() => client.create({ url })), 'PLAN_RESOURCE_LIMIT', { message })
+      await client.remove(last.body.id)
+      const both = await Promise.all([client.create({ url }), client.create({ url })])
+      expect(both.map(({ status }) => status).toSorted()).toEqual([201, 402])
+    },
+  )
 })

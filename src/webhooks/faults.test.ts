@@ -1,4 +1,4 @@
-/** Misbehaving receivers and crashed workers: no delivery is lost, and none is signed with another endpoint's secret. */
+/** Misbehaving receivers and crashed workers: no delivery is lost, and none is signed with the wrong secret. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -57,8 +57,8 @@ const flood = (socket: Socket, text: string): void => {
 }
 const ok = 'HTTP/1.1 200 OK\r\n'
 
-describe('a receiver', () => {
-  test('X-149 XD-13 that hangs or sends too slowly causes a timeout, which is a failed attempt', async () => {
+describe('receivers', () => {
+  test('X-149 XD-13 a receiver that hangs or sends too slowly causes a timeout, which is a failed attempt', async () => {
     const acme = await newClient()
     const receivers = [
       await raw(() => undefined),
@@ -82,7 +82,7 @@ describe('a receiver', () => {
     }
   })
 
-  test('X-154 XD-13 that sends an endless body has responded, and the first 1 KB is kept', async () => {
+  test('X-154 XD-13 an endless response body counts as a response, and its first 1 KB is kept', async () => {
     const acme = await newClient()
     const endless = await raw((socket) => {
       socket.write(`${ok}\r\n`)
@@ -96,7 +96,7 @@ describe('a receiver', () => {
     expect(await attemptAt(acme, refusing.url)).toEqual(['pending', null, 500, 1])
   })
 
-  test('XD-13 that sends endless headers, half a response or no HTTP causes a connection error', async () => {
+  test('XD-13 endless headers, resets, partial responses and invalid HTTP are connection errors', async () => {
     const acme = await newClient()
     const receivers = [
       await raw((socket) => {
@@ -113,7 +113,7 @@ describe('a receiver', () => {
     }
   })
 
-  test('XD-13 with invalid TLS causes a TLS error', async () => {
+  test('XD-13 invalid TLS is a TLS error', async () => {
     const acme = await newClient()
     const plaintext = await stoppedAfterTest(startReceiver())
     const selfSigned = await stoppedAfterTest(startReceiver(undefined, { secure: true }))
@@ -125,7 +125,7 @@ describe('a receiver', () => {
     expect([plaintext.got, selfSigned.got]).toEqual([[], []])
   })
 
-  test('X-146 XD-13 that redirects fails the attempt, and the redirect is not followed', async () => {
+  test('X-146 XD-13 a redirect fails the attempt and is not followed', async () => {
     const acme = await newClient()
     const trap = await stoppedAfterTest(startReceiver())
     for (const location of [trap.url, 'http://169.254.169.254/latest/meta-data/', 'http://[fd00:ec2::254]/', '//x']) {
@@ -138,8 +138,8 @@ describe('a receiver', () => {
   })
 })
 
-describe('a worker', () => {
-  test('X-145 that dies before it records an attempt leaves the delivery to the next worker, under the same id', async () => {
+describe('workers', () => {
+  test('X-145 an attempt that a dead worker did not record is repeated under the same id', async () => {
     const acme = await newClient()
     const { id, receiver } = await acme.made()
     await acme.emit()
@@ -168,7 +168,7 @@ describe('a worker', () => {
     expect([row.status, row.attempt_count]).toEqual(['delivered', 1])
   })
 
-  test('X-145 that lost its lease does not overwrite what the next worker recorded', async () => {
+  test('X-145 a worker that lost its lease does not overwrite the record of the next worker', async () => {
     const acme = await newClient()
     const pendingResponses: (() => void)[] = []
     const { id, receiver } = await acme.made({}, (_, response, nth) => {
@@ -190,7 +190,7 @@ describe('a worker', () => {
     expect(row).toMatchObject({ status: 'delivered', attempt_count: 1, attempts: [{ response_status: 201 }] })
   })
 
-  test('X-145 that lost its lease before the response arrived records nothing', async () => {
+  test('X-145 a worker that lost its lease before the response arrived records nothing', async () => {
     const acme = await newClient()
     const pendingResponses: (() => void)[] = []
     const { id, receiver } = await acme.made({}, (_, response, nth) => {
@@ -214,7 +214,7 @@ describe('a worker', () => {
     expect(new Set(receiver.got.map(({ body }) => body.delivery_id)).size).toBe(1)
   })
 
-  test('X-145 that dies during fan-out leaves the event or its deliveries, never both and never neither', async () => {
+  test('X-145 a crash during fan-out leaves the event or its deliveries, never both and never neither', async () => {
     const acme = await newClient()
     const { receiver } = await acme.made()
     await acme.emit()
@@ -230,7 +230,7 @@ describe('a worker', () => {
     expect(receiver.got).toHaveLength(1)
   })
 
-  test('XD-13 cancels a delivery that was inserted while its endpoint was being disabled', async () => {
+  test('XD-13 a delivery that was inserted while its endpoint was being disabled is canceled, not sent', async () => {
     const acme = await newClient()
     const { id, receiver } = await acme.made({}, (_, response) => response.writeHead(500).end())
     await acme.emit()
@@ -347,7 +347,7 @@ test('a secret that was copied to another endpoint cannot be decrypted, and noth
   }
 })
 
-test('A-365 AD-176 delivered rows are deleted after 30 days, failed and canceled ones after 90, pending ones never', async () => {
+test('A-365 AD-176 delivered rows are deleted after 30 days, failed ones after 90, pending ones never', async () => {
   const own = await startWebhookService()
   const acme = webhookClient(own, await own.org())
   const { id } = await acme.made()

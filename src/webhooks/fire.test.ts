@@ -35,7 +35,7 @@ const createEndpoint = (acme: WebhookClient, body: object = { events: ['message.
   acme.made({ ...body }, (_, response) => response.writeHead(responseStatus).end('response text'))
 
 describe('a test fire', () => {
-  test('X-135 A-154 XD-12 sends a sample at once, subscribed or not, and returns the response of the receiver', async () => {
+  test('X-135 A-154 XD-12 a test fire sends a sample at once, subscribed or not, and returns the response', async () => {
     const acme = await newClient()
     responseStatus = 200
     const { id, secret, receiver } = await createEndpoint(acme, { events: [] })
@@ -73,7 +73,7 @@ describe('a test fire', () => {
     })
   })
 
-  test('XD-12 can send any known event, in the test environment if the event has one', async () => {
+  test('XD-12 a test fire can send any event, in the test environment if the event has one', async () => {
     const acme = await newClient()
     const tenantId = await t.tenant(acme.orgId)
     responseStatus = 204
@@ -96,7 +96,7 @@ describe('a test fire', () => {
     expectRefusal(await acme.testFire(id, { event: 'message.lost' }), 'VALIDATION_ERROR', { errors })
   })
 
-  test('XD-12 reports a failing receiver and is not retried', async () => {
+  test('XD-12 a test fire reports a failing receiver and is not retried', async () => {
     const acme = await newClient()
     responseStatus = 500
     const { id, receiver } = await createEndpoint(acme)
@@ -120,7 +120,7 @@ describe('a test fire', () => {
     expect((await acme.replayFailed(id)).body).toEqual({ replayed: 0, has_more: false, data: [] })
   })
 
-  test('X-287 is refused with 409 on a disabled endpoint', async () => {
+  test('X-287 a test fire on a disabled endpoint is refused with 409', async () => {
     const acme = await newClient()
     const { id } = await createEndpoint(acme)
     await acme.patch(id, { enabled: false })
@@ -129,7 +129,7 @@ describe('a test fire', () => {
     expect((await acme.testFire(id)).status).toBe(200)
   })
 
-  test('X-144 X-284 is refused with 429 the 21st time within a minute, per endpoint', async () => {
+  test('X-144 X-284 the 21st test fire of an endpoint within a minute is refused with 429', async () => {
     const acme = await newClient()
     responseStatus = 200
     const [one, two] = [await createEndpoint(acme), await createEndpoint(acme)]
@@ -146,7 +146,7 @@ describe('a test fire', () => {
 })
 
 describe('a replay', () => {
-  test('X-067 A-153 XD-12 sends the same event with a new id, new signatures and eight attempts', async () => {
+  test('X-067 A-153 XD-12 a replay sends the same event with a new id, new signatures and eight attempts', async () => {
     const acme = await newClient()
     const tenantId = await t.tenant(acme.orgId)
     responseStatus = 200
@@ -197,7 +197,7 @@ describe('a replay', () => {
     ])
   })
 
-  test('X-287 XD-12 is refused for a pending delivery, another endpoint’s delivery and a disabled endpoint', async () => {
+  test('X-287 XD-12 pending deliveries, another endpoint’s deliveries and disabled endpoints are not replayed', async () => {
     const acme = await newClient()
     responseStatus = 500
     const [one, two] = [await createEndpoint(acme), await createEndpoint(acme)]
@@ -224,7 +224,7 @@ describe('a replay', () => {
     expect((await acme.replay(one.id, canceled.id)).status).toBe(202)
   })
 
-  test('X-136 XD-12 of failed deliveries takes the oldest 100 per call, each once', async () => {
+  test('X-136 XD-12 failed deliveries are replayed oldest first, 100 per call, each once', async () => {
     const acme = await newClient()
     responseStatus = 500
     const { id, receiver } = await createEndpoint(acme)
@@ -244,7 +244,7 @@ describe('a replay', () => {
     expect(receiver.got).toHaveLength(sent + 105)
   })
 
-  test('X-136 XD-12 of failed deliveries can be filtered by since, until and event', async () => {
+  test('X-136 XD-12 since, until and event select the failed deliveries to replay', async () => {
     const acme = await newClient()
     responseStatus = 500
     const { id } = await createEndpoint(acme, { events: ['*'] })
@@ -263,7 +263,7 @@ describe('a replay', () => {
     }
   })
 
-  test('X-136 of failed deliveries replays each once, even in concurrent calls', async () => {
+  test('X-136 concurrent calls replay each failed delivery once', async () => {
     const acme = await newClient()
     responseStatus = 500
     const { id } = await createEndpoint(acme)
@@ -273,7 +273,7 @@ describe('a replay', () => {
     expect(replayed.toSorted()).toEqual(rows.map((row) => row.id).toSorted())
   })
 
-  test('X-144 X-283 is refused with 429 the 11th time within a minute, single and bulk together, per endpoint', async () => {
+  test('X-144 X-283 the 11th replay of an endpoint within a minute, single or bulk, is refused with 429', async () => {
     const acme = await newClient()
     responseStatus = 500
     const [one, two] = [await createEndpoint(acme), await createEndpoint(acme)]
@@ -294,7 +294,7 @@ describe('a replay', () => {
 })
 
 describe('the list of deliveries', () => {
-  test('X-137 is paged, newest first, and can be filtered by status and event', async () => {
+  test('X-137 deliveries are paged, newest first, and can be filtered by status and event', async () => {
     const acme = await newClient()
     responseStatus = 200
     const { id } = await createEndpoint(acme, { events: ['*'] })

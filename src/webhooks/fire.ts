@@ -57,7 +57,7 @@ const assertEnabled = ({ enabled }: EndpointRow): void => {
 export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: Needs): FireWebhooks => {
   const find: FireWebhooks['find'] = async ({ orgId }, endpoint, id) => {
     const at = timeOfId(id)
-    // The id carries a time that PostgreSQL cannot store, so no delivery has this id.
+    // No delivery has an id whose time PostgreSQL cannot store.
     if (!(at < Date.UTC(9_999, 0))) throw new Failure('NOT_FOUND')
     const row = await db.row(findDelivery, {
       orgId,

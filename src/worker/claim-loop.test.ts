@@ -52,7 +52,7 @@ const start = (loop: ClaimLoop): void => {
 const settle = () => vi.advanceTimersByTimeAsync(0)
 
 describe('a running loop', () => {
-  test('claims batch after batch until nothing is due', async () => {
+  test('a loop claims batch after batch until nothing is due', async () => {
     const { due, worked, limits, loop } = makeQueue({ batch: 10 })
     due.push(...numbers(25))
     start(loop)
@@ -61,7 +61,7 @@ describe('a running loop', () => {
     expect(limits).toEqual([10, 10, 10, 10])
   })
 
-  test('waits when nothing is due, then claims again', async () => {
+  test('a loop waits when nothing is due, then claims again', async () => {
     const { due, worked, claims, loop } = makeQueue({ idleMs: 500 })
     start(loop)
     await settle()
@@ -74,7 +74,7 @@ describe('a running loop', () => {
     expect(claims()).toBe(3)
   })
 
-  test('claims at once when it is woken', async () => {
+  test('a loop claims at once when it is woken', async () => {
     const { due, worked, loop } = makeQueue()
     start(loop)
     await settle()
@@ -84,7 +84,7 @@ describe('a running loop', () => {
     expect(worked).toEqual([1])
   })
 
-  test('claims again when it is woken during a claim, which may have missed a row that became due', async () => {
+  test('a loop claims again when it is woken during a claim, which may have missed a row that became due', async () => {
     const { promise: firstClaim, resolve: endFirstClaim } = Promise.withResolvers<number[]>()
     const claims = [() => firstClaim, async () => [7]]
     const { worked, loop } = makeQueue({ claim: async () => (await claims.shift()?.()) ?? [] })
@@ -96,7 +96,7 @@ describe('a running loop', () => {
     expect(worked).toEqual([7])
   })
 
-  test('runs once even if it is started twice', async () => {
+  test('a loop runs once even if it is started twice', async () => {
     const { claims, loop } = makeQueue()
     start(loop)
     loop.start()
@@ -104,7 +104,7 @@ describe('a running loop', () => {
     expect(claims()).toBe(1)
   })
 
-  test('works on no more rows at the same time than its concurrency allows', async () => {
+  test('a loop works on no more rows at the same time than its concurrency allows', async () => {
     let [atOnce, most] = [0, 0]
     const { due, loop, claims } = makeQueue({
       batch: 30,
@@ -122,7 +122,7 @@ describe('a running loop', () => {
     expect(claims()).toBeGreaterThan(1)
   })
 
-  test('continues when a row fails, and logs the failure', async () => {
+  test('a loop continues when a row fails, and logs the failure', async () => {
     const worked: number[] = []
     const { due, logged, loop } = makeQueue({
       batch: 3,
@@ -141,7 +141,7 @@ describe('a running loop', () => {
 })
 
 describe('a loop that cannot claim', () => {
-  test('waits longer after each failure, up to 30 seconds, and starts over after a success', async () => {
+  test('a loop waits longer after each failure, up to 30 seconds, and starts over after a success', async () => {
     let down = true
     let due: number[] = []
     const claim = vi.fn(async () => {
@@ -168,7 +168,7 @@ describe('a loop that cannot claim', () => {
     expect(logged.at(-1)!.retryInMs).toBe(1_000)
   })
 
-  test('can be drained while it waits', async () => {
+  test('a loop can be drained while it waits after a failure', async () => {
     const { loop } = makeQueue({
       claim: async () => {
         throw new Error('no database')
@@ -181,7 +181,7 @@ describe('a loop that cannot claim', () => {
 })
 
 describe('drain', () => {
-  test('finishes every claimed row and claims no more', async () => {
+  test('drain finishes every claimed row and claims no more', async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>()
     const worked: number[] = []
     const { due, claims, loop } = makeQueue({
@@ -208,7 +208,7 @@ describe('drain', () => {
     expect(claims()).toBe(1)
   })
 
-  test('works on the rows of a claim that is still running', async () => {
+  test('drain finishes the rows of a claim that is still running', async () => {
     const { promise: claimed, resolve: endClaim } = Promise.withResolvers<number[]>()
     const { worked, loop } = makeQueue({ claim: () => claimed })
     start(loop)
@@ -218,7 +218,7 @@ describe('drain', () => {
     expect(worked).toEqual([1, 2])
   })
 
-  test('waits for a pass, which ends after its claimed rows', async () => {
+  test('drain waits for a pass, which ends after its claimed rows', async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>()
     const { due, loop } = makeQueue({ batch: 10, work: () => gate })
     due.push(...numbers(25))
@@ -236,7 +236,7 @@ describe('drain', () => {
     expect(due).toHaveLength(15)
   })
 
-  test('returns at once when the loop is waiting or was never started, and the loop cannot be started again', async () => {
+  test('drain returns at once when the loop waits or was never started, and the loop cannot be started again', async () => {
     const { loop: waiting } = makeQueue()
     waiting.start()
     await settle()
@@ -249,7 +249,7 @@ describe('drain', () => {
 })
 
 describe('a pass', () => {
-  test('works until nothing is due and returns the number of rows', async () => {
+  test('a pass works until nothing is due and returns the number of rows', async () => {
     const { due, worked, loop } = makeQueue({ batch: 10 })
     expect(await loop.pass()).toBe(0)
     due.push(...numbers(25))
@@ -257,7 +257,7 @@ describe('a pass', () => {
     expect(worked).toHaveLength(25)
   })
 
-  test('fails when claiming fails', async () => {
+  test('a pass fails when claiming fails', async () => {
     const { loop } = makeQueue({
       claim: async () => {
         throw new Error('no database')
