@@ -7,15 +7,15 @@ import { insertEvents } from './store.ts'
 
 export type NewEvent = {
   orgId: string
-  /** The tenant the event belongs to; null tells the whole org. */
+  /** The tenant that the event belongs to. Null for events of the whole org. */
   tenantId: string | null
-  /** Null on events with no send behind them. */
+  /** Null on events that no send caused. */
   environment: Environment | null
   event: EventName
   data: Record<string, unknown>
 }
 
-/** Writes events in the transaction of the change they tell of: both commit or neither does. */
+/** Writes events in the transaction of the change that caused them, so that both commit or neither does. */
 export type AppendEvents = (tx: Runner, ...events: NewEvent[]) => Promise<void>
 
 export const makeAppendEvents =

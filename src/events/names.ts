@@ -1,4 +1,4 @@
-/** Every event there is; each is delivered only under its own name. */
+/** All events. Each is delivered only under its own name. */
 export const eventNames = [
   'message.sent',
   'message.delivered',

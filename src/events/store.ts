@@ -11,5 +11,8 @@ export const insertEvents = statement<{
 }>(
   'events.insert',
   `insert into events (org_id, id, tenant_id, environment, event, data, created_at)
-   select * from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :environments::text[], :events::text[], :data::jsonb[], :at::timestamptz[])`,
+   select org_id, id, tenant_id, environment, event, data, created_at
+   from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :environments::text[], :events::text[],
+     :data::jsonb[], :at::timestamptz[])
+     as e (org_id, id, tenant_id, environment, event, data, created_at)`,
 )

@@ -92,7 +92,7 @@ describe('an idempotency key', () => {
         {
           path: ['headers', 'Idempotency-Key'],
           code: 'custom',
-          message: 'Takes 1 to 255 printable ASCII characters.',
+          message: 'Must be 1 to 255 printable ASCII characters.',
         },
       ])
     }

@@ -1,4 +1,7 @@
-/** One effect per Idempotency-Key: claim before the work, answer recorded after it, replay ever after. */
+/**
+ * One effect per Idempotency-Key. A request claims its key first and records its response afterwards. Later requests
+ * with the same key get that response until the key expires.
+ */
 import { makeBatcher } from '../db/batch.ts'
 import { lostConnection } from '../db/faults.ts'
 import type { Db, Runner } from '../db/pool.ts'
@@ -7,38 +10,38 @@ import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Scope } from '../ground/scope.ts'
-import { claimKeys, freeKey, recordAnswers, sweepKeys } from './store.ts'
+import { claimKeys, freeKey, recordResponses, sweepKeys } from './store.ts'
 
-/** How long a request may hold its key. Longer than the longest request, so a live one never loses it. */
+/** How long a request may hold its key: longer than any request takes, so that a running one never loses it. */
 export const lockSeconds = 330
 
 export type IdempotencyClaim = { scope: Scope; key: string; id: string }
-export type ReplayedAnswer = { status: number; body: string }
+export type ReplayedResponse = { status: number; body: string }
 
 export interface Idempotency {
-  /** A claim to work under, or the answer recorded earlier. Undefined: no lock store, work without. */
+  /** A claim, or the response recorded earlier. Undefined when the database is down: the request runs unclaimed. */
   claim(
     scope: Scope,
     key: string,
     fingerprint: Buffer,
-  ): Promise<{ claim: IdempotencyClaim } | { replay: ReplayedAnswer } | undefined>
-  /** Inside the transaction of the work where there is one, so that effect and answer stand or fall together. */
-  recordWith(runner: Runner, answers: Answered[]): Promise<void>
+  ): Promise<{ claim: IdempotencyClaim } | { replay: ReplayedResponse } | undefined>
+  /** Records responses in the transaction of the work, so that both commit or neither does. */
+  recordWith(runner: Runner, responses: RecordedResponse[]): Promise<void>
   record(claim: IdempotencyClaim, status: number, body: string): Promise<void>
   free(claim: IdempotencyClaim): Promise<void>
-  /** Removes keys past their window, in chunks; returns how many. */
+  /** Deletes expired keys in chunks. Returns how many were deleted. */
   sweep(): Promise<number>
 }
 
-type Asked = { scope: Scope; key: string; fingerprint: Buffer; id: string }
-type Verdict = {
+type ClaimRequest = { scope: Scope; key: string; fingerprint: Buffer; id: string }
+type ClaimResult = {
   claimed: boolean
   fingerprint: Buffer
   locked: boolean
   status: number | null
   body: string | null
 }
-export type Answered = { claim: IdempotencyClaim; status: number; body: string }
+export type RecordedResponse = { claim: IdempotencyClaim; status: number; body: string }
 
 type Needs = { db: Db; clock: Clock; log: Log; ttlHours: number; production: boolean }
 
@@ -47,70 +50,70 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
   const nameOf = ({ scope, key }: { scope: Scope; key: string }): string =>
     `${scope.orgId} ${scope.tenantId ?? ''} ${scope.environment} ${key}`
 
-  const claims = makeBatcher<Asked, Verdict>({
+  const claims = makeBatcher<ClaimRequest, ClaimResult>({
     name: 'idempotency.claim',
-    run: async (asked) => {
+    run: async (requests) => {
       const now = clock.now()
       const rows = await db.rows(claimKeys, {
-        orgIds: asked.map((a) => a.scope.orgId),
-        tenantIds: asked.map((a) => a.scope.tenantId),
-        environments: asked.map((a) => a.scope.environment),
-        keys: asked.map((a) => a.key),
-        fingerprints: asked.map((a) => a.fingerprint),
-        claims: asked.map((a) => a.id),
+        orgIds: requests.map((request) => request.scope.orgId),
+        tenantIds: requests.map((request) => request.scope.tenantId),
+        environments: requests.map((request) => request.scope.environment),
+        keys: requests.map((request) => request.key),
+        fingerprints: requests.map((request) => request.fingerprint),
+        claims: requests.map((request) => request.id),
         now,
         lockedUntil: new Date(now.getTime() + lockSeconds * 1000),
         expiresAt: expiry(),
       })
       return rows.sort((a, b) => a.ordinal - b.ordinal)
     },
-    // Two claims of one key in one statement would spoil it; one after the other the second sees the first.
+    // A statement cannot claim one key twice. Run one after the other, the second claim sees the first.
     caller: nameOf,
     onePerCaller: true,
   })
 
-  const write = (runner: Runner, answers: Answered[]): Promise<number> =>
-    runner.change(recordAnswers, {
-      orgIds: answers.map((a) => a.claim.scope.orgId),
-      tenantIds: answers.map((a) => a.claim.scope.tenantId),
-      environments: answers.map((a) => a.claim.scope.environment),
-      keys: answers.map((a) => a.claim.key),
-      claims: answers.map((a) => a.claim.id),
-      statuses: answers.map((a) => a.status),
-      bodies: answers.map((a) => a.body),
+  const write = (runner: Runner, responses: RecordedResponse[]): Promise<number> =>
+    runner.change(recordResponses, {
+      orgIds: responses.map((response) => response.claim.scope.orgId),
+      tenantIds: responses.map((response) => response.claim.scope.tenantId),
+      environments: responses.map((response) => response.claim.scope.environment),
+      keys: responses.map((response) => response.claim.key),
+      claims: responses.map((response) => response.claim.id),
+      statuses: responses.map((response) => response.status),
+      bodies: responses.map((response) => response.body),
       expiresAt: expiry(),
     })
 
-  const records = makeBatcher<Answered, void>({
+  const records = makeBatcher<RecordedResponse, void>({
     name: 'idempotency.record',
-    run: async (answers) => {
-      await write(db, answers)
-      return answers.map(() => undefined)
+    run: async (responses) => {
+      await write(db, responses)
+      return responses.map(() => undefined)
     },
   })
 
   return {
     claim: async (scope, key, fingerprint) => {
-      const asked = { scope, key, fingerprint, id: newId('request') }
-      let verdict: Verdict
+      const id = newId('request')
+      let result: ClaimResult
       try {
-        verdict = await claims.submit(asked)
+        result = await claims.submit({ scope, key, fingerprint, id })
       } catch (error) {
         if (!lostConnection(error)) throw error
-        // Sending twice is worse than asking the caller to come back.
+        // Sending twice is worse than making the caller retry.
         if (production) throw new Failure('IDEMPOTENCY_IN_FLIGHT', { cause: error, retryAfter: 5 })
-        log.warn({ err: error }, 'no lock store: the request runs without its idempotency lock')
+        log.warn({ err: error }, 'idempotency claim skipped: database unavailable')
         return undefined
       }
-      if (verdict.claimed) return { claim: { scope, key, id: asked.id } }
-      if (!verdict.fingerprint.equals(fingerprint)) throw new Failure('IDEMPOTENCY_MISMATCH')
-      if (verdict.locked || verdict.status === null) {
+      if (result.claimed) return { claim: { scope, key, id } }
+      if (!result.fingerprint.equals(fingerprint)) throw new Failure('IDEMPOTENCY_MISMATCH')
+      if (result.locked || result.status === null) {
         throw new Failure('IDEMPOTENCY_IN_FLIGHT', { retryAfter: 1 })
       }
-      return { replay: { status: verdict.status, body: verdict.body ?? '' } }
+      return { replay: { status: result.status, body: result.body ?? '' } }
     },
-    recordWith: async (runner, answers) => {
-      if (answers.length > 0) await write(runner, answers)
+    recordWith: async (runner, responses) => {
+      if (responses.length > 0) await write(runner, responses)
     },
     record: (claim, status, body) => records.submit({ claim, status, body }),
     free: async ({ scope, key, id }) => {
@@ -125,9 +128,9 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
     sweep: async () => {
       const chunk = 1_000
       for (let total = 0; ; ) {
-        const gone = await db.change(sweepKeys, { now: clock.now(), limit: chunk })
-        total += gone
-        if (gone < chunk) return total
+        const deleted = await db.change(sweepKeys, { now: clock.now(), limit: chunk })
+        total += deleted
+        if (deleted < chunk) return total
       }
     },
   }

@@ -1,6 +1,6 @@
 const printable = /^[\x20-\x7e]{1,255}$/
 
-/** Whether a text can stand as an Idempotency-Key, however it arrived. */
+/** Whether a text is a valid Idempotency-Key, over HTTP or SMTP. */
 export const isIdempotencyKey = (text: string): boolean => printable.test(text)
 
-export const takesForKey = 'Takes 1 to 255 printable ASCII characters.'
+export const takesForKey = 'Must be 1 to 255 printable ASCII characters.'

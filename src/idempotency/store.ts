@@ -2,7 +2,7 @@ import { statement } from '../db/statement.ts'
 
 export type ClaimRow = {
   ordinal: number
-  /** Set when the claim is ours. */
+  /** True when this request holds the key. */
   claimed: boolean
   fingerprint: Buffer
   locked: boolean
@@ -11,8 +11,8 @@ export type ClaimRow = {
 }
 
 /**
- * Claims keys in one statement. A key is free when it is new, past its window, or held by a request that died
- * (its lock ran out) without leaving an answer. Otherwise the row that stands in the way is returned.
+ * Claims keys in one statement. A key can be claimed when it is new, when it has expired, or when the request that held
+ * it died: its lock expired without a recorded response. Otherwise the row that holds the key is returned.
  */
 export const claimKeys = statement<
   {
@@ -29,13 +29,17 @@ export const claimKeys = statement<
   ClaimRow
 >(
   'idempotency.claim',
-  `with asked as (
-     select * from unnest(:orgIds::text[], :tenantIds::text[], :environments::text[], :keys::text[], :fingerprints::bytea[], :claims::text[])
-       with ordinality as a (org_id, tenant_id, environment, key, fingerprint, claim, ordinal)
-   ), taken as (
+  `with requested as (
+     select org_id, tenant_id, environment, key, fingerprint, claim, ordinal
+     from unnest(:orgIds::text[], :tenantIds::text[], :environments::text[], :keys::text[], :fingerprints::bytea[],
+       :claims::text[])
+       with ordinality as r (org_id, tenant_id, environment, key, fingerprint, claim, ordinal)
+   ), claimed as (
      insert into idempotency_keys as held
        (org_id, tenant_id, environment, key, fingerprint, claim, locked_until, created_at, expires_at)
-     select org_id, tenant_id, environment, key, fingerprint, claim, :lockedUntil, :now, :expiresAt from asked order by ordinal
+     select org_id, tenant_id, environment, key, fingerprint, claim, :lockedUntil, :now, :expiresAt
+     from requested
+     order by ordinal
      on conflict (org_id, tenant_id, environment, key) do update set
        fingerprint = excluded.fingerprint, claim = excluded.claim, locked_until = excluded.locked_until,
        status = null, body = null, created_at = excluded.created_at, expires_at = excluded.expires_at
@@ -43,17 +47,17 @@ export const claimKeys = statement<
        or (held.expires_at <= :now and (held.locked_until is null or held.locked_until <= :now))
      returning claim
    )
-   select a.ordinal::int as ordinal, t.claim is not null as claimed,
-     coalesce(held.fingerprint, a.fingerprint) as fingerprint,
+   select r.ordinal::int as ordinal, c.claim is not null as claimed,
+     coalesce(held.fingerprint, r.fingerprint) as fingerprint,
      coalesce(held.locked_until > :now, false) as locked, held.status, held.body
-   from asked a
-   left join taken t on t.claim = a.claim
-   left join idempotency_keys held on t.claim is null and held.org_id = a.org_id
-     and held.tenant_id is not distinct from a.tenant_id and held.environment = a.environment and held.key = a.key`,
+   from requested r
+   left join claimed c on c.claim = r.claim
+   left join idempotency_keys held on c.claim is null and held.org_id = r.org_id
+     and held.tenant_id is not distinct from r.tenant_id and held.environment = r.environment and held.key = r.key`,
 )
 
-/** Records an answer and releases the lock; nothing happens to a claim that was lost meanwhile. */
-export const recordAnswers = statement<{
+/** Records responses and releases their locks. A claim that was lost in the meantime changes nothing. */
+export const recordResponses = statement<{
   orgIds: string[]
   tenantIds: (string | null)[]
   environments: string[]
@@ -66,7 +70,8 @@ export const recordAnswers = statement<{
   'idempotency.record',
   `update idempotency_keys held set
      status = a.status, body = a.body, locked_until = null, expires_at = :expiresAt
-   from unnest(:orgIds::text[], :tenantIds::text[], :environments::text[], :keys::text[], :claims::text[], :statuses::int[], :bodies::text[])
+   from unnest(:orgIds::text[], :tenantIds::text[], :environments::text[], :keys::text[], :claims::text[],
+     :statuses::int[], :bodies::text[])
      as a (org_id, tenant_id, environment, key, claim, status, body)
    where held.org_id = a.org_id and held.tenant_id is not distinct from a.tenant_id
      and held.environment = a.environment and held.key = a.key and held.claim = a.claim`,
@@ -81,10 +86,11 @@ export const freeKey = statement<{
 }>(
   'idempotency.free',
   `delete from idempotency_keys
-   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment and key = :key and claim = :claim`,
+   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
+     and key = :key and claim = :claim`,
 )
 
-/** One chunk of keys whose window is over and that nobody holds. */
+/** Deletes one chunk of expired keys that no request holds. */
 export const sweepKeys = statement<{ now: Date; limit: number }>(
   'idempotency.sweep',
   `delete from idempotency_keys where ctid in (

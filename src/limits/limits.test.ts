@@ -19,7 +19,7 @@ const year = 365 * 24 * 60 * minute
 /** 2027-01-15T08:00:00.000Z: the start of a minute. */
 const start = 1_800_000_000_000
 
-/** What the stores must do, said as plainly as possible: one number for each counted call. */
+/** A simple model of what the stores must do: it keeps one number for each counted call. */
 const makeReference = () => {
   const calls = new Map<string, number[]>()
   const settle = ({ name, windowMs }: Bucket, at: number): { kept: number[]; now: number } => {
@@ -62,7 +62,7 @@ const windows = [40, 100, 1_000]
 const mostly = <T>(usual: T, rare: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: rare })
 
-/** The clock moves, and a call made on it up to the smallest window earlier arrives. */
+/** The clock moves forward, and a call arrives that is late by at most the smallest window. */
 const stepOf = (forward: fc.Arbitrary<number>, limit: fc.Arbitrary<number>): fc.Arbitrary<Step> =>
   fc.record({
     forward,
@@ -76,7 +76,7 @@ const stepOf = (forward: fc.Arbitrary<number>, limit: fc.Arbitrary<number>): fc.
     }),
   })
 
-/** Small limits, and times on the edges of the windows or years apart. */
+/** Small limits, with calls at the edges of the windows or years apart. */
 const edges = fc.array(
   stepOf(
     fc.oneof(
@@ -90,7 +90,7 @@ const edges = fc.array(
   { minLength: 1, maxLength: 60, size: 'max' },
 )
 
-/** Steady traffic that never lets a bucket run empty, so that the stores grow, turn over and shrink. */
+/** Steady traffic that keeps every bucket in use, so that the stores grow, wrap around and shrink. */
 const steady = fc.array(stepOf(fc.nat(6), fc.constantFrom(20, 500)), {
   minLength: 150,
   maxLength: 250,
@@ -104,8 +104,8 @@ describe.each(stores)('$store', ({ open }) => {
   })
   afterAll(() => limiter.close())
 
-  /** Names of one test: no other test or run meets them. */
-  const owned = () => {
+  /** Makes buckets whose names no other test or run uses. */
+  const uniqueBuckets = () => {
     const owner = `{${randomUUID()}}`
     return (kind: string, limit: number, windowMs = minute): Bucket => ({
       name: `${owner}:${kind}`,
@@ -119,8 +119,8 @@ describe.each(stores)('$store', ({ open }) => {
     return taken!.allowed
   }
 
-  test('X-318: the rate is counted in a sliding 60-second window, not in fixed minutes', async () => {
-    const bucket = owned()('org', 3)
+  test('X-318 the rate is counted in a sliding 60-second window, not in fixed minutes', async () => {
+    const bucket = uniqueBuckets()('org', 3)
     const lateInTheMinute = start + 59_000
     for (let i = 0; i < 3; i++) expect(await allows([bucket], lateInTheMinute + i)).toBe(true)
     expect(await allows([bucket], start + minute)).toBe(false)
@@ -131,14 +131,14 @@ describe.each(stores)('$store', ({ open }) => {
   })
 
   test('a call leaves exactly one window after it was counted', async () => {
-    const bucket = owned()('org', 1)
+    const bucket = uniqueBuckets()('org', 1)
     expect(await allows([bucket], start)).toBe(true)
     expect(await allows([bucket], start + minute - 1)).toBe(false)
     expect(await allows([bucket], start + minute)).toBe(true)
   })
 
-  test('the answer tells what remains and when the oldest call leaves', async () => {
-    const bucket = owned()('org', 3)
+  test('the result contains the remaining calls and when the oldest call leaves', async () => {
+    const bucket = uniqueBuckets()('org', 3)
     const state = (remaining: number, resetAt: number) => ({ limit: 3, remaining, resetAt })
     expect(await limiter.take([bucket], start)).toEqual({
       allowed: true,
@@ -154,23 +154,23 @@ describe.each(stores)('$store', ({ open }) => {
     expect(await limiter.peek(bucket, start + minute)).toEqual(state(1, start + 10 + minute))
   })
 
-  test('a bucket in which nothing is counted is free, with a whole window to its reset', async () => {
-    const bucket = owned()('org', 7)
+  test('an empty bucket has all its calls remaining and resets after a whole window', async () => {
+    const bucket = uniqueBuckets()('org', 7)
     const free = { limit: 7, remaining: 7, resetAt: start + minute }
     expect(await limiter.peek(bucket, start)).toEqual(free)
     await limiter.take([bucket], start - minute)
     expect(await limiter.peek(bucket, start)).toEqual(free)
   })
 
-  test('reading counts nothing', async () => {
-    const bucket = owned()('org', 1)
+  test('reading a bucket does not count a call', async () => {
+    const bucket = uniqueBuckets()('org', 1)
     for (let i = 0; i < 5; i++) expect(await limiter.peek(bucket, start)).toMatchObject({ remaining: 1 })
     expect(await allows([bucket], start)).toBe(true)
     for (let i = 0; i < 5; i++) expect(await limiter.peek(bucket, start)).toMatchObject({ remaining: 0 })
   })
 
-  test('a refused call is counted in no bucket, before or after the one that refused', async () => {
-    const bucket = owned()
+  test('a refused call is not counted in any bucket, before or after the full one', async () => {
+    const bucket = uniqueBuckets()
     const [before, full, after] = [bucket('key', 5), bucket('org', 1), bucket('region', 5)]
     await limiter.take([full], start)
     for (let i = 0; i < 3; i++) {
@@ -190,15 +190,15 @@ describe.each(stores)('$store', ({ open }) => {
     })
   })
 
-  test('a refused call does not lengthen the wait', async () => {
-    const bucket = owned()('org', 1)
+  test('a refused call does not extend the wait', async () => {
+    const bucket = uniqueBuckets()('org', 1)
     await limiter.take([bucket], start)
     for (let at = start; at < start + minute; at += 999) expect(await allows([bucket], at)).toBe(false)
     expect(await allows([bucket], start + minute)).toBe(true)
   })
 
-  test('when several buckets are full, the first in order refuses', async () => {
-    const bucket = owned()
+  test('when several buckets are full, the first of them refuses the call', async () => {
+    const bucket = uniqueBuckets()
     const [key, org] = [bucket('key', 1), bucket('org', 1)]
     await limiter.take([key, org], start)
     expect(await limiter.take([key, org], start)).toMatchObject({ allowed: false, refusedBy: 0 })
@@ -206,12 +206,12 @@ describe.each(stores)('$store', ({ open }) => {
     expect(await limiter.take([{ ...key, limit: 2 }, org], start)).toMatchObject({ refusedBy: 1 })
   })
 
-  test('no bucket at all lets the call pass', async () => {
+  test('a call without buckets is allowed', async () => {
     expect(await limiter.take([], start)).toEqual({ allowed: true, states: [] })
   })
 
-  test('a limit can change between two calls, and never reads below nothing', async () => {
-    const bucket = owned()
+  test('a limit can change between two calls, and the remaining calls are never negative', async () => {
+    const bucket = uniqueBuckets()
     for (let i = 0; i < 4; i++) expect(await allows([bucket('org', 5)], start + i)).toBe(true)
     expect(await limiter.take([bucket('org', 2)], start + 4)).toMatchObject({
       allowed: false,
@@ -225,8 +225,8 @@ describe.each(stores)('$store', ({ open }) => {
     expect(await allows([bucket('org', 0)], start + minute * 2)).toBe(false)
   })
 
-  test('a cost counts several calls at once, all or none of them', async () => {
-    const bucket = owned()('org', 10)
+  test('a cost counts several calls, either all or none of them', async () => {
+    const bucket = uniqueBuckets()('org', 10)
     expect(await limiter.take([bucket], start, 7)).toMatchObject({ states: [{ remaining: 3 }] })
     expect(await limiter.take([bucket], start, 4)).toMatchObject({
       allowed: false,
@@ -237,7 +237,7 @@ describe.each(stores)('$store', ({ open }) => {
   })
 
   test('a cost above the limit is refused even by an empty bucket', async () => {
-    const bucket = owned()('org', 10)
+    const bucket = uniqueBuckets()('org', 10)
     expect(await limiter.take([bucket], start, 11)).toMatchObject({
       allowed: false,
       states: [{ remaining: 10, resetAt: start + minute }],
@@ -245,20 +245,20 @@ describe.each(stores)('$store', ({ open }) => {
     expect(await allows([bucket], start, 10)).toBe(true)
   })
 
-  test.each([0, -1, 1.5, Number.NaN])('a cost of %d is a fault of the caller', async (cost) => {
-    await expect(async () => limiter.take([owned()('org', 10)], start, cost)).rejects.toThrow(RangeError)
+  test.each([0, -1, 1.5, Number.NaN])('a cost of %d throws a RangeError', async (cost) => {
+    await expect(async () => limiter.take([uniqueBuckets()('org', 10)], start, cost)).rejects.toThrow(RangeError)
   })
 
-  test('a jump of years empties the bucket, and it goes on from there', async () => {
-    const bucket = owned()('org', 2)
+  test('a jump of years empties the bucket, which then works as before', async () => {
+    const bucket = uniqueBuckets()('org', 2)
     for (const at of [start, start + year, start + 300 * year]) {
       expect(await allows([bucket], at, 2)).toBe(true)
       expect(await allows([bucket], at + minute - 1)).toBe(false)
     }
   })
 
-  test('a call from before a jump is still counted, and takes no other count away', async () => {
-    const bucket = owned()('org', 4)
+  test('a call from before a jump is still counted, and no other count is lost', async () => {
+    const bucket = uniqueBuckets()('org', 4)
     await limiter.take([bucket], start + year)
     await limiter.take([bucket], start)
     expect(await limiter.take([bucket], start + year + 1)).toMatchObject({ states: [{ remaining: 1 }] })
@@ -266,7 +266,7 @@ describe.each(stores)('$store', ({ open }) => {
   })
 
   test('a call that arrives late is counted at the newest time of its bucket', async () => {
-    const bucket = owned()('org', 3)
+    const bucket = uniqueBuckets()('org', 3)
     await limiter.take([bucket], start + 5)
     await limiter.take([bucket], start)
     expect(await limiter.take([bucket], start + 3)).toMatchObject({
@@ -276,24 +276,24 @@ describe.each(stores)('$store', ({ open }) => {
     expect(await allows([bucket], start + 5 + minute, 3)).toBe(true)
   })
 
-  test('a time with a fraction counts in its millisecond', async () => {
-    const bucket = owned()('org', 1)
+  test('a fractional time is counted in its millisecond', async () => {
+    const bucket = uniqueBuckets()('org', 1)
     expect(await allows([bucket], start + 0.75)).toBe(true)
     expect(await allows([bucket], start + minute - 0.25)).toBe(false)
     expect(await allows([bucket], start + minute)).toBe(true)
   })
 
-  test('of 200 calls at once, a limit of 50 allows exactly 50', async () => {
-    const bucket = owned()
+  test('a limit of 50 allows exactly 50 of 200 concurrent calls', async () => {
+    const bucket = uniqueBuckets()
     const buckets = [bucket('key', 1_000), bucket('org', 50)]
-    const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => limiter.take(buckets, start + (i % 7))))
-    expect(answers.filter((taken) => taken!.allowed)).toHaveLength(50)
+    const results = await Promise.all(Array.from({ length: 200 }, (_, i) => limiter.take(buckets, start + (i % 7))))
+    expect(results.filter((taken) => taken!.allowed)).toHaveLength(50)
     expect(await limiter.peek(buckets[0]!, start + 7)).toMatchObject({ remaining: 950 })
     expect(await limiter.peek(buckets[1]!, start + 7)).toMatchObject({ remaining: 0 })
   })
 
-  test('thousands of milliseconds leave one by one, and in one go after a pause', async () => {
-    const [steady, paused] = [owned()('org', 5_000), owned()('org', 5_000)]
+  test('thousands of entries leave one by one, or all at once after a pause', async () => {
+    const [steady, paused] = [uniqueBuckets()('org', 5_000), uniqueBuckets()('org', 5_000)]
     await Promise.all(Array.from({ length: 5_000 }, (_, i) => limiter.take([steady], start + i)))
     await Promise.all(Array.from({ length: 5_000 }, (_, i) => limiter.take([paused], start + i)))
     for (const gone of [0, 1, 2, 3, 4, 5, 100, 1_023, 1_024, 1_025, 4_998, 4_999]) {
@@ -310,21 +310,21 @@ describe.each(stores)('$store', ({ open }) => {
   })
 
   test.each([
-    { history: 'on the edges of its windows', steps: edges, numRuns: 300 },
+    { history: 'at the edges of the windows', steps: edges, numRuns: 300 },
     { history: 'under steady traffic', steps: steady, numRuns: 40 },
   ])(
-    'any history of calls $history is answered as the plain reference answers it',
+    'any history of calls $history has the same results as the reference',
     async ({ steps, numRuns }) => {
       const follow = async (history: Step[]) => {
-        const bucket = owned()
+        const bucket = uniqueBuckets()
         const reference = makeReference()
         let clock = start
         for (const { forward, late, cost, peek, buckets } of history) {
           clock += forward
           const at = clock - late
-          const asked = buckets.map(({ index, limit }) => bucket(String(index), limit, windows[index]))
-          if (peek) expect(await limiter.peek(asked[0]!, at)).toEqual(reference.peek(asked[0]!, at))
-          else expect(await limiter.take(asked, at, cost)).toEqual(reference.take(asked, at, cost))
+          const taken = buckets.map(({ index, limit }) => bucket(String(index), limit, windows[index]))
+          if (peek) expect(await limiter.peek(taken[0]!, at)).toEqual(reference.peek(taken[0]!, at))
+          else expect(await limiter.take(taken, at, cost)).toEqual(reference.take(taken, at, cost))
         }
       }
       await fc.assert(fc.asyncProperty(steps, follow), { numRuns })

@@ -1,22 +1,22 @@
 import { assertCost, type Bucket, type BucketState, type Limiter } from './limiter.ts'
 
-/** Two numbers for each millisecond in which something was counted: which one, and how many. */
+/** Two numbers for each millisecond in which calls were counted: the millisecond and the number of calls. */
 const pair = 2
-/** Four pairs: V8 keeps typed arrays of up to 64 bytes inside its own heap, which makes small buckets cheap. */
+/** Four pairs. V8 stores typed arrays of up to 64 bytes in its own heap, which makes small buckets cheap. */
 const smallestRing = 4 * pair
-/** How many buckets are compared when one has to go. */
-const sample = 8
+/** How many buckets are compared to choose one for eviction. */
+const evictionSample = 8
 
 /** The calls in one bucket's window: a ring of pairs, oldest at `head`. */
 type Window = {
   readonly name: string
-  /** Where it stands in the list that sweeping and eviction walk. */
-  place: number
+  /** Its position in the list that sweeping and eviction walk. */
+  index: number
   limit: number
   windowMs: number
   total: number
   newest: number
-  /** The first of the calls that came behind `newest` since the last that did not; -1 when there is none. */
+  /** The time of the first of the latest calls that are all older than `newest`; -1 when the last call was not. */
   behindSince: number
   ring: Float64Array
   head: number
@@ -43,9 +43,9 @@ const empty = (window: Window): void => {
 }
 
 /**
- * A clock that was set back would otherwise leave a full bucket full until it has caught up. Once every call
- * of a whole window came behind, what is counted moves to the caller's time: nothing is forgotten early, and
- * the bucket is free two windows after the step at the latest.
+ * Without this, a clock that is set back leaves a full bucket full until the clock has caught up. Once all calls for a
+ * whole window are older than `newest`, the counted calls move to the caller's time. None of them leaves early, and the
+ * bucket is free at most two windows after the clock was set back.
  */
 const followClockBack = (window: Window, at: number): void => {
   const { total } = window
@@ -57,7 +57,7 @@ const followClockBack = (window: Window, at: number): void => {
   window.pairs = 1
 }
 
-/** Lets go of the calls that have left. */
+/** Removes the calls that have left the window. */
 const settle = (window: Window, windowMs: number, at: number): void => {
   if (at >= window.newest + windowMs) {
     if (window.total > 0) empty(window)
@@ -105,41 +105,42 @@ const stateOf = (window: Window | undefined, { limit, windowMs }: Bucket, at: nu
       }
 
 export type MemoryLimiter = Limiter & {
-  /** Buckets and the bytes of their rings, added up on the spot: for metrics, not for every request. */
+  /** The number of buckets and the bytes of their rings. Too slow for every request: it visits all buckets. */
   held(): { buckets: number; bytes: number }
 }
 
 /**
- * Sliding windows in this process, answered at once. A bucket needs 16 bytes for each millisecond in which it
- * counted something, so never more than `windowMs` pairs, whatever its limit.
+ * Sliding windows in the memory of this process. Results are returned synchronously. A bucket needs 16 bytes for each
+ * millisecond in which it counted a call, so at most `windowMs` pairs, whatever its limit.
  *
- * At `maxBuckets` a new name takes the place of the emptiest of a few others, by share of its limit, and of the
- * oldest among equals. The calls counted in that one are forgotten: a flood of names gives some callers a small
- * part of their limit back, never a full bucket while there is an emptier one beside it.
+ * At `maxBuckets`, a new name evicts one of a small sample of buckets: the emptiest by share of its limit, and the
+ * oldest among equals. The calls counted in the evicted bucket are forgotten. A flood of names therefore gives some
+ * callers a small part of their limit back, but never evicts a full bucket while the sample contains an emptier one.
  */
 export const makeMemoryLimiter = ({ maxBuckets = 100_000 } = {}): MemoryLimiter => {
   const byName = new Map<string, Window>()
   const all: Window[] = []
-  /** The windows of the call under way; kept between calls so that none has to be made. */
+  /** The windows of the current call. The array is reused, so that a call allocates none. */
   const taking: (Window | undefined)[] = []
-  let hand = 0
+  let sweepIndex = 0
 
   const drop = (window: Window): void => {
     byName.delete(window.name)
     const last = all.pop()!
     if (last !== window) {
-      all[window.place] = last
-      last.place = window.place
+      all[window.index] = last
+      last.index = window.index
     }
   }
 
   /**
-   * One step of an endless walk, on every call instead of on a timer: idle buckets go, and one that had a burst
-   * gives its room back. Two windows, so that a call late by less than one still finds what it would have found.
+   * Checks one bucket. Every call does so, instead of a timer. An idle bucket is dropped, and the ring of a bucket
+   * shrinks after a burst. A bucket is idle after two windows, so that a call that is late by less than one window
+   * still finds its bucket.
    */
   const sweep = (at: number): void => {
-    if (hand >= all.length) hand = 0
-    const window = all[hand]
+    if (sweepIndex >= all.length) sweepIndex = 0
+    const window = all[sweepIndex]
     if (window === undefined) return
     if (window.newest + 2 * window.windowMs <= at) {
       drop(window)
@@ -147,34 +148,34 @@ export const makeMemoryLimiter = ({ maxBuckets = 100_000 } = {}): MemoryLimiter 
     }
     const length = window.ring.length
     if (length > smallestRing && window.pairs * pair * 8 <= length) resize(window, Math.max(smallestRing, length / 4))
-    hand += 1
+    sweepIndex += 1
   }
 
   const evict = (at: number): void => {
-    let victim: Window | undefined
+    let evicted: Window | undefined
     let least = Number.POSITIVE_INFINITY
-    // Spread over the whole list: buckets opened one after the other are often alike, and full together.
-    const stride = Math.max(1, Math.floor(all.length / sample))
-    for (let looked = 0; looked < sample; looked++) {
-      const window = all[(hand + looked * stride) % all.length]!
-      // About to be counted in: dropping it here would lose that count.
+    // The sample is spread over the whole list: buckets that were opened together are often full together.
+    const stride = Math.max(1, Math.floor(all.length / evictionSample))
+    for (let i = 0; i < evictionSample; i++) {
+      const window = all[(sweepIndex + i * stride) % all.length]!
+      // The current call is about to count in this bucket. Dropping it would lose that count.
       if (taking.includes(window)) continue
       settle(window, window.windowMs, at)
       const share = window.total / Math.max(1, window.limit)
-      if (share < least || (share === least && window.newest < victim!.newest)) {
-        victim = window
+      if (share < least || (share === least && window.newest < evicted!.newest)) {
+        evicted = window
         least = share
       }
     }
-    hand += 1
-    if (victim !== undefined) drop(victim)
+    sweepIndex += 1
+    if (evicted !== undefined) drop(evicted)
   }
 
   const open = ({ name, limit, windowMs }: Bucket, at: number): Window => {
     if (all.length >= maxBuckets) evict(at)
     const window: Window = {
       name,
-      place: all.length,
+      index: all.length,
       limit,
       windowMs,
       total: 0,

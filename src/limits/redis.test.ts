@@ -14,12 +14,12 @@ const minute = 60_000
 const start = 1_800_000_000_000
 const bucket: Bucket = { name: '{org_1}', limit: 5, windowMs: minute }
 
-const endings: (() => unknown)[] = []
+const cleanups: (() => unknown)[] = []
 afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
+  for (const cleanUp of cleanups.splice(0).reverse()) await cleanUp()
 })
 
-/** Takes whole commands off the front of what has arrived. */
+/** Parses the complete commands at the start of the received text. */
 const readCommands = (received: string): { commands: string[][]; rest: string } => {
   const commands: string[][] = []
   let rest = received
@@ -41,22 +41,22 @@ const readCommands = (received: string): { commands: string[][]; rest: string } 
   }
 }
 
-const counted = `*3\r\n:0\r\n:4\r\n:${start + minute}\r\n`
+const countedReply = `*3\r\n:0\r\n:4\r\n:${start + minute}\r\n`
 
-/** As much of a Redis as the wire needs, made to misbehave where a real one cannot be asked to. */
-const standIn = async (port = 0) => {
+/** A fake Redis that speaks just enough of the protocol, and can misbehave in ways that a real one cannot. */
+const startFakeRedis = async (port = 0) => {
   const sockets = new Set<Socket>()
-  const deaf = new WeakSet<Socket>()
-  const asked: string[][] = []
+  const muted = new WeakSet<Socket>()
+  const received: string[][] = []
   const redis = {
-    asked,
+    commands: received,
     silent: false,
     delayMs: 0,
-    reply: (command: string[]): string => (command[0] === 'EVALSHA' ? counted : '+OK\r\n'),
-    scripts: () => asked.filter(([name]) => name === 'EVALSHA' || name === 'EVAL'),
-    /** The connections there are now never carry an answer again; new ones do. */
-    deafen: () => {
-      for (const socket of sockets) deaf.add(socket)
+    reply: (command: string[]): string => (command[0] === 'EVALSHA' ? countedReply : '+OK\r\n'),
+    scripts: () => received.filter(([name]) => name === 'EVALSHA' || name === 'EVAL'),
+    /** Stops replying on the current connections. New connections get replies. */
+    muteConnections: () => {
+      for (const socket of sockets) muted.add(socket)
     },
     cut: () => {
       for (const socket of sockets) socket.destroy()
@@ -72,16 +72,16 @@ const standIn = async (port = 0) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => {})
-    let received = ''
+    let buffered = ''
     socket.setEncoding('latin1').on('data', (data: string) => {
-      const { commands, rest } = readCommands(received + data)
-      received = rest
+      const { commands, rest } = readCommands(buffered + data)
+      buffered = rest
       for (const command of commands) {
-        asked.push(command)
-        if (redis.silent || deaf.has(socket)) continue
-        const answer = command[0] === 'HELLO' ? '%1\r\n+server\r\n+redis\r\n' : redis.reply(command)
-        if (redis.delayMs === 0) socket.write(answer)
-        else setTimeout(() => socket.write(answer), redis.delayMs)
+        received.push(command)
+        if (redis.silent || muted.has(socket)) continue
+        const reply = command[0] === 'HELLO' ? '%1\r\n+server\r\n+redis\r\n' : redis.reply(command)
+        if (redis.delayMs === 0) socket.write(reply)
+        else setTimeout(() => socket.write(reply), redis.delayMs)
       }
     })
   })
@@ -89,7 +89,7 @@ const standIn = async (port = 0) => {
   await once(server, 'listening')
   redis.port = (server.address() as AddressInfo).port
   redis.url = `redis://127.0.0.1:${redis.port}`
-  endings.push(redis.stop)
+  cleanups.push(redis.stop)
   return redis
 }
 
@@ -106,7 +106,7 @@ const watchedLog = () => ({ info: vi.fn(), warn: vi.fn() })
 const limiterOf = async (url: string, timeoutMs?: number) => {
   const log = watchedLog()
   const limiter = await makeRedisLimiter({ url, log, timeoutMs })
-  endings.push(() => limiter.close())
+  cleanups.push(() => limiter.close())
   return { limiter, log }
 }
 
@@ -116,11 +116,11 @@ const timed = async <T>(work: () => T | Promise<T>): Promise<{ value: T; ms: num
   return { value, ms: performance.now() - began }
 }
 
-const untilAnswered = async (limiter: Limiter): Promise<void> => {
+const untilAvailable = async (limiter: Limiter): Promise<void> => {
   await expect.poll(() => limiter.take([bucket], start), { timeout: 10_000, interval: 20 }).not.toBeNull()
 }
 
-test('with nothing listening it starts, calls pass at once and one line is logged', async () => {
+test('without a server it starts, allows calls at once and logs one line', async () => {
   const url = `redis://127.0.0.1:${await freePort()}`
   const { value, ms } = await timed(() => limiterOf(url))
   expect(ms).toBeLessThan(1_000)
@@ -131,8 +131,8 @@ test('with nothing listening it starts, calls pass at once and one line is logge
   expect(value.log.warn).toHaveBeenCalledTimes(1)
 })
 
-test('a server that accepts and never answers delays neither the start nor any call', async () => {
-  const redis = await standIn()
+test('a server that accepts connections and never replies delays neither the start nor a call', async () => {
+  const redis = await startFakeRedis()
   redis.silent = true
   const { value, ms } = await timed(() => limiterOf(redis.url))
   expect(ms).toBeLessThan(1_000)
@@ -143,8 +143,8 @@ test('a server that accepts and never answers delays neither the start nor any c
   expect(value.log.warn).toHaveBeenCalledTimes(1)
 })
 
-test('a server that falls silent costs its calls 250 ms once, and later calls nothing', async () => {
-  const redis = await standIn()
+test('a server that stops replying delays the calls in flight by 250 ms, and later calls not at all', async () => {
+  const redis = await startFakeRedis()
   const { limiter, log } = await limiterOf(redis.url)
   expect(await limiter.take([bucket], start)).toMatchObject({ allowed: true })
   redis.silent = true
@@ -152,45 +152,45 @@ test('a server that falls silent costs its calls 250 ms once, and later calls no
   expect(first.value).toBeNull()
   expect(first.ms).toBeGreaterThan(240)
   expect(first.ms).toBeLessThan(1_000)
-  const asked = redis.scripts().length
+  const scriptsBefore = redis.scripts().length
   const later = await Promise.all(Array.from({ length: 100 }, () => limiter.take([bucket], start)))
   expect(later.every((taken) => taken === null)).toBe(true)
-  expect(redis.scripts()).toHaveLength(asked)
+  expect(redis.scripts()).toHaveLength(scriptsBefore)
   expect(log.warn).toHaveBeenCalledTimes(1)
 })
 
-test('an answer that comes too late is not waited for, and shows that the store is there', async () => {
-  const redis = await standIn()
+test('a reply that is too late is ignored, but shows that the store is available', async () => {
+  const redis = await startFakeRedis()
   const { limiter } = await limiterOf(redis.url, 100)
   redis.delayMs = 300
   expect(await limiter.take([bucket], start)).toBeNull()
   redis.delayMs = 0
-  await untilAnswered(limiter)
-  expect(redis.asked.filter(([name]) => name === 'HELLO')).toHaveLength(1)
+  await untilAvailable(limiter)
+  expect(redis.commands.filter(([name]) => name === 'HELLO')).toHaveLength(1)
 })
 
-test('a connection gone dead is replaced, and limits hold again', async () => {
-  const redis = await standIn()
+test('a dead connection is replaced, and calls are limited again', async () => {
+  const redis = await startFakeRedis()
   const { limiter, log } = await limiterOf(redis.url, 50)
-  redis.deafen()
+  redis.muteConnections()
   expect(await limiter.take([bucket], start)).toBeNull()
-  await untilAnswered(limiter)
-  expect(redis.asked.filter(([name]) => name === 'HELLO').length).toBeGreaterThan(1)
+  await untilAvailable(limiter)
+  expect(redis.commands.filter(([name]) => name === 'HELLO').length).toBeGreaterThan(1)
   expect(log.info).toHaveBeenCalledTimes(1)
 })
 
-test('a store that comes up after the start is used from then on', async () => {
+test('a store that becomes available after the start is used', async () => {
   const port = await freePort()
   const { limiter, log } = await limiterOf(`redis://127.0.0.1:${port}`)
   await sleep(600)
   expect(await limiter.take([bucket], start)).toBeNull()
-  await standIn(port)
-  await untilAnswered(limiter)
+  await startFakeRedis(port)
+  await untilAvailable(limiter)
   expect(log.info).toHaveBeenCalledTimes(1)
 })
 
-test('a cut connection answers the waiting calls null at once and reconnects by itself', async () => {
-  const redis = await standIn()
+test('when the connection is cut, waiting calls return null at once and the limiter reconnects', async () => {
+  const redis = await startFakeRedis()
   const { limiter } = await limiterOf(redis.url, 5_000)
   redis.silent = true
   const waiting = timed(() => Promise.all([limiter.take([bucket], start), limiter.peek(bucket, start)]))
@@ -200,45 +200,45 @@ test('a cut connection answers the waiting calls null at once and reconnects by 
   expect(value).toEqual([null, null])
   expect(ms).toBeLessThan(2_000)
   redis.silent = false
-  await untilAnswered(limiter)
+  await untilAvailable(limiter)
 })
 
-test('no more than ten thousand calls wait for an answer; the next ones pass', async () => {
-  const redis = await standIn()
+test('at most 10,000 calls wait for a reply, and further calls are allowed', async () => {
+  const redis = await startFakeRedis()
   const { limiter } = await limiterOf(redis.url, 2_000)
   redis.silent = true
-  let passed = 0
+  let allowed = 0
   const calls = Array.from({ length: 10_050 }, async () => {
-    if ((await limiter.take([bucket], start)) === null) passed += 1
+    if ((await limiter.take([bucket], start)) === null) allowed += 1
   })
   await sleep(0)
-  expect(passed).toBe(50)
+  expect(allowed).toBe(50)
   await Promise.all(calls)
-  expect(passed).toBe(10_050)
+  expect(allowed).toBe(10_050)
 })
 
-test('a refusal by the server itself lets the call pass', async () => {
-  const redis = await standIn()
+test('a call is allowed when the server returns an error', async () => {
+  const redis = await startFakeRedis()
   const { limiter, log } = await limiterOf(redis.url)
   redis.reply = () => '-LOADING Redis is loading the dataset in memory\r\n'
   expect(await limiter.take([bucket], start)).toBeNull()
   expect(log.warn.mock.calls[0]![0]).toMatchObject({ reason: expect.stringContaining('LOADING') })
 })
 
-test('the script travels whole only when the server does not know it', async () => {
-  const redis = await standIn()
+test('the script text is sent only when the server does not know the script', async () => {
+  const redis = await startFakeRedis()
   const { limiter } = await limiterOf(redis.url)
   let known = false
   redis.reply = ([name]) => {
     if (name === 'EVAL') known = true
-    return name === 'EVAL' || (name === 'EVALSHA' && known) ? counted : '-NOSCRIPT No matching script.\r\n'
+    return name === 'EVAL' || (name === 'EVALSHA' && known) ? countedReply : '-NOSCRIPT No matching script.\r\n'
   }
   for (let i = 0; i < 3; i++) expect(await limiter.take([bucket], start)).toMatchObject({ allowed: true })
   expect(redis.scripts().map(([name]) => name)).toEqual(['EVALSHA', 'EVAL', 'EVALSHA', 'EVALSHA'])
 })
 
-test('all buckets of a call go in one command, under keys that keep the braces of their names', async () => {
-  const redis = await standIn()
+test('all buckets of a call are sent in one command, with the braces of their names in the keys', async () => {
+  const redis = await startFakeRedis()
   const { limiter } = await limiterOf(redis.url)
   redis.reply = () => `*5\r\n:0\r\n:4\r\n:1\r\n:3\r\n:2\r\n`
   await limiter.take([{ ...bucket, name: '{org_1}:key:key_1' }, bucket], start)
@@ -248,8 +248,8 @@ test('all buckets of a call go in one command, under keys that keep the braces o
   expect(words.slice(0, 2)).toEqual(['tidings:limit:{org_1}:key:key_1', 'tidings:limit:{org_1}'])
 })
 
-test('closing answers the waiting calls null, logs nothing, and later calls pass', async () => {
-  const redis = await standIn()
+test('after closing, waiting and later calls return null, and nothing is logged', async () => {
+  const redis = await startFakeRedis()
   const { limiter, log } = await limiterOf(redis.url, 5_000)
   redis.silent = true
   const waiting = limiter.take([bucket], start)
@@ -260,23 +260,23 @@ test('closing answers the waiting calls null, logs nothing, and later calls pass
   expect(log.warn).not.toHaveBeenCalled()
 })
 
-test('neither a line nor an error shows the password of the store', async () => {
+test('neither the log nor an error contains the password of the store', async () => {
   const { limiter, log } = await limiterOf(`redis://user:hunter2@127.0.0.1:${await freePort()}`)
   await limiter.take([bucket], start)
   expect(log.warn).toHaveBeenCalled()
   expect(JSON.stringify(log.warn.mock.calls)).not.toContain('hunter2')
-  const faulty = await makeRedisLimiter({ url: 'http://user:hunter2@127.0.0.1', log }).catch((error) => error)
-  expect(faulty).toBeInstanceOf(Error)
-  expect(`${faulty.stack} ${JSON.stringify(faulty)} ${String(faulty.cause)}`).not.toContain('hunter2')
+  const error = await makeRedisLimiter({ url: 'http://user:hunter2@127.0.0.1', log }).catch((thrown) => thrown)
+  expect(error).toBeInstanceOf(Error)
+  expect(`${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`).not.toContain('hunter2')
 })
 
 const redisUrl = process.env.REDIS_URL
 const onRealServer = (url: string) => {
-  const open = async () => {
+  const connect = async () => {
     const limiter = await makeRedisLimiter({ url: url, log: silentLog(), timeoutMs: 10_000 })
     const client = await createClient({ url: url }).connect()
-    endings.push(() => limiter.close())
-    endings.push(() => client.close())
+    cleanups.push(() => limiter.close())
+    cleanups.push(() => client.close())
     const owner = `{${randomUUID()}}`
     const own = (kind: string, limit: number): Bucket => ({
       name: `${owner}:${kind}`,
@@ -286,17 +286,17 @@ const onRealServer = (url: string) => {
     return { limiter, client, own, keyOf: ({ name }: Bucket) => `tidings:limit:${name}` }
   }
 
-  test('a bucket is one key with one entry for each millisecond', async () => {
-    const { limiter, client, own, keyOf } = await open()
+  test('a bucket is one key with one entry per millisecond', async () => {
+    const { limiter, client, own, keyOf } = await connect()
     const org = own('org', 10_000_000)
     for (let i = 0; i < 300; i++) await limiter.take([org], start + (i % 3 === 0 ? i : i - (i % 3)), 1_000)
-    // 100 milliseconds, and the marker of what has left.
+    // One entry for each of 100 milliseconds, and the entry that has left.
     expect(await client.lLen(keyOf(org))).toBe(101)
     expect(await client.keys(`tidings:limit:${org.name.slice(0, 38)}*`)).toEqual([keyOf(org)])
   })
 
-  test('keys expire after the window and not within it', async () => {
-    const { limiter, client, own, keyOf } = await open()
+  test('keys expire after the window, not within it', async () => {
+    const { limiter, client, own, keyOf } = await connect()
     const org = own('org', 100)
     await limiter.take([org], start)
     const fresh = await client.pTTL(keyOf(org))
@@ -309,42 +309,42 @@ const onRealServer = (url: string) => {
     expect(await client.pTTL(keyOf(org))).toBeGreaterThan(minute + 5_000)
   })
 
-  test('a refused call and a reading leave no key behind', async () => {
-    const { limiter, client, own, keyOf } = await open()
-    const [fine, closed] = [own('fine', 5), own('closed', 0)]
-    await limiter.take([fine, closed], start)
-    await limiter.peek(fine, start)
-    expect(await client.exists([keyOf(fine), keyOf(closed)])).toBe(0)
-    await limiter.take([fine], start)
-    await limiter.peek(fine, start + minute)
-    expect(await client.exists(keyOf(fine))).toBe(0)
+  test('a refused call and a read leave no key', async () => {
+    const { limiter, client, own, keyOf } = await connect()
+    const [open, closed] = [own('open', 5), own('closed', 0)]
+    await limiter.take([open, closed], start)
+    await limiter.peek(open, start)
+    expect(await client.exists([keyOf(open), keyOf(closed)])).toBe(0)
+    await limiter.take([open], start)
+    await limiter.peek(open, start + minute)
+    expect(await client.exists(keyOf(open))).toBe(0)
   })
 
   test('two processes share one bucket', async () => {
-    const [one, other] = [await open(), await open()]
+    const [one, other] = [await connect(), await connect()]
     const org = one.own('org', 50)
-    const answers = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 200 }, (_, i) => (i % 2 ? one : other).limiter.take([org], start + (i % 2) * 3)),
     )
-    expect(answers.filter((taken) => taken!.allowed)).toHaveLength(50)
+    expect(results.filter((taken) => taken!.allowed)).toHaveLength(50)
   })
 
-  test('an answer that came in time counts, though this process was too busy to read it', async () => {
-    const { own } = await open()
+  test('a reply that came in time counts, even if this process was too busy to read it', async () => {
+    const { own } = await connect()
     const limiter = await makeRedisLimiter({ url: url, log: silentLog(), timeoutMs: 100 })
-    endings.push(() => limiter.close())
+    cleanups.push(() => limiter.close())
     const org = own('org', 5)
     await expect.poll(() => limiter.take([org], start)).not.toBeNull()
     const taking = limiter.take([org], start)
-    // The question leaves in the next turn of the event loop.
+    // The command is sent in the next turn of the event loop.
     await new Promise((turn) => setImmediate(() => setImmediate(turn)))
     const until = performance.now() + 300
     while (performance.now() < until);
     expect(await taking).toMatchObject({ allowed: true })
   })
 
-  test('a server that forgot its scripts is taught again', async () => {
-    const { limiter, client, own } = await open()
+  test('the script is loaded again when the server has lost it', async () => {
+    const { limiter, client, own } = await connect()
     const org = own('org', 5)
     await limiter.take([org], start)
     await client.scriptFlush()

@@ -3,37 +3,37 @@ import type { Log } from '../ground/log.ts'
 import { assertCost, type Bucket, type BucketState, type Limiter } from './limiter.ts'
 
 /**
- * Judges and counts one call in all its buckets, as one atomic step. A cost of 0 only reads.
+ * Checks and counts one call in all its buckets, atomically. A cost of 0 only reads.
  *
- * A bucket is one list, oldest first, with an entry for each millisecond in which something was counted: that
- * millisecond, and everything counted up to its end. The first entry is the last one that left the window, so
- * the calls in the window are the difference between the two ends, and what leaves is found by search instead
- * of being added up: a bucket left alone with 60,000 entries in it does not stall Redis when it is used again.
- * Entries are packed doubles, which took a fifth off the time of text.
+ * A bucket is a list, oldest entry first. There is an entry for each millisecond in which calls were counted: the
+ * millisecond, and the running total at its end. The first entry is the last one that left the window, so the number
+ * of calls in the window is the difference between the totals of the last and the first entry. Entries that leave are
+ * found by binary search instead of one by one, so that a bucket with 60,000 old entries does not block Redis when it
+ * is used again. Entries are packed doubles, which take a fifth less time than text.
  *
- * Redis expires keys by its own clock, ahead of which a process may run: hence a grace beyond the window, and
- * room in it to renew the expiry only once a second.
+ * Redis expires keys by its own clock, and the clock of a process may be ahead of it. Keys therefore live for a grace
+ * period beyond the window. The grace period also allows the script to renew the expiry only once a second.
  */
 const takeScript = `
 local call, pack, unpack = redis.call, struct.pack, struct.unpack
 local at, cost, grace = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
-local function let_go(key, until_ms)
-  local function gone(index)
+local function remove_until(key, until_ms)
+  local function has_left(index)
     local entry = call('LINDEX', key, index)
     return entry and unpack('<dd', entry) <= until_ms
   end
   local low, high = 1, 2
-  while gone(high) do low, high = high, high * 2 end
+  while has_left(high) do low, high = high, high * 2 end
   while high - low > 1 do
     local middle = math.floor((low + high) / 2)
-    if gone(middle) then low = middle else high = middle end
+    if has_left(middle) then low = middle else high = middle end
   end
   call('LTRIM', key, low, -1)
 end
 
 local times, newests, sums = {}, {}, {}
--- With its first place filled Lua keeps the answer an array; filled from the second on it is a slower hash.
+-- Lua stores a table as an array when its first element is set. Without it, the table would be a slower hash.
 local answer, refused = { 0 }, 0
 for i = 1, #KEYS do
   local key, limit, window = KEYS[i], tonumber(ARGV[2 + 2 * i]), tonumber(ARGV[3 + 2 * i])
@@ -48,7 +48,7 @@ for i = 1, #KEYS do
       local first = call('LRANGE', key, 0, 1)
       oldest = unpack('<dd', first[2])
       if oldest + window <= now then
-        let_go(key, now - window)
+        remove_until(key, now - window)
         first = call('LRANGE', key, 0, 1)
         oldest = unpack('<dd', first[2])
       end
@@ -83,8 +83,8 @@ return answer
 
 const graceMs = 10_000
 const warnEveryMs = 5_000
-/** Calls waiting for an answer; beyond them calls pass at once. */
-const mostWaiting = 10_000
+/** At most this many calls wait for a reply. Further calls are allowed at once. */
+const maxWaiting = 10_000
 
 const take = defineScript({
   SCRIPT: takeScript,
@@ -98,16 +98,16 @@ const take = defineScript({
 })
 
 const connectTo = (url: string, timeoutMs: number) => {
-  // A connection on which nothing moves for this long is given up; the pings keep a healthy one moving.
+  // A connection without traffic for this long is closed. Pings keep a healthy connection open.
   const deadAfterMs = 20 * timeoutMs
   try {
     return createClient({
       url,
       scripts: { take },
-      // A call that cannot be asked now passes now; kept for later it would count at a time long gone.
+      // A call that cannot be sent now is allowed now. Sent later, it would be counted at a time long past.
       disableOfflineQueue: true,
-      commandsQueueMaxLength: mostWaiting,
-      // Its own timeout ends once a command is written, so it does not see a server that falls silent.
+      commandsQueueMaxLength: maxWaiting,
+      // The client's own timeout ends once a command is written, so it does not detect a server that stops replying.
       commandOptions: { timeout: undefined },
       maintNotifications: 'disabled',
       pingInterval: 8 * timeoutMs,
@@ -118,29 +118,29 @@ const connectTo = (url: string, timeoutMs: number) => {
       },
     })
   } catch {
-    // The cause quotes the address, which may hold a password.
-    throw new Error('the Redis address is not a valid redis:// or rediss:// URL')
+    // The cause contains the URL, which may contain a password.
+    throw new Error('the Redis URL must be a valid redis:// or rediss:// URL')
   }
 }
 
-const statesOf = (buckets: readonly Bucket[], answer: number[]): BucketState[] =>
+const statesOf = (buckets: readonly Bucket[], reply: number[]): BucketState[] =>
   buckets.map(({ limit }, i) => ({
     limit,
-    remaining: answer[2 * i + 1]!,
-    resetAt: answer[2 * i + 2]!,
+    remaining: reply[2 * i + 1]!,
+    resetAt: reply[2 * i + 2]!,
   }))
 
 export type RedisLimiterOptions = {
   url: string
   log: Pick<Log, 'info' | 'warn'>
   timeoutMs?: number
-  /** Stands before every key, so that several installations can share one Redis. */
+  /** The start of every key, so that several installations can share one Redis. */
   prefix?: string
 }
 
 /**
- * Sliding windows shared by many processes. Whatever is wrong with Redis, a call is answered null within
- * `timeoutMs` and the service goes on without limits until it is back; starting does not wait for it either.
+ * Sliding windows shared by many processes. When Redis fails in any way, a call returns null within `timeoutMs`, and
+ * the service continues without limits until Redis is back. Starting waits for Redis no longer than `timeoutMs` either.
  */
 export const makeRedisLimiter = async ({
   url,
@@ -150,10 +150,10 @@ export const makeRedisLimiter = async ({
 }: RedisLimiterOptions): Promise<Limiter> => {
   const client = connectTo(url, timeoutMs)
   let closed = false
-  let answers = 0
-  /** A question went unanswered and nothing else was answered since: asking more would only delay more calls. */
+  let replies = 0
+  /** A command got no reply, and no other has got one since. Sending more would only delay more calls. */
   let silent = false
-  let passed = 0
+  let unlimited = 0
   let warned = false
   let warnedAt = Number.NEGATIVE_INFINITY
 
@@ -162,48 +162,48 @@ export const makeRedisLimiter = async ({
     warnedAt = performance.now()
     warned = true
     const reason = cause instanceof Error ? cause.message || cause.name : String(cause)
-    log.warn({ reason, passed }, 'the limiter store does not answer: calls pass without limits')
+    log.warn({ reason, passed: unlimited }, 'rate limit store unavailable, calls are not limited')
   }
 
-  const answered = (): void => {
-    answers += 1
+  const onReply = (): void => {
+    replies += 1
     silent = false
     if (!warned) return
     warned = false
-    log.info({ passed }, 'the limiter store answers again')
-    passed = 0
+    log.info({ passed: unlimited }, 'rate limit store available again')
+    unlimited = 0
   }
 
-  const ask = (buckets: readonly Bucket[], atMs: number, cost: number): Promise<number[] | null> =>
+  const run = (buckets: readonly Bucket[], atMs: number, cost: number): Promise<number[] | null> =>
     new Promise((resolve) => {
-      const pass = (cause: unknown): void => {
-        passed += 1
+      const allow = (cause: unknown): void => {
+        unlimited += 1
         warn(cause)
         resolve(null)
       }
-      if (!client.isReady) return pass('not connected')
-      if (silent) return pass('no answer')
-      const before = answers
+      if (!client.isReady) return allow('not connected')
+      if (silent) return allow('no reply')
+      const repliesBefore = replies
       let waiting = true
-      const giveUp = (): void => {
+      const onTimeout = (): void => {
         if (!waiting) return
         waiting = false
-        if (answers === before) silent = true
-        pass(`no answer within ${timeoutMs} ms`)
+        if (replies === repliesBefore) silent = true
+        allow(`no reply within ${timeoutMs} ms`)
       }
-      // Through one turn of the event loop: when this process was the slow one, the answer is already here.
-      const timer = setTimeout(() => setImmediate(giveUp), timeoutMs)
+      // `setImmediate` lets the event loop read the socket first. A reply that came while this process was busy counts.
+      const timer = setTimeout(() => setImmediate(onTimeout), timeoutMs)
       client.take(`${prefix}limit:`, buckets, atMs, cost).then(
-        (answer) => {
+        (reply) => {
           waiting = false
           clearTimeout(timer)
-          answered()
-          resolve(answer)
+          onReply()
+          resolve(reply)
         },
         (cause) => {
           clearTimeout(timer)
           silent = false
-          if (waiting) pass(cause)
+          if (waiting) allow(cause)
           waiting = false
         },
       )
@@ -215,29 +215,29 @@ export const makeRedisLimiter = async ({
       warn(`no connection within ${timeoutMs} ms`)
       resolve()
     }, timeoutMs)
-    const heard = (): void => {
+    const settled = (): void => {
       clearTimeout(timer)
       resolve()
     }
-    client.once('ready', heard)
-    client.once('error', heard)
-    // It goes on trying by itself and rejects only when closed before it ever got through.
-    client.connect().catch(heard)
+    client.once('ready', settled)
+    client.once('error', settled)
+    // The client keeps trying by itself. The promise rejects only when the client is closed before it has connected.
+    client.connect().catch(settled)
   })
 
   return {
     async take(buckets, atMs, cost = 1) {
       assertCost(cost)
       if (buckets.length === 0) return { allowed: true, states: [] }
-      const answer = await ask(buckets, atMs, cost)
-      if (answer === null) return null
-      const states = statesOf(buckets, answer)
-      return answer[0] === 0 ? { allowed: true, states } : { allowed: false, refusedBy: answer[0]! - 1, states }
+      const reply = await run(buckets, atMs, cost)
+      if (reply === null) return null
+      const states = statesOf(buckets, reply)
+      return reply[0] === 0 ? { allowed: true, states } : { allowed: false, refusedBy: reply[0]! - 1, states }
     },
 
     async peek(bucket, atMs) {
-      const answer = await ask([bucket], atMs, 0)
-      return answer === null ? null : statesOf([bucket], answer)[0]!
+      const reply = await run([bucket], atMs, 0)
+      return reply === null ? null : statesOf([bucket], reply)[0]!
     },
 
     async close() {

@@ -1,13 +1,13 @@
 import type { Runner } from '../db/pool.ts'
-import { cancelPending } from './store.ts'
+import { cancelPending } from './store/delivery-rows.ts'
 
 const chunk = 5_000
 
-/** Cancels what waits for an endpoint that is off or pauses: some of it, and whether there may be more. */
+/** Cancels one chunk of the pending deliveries of a disabled or paused endpoint. Returns whether there may be more. */
 export const cancelSome = async (on: Runner, orgId: string, endpointId: string): Promise<boolean> =>
-  (await on.change(cancelPending, { orgId, endpointId, few: chunk })) > chunk
+  (await on.change(cancelPending, { orgId, endpointId, chunk })) > chunk
 
-/** All of it, in statements that stay short however much there is. */
+/** Cancels all of them, in chunks that keep each statement short. */
 export const cancelRest = async (on: Runner, orgId: string, endpointId: string): Promise<void> => {
   while (await cancelSome(on, orgId, endpointId));
 }

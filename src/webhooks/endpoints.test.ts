@@ -15,20 +15,28 @@ const t = await startWebhookService()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
-const founded = await t.org()
-const acme = webhookClient(t, founded)
-const { live, test: testKey } = founded.keys
+const org = await t.org()
+const acme = webhookClient(t, org)
+const { live, test: testKey } = org.keys
 const url = 'http://127.0.0.1:59999/hook'
-const made = async (body: object = {}, key = live): Promise<string> =>
+const createEndpoint = async (body: object = {}, key = live): Promise<string> =>
   (await acme.create({ url, ...body }, key)).body.id
 
-describe('the routes', () => {
-  test('A-149 A-150 A-151 XD-11 an endpoint is made, read, listed, changed and deleted, answered whole, each with its entry', async () => {
+describe('an endpoint', () => {
+  const entry = (id: string, action: string, metadata: object) =>
+    expect.objectContaining({
+      action,
+      resource_type: 'webhook',
+      resource_id: id,
+      actor_user_id: null,
+      metadata,
+    })
+
+  test('A-149 XD-11 creating an endpoint returns it with its secret and writes an audit entry', async () => {
     const { result: reply, trail } = await withTrail(t.database, acme.orgId, () =>
       acme.create({ url, events: ['message.delivered', 'message.bounced', 'message.delivered'] }),
     )
     expect(reply.status).toBe(201)
-    const { secret, ...shown } = reply.body
     expect(reply.body).toEqual({
       id: expect.stringMatching(/^whe_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
       url,
@@ -44,21 +52,16 @@ describe('the routes', () => {
       updated_at: reply.body.created_at,
       secret_rotated_at: null,
     })
-    const { id } = shown
-    const entry = (action: string, metadata: object) =>
-      expect.objectContaining({
-        action,
-        resource_type: 'webhook',
-        resource_id: id,
-        actor_user_id: null,
-        metadata,
-      })
-    expect(trail).toEqual([
-      entry('webhook.created', expect.objectContaining({ url, events: shown.events, enabled: true, via: 'api_key' })),
-    ])
+    const { secret, ...shown } = reply.body
+    const created = expect.objectContaining({ url, events: shown.events, enabled: true, via: 'api_key' })
+    expect(trail).toEqual([entry(shown.id, 'webhook.created', created)])
     expect(JSON.stringify(trail)).not.toContain(secret)
+    expect([(await acme.get(shown.id)).body, (await acme.list('?limit=1')).body.data]).toEqual([shown, [shown]])
+  })
 
-    expect([(await acme.get(id)).body, (await acme.list('?limit=1')).body.data]).toEqual([shown, [shown]])
+  test('A-150 XD-11 changing an endpoint returns it whole and writes an audit entry', async () => {
+    const { secret, ...shown } = (await acme.create({ url, events: ['message.delivered', 'message.bounced'] })).body
+    const { id } = shown
     const patched = await withTrail(t.database, acme.orgId, () =>
       acme.patch(id, { url: `${url}/2`, description: 'Second', events: ['*'], enabled: false }),
     )
@@ -75,18 +78,20 @@ describe('the routes', () => {
         updated_at: iso,
       },
     ])
-    expect(patched.trail).toEqual([
-      entry('webhook.updated', expect.objectContaining({ enabled: false, events: ['*'], via: 'api_key' })),
-    ])
+    const updated = expect.objectContaining({ enabled: false, events: ['*'], via: 'api_key' })
+    expect(patched.trail).toEqual([entry(id, 'webhook.updated', updated)])
     expect((await acme.get(id)).body).toEqual(patched.result.body)
     expect((await acme.patch(id, { description: null })).body.description).toBe(null)
     const same = await leavesNoTrace(() => acme.patch(id, {}))
     expect([same.status, same.body.url]).toEqual([200, `${url}/2`])
+  })
 
+  test('A-151 XD-11 a deleted endpoint is not found by any route, and deleting it writes an audit entry', async () => {
+    const id = await createEndpoint({ url: `${url}/2` })
     const removed = await withTrail(t.database, acme.orgId, () => acme.remove(id))
     expect([removed.result.status, removed.result.body]).toEqual([200, { id, deleted: true }])
-    expect(removed.trail).toEqual([entry('webhook.removed', expect.objectContaining({ url: `${url}/2` }))])
-    for (const ask of [
+    expect(removed.trail).toEqual([entry(id, 'webhook.removed', expect.objectContaining({ url: `${url}/2` }))])
+    for (const request of [
       () => acme.get(id),
       () => acme.patch(id, {}),
       () => acme.remove(id),
@@ -95,12 +100,12 @@ describe('the routes', () => {
       () => acme.deliveries(id),
       () => acme.replayFailed(id),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+      expectRefusal(await leavesNoTrace(request), 'NOT_FOUND')
     }
     expect(await t.database.sql('select 1 from webhook_lanes where endpoint_id = $1', [id])).toEqual([])
   })
 
-  test('XD-11 the defaults: every event, enabled, no description; one made disabled says so', async () => {
+  test('XD-11 an endpoint is enabled and receives every event by default, and can be created disabled', async () => {
     const { body } = await acme.create({ url })
     expect(body).toMatchObject({ events: ['*'], enabled: true, description: null })
     const off = await acme.create({ url, enabled: false, events: [] })
@@ -113,7 +118,7 @@ describe('the routes', () => {
     expect((await acme.patch(off.body.id, { enabled: false })).body.disabled_at).toBe(off.body.disabled_at)
   })
 
-  test('XD-11 the secret is stored sealed, for its own row alone', async () => {
+  test('XD-11 a secret is stored encrypted and can be decrypted only for its own endpoint', async () => {
     const { body } = await acme.create({ url })
     const [row] = await t.database.sql<{ secret: string }>('select secret from webhook_endpoints where id = $1', [
       body.id,
@@ -124,8 +129,8 @@ describe('the routes', () => {
     expect(() => vault.open(row?.secret ?? '', `webhook_endpoints/${newId('webhookEndpoint')}`)).toThrow()
   })
 
-  test('XD-11 a body is refused where it is wrong, unknown fields too', async () => {
-    const id = await made()
+  test('XD-11 invalid and unknown fields are refused on create and on change', async () => {
+    const id = await createEndpoint()
     const cases: [body: unknown, path: (string | number)[], code: string][] = [
       [{ url: 7 }, ['url'], 'invalid_type'],
       [{ url: 'not a url' }, ['url'], 'custom'],
@@ -150,7 +155,7 @@ describe('the routes', () => {
       expectRefusal(await acme.create({}), 'VALIDATION_ERROR', { errors: missing })
       const moved = [{ path: ['tenant_id'], code: 'unrecognized', message: 'Unknown field.' }]
       expectRefusal(await acme.patch(id, { tenant_id: null }), 'VALIDATION_ERROR', { errors: moved })
-      const unknown = [{ path: ['tenant_id'], code: 'custom', message: 'There is no such tenant.' }]
+      const unknown = [{ path: ['tenant_id'], code: 'custom', message: 'This tenant does not exist.' }]
       const named = await acme.create({ url, tenant_id: newId('tenant') })
       expectRefusal(named, 'VALIDATION_ERROR', { errors: unknown })
       const extra = [{ path: ['x'], code: 'unrecognized', message: 'Unknown field.' }]
@@ -159,7 +164,7 @@ describe('the routes', () => {
     })
   })
 
-  test('XD-11 lists are paged, newest first; the events are told with samples', async () => {
+  test('XD-11 endpoints are listed in pages, newest first', async () => {
     const org = await t.org({ name: 'Pages' })
     const pages = webhookClient(t, org)
     const ids: string[] = []
@@ -168,7 +173,33 @@ describe('the routes', () => {
     const two = await pages.list(`?limit=2&cursor=${one.body.next_cursor}`)
     expect([...one.body.data, ...two.body.data].map(({ id }) => id)).toEqual(ids)
     expect([one.body.has_more, two.body.has_more, two.body.next_cursor]).toEqual([true, false, null])
+  })
 
+  test('XD-01 reading endpoints needs the scope read:webhooks, and changing them write:webhooks', async () => {
+    const id = await createEndpoint()
+    const reader = await t.key(acme.orgId, { scopes: ['read:webhooks'] })
+    const writer = await t.key(acme.orgId, { scopes: ['write:webhooks'] })
+    for (const request of [
+      () => acme.create({ url }, reader),
+      () => acme.patch(id, { enabled: true }, reader),
+      () => acme.remove(id, reader),
+      () => acme.rotate(id, reader),
+      () => acme.testFire(id, undefined, reader),
+      () => acme.replayFailed(id, undefined, reader),
+      () => acme.replay(id, newId('webhookDelivery'), reader),
+      () => acme.get(id, writer),
+      () => acme.list('', writer),
+      () => acme.deliveries(id, '', writer),
+      () => acme.delivery(id, newId('webhookDelivery'), writer),
+      () => t.ask('GET', '/api/v1/webhooks/events', { key: writer }),
+    ]) {
+      expectRefusal(await leavesNoTrace(request), 'INSUFFICIENT_SCOPE')
+    }
+  })
+})
+
+describe('the list of events', () => {
+  test('XD-11 every event is listed with a sample', async () => {
     const events = await t.ask('GET', '/api/v1/webhooks/events', { key: live })
     expect(events.status).toBe(200)
     const names = events.body.data.map(({ event }: { event: string }) => event)
@@ -186,7 +217,7 @@ describe('the routes', () => {
     })
   })
 
-  test('X-128 XD-15 the sample of each infrastructure event has exactly the fields it is documented with', async () => {
+  test('X-128 XD-15 every sample has exactly the documented fields', async () => {
     const { body } = await t.ask('GET', '/api/v1/webhooks/events', { key: live })
     const fields = Object.fromEntries(
       body.data.map(({ event, sample }: { event: string; sample: { data: object } }) => [
@@ -235,32 +266,10 @@ describe('the routes', () => {
       'webhook.test': 'id status message',
     })
   })
-
-  test('XD-01 reading and writing webhooks are scopes of their own', async () => {
-    const id = await made()
-    const reader = await t.key(acme.orgId, { scopes: ['read:webhooks'] })
-    const writer = await t.key(acme.orgId, { scopes: ['write:webhooks'] })
-    for (const ask of [
-      () => acme.create({ url }, reader),
-      () => acme.patch(id, { enabled: true }, reader),
-      () => acme.remove(id, reader),
-      () => acme.rotate(id, reader),
-      () => acme.testFire(id, undefined, reader),
-      () => acme.replayFailed(id, undefined, reader),
-      () => acme.replay(id, newId('webhookDelivery'), reader),
-      () => acme.get(id, writer),
-      () => acme.list('', writer),
-      () => acme.deliveries(id, '', writer),
-      () => acme.delivery(id, newId('webhookDelivery'), writer),
-      () => t.ask('GET', '/api/v1/webhooks/events', { key: writer }),
-    ]) {
-      expectRefusal(await leavesNoTrace(ask), 'INSUFFICIENT_SCOPE')
-    }
-  })
 })
 
-describe('the address', () => {
-  test('X-142 X-143 X-259 hostile URLs are refused on create and on change, and nothing is kept', async () => {
+describe('the URL of an endpoint', () => {
+  test('X-142 X-143 X-259 a hostile URL is refused on create and on change', async () => {
     const service = await startTestService()
     const org = await service.org()
     const strict = webhookClient(service, org)
@@ -268,20 +277,20 @@ describe('the address', () => {
     const fine = await strict.create({ url: 'https://8.8.8.8/hook' })
     expect(fine.status).toBe(201)
     await noTrace(async () => {
-      for (const [hostile, why] of hostileUrls) {
+      for (const [hostile, reason] of hostileUrls) {
         for (const reply of [
           await strict.create({ url: hostile }),
           await strict.patch(fine.body.id, { url: hostile }),
         ]) {
           const code = URL.canParse(hostile) ? 'WEBHOOK_URL_NOT_ALLOWED' : 'VALIDATION_ERROR'
-          expect([reply.status, reply.body.error.code], `${hostile}: ${why}`).toEqual([422, code])
+          expect([reply.status, reply.body.error.code], `${hostile}: ${reason}`).toEqual([422, code])
         }
       }
     })
     await service.stop()
   })
 
-  test('X-142 XD-13 a name is judged by what it resolves to, on create, on change and again at each attempt', async () => {
+  test('X-142 XD-13 the addresses that a URL resolves to are checked on create, on change and on each attempt', async () => {
     const zone: Record<string, string[]> = {
       'good.example.com': ['8.8.8.8'],
       'bad.example.com': ['10.0.0.1'],
@@ -297,10 +306,10 @@ describe('the address', () => {
       expectRefusal(await strict.create({ url: hostile }), 'WEBHOOK_URL_NOT_ALLOWED')
       expectRefusal(await strict.patch(good.body.id, { url: hostile }), 'WEBHOOK_URL_NOT_ALLOWED')
     }
-    // One that does not resolve yet may be on its way.
+    // A name that does not resolve yet is accepted.
     expect((await strict.create({ url: 'https://soon.example.com/hook', events: [] })).status).toBe(201)
 
-    // Later the name turns inward.
+    // Later the name resolves to loopback.
     zone['good.example.com'] = ['127.0.0.1']
     const fired = await strict.testFire(good.body.id)
     expect([fired.status, fired.body]).toMatchObject([
@@ -318,8 +327,8 @@ describe('the address', () => {
   })
 })
 
-describe('the secret', () => {
-  test('X-138 A-152 XD-12 rotating answers a new secret once, with its entry', async () => {
+describe('the secret of an endpoint', () => {
+  test('X-138 A-152 XD-12 rotating returns the new secret once and writes an audit entry', async () => {
     const { body } = await acme.create({ url })
     const { result, trail } = await withTrail(t.database, acme.orgId, () => acme.rotate(body.id))
     expect([result.status, result.body]).toEqual([
@@ -334,16 +343,16 @@ describe('the secret', () => {
     expect(shown.text).not.toContain('whsec_')
   })
 
-  test('X-053 X-201 XD-10 a test key rotates nothing, and changes only what a test key made', async () => {
-    const [fromLive, fromTest] = [await made(), await made({}, testKey)]
-    for (const ask of [
+  test('X-053 X-201 XD-10 a test key cannot rotate a secret, and changes only endpoints that a test key created', async () => {
+    const [fromLive, fromTest] = [await createEndpoint(), await createEndpoint({}, testKey)]
+    for (const request of [
       () => acme.rotate(fromLive, testKey),
       () => acme.rotate(fromTest, testKey),
       () => acme.patch(fromLive, { enabled: false }, testKey),
       () => acme.patch(fromLive, {}, testKey),
       () => acme.remove(fromLive, testKey),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'ENVIRONMENT_ESCALATION')
+      expectRefusal(await leavesNoTrace(request), 'ENVIRONMENT_ESCALATION')
     }
     expect((await acme.get(fromLive, testKey)).status).toBe(200)
     expect((await acme.testFire(fromLive, undefined, testKey)).status).toBe(200)
@@ -355,7 +364,7 @@ describe('the secret', () => {
 })
 
 describe('tenants', () => {
-  test('X-141 XD-09 a key of a tenant makes endpoints for its own alone, and sees and changes no others', async () => {
+  test('X-141 XD-09 a tenant key creates, sees and changes only endpoints of its own tenant', async () => {
     const [own, other] = [await t.tenant(acme.orgId), await t.tenant(acme.orgId)]
     const key = await t.key(acme.orgId, { tenantId: own })
     const mine = await acme.create({ url }, key)
@@ -364,20 +373,20 @@ describe('tenants', () => {
     for (const tenant_id of [other, null, newId('tenant')]) {
       expectRefusal(await leavesNoTrace(() => acme.create({ url, tenant_id }, key)), 'TENANT_FORBIDDEN')
     }
-    const ofOrg = await made()
-    const ofOther = await made({ tenant_id: other })
+    const ofOrg = await createEndpoint()
+    const ofOther = await createEndpoint({ tenant_id: other })
     for (const id of [ofOrg, ofOther]) {
-      for (const ask of [() => acme.get(id, key), () => acme.deliveries(id, '', key)]) {
-        expectRefusal(await ask(), 'NOT_FOUND')
+      for (const request of [() => acme.get(id, key), () => acme.deliveries(id, '', key)]) {
+        expectRefusal(await request(), 'NOT_FOUND')
       }
-      for (const ask of [
+      for (const request of [
         () => acme.patch(id, { enabled: false }, key),
         () => acme.remove(id, key),
         () => acme.rotate(id, key),
         () => acme.testFire(id, undefined, key),
         () => acme.replayFailed(id, undefined, key),
       ]) {
-        expectRefusal(await leavesNoTrace(ask), 'TENANT_FORBIDDEN')
+        expectRefusal(await leavesNoTrace(request), 'TENANT_FORBIDDEN')
       }
     }
     const listed = await acme.list('?limit=100', key)
@@ -386,17 +395,17 @@ describe('tenants', () => {
     expect((await acme.remove(mine.body.id, key)).status).toBe(200)
   })
 
-  test('AD-107 erasing a tenant removes its endpoints and what was told of it', async () => {
+  test('AD-107 erasing a tenant deletes its endpoints and its deliveries', async () => {
     const tenantId = await t.tenant(acme.orgId, { status: 'archived' })
-    const bound = await made({ tenant_id: tenantId })
-    const whole = await acme.made({ events: ['message.opened'] })
+    const ofTenant = await createEndpoint({ tenant_id: tenantId })
+    const ofOrg = await acme.made({ events: ['message.opened'] })
     await acme.emit({ tenantId, event: 'message.opened' })
     await acme.emit({ event: 'message.opened' })
     await acme.run()
-    expect((await acme.deliveries(whole.id)).body.data).toHaveLength(2)
+    expect((await acme.deliveries(ofOrg.id)).body.data).toHaveLength(2)
     expect((await t.ask('POST', `/api/v1/tenants/${tenantId}/erase`, { key: live })).status).toBe(200)
-    expectRefusal(await acme.get(bound), 'NOT_FOUND')
-    const left = (await acme.deliveries(whole.id)).body.data
+    expectRefusal(await acme.get(ofTenant), 'NOT_FOUND')
+    const left = (await acme.deliveries(ofOrg.id)).body.data
     expect(left.map((row: { tenant_id: string }) => row.tenant_id)).toEqual([null])
   })
 })
@@ -407,20 +416,24 @@ describe('the plan', () => {
     ['payg', 10],
     ['pro', 25],
     ['enterprise', 250],
-  ] as const)('X-279 XD-25 on %s the last of %i endpoints is made and the next is 402', async ([plan, limit]) => {
-    const org = await t.org({ plan: plan as Plan, name: 'Planned' })
-    const client = webhookClient(t, org)
-    await t.database.sql(
-      `insert into webhook_endpoints (org_id, id, url, events, enabled, secret, created_environment, created_at, updated_at)
+  ] as const)(
+    'X-279 XD-25 the %s plan allows %i endpoints, and the next is refused with 402',
+    async ([plan, limit]) => {
+      const org = await t.org({ plan: plan as Plan, name: 'Acme' })
+      const client = webhookClient(t, org)
+      await t.database.sql(
+        `insert into webhook_endpoints (org_id, id, url, events, enabled, secret, created_environment, created_at,
+         updated_at)
        select $1, id, 'https://example.com', '{}', true, 'x', 'live', $3, $3 from unnest($2::text[]) as p (id)`,
-      [org.org.id, Array.from({ length: limit - 1 }, () => newId('webhookEndpoint')), t.service.clock.now()],
-    )
-    const last = await client.create({ url })
-    expect(last.status).toBe(201)
-    const message = `The ${plan} plan allows ${limit} webhook endpoints.`
-    expectRefusal(await leavesNoTrace(() => client.create({ url })), 'PLAN_RESOURCE_LIMIT', { message })
-    await client.remove(last.body.id)
-    const both = await Promise.all([client.create({ url }), client.create({ url })])
-    expect(both.map(({ status }) => status).toSorted()).toEqual([201, 402])
-  })
+        [org.org.id, Array.from({ length: limit - 1 }, () => newId('webhookEndpoint')), t.service.clock.now()],
+      )
+      const last = await client.create({ url })
+      expect(last.status).toBe(201)
+      const message = `The ${plan} plan allows ${limit} webhook endpoints.`
+      expectRefusal(await leavesNoTrace(() => client.create({ url })), 'PLAN_RESOURCE_LIMIT', { message })
+      await client.remove(last.body.id)
+      const both = await Promise.all([client.create({ url }), client.create({ url })])
+      expect(both.map(({ status }) => status).toSorted()).toEqual([201, 402])
+    },
+  )
 })

@@ -1,13 +1,13 @@
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { maxAttempts } from './fire.ts'
-import { fanOutEvents } from './store.ts'
+import { fanOutEvents } from './store/fan-out-events.ts'
 
 const perStatement = 500
 
 export type FannedOut = { events: number; deliveries: number }
 
-/** Turns waiting events into deliveries until none is left. Any number of workers may do so at once. */
+/** Turns events into deliveries until the outbox is empty. Several workers can do this at the same time. */
 export type FanOut = () => Promise<FannedOut>
 
 export const makeFanOut =
@@ -15,9 +15,9 @@ export const makeFanOut =
   async () => {
     const total: FannedOut = { events: 0, deliveries: 0 }
     for (;;) {
-      const made = await db.row(fanOutEvents, { at: clock.now(), limit: perStatement, maxAttempts })
-      total.events += made?.events ?? 0
-      total.deliveries += made?.deliveries ?? 0
-      if ((made?.events ?? 0) < perStatement) return total
+      const counts = await db.row(fanOutEvents, { at: clock.now(), limit: perStatement, maxAttempts })
+      total.events += counts?.events ?? 0
+      total.deliveries += counts?.deliveries ?? 0
+      if ((counts?.events ?? 0) < perStatement) return total
     }
   }

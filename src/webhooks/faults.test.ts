@@ -1,4 +1,4 @@
-/** Receivers at their worst, and workers that die half way: nothing is lost, and nothing goes out under a wrong name. */
+/** Misbehaving receivers and crashed workers: no delivery is lost, and none is signed with the wrong secret. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -6,32 +6,32 @@ import { hexHmac, startWebhookService, type WebhookClient, webhookClient } from 
 import { type Receiver, startRaw, startReceiver } from '../../test/servers/receiver.ts'
 import { newId } from '../ground/ids.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
-import { leaseLanes } from './store.ts'
+import { leaseLanes } from './store/delivery-leases.ts'
 
-const impatient = (): ReturnType<typeof makeGuardedAgent> => {
-  // Ten seconds are long for a test: the same agent, in a tenth of them.
+/** The real agent with a timeout of one second instead of ten. */
+const impatientAgent = (): ReturnType<typeof makeGuardedAgent> => {
   const agent = makeGuardedAgent({ allowInsecure: true })
   return {
     ...agent,
-    request: (url, ask) => {
-      expect([ask.timeoutMs, ask.maxBytes]).toEqual([10_000, 1_024])
-      return agent.request(url, { ...ask, timeoutMs: 1_000 })
+    request: (url, options) => {
+      expect([options.timeoutMs, options.maxBytes]).toEqual([10_000, 1_024])
+      return agent.request(url, { ...options, timeoutMs: 1_000 })
     },
   }
 }
 
-const t = await startWebhookService({ agent: impatient() })
+const t = await startWebhookService({ agent: impatientAgent() })
 afterAll(() => t.stop())
-const fresh = async () => webhookClient(t, await t.org())
+const newClient = async () => webhookClient(t, await t.org())
 
-const kept = async (starting: Promise<Receiver>): Promise<Receiver> => {
+const stoppedAfterTest = async (starting: Promise<Receiver>): Promise<Receiver> => {
   const receiver = await starting
   onTestFinished(() => receiver.stop())
   return receiver
 }
-const raw = (serve: (socket: Socket) => void) => kept(startRaw(serve))
+const raw = (serve: (socket: Socket) => void) => stoppedAfterTest(startRaw(serve))
 
-/** One attempt at an endpoint with that address; what was recorded of it. */
+/** Makes one attempt at an endpoint with this URL and returns its record. A healthy endpoint must not be affected. */
 const attemptAt = async (acme: WebhookClient, url: string) => {
   const { id } = (await acme.create({ url })).body
   const healthy = await acme.made()
@@ -48,18 +48,18 @@ const drip = (socket: Socket, text: () => string): void => {
   const timer = setInterval(() => socket.write(text()), 5)
   socket.on('close', () => clearInterval(timer))
 }
-const pour = (socket: Socket, text: string): void => {
-  const on = () => {
+const flood = (socket: Socket, text: string): void => {
+  const write = () => {
     while (!socket.destroyed && socket.write(text));
   }
-  socket.on('drain', on)
-  on()
+  socket.on('drain', write)
+  write()
 }
 const ok = 'HTTP/1.1 200 OK\r\n'
 
 describe('receivers', () => {
-  test('X-149 XD-13 who hangs or trickles is a timeout, and counts as a failed attempt', async () => {
-    const acme = await fresh()
+  test('X-149 XD-13 a receiver that hangs or sends too slowly causes a timeout, which is a failed attempt', async () => {
+    const acme = await newClient()
     const receivers = [
       await raw(() => undefined),
       await raw((socket) => drip(socket, () => 'H')),
@@ -75,33 +75,33 @@ describe('receivers', () => {
     for (const { url } of receivers.slice(0, 1)) {
       expect(await attemptAt(acme, url)).toEqual(['pending', 'timeout', null, 1])
     }
-    // A dripping head is either out of time or no HTTP at all, and failed both ways.
+    // Slow headers end in a timeout or in a parse error. Both are failed attempts.
     for (const { url } of receivers.slice(1)) {
       const [status, error] = await attemptAt(acme, url)
       expect([status, ['timeout', 'connection'].includes(error)]).toEqual(['pending', true])
     }
   })
 
-  test('X-154 XD-13 an endless body is an answer all the same, and its first 1 KB is kept', async () => {
-    const acme = await fresh()
+  test('X-154 XD-13 an endless response body counts as a response, and its first 1 KB is kept', async () => {
+    const acme = await newClient()
     const endless = await raw((socket) => {
       socket.write(`${ok}\r\n`)
-      pour(socket, 'z'.repeat(65_536))
+      flood(socket, 'z'.repeat(65_536))
     })
     expect(await attemptAt(acme, endless.url)).toEqual(['delivered', null, 200, 1])
     const refusing = await raw((socket) => {
       socket.write('HTTP/1.1 500 No\r\n\r\n')
-      pour(socket, 'z'.repeat(65_536))
+      flood(socket, 'z'.repeat(65_536))
     })
     expect(await attemptAt(acme, refusing.url)).toEqual(['pending', null, 500, 1])
   })
 
-  test('XD-13 endless headers, resets, half answers and nonsense are a bad connection', async () => {
-    const acme = await fresh()
+  test('XD-13 endless headers, resets, partial responses and invalid HTTP are connection errors', async () => {
+    const acme = await newClient()
     const receivers = [
       await raw((socket) => {
         socket.write(ok)
-        pour(socket, `x: ${'h'.repeat(8_000)}\r\n`)
+        flood(socket, `x: ${'h'.repeat(8_000)}\r\n`)
       }),
       await raw((socket) => socket.on('data', () => socket.resetAndDestroy())),
       await raw((socket) => socket.end()),
@@ -113,38 +113,40 @@ describe('receivers', () => {
     }
   })
 
-  test('XD-13 bad TLS is told apart', async () => {
-    const acme = await fresh()
-    const plain = await kept(startReceiver())
-    const unknown = await kept(startReceiver(undefined, { secure: true }))
+  test('XD-13 invalid TLS is a TLS error', async () => {
+    const acme = await newClient()
+    const plaintext = await stoppedAfterTest(startReceiver())
+    const selfSigned = await stoppedAfterTest(startReceiver(undefined, { secure: true }))
     const closing = await raw((socket) => socket.on('data', () => socket.end()))
-    for (const { port } of [plain, unknown, closing]) {
+    for (const { port } of [plaintext, selfSigned, closing]) {
       const url = `https://127.0.0.1:${port}/hook`
       expect(await attemptAt(acme, url), url).toEqual(['pending', 'tls', null, 1])
     }
-    expect([plain.got, unknown.got]).toEqual([[], []])
+    expect([plaintext.got, selfSigned.got]).toEqual([[], []])
   })
 
-  test('X-146 XD-13 a redirect is a failed attempt, wherever it leads, and is not followed', async () => {
-    const acme = await fresh()
-    const trap = await kept(startReceiver())
+  test('X-146 XD-13 a redirect fails the attempt and is not followed', async () => {
+    const acme = await newClient()
+    const trap = await stoppedAfterTest(startReceiver())
     for (const location of [trap.url, 'http://169.254.169.254/latest/meta-data/', 'http://[fd00:ec2::254]/', '//x']) {
-      const redirecting = await kept(startReceiver((_, response) => response.writeHead(307, { location }).end()))
+      const redirecting = await stoppedAfterTest(
+        startReceiver((_, response) => response.writeHead(307, { location }).end()),
+      )
       expect(await attemptAt(acme, redirecting.url)).toEqual(['pending', null, 307, 1])
     }
     expect(trap.connections()).toBe(0)
   })
 })
 
-describe('workers that die', () => {
-  test('X-145 one killed between the attempt and its record: the lane is taken up again once stale, under the same id', async () => {
-    const acme = await fresh()
+describe('workers', () => {
+  test('X-145 an attempt that a dead worker did not record is repeated under the same id', async () => {
+    const acme = await newClient()
     const { id, receiver } = await acme.made()
     await acme.emit()
     await t.service.tasks.webhooks?.run()
     expect(receiver.got).toHaveLength(1)
-    // As if the record had never been written by a worker that is gone, its lease still standing.
-    const gone = 'a worker that is gone'
+    // The state after a crash: the attempt is not recorded, and a lease of the dead worker remains.
+    const deadWorker = 'dead worker'
     await t.database.sql(
       `update webhook_deliveries set status = 'pending', attempt_count = 0, attempts = '[]', delivered_at = null,
          next_attempt_at = created_at where endpoint_id = $1`,
@@ -153,7 +155,7 @@ describe('workers that die', () => {
     await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [id, t.service.clock.now()])
     const now = t.service.clock.now()
     const until = new Date(now.getTime() + 60_000)
-    const leased = await t.service.db.rows(leaseLanes, { worker: gone, at: now, until, limit: 100 })
+    const leased = await t.service.db.rows(leaseLanes, { worker: deadWorker, at: now, until, limit: 100 })
     expect(leased).toContainEqual({ org_id: acme.orgId, endpoint_id: id })
 
     expect((await acme.run()).attempts).toBe(0)
@@ -166,33 +168,33 @@ describe('workers that die', () => {
     expect([row.status, row.attempt_count]).toEqual(['delivered', 1])
   })
 
-  test('X-145 one whose lease was taken over meanwhile records nothing over the other’s', async () => {
-    const acme = await fresh()
-    const answers: (() => void)[] = []
+  test('X-145 a worker that lost its lease does not overwrite the record of the next worker', async () => {
+    const acme = await newClient()
+    const pendingResponses: (() => void)[] = []
     const { id, receiver } = await acme.made({}, (_, response, nth) => {
-      if (nth === 1) answers.push(() => response.writeHead(500).end())
+      if (nth === 1) pendingResponses.push(() => response.writeHead(500).end())
       else response.writeHead(201).end()
     })
     await acme.emit()
     const first = acme.run()
     await expect.poll(() => receiver.got.length).toBe(1)
-    // Another worker finds the lease run out, delivers and records.
+    // The lease has expired: another worker leases the queue, delivers and records.
     await t.database.sql("update webhook_lanes set leased_until = '2020-01-01' where endpoint_id = $1", [id])
     const second = await startWebhookService({ database: t.database })
     await second.service.tasks.webhooks?.run()
     expect(receiver.got).toHaveLength(2)
-    answers[0]?.()
+    pendingResponses[0]?.()
     await first
     await second.stop()
     const [row] = (await acme.deliveries(id)).body.data
     expect(row).toMatchObject({ status: 'delivered', attempt_count: 1, attempts: [{ response_status: 201 }] })
   })
 
-  test('X-145 one whose lease is another’s by the time of the answer records nothing at all', async () => {
-    const acme = await fresh()
-    const answers: (() => void)[] = []
+  test('X-145 a worker that lost its lease before the response arrived records nothing', async () => {
+    const acme = await newClient()
+    const pendingResponses: (() => void)[] = []
     const { id, receiver } = await acme.made({}, (_, response, nth) => {
-      if (nth === 1) answers.push(() => response.end())
+      if (nth === 1) pendingResponses.push(() => response.end())
       else response.end()
     })
     await acme.emit()
@@ -203,7 +205,7 @@ describe('workers that die', () => {
       id,
       until,
     ])
-    answers[0]?.()
+    pendingResponses[0]?.()
     await running
     expect((await acme.deliveries(id)).body.data).toMatchObject([{ status: 'pending', attempt_count: 0, attempts: [] }])
     await acme.advance(61)
@@ -212,11 +214,11 @@ describe('workers that die', () => {
     expect(new Set(receiver.got.map(({ body }) => body.delivery_id)).size).toBe(1)
   })
 
-  test('X-145 one that dies during fan-out leaves the event or the deliveries, never both and never neither', async () => {
-    const acme = await fresh()
+  test('X-145 a crash during fan-out leaves the event or its deliveries, never both and never neither', async () => {
+    const acme = await newClient()
     const { receiver } = await acme.made()
     await acme.emit()
-    // The statement of a worker whose connection is cut is undone whole.
+    // PostgreSQL rolls the statement back when the connection of the worker is lost.
     const client = await t.service.db.connect()
     await client.query('begin')
     await client.query('delete from events where org_id = $1', [acme.orgId])
@@ -228,8 +230,8 @@ describe('workers that die', () => {
     expect(receiver.got).toHaveLength(1)
   })
 
-  test('XD-13 a delivery that slipped in while its endpoint was being disabled is canceled, not sent', async () => {
-    const acme = await fresh()
+  test('XD-13 a delivery that was inserted while its endpoint was being disabled is canceled, not sent', async () => {
+    const acme = await newClient()
     const { id, receiver } = await acme.made({}, (_, response) => response.writeHead(500).end())
     await acme.emit()
     await acme.run()
@@ -241,31 +243,33 @@ describe('workers that die', () => {
   })
 })
 
-test('X-145 connections to the database cut while deliveries are under way lose nothing', async () => {
+test('X-145 no delivery is lost when all database connections are cut', async () => {
   const own = await startWebhookService()
   const acme = webhookClient(own, await own.org())
   const endpoints = await Promise.all(Array.from({ length: 4 }, () => acme.made()))
   await own.service.startWorker()
-  const wanted = Array.from({ length: 60 }, (_, i) => `msg_${i}`)
-  for (const [i, message_id] of wanted.entries()) {
+  const messageIds = Array.from({ length: 60 }, (_, i) => `msg_${i}`)
+  for (const [i, message_id] of messageIds.entries()) {
     await own.database.sql(
       `insert into events (org_id, id, environment, event, data, created_at)
        values ($1, $2, 'live', 'message.sent', $3, $4)`,
       [acme.orgId, newId('event'), { message_id }, own.service.clock.now()],
     )
     if (i % 20 !== 10) continue
-    // As a server that restarts would: every connection of the service ends at once.
+    // Ends every connection of the service at once, like a restart of the server.
     await own.database.sql(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tidings' and datname = current_database()",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'tidings' and datname = current_database()`,
     )
   }
-  const seen = () => endpoints.map(({ receiver }) => new Set(receiver.got.map(({ body }) => body.data.message_id)).size)
+  const receivedCounts = () =>
+    endpoints.map(({ receiver }) => new Set(receiver.got.map(({ body }) => body.data.message_id)).size)
   await expect
     .poll(
       async () => {
-        // What could not be recorded waits for its lease to run out.
+        // Unrecorded deliveries wait until the lease of their queue expires.
         await acme.advance(61).catch(() => undefined)
-        return seen()
+        return receivedCounts()
       },
       { timeout: 20_000, interval: 200 },
     )
@@ -283,16 +287,17 @@ test('X-145 connections to the database cut while deliveries are under way lose 
   await own.stop()
 })
 
-test('lanes are leased by turns over orgs, so that the many of one never starve the few of another', async () => {
+test('endpoint queues are leased in turns over the orgs, so that an org with many does not starve the others', async () => {
   const own = await startWebhookService()
   const [many, few] = [webhookClient(own, await own.org()), webhookClient(own, await own.org())]
   const url = 'http://127.0.0.1:59999/'
   for (let i = 0; i < 8; i++) await many.create({ url })
   for (let i = 0; i < 2; i++) await few.create({ url })
   const now = own.service.clock.now()
-  // The many have waited for longer.
+  // The org with many queues has waited longer.
   await own.database.sql(
-    "update webhook_lanes set due_at = $1::timestamptz - (case org_id when $2 then interval '1 hour' else interval '1 s' end)",
+    `update webhook_lanes
+     set due_at = $1::timestamptz - (case org_id when $2 then interval '1 hour' else interval '1 s' end)`,
     [now, many.orgId],
   )
   const leased = await own.service.db.rows(leaseLanes, {
@@ -304,7 +309,7 @@ test('lanes are leased by turns over orgs, so that the many of one never starve 
   expect(leased.map(({ org_id }) => org_id).toSorted()).toEqual(
     [many.orgId, many.orgId, few.orgId, few.orgId].toSorted(),
   )
-  // What is leased is nobody else's until the lease runs out.
+  // A leased queue cannot be leased by another worker until the lease expires.
   const rest = await own.service.db.rows(leaseLanes, {
     worker: 'b',
     at: now,
@@ -317,10 +322,10 @@ test('lanes are leased by turns over orgs, so that the many of one never starve 
   await own.stop()
 })
 
-test('nothing is sent under another endpoint’s secret: one moved to another row does not open, and nothing leaves', async () => {
-  const acme = await fresh()
+test('a secret that was copied to another endpoint cannot be decrypted, and nothing is sent with it', async () => {
+  const acme = await newClient()
   const [one, two] = [await acme.made(), await acme.made()]
-  const [kept] = await t.database.sql<{ secret: string }>('select secret from webhook_endpoints where id = $1', [
+  const [original] = await t.database.sql<{ secret: string }>('select secret from webhook_endpoints where id = $1', [
     one.id,
   ])
   await t.database.sql(
@@ -332,8 +337,8 @@ test('nothing is sent under another endpoint’s secret: one moved to another ro
   expect(one.receiver.got).toEqual([])
   expect((await acme.testFire(one.id)).status).toBe(500)
   expect(one.receiver.got).toEqual([])
-  // Put right again, what waited goes out once its lane is stale, and the neighbour was not held up.
-  await t.database.sql('update webhook_endpoints set secret = $2 where id = $1', [one.id, kept?.secret])
+  // With its own secret restored, the delivery is sent once the lease expires. The other endpoint was not delayed.
+  await t.database.sql('update webhook_endpoints set secret = $2 where id = $1', [one.id, original?.secret])
   await acme.advance(61)
   await acme.run()
   for (const { secret, receiver } of [one, two]) {
@@ -342,28 +347,29 @@ test('nothing is sent under another endpoint’s secret: one moved to another ro
   }
 })
 
-test('A-365 AD-176 what arrived goes after 30 days, what did not after 90, and what is under way stays', async () => {
+test('A-365 AD-176 delivered rows are deleted after 30 days, failed ones after 90, pending ones never', async () => {
   const own = await startWebhookService()
   const acme = webhookClient(own, await own.org())
   const { id } = await acme.made()
   await own.service.startWorker()
   for (let i = 0; i < 4; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
   await expect.poll(async () => (await acme.deliveries(id, '?status=delivered')).body.data.length).toBe(4)
-  // The months were made ahead, so that nothing stands in the default partition.
+  // The partitions of the coming months exist, so that the default partition is empty.
   expect(await own.database.sql('select 1 from webhook_deliveries_other')).toEqual([])
   await own.database.sql(
-    `update webhook_deliveries d set status = (array['delivered', 'failed', 'canceled', 'pending'])[n.n], next_attempt_at = '2090-01-01'
+    `update webhook_deliveries d
+     set status = (array['delivered', 'failed', 'canceled', 'pending'])[n.n], next_attempt_at = '2090-01-01'
      from (select id, row_number() over (order by id) as n from webhook_deliveries) n where n.id = d.id`,
   )
-  const left = async (days: number) => {
+  const statusesAfter = async (days: number) => {
     await acme.advance(days * 86_400)
     await own.service.tasks.retention?.run()
     const rows = (await acme.deliveries(id)).body.data as { status: string }[]
     return rows.map(({ status }) => status).toSorted()
   }
-  expect(await left(29.9)).toEqual(['canceled', 'delivered', 'failed', 'pending'])
-  expect(await left(0.2)).toEqual(['canceled', 'failed', 'pending'])
-  expect(await left(59.8)).toEqual(['canceled', 'failed', 'pending'])
-  expect(await left(0.2)).toEqual(['pending'])
+  expect(await statusesAfter(29.9)).toEqual(['canceled', 'delivered', 'failed', 'pending'])
+  expect(await statusesAfter(0.2)).toEqual(['canceled', 'failed', 'pending'])
+  expect(await statusesAfter(59.8)).toEqual(['canceled', 'failed', 'pending'])
+  expect(await statusesAfter(0.2)).toEqual(['pending'])
   await own.stop()
 })

@@ -9,11 +9,11 @@ const t = await startWebhookService()
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
-const fresh = async () => webhookClient(t, await t.org())
+const newClient = async () => webhookClient(t, await t.org())
 type Row = { id: string; status: string; created_at: string; replayed_as: string | null }
 
-/** Deliveries that were given up, oldest first, without eight rounds of each. */
-const failedOnes = async (acme: WebhookClient, endpointId: string, count: number): Promise<Row[]> => {
+/** Creates failed deliveries without making all eight attempts, and returns them oldest first. */
+const failDeliveries = async (acme: WebhookClient, endpointId: string, count: number): Promise<Row[]> => {
   for (let i = 0; i < count; i++) await acme.emit({ data: { message_id: `msg_${i}` } })
   await acme.run()
   await t.database.sql(
@@ -30,15 +30,15 @@ const failedOnes = async (acme: WebhookClient, endpointId: string, count: number
   }
 }
 
-const statusOf = { now: 500 }
-const flaky = (acme: WebhookClient, body: object = { events: ['message.sent'] }) =>
-  acme.made({ ...body }, (_, response) => response.writeHead(statusOf.now).end('said'))
+let responseStatus = 500
+const createEndpoint = (acme: WebhookClient, body: object = { events: ['message.sent'] }) =>
+  acme.made({ ...body }, (_, response) => response.writeHead(responseStatus).end('response text'))
 
 describe('a test fire', () => {
-  test('X-135 A-154 XD-12 sends a sample at once, subscribed or not, and tells what the receiver said', async () => {
-    const acme = await fresh()
-    statusOf.now = 200
-    const { id, secret, receiver } = await flaky(acme, { events: [] })
+  test('X-135 A-154 XD-12 a test fire sends a sample at once, subscribed or not, and returns the response', async () => {
+    const acme = await newClient()
+    responseStatus = 200
+    const { id, secret, receiver } = await createEndpoint(acme, { events: [] })
     const { result, trail } = await withTrail(t.database, acme.orgId, () => acme.testFire(id))
     expect([result.status, result.body]).toEqual([
       200,
@@ -47,7 +47,7 @@ describe('a test fire', () => {
         event: 'webhook.test',
         success: true,
         response_status: 200,
-        response_body: 'said',
+        response_body: 'response text',
         duration_ms: expect.any(Number),
         error: null,
       },
@@ -73,12 +73,12 @@ describe('a test fire', () => {
     })
   })
 
-  test('XD-12 any known event can be fired; one with a send behind it is of the test environment', async () => {
-    const acme = await fresh()
+  test('XD-12 a test fire can send any event, in the test environment if the event has one', async () => {
+    const acme = await newClient()
     const tenantId = await t.tenant(acme.orgId)
-    statusOf.now = 204
+    responseStatus = 204
     for (const event of knownEvents) {
-      const { id, receiver } = await flaky(acme, { events: [], tenant_id: tenantId })
+      const { id, receiver } = await createEndpoint(acme, { events: [], tenant_id: tenantId })
       expect((await acme.testFire(id, { event })).body).toMatchObject({ event, success: true })
       const [got] = receiver.got
       expect(got?.body).toMatchObject({ event, tenant_id: tenantId })
@@ -91,42 +91,48 @@ describe('a test fire', () => {
       for (const found of ids) expect(found, event).toMatch(/_test"$/)
       await acme.remove(id)
     }
-    const { id } = await flaky(acme)
+    const { id } = await createEndpoint(acme)
     const errors = [{ path: ['event'], code: 'invalid_enum', message: expect.any(String) }]
     expectRefusal(await acme.testFire(id, { event: 'message.lost' }), 'VALIDATION_ERROR', { errors })
   })
 
-  test('XD-12 a receiver that fails is told of, once and without a retry', async () => {
-    const acme = await fresh()
-    statusOf.now = 500
-    const { id, receiver } = await flaky(acme)
+  test('XD-12 a test fire reports a failing receiver and is not retried', async () => {
+    const acme = await newClient()
+    responseStatus = 500
+    const { id, receiver } = await createEndpoint(acme)
     expect((await acme.testFire(id)).body).toMatchObject({
       success: false,
       response_status: 500,
-      response_body: 'said',
+      response_body: 'response text',
       error: null,
     })
     await acme.advance(7 * 3600)
     await acme.run()
     expect(receiver.got).toHaveLength(1)
     expect((await acme.deliveries(id, '?status=failed')).body.data).toHaveLength(1)
-    const gone = (await acme.create({ url: 'http://127.0.0.1:59999/' })).body.id
-    expect((await acme.testFire(gone)).body).toMatchObject({
+    const unreachable = (await acme.create({ url: 'http://127.0.0.1:59999/' })).body.id
+    expect((await acme.testFire(unreachable)).body).toMatchObject({
       success: false,
       response_status: null,
       error: 'connection',
     })
-    // Nothing was missed, so there is nothing to send again.
+    // A failed test fire is not replayed.
     expect((await acme.replayFailed(id)).body).toEqual({ replayed: 0, has_more: false, data: [] })
   })
 
-  test('X-287 X-144 X-284 test fires: 409 on a disabled endpoint; the 21st within a minute is 429, per endpoint', async () => {
-    const acme = await fresh()
-    statusOf.now = 200
-    const [one, two] = [await flaky(acme), await flaky(acme)]
-    await acme.patch(one.id, { enabled: false })
-    expectRefusal(await leavesNoTrace(() => acme.testFire(one.id)), 'ENDPOINT_DISABLED')
-    await acme.patch(one.id, { enabled: true })
+  test('X-287 a test fire on a disabled endpoint is refused with 409', async () => {
+    const acme = await newClient()
+    const { id } = await createEndpoint(acme)
+    await acme.patch(id, { enabled: false })
+    expectRefusal(await leavesNoTrace(() => acme.testFire(id)), 'ENDPOINT_DISABLED')
+    await acme.patch(id, { enabled: true })
+    expect((await acme.testFire(id)).status).toBe(200)
+  })
+
+  test('X-144 X-284 the 21st test fire of an endpoint within a minute is refused with 429', async () => {
+    const acme = await newClient()
+    responseStatus = 200
+    const [one, two] = [await createEndpoint(acme), await createEndpoint(acme)]
     for (let i = 0; i < 20; i++) expect((await acme.testFire(one.id)).status).toBe(200)
     const refused = await leavesNoTrace(() => acme.testFire(one.id))
     expectRefusal(refused, 'TEST_FIRE_RATE_LIMITED')
@@ -140,11 +146,11 @@ describe('a test fire', () => {
 })
 
 describe('a replay', () => {
-  test('X-067 A-153 XD-12 the same event goes out again under a new id, with new signatures and its own attempts', async () => {
-    const acme = await fresh()
+  test('X-067 A-153 XD-12 a replay sends the same event with a new id, new signatures and eight attempts', async () => {
+    const acme = await newClient()
     const tenantId = await t.tenant(acme.orgId)
-    statusOf.now = 200
-    const { id, secret, receiver } = await flaky(acme)
+    responseStatus = 200
+    const { id, secret, receiver } = await createEndpoint(acme)
     await acme.emit({ tenantId, environment: 'test', data: { message_id: 'msg_1', n: 1 } })
     await acme.run()
     const [old] = (await acme.deliveries(id)).body.data
@@ -175,8 +181,8 @@ describe('a replay', () => {
       'x-service-tenant-id': tenantId,
       'x-service-signature-v2': hexHmac(secret, signed),
     })
-    const gap = Number(again?.headers['x-service-timestamp']) - Number(first?.headers['x-service-timestamp'])
-    expect(gap).toBeGreaterThanOrEqual(3599)
+    const seconds = Number(again?.headers['x-service-timestamp']) - Number(first?.headers['x-service-timestamp'])
+    expect(seconds).toBeGreaterThanOrEqual(3599)
     const rows = (await acme.deliveries(id)).body.data
     expect(rows).toMatchObject([
       {
@@ -191,22 +197,23 @@ describe('a replay', () => {
     ])
   })
 
-  test('X-287 XD-12 a pending delivery, a disabled endpoint, another endpoint’s delivery: none is replayed', async () => {
-    const acme = await fresh()
-    statusOf.now = 500
-    const [one, two] = [await flaky(acme), await flaky(acme)]
+  test('X-287 XD-12 pending deliveries, another endpoint’s deliveries and disabled endpoints are not replayed', async () => {
+    const acme = await newClient()
+    responseStatus = 500
+    const [one, two] = [await createEndpoint(acme), await createEndpoint(acme)]
     await acme.emit()
     await acme.run()
     const [pending] = (await acme.deliveries(one.id)).body.data
-    const errors = [{ path: ['delivery_id'], code: 'custom', message: 'This delivery is still under way.' }]
+    const message = 'This delivery is still pending. Replay it once it is delivered, failed or canceled.'
+    const errors = [{ path: ['delivery_id'], code: 'custom', message }]
     expectRefusal(await leavesNoTrace(() => acme.replay(one.id, pending.id)), 'VALIDATION_ERROR', { errors })
-    for (const ask of [
+    for (const request of [
       () => acme.replay(two.id, pending.id),
       () => acme.delivery(two.id, pending.id),
       () => acme.replay(one.id, newId('webhookDelivery')),
       () => acme.delivery(one.id, `whd_7${'z'.repeat(25)}`),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+      expectRefusal(await leavesNoTrace(request), 'NOT_FOUND')
     }
     await acme.patch(one.id, { enabled: false })
     expectRefusal(await leavesNoTrace(() => acme.replay(one.id, pending.id)), 'ENDPOINT_DISABLED')
@@ -217,11 +224,11 @@ describe('a replay', () => {
     expect((await acme.replay(one.id, canceled.id)).status).toBe(202)
   })
 
-  test('X-136 XD-12 failed ones are replayed oldest first, a hundred a call, each once', async () => {
-    const acme = await fresh()
-    statusOf.now = 500
-    const { id, receiver } = await flaky(acme)
-    const rows = await failedOnes(acme, id, 105)
+  test('X-136 XD-12 failed deliveries are replayed oldest first, 100 per call, each once', async () => {
+    const acme = await newClient()
+    responseStatus = 500
+    const { id, receiver } = await createEndpoint(acme)
+    const rows = await failDeliveries(acme, id, 105)
     expect(rows).toHaveLength(105)
     const first = await acme.replayFailed(id)
     expect([first.status, first.body.replayed, first.body.has_more]).toEqual([202, 100, true])
@@ -231,19 +238,19 @@ describe('a replay', () => {
     const second = await acme.replayFailed(id, {})
     expect([second.body.replayed, second.body.has_more]).toEqual([5, false])
     expect((await acme.replayFailed(id)).body).toEqual({ replayed: 0, has_more: false, data: [] })
-    statusOf.now = 200
+    responseStatus = 200
     const sent = receiver.got.length
     expect((await acme.run()).attempts).toBe(105)
     expect(receiver.got).toHaveLength(sent + 105)
   })
 
-  test('X-136 XD-12 since, until and event choose among the failed', async () => {
-    const acme = await fresh()
-    statusOf.now = 500
-    const { id } = await flaky(acme, { events: ['*'] })
+  test('X-136 XD-12 since, until and event select the failed deliveries to replay', async () => {
+    const acme = await newClient()
+    responseStatus = 500
+    const { id } = await createEndpoint(acme, { events: ['*'] })
     await acme.emit({ event: 'message.opened' })
     await acme.advance(60)
-    const [a, b] = await failedOnes(acme, id, 1)
+    const [a, b] = await failDeliveries(acme, id, 1)
     const at = (row: Row | undefined, plus = 0) => new Date(Date.parse(row?.created_at ?? '') + plus).toISOString()
     const count = async (body: object) => (await acme.replayFailed(id, body)).body.replayed
     expect(await count({ since: at(b, 1) })).toBe(0)
@@ -256,25 +263,25 @@ describe('a replay', () => {
     }
   })
 
-  test('X-136 two calls at once share the failed between them', async () => {
-    const acme = await fresh()
-    statusOf.now = 500
-    const { id } = await flaky(acme)
-    const rows = await failedOnes(acme, id, 150)
+  test('X-136 concurrent calls replay each failed delivery once', async () => {
+    const acme = await newClient()
+    responseStatus = 500
+    const { id } = await createEndpoint(acme)
+    const rows = await failDeliveries(acme, id, 150)
     const replies = await Promise.all([acme.replayFailed(id), acme.replayFailed(id), acme.replayFailed(id)])
     const replayed = replies.flatMap(({ body }) => body.data.map((row: { replay_of: string }) => row.replay_of))
     expect(replayed.toSorted()).toEqual(rows.map((row) => row.id).toSorted())
   })
 
-  test('X-144 X-283 the 11th replay within a minute is 429, single and bulk together, per endpoint', async () => {
-    const acme = await fresh()
-    statusOf.now = 500
-    const [one, two] = [await flaky(acme), await flaky(acme)]
-    const [old] = await failedOnes(acme, one.id, 1)
+  test('X-144 X-283 the 11th replay of an endpoint within a minute, single or bulk, is refused with 429', async () => {
+    const acme = await newClient()
+    responseStatus = 500
+    const [one, two] = [await createEndpoint(acme), await createEndpoint(acme)]
+    const [old] = await failDeliveries(acme, one.id, 1)
     for (let i = 0; i < 5; i++) expect((await acme.replayFailed(one.id)).status).toBe(202)
     for (let i = 0; i < 5; i++) expect((await acme.replay(one.id, old?.id ?? '')).status).toBe(202)
-    for (const ask of [() => acme.replayFailed(one.id), () => acme.replay(one.id, old?.id ?? '')]) {
-      const refused = await leavesNoTrace(ask)
+    for (const request of [() => acme.replayFailed(one.id), () => acme.replay(one.id, old?.id ?? '')]) {
+      const refused = await leavesNoTrace(request)
       expectRefusal(refused, 'REPLAY_RATE_LIMITED')
       expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1)
       expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
@@ -287,27 +294,27 @@ describe('a replay', () => {
 })
 
 describe('the list of deliveries', () => {
-  test('X-137 is paged, newest first, by status and event', async () => {
-    const acme = await fresh()
-    statusOf.now = 200
-    const { id } = await flaky(acme, { events: ['*'] })
+  test('X-137 deliveries are paged, newest first, and can be filtered by status and event', async () => {
+    const acme = await newClient()
+    responseStatus = 200
+    const { id } = await createEndpoint(acme, { events: ['*'] })
     for (const event of ['message.sent', 'message.opened', 'message.sent'] as const) await acme.emit({ event })
     await acme.run()
-    statusOf.now = 500
+    responseStatus = 500
     await acme.emit()
     await acme.run()
     const all = (await acme.deliveries(id, '?limit=100')).body.data as Row[]
     expect(all).toHaveLength(4)
     const times = all.map(({ created_at, id: row }) => `${created_at} ${row}`)
     expect(times).toEqual(times.toSorted().reverse())
-    const walked: Row[] = []
+    const paged: Row[] = []
     for (let cursor = ''; ; ) {
       const { body } = await acme.deliveries(id, `?limit=1&cursor=${cursor}`)
-      walked.push(...body.data)
+      paged.push(...body.data)
       if (!body.has_more) break
       cursor = body.next_cursor
     }
-    expect(walked).toEqual(all)
+    expect(paged).toEqual(all)
     const count = async (query: string) => (await acme.deliveries(id, query)).body.data.length
     expect(await count('?status=delivered')).toBe(3)
     expect(await count('?status=pending')).toBe(1)

@@ -1,6 +1,6 @@
-/** Test fires and replays: deliveries that somebody asked for. */
+/** Test fires and replays: deliveries that a user requests. */
 import type { Actor, Audit } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
+import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Vault } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
@@ -12,24 +12,23 @@ import { eventEnvelopeOf, type KnownEvent, sampleOf } from './samples.ts'
 import type { ReplayFailed } from './shapes.ts'
 import {
   type Attempt,
-  clearStreak,
   type DeliveryRow,
-  type EndpointRow,
   failedDeliveries,
   findDelivery,
-  insertFired,
+  insertTestFire,
   replayDeliveries,
-} from './store.ts'
+} from './store/delivery-rows.ts'
+import { clearStreak, type EndpointRow } from './store/endpoint-rows.ts'
 import { openSecret } from './webhook-secret.ts'
 
 export const maxAttempts = 8
-const perCall = 100
+const maxReplaysPerCall = 100
 const minute = 60_000
 
 export type ReplayedDelivery = { id: string; replay_of: string }
 
 export interface FireWebhooks {
-  /** Sends a sample once and waits for what the receiver says. */
+  /** Sends a sample once and returns the response of the receiver. */
   test(scope: Scope, actor: Actor, endpoint: EndpointRow, event: KnownEvent): Promise<{ id: string; attempt: Attempt }>
   find(scope: Scope, endpoint: EndpointRow, id: string): Promise<DeliveryRow & { payload: string }>
   replay(scope: Scope, actor: Actor, endpoint: EndpointRow, id: string): Promise<ReplayedDelivery>
@@ -58,7 +57,7 @@ const assertEnabled = ({ enabled }: EndpointRow): void => {
 export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: Needs): FireWebhooks => {
   const find: FireWebhooks['find'] = async ({ orgId }, endpoint, id) => {
     const at = timeOfId(id)
-    // Times the database cannot hold name no delivery either.
+    // No delivery has an id whose time PostgreSQL cannot store.
     if (!(at < Date.UTC(9_999, 0))) throw new Failure('NOT_FOUND')
     const row = await db.row(findDelivery, {
       orgId,
@@ -71,11 +70,11 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
     return row
   }
 
-  const replayThese = (
+  const replayChosen = (
     scope: Scope,
     actor: Actor,
     endpoint: EndpointRow,
-    choose: (tx: Parameters<Parameters<Db['tx']>[0]>[0]) => Promise<{ id: string; created_at: Date }[]>,
+    choose: (tx: Tx) => Promise<{ id: string; created_at: Date }[]>,
   ): Promise<ReplayedDelivery[]> =>
     db.tx(async (tx) => {
       const chosen = await choose(tx)
@@ -120,7 +119,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       const attempt = await send(target, { id, event, environment, tenantId, payload }, 1)
       const delivered = succeeded(attempt)
       await db.tx(async (tx) => {
-        await tx.change(insertFired, {
+        await tx.change(insertTestFire, {
           orgId: scope.orgId,
           id,
           at,
@@ -149,13 +148,13 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       const row = await find(scope, endpoint, id)
       assertEnabled(endpoint)
       if (row.status === 'pending') {
-        const message = 'This delivery is still under way.'
+        const message = 'This delivery is still pending. Replay it once it is delivered, failed or canceled.'
         throw new Failure('VALIDATION_ERROR', {
           errors: [{ path: ['delivery_id'], code: 'custom', message }],
         })
       }
       await pace.replay(scope.orgId, endpoint.id)
-      const [replay] = await replayThese(scope, actor, endpoint, async () => [row])
+      const [replay] = await replayChosen(scope, actor, endpoint, async () => [row])
       if (!replay) throw new Failure('NOT_FOUND')
       wake()
       return replay
@@ -165,17 +164,17 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
       assertEnabled(endpoint)
       await pace.replay(scope.orgId, endpoint.id)
       let more = false
-      const replays = await replayThese(scope, actor, endpoint, async (tx) => {
+      const replays = await replayChosen(scope, actor, endpoint, async (tx) => {
         const found = await tx.rows(failedDeliveries, {
           orgId: scope.orgId,
           endpointId: endpoint.id,
           since,
           until,
           event,
-          limit: perCall + 1,
+          limit: maxReplaysPerCall + 1,
         })
-        more = found.length > perCall
-        return found.slice(0, perCall)
+        more = found.length > maxReplaysPerCall
+        return found.slice(0, maxReplaysPerCall)
       })
       wake()
       return { replays, more }

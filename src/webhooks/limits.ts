@@ -5,14 +5,15 @@ import type { Limiter } from '../limits/limiter.ts'
 const windowMs = 60_000
 
 export interface WebhookLimits {
-  /** Single replays and bulk ones spend from the same ten. */
+  /** Ten replays per minute. Single and bulk replays share them. */
   replay(orgId: string, endpointId: string): Promise<void>
+  /** Twenty test fires per minute. */
   testFire(orgId: string, endpointId: string): Promise<void>
 }
 
 type Needs = { limiter: Limiter | undefined; clock: Clock }
 
-/** Sliding minutes per endpoint; a limiter that does not answer lets the call pass. */
+/** Rate limits per endpoint in a sliding window of one minute. Calls are allowed while the limiter does not respond. */
 export const makeWebhookLimits = ({ limiter, clock }: Needs): WebhookLimits => {
   const spend = async (
     name: string,

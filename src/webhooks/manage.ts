@@ -1,5 +1,4 @@
-/** Making, changing and removing endpoints. The address is judged before anything is written. */
-
+/** Creates, changes and removes endpoints. The URL is checked before anything is written. */
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -22,14 +21,14 @@ import {
   lockEndpoint,
   rotateSecret,
   updateEndpoint,
-} from './store.ts'
+} from './store/endpoint-rows.ts'
 import { mintSecret, sealSecret } from './webhook-secret.ts'
 
 export interface ManageWebhooks {
   create(scope: Scope, actor: Actor, body: CreateWebhook): Promise<{ row: EndpointRow; secret: string }>
-  /** For reading: what belongs to another tenant is not there. */
+  /** For reading. Another tenant's endpoint is NOT_FOUND. */
   get(scope: Scope, id: string): Promise<EndpointRow>
-  /** For doing something with it: what belongs to another tenant is refused. */
+  /** For actions such as a test fire. Another tenant's endpoint is TENANT_FORBIDDEN. */
   reach(scope: Scope, id: string): Promise<EndpointRow>
   patch(scope: Scope, actor: Actor, id: string, body: PatchWebhook): Promise<EndpointRow>
   remove(scope: Scope, actor: Actor, id: string): Promise<void>
@@ -38,21 +37,21 @@ export interface ManageWebhooks {
 
 type Needs = { db: Db; clock: Clock; audit: Audit; vault: Vault; agent: Pick<GuardedAgent, 'judge'> }
 
-/** A write to another tenant's row, or to one of the whole org, is refused; one of another org is not there. */
+/** A tenant key cannot change an endpoint of another tenant or of the whole org. Another org's is NOT_FOUND. */
 const assertInReach = (scope: Scope, row: EndpointRow | undefined): EndpointRow => {
   if (!row) throw new Failure('NOT_FOUND')
   if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
   return row
 }
 
-/** A test-mode key changes only what a test-mode key made. */
+/** A test-mode key can change only endpoints that a test-mode key created. */
 const assertEnvironment = (scope: Scope, row: EndpointRow): void => {
   if (scope.environment === 'test' && row.created_environment === 'live') {
     throw new Failure('ENVIRONMENT_ESCALATION')
   }
 }
 
-const described = ({ url, events, enabled, description, tenant_id }: EndpointRow) => ({
+const auditFieldsOf = ({ url, events, enabled, description, tenant_id }: EndpointRow) => ({
   url,
   events,
   enabled,
@@ -60,7 +59,24 @@ const described = ({ url, events, enabled, description, tenant_id }: EndpointRow
   tenant_id,
 })
 
-const assertRoom = async (tx: Tx, orgId: string): Promise<void> => {
+type EntryParts = {
+  scope: Scope
+  actor: Actor
+  id: string
+  action: 'webhook.created' | 'webhook.updated' | 'webhook.removed' | 'webhook.rotated'
+  metadata: Record<string, unknown>
+}
+
+const auditEntry = ({ scope, actor, id, action, metadata }: EntryParts) => ({
+  orgId: scope.orgId,
+  actor,
+  action,
+  resourceType: 'webhook',
+  resourceId: id,
+  metadata,
+})
+
+const assertWithinPlan = async (tx: Tx, orgId: string): Promise<void> => {
   const org = await tx.row(lockOrg, { orgId })
   const counted = await tx.row(countEndpoints, { orgId })
   if (!org || !counted) throw new Failure('NOT_FOUND')
@@ -72,45 +88,30 @@ const assertRoom = async (tx: Tx, orgId: string): Promise<void> => {
 }
 
 export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): ManageWebhooks => {
-  const judge = async (url: string): Promise<void> => {
+  const checkUrl = async (url: string): Promise<void> => {
     try {
       await agent.judge(url)
     } catch (error) {
       if (error instanceof NotAllowed) throw new Failure('WEBHOOK_URL_NOT_ALLOWED')
-      // A name that does not resolve yet may be on its way; each attempt judges what is dialled then.
+      // The name may resolve later. Every attempt checks the address that it connects to.
       if (!(error instanceof OutgoingFault)) throw error
     }
   }
-
-  const entry = (
-    scope: Scope,
-    actor: Actor,
-    action: 'created' | 'updated' | 'removed' | 'rotated',
-    resourceId: string,
-    metadata: Record<string, unknown>,
-  ) => ({
-    orgId: scope.orgId,
-    actor,
-    action: `webhook.${action}` as const,
-    resourceType: 'webhook',
-    resourceId,
-    metadata,
-  })
 
   return {
     create: async (scope, actor, body) => {
       const tenantId = body.tenant_id === undefined ? scope.tenantId : body.tenant_id
       if (scope.tenantId !== null && tenantId !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
-      await judge(body.url)
+      await checkUrl(body.url)
       const at = clock.now()
       const id = newId('webhookEndpoint', at.getTime())
       const secret = mintSecret()
       return db.tx(async (tx) => {
         if (tenantId !== null && !(await tx.row(hasTenant, { orgId: scope.orgId, tenantId }))) {
-          const errors = [{ path: ['tenant_id'], code: 'custom', message: 'There is no such tenant.' }]
+          const errors = [{ path: ['tenant_id'], code: 'custom', message: 'This tenant does not exist.' }]
           throw new Failure('VALIDATION_ERROR', { errors })
         }
-        await assertRoom(tx, scope.orgId)
+        await assertWithinPlan(tx, scope.orgId)
         const row = await tx.row(insertEndpoint, {
           orgId: scope.orgId,
           id,
@@ -123,8 +124,8 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
           environment: scope.environment,
           at,
         })
-        if (!row) throw new Error('an endpoint was not inserted')
-        await audit(tx, entry(scope, actor, 'created', id, described(row)))
+        if (!row) throw new Error('the webhook endpoint was not inserted')
+        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.created', metadata: auditFieldsOf(row) }))
         return { row, secret }
       })
     },
@@ -145,7 +146,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
       if (url === undefined && description === undefined && events === undefined && enabled === undefined) {
         return before
       }
-      if (url !== undefined) await judge(url)
+      if (url !== undefined) await checkUrl(url)
       let more = false
       const row = await db.tx(async (tx) => {
         const row = await tx.row(updateEndpoint, {
@@ -159,9 +160,9 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
           at: clock.now(),
         })
         if (!row) throw new Failure('NOT_FOUND')
-        // Whoever is off or pauses gets nothing later either.
+        // A disabled or paused endpoint does not get its pending deliveries later.
         if (!row.enabled || row.events.length === 0) more = await cancelSome(tx, scope.orgId, id)
-        await audit(tx, entry(scope, actor, 'updated', id, { ...body }))
+        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.updated', metadata: { ...body } }))
         return row
       })
       if (more) await cancelRest(db, scope.orgId, id)
@@ -173,7 +174,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
         const row = assertInReach(scope, await tx.row(lockEndpoint, { orgId: scope.orgId, id }))
         assertEnvironment(scope, row)
         if (!(await tx.row(deleteEndpoint, { orgId: scope.orgId, id }))) throw new Failure('NOT_FOUND')
-        await audit(tx, entry(scope, actor, 'removed', id, described(row)))
+        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.removed', metadata: auditFieldsOf(row) }))
       }),
 
     rotate: (scope, actor, id) =>
@@ -187,7 +188,7 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
           at: clock.now(),
         })
         if (!row) throw new Failure('NOT_FOUND')
-        await audit(tx, entry(scope, actor, 'rotated', id, {}))
+        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.rotated', metadata: {} }))
         return { row, secret }
       }),
   }

@@ -1,15 +1,15 @@
 import { makeMonthsAhead } from '../db/months.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
-import { pruneDeliveries } from './store.ts'
+import { pruneDeliveries } from './store/delivery-rows.ts'
 
 const day = 86_400_000
 const chunk = 10_000
 
 export interface KeepDeliveries {
-  /** Makes room for the months ahead. */
+  /** Creates the partitions of the coming months. */
   prepare(): Promise<void>
-  /** Removes what is past its time: 30 days after it arrived, 90 days when it did not. */
+  /** Deletes delivered rows after 30 days, failed and canceled ones after 90. Returns how many were deleted. */
   prune(): Promise<number>
 }
 
@@ -17,9 +17,9 @@ export const makeKeepDeliveries = ({ db, clock }: { db: Db; clock: Clock }): Kee
   prepare: makeMonthsAhead({ db, clock }, ['webhook_deliveries']),
   prune: async () => {
     const now = clock.millis()
-    const past = { arrivedBefore: new Date(now - 30 * day), before: new Date(now - 90 * day), limit: chunk }
+    const params = { deliveredBefore: new Date(now - 30 * day), before: new Date(now - 90 * day), limit: chunk }
     for (let total = 0; ; ) {
-      const pruned = await db.change(pruneDeliveries, past)
+      const pruned = await db.change(pruneDeliveries, params)
       total += pruned
       if (pruned < chunk) return total
     }

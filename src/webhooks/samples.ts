@@ -1,8 +1,8 @@
-/** What each event looks like, for test fires and for whoever chooses events. Ids end in `_test`. */
+/** A sample of each event, for test fires and for the list of events. Ids end in `_test`. */
 import { eventNames } from '../events/names.ts'
 import type { Environment } from '../ground/scope.ts'
 
-/** Sent by a test fire alone. */
+/** Sent only by a test fire. */
 export const testEvent = 'webhook.test'
 
 export const knownEvents = [...eventNames, testEvent] as const
@@ -31,7 +31,7 @@ const sampleData: Record<KnownEvent, Record<string, unknown>> = {
   'message.sent': { ...message, status: 'sent' },
   'message.delivered': { ...message, status: 'delivered' },
   'message.bounced': { ...message, status: 'bounced', reason: 'The mailbox does not exist.' },
-  'message.failed': { ...message, status: 'failed', error: 'The provider refused the message.' },
+  'message.failed': { ...message, status: 'failed', error: 'The provider rejected the message.' },
   'message.complained': { ...message, status: 'bounced' },
   'message.opened': message,
   'message.clicked': { ...message, url: 'https://example.com/offer' },
@@ -155,7 +155,7 @@ const sampleData: Record<KnownEvent, Record<string, unknown>> = {
   'webhook.test': { id: 'whe_test', status: 'test', message: 'This is a test of your webhook endpoint.' },
 }
 
-/** Those with a send, a reply or a job behind them; the others have no environment. */
+/** Events caused by a send, a reply or a job have an environment. The others have none. */
 const hasEnvironment = (event: KnownEvent): boolean => /^(message|suppression|inbound|job)\./.test(event)
 
 export type Sample = {
@@ -179,7 +179,7 @@ export type EventEnvelope = {
   delivery_id: string
 }
 
-/** The body of a sample, its members in the order in which fan-out writes them. */
+/** The body of a sample, with its fields in the order in which fan-out writes them. */
 export const eventEnvelopeOf = (
   { event, environment, data }: Sample,
   { tenantId, timestamp, deliveryId }: { tenantId: string | null; timestamp: string; deliveryId: string },

@@ -4,22 +4,22 @@ import { type KnownEvent, knownEvents, sampleOf } from './samples.ts'
 const url = z
   .string()
   .max(2048)
-  .refine((text) => URL.canParse(text), { message: 'Takes a URL.' })
-  .meta({ description: 'https, on port 443 or from 1024 on, to a public address.', format: 'uri' })
+  .refine((text) => URL.canParse(text), { message: 'Must be a URL, such as https://example.com/hooks.' })
+  .meta({ description: 'An https URL with a public address, on port 443 or a port from 1024 up.', format: 'uri' })
 const events = z
   .array(z.enum(['*', ...knownEvents]))
   .max(200)
   .transform((names) => [...new Set(names)])
-  .meta({ description: 'Names, or `*` for every event. An empty list is a pause.' })
+  .meta({ description: 'Event names, or `*` for every event. An empty list pauses the endpoint.' })
 const description = z.string().max(200).nullable()
 
-/** A misspelt field must never be dropped in silence, so unknown ones are refused. */
+/** Rejects unknown fields, so that a misspelled one is never ignored. */
 export const CreateWebhook = z
   .strictObject({
     url,
     events: events.default(['*']),
     description: description.default(null),
-    tenant_id: z.string().nullable().optional().meta({ description: 'Left out: that of the key.' }),
+    tenant_id: z.string().nullable().optional().meta({ description: 'Defaults to the tenant of the API key.' }),
     enabled: z.boolean().default(true),
   })
   .meta({ id: 'CreateWebhook' })
@@ -30,10 +30,7 @@ export const PatchWebhook = z
     url: url.optional(),
     events: events.optional(),
     description: description.optional(),
-    enabled: z
-      .boolean()
-      .optional()
-      .meta({ description: '`true` also clears the streak of deliveries that were given up.' }),
+    enabled: z.boolean().optional().meta({ description: '`true` also resets `consecutive_failures` to 0.' }),
   })
   .meta({ id: 'PatchWebhook' })
 export type PatchWebhook = z.output<typeof PatchWebhook>
@@ -100,7 +97,7 @@ const delivery = {
       attempt: z.int(),
       at,
       response_status: z.int().nullable(),
-      response_body: z.string().nullable().meta({ description: 'The first 1 KB of it.' }),
+      response_body: z.string().nullable().meta({ description: 'The first 1 KB of the response body.' }),
       duration_ms: z.int(),
       error: attemptError,
     }),
@@ -112,16 +109,13 @@ export const EnvelopeShape = z
     event: z.string(),
     data: z.record(z.string(), z.unknown()),
     timestamp: at,
-    environment: z
-      .enum(['live', 'test'])
-      .optional()
-      .meta({ description: 'Absent on events with no send behind them.' }),
+    environment: z.enum(['live', 'test']).optional().meta({ description: 'Absent on events that no send caused.' }),
     tenant_id: z.string().nullable(),
     delivery_id: z.string(),
   })
   .meta({ id: 'WebhookEnvelope' })
 
-/** What one event arrives as: the members of its data by name, and room for those that are added later. */
+/** The body of one event, with the names of its data fields. Fields may be added to the data later. */
 export const eventShape = (event: KnownEvent) => {
   const { data, environment } = sampleOf(event)
   const fields = Object.keys(data).map((name) => [name, z.unknown()] as const)
@@ -144,11 +138,11 @@ export const Replayed = z
   .strictObject({ delivery_id: z.string(), replay_of: z.string() })
   .meta({ id: 'ReplayedDelivery' })
 
-/** PostgreSQL knows no year zero, and no list needs one. */
+/** PostgreSQL has no year zero. */
 const instant = z.iso
   .datetime({ offset: true })
   .refine((text) => !Number.isNaN(Date.parse(text)) && !text.startsWith('0000'), {
-    message: 'Takes an instant.',
+    message: 'Must be a date and time with an offset, such as 2026-01-15T12:00:00Z.',
   })
   .transform((text) => new Date(text))
   .meta({ format: 'date-time' })

@@ -1,9 +1,9 @@
-/** The headers of one attempt. Those that tell a time or sign one are new on each. */
+/** The headers of one attempt. Timestamps and the signatures over them are new on each attempt. */
 import { createHmac } from 'node:crypto'
 import type { Environment } from '../ground/scope.ts'
 import { bytesOf } from './webhook-secret.ts'
 
-export type Signed = {
+export type SignedDelivery = {
   id: string
   event: string
   environment: Environment | null
@@ -13,7 +13,7 @@ export type Signed = {
 
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text, 'utf8')
 
-export const signedHeaders = (delivery: Signed, secret: string, at: number): Record<string, string> => {
+export const signedHeaders = (delivery: SignedDelivery, secret: string, at: number): Record<string, string> => {
   const { id, event, environment, tenantId, payload } = delivery
   const seconds = String(Math.floor(at / 1000))
   return {
@@ -26,7 +26,7 @@ export const signedHeaders = (delivery: Signed, secret: string, at: number): Rec
     'X-Service-Signature': hmac(secret, payload).digest('hex'),
     'X-Service-Timestamp': seconds,
     'X-Service-Signature-V2': hmac(secret, `${seconds}.${payload}`).digest('hex'),
-    // The same again as Standard Webhooks has it, for its libraries.
+    // The same in the format of Standard Webhooks, so that its libraries can verify a delivery.
     'Webhook-Id': id,
     'Webhook-Timestamp': seconds,
     'Webhook-Signature': `v1,${hmac(bytesOf(secret), `${id}.${seconds}.${payload}`).digest('base64')}`,

@@ -4,8 +4,8 @@ import type { Vault } from '../ground/crypto.ts'
 const prefix = 'whsec_'
 
 /**
- * The prefix and 32 random bytes in 43 characters. Drawn again until none of them is `-` or `_`: libraries for
- * Standard Webhooks read what follows the prefix as plain base64, where those two mean nothing.
+ * The prefix and 32 random bytes as 43 characters of base64. Generates a new secret until it contains neither `-` nor
+ * `_`: libraries for Standard Webhooks decode the text after the prefix as plain base64, where both are invalid.
  */
 export const mintSecret = (): string => {
   for (;;) {
@@ -14,7 +14,7 @@ export const mintSecret = (): string => {
   }
 }
 
-/** The bytes behind the text, which is what Standard Webhooks signs with. */
+/** The decoded bytes of a secret. Standard Webhooks signs with these. */
 export const bytesOf = (secret: string): Buffer => Buffer.from(secret.slice(prefix.length), 'base64')
 
 const context = (endpointId: string): string => `webhook_endpoints/${endpointId}`
@@ -22,6 +22,6 @@ const context = (endpointId: string): string => `webhook_endpoints/${endpointId}
 export const sealSecret = (vault: Vault, endpointId: string, secret: string): string =>
   vault.seal(secret, context(endpointId))
 
-/** Opens only for the endpoint it was sealed for. */
+/** Throws when the secret was sealed for another endpoint. */
 export const openSecret = (vault: Vault, endpointId: string, sealed: string): string =>
   vault.open(sealed, context(endpointId))

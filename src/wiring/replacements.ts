@@ -2,7 +2,7 @@
 import type { newDkimKey } from '../domains/dkim-key.ts'
 import type { GuardedAgent } from '../outgoing/guarded.ts'
 import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
-import type { NotifyOwners } from '../webhooks/deliver.ts'
+import type { NotifyOwners } from '../webhooks/record-outcome.ts'
 
 export type Replacements = {
   /** Checks every response against the schema of its route. */

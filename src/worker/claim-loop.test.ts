@@ -7,7 +7,7 @@ import { type ClaimLoop, type ClaimLoopOptions, makeClaimLoop } from './claim-lo
 
 type Logged = { text: string; retryInMs: number | undefined }
 
-/** A queue in memory: `due` is what can be claimed, `worked` what was handled. */
+/** A queue in memory. `due` holds the rows that can be claimed, `worked` those that were handled. */
 const makeQueue = (options: Partial<ClaimLoopOptions<number>> = {}) => {
   const due: number[] = []
   const worked: number[] = []
@@ -52,7 +52,7 @@ const start = (loop: ClaimLoop): void => {
 const settle = () => vi.advanceTimersByTimeAsync(0)
 
 describe('a running loop', () => {
-  test('claims batch after batch until nothing is due', async () => {
+  test('a loop claims batch after batch until nothing is due', async () => {
     const { due, worked, limits, loop } = makeQueue({ batch: 10 })
     due.push(...numbers(25))
     start(loop)
@@ -61,7 +61,7 @@ describe('a running loop', () => {
     expect(limits).toEqual([10, 10, 10, 10])
   })
 
-  test('rests when nothing is due, then looks again', async () => {
+  test('a loop waits when nothing is due, then claims again', async () => {
     const { due, worked, claims, loop } = makeQueue({ idleMs: 500 })
     start(loop)
     await settle()
@@ -74,7 +74,7 @@ describe('a running loop', () => {
     expect(claims()).toBe(3)
   })
 
-  test('looks at once when woken', async () => {
+  test('a loop claims at once when it is woken', async () => {
     const { due, worked, loop } = makeQueue()
     start(loop)
     await settle()
@@ -84,19 +84,19 @@ describe('a running loop', () => {
     expect(worked).toEqual([1])
   })
 
-  test('looks again when woken while it was looking, since that look may have missed what became due', async () => {
-    const { promise: looking, resolve: answer } = Promise.withResolvers<number[]>()
-    const claims = [() => looking, async () => [7]]
+  test('a loop claims again when it is woken during a claim, which may have missed a row that became due', async () => {
+    const { promise: firstClaim, resolve: endFirstClaim } = Promise.withResolvers<number[]>()
+    const claims = [() => firstClaim, async () => [7]]
     const { worked, loop } = makeQueue({ claim: async () => (await claims.shift()?.()) ?? [] })
     start(loop)
     await settle()
     loop.wake()
-    answer([])
+    endFirstClaim([])
     await settle()
     expect(worked).toEqual([7])
   })
 
-  test('started twice is one loop', async () => {
+  test('a loop runs once even if it is started twice', async () => {
     const { claims, loop } = makeQueue()
     start(loop)
     loop.start()
@@ -104,7 +104,7 @@ describe('a running loop', () => {
     expect(claims()).toBe(1)
   })
 
-  test('works on as many rows at once as allowed, and no more', async () => {
+  test('a loop works on no more rows at the same time than its concurrency allows', async () => {
     let [atOnce, most] = [0, 0]
     const { due, loop, claims } = makeQueue({
       batch: 30,
@@ -122,7 +122,7 @@ describe('a running loop', () => {
     expect(claims()).toBeGreaterThan(1)
   })
 
-  test('goes on when a row fails, and tells of it', async () => {
+  test('a loop continues when a row fails, and logs the failure', async () => {
     const worked: number[] = []
     const { due, logged, loop } = makeQueue({
       batch: 3,
@@ -136,14 +136,12 @@ describe('a running loop', () => {
     start(loop)
     await settle()
     expect(worked).toEqual([1, 3, 5])
-    expect(logged.map(({ text }) => text)).toEqual(
-      new Array(3).fill('a claimed row failed; its claim will be taken up again once stale'),
-    )
+    expect(logged.map(({ text }) => text)).toEqual(new Array(3).fill('claimed row failed'))
   })
 })
 
 describe('a loop that cannot claim', () => {
-  test('waits longer each time, up to half a minute, and starts over once it could', async () => {
+  test('a loop waits longer after each failure, up to 30 seconds, and starts over after a success', async () => {
     let down = true
     let due: number[] = []
     const claim = vi.fn(async () => {
@@ -154,7 +152,7 @@ describe('a loop that cannot claim', () => {
     start(loop)
     await settle()
     for (const wait of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
-      expect(logged.at(-1)).toEqual({ text: 'claiming failed', retryInMs: wait })
+      expect(logged.at(-1)).toEqual({ text: 'claim failed', retryInMs: wait })
       const tries = claim.mock.calls.length
       await vi.advanceTimersByTimeAsync(wait - 1)
       expect(claim).toHaveBeenCalledTimes(tries)
@@ -170,7 +168,7 @@ describe('a loop that cannot claim', () => {
     expect(logged.at(-1)!.retryInMs).toBe(1_000)
   })
 
-  test('is drained without waiting out its rest', async () => {
+  test('a loop can be drained while it waits after a failure', async () => {
     const { loop } = makeQueue({
       claim: async () => {
         throw new Error('no database')
@@ -183,7 +181,7 @@ describe('a loop that cannot claim', () => {
 })
 
 describe('drain', () => {
-  test('finishes every row that is claimed and claims no more', async () => {
+  test('drain finishes every claimed row and claims no more', async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>()
     const worked: number[] = []
     const { due, claims, loop } = makeQueue({
@@ -210,17 +208,17 @@ describe('drain', () => {
     expect(claims()).toBe(1)
   })
 
-  test('works on what a claim under way still brings', async () => {
-    const { promise: claimed, resolve: answer } = Promise.withResolvers<number[]>()
+  test('drain finishes the rows of a claim that is still running', async () => {
+    const { promise: claimed, resolve: endClaim } = Promise.withResolvers<number[]>()
     const { worked, loop } = makeQueue({ claim: () => claimed })
     start(loop)
     const draining = loop.drain()
-    answer([1, 2])
+    endClaim([1, 2])
     await draining
     expect(worked).toEqual([1, 2])
   })
 
-  test('ends a pass after its claimed rows, and waits for it', async () => {
+  test('drain waits for a pass, which ends after its claimed rows', async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>()
     const { due, loop } = makeQueue({ batch: 10, work: () => gate })
     due.push(...numbers(25))
@@ -238,20 +236,20 @@ describe('drain', () => {
     expect(due).toHaveLength(15)
   })
 
-  test('of a loop at rest or never started is immediate, and it cannot be started again', async () => {
-    const { loop: resting } = makeQueue()
-    resting.start()
+  test('drain returns at once when the loop waits or was never started, and the loop cannot be started again', async () => {
+    const { loop: waiting } = makeQueue()
+    waiting.start()
     await settle()
-    await resting.drain()
+    await waiting.drain()
     const { loop: never, claims } = makeQueue()
     await never.drain()
-    expect(() => never.start()).toThrow('the test loop was drained already')
+    expect(() => never.start()).toThrow('the test loop has been drained and cannot be started again')
     expect(claims()).toBe(0)
   })
 })
 
 describe('a pass', () => {
-  test('goes to the end of what is due and tells how many rows that were', async () => {
+  test('a pass works until nothing is due and returns the number of rows', async () => {
     const { due, worked, loop } = makeQueue({ batch: 10 })
     expect(await loop.pass()).toBe(0)
     due.push(...numbers(25))
@@ -259,7 +257,7 @@ describe('a pass', () => {
     expect(worked).toHaveLength(25)
   })
 
-  test('fails when claiming fails', async () => {
+  test('a pass fails when claiming fails', async () => {
     const { loop } = makeQueue({
       claim: async () => {
         throw new Error('no database')
@@ -270,7 +268,7 @@ describe('a pass', () => {
   })
 })
 
-test('two loops on one table share its rows without working on any twice', async () => {
+test('two loops on one table share its rows, and each row is worked on once', async () => {
   vi.useRealTimers()
   const database = await makeTestDatabase('empty')
   await database.sql('create table jobs (id int primary key, claimed_by text, worked int not null default 0)')

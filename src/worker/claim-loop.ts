@@ -1,29 +1,29 @@
 /**
- * The engine behind every queue of ours: claim due rows, work on them side by side, claim again. What a row is
- * and what its claim means stays with the slice; this only keeps the loop going and ends it well.
+ * The loop behind every queue in our own tables: claim due rows, work on them concurrently, claim again. The module
+ * that owns the table decides what a row and a claim are.
  */
 import type { Log } from '../ground/log.ts'
 
 export type ClaimLoopOptions<Row> = {
   name: string
-  /** Stamps up to `limit` due rows as ours and returns them: one statement, skipping rows others hold. */
+  /** Claims up to `limit` due rows and returns them. One statement, which skips rows that other workers hold. */
   claim: (limit: number) => Promise<Row[]>
-  /** Handles one row and records its outcome under the stamp. A throw leaves the claim to grow stale. */
+  /** Handles one row and records its outcome under the claim. A row that throws is due again when its claim expires. */
   work: (row: Row) => Promise<void>
   log: Log
   batch?: number
   concurrency?: number
-  /** How long to rest when nothing is due. */
+  /** How long to wait before the next claim when nothing is due. */
   idleMs?: number
 }
 
 export interface ClaimLoop {
   start(): void
-  /** Something became due: look now instead of resting on. */
+  /** Claims now instead of waiting, because something became due. */
   wake(): void
-  /** One pass over all that is due now, to the end; returns how many rows were worked on. */
+  /** Claims and works until nothing is due. Returns the number of rows worked on. */
   pass(): Promise<number>
-  /** Claims no more and waits for what is claimed. */
+  /** Stops claiming and waits for the rows that are claimed. */
   drain(): Promise<void>
 }
 
@@ -33,7 +33,7 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
   const { name, claim, work, log, batch = 100, concurrency = 20, idleMs = 500 } = options
   let running: Promise<void> | undefined
   let stopping = false
-  let rested: (() => void) | undefined
+  let endWait: (() => void) | undefined
   let woken = false
   const passes = new Set<Promise<number>>()
 
@@ -41,23 +41,23 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
     try {
       await work(row)
     } catch (error) {
-      log.error({ err: error, queue: name }, 'a claimed row failed; its claim will be taken up again once stale')
+      log.error({ err: error, queue: name }, 'claimed row failed')
     }
   }
 
   const workAll = async (rows: Row[]): Promise<void> => {
     const waiting = rows.values()
-    const lane = async (): Promise<void> => {
+    const worker = async (): Promise<void> => {
       for (const row of waiting) await handle(row)
     }
-    await Promise.all(Array.from({ length: Math.min(concurrency, rows.length) }, lane))
+    await Promise.all(Array.from({ length: Math.min(concurrency, rows.length) }, worker))
   }
 
-  const rest = (ms: number): Promise<void> => {
+  const wait = (ms: number): Promise<void> => {
     if (woken || stopping) return Promise.resolve()
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms)
-      rested = () => {
+      endWait = () => {
         clearTimeout(timer)
         resolve()
       }
@@ -65,23 +65,23 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
   }
 
   const loop = async (): Promise<void> => {
-    let faults = 0
+    let failures = 0
     while (!stopping) {
       woken = false
       try {
         const rows = await claim(batch)
-        faults = 0
+        failures = 0
         await workAll(rows)
-        if (rows.length === 0) await rest(idleMs)
+        if (rows.length === 0) await wait(idleMs)
       } catch (error) {
-        const backoff = Math.min(1_000 * 2 ** faults++, longestBackoffMs)
-        log.error({ err: error, queue: name, retry_in_ms: backoff }, 'claiming failed')
-        await rest(backoff)
+        const backoff = Math.min(1_000 * 2 ** failures++, longestBackoffMs)
+        log.error({ err: error, queue: name, retry_in_ms: backoff }, 'claim failed')
+        await wait(backoff)
       }
     }
   }
 
-  const passOver = async (): Promise<number> => {
+  const workUntilEmpty = async (): Promise<number> => {
     for (let total = 0; ; ) {
       const rows = stopping ? [] : await claim(batch)
       if (rows.length === 0) return total
@@ -92,17 +92,17 @@ export const makeClaimLoop = <Row>(options: ClaimLoopOptions<Row>): ClaimLoop =>
 
   const wake = (): void => {
     woken = true
-    rested?.()
+    endWait?.()
   }
 
   return {
     start: () => {
-      if (stopping) throw new Error(`the ${name} loop was drained already`)
+      if (stopping) throw new Error(`the ${name} loop has been drained and cannot be started again`)
       running ??= loop()
     },
     wake,
     pass: async () => {
-      const passing = passOver()
+      const passing = workUntilEmpty()
       passes.add(passing)
       return passing.finally(() => passes.delete(passing))
     },

@@ -17,7 +17,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-const begin = async (tasks: Tasks, log: Log = silentLog()): Promise<Recurring> => {
+const startWorker = async (tasks: Tasks, log: Log = silentLog()): Promise<Recurring> => {
   const worker = makeRecurring({ url: database.url, log, tasks, pace: { schedules: 1, jobs: 1 } })
   workers.push(worker)
   await worker.start()
@@ -33,15 +33,15 @@ const schedules = () =>
     'select name, cron, timezone from pgboss.schedule order by name',
   )
 
-/** Asks for a run now, as the schedule would. */
-const push = (name: string) =>
+/** Adds a job, as the schedule does. */
+const addJob = (name: string) =>
   database.sql(`insert into pgboss.job (name, policy) select name, policy from pgboss.queue where name = $1`, [name])
 
-test('every task is scheduled by UTC, and a schedule nobody knows any more is removed', async () => {
-  const first = await begin({ kept: { cron: rarely, run: nothing }, former: { cron: rarely, run: nothing } })
+test('every task is scheduled in UTC, and the schedule of a task that no longer exists is removed', async () => {
+  const first = await startWorker({ kept: { cron: rarely, run: nothing }, former: { cron: rarely, run: nothing } })
   expect((await schedules()).map(({ name }) => name)).toEqual(['former', 'kept'])
   await first.stop()
-  await begin({ kept: { cron: '5 4 * * *', run: nothing }, added: { cron: rarely, run: nothing } })
+  await startWorker({ kept: { cron: '5 4 * * *', run: nothing }, added: { cron: rarely, run: nothing } })
   expect(await schedules()).toEqual([
     { name: 'added', cron: rarely, timezone: 'UTC' },
     { name: 'kept', cron: '5 4 * * *', timezone: 'UTC' },
@@ -59,21 +59,21 @@ test('a task runs once per tick, however many workers there are', async () => {
       },
     },
   })
-  await Promise.all([begin(tasksOf('a')), begin(tasksOf('b'))])
+  await Promise.all([startWorker(tasksOf('a')), startWorker(tasksOf('b'))])
   await expect.poll(() => ran.length, { timeout: 20_000 }).toBeGreaterThan(0)
-  // Several more looks of both workers at the same tick.
+  // Both workers check several more times within the same tick.
   await new Promise((resolve) => setTimeout(resolve, 2_000))
   const [{ ticks }] = (await database.sql<{ ticks: number }>(
     "select count(distinct singleton_on)::int as ticks from pgboss.job where data->>'name' = 'tick'",
   )) as [{ ticks: number }]
-  // A tick that falls while the run before is still waiting is caught up with it, so there may be fewer runs.
+  // A tick that comes while an earlier job is still waiting adds no run, so there may be fewer runs than ticks.
   expect(ran.length).toBeLessThanOrEqual(ticks)
 })
 
-test('stop waits for the run under way, and starts no other', async () => {
+test('stop waits for the task that is running and starts no other', async () => {
   const { promise: gate, resolve: open } = Promise.withResolvers<void>()
   let [started, ended] = [0, 0]
-  const worker = await begin({
+  const worker = await startWorker({
     long: {
       cron: rarely,
       run: async () => {
@@ -84,13 +84,13 @@ test('stop waits for the run under way, and starts no other', async () => {
       },
     },
   })
-  await push('long')
+  await addJob('long')
   await expect.poll(() => started, { timeout: 10_000 }).toBe(1)
   let stopped = false
   const stopping = worker.stop().then(() => {
     stopped = true
   })
-  await push('long')
+  await addJob('long')
   await new Promise((resolve) => setTimeout(resolve, 700))
   expect(stopped).toBe(false)
   open()
@@ -102,15 +102,15 @@ test('stop waits for the run under way, and starts no other', async () => {
   ])
 })
 
-test('a failing task is told of, tried again later and harms no other', async () => {
-  const told: { task: string; text: string }[] = []
+test('a failing task is logged and retried, and other tasks still run', async () => {
+  const logged: { task: string; text: string }[] = []
   const log = {
     info: () => undefined,
     warn: () => undefined,
-    error: ({ task }: { task: string }, text: string) => told.push({ task, text }),
+    error: ({ task }: { task: string }, text: string) => logged.push({ task, text }),
   } as unknown as Log
   let ran = 0
-  await begin(
+  await startWorker(
     {
       failing: {
         cron: rarely,
@@ -128,15 +128,15 @@ test('a failing task is told of, tried again later and harms no other', async ()
     },
     log,
   )
-  await push('failing')
-  await push('fine')
-  await expect.poll(() => [told.length, ran], { timeout: 10_000 }).toEqual([1, 1])
-  expect(told).toEqual([{ task: 'failing', text: 'a task failed' }])
+  await addJob('failing')
+  await addJob('fine')
+  await expect.poll(() => [logged.length, ran], { timeout: 10_000 }).toEqual([1, 1])
+  expect(logged).toEqual([{ task: 'failing', text: 'task failed' }])
   await expect
     .poll(() => database.sql("select state from pgboss.job where name = 'failing'"))
     .toEqual([{ state: 'retry' }])
 })
 
-test('a worker that was never started stops at once', async () => {
+test('a worker that was never started can be stopped', async () => {
   await makeRecurring({ url: database.url, log: silentLog(), tasks: {} }).stop()
 })

@@ -4,7 +4,7 @@ import type { Task, Tasks } from './tasks.ts'
 
 export interface Recurring {
   start(): Promise<void>
-  /** Starts nothing more and waits for what runs. */
+  /** Starts no further task and waits for those that are running. */
   stop(): Promise<void>
 }
 
@@ -12,13 +12,13 @@ type Needs = {
   url: string
   log: Log
   tasks: Tasks
-  /** How often due schedules and waiting jobs are looked for, in seconds. */
+  /** How often to check for due schedules and for waiting jobs, in seconds. */
   pace?: { schedules: number; jobs: number }
 }
 
 const drainMs = 30_000
 
-/** Each task on its schedule, once per tick however many workers there are. */
+/** Runs each task on its schedule, once per tick however many workers there are. */
 export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5 } }: Needs): Recurring => {
   let boss: PgBoss | undefined
 
@@ -28,8 +28,8 @@ export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5
       log.info({ task: name, ...counts }, 'task done')
       return counts
     } catch (error) {
-      // The queue notes the fault in its own tables and tries again; people look here.
-      log.error({ err: error, task: name }, 'a task failed')
+      // pg-boss stores the error in its own tables and retries. The log is where operators look.
+      log.error({ err: error, task: name }, 'task failed')
       throw error
     }
   }
@@ -43,12 +43,12 @@ export const makeRecurring = ({ url, log, tasks, pace = { schedules: 30, jobs: 5
         cronMonitorIntervalSeconds: pace.schedules,
         cronWorkerIntervalSeconds: pace.jobs,
       })
-      // pg-boss mends itself after a lost connection; without a listener the fault would end the process.
-      boss.on('error', (error) => log.warn({ err: error }, 'the job queue met a fault'))
+      // pg-boss recovers from a lost connection by itself. Without a listener the error would end the process.
+      boss.on('error', (error) => log.warn({ err: error }, 'job queue error'))
       await boss.start()
       const scheduled = Object.entries(tasks).flatMap(([name, { cron, run }]) => (cron ? [{ name, cron, run }] : []))
       for (const { name, cron, run } of scheduled) {
-        // At most one waiting and one running: a tick missed while one runs long is caught up once.
+        // At most one job waits and one runs. Ticks missed during a long run are made up for by one run.
         await boss.createQueue(name, {
           policy: 'stately',
           retryLimit: 2,

@@ -7,11 +7,11 @@ import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { WebhookLoop } from './webhook-loop.ts'
 
-/** Background work by name: run on its schedule by the worker, and on demand by the dev tools. */
+/** A background task. The worker runs it on its schedule, the development tools on demand. */
 export type Task = {
-  /** Five-field cron, UTC. Absent: a loop of the worker does it all the time. */
+  /** Five-field cron in UTC. Absent when a loop of the worker runs the task continuously. */
   cron?: string
-  /** One pass to the end; answers what it did, as counts. */
+  /** Runs until nothing is left to do, and returns counts of what it did. */
   run: () => Promise<Record<string, number>>
 }
 
@@ -39,7 +39,7 @@ export const makeTasks = (needs: Needs): Tasks => {
     retention: {
       cron: '7 * * * *',
       run: async () => {
-        // What is pruned must have its place in the chain first.
+        // Audit entries must be linked before they can be pruned.
         const audit_entries_linked = await chain.link()
         await messages.ensurePartitions()
         await deliveries.prepare()

@@ -1,68 +1,69 @@
-/** Keeps webhooks going: events become deliveries, and lanes in which something is due are worked side by side. */
+/** Turns events into deliveries and sends from the endpoint queues that are due. */
 import type { Log } from '../ground/log.ts'
-import type { DeliverWebhooks, Running } from '../webhooks/deliver.ts'
+import type { DeliverWebhooks } from '../webhooks/deliver.ts'
+import type { RunningQueue } from '../webhooks/endpoint-queue.ts'
 import type { FannedOut, FanOut } from '../webhooks/fan-out.ts'
 import { makeClaimLoop } from './claim-loop.ts'
 
 export interface WebhookLoop {
   start(): void
-  /** Something became due: look now. */
+  /** Checks for due work now, because something became due. */
   wake(): void
-  /** Fan-out and delivery of all that is due, to the end. */
+  /** Runs fan-out and delivery until nothing is due. */
   pass(): Promise<Record<string, number>>
-  /** Takes up nothing more and waits for what is under way. */
+  /** Starts nothing new and waits for the work in progress. */
   drain(): Promise<void>
 }
 
-type Needs = { fanOut: FanOut; deliver: DeliverWebhooks; log: Log; maxLanes?: number }
+type Needs = { fanOut: FanOut; deliver: DeliverWebhooks; log: Log; maxQueues?: number }
 
 const fanOutIdleMs = 100
 const leaseIdleMs = 200
 const renewMs = 15_000
 const perLease = 100
-/** While others wait for a place, a lane gives its own up after this. */
+/** A queue is released after this time when `maxQueues` are running, so that others get their turn. */
 const turnMs = 2_000
 
-export const makeWebhookLoop = ({ fanOut, deliver, log, maxLanes = 1_000 }: Needs): WebhookLoop => {
-  const running = new Map<string, Running>()
+export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Needs): WebhookLoop => {
+  const running = new Map<string, RunningQueue>()
   let stopping = false
   let attempts = 0
 
-  const begin = (lane: Running['lane']): void => {
-    const began = performance.now()
-    const crowded = () => running.size >= maxLanes && performance.now() - began > turnMs
-    const lease = deliver.run(lane, () => stopping || crowded())
-    running.set(lane.endpoint_id, lease)
-    void lease.done.then((made) => {
+  const begin = (queue: RunningQueue['queue']): void => {
+    const startedAt = performance.now()
+    const turnIsOver = () => running.size >= maxQueues && performance.now() - startedAt > turnMs
+    const started = deliver.run(queue, () => stopping || turnIsOver())
+    running.set(queue.endpoint_id, started)
+    void started.done.then((made) => {
       attempts += made
-      running.delete(lane.endpoint_id)
+      running.delete(queue.endpoint_id)
     })
   }
 
-  /** Leased anew while it was being handed back: handing it back once more tells when it is due. */
-  const settle = async ({ lane, done }: Running): Promise<void> => {
+  /** Releases a queue that was leased again while it was being released. That stores when it is due. */
+  const releaseAgain = async ({ queue, done }: RunningQueue): Promise<void> => {
     await done
-    await deliver.release(lane)
+    await deliver.release(queue)
     leasing.wake()
   }
 
   const leaseMore = async (): Promise<number> => {
-    const room = Math.min(perLease, maxLanes - running.size)
-    if (room <= 0 || stopping) return 0
-    const lanes = await deliver.lease(room)
-    for (const lane of lanes) {
-      const held = running.get(lane.endpoint_id)
-      if (!held) begin(lane)
-      else if (!held.poke()) {
-        settle(held).catch((error) => log.error({ err: error }, 'a webhook lane could not be handed back'))
+    const limit = Math.min(perLease, maxQueues - running.size)
+    if (limit <= 0 || stopping) return 0
+    const queues = await deliver.lease(limit)
+    for (const queue of queues) {
+      const held = running.get(queue.endpoint_id)
+      if (!held) begin(queue)
+      else if (!held.wake()) {
+        releaseAgain(held).catch((error) => log.error({ err: error }, 'webhook endpoint queue release failed'))
       }
     }
-    return lanes.length
+    return queues.length
   }
 
-  // Both are their own claims: there is nothing left to do for each row.
+  // Both loops do all their work in `claim`, so they return no rows to work on.
   const leasing = makeClaimLoop<never>({
-    name: 'webhook lanes',
+    name: 'webhook delivery',
     idleMs: leaseIdleMs,
     log,
     claim: async () => {
@@ -84,18 +85,18 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxLanes = 1_000 }: Need
   })
 
   let renewing: NodeJS.Timeout | undefined
-  const renewOften = (): void => {
+  const startRenewing = (): void => {
     renewing ??= setInterval(() => {
-      const lanes = [...running.values()].map(({ lane }) => lane)
-      if (lanes.length === 0) return
-      deliver.renew(lanes).catch((error) => log.error({ err: error }, 'webhook leases could not be renewed'))
+      const queues = [...running.values()].map(({ queue }) => queue)
+      if (queues.length === 0) return
+      deliver.renew(queues).catch((error) => log.error({ err: error }, 'webhook lease renewal failed'))
     }, renewMs)
     renewing.unref()
   }
 
   return {
     start: () => {
-      renewOften()
+      startRenewing()
       fanning.start()
       leasing.start()
     },
@@ -106,7 +107,7 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxLanes = 1_000 }: Need
     },
 
     pass: async () => {
-      renewOften()
+      startRenewing()
       const total: FannedOut = { events: 0, deliveries: 0 }
       const before = attempts
       while (!stopping) {
@@ -124,8 +125,8 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxLanes = 1_000 }: Need
       stopping = true
       clearInterval(renewing)
       await Promise.all([fanning.drain(), leasing.drain()])
-      // A lane that waits for nothing but its turn hears of the end here.
-      for (const lane of running.values()) lane.poke()
+      // Queues that are only waiting check `stopping` when they are woken.
+      for (const queue of running.values()) queue.wake()
       await Promise.all([...running.values()].map(({ done }) => done))
     },
   }

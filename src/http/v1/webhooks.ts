@@ -22,7 +22,8 @@ import {
   TestFired,
   Webhook,
 } from '../../webhooks/shapes.ts'
-import { type DeliveryRow, type EndpointRow, listDeliveries, listEndpoints } from '../../webhooks/store.ts'
+import { type DeliveryRow, listDeliveries } from '../../webhooks/store/delivery-rows.ts'
+import { type EndpointRow, listEndpoints } from '../../webhooks/store/endpoint-rows.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import type { WebhookShape } from '../openapi.ts'

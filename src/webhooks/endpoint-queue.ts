@@ -1,0 +1,175 @@
+/** Sends the due deliveries of one leased endpoint queue until nothing is due. */
+import type { Db } from '../db/pool.ts'
+import type { Vault } from '../ground/crypto.ts'
+import type { Log } from '../ground/log.ts'
+import type { AttemptDelivery } from './attempt.ts'
+import { cancelRest } from './cancel-deliveries.ts'
+import type { DueDelivery, ReadDue } from './due-deliveries.ts'
+import type { EndpointHealth } from './endpoint-health.ts'
+import type { Outcome } from './record-outcome.ts'
+import type { EndpointQueue } from './store/delivery-leases.ts'
+import type { Attempt } from './store/delivery-rows.ts'
+import { openSecret } from './webhook-secret.ts'
+
+/** Attempts at one endpoint at the same time. */
+const slots = 5
+/** A failing endpoint gets one attempt at a time. */
+const slotsWhenFailing = 1
+/** While healthy endpoints are busy, a failing one rests this long after each failed attempt. */
+const restMs = 1_000
+/** Attempts that are made and not yet recorded. The bound slows sending down when the database is slow. */
+const maxUnrecorded = 50
+const readLimit = 20
+/** How long deliveries are sent after they were read. A new secret or URL takes effect within this time. */
+const freshMs = 100
+
+/** A leased queue that a worker is sending from. */
+export interface RunningQueue {
+  queue: EndpointQueue
+  /** Resolves with the number of attempts made, once the queue is released. */
+  done: Promise<number>
+  /** Reads the queue again because something became due. Returns false when the queue is already being released. */
+  wake(): boolean
+}
+
+export type RunQueue = (queue: EndpointQueue, shouldStop: () => boolean) => RunningQueue
+
+type Target = { url: string; secret: string }
+
+type Needs = {
+  db: Db
+  vault: Vault
+  send: AttemptDelivery
+  log: Log
+  health: EndpointHealth
+  readDue: ReadDue
+  decide: (queue: EndpointQueue, delivery: DueDelivery, attempt: Attempt) => Outcome
+  record: (outcome: Outcome) => Promise<void>
+  release: (queue: EndpointQueue) => Promise<void>
+}
+
+export const makeRunQueue = (needs: Needs): RunQueue => {
+  const { db, vault, send, log, health, readDue, decide, record, release } = needs
+
+  return (queue, shouldStop) => {
+    const { org_id: orgId, endpoint_id: endpointId } = queue
+    /** Ids of deliveries that were sent here and are not recorded. They are not read again. */
+    const unrecorded = new Set<string>()
+    let ready: DueDelivery[] = []
+    let target: Target | undefined
+    let readAt = 0
+    let slotsTaken = 0
+    let attempts = 0
+    let readAgain = true
+    let releasing = false
+    let failure: unknown
+    let resume: () => void = () => undefined
+
+    const mustEnd = (): boolean => failure !== undefined || shouldStop()
+
+    const freeSlots = (): number => (health.isFailing(endpointId) ? slotsWhenFailing : slots) - slotsTaken
+
+    /** Returns a function that frees the slot. Calling it again has no effect. */
+    const takeSlot = (): (() => void) => {
+      slotsTaken++
+      let taken = true
+      return () => {
+        if (taken) slotsTaken--
+        taken = false
+        resume()
+      }
+    }
+
+    const attemptOnce = async (to: Target, delivery: DueDelivery): Promise<Outcome> => {
+      const { id, event, environment, tenant_id: tenantId, payload, attempt_count } = delivery
+      const attempt = await send(to, { id, event, environment, tenantId, payload }, attempt_count + 1)
+      return decide(queue, delivery, attempt)
+    }
+
+    const deliver = async (to: Target, delivery: DueDelivery): Promise<void> => {
+      unrecorded.add(delivery.id)
+      attempts++
+      const freeSlot = takeSlot()
+      try {
+        const outcome = await health.track(endpointId, () => attemptOnce(to, delivery))
+        const delivered = outcome.status === 'delivered'
+        health.update(endpointId, delivered)
+        if (delivered || !health.isBusy()) freeSlot()
+        else setTimeout(freeSlot, restMs)
+        await record(outcome)
+        unrecorded.delete(delivery.id)
+      } catch (error) {
+        // The delivery stays in `unrecorded`. The next worker that leases the queue sends it again.
+        failure ??= error
+        freeSlot()
+      } finally {
+        resume()
+      }
+    }
+
+    const refill = async (): Promise<void> => {
+      readAgain = false
+      // Deliveries that a failing endpoint would not get at once would be read again anyway.
+      const limit = health.isFailing(endpointId) ? slotsWhenFailing : readLimit
+      const due = await readDue({ queue, inFlight: [...unrecorded], limit })
+      readAt = performance.now()
+      ready = due?.open ? due.deliveries : []
+      target = due && { url: due.url, secret: openSecret(vault, endpointId, due.sealedSecret) }
+      readAgain ||= ready.length === limit
+      // Fan-out may insert deliveries while the endpoint is being disabled.
+      if (due && !due.open) await cancelRest(db, orgId, endpointId)
+    }
+
+    const sendAll = async (): Promise<void> => {
+      for (;;) {
+        if (ready.length > 0 && performance.now() - readAt > freshMs) {
+          ready = []
+          readAgain = true
+        }
+        if (ready.length === 0 && readAgain && freeSlots() > 0 && !mustEnd()) {
+          await refill().catch((error) => {
+            // Attempts in flight are still awaited and recorded.
+            failure ??= error
+          })
+        }
+        while (ready.length > 0 && freeSlots() > 0 && unrecorded.size < maxUnrecorded && !mustEnd()) {
+          void deliver(target as Target, ready.shift() as DueDelivery)
+        }
+        const idle = slotsTaken === 0 && (failure !== undefined || unrecorded.size === 0)
+        if (idle && (mustEnd() || (ready.length === 0 && !readAgain))) return
+        if (slotsTaken > 0 || unrecorded.size > 0) {
+          await new Promise<void>((resolve) => {
+            resume = resolve
+          })
+        }
+      }
+    }
+
+    const run = async (): Promise<number> => {
+      await sendAll().catch((error) => {
+        failure ??= error
+      })
+      releasing = true
+      if (failure !== undefined) {
+        // Attempts may be unrecorded, so the queue is not released. It is leased again once this lease expires.
+        log.error({ err: failure, org_id: orgId, endpoint_id: endpointId }, 'webhook endpoint queue failed')
+        return attempts
+      }
+      await release(queue).catch((error) =>
+        log.error({ err: error, org_id: orgId, endpoint_id: endpointId }, 'webhook endpoint queue release failed'),
+      )
+      return attempts
+    }
+
+    return {
+      queue,
+      done: run(),
+      wake: () => {
+        if (releasing) return false
+        readAgain = true
+        resume()
+        return true
+      },
+    }
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * Endpoint queues (`webhook_lanes`): a worker leases the queue of an endpoint, reads its due deliveries, records the
+ * attempts under the lease, and releases the queue.
+ */
+import { statement } from '../../db/statement.ts'
+import type { Environment } from '../../ground/scope.ts'
+
+/** The queue of one endpoint. */
+export type EndpointQueue = { org_id: string; endpoint_id: string }
+
+/**
+ * Leases queues that are due (the 1,000 waiting longest) or whose lease has expired (the first 100). Each org's first
+ * queue is leased before any org's second. A queue that this worker already holds is returned again when something
+ * became due in it, so that the worker reads it again.
+ */
+export const leaseLanes = statement<{ worker: string; at: Date; until: Date; limit: number }, EndpointQueue>(
+  'webhooks.lease_lanes',
+  `with due as (
+     (select org_id, endpoint_id, due_at from webhook_lanes
+      where due_at <= :at and (lease is null or lease = :worker)
+      order by due_at limit 1000)
+     union all
+     (select org_id, endpoint_id, leased_until from webhook_lanes
+      where lease is not null and leased_until <= :at
+      order by leased_until limit 100)
+   ), ranked as (
+     select org_id, endpoint_id, due_at, row_number() over (partition by org_id order by due_at) as turn from due
+   ), chosen as (
+     select org_id, endpoint_id from ranked
+     order by turn, due_at
+     limit :limit
+   ), locked as (
+     select org_id, endpoint_id from webhook_lanes
+     where (org_id, endpoint_id) in (select org_id, endpoint_id from chosen)
+       and (lease is null or lease = :worker or leased_until <= :at)
+     for update skip locked
+   )
+   update webhook_lanes l set lease = :worker, leased_until = :until, due_at = null
+   from locked k where l.org_id = k.org_id and l.endpoint_id = k.endpoint_id
+   returning l.org_id, l.endpoint_id`,
+)
+
+export const renewLeases = statement<{ worker: string; until: Date; orgIds: string[]; endpointIds: string[] }>(
+  'webhooks.renew_leases',
+  `update webhook_lanes l set leased_until = :until
+   from unnest(:orgIds::text[], :endpointIds::text[]) as q (org_id, endpoint_id)
+   where l.org_id = q.org_id and l.endpoint_id = q.endpoint_id and l.lease = :worker`,
+)
+
+/** Releases queues and stores when each is due next. */
+export const releaseLanes = statement<{ worker: string; orgIds: string[]; endpointIds: string[] }>(
+  'webhooks.release_lanes',
+  `update webhook_lanes l set lease = null, leased_until = null, due_at = least(l.due_at, (
+     select d.next_attempt_at from webhook_deliveries d
+     where d.org_id = l.org_id and d.endpoint_id = l.endpoint_id and d.status = 'pending'
+     order by d.next_attempt_at limit 1))
+   from unnest(:orgIds::text[], :endpointIds::text[]) as q (org_id, endpoint_id)
+   where l.org_id = q.org_id and l.endpoint_id = q.endpoint_id and l.lease = :worker`,
+)
+
+export type DueRow = {
+  /** The position of the queue in the parameters, from 1. */
+  n: number
+  url: string
+  secret: string
+  /** False when the endpoint is disabled or paused. */
+  open: boolean
+  /** Null when nothing is due in the queue. */
+  id: string | null
+  created_at: Date
+  event: string
+  environment: Environment | null
+  tenant_id: string | null
+  payload: string
+  attempt_count: number
+  max_attempts: number
+}
+
+/** The due deliveries of each queue, oldest first and without those in flight, with the endpoint as it is now. */
+export const takeDue = statement<
+  { at: Date; orgIds: string[]; endpointIds: string[]; limits: number[]; inFlight: string[] },
+  DueRow
+>(
+  'webhooks.take_due',
+  `select q.n::int as n, w.url, w.secret, w.enabled and w.events <> '{}' as open,
+     d.id, d.created_at, d.event, d.environment, d.tenant_id, d.payload, d.attempt_count, d.max_attempts
+   from unnest(:orgIds::text[], :endpointIds::text[], :limits::int[])
+     with ordinality as q (org_id, endpoint_id, take, n)
+   join webhook_endpoints w on w.org_id = q.org_id and w.id = q.endpoint_id
+   left join lateral (
+     select id, created_at, event, environment, tenant_id, payload, attempt_count, max_attempts
+     from webhook_deliveries p
+     where p.org_id = q.org_id and p.endpoint_id = q.endpoint_id and p.status = 'pending'
+       and p.next_attempt_at <= :at and p.id <> all(:inFlight::text[])
+     order by p.next_attempt_at, p.id
+     limit q.take) d on true
+   order by q.n`,
+)
+
+/**
+ * Records attempts of deliveries whose queue the worker still holds. A delivery that was canceled or recorded in the
+ * meantime stays as it is. A successful attempt clears the streak of its endpoint.
+ */
+export const recordAttempts = statement<
+  {
+    worker: string
+    orgIds: string[]
+    ids: string[]
+    createdAt: Date[]
+    endpointIds: string[]
+    counts: number[]
+    statuses: string[]
+    nextAttemptAt: (Date | null)[]
+    deliveredAt: (Date | null)[]
+    attempts: string[]
+  },
+  { id: string }
+>(
+  'webhooks.record_attempts',
+  `with attempted as (
+     select org_id, id, created_at, endpoint_id, count, status, next_attempt_at, delivered_at, attempt
+     from unnest(:orgIds::text[], :ids::text[], :createdAt::timestamptz[], :endpointIds::text[], :counts::int[],
+       :statuses::text[], :nextAttemptAt::timestamptz[], :deliveredAt::timestamptz[], :attempts::jsonb[])
+       as a (org_id, id, created_at, endpoint_id, count, status, next_attempt_at, delivered_at, attempt)
+   ), recorded as (
+     update webhook_deliveries d set status = a.status, attempt_count = a.count, attempts = d.attempts || a.attempt,
+       next_attempt_at = a.next_attempt_at, delivered_at = a.delivered_at
+     from attempted a
+     join webhook_lanes l on l.org_id = a.org_id and l.endpoint_id = a.endpoint_id and l.lease = :worker
+     where d.org_id = a.org_id and d.id = a.id and d.created_at = a.created_at
+       and d.status = 'pending' and d.attempt_count = a.count - 1
+     returning d.id
+   ), streaks as (
+     select org_id, id from webhook_endpoints
+     where (org_id, id) in (select org_id, endpoint_id from attempted where status = 'delivered')
+       and consecutive_failures > 0
+     order by org_id, id
+     for update
+   ), cleared as (
+     update webhook_endpoints w set consecutive_failures = 0 from streaks s where w.org_id = s.org_id and w.id = s.id
+   )
+   select id from recorded`,
+)

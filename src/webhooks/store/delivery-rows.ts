@@ -1,0 +1,183 @@
+/** Deliveries and their attempts: reading, replaying, canceling and removing them. */
+import { statement } from '../../db/statement.ts'
+import type { Environment } from '../../ground/scope.ts'
+
+export type Attempt = {
+  attempt: number
+  at: string
+  response_status: number | null
+  response_body: string | null
+  duration_ms: number
+  error: 'timeout' | 'connection' | 'tls' | 'dns' | 'url_not_allowed' | null
+}
+
+export type DeliveryRow = {
+  id: string
+  endpoint_id: string
+  event: string
+  environment: Environment | null
+  tenant_id: string | null
+  status: 'pending' | 'delivered' | 'failed' | 'canceled'
+  attempt_count: number
+  max_attempts: number
+  next_attempt_at: Date | null
+  replay_of: string | null
+  replayed_as: string | null
+  created_at: Date
+  delivered_at: Date | null
+  attempts: Attempt[]
+}
+
+const deliveryColumns = `id, endpoint_id, event, environment, tenant_id, status, attempt_count, max_attempts,
+  next_attempt_at, replay_of, replayed_as, created_at, delivered_at, attempts`
+
+export const listDeliveries = statement<
+  {
+    orgId: string
+    endpointId: string
+    status: string | null
+    event: string | null
+    afterAt: string | null
+    afterId: string | null
+    limit: number
+  },
+  DeliveryRow
+>(
+  'webhooks.list_deliveries',
+  `select ${deliveryColumns} from webhook_deliveries
+   where org_id = :orgId and endpoint_id = :endpointId
+     and (:status::text is null or status = :status) and (:event::text is null or event = :event)
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
+   order by created_at desc, id desc
+   limit :limit`,
+)
+
+/**
+ * `from` and `to` select the monthly partition. The caller takes them from the time in the id, which is within a minute
+ * of the row's `created_at`.
+ */
+export const findDelivery = statement<
+  { orgId: string; endpointId: string; id: string; from: Date; to: Date },
+  DeliveryRow & { payload: string }
+>(
+  'webhooks.find_delivery',
+  `select ${deliveryColumns}, payload from webhook_deliveries
+   where org_id = :orgId and endpoint_id = :endpointId and id = :id and created_at >= :from and created_at < :to`,
+)
+
+/** Inserts a test fire after its only attempt. */
+export const insertTestFire = statement<{
+  orgId: string
+  id: string
+  at: Date
+  endpointId: string
+  tenantId: string | null
+  environment: Environment | null
+  event: string
+  payload: string
+  delivered: boolean
+  attempts: string
+}>(
+  'webhooks.insert_fired',
+  `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload, status,
+     attempt_count, max_attempts, attempts, delivered_at)
+   values (:orgId, :id, :at, :endpointId, :tenantId, :environment, :event, :payload,
+     case when :delivered then 'delivered' else 'failed' end,
+     1, 1, :attempts,
+     case when :delivered then :at::timestamptz end)`,
+)
+
+/**
+ * Replays those of the given deliveries that are not pending, and stores the id of each replay in the original row. A
+ * replay has the same payload except for its delivery id. That id ends the payload: `"whd_…"}` is 33 characters.
+ */
+export const replayDeliveries = statement<
+  {
+    orgId: string
+    endpointId: string
+    ids: string[]
+    createdAt: Date[]
+    newIds: string[]
+    at: Date
+    maxAttempts: number
+  },
+  { id: string; replay_of: string }
+>(
+  'webhooks.replay',
+  `with requested as (
+     select id, created_at, new_id
+     from unnest(:ids::text[], :createdAt::timestamptz[], :newIds::text[]) as r (id, created_at, new_id)
+   ), original as (
+     update webhook_deliveries d set replayed_as = r.new_id from requested r
+     where d.org_id = :orgId and d.endpoint_id = :endpointId and d.id = r.id and d.created_at = r.created_at
+       and d.status <> 'pending'
+     returning d.org_id, d.id, d.endpoint_id, d.tenant_id, d.environment, d.event, d.payload, d.replayed_as
+   ), inserted as (
+     insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload,
+       status, max_attempts, next_attempt_at, replay_of)
+     select org_id, replayed_as, :at, endpoint_id, tenant_id, environment, event,
+       left(payload, -33) || '"' || replayed_as || '"}', 'pending', :maxAttempts, :at, id
+     from original
+     returning id, replay_of
+   ), queue_due as (
+     update webhook_lanes set due_at = :at
+     where org_id = :orgId and endpoint_id = :endpointId and (due_at is null or due_at > :at)
+       and exists (select 1 from inserted)
+   )
+   select id, replay_of from inserted order by id`,
+)
+
+/**
+ * Failed deliveries that have not been replayed, oldest first. Test fires, which have a single attempt, are excluded.
+ * The rows are locked: a concurrent call waits, and then returns the rows that follow those already replayed.
+ */
+export const failedDeliveries = statement<
+  { orgId: string; endpointId: string; since: Date | null; until: Date | null; event: string | null; limit: number },
+  { id: string; created_at: Date }
+>(
+  'webhooks.failed',
+  `select id, created_at from webhook_deliveries
+   where org_id = :orgId and endpoint_id = :endpointId
+     and status = 'failed' and replayed_as is null and max_attempts > 1
+     and (:since::timestamptz is null or created_at >= :since)
+     and (:until::timestamptz is null or created_at <= :until)
+     and (:event::text is null or event = :event)
+   order by created_at, id
+   limit :limit
+   for update`,
+)
+
+/**
+ * Cancels the pending deliveries that are due first: `chunk` of them, the next one, and any due at the same instant as
+ * that one. More than `chunk` changed rows therefore mean that there may be more. Changes nothing unless the endpoint
+ * is disabled or paused: it may have been enabled since the caller read it.
+ */
+export const cancelPending = statement<{ orgId: string; endpointId: string; chunk: number }>(
+  'webhooks.cancel_pending',
+  `update webhook_deliveries set status = 'canceled', next_attempt_at = null
+   where org_id = :orgId and endpoint_id = :endpointId and status = 'pending'
+     and next_attempt_at <= coalesce((
+       select next_attempt_at from webhook_deliveries
+       where org_id = :orgId and endpoint_id = :endpointId and status = 'pending'
+       order by next_attempt_at, id offset :chunk limit 1), 'infinity')
+     and exists (
+       select 1 from webhook_endpoints
+       where org_id = :orgId and id = :endpointId and not (enabled and events <> '{}'))`,
+)
+
+/** Deletes old deliveries, never pending ones. Delivered rows are deleted earlier than failed and canceled ones. */
+export const pruneDeliveries = statement<{ deliveredBefore: Date; before: Date; limit: number }>(
+  'webhooks.prune',
+  `delete from webhook_deliveries where (org_id, id, created_at) in (
+     select org_id, id, created_at from webhook_deliveries
+     where created_at < :deliveredBefore and (status = 'delivered' or (status <> 'pending' and created_at < :before))
+     limit :limit)`,
+)
+
+export const eraseTenantDeliveries = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'webhooks.erase_tenant_deliveries',
+  `delete from webhook_deliveries where (org_id, id, created_at) in (
+     select org_id, id, created_at from webhook_deliveries
+     where org_id = :orgId and tenant_id = :tenantId
+     limit :limit)`,
+)

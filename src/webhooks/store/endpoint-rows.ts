@@ -1,0 +1,169 @@
+/** Webhook endpoints: creating, changing and removing them, and their streaks of failed deliveries. */
+import { statement } from '../../db/statement.ts'
+import type { Environment } from '../../ground/scope.ts'
+
+export type EndpointRow = {
+  id: string
+  tenant_id: string | null
+  url: string
+  description: string | null
+  events: string[]
+  enabled: boolean
+  disabled_reason: 'auto' | 'manual' | null
+  disabled_at: Date | null
+  consecutive_failures: number
+  secret: string
+  secret_rotated_at: Date | null
+  created_environment: Environment
+  created_at: Date
+  updated_at: Date
+}
+
+const endpointColumns = `id, tenant_id, url, description, events, enabled, disabled_reason, disabled_at,
+  consecutive_failures, secret, secret_rotated_at, created_environment, created_at, updated_at`
+
+export const countEndpoints = statement<{ orgId: string }, { n: number }>(
+  'webhooks.count_endpoints',
+  'select count(*) as n from webhook_endpoints where org_id = :orgId',
+)
+
+export const hasTenant = statement<{ orgId: string; tenantId: string }, { id: string }>(
+  'webhooks.has_tenant',
+  "select id from tenants where org_id = :orgId and id = :tenantId and status <> 'erased' for key share",
+)
+
+/** Inserts an endpoint and its queue. */
+export const insertEndpoint = statement<
+  {
+    orgId: string
+    id: string
+    tenantId: string | null
+    url: string
+    description: string | null
+    events: string[]
+    enabled: boolean
+    secret: string
+    environment: Environment
+    at: Date
+  },
+  EndpointRow
+>(
+  'webhooks.insert_endpoint',
+  `with inserted as (
+     insert into webhook_endpoints (org_id, id, tenant_id, url, description, events, enabled, disabled_reason,
+       disabled_at, secret, created_environment, created_at, updated_at)
+     values (:orgId, :id, :tenantId, :url, :description, :events, :enabled,
+       case when :enabled then null else 'manual' end,
+       case when :enabled then null else :at::timestamptz end,
+       :secret, :environment, :at, :at)
+     returning org_id, ${endpointColumns}
+   ), queue as (
+     insert into webhook_lanes (org_id, endpoint_id) select org_id, id from inserted
+   )
+   select ${endpointColumns} from inserted`,
+)
+
+/** A null tenant matches every endpoint of the org. */
+export const findEndpoint = statement<{ orgId: string; tenantId: string | null; id: string }, EndpointRow>(
+  'webhooks.find_endpoint',
+  `select ${endpointColumns} from webhook_endpoints
+   where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId) and id = :id`,
+)
+
+export const lockEndpoint = statement<{ orgId: string; id: string }, EndpointRow>(
+  'webhooks.lock_endpoint',
+  `select ${endpointColumns} from webhook_endpoints where org_id = :orgId and id = :id for update`,
+)
+
+export const listEndpoints = statement<
+  { orgId: string; tenantId: string | null; afterAt: string | null; afterId: string | null; limit: number },
+  EndpointRow
+>(
+  'webhooks.list_endpoints',
+  `select ${endpointColumns} from webhook_endpoints
+   where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId)
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
+   order by created_at desc, id desc
+   limit :limit`,
+)
+
+/**
+ * A null parameter leaves its field unchanged. Enabling an endpoint clears its streak. Disabling one that is already
+ * disabled keeps the first reason and time.
+ */
+export const updateEndpoint = statement<
+  {
+    orgId: string
+    id: string
+    url: string | null
+    setDescription: boolean
+    description: string | null
+    events: string[] | null
+    enabled: boolean | null
+    at: Date
+  },
+  EndpointRow
+>(
+  'webhooks.update_endpoint',
+  `update webhook_endpoints set
+     url = coalesce(:url, url),
+     description = case when :setDescription then :description else description end,
+     events = coalesce(:events, events),
+     enabled = coalesce(:enabled, enabled),
+     disabled_reason = case
+       when :enabled then null
+       when not :enabled and enabled then 'manual'
+       else disabled_reason end,
+     disabled_at = case
+       when :enabled then null
+       when not :enabled and enabled then :at
+       else disabled_at end,
+     consecutive_failures = case when :enabled then 0 else consecutive_failures end,
+     updated_at = :at
+   where org_id = :orgId and id = :id
+   returning ${endpointColumns}`,
+)
+
+export const rotateSecret = statement<{ orgId: string; id: string; secret: string; at: Date }, EndpointRow>(
+  'webhooks.rotate_secret',
+  `update webhook_endpoints set secret = :secret, secret_rotated_at = :at, updated_at = :at
+   where org_id = :orgId and id = :id
+   returning ${endpointColumns}`,
+)
+
+/** Deletes an endpoint and its pending deliveries. */
+export const deleteEndpoint = statement<{ orgId: string; id: string }, EndpointRow>(
+  'webhooks.delete_endpoint',
+  `with deleted_deliveries as (
+     delete from webhook_deliveries where org_id = :orgId and endpoint_id = :id and status = 'pending'
+   )
+   delete from webhook_endpoints where org_id = :orgId and id = :id returning ${endpointColumns}`,
+)
+
+export const clearStreak = statement<{ orgId: string; id: string }>(
+  'webhooks.clear_streak',
+  `update webhook_endpoints set consecutive_failures = 0
+   where org_id = :orgId and id = :id and consecutive_failures > 0`,
+)
+
+/** Counts one more failed delivery. The endpoint is disabled when its streak reaches `disableAt`. */
+export const extendStreak = statement<
+  { orgId: string; id: string; disableAt: number; at: Date },
+  Pick<EndpointRow, 'enabled' | 'consecutive_failures' | 'url' | 'tenant_id'>
+>(
+  'webhooks.extend_streak',
+  `update webhook_endpoints set
+     consecutive_failures = consecutive_failures + 1,
+     enabled = consecutive_failures + 1 < :disableAt,
+     disabled_reason = case when consecutive_failures + 1 < :disableAt then disabled_reason else 'auto' end,
+     disabled_at = case when consecutive_failures + 1 < :disableAt then disabled_at else :at end,
+     updated_at = case when consecutive_failures + 1 < :disableAt then updated_at else :at end
+   where org_id = :orgId and id = :id and enabled
+   returning enabled, consecutive_failures, url, tenant_id`,
+)
+
+export const eraseTenantEndpoints = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'webhooks.erase_tenant_endpoints',
+  `delete from webhook_endpoints where (org_id, id) in (
+     select org_id, id from webhook_endpoints where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
+)

@@ -1,0 +1,46 @@
+import { statement } from '../../db/statement.ts'
+
+/**
+ * Deletes the oldest events from the outbox and inserts a delivery for each endpoint that subscribes to them. It is one
+ * statement, so that a crash leaves either the event or its deliveries, never both and never neither. An endpoint does
+ * not receive the event about its own disabling. A delivery id consists of the time of the event id, a version digit
+ * and random digits.
+ */
+export const fanOutEvents = statement<
+  { at: Date; limit: number; maxAttempts: number },
+  { events: number; deliveries: number }
+>(
+  'webhooks.fan_out',
+  `with deleted as (
+     delete from events where (created_at, id) in (
+       select created_at, id from events order by created_at, id limit :limit for update skip locked)
+     returning org_id, id, tenant_id, environment, event, data, created_at
+   ), matched as materialized (
+     select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at,
+       w.id as endpoint_id, replace(gen_random_uuid()::text, '-', '') as random
+     from deleted e join webhook_endpoints w on w.org_id = e.org_id and w.enabled
+       and (e.event = any(w.events) or '*' = any(w.events))
+       and (w.tenant_id is null or w.tenant_id = e.tenant_id)
+       and not (e.event = 'webhook.disabled' and e.data ->> 'id' = w.id)
+   ), identified as (
+     select org_id, endpoint_id, tenant_id, environment, event, data, created_at,
+       'whd_' || substr(id, 5, 10) || 'e' || substr(random, 1, 2) || substr(random, 17, 13) as delivery_id
+     from matched
+   ), inserted as (
+     insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload,
+       status, max_attempts, next_attempt_at)
+     select org_id, delivery_id, created_at, endpoint_id, tenant_id, environment, event,
+       '{"event":' || to_json(event) || ',"data":' || data
+         || ',"timestamp":"' || to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'
+         || coalesce(',"environment":"' || environment || '"', '')
+         || ',"tenant_id":' || coalesce('"' || tenant_id || '"', 'null')
+         || ',"delivery_id":"' || delivery_id || '"}',
+       'pending', :maxAttempts, :at
+     from identified
+   ), queues_due as (
+     update webhook_lanes l set due_at = :at
+     from (select distinct org_id, endpoint_id from matched) m
+     where l.org_id = m.org_id and l.endpoint_id = m.endpoint_id and (l.due_at is null or l.due_at > :at)
+   )
+   select (select count(*) from deleted) as events, (select count(*) from matched) as deliveries`,
+)
