@@ -116,7 +116,7 @@ describe('the call', () => {
       mail({ from: 'x@nobodys.test' }),
     ])
     expect(items(reply).map(({ error }) => error)).toEqual([
-      { code: 'VALIDATION_ERROR', message: '"from" needs an address with a domain.' },
+      { code: 'VALIDATION_ERROR', message: '"from" must be an email address with a domain.' },
       { code: 'VALIDATION_ERROR', message: 'from: Takes an email address, with or without a name.' },
       { code: 'VALIDATION_ERROR', message: 'headers.From: This header is for the service to write.' },
       { code: 'VALIDATION_ERROR', message: 'html: Takes html, text or both.' },
