@@ -351,8 +351,8 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const makeApp = (): FastifyInstance => {
     const app = makeServer({
       routes,
-      door: makeAdmitRequest({ admission, trustedProxyHops: config.trustedProxyHops }),
-      serve: makeServe({ idempotency, tenants, log, checkAnswers: overrides.checkAnswers ?? false }),
+      admit: makeAdmitRequest({ admission, trustedProxyHops: config.trustedProxyHops }),
+      serve: makeServe({ idempotency, tenants, log, checkResponses: overrides.checkAnswers ?? false }),
       log,
       metrics,
       requestTimeoutMs: config.requestTimeoutMs,
@@ -382,7 +382,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       log,
       ses: makeSesIntake({ topics: config.sesSnsTopics, clock, log, ...overrides.sns }),
     })
-    registerDashboardKeys(app, { db, clock, door: makeSessionGates({ sessions }) })
+    registerDashboardKeys(app, { db, clock, gates: makeSessionGates({ sessions }) })
     if (moved) {
       registerDevTools(app, {
         clock: moved,

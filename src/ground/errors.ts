@@ -95,7 +95,10 @@ export const catalogue = {
     'A scheduled email must have exactly one "to" address. Schedule one email per recipient.',
   ),
   SCHEDULED_NO_ATTACHMENTS: at(422, 'A scheduled email cannot have attachments. Remove them or send the email now.'),
-  ATTACHMENT_TOO_LARGE: at(413, 'Attachments exceed 7 MB in total. Remove some, or link to the files from the message.'),
+  ATTACHMENT_TOO_LARGE: at(
+    413,
+    'Attachments exceed 7 MB in total. Remove some, or link to the files from the message.',
+  ),
   PAYLOAD_TOO_LARGE: at(413, 'The request body exceeds the size limit of this endpoint. Send a smaller body.'),
   AUDIENCE_TOO_LARGE: at(413, 'An audience send cannot exceed 10,000 recipients. Split the audience.'),
   TEMPLATE_MISSING_VARIABLES: at(

@@ -148,7 +148,7 @@ const refuser = defineRoute({
   summary: 'Refuses',
   scope: 'read:keys',
   body: z.object({ code: z.string() }),
-  answers: { 200: { schema: z.object({}), about: 'Never.' } },
+  responses: { 200: { schema: z.object({}), description: 'Never.' } },
   handle: async ({ body }) => {
     if (body.code === 'crash') throw new Error('internal detail: password=hunter2')
     throw new Failure(body.code as Code)

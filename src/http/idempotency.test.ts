@@ -23,7 +23,7 @@ const effect = (path: string): Route =>
     scope: 'send:email',
     idempotent: true,
     body: z.object({ n: z.number(), refuse: z.boolean().optional(), items: z.array(z.number()).optional() }).loose(),
-    answers: { 200: { schema: z.any(), about: 'Done.' } },
+    responses: { 200: { schema: z.any(), description: 'Done.' } },
     handle: async ({ body }) => {
       runs++
       started?.()

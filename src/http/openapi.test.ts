@@ -216,7 +216,7 @@ describe('the description of the running house', () => {
 
 const scope = 'read:suppressions' as const
 const handle = async () => ({ status: 200, body: {} })
-const plainAnswers = { 200: { schema: z.object({}), about: 'Done.' } }
+const emptyResponses = { 200: { schema: z.object({}), description: 'Done.' } }
 
 const described = (routes: Route[], more: Partial<Parameters<typeof describeApi>[0]> = {}): OpenApiDocument =>
   describeApi({ routes, serviceVersion: '1.2.3', ...more })
@@ -228,7 +228,7 @@ const probe = (more: Partial<Parameters<typeof defineRoute>[0]> = {}): Route =>
     tag: 'Probes',
     summary: 'Probe',
     scope,
-    answers: plainAnswers,
+    responses: emptyResponses,
     handle,
     ...more,
   })
@@ -304,7 +304,7 @@ describe('one operation', () => {
         body: z.object({ n: z.number() }).optional(),
         idempotent: true,
         bars: { testKey: 'ENVIRONMENT_ESCALATION' },
-        refuses: ['SPEND_CAP_EXCEEDED', 'USAGE_LIMIT_EXCEEDED'],
+        errors: ['SPEND_CAP_EXCEEDED', 'USAGE_LIMIT_EXCEEDED'],
       }),
     ])
     const full = document.paths['/api/v1/probes/{id}']?.post
@@ -351,8 +351,8 @@ describe('schemas', () => {
   test('a named schema is a component once, however often and wherever it is used', () => {
     const Thing = z.object({ id: z.string() }).meta({ id: 'ProbeThing' })
     const document = described([
-      probe({ answers: { 200: { schema: pageOf(Thing), about: 'A page.' } } }),
-      probe({ method: 'POST', body: Thing, answers: { 200: { schema: Thing, about: 'It.' } } }),
+      probe({ responses: { 200: { schema: pageOf(Thing), description: 'A page.' } } }),
+      probe({ method: 'POST', body: Thing, responses: { 200: { schema: Thing, description: 'It.' } } }),
     ])
     expect(Object.keys(document.components.schemas)).toEqual(['Error', 'FieldFault', 'ProbeThing'])
     const { get, post } = document.paths['/api/v1/probes'] ?? {}
@@ -368,7 +368,7 @@ describe('schemas', () => {
     const Leaf = z.object({ at: z.string().default('now') }).meta({ id: 'ProbeLeaf' })
     const Tree = z.object({ leaf: Leaf }).meta({ id: 'ProbeTree' })
     const { components, paths } = described([
-      probe({ method: 'POST', body: Tree, answers: { 200: { schema: Tree, about: 'It.' } } }),
+      probe({ method: 'POST', body: Tree, responses: { 200: { schema: Tree, description: 'It.' } } }),
     ])
     expect(components.schemas).toMatchObject({
       ProbeLeaf: { required: ['at'] },
@@ -384,7 +384,7 @@ describe('schemas', () => {
   test('answers may gain members, so none is closed; a body that refuses unknown members says so', () => {
     const closed = z.strictObject({ n: z.number() })
     const { paths } = described([
-      probe({ method: 'POST', body: closed, answers: { 200: { schema: closed, about: 'It.' } } }),
+      probe({ method: 'POST', body: closed, responses: { 200: { schema: closed, description: 'It.' } } }),
     ])
     const post = paths['/api/v1/probes']?.post
     expect(post?.requestBody?.content['application/json'].schema).toHaveProperty('additionalProperties', false)
@@ -422,7 +422,7 @@ test('the public address and the events that are given are in it, and it is stil
     event: 'email.delivered',
     tag: 'Suppressions',
     summary: 'An email was delivered',
-    about: 'Sent once per recipient.',
+    description: 'Sent once per recipient.',
     body: z.object({ id: z.string(), type: z.literal('email.delivered') }).meta({ id: 'ProbeEvent' }),
   }
   const document = described(

@@ -68,7 +68,7 @@ describe('GET /api/openapi.json', () => {
         return 'Counted'
       },
       scope: 'read:suppressions',
-      answers: { 200: { schema: z.object({}), about: 'Done.' } },
+      responses: { 200: { schema: z.object({}), description: 'Done.' } },
       handle: async () => ({ status: 200, body: {} }),
     })
     const { ask } = await testService({ routes: () => [route] })
