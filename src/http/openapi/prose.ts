@@ -4,7 +4,8 @@ export const apiDescription = `One HTTP API for email, SMS and one-time codes.
 
 ## Plain HTTP
 
-Requests and responses are JSON over HTTP. You can use any HTTP client; there is no client library to install.
+The HTTP interface is the whole contract. Requests and responses are JSON, and you can use any HTTP client. There are
+no client libraries to install.
 
 \`\`\`sh
 curl "$BASE_URL/api/v1/suppressions" \\
