@@ -72,7 +72,7 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
       const query = route.query && validate(route.query, readQuery(request.query))
       const bytes = request.body as Buffer | undefined
       const raw = route.body && bytes && bytes.length > 0 ? parseJson(bytes) : undefined
-      if (route.oversize && bytes && bytes.length > route.oversize.above) throw route.oversize.refuse(raw)
+      if (route.oversize && bytes && bytes.length > route.oversize.above) throw route.oversize.failure(raw)
       const body = route.body && (route.plain?.(raw) ?? validate(route.body, raw))
       route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)

@@ -10,7 +10,7 @@ let t: TestService
 let acme: CreatedOrg
 
 let runs = 0
-let hold: Promise<void> | undefined
+let pause: Promise<void> | undefined
 let started: (() => void) | undefined
 
 /** A POST that counts its runs and that a test can pause or make fail. */
@@ -27,7 +27,7 @@ const effect = (path: string): Route =>
     handle: async ({ body }) => {
       runs++
       started?.()
-      await hold
+      await pause
       if (body.fail) throw new Failure('SUPPRESSED')
       const items = body.items?.map((n, index) =>
         n % 2 === 0
@@ -61,12 +61,17 @@ const send = (
   })
 const refusal = (reply: Reply) => [reply.status, reply.body?.error?.code]
 const advance = (seconds: number) => t.ask('POST', '/api/dev/clock', { body: { advance_seconds: seconds } })
-const stored = (key: string) => t.database.sql('select * from idempotency_keys where key = $1', [key])
+const stored = (key: string) =>
+  t.database.sql(
+    `select org_id, tenant_id, environment, key, fingerprint, claim, locked_until, status, body, created_at, expires_at
+     from idempotency_keys where key = $1`,
+    [key],
+  )
 
 /** Starts a request that stays in progress until `release` is called. */
-const sendHeld = async (key: string, body: unknown) => {
+const sendPaused = async (key: string, body: unknown) => {
   let release: () => void = () => undefined
-  hold = new Promise((resolve) => {
+  pause = new Promise((resolve) => {
     release = resolve
   })
   const begun = new Promise<void>((resolve) => {
@@ -74,7 +79,7 @@ const sendHeld = async (key: string, body: unknown) => {
   })
   const response = send(key, body)
   await begun
-  hold = undefined
+  pause = undefined
   started = undefined
   return { response, release }
 }
@@ -144,7 +149,7 @@ describe('an idempotency key', () => {
   })
 
   test('S-017 X-212 a retry while the first request runs returns 409 IDEMPOTENCY_IN_FLIGHT', async () => {
-    const { response, release } = await sendHeld('flight', { n: 1 })
+    const { response, release } = await sendPaused('flight', { n: 1 })
     const before = runs
     const retry = await send('flight', { n: 1 })
     expect(refusal(retry)).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT'])
@@ -186,7 +191,7 @@ describe('an idempotency key', () => {
   })
 
   test('X-213 is locked for 330 seconds by a claim and unlocked by the recorded response', async () => {
-    const { response, release } = await sendHeld('lock', { n: 1 })
+    const { response, release } = await sendPaused('lock', { n: 1 })
     const [row] = await stored('lock')
     const ahead = (row as { locked_until: Date }).locked_until.getTime() - t.service.clock.millis()
     expect(ahead).toBeGreaterThan(325_000)
@@ -269,7 +274,7 @@ describe('an idempotency key', () => {
     await send('old', { n: 1 })
     await advance(25 * 3600)
     await send('young', { n: 1 })
-    const { response, release } = await sendHeld('running', { n: 1 })
+    const { response, release } = await sendPaused('running', { n: 1 })
     const reply = await t.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
     expect(reply.body).toMatchObject({ task: 'retention' })
     expect(reply.body.counts.idempotency_keys_deleted).toBeGreaterThan(0)

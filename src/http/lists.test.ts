@@ -37,7 +37,8 @@ describe('lists', () => {
     // Seven rows per millisecond, so that pages end within and between groups of equal creation times.
     const rows = Array.from({ length: 250 }, (_, i) => i)
     await t.database.sql(
-      `insert into suppressions (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
+      `insert into suppressions
+         (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
        select $1, id, 'email', value, 'manual', 'api', 'live', at, at
        from unnest($2::text[], $3::text[], $4::timestamptz[]) as r (id, value, at)`,
       [
@@ -126,7 +127,8 @@ describe('lists', () => {
       return rows.map((row) => row['QUERY PLAN']).join('\n')
     }
     const page = await plan(
-      `select id, channel, value, reason from suppressions where org_id = '${org.org.id}' and (created_at, id) < (now(), 'x')
+      `select id, channel, value, reason from suppressions
+       where org_id = '${org.org.id}' and (created_at, id) < (now(), 'x')
        order by created_at desc, id desc limit 21`,
     )
     expect(page).toMatch(/Index Scan using suppressions_page/)

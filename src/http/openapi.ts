@@ -12,7 +12,7 @@ import {
 } from './openapi/document.ts'
 import { headers, parameters, rateHeaders, text } from './openapi/documented-headers.ts'
 import { apiDescription, tagTexts } from './openapi/prose.ts'
-import { codesOf, ErrorBody, exampleOf, refusalResponse, refusals, sharedRefusals } from './openapi/refusals.ts'
+import { codesOf, ErrorBody, errorResponse, errorResponses, exampleOf, sharedErrors } from './openapi/refusals.ts'
 import { type JsonSchema, makeShapes, type Shapes } from './openapi/shapes.ts'
 import type { Method, Route } from './route.ts'
 
@@ -53,7 +53,7 @@ const asSent = (field: JsonSchema, parsed: JsonSchema = {}): JsonSchema => {
 
 const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
   if (!route.query) return []
-  const { properties, required = [] } = shapes.sent(route.query)
+  const { properties, required = [] } = shapes.request(route.query)
   if (!properties)
     throw new Error(`The query schema of ${route.method} ${route.path} must be an object without a name.`)
   const parsed = z.toJSONSchema(route.query, { io: 'output', unrepresentable: 'any' }).properties ?? {}
@@ -77,7 +77,7 @@ const successes = (route: Route, shapes: Shapes): Record<string, ResponseObject>
     {
       description,
       headers: referToAll('headers', names),
-      content: { 'application/json': { schema: shapes.answered(schema) } },
+      content: { 'application/json': { schema: shapes.response(schema) } },
     },
   ])
   return Object.fromEntries(rows)
@@ -104,10 +104,10 @@ const describeRoute = (route: Route, shapes: Shapes): Operation => ({
   ...(route.body && {
     requestBody: {
       required: route.body._zod.optin !== 'optional',
-      content: { 'application/json': { schema: shapes.sent(route.body) } },
+      content: { 'application/json': { schema: shapes.request(route.body) } },
     },
   }),
-  responses: { ...successes(route, shapes), ...refusals(route) },
+  responses: { ...successes(route, shapes), ...errorResponses(route) },
 })
 
 const describeWebhook = (hook: WebhookShape, shapes: Shapes): Operation => ({
@@ -116,7 +116,7 @@ const describeWebhook = (hook: WebhookShape, shapes: Shapes): Operation => ({
   summary: hook.summary,
   ...(hook.description && { description: hook.description }),
   security: [],
-  requestBody: { required: true, content: { 'application/json': { schema: shapes.answered(hook.body) } } },
+  requestBody: { required: true, content: { 'application/json': { schema: shapes.response(hook.body) } } },
   responses: {
     '2XX': { description: 'Return any 2xx status to acknowledge the event. Any other response is retried later.' },
   },
@@ -169,7 +169,7 @@ export const describeApi = (parts: ApiParts): OpenApiDocument => {
     ],
   )
   const codes = [...new Set(routes.flatMap(codesOf))]
-  const shared = (Object.entries(sharedRefusals) as [Code, string][]).filter(([code]) => codes.includes(code))
+  const shared = (Object.entries(sharedErrors) as [Code, string][]).filter(([code]) => codes.includes(code))
   return {
     openapi: '3.1.0',
     info: {
@@ -194,7 +194,7 @@ export const describeApi = (parts: ApiParts): OpenApiDocument => {
       },
       parameters,
       headers,
-      responses: Object.fromEntries(shared.map(([code, name]) => [name, refusalResponse(statusOf(code), [code])])),
+      responses: Object.fromEntries(shared.map(([code, name]) => [name, errorResponse(statusOf(code), [code])])),
       examples: Object.fromEntries(codes.map((code) => [code, exampleOf(code)])),
       schemas: shapes.components,
     },

@@ -155,7 +155,7 @@ describe('the rate limit of a key', () => {
     expect(rate(await list(limited))).toEqual({ limit: '100', remaining: '99', plan: 'free', scope: 'key' })
   })
 
-  test('X-322 holds for concurrent requests', async () => {
+  test('X-322 is enforced for concurrent requests', async () => {
     const org = await t.org({ name: 'Together' })
     const limited = await t.key(org.org.id, { ratePerMinute: 20 })
     const replies = await Promise.all(Array.from({ length: 100 }, () => list(limited)))

@@ -77,7 +77,7 @@ export const codesOf = (route: Route): Code[] => {
 }
 
 /** Errors that are the same on every route, described once as components. */
-export const sharedRefusals: Partial<Record<Code, string>> = {
+export const sharedErrors: Partial<Record<Code, string>> = {
   UNAUTHORIZED: 'Unauthorized',
   PAYLOAD_TOO_LARGE: 'PayloadTooLarge',
   UNSUPPORTED_MEDIA_TYPE: 'UnsupportedMediaType',
@@ -85,7 +85,7 @@ export const sharedRefusals: Partial<Record<Code, string>> = {
   INTERNAL_ERROR: 'InternalError',
 }
 
-export const refusalResponse = (status: number, codes: Code[]): ResponseObject => {
+export const errorResponse = (status: number, codes: Code[]): ResponseObject => {
   const waits = status === 429 || codes.includes('IDEMPOTENCY_IN_FLIGHT')
   const names = [
     'X-Request-Id',
@@ -104,11 +104,11 @@ export const refusalResponse = (status: number, codes: Code[]): ResponseObject =
   }
 }
 
-export const refusals = (route: Route): Record<string, ResponseObject | Reference> => {
+export const errorResponses = (route: Route): Record<string, ResponseObject | Reference> => {
   const byStatus = Map.groupBy(codesOf(route), statusOf)
   const rows = [...byStatus].map(([status, codes]) => {
-    const name = codes.length === 1 ? sharedRefusals[codes[0] as Code] : undefined
-    return [String(status), name ? referTo('responses', name) : refusalResponse(status, codes)] as const
+    const name = codes.length === 1 ? sharedErrors[codes[0] as Code] : undefined
+    return [String(status), name ? referTo('responses', name) : errorResponse(status, codes)] as const
   })
   return Object.fromEntries(rows)
 }

@@ -71,30 +71,30 @@ const collect = (schemas: Iterable<z.ZodType>, side: Side) => {
 }
 
 /** Names whose request schema differs from their response schema, and names that refer to one of those. */
-const differingNames = (sent: Named, answered: Named): Set<string> => {
+const differingNames = (requests: Named, responses: Named): Set<string> => {
   const found = new Set<string>()
-  for (const [name, shape] of sent) {
-    const other = answered.get(name)
+  for (const [name, shape] of requests) {
+    const other = responses.get(name)
     if (other && !isDeepStrictEqual(shape, other)) found.add(name)
   }
   for (let before = -1; before < found.size; ) {
     before = found.size
-    for (const [name, shape] of sent) if (answered.has(name) && refersTo(shape, found)) found.add(name)
+    for (const [name, shape] of requests) if (responses.has(name) && refersTo(shape, found)) found.add(name)
   }
   return found
 }
 
 export interface Shapes {
   /** The schema of a request. */
-  sent(schema: z.ZodType): JsonSchema
+  request(schema: z.ZodType): JsonSchema
   /** The schema of a response. */
-  answered(schema: z.ZodType): JsonSchema
+  response(schema: z.ZodType): JsonSchema
   components: Record<string, JsonSchema>
 }
 
 /** When request and response schema of a name differ, the response keeps the name and the request is `<name>Input`. */
-export const makeShapes = (sent: Iterable<z.ZodType>, answered: Iterable<z.ZodType>): Shapes => {
-  const [input, output] = [collect(sent, 'input'), collect(answered, 'output')]
+export const makeShapes = (requests: Iterable<z.ZodType>, responses: Iterable<z.ZodType>): Shapes => {
+  const [input, output] = [collect(requests, 'input'), collect(responses, 'output')]
   const split = differingNames(input.named, output.named)
   const inputName = (name: string): string => (split.has(name) ? `${name}Input` : name)
   const same = (name: string): string => name
@@ -114,8 +114,8 @@ export const makeShapes = (sent: Iterable<z.ZodType>, answered: Iterable<z.ZodTy
     return renamed(shape, rename)
   }
   return {
-    sent: (schema) => read(input.shapes, schema, inputName),
-    answered: (schema) => read(output.shapes, schema, same),
+    request: (schema) => read(input.shapes, schema, inputName),
+    response: (schema) => read(output.shapes, schema, same),
     components: Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1))),
   }
 }

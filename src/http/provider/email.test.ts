@@ -89,9 +89,9 @@ describe('a notification signed by a configured topic', () => {
 
   test('SD-61 is not lost if it arrives before its message is recorded', async () => {
     const to = 'ahead@reader.test'
-    const held = new pg.Client(t.database.url)
-    await held.connect()
-    await held.query('begin; lock table messages in share row exclusive mode')
+    const blocker = new pg.Client(t.database.url)
+    await blocker.connect()
+    await blocker.query('begin; lock table messages in share row exclusive mode')
     const sending = post.sent({ to: [to] })
     const sentMail = () =>
       t.database.sql<{ message_id: string }>(
@@ -102,8 +102,8 @@ describe('a notification signed by a configured topic', () => {
     const [{ message_id: messageId } = { message_id: '' }] = await sentMail()
     const notified = notify(sesEvent({ orgId, messageId }, 'Delivery', [to]))
     await new Promise((resolve) => setTimeout(resolve, 200))
-    await held.query('commit')
-    await held.end()
+    await blocker.query('commit')
+    await blocker.end()
     expect(await sending).toBe(messageId)
     expect((await notified).status).toBe(200)
     expect((await post.row(messageId)).status).toBe('delivered')
@@ -182,13 +182,13 @@ describe('any other request', () => {
   })
 
   test('R-04 returns 403 if SNS does not have the certificate, and UNAVAILABLE if it cannot be fetched', async () => {
-    let fault: Error = new NotAtSns('SNS answered 404')
-    const fetchCertificate = () => Promise.reject(fault)
+    let failure: Error = new NotAtSns('SNS returned 404')
+    const fetchCertificate = () => Promise.reject(failure)
     const other = await testService({ sns: { fetchCertificate }, env: { SES_SNS_TOPICS: topic } })
     const raw = JSON.stringify(sns.signed(sns.notification({})))
     const missing = await other.ask('POST', path, { raw })
     expect([missing.status, missing.body]).toEqual(rejected)
-    fault = new Error('unreachable')
+    failure = new Error('unreachable')
     expectRefusal(await other.ask('POST', path, { raw }), 'UNAVAILABLE')
   })
 })

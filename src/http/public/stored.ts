@@ -12,13 +12,13 @@ export type StoredPage = { type: string; tag: string; bodies: Record<Encoding, (
 
 /** Calls `make` on first use and caches the result. After a failure the next use tries again. */
 export const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
-  let made: Promise<T> | undefined
+  let cached: Promise<T> | undefined
   return () => {
-    made ??= make().catch((error) => {
-      made = undefined
+    cached ??= make().catch((error) => {
+      cached = undefined
       throw error
     })
-    return made
+    return cached
   }
 }
 

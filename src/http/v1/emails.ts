@@ -113,7 +113,7 @@ const Batch = z.union([BulkEmail, z.array(anyItem).min(1).max(100)]).meta({ id: 
 
 const oversize = {
   above: 6 * megabyte,
-  refuse: (raw: unknown) =>
+  failure: (raw: unknown) =>
     new Failure(attachedBytes(raw) > maxAttachmentBytes ? 'ATTACHMENT_TOO_LARGE' : 'PAYLOAD_TOO_LARGE'),
 }
 
