@@ -69,7 +69,7 @@ const recordRoute = ({ db }: Modules): Route => {
     scope: 'write:suppressions',
     idempotent: true,
     body: Body,
-    answers: { 201: { schema: Shown, about: 'Recorded.' } },
+    responses: { 201: { schema: Shown, description: 'Recorded.' } },
     handle: async ({ caller, body: { channel, value } }) => {
       const at = systemClock.now()
       const id = newId('message', at.getTime())

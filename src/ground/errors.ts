@@ -1,142 +1,220 @@
-/** The closed catalogue of error codes, and the one error type that carries them. */
+/** Every error code the API returns, and the `Failure` error that carries one. The list is closed. */
 
 type Entry = { status: number; text: string }
 const at = (status: number, text: string): Entry => ({ status, text })
 
 export const catalogue = {
-  // who is calling
-  UNAUTHORIZED: at(401, 'Provide a valid API key as "Authorization: Bearer <key>".'),
-  INSUFFICIENT_SCOPE: at(403, 'This API key lacks the scope this route needs.'),
-  IP_NOT_ALLOWED: at(403, 'This API key may not be used from this address.'),
-  TENANT_FORBIDDEN: at(403, 'This API key is bound to another tenant.'),
-  TENANT_KEY_CANNOT_CREATE_TENANTS: at(403, 'A tenant-bound API key cannot create tenants.'),
-  TENANT_KEY_CANNOT_DELETE: at(403, 'A tenant-bound API key cannot delete tenants.'),
-  TENANT_KEY_FORBIDDEN: at(403, 'A tenant-bound API key cannot do this; use a platform key.'),
-  TENANT_SUSPENDED: at(403, 'The tenant of this API key is suspended.'),
-  TENANT_ARCHIVED: at(403, 'The tenant of this API key is archived.'),
-  TENANT_NOT_FOUND: at(403, 'The tenant of this API key no longer exists.'),
-  TENANT_NOT_USABLE: at(409, 'This tenant reference names a suspended or archived tenant.'),
-  DOMAIN_TENANT_MISMATCH: at(403, 'The "from" domain belongs to another tenant.'),
-  DOMAIN_NOT_ALLOWED_FOR_KEY: at(403, 'This API key may not send from this domain.'),
+  // Authentication and permissions
+  UNAUTHORIZED: at(
+    401,
+    'The API key is missing or invalid. Send a valid key in the Authorization header: "Authorization: Bearer <key>".',
+  ),
+  INSUFFICIENT_SCOPE: at(
+    403,
+    'This API key does not have the scope that this request requires. Use a key that has it.',
+  ),
+  IP_NOT_ALLOWED: at(
+    403,
+    'This API key cannot be used from your IP address. Add the address to allowed_cidrs of the key.',
+  ),
+  TENANT_FORBIDDEN: at(403, 'This API key is bound to another tenant. Use a key of that tenant or a platform key.'),
+  TENANT_KEY_CANNOT_CREATE_TENANTS: at(403, 'A tenant-bound API key cannot create tenants. Use a platform key.'),
+  TENANT_KEY_CANNOT_DELETE: at(403, 'A tenant-bound API key cannot delete tenants. Use a platform key.'),
+  TENANT_KEY_FORBIDDEN: at(403, 'A tenant-bound API key cannot make this request. Use a platform key.'),
+  TENANT_SUSPENDED: at(
+    403,
+    'The tenant that this API key is bound to is suspended. Lift the suspension with a platform key.',
+  ),
+  TENANT_ARCHIVED: at(403, 'The tenant that this API key is bound to is archived. Restore it with a platform key.'),
+  TENANT_NOT_FOUND: at(403, 'The tenant that this API key is bound to no longer exists. Use another key.'),
+  TENANT_NOT_USABLE: at(
+    409,
+    'X-Service-Tenant-Ref refers to a suspended or archived tenant. Reactivate the tenant or refer to another one.',
+  ),
+  DOMAIN_TENANT_MISMATCH: at(403, 'The "from" domain belongs to another tenant. Send from a domain of this tenant.'),
+  DOMAIN_NOT_ALLOWED_FOR_KEY: at(
+    403,
+    'This API key cannot send from this domain. Add the domain to allowed_domain_ids of the key or use another key.',
+  ),
   ORG_SUSPENDED: at(403, 'This organisation is suspended. Contact the operator of this service.'),
-  SMS_DESTINATION_NOT_ALLOWED: at(403, 'The destination country is not on the allowlist of this organisation.'),
-  SENDER_DOMAIN_NOT_VERIFIED: at(403, 'Verify the "from" domain before sending from it.'),
-  SANDBOX_RECIPIENT_NOT_ALLOWED: at(403, 'The sandbox sender reaches only verified addresses of members.'),
-  SCOPE_ESCALATION: at(403, 'A key cannot grant scopes that it does not hold.'),
-  DOMAIN_SCOPE_ESCALATION: at(403, 'A key cannot grant domains beyond its own.'),
-  CIDR_SCOPE_ESCALATION: at(403, 'A key cannot grant addresses beyond its own.'),
-  EXPIRY_ESCALATION: at(403, 'A key cannot grant a life longer than its own.'),
-  RATE_LIMIT_ESCALATION: at(403, 'A key cannot grant a rate above its own.'),
-  ENVIRONMENT_ESCALATION: at(403, 'A test-mode key cannot change live state.'),
-  PROJECT_SCOPED_KEY: at(403, 'A key bound to one project cannot create projects.'),
+  SMS_DESTINATION_NOT_ALLOWED: at(
+    403,
+    "The destination country is not on your organisation's allowlist. Add the country before sending to it.",
+  ),
+  SENDER_DOMAIN_NOT_VERIFIED: at(403, 'The "from" domain is not verified. Verify it before sending from it.'),
+  SANDBOX_RECIPIENT_NOT_ALLOWED: at(
+    403,
+    'The sandbox sender can only send to verified addresses of organisation members. To reach anyone else, send from a verified domain.',
+  ),
+  SCOPE_ESCALATION: at(
+    403,
+    'An API key cannot grant scopes that it does not have. Remove them, or use a key that has them.',
+  ),
+  DOMAIN_SCOPE_ESCALATION: at(
+    403,
+    'An API key cannot grant domains that it cannot send from. Remove them from allowed_domain_ids.',
+  ),
+  CIDR_SCOPE_ESCALATION: at(403, 'An API key cannot grant addresses outside its own allowed_cidrs. Narrow the ranges.'),
+  EXPIRY_ESCALATION: at(403, 'An API key cannot grant an expiry later than its own. Set an earlier expires_at.'),
+  RATE_LIMIT_ESCALATION: at(
+    403,
+    'An API key cannot grant a rate limit above its own. Set a lower rate_limit_per_minute.',
+  ),
+  ENVIRONMENT_ESCALATION: at(403, 'A test-mode API key cannot change live data. Use a live key.'),
+  PROJECT_SCOPED_KEY: at(
+    403,
+    'A project-bound API key cannot create projects. Use a key that is not bound to a project.',
+  ),
 
-  // what was asked
-  VALIDATION_ERROR: at(422, 'The request is not valid; see errors.'),
-  INVALID_CURSOR: at(422, 'The cursor cannot be read. Pass next_cursor back as it was given.'),
-  INVALID_TENANT_REF: at(422, 'X-Service-Tenant-Ref takes 1 to 200 characters.'),
-  INVALID_EXTERNAL_REF: at(422, 'external_ref takes 1 to 200 characters.'),
-  IDEMPOTENCY_MISMATCH: at(409, 'This Idempotency-Key was used with a different request.'),
-  IDEMPOTENCY_IN_FLIGHT: at(409, 'A request with this Idempotency-Key is still running. Retry shortly.'),
-  ALL_SUPPRESSED: at(422, 'Every recipient is suppressed.'),
-  TO_ALL_SUPPRESSED: at(422, 'Every "to" address is suppressed.'),
-  SUPPRESSED: at(422, 'The recipient is suppressed.'),
-  UNSUBSCRIBE_REQUIRES_BROADCAST: at(422, '{{unsubscribe_url}} needs the broadcast stream.'),
-  UNSUBSCRIBE_MULTI_RECIPIENT: at(422, '{{unsubscribe_url}} needs exactly one recipient.'),
-  NOT_SCHEDULED: at(409, 'Only a scheduled message can be canceled.'),
-  SCHEDULED_AT_IN_PAST: at(422, 'scheduled_at is more than 5 minutes in the past.'),
-  SCHEDULED_AT_TOO_FAR: at(422, 'scheduled_at is more than 366 days ahead.'),
-  SCHEDULED_SINGLE_RECIPIENT: at(422, 'A scheduled email takes exactly one "to" address.'),
-  SCHEDULED_NO_ATTACHMENTS: at(422, 'A scheduled email takes no attachments.'),
-  ATTACHMENT_TOO_LARGE: at(413, 'Attachments take at most 7 MB together.'),
-  PAYLOAD_TOO_LARGE: at(413, 'The request is larger than this route takes.'),
-  AUDIENCE_TOO_LARGE: at(413, 'An audience send takes at most 10,000 recipients.'),
-  TEMPLATE_MISSING_VARIABLES: at(422, 'The template needs variables that were not supplied.'),
-  TEMPLATE_TENANT_SCOPED: at(422, 'This template exists only on tenants; name one.'),
-  INVALID_FROM: at(422, '"from" needs an address with a domain.'),
+  // Validation and conflicts
+  VALIDATION_ERROR: at(422, 'The request is invalid. See errors for the fields to correct.'),
+  INVALID_CURSOR: at(422, 'The cursor is invalid. Pass next_cursor from the previous page unchanged.'),
+  INVALID_TENANT_REF: at(422, 'X-Service-Tenant-Ref must be 1 to 200 characters long.'),
+  INVALID_EXTERNAL_REF: at(422, 'external_ref must be 1 to 200 characters long.'),
+  IDEMPOTENCY_MISMATCH: at(
+    409,
+    'This Idempotency-Key was already used with a different request. Use a new key for a new request.',
+  ),
+  IDEMPOTENCY_IN_FLIGHT: at(409, 'A request with this Idempotency-Key is still in progress. Retry shortly.'),
+  ALL_SUPPRESSED: at(422, 'Every recipient is suppressed. Remove the suppressions or send to other addresses.'),
+  TO_ALL_SUPPRESSED: at(422, 'Every "to" address is suppressed. Provide at least one that is not.'),
+  SUPPRESSED: at(422, 'The recipient is suppressed. Remove the suppression or send to another recipient.'),
+  UNSUBSCRIBE_REQUIRES_BROADCAST: at(
+    422,
+    '{{unsubscribe_url}} requires the broadcast stream. Set stream to "broadcast" or remove the placeholder.',
+  ),
+  UNSUBSCRIBE_MULTI_RECIPIENT: at(
+    422,
+    '{{unsubscribe_url}} requires exactly one recipient. Send to each recipient separately.',
+  ),
+  NOT_SCHEDULED: at(409, 'This message is not scheduled. Only scheduled messages can be canceled.'),
+  SCHEDULED_AT_IN_PAST: at(422, 'scheduled_at cannot be more than 5 minutes in the past. Provide a future time.'),
+  SCHEDULED_AT_TOO_FAR: at(422, 'scheduled_at cannot be more than 366 days ahead. Provide an earlier time.'),
+  SCHEDULED_SINGLE_RECIPIENT: at(
+    422,
+    'A scheduled email must have exactly one "to" address. Schedule one email per recipient.',
+  ),
+  SCHEDULED_NO_ATTACHMENTS: at(422, 'A scheduled email cannot have attachments. Remove them or send the email now.'),
+  ATTACHMENT_TOO_LARGE: at(
+    413,
+    'Attachments exceed 7 MB in total. Remove some, or link to the files from the message.',
+  ),
+  PAYLOAD_TOO_LARGE: at(413, 'The request body exceeds the size limit of this endpoint. Send a smaller body.'),
+  AUDIENCE_TOO_LARGE: at(413, 'An audience send cannot exceed 10,000 recipients. Split the audience.'),
+  TEMPLATE_MISSING_VARIABLES: at(
+    422,
+    'The template requires variables that are missing from the request. Add them to variables.',
+  ),
+  TEMPLATE_TENANT_SCOPED: at(422, 'This template exists only on tenants. Name a tenant in X-Service-Tenant-Ref.'),
+  INVALID_FROM: at(422, '"from" must be an email address with a domain.'),
   NO_SENDER: at(422, '"from" is required.'),
-  UNDELIVERABLE_DESTINATION: at(422, 'This destination cannot receive a code.'),
-  HIGH_COST_DESTINATION: at(422, 'Satellite and international-network numbers are not served.'),
-  MMS_TOO_MANY_ATTACHMENTS: at(422, 'An MMS takes at most 10 files.'),
-  MMS_INVALID_MEDIA_URI: at(422, 'media_url takes URIs of the form s3://bucket/key.'),
-  DLT_TEMPLATE_REQUIRED: at(422, 'A +91 destination needs dlt_template_id.'),
-  DLT_TEMPLATE_NOT_FOUND: at(422, 'No such DLT template.'),
-  DLT_TEMPLATE_NOT_APPROVED: at(422, 'This DLT template is not approved.'),
-  DLT_TEMPLATE_NOT_PROVISIONED: at(422, 'This DLT template has no provider ids yet.'),
-  SENDER_NOT_REGISTERED: at(422, 'This sender is not registered.'),
-  SENDER_NOT_VERIFIED: at(422, 'This sender is not verified yet.'),
-  COUNTRY_NOT_PROVISIONABLE: at(422, 'Numbers can be provisioned in US and CA only.'),
-  SENDER_ALREADY_REGISTERED: at(409, 'This sender id is registered already.'),
-  BRAND_NOT_FOUND: at(422, 'No such brand.'),
-  CAMPAIGN_NOT_FOUND: at(422, 'No such campaign.'),
-  BRAND_NOT_VERIFIED: at(422, 'The brand is not approved yet.'),
-  CAMPAIGN_NOT_VERIFIED: at(422, 'The campaign is not approved yet.'),
-  BRAND_IS_TEST_MODE: at(422, 'A test-mode brand cannot back a live registration.'),
-  CAMPAIGN_IS_TEST_MODE: at(422, 'A test-mode campaign cannot back a live registration.'),
-  BRAND_IS_LIVE_MODE: at(422, 'A test-mode key can correct only simulated brands.'),
-  BRAND_HAS_CAMPAIGNS: at(409, 'Campaigns still belong to this brand.'),
-  NUMBER_ALREADY_REGISTERED: at(409, 'This number is registered already. Retry for another.'),
-  NO_FIELDS: at(422, 'Name at least one field to change.'),
-  WEBHOOK_URL_NOT_ALLOWED: at(422, 'This webhook URL is not allowed.'),
-  SUPPRESSION_PROTECTED: at(409, 'A stop or complaint suppression cannot be removed.'),
-  QUERY_BODY_CONFLICT: at(422, 'Query and body name different targets.'),
-  TENANT_SLUG_CONFLICT: at(409, 'This tenant slug is in use.'),
-  TENANT_EXTERNAL_REF_CONFLICT: at(409, 'This external_ref is in use.'),
-  TENANT_ACTIVE: at(409, 'Suspend or archive the tenant before erasing it.'),
-  TENANT_NOT_ACTIVE: at(409, 'The tenant is not active.'),
-  TENANT_NOT_SUSPENDED: at(409, 'The tenant is not suspended.'),
-  TENANT_NOT_ARCHIVED: at(409, 'The tenant is not archived.'),
-  TENANT_ERASED: at(409, 'The tenant was erased.'),
-  IP_POOL_PAUSED: at(409, 'The dedicated IP pool of this domain is paused.'),
-  IP_POOL_IN_USE: at(409, 'Domains are still assigned to this IP pool.'),
-  BY_KEY_NOT_AVAILABLE: at(422, 'by_key is not available to a tenant-bound key.'),
-  KEY_REVOKED: at(409, 'This key is revoked and cannot be changed.'),
-  SELF_REVOKE_FORBIDDEN: at(422, 'A key cannot revoke itself.'),
-  DOMAIN_ALREADY_ADDED: at(409, 'This domain is in the project already.'),
-  DOMAIN_RESERVED: at(422, 'This domain belongs to the service.'),
-  PROJECT_NOT_EMPTY: at(409, 'Something still belongs to this project; see errors.'),
+  UNDELIVERABLE_DESTINATION: at(422, 'This destination cannot receive a code. Use another address or number.'),
+  HIGH_COST_DESTINATION: at(422, 'Satellite and international-network numbers are not supported. Use another number.'),
+  MMS_TOO_MANY_ATTACHMENTS: at(422, 'An MMS cannot have more than 10 files. Remove some.'),
+  MMS_INVALID_MEDIA_URI: at(422, 'media_url must contain URIs such as s3://bucket/key.'),
+  DLT_TEMPLATE_REQUIRED: at(422, 'Messages to +91 numbers require dlt_template_id.'),
+  DLT_TEMPLATE_NOT_FOUND: at(422, 'The DLT template does not exist. Check dlt_template_id.'),
+  DLT_TEMPLATE_NOT_APPROVED: at(422, 'The DLT template is not approved. Wait for approval or use another template.'),
+  DLT_TEMPLATE_NOT_PROVISIONED: at(422, 'The DLT template has no provider ids yet. Retry after they are issued.'),
+  SENDER_NOT_REGISTERED: at(422, 'The sender is not registered. Register it before sending from it.'),
+  SENDER_NOT_VERIFIED: at(422, 'The sender is not verified. Wait for verification before sending from it.'),
+  COUNTRY_NOT_PROVISIONABLE: at(422, 'Numbers can be provisioned only in the US and Canada. Use US or CA.'),
+  SENDER_ALREADY_REGISTERED: at(409, 'This sender id is already registered. Use the existing sender or another id.'),
+  BRAND_NOT_FOUND: at(422, 'The brand does not exist. Check the brand id.'),
+  CAMPAIGN_NOT_FOUND: at(422, 'The campaign does not exist. Check the campaign id.'),
+  BRAND_NOT_VERIFIED: at(422, 'The brand is not approved. Wait for approval before adding campaigns.'),
+  CAMPAIGN_NOT_VERIFIED: at(422, 'The campaign is not approved. Wait for approval before adding numbers.'),
+  BRAND_IS_TEST_MODE: at(422, 'A test-mode brand cannot be used in live mode. Register the brand with a live key.'),
+  CAMPAIGN_IS_TEST_MODE: at(
+    422,
+    'A test-mode campaign cannot be used in live mode. Register the campaign with a live key.',
+  ),
+  BRAND_IS_LIVE_MODE: at(422, 'A test-mode API key can change only simulated brands. Use a live key.'),
+  BRAND_HAS_CAMPAIGNS: at(409, 'The brand still has campaigns. Delete them before deleting the brand.'),
+  NUMBER_ALREADY_REGISTERED: at(409, 'This number is already registered. Retry to get another one.'),
+  NO_FIELDS: at(422, 'No fields to change. Provide at least one.'),
+  WEBHOOK_URL_NOT_ALLOWED: at(422, 'This webhook URL is not allowed. Use an HTTPS URL with a public host.'),
+  SUPPRESSION_PROTECTED: at(409, 'Suppressions with reason stop or complaint cannot be removed.'),
+  QUERY_BODY_CONFLICT: at(
+    422,
+    'The query and the body name different suppressions. Name the same one, or use only one of them.',
+  ),
+  TENANT_SLUG_CONFLICT: at(409, 'Another tenant already uses this slug. Choose another one.'),
+  TENANT_EXTERNAL_REF_CONFLICT: at(409, 'Another tenant already uses this external_ref. Choose another one.'),
+  TENANT_ACTIVE: at(409, 'The tenant is active. Suspend or archive it before erasing it.'),
+  TENANT_NOT_ACTIVE: at(409, 'The tenant is not active. Lift its suspension or restore it first.'),
+  TENANT_NOT_SUSPENDED: at(409, 'The tenant is not suspended, so there is no suspension to lift.'),
+  TENANT_NOT_ARCHIVED: at(409, 'The tenant is not archived, so there is nothing to restore.'),
+  TENANT_ERASED: at(409, 'The tenant is erased and cannot be changed.'),
+  IP_POOL_PAUSED: at(409, "The domain's dedicated IP pool is paused. Resume the pool or assign another one."),
+  IP_POOL_IN_USE: at(409, 'Domains are still assigned to this IP pool. Move them before deleting it.'),
+  BY_KEY_NOT_AVAILABLE: at(422, 'by_key is not available to tenant-bound API keys. Omit it or use a platform key.'),
+  KEY_REVOKED: at(409, 'This API key is revoked and cannot be changed. Create a new key.'),
+  SELF_REVOKE_FORBIDDEN: at(422, 'An API key cannot revoke itself. Revoke it with another key.'),
+  DOMAIN_ALREADY_ADDED: at(409, 'This domain already exists in the project. Use the existing domain.'),
+  DOMAIN_RESERVED: at(422, 'This domain is reserved by the service. Add a domain that you own.'),
+  PROJECT_NOT_EMPTY: at(409, 'The project is not empty. Delete or move the resources listed in errors.'),
   PROJECT_IS_DEFAULT: at(409, 'The default project cannot be deleted.'),
-  PROJECT_SLUG_TAKEN: at(409, 'This slug is held by another project.'),
-  POOL_SLUG_TAKEN: at(409, 'This pool slug is in use.'),
-  DLT_IN_USE: at(409, 'This DLT row is still used.'),
-  TEMPLATE_SLUG_TAKEN: at(409, 'This template slug is in use.'),
-  AUDIENCE_SLUG_TAKEN: at(409, 'This audience slug is in use.'),
-  WARMUP_ALREADY_ACTIVE: at(409, 'Warmup of this domain is under way already.'),
+  PROJECT_SLUG_TAKEN: at(409, 'Another project already uses this slug. Choose another one.'),
+  POOL_SLUG_TAKEN: at(409, 'Another pool already uses this slug. Choose another one.'),
+  DLT_IN_USE: at(409, 'This DLT record is still in use. Remove what refers to it first.'),
+  TEMPLATE_SLUG_TAKEN: at(409, 'Another template already uses this slug. Choose another one.'),
+  AUDIENCE_SLUG_TAKEN: at(409, 'Another audience already uses this slug. Choose another one.'),
+  WARMUP_ALREADY_ACTIVE: at(409, 'Warmup is already active for this domain. End it before starting a new one.'),
   ENDPOINT_DISABLED: at(409, 'This webhook endpoint is disabled. Enable it first.'),
-  UNAVAILABLE: at(503, 'This could not be recorded just now. Retry; a held code still works.'),
-  SEND_FAILED: at(502, 'The provider refused the code.'),
-  METHOD_NOT_ALLOWED: at(405, 'This path does not take this method.'),
-  UNSUPPORTED_MEDIA_TYPE: at(415, 'Send the body as application/json.'),
-  INVALID_IDEMPOTENCY_KEY: at(400, 'An idempotency key takes 1 to 255 printable characters.'),
+  UNAVAILABLE: at(503, 'The request could not be recorded. Retry it; a code that was already sent remains valid.'),
+  SEND_FAILED: at(502, 'The provider rejected the code. Check the destination and retry.'),
+  METHOD_NOT_ALLOWED: at(405, 'This path does not support this method. See the Allow header.'),
+  UNSUPPORTED_MEDIA_TYPE: at(415, 'The request body must be JSON. Send it with Content-Type: application/json.'),
+  INVALID_IDEMPOTENCY_KEY: at(400, 'An idempotency key must be 1 to 255 printable ASCII characters.'),
 
-  // how much
-  RATE_LIMITED: at(429, 'Too many requests. Wait for Retry-After seconds.'),
-  KEY_CREATION_RATE_LIMITED: at(429, 'At most 10 keys can be created per hour.'),
-  USAGE_LIMIT_EXCEEDED: at(429, 'The monthly quota of the plan is used up.'),
-  TENANT_QUOTA_EXCEEDED: at(429, 'The monthly quota of the tenant is used up.'),
-  TEST_DAILY_LIMIT: at(429, 'The daily test-mode allowance is used up.'),
-  WARMUP_LIMIT_EXCEEDED: at(429, 'The domain is in warmup and reached its cap of today.'),
-  SANDBOX_DAILY_LIMIT: at(429, 'The sandbox sender reached its 100 recipients of today.'),
-  REPLAY_RATE_LIMITED: at(429, 'At most 10 replays a minute per endpoint.'),
-  TEST_FIRE_RATE_LIMITED: at(429, 'At most 20 test fires a minute per endpoint.'),
-  PROVISION_LIMIT_EXCEEDED: at(429, 'At most 10 registrations an hour.'),
-  SPEND_CAP_EXCEEDED: at(402, 'This send would pass the spend cap of the organisation.'),
-  PLAN_RESOURCE_LIMIT: at(402, 'The plan allows no more of this resource.'),
-  DEDICATED_IP_LIMIT_EXCEEDED: at(402, 'The plan allows no more dedicated IPs.'),
+  // Limits
+  RATE_LIMITED: at(429, 'Too many requests. Retry after the number of seconds in Retry-After.'),
+  KEY_CREATION_RATE_LIMITED: at(429, 'You can create at most 10 API keys per hour. Retry later.'),
+  USAGE_LIMIT_EXCEEDED: at(429, "Your plan's monthly quota is used up. Upgrade the plan or wait until next month."),
+  TENANT_QUOTA_EXCEEDED: at(429, "The tenant's monthly quota is used up. Raise the quota or wait until next month."),
+  TEST_DAILY_LIMIT: at(429, 'The daily test-mode limit is reached. Retry after 00:00 UTC.'),
+  WARMUP_LIMIT_EXCEEDED: at(429, "The domain is warming up and has reached today's limit. Retry after 00:00 UTC."),
+  SANDBOX_DAILY_LIMIT: at(
+    429,
+    'The sandbox sender has reached its limit of 100 recipients per day. Retry after 00:00 UTC.',
+  ),
+  REPLAY_RATE_LIMITED: at(429, 'You can replay at most 10 times per minute per endpoint. Retry later.'),
+  TEST_FIRE_RATE_LIMITED: at(429, 'You can send at most 20 test deliveries per minute per endpoint. Retry later.'),
+  PROVISION_LIMIT_EXCEEDED: at(429, 'You can make at most 10 registrations per hour. Retry later.'),
+  SPEND_CAP_EXCEEDED: at(
+    402,
+    "This send would exceed your organisation's spend cap. Raise the cap or wait until next month.",
+  ),
+  PLAN_RESOURCE_LIMIT: at(
+    402,
+    'Your plan does not allow more of this resource. Upgrade the plan or delete what you no longer use.',
+  ),
+  DEDICATED_IP_LIMIT_EXCEEDED: at(
+    402,
+    'Your plan does not allow more dedicated IPs. Upgrade the plan or release some.',
+  ),
 
-  // what is not there, and what went wrong
-  NOT_FOUND: at(404, 'Not found.'),
-  INTERNAL_ERROR: at(500, 'Something went wrong on our side. Quote the request_id when you report it.'),
-  UNKNOWN: at(500, 'The answer could not be read.'),
-  AUDIENCE_SEND_INCOMPLETE: at(500, 'The audience send stopped part way; see job_id.'),
-  PROVIDER_UNAVAILABLE: at(502, 'The provider is unavailable.'),
-  PROVIDER_EMPTY: at(502, 'The provider answered with nothing usable.'),
-  PROVIDER_ERROR: at(502, 'The provider refused.'),
-  MCP_UPSTREAM_TIMEOUT: at(504, 'No answer in time; it may have happened. Retry with the same idempotency key.'),
+  // Not found, and server or provider faults
+  NOT_FOUND: at(404, 'The resource does not exist. Check the path and the id.'),
+  INTERNAL_ERROR: at(500, 'Something went wrong on our side. Retry, and include request_id if you report it.'),
+  UNKNOWN: at(500, 'The response could not be parsed. Check whether the request took effect before retrying.'),
+  AUDIENCE_SEND_INCOMPLETE: at(
+    500,
+    'The audience send stopped before it finished. See job_id for the messages that were sent.',
+  ),
+  PROVIDER_UNAVAILABLE: at(502, 'The provider is unavailable. Retry later.'),
+  PROVIDER_EMPTY: at(502, 'The provider returned an empty response. Retry later.'),
+  PROVIDER_ERROR: at(502, 'The provider rejected the message.'),
+  MCP_UPSTREAM_TIMEOUT: at(
+    504,
+    'The request timed out and may have taken effect. Retry with the same idempotency key.',
+  ),
 } as const satisfies Record<string, Entry>
 
 export type Code = keyof typeof catalogue
 
-/** Codes that only ever stand on one item of a batch answer, never on a response of their own. */
+/** Codes that appear only on an item of a batch response, never as the error of a whole response. */
 export const itemOnlyCodes = ['MESSAGE_NOT_RECORDED'] as const
 
 export type ErrorType =
@@ -146,7 +224,7 @@ export type ErrorType =
   | 'not_found_error'
   | 'server_error'
 
-/** The codes whose type is not the one their status suggests. */
+/** Codes whose type differs from the type of their HTTP status. */
 const typeExceptions: Partial<Record<Code, ErrorType>> = {
   TENANT_NOT_USABLE: 'authentication_error',
   IDEMPOTENCY_IN_FLIGHT: 'rate_limit_error',
@@ -164,25 +242,25 @@ const typeOfStatus = (status: number): ErrorType => {
 export const statusOf = (code: Code): number => catalogue[code].status
 export const typeOf = (code: Code): ErrorType => typeExceptions[code] ?? typeOfStatus(statusOf(code))
 
-/** One row of `errors[]`. */
+/** One entry of `errors[]`. */
 export type FieldError = { path: (string | number)[]; code: string; message: string }
 
 export type FailureDetail = {
-  /** Replaces the catalogue's sentence. Never holds a secret or an internal. */
+  /** Replaces the catalogue's message. Must not contain secrets or internal details. */
   message?: string
   errors?: FieldError[]
-  /** Whole seconds, for `Retry-After`. */
+  /** Seconds, for the `Retry-After` header. */
   retryAfter?: number
-  /** Further members of the error object, such as message_id. */
+  /** Additional fields of the error object, such as `message_id`. */
   extra?: Record<string, string>
   headers?: Record<string, string>
-  /** The effect took place: the Idempotency-Key stays locked instead of letting a repeat have it twice. */
+  /** The request took effect before it failed. Its Idempotency-Key stays locked, so a retry cannot repeat the effect. */
   done?: true
-  /** Logged, never replied. */
+  /** Logged, but never sent to the caller. */
   cause?: unknown
 }
 
-/** A refusal a caller can cause and branch on. Everything else that is thrown answers INTERNAL_ERROR. */
+/** An error that a caller can cause and handle by its code. Any other thrown error becomes INTERNAL_ERROR. */
 export class Failure extends Error {
   readonly code: Code
   readonly detail: FailureDetail
@@ -204,55 +282,43 @@ export const invalid = (path: (string | number)[], code: string, message: string
 
 export const malformed = (message: string, path: FieldError['path'] = []): Failure => invalid(path, 'custom', message)
 
-/** Every 429 says when to come back, but for the one whose day is simply spent. */
+/** Every 429 has a `Retry-After`, except SANDBOX_DAILY_LIMIT, which resets at 00:00 UTC. */
 export const retryAfterOf = ({ code, status, detail }: Failure): number | undefined => {
   if (code === 'SANDBOX_DAILY_LIMIT') return undefined
   const seconds = detail.retryAfter ?? (status === 429 ? 60 : undefined)
   return seconds === undefined ? undefined : Math.max(1, Math.ceil(seconds))
 }
 
-/** The reference page, made from the catalogue so that it cannot drift. */
+/** The text of docs/errors.md. */
 export const errorsPage = (): string =>
   [
     '# Errors',
     '',
-    'Generated by `npm run docs` from `src/ground/errors.ts`; a check holds the two together.',
+    'Generated by `npm run docs` from `src/ground/errors.ts`. `npm run check` fails if the two differ.',
     '',
-    'Every error under `/api/v1` has the body',
+    'Every error under `/api/v1` has this body:',
     '',
     '```json',
     '{ "error": { "type": "validation_error", "message": "…", "code": "VALIDATION_ERROR",',
     '             "request_id": "req_…", "errors": [{ "path": ["limit"], "code": "too_big", "message": "…" }] } }',
     '```',
     '',
-    'Branch on `code` and the HTTP status. `type` groups codes for people and does not follow from the status',
-    'one to one; `message` is for people and may change. `errors` stands on schema failures and on the few codes',
-    'that say so. `request_id` is also in the header `X-Request-Id`: quote it when you report a problem.',
+    '- `code` and the HTTP status are stable. Use them to handle errors in your program.',
+    '- `type` groups related codes. It does not always follow from the HTTP status.',
+    '- `message` is written for people, and its wording may change.',
+    '- `errors` lists the invalid fields. It is present on validation errors and on the codes below that mention it.',
+    '- `request_id` is also in the `X-Request-Id` header. Include it when you report a problem.',
     '',
-    'On 429 wait `Retry-After` seconds (or until `X-RateLimit-Reset`, Unix milliseconds), or back off',
-    'exponentially with jitter. `SANDBOX_DAILY_LIMIT` alone carries no `Retry-After`: its allowance returns at',
-    '00:00 UTC.',
+    'After a 429, wait for the number of seconds in `Retry-After` or until `X-RateLimit-Reset` (Unix time in',
+    'milliseconds), or back off exponentially with jitter. `SANDBOX_DAILY_LIMIT` is the only 429 without',
+    '`Retry-After`: it resets at 00:00 UTC.',
     '',
-    '| code | HTTP | type | meaning |',
+    '| code | HTTP | type | message |',
     '|---|---|---|---|',
     ...(Object.keys(catalogue) as Code[])
       .sort()
-      .map((code) =>
-        `| `.concat(
-          '`',
-          code,
-          '` | ',
-          String(statusOf(code)),
-          ' | `',
-          typeOf(code),
-          '` | ',
-          catalogue[code].text,
-          ' |',
-        ),
-      ),
+      .map((code) => `| \`${code}\` | ${statusOf(code)} | \`${typeOf(code)}\` | ${catalogue[code].text} |`),
     '',
-    'Codes that stand only on one item of a batch answer: ' +
-      itemOnlyCodes.map((code) => `\`${code}\``).join(', ') +
-      '.',
+    `These codes appear only on an item of a batch response: ${itemOnlyCodes.map((code) => `\`${code}\``).join(', ')}.`,
     '',
   ].join('\n')

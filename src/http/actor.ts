@@ -1,7 +1,7 @@
 import type { Actor } from '../audit/append.ts'
 import type { Call } from './route.ts'
 
-/** Who a call's audit entries name: the key, and where it called from. */
+/** The actor recorded in audit entries of a call: its API key, IP address and user agent. */
 export const actorOf = ({ caller, address, userAgent }: Call<unknown, unknown>): Actor => ({
   kind: 'key',
   keyId: caller.keyId,

@@ -22,13 +22,13 @@ const list = (key?: string, headers?: Record<string, string>) =>
   t.ask('GET', '/api/v1/suppressions', { ...(key !== undefined && { key }), ...(headers && { headers }) })
 
 describe('authentication', () => {
-  test('X-001 a live and a test key pass', async () => {
+  test('X-001 live and test keys are accepted', async () => {
     expect((await list(acme.keys.live)).status).toBe(200)
     expect((await list(acme.keys.test)).status).toBe(200)
     expect((await list(undefined, { authorization: `bearer  ${acme.keys.live} ` })).status).toBe(200)
   })
 
-  test('X-002 S-002 X-174 without a usable key every route answers 401 UNAUTHORIZED', async () => {
+  test('X-002 S-002 X-174 without a valid key every route returns 401 UNAUTHORIZED', async () => {
     const { key } = mintKey('live')
     const flipped = acme.keys.live.slice(0, -1) + (acme.keys.live.endsWith('0') ? '1' : '0')
     const wrong: Record<string, string>[] = [
@@ -47,14 +47,15 @@ describe('authentication', () => {
       expect(reply.body).toEqual({
         error: {
           type: 'authentication_error',
-          message: 'Provide a valid API key as "Authorization: Bearer <key>".',
+          message:
+            'The API key is missing or invalid. Send a valid key in the Authorization header: "Authorization: Bearer <key>".',
           code: 'UNAUTHORIZED',
           request_id: reply.headers['x-request-id'],
         },
       })
     }
     for (const [n, { method, path }] of t.service.routes.entries()) {
-      // From many addresses: one that fails this often would be told to slow down.
+      // From many addresses, because failed attempts are rate limited per address.
       const reply = await t.ask(method, `/api/v1${path}`, {
         headers: { 'x-forwarded-for': `203.0.113.${n % 250}` },
       })
@@ -62,7 +63,7 @@ describe('authentication', () => {
     }
   })
 
-  test('a key with a wrong checksum is refused without a database read', async () => {
+  test('a key with an invalid checksum is rejected without a database read', async () => {
     const before = await t.database.sql<{ n: string }>(
       "select coalesce(sum(idx_scan), 0) as n from pg_stat_user_indexes where indexrelname = 'api_keys_hash'",
     )
@@ -74,7 +75,7 @@ describe('authentication', () => {
     expect(after).toEqual(before)
   })
 
-  test('X-003 a revoked key is refused from the first request on, in this process and in another', async () => {
+  test('X-003 a revoked key is rejected in this process and in another one', async () => {
     const key = await t.key(acme.org.id)
     const second = await startTestService({ database: t.database })
     try {
@@ -84,7 +85,7 @@ describe('authentication', () => {
         key.slice(0, 13),
         key.slice(-4),
       ])
-      // The change is announced by the database; what was read before it is not used once it is heard.
+      // The database notifies both processes, which then drop their cached copy of the key.
       await expect.poll(async () => refusal(await list(key))).toEqual([401, 'UNAUTHORIZED'])
       await expect
         .poll(async () => refusal(await second.ask('GET', '/api/v1/suppressions', { key })))
@@ -94,7 +95,7 @@ describe('authentication', () => {
     }
   })
 
-  test('X-004 X-005 a key works up to its expiry instant; one without an expiry goes on', async () => {
+  test('X-004 X-005 a key works until it expires, and a key without an expiry keeps working', async () => {
     const later = new Date(t.service.clock.millis() + 3_600_000)
     const key = await t.key(acme.org.id, { expiresAt: later })
     const lasting = await t.key(acme.org.id)
@@ -110,7 +111,7 @@ describe('authentication', () => {
     expect((await list(lasting)).status).toBe(200)
   })
 
-  test('X-007 X-175 each scope opens its routes and no other', async () => {
+  test('X-007 X-175 each scope allows its own routes and no others', async () => {
     for (const scope of scopes) {
       const key = await t.key(acme.org.id, { scopes: [scope] })
       const path = (name: string) => `/api/v1/probe/${name.replace(':', '-')}`
@@ -120,12 +121,12 @@ describe('authentication', () => {
     }
   })
 
-  test('X-013 an API key opens nothing under /api/internal', async () => {
+  test('X-013 an API key is not accepted under /api/internal', async () => {
     const reply = await t.ask('GET', '/api/internal/api-keys', { key: acme.keys.live })
     expect([reply.status, reply.body]).toEqual([401, { error: 'Unauthorized' }])
   })
 
-  test('X-014 a browser session opens nothing under /api/v1', async () => {
+  test('X-014 a browser session is not accepted under /api/v1', async () => {
     const [owner] = await t.database.sql<{ owner_user_id: string }>('select owner_user_id from orgs where id = $1', [
       acme.org.id,
     ])
@@ -136,7 +137,7 @@ describe('authentication', () => {
     expect(refusal(await list(undefined, { cookie }))).toEqual([401, 'UNAUTHORIZED'])
   })
 
-  test('the last use of a key is noted, at most once a minute', async () => {
+  test('the last use of a key is recorded at most once a minute', async () => {
     const key = await t.key(acme.org.id)
     const used = async () =>
       (
@@ -157,10 +158,10 @@ describe('authentication', () => {
   })
 })
 
-describe('addresses', () => {
+describe('allowed IP addresses', () => {
   const from = (address: string, key: string) => list(key, { 'x-forwarded-for': address })
 
-  test('X-008 X-176 a key bound to ranges passes from inside them only', async () => {
+  test('X-008 X-176 a key with allowed ranges works only from addresses inside them', async () => {
     const key = await t.key(acme.org.id, {
       allowedCidrs: ['203.0.113.0/24', '2001:db8::/32', '198.51.100.7/32'],
     })
@@ -173,14 +174,14 @@ describe('addresses', () => {
     expect(refusal(await list(key))).toEqual([403, 'IP_NOT_ALLOWED'])
   })
 
-  test('X-009 the address is the entry the trusted proxy wrote, not what the client claims left of it', async () => {
+  test('X-009 the caller address is the X-Forwarded-For entry of the trusted proxy, not one that the client sent', async () => {
     const key = await t.key(acme.org.id, { allowedCidrs: ['203.0.113.0/24'] })
     expect((await from('10.0.0.1, 203.0.113.5', key)).status).toBe(200)
     expect((await from('10.0.0.1, 203.0.113.5:4711', key)).status).toBe(200)
     expect(refusal(await from('203.0.113.5, 10.0.0.1', key))).toEqual([403, 'IP_NOT_ALLOWED'])
   })
 
-  test('X-009 TRUSTED_PROXY_HOPS says how far from the right; with 0 the header is never read', async () => {
+  test('X-009 TRUSTED_PROXY_HOPS selects the entry from the right, and 0 ignores the header', async () => {
     for (const [hops, header, seen] of [
       ['2', '1.1.1.1, 2.2.2.2, 3.3.3.3', '2.2.2.2'],
       ['2', '3.3.3.3', null],
@@ -201,13 +202,13 @@ describe('addresses', () => {
   })
 })
 
-describe('domains of a key', () => {
+describe('allowed domains of a key', () => {
   const domainIdOf = async (org: CreatedOrg) =>
     (await t.database.sql<{ id: string }>('select id from domains where org_id = $1', [org.org.id]))[0]?.id as string
   const send = (key: string, domain: string) =>
     t.ask('POST', '/api/v1/probe/sender', { key, body: { from_domain: domain } })
 
-  test('X-010 X-186 a from domain outside the list of the key is refused, inside it goes on', async () => {
+  test('X-010 X-186 a key can send only from its allowed domains', async () => {
     const domainId = await domainIdOf(acme)
     const key = await t.key(acme.org.id, { allowedDomainIds: [domainId] })
     expect((await send(key, 'Example.TEST')).body).toEqual({ from_domain: 'Example.TEST' })
@@ -218,18 +219,18 @@ describe('domains of a key', () => {
     expect((await send(acme.keys.live, 'other.test')).status).toBe(200)
   })
 
-  test("X-010 another org's domain id on the list opens nothing", async () => {
+  test("X-010 another org's domain id in the list does not allow any domain", async () => {
     const other = await t.org({ name: 'Elsewhere' })
     const key = await t.key(acme.org.id, { allowedDomainIds: [await domainIdOf(other)] })
     expect(refusal(await send(key, 'example.test'))).toEqual([403, 'DOMAIN_NOT_ALLOWED_FOR_KEY'])
   })
 })
 
-describe('suspension', () => {
-  test('X-012 X-187 while the org is suspended every request is refused, and the same keys work again after', async () => {
+describe('suspended orgs', () => {
+  test('X-012 X-187 every request of a suspended org is rejected, and its keys work again after the suspension', async () => {
     const org = await t.org({ name: 'Suspended' })
     const keys = [org.keys.live, org.keys.test, await t.key(org.org.id, { scopes: [] })]
-    const walk = async () =>
+    const requestAll = async () =>
       Promise.all(
         keys.flatMap((key) => [
           list(key),
@@ -242,7 +243,7 @@ describe('suspension', () => {
       new Date(),
     ])
     await expect.poll(async () => refusal(await list(org.keys.live))).toEqual([403, 'ORG_SUSPENDED'])
-    for (const reply of await walk()) {
+    for (const reply of await requestAll()) {
       expect(refusal(reply)).toEqual([403, 'ORG_SUSPENDED'])
       expect(reply.headers['x-ratelimit-limit']).toBe(undefined)
     }
@@ -253,13 +254,13 @@ describe('suspension', () => {
   })
 })
 
-describe('the order of the gates', () => {
-  test('each gate refuses before the next is looked at, and a refusal leaves no trace of later ones', async () => {
+describe('order of the checks', () => {
+  test('checks run in order, and a failed check prevents the effects of later ones', async () => {
     const org = await t.org({ name: 'Order' })
     const tenantId = await t.tenant(org.org.id, { status: 'suspended' })
     await t.tenant(org.org.id, { status: 'archived', ref: 'gone' })
     const [project] = await t.database.sql<{ id: string }>('select id from projects where org_id = $1', [org.org.id])
-    // A key that breaks every rule at once; each step mends the rule that refused last.
+    // This key fails every check. Each step fixes the one that failed last.
     const id = await (async () => {
       await t.key(org.org.id, {
         environment: 'test',
@@ -302,86 +303,86 @@ describe('the order of the gates', () => {
     const tenantsBefore = await count()
     reached = 0
 
-    const steps: { gate: string; expected: [number, string]; mend: () => unknown }[] = [
-      { gate: 'key', expected: [401, 'UNAUTHORIZED'], mend: () => set('expires_at = null') },
+    const steps: { gate: string; expected: [number, string]; fix: () => unknown }[] = [
+      { gate: 'key', expected: [401, 'UNAUTHORIZED'], fix: () => set('expires_at = null') },
       {
         gate: 'org',
         expected: [403, 'ORG_SUSPENDED'],
-        mend: () => t.database.sql('update orgs set suspended_at = null where id = $1', [org.org.id]),
+        fix: () => t.database.sql('update orgs set suspended_at = null where id = $1', [org.org.id]),
       },
-      { gate: 'address', expected: [403, 'IP_NOT_ALLOWED'], mend: () => set('allowed_cidrs = null') },
+      { gate: 'address', expected: [403, 'IP_NOT_ALLOWED'], fix: () => set('allowed_cidrs = null') },
       {
         gate: 'rate',
         expected: [429, 'RATE_LIMITED'],
-        mend: () => set('rate_limit_per_minute = null'),
+        fix: () => set('rate_limit_per_minute = null'),
       },
       {
-        gate: 'own tenant',
+        gate: 'tenant of the key',
         expected: [403, 'TENANT_SUSPENDED'],
-        mend: () => t.database.sql("update tenants set status = 'active' where id = $1", [tenantId]),
+        fix: () => t.database.sql("update tenants set status = 'active' where id = $1", [tenantId]),
       },
       {
         gate: 'tenant key with a reference',
         expected: [403, 'TENANT_KEY_FORBIDDEN'],
-        mend: () => set('tenant_id = null'),
+        fix: () => set('tenant_id = null'),
       },
       {
-        gate: 'reference',
+        gate: 'tenant reference',
         expected: [422, 'INVALID_TENANT_REF'],
-        mend: () => {
+        fix: () => {
           request = { ...request, headers: { ...request.headers, 'x-service-tenant-ref': 'gone' } }
         },
       },
       {
         gate: 'referenced tenant',
         expected: [409, 'TENANT_NOT_USABLE'],
-        mend: () => {
+        fix: () => {
           request = { ...request, headers: { ...request.headers, 'x-service-tenant-ref': 'brand new' } }
         },
       },
-      { gate: 'scope', expected: [403, 'INSUFFICIENT_SCOPE'], mend: () => set("scopes = '{send:email}'") },
-      { gate: 'project', expected: [403, 'PROJECT_SCOPED_KEY'], mend: () => set('project_id = null') },
+      { gate: 'scope', expected: [403, 'INSUFFICIENT_SCOPE'], fix: () => set("scopes = '{send:email}'") },
+      { gate: 'project', expected: [403, 'PROJECT_SCOPED_KEY'], fix: () => set('project_id = null') },
       {
         gate: 'environment',
         expected: [403, 'ENVIRONMENT_ESCALATION'],
-        mend: () => set("environment = 'live', scopes = scopes"),
+        fix: () => set("environment = 'live', scopes = scopes"),
       },
       {
         gate: 'size',
         expected: [413, 'PAYLOAD_TOO_LARGE'],
-        mend: () => {
+        fix: () => {
           request = { ...request, raw: '{"n": ' }
         },
       },
       {
         gate: 'JSON',
         expected: [422, 'VALIDATION_ERROR'],
-        mend: () => {
+        fix: () => {
           request = { ...request, raw: '{"n": "one"}' }
         },
       },
       {
         gate: 'schema',
         expected: [422, 'VALIDATION_ERROR'],
-        mend: () => {
+        fix: () => {
           request = { ...request, raw: '{"n": 1}' }
         },
       },
       {
         gate: 'idempotency key',
         expected: [422, 'VALIDATION_ERROR'],
-        mend: () => {
+        fix: () => {
           request = { ...request, headers: { ...request.headers, 'idempotency-key': 'good' } }
         },
       },
     ]
-    for (const { gate, expected, mend } of steps) {
+    for (const { gate, expected, fix } of steps) {
       const ask = () => t.ask('POST', '/api/v1/probe/gated', { key, raw: request.raw, headers: request.headers })
-      // The key allows one call a minute: it is spent by the first refusal after the rate gate.
+      // The key allows one request per minute. This one uses it up.
       if (gate === 'rate') await ask()
       await expect.poll(async () => refusal(await ask()), { message: gate }).toEqual(expected)
       expect([reached, await count(), await idempotent()], gate).toEqual([0, tenantsBefore, 0])
-      await mend()
+      await fix()
     }
     const passed = await t.ask('POST', '/api/v1/probe/gated', {
       key,
@@ -392,7 +393,7 @@ describe('the order of the gates', () => {
     expect([reached, await count(), await idempotent()]).toEqual([1, tenantsBefore + 1, 1])
   })
 
-  test('the tenant key bar of a route answers after its scope', async () => {
+  test('a route checks the scope before it rejects tenant-bound keys', async () => {
     const tenantId = await t.tenant(acme.org.id)
     const ask = (key: string) => t.ask('POST', '/api/v1/probe/gated', { key, body: { n: 1 } })
     expect(refusal(await ask(await t.key(acme.org.id, { tenantId, scopes: [] })))).toEqual([403, 'INSUFFICIENT_SCOPE'])
@@ -401,7 +402,7 @@ describe('the order of the gates', () => {
 })
 
 describe('paths', () => {
-  test('S-001 X-361 /v1 names the same routes as /api/v1', async () => {
+  test('S-001 X-361 /v1 serves the same routes as /api/v1', async () => {
     const [one, two] = [await list(acme.keys.live), await t.ask('GET', '/v1/suppressions', { key: acme.keys.live })]
     expect(two.status).toBe(200)
     expect(two.body).toEqual(one.body)
@@ -411,7 +412,7 @@ describe('paths', () => {
     }
   })
 
-  test('an unknown path is 404 for a known caller and 401 for a stranger', async () => {
+  test('an unknown path returns 404 with a valid key and 401 without one', async () => {
     for (const path of [
       '/api/v1',
       '/api/v1/',
@@ -427,7 +428,7 @@ describe('paths', () => {
     }
   })
 
-  test('a known path with another method is 405 with Allow, and 401 for a stranger', async () => {
+  test('an unsupported method returns 405 and Allow with a valid key, and 401 without one', async () => {
     const reply = await t.ask('PUT', '/api/v1/suppressions', { key: acme.keys.live, raw: 'not read' })
     expect(refusal(reply)).toEqual([405, 'METHOD_NOT_ALLOWED'])
     expect(reply.headers.allow).toBe('DELETE, GET, HEAD, POST')
@@ -437,7 +438,7 @@ describe('paths', () => {
     expect([one.status, one.headers.allow]).toEqual([405, 'DELETE, GET, HEAD'])
   })
 
-  test('HEAD answers as GET does, without a body', async () => {
+  test('HEAD returns the response of GET without a body', async () => {
     const reply = await t.ask('HEAD', '/api/v1/suppressions', { key: acme.keys.live })
     expect([reply.status, reply.text]).toEqual([200, ''])
   })

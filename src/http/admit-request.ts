@@ -1,18 +1,20 @@
-/** The gates every /api/v1 request passes before its body is read: what it carries in its headers, asked in order. */
+/** Reads the credentials from the headers of a /api/v1 request and runs the admission checks before its body is read. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AccessRule, Admission, Admitted, Rate } from '../admission/admit.ts'
 import { callerAddress } from './caller-address.ts'
 
 export type { Admitted }
 
-export interface AdmitRequest {
-  /** The entry is absent for a path no route serves: such a request passes up to the tenant's gate and is told so. */
-  admit(request: FastifyRequest, reply: FastifyReply, entry: AccessRule | undefined): Promise<Admitted>
-}
+/** `rule` is undefined for a path that no route serves. Such a request skips the scope check, then gets a 404 or 405. */
+export type AdmitRequest = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  rule: AccessRule | undefined,
+) => Promise<Admitted>
 
 const bearer = /^Bearer +(\S+) *$/i
 
-const showRate = (reply: FastifyReply, { limit, remaining, resetAt, plan, scope }: Rate): void => {
+const setRateHeaders = (reply: FastifyReply, { limit, remaining, resetAt, plan, scope }: Rate): void => {
   reply.headers({
     'x-ratelimit-limit': limit,
     'x-ratelimit-remaining': remaining,
@@ -24,16 +26,16 @@ const showRate = (reply: FastifyReply, { limit, remaining, resetAt, plan, scope 
 
 type Needs = { admission: Admission; trustedProxyHops: number }
 
-export const makeAdmitRequest = ({ admission, trustedProxyHops }: Needs): AdmitRequest => ({
-  admit: async (request, reply, entry) => {
+export const makeAdmitRequest =
+  ({ admission, trustedProxyHops }: Needs): AdmitRequest =>
+  async (request, reply, rule) => {
     const address = callerAddress(request.raw, trustedProxyHops)
     const caller = await admission.pass({
       key: request.headers.authorization?.match(bearer)?.[1],
       address,
-      onCount: (rate) => showRate(reply, rate),
+      onCount: (rate) => setRateHeaders(reply, rate),
     })
     const header = request.headers['x-service-tenant-ref']
     const tenantRef = Array.isArray(header) ? header.join(', ') : header
-    return { address, ...(await admission.narrow(caller, tenantRef, entry)) }
-  },
-})
+    return { address, ...(await admission.narrow(caller, tenantRef, rule)) }
+  }

@@ -1,4 +1,4 @@
-/** What happens to an admitted request: its input is judged, its Idempotency-Key claimed, its route called. */
+/** Serves an admitted request: validates its input, claims its Idempotency-Key and calls the route's handler. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../audit/append.ts'
 import { canonicalJson, TooDeep } from '../ground/canonical.ts'
@@ -13,7 +13,7 @@ import type { TenantsByReference } from '../tenants/by-reference.ts'
 import type { Admitted } from './admit-request.ts'
 import { malformed } from './envelope.ts'
 import { parseJson, readQuery, validate } from './read-request.ts'
-import type { Answer, Route } from './route.ts'
+import type { Route, RouteResponse } from './route.ts'
 
 const readIdempotencyKey = (request: FastifyRequest): string | undefined => {
   const header = request.headers['idempotency-key']
@@ -27,7 +27,7 @@ const fingerprintOf = (request: FastifyRequest, body: unknown): Buffer => {
   try {
     return sha256(`${request.method} ${request.url.split('?', 1)[0]}\n${canonicalJson(body)}`)
   } catch (error) {
-    if (error instanceof TooDeep) throw malformed('Nested too deeply.')
+    if (error instanceof TooDeep) throw malformed('The body is nested too deeply.')
     throw error
   }
 }
@@ -42,29 +42,29 @@ type Needs = {
   idempotency: Idempotency
   tenants: TenantsByReference
   log: Log
-  /** In tests: holds every answer against the shape its route declares. */
-  checkAnswers: boolean
+  /** For tests: checks every response against the schema that its route declares. */
+  checkResponses: boolean
 }
 
 export type Serve = (route: Route, request: FastifyRequest, reply: FastifyReply, admitted: Admitted) => Promise<string>
 
-export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): Serve => {
-  const heldAgainstShape = (route: Route, answer: Answer): void => {
-    const shape = route.answers[answer.status]
-    if (!shape) throw new Error(`${route.method} ${route.path} declares no ${answer.status}`)
-    shape.schema.parse(JSON.parse(JSON.stringify(answer.body)))
+export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs): Serve => {
+  const checkShape = (route: Route, response: RouteResponse): void => {
+    const shape = route.responses[response.status]
+    if (!shape) throw new Error(`${route.method} ${route.path} does not declare a ${response.status} response`)
+    shape.schema.parse(JSON.parse(JSON.stringify(response.body)))
   }
 
-  /** The answer stands even when it cannot be recorded; the key then stays locked until its lock runs out. */
-  const settleClaim = async (claim: IdempotencyClaim, answer: Answer, text: string): Promise<void> => {
-    if (answer.recorded) return
-    await idempotency.record(claim, answer.status, text).catch((error) => {
-      log.error({ err: error }, 'an idempotent answer could not be recorded')
+  /** The caller gets the response even if recording it fails. The key then stays locked until its lock expires. */
+  const settleClaim = async (claim: IdempotencyClaim, response: RouteResponse, text: string): Promise<void> => {
+    if (response.recorded) return
+    await idempotency.record(claim, response.status, text).catch((error) => {
+      log.error({ err: error }, 'recording an idempotent response failed')
     })
   }
 
-  const freeClaim = async (claim: IdempotencyClaim): Promise<void> => {
-    await idempotency.free(claim).catch((error) => log.error({ err: error }, 'an idempotency key could not be freed'))
+  const releaseClaim = async (claim: IdempotencyClaim): Promise<void> => {
+    await idempotency.free(claim).catch((error) => log.error({ err: error }, 'releasing an idempotency key failed'))
   }
 
   return (route, request, reply, admitted) =>
@@ -72,7 +72,7 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
       const query = route.query && validate(route.query, readQuery(request.query))
       const bytes = request.body as Buffer | undefined
       const raw = route.body && bytes && bytes.length > 0 ? parseJson(bytes) : undefined
-      if (route.oversize && bytes && bytes.length > route.oversize.above) throw route.oversize.refuse(raw)
+      if (route.oversize && bytes && bytes.length > route.oversize.above) throw route.oversize.failure(raw)
       const body = route.body && validate(route.body, raw)
       route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)
@@ -98,7 +98,7 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
       }
 
       try {
-        const answer = await route.handle({
+        const response = await route.handle({
           caller,
           query,
           body,
@@ -108,15 +108,15 @@ export const makeServe = ({ idempotency, tenants, log, checkAnswers }: Needs): S
           userAgent,
           claim,
         })
-        if (checkAnswers) heldAgainstShape(route, answer)
-        const text = JSON.stringify(answer.body)
-        if (claim) await settleClaim(claim, answer, text)
-        reply.code(answer.status)
-        if (answer.headers) reply.headers(answer.headers)
+        if (checkResponses) checkShape(route, response)
+        const text = JSON.stringify(response.body)
+        if (claim) await settleClaim(claim, response, text)
+        reply.code(response.status)
+        if (response.headers) reply.headers(response.headers)
         return text
       } catch (error) {
-        const done = error instanceof Failure && error.detail.done
-        if (claim && !done) await freeClaim(claim)
+        const tookEffect = error instanceof Failure && error.detail.done
+        if (claim && !tookEffect) await releaseClaim(claim)
         throw error
       }
     })

@@ -10,8 +10,8 @@ const withoutPort = (entry: string): string => {
 }
 
 /**
- * The caller's address: so many entries from the right of X-Forwarded-For as there are proxies of ours, since
- * what stands further left is the client's own claim. Null when it cannot be read.
+ * The caller's IP address. With N trusted proxies it is the Nth entry from the right of X-Forwarded-For: entries
+ * further left come from the client and cannot be trusted. Null when the address cannot be parsed.
  */
 export const callerAddress = (request: IncomingMessage, trustedHops: number): string | null => {
   const forwarded = trustedHops > 0 ? request.headers['x-forwarded-for'] : undefined
@@ -21,7 +21,7 @@ export const callerAddress = (request: IncomingMessage, trustedHops: number): st
   return entry ? (parseIp(withoutPort(entry))?.toString() ?? null) : null
 }
 
-/** A proxy on the same machine is a loopback peer too, but its clients are not: a forwarded request does not count. */
+/** A proxy on this machine connects over loopback too, but its clients are elsewhere: forwarded requests do not count. */
 export const fromThisMachine = (request: IncomingMessage): boolean =>
   isLoopback(request.socket.remoteAddress) &&
   ['x-forwarded-for', 'forwarded', 'x-real-ip'].every((name) => request.headers[name] === undefined)

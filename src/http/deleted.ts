@@ -1,4 +1,4 @@
 import { z } from 'zod'
 
-/** The answer of every delete. */
+/** The response of every delete. */
 export const Deleted = z.strictObject({ id: z.string(), deleted: z.literal(true) }).meta({ id: 'Deleted' })

@@ -8,7 +8,7 @@ import type { CreatedOrg } from '../operator/create-org.ts'
 import { fromFramework } from './envelope.ts'
 import { defineRoute } from './route.ts'
 
-/** Every code of the catalogue with the status and type the requirements give it, by row. */
+/** Each code with the status and type that the requirements define, by requirement id. */
 const rows: [id: string, code: Code, status: number, type: string][] = [
   ['X-174', 'UNAUTHORIZED', 401, 'authentication_error'],
   ['X-175', 'INSUFFICIENT_SCOPE', 403, 'authentication_error'],
@@ -115,7 +115,7 @@ const rows: [id: string, code: Code, status: number, type: string][] = [
   ['X-294', 'PROVIDER_ERROR', 502, 'server_error'],
 ]
 
-/** Codes the decisions add to the catalogue. */
+/** Codes that the decisions add to the catalogue. */
 const added: [code: Code, status: number, type: string][] = [
   ['KEY_CREATION_RATE_LIMITED', 429, 'rate_limit_error'],
   ['TEST_DAILY_LIMIT', 429, 'rate_limit_error'],
@@ -140,15 +140,15 @@ const added: [code: Code, status: number, type: string][] = [
 let t: TestService
 let acme: CreatedOrg
 
-/** Refuses with whatever the body names, so that every code is seen on the wire. */
-const refuser = defineRoute({
+/** Fails with the code that the body names, so that every code is tested over HTTP. */
+const failingRoute = defineRoute({
   method: 'POST',
-  path: '/probe/refuse',
+  path: '/probe/fail',
   tag: 'Probe',
-  summary: 'Refuses',
+  summary: 'Fails',
   scope: 'read:keys',
   body: z.object({ code: z.string() }),
-  answers: { 200: { schema: z.object({}), about: 'Never.' } },
+  responses: { 200: { schema: z.object({}), description: 'Never.' } },
   handle: async ({ body }) => {
     if (body.code === 'crash') throw new Error('internal detail: password=hunter2')
     throw new Failure(body.code as Code)
@@ -156,14 +156,14 @@ const refuser = defineRoute({
 })
 
 beforeAll(async () => {
-  t = await startTestService({ routes: () => [refuser] })
+  t = await startTestService({ routes: () => [failingRoute] })
   acme = await t.org()
 })
 afterAll(() => t.stop())
 
-const refuse = (code: string) => t.ask('POST', '/api/v1/probe/refuse', { key: acme.keys.live, body: { code } })
+const failWith = (code: string) => t.ask('POST', '/api/v1/probe/fail', { key: acme.keys.live, body: { code } })
 
-const holds = (reply: Reply, code: Code, status: number, type: string) => {
+const expectFailure = (reply: Reply, code: Code, status: number, type: string) => {
   expect(reply.status).toBe(status)
   expect(reply.headers['content-type']).toBe('application/json; charset=utf-8')
   expect(reply.body).toEqual({
@@ -171,22 +171,22 @@ const holds = (reply: Reply, code: Code, status: number, type: string) => {
   })
 }
 
-describe('the catalogue on the wire', () => {
-  test.each(rows)('%s %s answers %i with type %s in the envelope', async (_id, code, status, type) => {
-    holds(await refuse(code), code, status, type)
+describe('error codes over HTTP', () => {
+  test.each(rows)('%s %s returns status %i and type %s', async (_id, code, status, type) => {
+    expectFailure(await failWith(code), code, status, type)
   })
 
-  test.each(added)('%s answers %i with type %s in the envelope', async (code, status, type) => {
-    holds(await refuse(code), code, status, type)
+  test.each(added)('%s returns status %i and type %s', async (code, status, type) => {
+    expectFailure(await failWith(code), code, status, type)
   })
 
-  test('X-330 X-331 every 429 carries Retry-After, and SANDBOX_DAILY_LIMIT alone does not', async () => {
+  test('X-330 X-331 every 429 except SANDBOX_DAILY_LIMIT has Retry-After', async () => {
     const limits = rows
       .concat(added.map(([code, status, type]) => ['', code, status, type]))
       .filter(([, , status]) => status === 429)
     const without: string[] = []
     for (const [, code] of limits) {
-      const { headers } = await refuse(code)
+      const { headers } = await failWith(code)
       if (headers['retry-after'] === undefined) without.push(code)
       else expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
     }
@@ -194,30 +194,51 @@ describe('the catalogue on the wire', () => {
     expect(without).toEqual(['SANDBOX_DAILY_LIMIT'])
   })
 
-  // The ids stand here as titles too, so that the tool that counts rows sees them.
-  test('X-174..X-188, X-192..X-193, X-196..X-203, X-207..X-210, X-212, X-216..X-218 shape and type hold', () =>
-    expect(rows.length).toBeGreaterThan(100))
-  test('X-220..X-228, X-231..X-232, X-234..X-272, X-274..X-285, X-287..X-294 shape and type hold', () =>
-    expect(new Set(rows.map(([, code]) => code)).size).toBe(rows.length))
+  const idsBetween = (first: number, last: number) =>
+    Array.from({ length: last - first + 1 }, (_, i) => `X-${first + i}`)
+  const ids = rows.map(([id]) => id)
 
-  test('X-295..X-298 the item codes of a batch are known, with no status of their own where they never stand alone', () => {
+  test('X-174..X-188, X-192..X-193 every permission code is in the table', () => {
+    expect(ids).toEqual(expect.arrayContaining([...idsBetween(174, 188), ...idsBetween(192, 193)]))
+  })
+  test('X-196..X-203, X-207..X-210 every escalation and input code is in the table', () => {
+    expect(ids).toEqual(expect.arrayContaining([...idsBetween(196, 203), ...idsBetween(207, 210)]))
+  })
+  test('X-212, X-216..X-218 every in-flight and suppression code is in the table', () => {
+    expect(ids).toEqual(expect.arrayContaining(['X-212', ...idsBetween(216, 218)]))
+  })
+  test('X-220..X-228, X-231..X-232 every scheduling and size code is in the table', () => {
+    expect(ids).toEqual(expect.arrayContaining([...idsBetween(220, 228), ...idsBetween(231, 232)]))
+  })
+  test('X-234..X-272, X-274..X-285 every validation, conflict and limit code is in the table', () => {
+    expect(ids).toEqual(expect.arrayContaining([...idsBetween(234, 272), ...idsBetween(274, 285)]))
+  })
+  test('X-287..X-294 every not-found, server and provider code is in the table', () => {
+    expect(ids).toEqual(expect.arrayContaining(idsBetween(287, 294)))
+  })
+  test('the table has more than 100 codes, each of them once', () => {
+    expect(rows.length).toBeGreaterThan(100)
+    expect(new Set(rows.map(([, code]) => code)).size).toBe(rows.length)
+  })
+
+  test('X-295..X-298 the codes of batch items exist, and those used only on items have no status', () => {
     expect(itemOnlyCodes).toEqual(['MESSAGE_NOT_RECORDED'])
     expect(catalogue).not.toHaveProperty('MESSAGE_NOT_RECORDED')
     expect(catalogue).toHaveProperty('PROVIDER_ERROR')
     expect(catalogue).toHaveProperty('SENDER_NOT_VERIFIED')
   })
 
-  test('the catalogue is closed: it holds these codes and no other', () => {
+  test('the catalogue contains these codes and no others', () => {
     const listed = [...rows.map(([, code]) => code), ...added.map(([code]) => code)]
     expect(Object.keys(catalogue).sort()).toEqual(listed.sort())
   })
 })
 
-describe('types', () => {
+describe('error types', () => {
   const codes = Object.keys(catalogue) as Code[]
   const typesOf = (status: number) => new Set(codes.filter((code) => catalogue[code].status === status).map(typeOf))
 
-  test('X-158 a type is always one of five', () => {
+  test('X-158 there are five types', () => {
     expect([...new Set(codes.map(typeOf))].sort()).toEqual([
       'authentication_error',
       'not_found_error',
@@ -252,14 +273,14 @@ describe('types', () => {
   })
 })
 
-describe('the envelope', () => {
-  test('X-157 X-159 S-013 every error carries its request id, in the body and the header, each its own', async () => {
+describe('the error body', () => {
+  test('X-157 X-159 S-013 every error has a unique request id in its body and header', async () => {
     const replies = [
       await t.ask('GET', '/api/v1/suppressions'),
       await t.ask('GET', '/api/v1/nowhere', { key: acme.keys.live }),
       await t.ask('POST', '/api/v1/suppressions', { key: acme.keys.live, raw: '{' }),
       await t.ask('PATCH', '/api/v1/suppressions', { key: acme.keys.live }),
-      await refuse('crash'),
+      await failWith('crash'),
     ]
     const ids = replies.map((reply) => reply.body.error.request_id)
     expect(new Set(ids).size).toBe(replies.length)
@@ -270,7 +291,7 @@ describe('the envelope', () => {
     }
   })
 
-  test('successes carry X-Request-Id too, and a value of the caller is not taken over', async () => {
+  test('successful responses have X-Request-Id, and a value sent by the caller is ignored', async () => {
     const mine = newId('request')
     const reply = await t.ask('GET', '/api/v1/suppressions', {
       key: acme.keys.live,
@@ -280,7 +301,7 @@ describe('the envelope', () => {
     expect(reply.headers['x-request-id']).not.toBe(mine)
   })
 
-  test('X-160 X-203 a schema failure lists every fault with its path as an array', async () => {
+  test('X-160 X-203 a validation error lists every invalid field with its path as an array', async () => {
     const reply = await t.ask('POST', '/api/v1/suppressions', {
       key: acme.keys.live,
       body: {
@@ -297,27 +318,27 @@ describe('the envelope', () => {
       key: acme.keys.live,
     })
     expect(query.body.error.errors).toEqual([
-      { path: ['limit'], code: 'too_big', message: 'Takes 1 to 100.' },
+      { path: ['limit'], code: 'too_big', message: 'Must be 1 to 100.' },
       { path: ['channel'], code: 'invalid_enum', message: expect.any(String) },
       { path: ['reason'], code: 'invalid_enum', message: expect.any(String) },
     ])
   })
 
-  test('X-160 where a body has several forms the faults are those of the form that was meant', async () => {
-    const faults = async (body: unknown) =>
+  test('X-160 for a body with several forms the errors are those of the closest form', async () => {
+    const errorsOf = async (body: unknown) =>
       (await t.ask('POST', '/api/v1/suppressions', { key: acme.keys.live, body })).body.error.errors.map(
         (row: { path: unknown; code: string }) => [row.path, row.code],
       )
-    expect(await faults({})).toEqual([[['channel'], 'required']])
-    expect(await faults({ channel: 'fax' })).toEqual([[['channel'], 'invalid_enum']])
-    expect(await faults({ channel: 'email', value: 'x' })).toEqual([[['value'], 'invalid_string']])
-    expect(await faults({ items: [{ channel: 'sms', value: 'x' }, { channel: 'sms' }] })).toEqual([
+    expect(await errorsOf({})).toEqual([[['channel'], 'required']])
+    expect(await errorsOf({ channel: 'fax' })).toEqual([[['channel'], 'invalid_enum']])
+    expect(await errorsOf({ channel: 'email', value: 'x' })).toEqual([[['value'], 'invalid_string']])
+    expect(await errorsOf({ items: [{ channel: 'sms', value: 'x' }, { channel: 'sms' }] })).toEqual([
       [['items', 0, 'value'], 'invalid_string'],
       [['items', 1, 'value'], 'required'],
     ])
   })
 
-  test('X-160 unparseable JSON is a schema failure at the empty path', async () => {
+  test('X-160 unparseable JSON is a validation error with an empty path', async () => {
     for (const raw of ['{', '[1,', 'nul', '\u0000', Buffer.from([0x22, 0xff, 0x22])]) {
       const reply = await t.ask('POST', '/api/v1/suppressions', { key: acme.keys.live, raw })
       expect([reply.status, reply.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
@@ -325,19 +346,19 @@ describe('the envelope', () => {
     }
   })
 
-  test('X-161 other errors have no errors member', async () => {
+  test('X-161 other errors have no errors field', async () => {
     for (const code of ['NOT_FOUND', 'SUPPRESSED', 'RATE_LIMITED', 'ORG_SUSPENDED'] as const) {
-      expect((await refuse(code)).body.error).not.toHaveProperty('errors')
+      expect((await failWith(code)).body.error).not.toHaveProperty('errors')
     }
   })
 
-  test('X-289 an unexpected failure answers 500 and reveals nothing of it', async () => {
-    const reply = await refuse('crash')
-    holds(reply, 'INTERNAL_ERROR', 500, 'server_error')
+  test('X-289 an unexpected failure returns 500 and reveals no details', async () => {
+    const reply = await failWith('crash')
+    expectFailure(reply, 'INTERNAL_ERROR', 500, 'server_error')
     expect(reply.text).not.toMatch(/hunter2|detail|stack/)
   })
 
-  test('a body that is not JSON by its own word is 415', async () => {
+  test('a body with a content type other than JSON returns 415', async () => {
     for (const type of [
       'text/plain',
       'application/xml',
@@ -364,7 +385,7 @@ describe('the envelope', () => {
     expect(json.status).toBe(201)
   })
 
-  test('X-228 a body over 6 MB is 413, one of exactly 6 MB is read, with and without Content-Length', async () => {
+  test('X-228 a body of 6 MB is accepted and a larger one returns 413, with and without Content-Length', async () => {
     const limit = 6 * 1_048_576
     const body = (bytes: number) => {
       const [head, tail] = ['{"channel":"email","value":"big@example.com","note":"', '"}']
@@ -375,17 +396,17 @@ describe('the envelope', () => {
     expect((await ask(limit)).status).toBeLessThan(300)
     const over = await ask(limit + 1)
     expect([over.status, over.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
-    const answer = await fetch(`${t.url}/api/v1/suppressions`, {
+    const response = await fetch(`${t.url}/api/v1/suppressions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${acme.keys.live}`, 'content-type': 'application/json' },
       body: new Blob([body(limit + 1)]).stream(),
       duplex: 'half',
     } as RequestInit)
-    expect([answer.status, ((await answer.json()) as Reply['body']).error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+    expect([response.status, ((await response.json()) as Reply['body']).error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
   })
 })
 
-describe('the dashboard side', () => {
+describe('/api/internal', () => {
   const session = async () => {
     const [org] = await t.database.sql<{ owner_user_id: string }>('select owner_user_id from orgs where id = $1', [
       acme.org.id,
@@ -398,7 +419,7 @@ describe('the dashboard side', () => {
     return { cookie: `service_session=${token}` }
   }
 
-  test('X-171 errors are a flat body, not the envelope', async () => {
+  test('X-171 errors have a flat body', async () => {
     const stranger = await t.ask('GET', '/api/internal/api-keys')
     expect([stranger.status, stranger.body]).toEqual([401, { error: 'Unauthorized' }])
     const unknown = await t.ask('GET', '/api/internal/nowhere', { headers: await session() })
@@ -406,16 +427,16 @@ describe('the dashboard side', () => {
     expect(stranger.headers['x-request-id']).toMatch(/^req_/)
   })
 
-  test('X-172 X-207 an invalid cursor is 400 there and 422 INVALID_CURSOR under /v1; an empty one is page one', async () => {
+  test('X-172 X-207 an invalid cursor returns 400, and under /v1 422 INVALID_CURSOR; an empty one returns the first page', async () => {
     const headers = await session()
     const flat = await t.ask('GET', '/api/internal/api-keys?cursor=nonsense', { headers })
     expect([flat.status, flat.body]).toEqual([400, { error: 'Invalid cursor' }])
     const v1 = await t.ask('GET', '/api/v1/suppressions?cursor=nonsense', { key: acme.keys.live })
-    holds(v1, 'INVALID_CURSOR', 422, 'validation_error')
+    expectFailure(v1, 'INVALID_CURSOR', 422, 'validation_error')
     expect((await t.ask('GET', '/api/internal/api-keys?cursor=', { headers })).status).toBe(200)
   })
 
-  test('keys are listed newest first, page by page, without the key itself', async () => {
+  test('keys are listed newest first, in pages, without their secrets', async () => {
     const headers = await session()
     const first = await t.ask('GET', '/api/internal/api-keys?limit=1', { headers })
     expect(first.body.data).toHaveLength(1)
@@ -447,7 +468,7 @@ describe('the dashboard side', () => {
     ])
   })
 
-  test('a session that expired, was superseded or belongs to no member opens nothing', async () => {
+  test('a session that is expired, superseded or without a membership is rejected', async () => {
     const headers = await session()
     const ask = () => t.ask('GET', '/api/internal/api-keys', { headers })
     expect((await ask()).status).toBe(200)
@@ -468,21 +489,23 @@ describe('the dashboard side', () => {
 describe('documentation', () => {
   const page = (name: string) => readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
 
-  test('X-173 docs/errors.md tells clients to branch on code and status', async () => {
+  test('X-173 docs/errors.md advises clients to handle errors by code and status', async () => {
     const text = await page('errors.md')
-    expect(text).toContain('Branch on `code` and the HTTP status.')
-    expect(text).toContain('does not follow from the status')
+    expect(text).toContain('`code` and the HTTP status are stable. Use them to handle errors')
+    expect(text).toContain('does not always follow from the HTTP status')
     for (const [, code, status] of rows) expect(text).toContain(`| \`${code}\` | ${status} |`)
   })
 
-  test('X-332 docs/errors.md advises to wait until the reset or to back off exponentially with jitter', async () => {
+  test('X-332 docs/errors.md advises waiting until the reset or backing off exponentially with jitter', async () => {
     const text = (await page('errors.md')).replace(/\s+/g, ' ')
-    expect(text).toContain('wait `Retry-After` seconds (or until `X-RateLimit-Reset`, Unix milliseconds)')
+    expect(text).toContain(
+      'wait for the number of seconds in `Retry-After` or until `X-RateLimit-Reset` (Unix time in milliseconds)',
+    )
     expect(text).toContain('back off exponentially with jitter')
   })
 })
 
-test('a connection of ours that was lost is not taken for a body that was cut off', () => {
+test('a lost outgoing connection is not reported as an incomplete body', () => {
   const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
   expect(fromFramework(lost)).toBeUndefined()
   expect(fromFramework(Object.assign(lost, { statusCode: 400 }))?.code).toBe('VALIDATION_ERROR')

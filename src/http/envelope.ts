@@ -2,7 +2,7 @@ import { Failure, malformed, retryAfterOf, typeOf } from '../ground/errors.ts'
 
 export { malformed }
 
-/** The body of an error under /api/v1. */
+/** The error body under /api/v1. */
 export const envelope = (failure: Failure, requestId: string): string =>
   JSON.stringify({
     error: {
@@ -15,7 +15,7 @@ export const envelope = (failure: Failure, requestId: string): string =>
     },
   })
 
-/** The flat body of an error under /api/internal. */
+/** The error body under /api/internal and /api/auth. */
 export const flatBody = (failure: Failure): string => {
   if (failure.code === 'UNAUTHORIZED') return '{"error":"Unauthorized"}'
   if (failure.code === 'NOT_FOUND') return '{"error":"Not found"}'
@@ -25,7 +25,7 @@ export const flatBody = (failure: Failure): string => {
   return JSON.stringify({ error: message, code: failure.code, errors: failure.detail.errors })
 }
 
-/** Flat bodies answer a bad cursor with 400; everything else keeps the status of the catalogue. */
+/** Under /api/internal and /api/auth an invalid cursor is a 400. Other codes keep the catalogue's status. */
 export const flatStatus = (failure: Failure): number => (failure.code === 'INVALID_CURSOR' ? 400 : failure.status)
 
 export const headersOf = (failure: Failure): Record<string, string> => {
@@ -38,7 +38,7 @@ export const headersOf = (failure: Failure): Record<string, string> => {
 
 type FrameworkError = { code?: string; statusCode?: number }
 
-/** Fastify's own refusals in our words; undefined for what is a fault of ours. */
+/** Maps Fastify's errors to the catalogue. Undefined for an error that the caller did not cause. */
 export const fromFramework = (error: FrameworkError): Failure | undefined => {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
@@ -47,11 +47,11 @@ export const fromFramework = (error: FrameworkError): Failure | undefined => {
     case 'FST_ERR_CTP_EMPTY_TYPE':
       return new Failure('UNSUPPORTED_MEDIA_TYPE')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return malformed('The body is not as long as Content-Length says.')
+      return malformed('The body length does not match Content-Length.')
     case 'ECONNRESET':
     case 'ERR_STREAM_PREMATURE_CLOSE':
-      // Fastify gives a status to what it met while reading a body; without one, a connection of ours was lost.
-      return error.statusCode === 400 ? malformed('The body was cut off.') : undefined
+      // Fastify sets a status on errors while it reads a body. Without one, the service lost an outgoing connection.
+      return error.statusCode === 400 ? malformed('The connection closed before the whole body arrived.') : undefined
     default:
       return undefined
   }

@@ -10,10 +10,10 @@ let t: TestService
 let acme: CreatedOrg
 
 let runs = 0
-let hold: Promise<void> | undefined
+let pause: Promise<void> | undefined
 let started: (() => void) | undefined
 
-/** A POST whose effect is counted and that can be held half way, or refuse. */
+/** A POST that counts its runs and that a test can pause or make fail. */
 const effect = (path: string): Route =>
   defineRoute({
     method: 'POST',
@@ -22,13 +22,13 @@ const effect = (path: string): Route =>
     summary: 'Has an effect',
     scope: 'send:email',
     idempotent: true,
-    body: z.object({ n: z.number(), refuse: z.boolean().optional(), items: z.array(z.number()).optional() }).loose(),
-    answers: { 200: { schema: z.any(), about: 'Done.' } },
+    body: z.object({ n: z.number(), fail: z.boolean().optional(), items: z.array(z.number()).optional() }).loose(),
+    responses: { 200: { schema: z.any(), description: 'Done.' } },
     handle: async ({ body }) => {
       runs++
       started?.()
-      await hold
-      if (body.refuse) throw new Failure('SUPPRESSED')
+      await pause
+      if (body.fail) throw new Failure('SUPPRESSED')
       const items = body.items?.map((n, index) =>
         n % 2 === 0
           ? { index, id: `msg_${runs}_${index}`, status: 'sent', error: null }
@@ -36,7 +36,7 @@ const effect = (path: string): Route =>
               index,
               id: null,
               status: 'failed',
-              error: { code: 'SUPPRESSED', message: 'The recipient is suppressed.' },
+              error: { code: 'SUPPRESSED', message: 'Suppressed.' },
             },
       )
       return { status: 200, body: { run: runs, ...(items && { data: items }) } }
@@ -61,26 +61,31 @@ const send = (
   })
 const refusal = (reply: Reply) => [reply.status, reply.body?.error?.code]
 const advance = (seconds: number) => t.ask('POST', '/api/dev/clock', { body: { advance_seconds: seconds } })
-const stored = (key: string) => t.database.sql('select * from idempotency_keys where key = $1', [key])
+const stored = (key: string) =>
+  t.database.sql(
+    `select org_id, tenant_id, environment, key, fingerprint, claim, locked_until, status, body, created_at, expires_at
+     from idempotency_keys where key = $1`,
+    [key],
+  )
 
-/** Starts a request that stays in flight until it is let go. */
-const sendHeld = async (key: string, body: unknown) => {
+/** Starts a request that stays in progress until `release` is called. */
+const sendPaused = async (key: string, body: unknown) => {
   let release: () => void = () => undefined
-  hold = new Promise((resolve) => {
+  pause = new Promise((resolve) => {
     release = resolve
   })
   const begun = new Promise<void>((resolve) => {
     started = resolve
   })
-  const answer = send(key, body)
+  const response = send(key, body)
   await begun
-  hold = undefined
+  pause = undefined
   started = undefined
-  return { answer, release }
+  return { response, release }
 }
 
 describe('an idempotency key', () => {
-  test('S-014 is any printable string of up to 255 characters; an empty header counts as absent', async () => {
+  test('S-014 can be any printable ASCII string of up to 255 characters, and an empty header counts as absent', async () => {
     for (const key of ['1', 'order #42, retry', '0b7e1c0e-0000-4000-8000-000000000000', '~'.repeat(255)]) {
       const first = await send(key, { n: 1 })
       expect([first.status, (await send(key, { n: 1 })).body]).toEqual([200, first.body])
@@ -102,7 +107,7 @@ describe('an idempotency key', () => {
     expect(runs).toBe(before + 2)
   })
 
-  test('S-015 X-343 a retry within the window returns the recorded response and has no second effect', async () => {
+  test('S-015 X-343 a retry within the window returns the recorded response without a second effect', async () => {
     const first = await send('retry', { n: 1, text: 'ü' })
     const before = runs
     const again = await send('retry', { text: 'ü', n: 1 })
@@ -119,7 +124,7 @@ describe('an idempotency key', () => {
     expect(runs).toBe(before + 1)
   })
 
-  test('S-016 X-210 with a different body, route or method it is 409 IDEMPOTENCY_MISMATCH', async () => {
+  test('S-016 X-210 reused with a different body or route returns 409 IDEMPOTENCY_MISMATCH', async () => {
     await send('mismatch', { n: 1 })
     const before = runs
     const replies = [
@@ -133,7 +138,7 @@ describe('an idempotency key', () => {
     expect((await send('mismatch', { n: 1 })).headers['idempotent-replayed']).toBe('true')
   })
 
-  test('the path is the route, however it was written: /v1 and a query make no difference', async () => {
+  test('matches the same route under /v1 and with a query', async () => {
     const first = await send('alias', { n: 1 })
     const alias = await t.ask('POST', '/v1/probe/effect?x=1', {
       key: acme.keys.live,
@@ -143,21 +148,21 @@ describe('an idempotency key', () => {
     expect(alias.text).toBe(first.text)
   })
 
-  test('S-017 X-212 while the first request runs a retry is 409 IDEMPOTENCY_IN_FLIGHT', async () => {
-    const { answer, release } = await sendHeld('flight', { n: 1 })
+  test('S-017 X-212 a retry while the first request runs returns 409 IDEMPOTENCY_IN_FLIGHT', async () => {
+    const { response, release } = await sendPaused('flight', { n: 1 })
     const before = runs
     const retry = await send('flight', { n: 1 })
     expect(refusal(retry)).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT'])
     expect(retry.body.error.type).toBe('rate_limit_error')
     expect(refusal(await send('flight', { n: 2 }))).toEqual([409, 'IDEMPOTENCY_MISMATCH'])
     release()
-    const first = await answer
+    const first = await response
     expect(first.status).toBe(200)
     expect((await send('flight', { n: 1 })).text).toBe(first.text)
     expect(runs).toBe(before)
   })
 
-  test('S-017 of any number of requests at once one runs', async () => {
+  test('S-017 lets only one of many concurrent requests run', async () => {
     const before = runs
     const replies = await Promise.all(Array.from({ length: 40 }, () => send('storm', { n: 1 })))
     expect(runs).toBe(before + 1)
@@ -168,9 +173,9 @@ describe('an idempotency key', () => {
       if (reply.status !== 200) expect(refusal(reply)).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT'])
   })
 
-  test('X-213 the lock of a request that died is free after 330 seconds, not before', async () => {
+  test('X-213 stays locked for 330 seconds after its request died', async () => {
     await send('died', { n: 1 })
-    // As a process that was killed between its claim and its answer leaves it.
+    // The state that a process leaves when it is killed between claim and response.
     await t.database.sql(
       "update idempotency_keys set status = null, body = null, locked_until = $1 where key = 'died'",
       [new Date(t.service.clock.millis() + 330_000)],
@@ -185,29 +190,29 @@ describe('an idempotency key', () => {
     expect((await send('died', { n: 1 })).headers['idempotent-replayed']).toBe('true')
   })
 
-  test('X-213 a claim locks the key for 330 seconds and the recorded answer releases it', async () => {
-    const { answer, release } = await sendHeld('lock', { n: 1 })
+  test('X-213 is locked for 330 seconds by a claim and unlocked by the recorded response', async () => {
+    const { response, release } = await sendPaused('lock', { n: 1 })
     const [row] = await stored('lock')
     const ahead = (row as { locked_until: Date }).locked_until.getTime() - t.service.clock.millis()
     expect(ahead).toBeGreaterThan(325_000)
     expect(ahead).toBeLessThanOrEqual(330_000)
     release()
-    await answer
+    await response
     expect((await stored('lock'))[0]).toMatchObject({ locked_until: null, status: 200 })
   })
 
-  test('a refusal frees the key, so that the request can be mended under it', async () => {
-    expect(refusal(await send('freed', { n: 1, refuse: true }))).toEqual([422, 'SUPPRESSED'])
+  test('is released by an error, so that a corrected request can use it', async () => {
+    expect(refusal(await send('freed', { n: 1, fail: true }))).toEqual([422, 'SUPPRESSED'])
     expect(await stored('freed')).toEqual([])
     expect((await send('freed', { n: 1 })).status).toBe(200)
   })
 
-  test('a request that fails its schema never takes the key', async () => {
+  test('is not claimed by an invalid request', async () => {
     expect(refusal(await send('schema', { n: 'one' }))).toEqual([422, 'VALIDATION_ERROR'])
     expect(await stored('schema')).toEqual([])
   })
 
-  test('S-018 it is separate per org, tenant and environment', async () => {
+  test('S-018 is separate for each org, tenant and environment', async () => {
     const other = await t.org({ name: 'Other' })
     const tenantId = await t.tenant(acme.org.id)
     const callers = [
@@ -226,14 +231,16 @@ describe('an idempotency key', () => {
     expect((await send('shared', { n: 0 }, { as: second })).text).toBe(replies[0]?.text)
   })
 
-  test('S-019 it is honoured wherever a route says so, on every email send among them, and ignored elsewhere', async () => {
+  test('S-019 is used by the routes that declare it, such as all email sends, and ignored elsewhere', async () => {
     const body = { channel: 'email', value: 'honoured@example.com' }
     const first = await send('honoured', body, { path: '/suppressions' })
     expect(first.status).toBe(201)
     const again = await send('honoured', body, { path: '/suppressions' })
     expect([again.status, again.text]).toEqual([201, first.text])
-    const honouring = t.service.routes.filter(({ idempotent, path }) => idempotent && !path.startsWith('/probe/'))
-    expect(honouring.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
+    const idempotentRoutes = t.service.routes.filter(
+      ({ idempotent, path }) => idempotent && !path.startsWith('/probe/'),
+    )
+    expect(idempotentRoutes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
       'POST /emails',
       'POST /emails/batch',
       'POST /suppressions',
@@ -245,7 +252,7 @@ describe('an idempotency key', () => {
     expect([read.status, read.headers['idempotent-replayed']]).toEqual([200, undefined])
   })
 
-  test('S-021 a replayed batch returns its outcomes per item verbatim, failed items included', async () => {
+  test('S-021 replays the result of each batch item unchanged, including failed items', async () => {
     const body = { n: 1, items: [2, 3, 4, 5] }
     const first = await send('batch', body)
     expect(first.body.data.map((item: { status: string }) => item.status)).toEqual(['sent', 'failed', 'sent', 'failed'])
@@ -254,7 +261,7 @@ describe('an idempotency key', () => {
     expect([again.status, again.text, runs]).toEqual([200, first.text, before])
   })
 
-  test('what is stored is a hash of the request, never its body', async () => {
+  test('is stored with a hash of the request, not its body', async () => {
     await send('hashed', { n: 1, secret: 'hunter2' })
     const [row] = await stored('hashed')
     expect(row?.fingerprint).toEqual(
@@ -263,11 +270,11 @@ describe('an idempotency key', () => {
     expect(JSON.stringify(row)).not.toContain('hunter2')
   })
 
-  test('retention removes keys past their window and no other', async () => {
+  test('is deleted by retention after its window, and not before', async () => {
     await send('old', { n: 1 })
     await advance(25 * 3600)
     await send('young', { n: 1 })
-    const { answer, release } = await sendHeld('running', { n: 1 })
+    const { response, release } = await sendPaused('running', { n: 1 })
     const reply = await t.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
     expect(reply.body).toMatchObject({ task: 'retention' })
     expect(reply.body.counts.idempotency_keys_deleted).toBeGreaterThan(0)
@@ -275,15 +282,15 @@ describe('an idempotency key', () => {
     expect(await stored('young')).toHaveLength(1)
     expect(await stored('running')).toHaveLength(1)
     release()
-    await answer
+    await response
   })
 })
 
-describe('without a lock store', () => {
-  const withoutTable = async (env: Record<string, string>) => {
+describe('when claiming a key fails', () => {
+  const sendWithoutClaims = async (env: Record<string, string>) => {
     const service = await startTestService({ routes: () => [effect('/probe/effect')], env })
     const { keys } = await service.org()
-    // Only the claim meets the fault: a broken connection, as when the server goes away in the middle.
+    // Only the claim fails: its connection breaks, as if the database server went away.
     await service.database.sql(`create function cut() returns trigger language plpgsql as $$
       begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`)
     await service.database.sql('create trigger cut before insert on idempotency_keys execute function cut()')
@@ -296,9 +303,9 @@ describe('without a lock store', () => {
     return reply
   }
 
-  test('X-215 in production the request is told to come back instead of running unlocked', async () => {
+  test('X-215 in production the request returns IDEMPOTENCY_IN_FLIGHT instead of running without a lock', async () => {
     const before = runs
-    const reply = await withoutTable({
+    const reply = await sendWithoutClaims({
       NODE_ENV: 'production',
       SERVICE_DOMAIN: 'tidings.example',
       MASTER_KEY: Buffer.alloc(32).toString('base64'),
@@ -309,9 +316,9 @@ describe('without a lock store', () => {
     expect(runs).toBe(before)
   })
 
-  test('X-215 outside production it runs without its lock', async () => {
+  test('X-215 outside production the request runs without a lock', async () => {
     const before = runs
-    expect((await withoutTable({})).status).toBe(200)
+    expect((await sendWithoutClaims({})).status).toBe(200)
     expect(runs).toBe(before + 1)
   })
 })

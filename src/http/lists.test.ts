@@ -18,8 +18,8 @@ const add = (value: string, key = acme.keys.live, headers: Record<string, string
   t.ask('POST', '/api/v1/suppressions', { key, body: { channel: 'email', value }, headers })
 const refusal = (reply: Reply) => [reply.status, reply.body?.error?.code]
 
-/** Walks all pages and returns the values in the order seen. */
-const walk = async (query: string, key = acme.keys.live): Promise<string[]> => {
+/** Reads all pages and returns their values in order. */
+const readPages = async (query: string, key = acme.keys.live): Promise<string[]> => {
   const seen: string[] = []
   for (let cursor = ''; ; ) {
     const { body } = await list(`?${query}&cursor=${cursor}`, key)
@@ -34,10 +34,11 @@ describe('lists', () => {
   let org: CreatedOrg
   beforeAll(async () => {
     org = await t.org({ name: 'Many' })
-    // Seven rows a millisecond, so that pages end inside and between ties of the creation time.
+    // Seven rows per millisecond, so that pages end within and between groups of equal creation times.
     const rows = Array.from({ length: 250 }, (_, i) => i)
     await t.database.sql(
-      `insert into suppressions (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
+      `insert into suppressions
+         (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
        select $1, id, 'email', value, 'manual', 'api', 'live', at, at
        from unnest($2::text[], $3::text[], $4::timestamptz[]) as r (id, value, at)`,
       [
@@ -50,7 +51,7 @@ describe('lists', () => {
   })
   const newestFirst = Array.from({ length: 250 }, (_, i) => `row${249 - i}@example.com`)
 
-  test('S-008 a page holds 20 rows by default and takes 1 to 100', async () => {
+  test('S-008 a page has 20 items by default, and limit can be 1 to 100', async () => {
     expect((await list('', org.keys.live)).body.data).toHaveLength(20)
     expect((await list('?limit=1', org.keys.live)).body.data).toHaveLength(1)
     expect((await list('?limit=100', org.keys.live)).body.data).toHaveLength(100)
@@ -61,14 +62,15 @@ describe('lists', () => {
     }
   })
 
-  test('S-009 S-010 the pages join without a gap or a repeat, newest first, whatever their size', async () => {
-    for (const limit of [1, 7, 20, 83, 100]) expect(await walk(`limit=${limit}`, org.keys.live)).toEqual(newestFirst)
+  test('S-009 S-010 pages of any size list all items newest first without gaps or duplicates', async () => {
+    for (const limit of [1, 7, 20, 83, 100])
+      expect(await readPages(`limit=${limit}`, org.keys.live)).toEqual(newestFirst)
     const page = (await list('?limit=100', org.keys.live)).body
     expect(Object.keys(page)).toEqual(['data', 'has_more', 'next_cursor'])
     expect(page.next_cursor).toMatch(/^[A-Za-z0-9_-]+$/)
   })
 
-  test('S-009 rows that arrive while one walks neither shift nor repeat the pages', async () => {
+  test('S-009 items added while paging do not shift or repeat pages', async () => {
     const first = (await list('?limit=100', org.keys.live)).body
     await add('late@example.com', org.keys.live)
     const second = (await list(`?limit=100&cursor=${first.next_cursor}`, org.keys.live)).body
@@ -78,7 +80,7 @@ describe('lists', () => {
     await t.ask('DELETE', `/api/v1/suppressions/${row.id}`, { key: org.keys.live })
   })
 
-  test('S-010 the last page says so, an empty list too', async () => {
+  test('S-010 the last page and an empty list have has_more false and no cursor', async () => {
     expect((await list('', (await t.org({ name: 'Empty' })).keys.live)).body).toEqual({
       data: [],
       has_more: false,
@@ -88,11 +90,11 @@ describe('lists', () => {
     expect(exact.body).toMatchObject({ has_more: false, next_cursor: null })
   })
 
-  test('S-011 an empty cursor is page one', async () => {
+  test('S-011 an empty cursor returns the first page', async () => {
     expect((await list('?cursor=', org.keys.live)).body).toEqual((await list('', org.keys.live)).body)
   })
 
-  test('S-012 a cursor that cannot be decoded is 422 INVALID_CURSOR', async () => {
+  test('S-012 an invalid cursor returns 422 INVALID_CURSOR', async () => {
     const good = (await list('?limit=1', org.keys.live)).body.next_cursor as string
     for (const cursor of [
       'x',
@@ -114,18 +116,19 @@ describe('lists', () => {
     }
   })
 
-  test('a name given twice in the query is refused', async () => {
+  test('a repeated query parameter is rejected', async () => {
     expect(refusal(await list('?limit=1&limit=2', org.keys.live))).toEqual([422, 'VALIDATION_ERROR'])
   })
 
-  test('the page is read through an index that holds its order', async () => {
+  test('a page is read in order from an index', async () => {
     const plan = async (text: string) => {
       await t.database.sql('analyze suppressions')
       const rows = await t.database.sql<{ 'QUERY PLAN': string }>(`explain ${text}`)
       return rows.map((row) => row['QUERY PLAN']).join('\n')
     }
     const page = await plan(
-      `select * from suppressions where org_id = '${org.org.id}' and (created_at, id) < (now(), 'x')
+      `select id, channel, value, reason from suppressions
+       where org_id = '${org.org.id}' and (created_at, id) < (now(), 'x')
        order by created_at desc, id desc limit 21`,
     )
     expect(page).toMatch(/Index Scan using suppressions_page/)
@@ -133,11 +136,11 @@ describe('lists', () => {
   })
 })
 
-describe('rows', () => {
-  test('S-007 timestamps are ISO 8601 in UTC; S-006 ids carry their prefix', async () => {
-    const made = await add('Shape@Example.com')
-    expect(made.status).toBe(201)
-    expect(made.body).toEqual({
+describe('items', () => {
+  test('S-006 S-007 ids have a prefix, and timestamps are ISO 8601 in UTC', async () => {
+    const created = await add('Shape@Example.com')
+    expect(created.status).toBe(201)
+    expect(created.body).toEqual({
       id: expect.stringMatching(/^sup_[0-9a-z]{26}$/),
       channel: 'email',
       value: 'shape@example.com',
@@ -149,12 +152,12 @@ describe('rows', () => {
       created_at: expect.stringMatching(iso),
       updated_at: expect.stringMatching(iso),
     })
-    expect((await t.ask('GET', `/api/v1/suppressions/${made.body.id}`, { key: acme.keys.live })).body).toEqual(
-      made.body,
+    expect((await t.ask('GET', `/api/v1/suppressions/${created.body.id}`, { key: acme.keys.live })).body).toEqual(
+      created.body,
     )
   })
 
-  test('S-004 X-288 a key of another org can neither read nor change a row', async () => {
+  test('S-004 X-288 a key of another org can neither read nor change an item', async () => {
     const { body: row } = await add('mine@example.com')
     const other = await t.org({ name: 'Other' })
     const path = `/api/v1/suppressions/${row.id}`
@@ -170,7 +173,7 @@ describe('rows', () => {
     expect(same(foreign)).toEqual(same(unknown))
   })
 
-  test('S-005 inside a tenant reads and writes stay inside it', async () => {
+  test('S-005 a tenant key reads and writes only items of its tenant', async () => {
     const [one, two] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
     const keyOne = await t.key(acme.org.id, { tenantId: one })
     const keyTwo = await t.key(acme.org.id, { tenantId: two })
@@ -185,7 +188,7 @@ describe('rows', () => {
     expect((await t.ask('GET', path, { key: keyOne })).body).toEqual(row)
   })
 
-  test('S-005 a platform key names a tenant per request, which is made on first use, once', async () => {
+  test('S-005 a platform key can name a tenant per request, which is created once on first use', async () => {
     const named = { 'x-service-tenant-ref': 'Customer 42' }
     const replies = await Promise.all(
       Array.from({ length: 20 }, (_, i) => add(`ref${i}@example.com`, acme.keys.live, named)),
@@ -210,7 +213,7 @@ describe('rows', () => {
     expect(inside.body.data).toHaveLength(20)
   })
 
-  test('S-003 the key fixes the environment, and what a test key made a live key may change, not the reverse', async () => {
+  test('S-003 a live key can change items of a test key, but a test key cannot change live items', async () => {
     const { body: live } = await add('live@example.com')
     const { body: test } = await add('test@example.com', acme.keys.test)
     const remove = (id: string, key: string) => t.ask('DELETE', `/api/v1/suppressions/${id}`, { key })

@@ -2,20 +2,20 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export interface Metrics {
   request(method: string, route: string, status: number, seconds: number): void
-  /** A figure read when metrics are scraped, such as the age of the oldest waiting item. */
+  /** A value that is read on each scrape, such as the age of the oldest queued item. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
   counter(name: string, help: string): { add(n?: number): void }
   text(): Promise<string>
   contentType: string
 }
 
-/** One registry per house: two in one process (tests) must not share figures. */
+/** One registry per service: in tests, two services in one process must not share metrics. */
 export const makeMetrics = (): Metrics => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time to answer, by method, route and status',
+    help: 'Request duration by method, route and status',
     labelNames: ['method', 'route', 'status'] as const,
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],

@@ -14,7 +14,7 @@ import { defineRoute, type Route } from './route.ts'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** Fastify announces each server it makes; from then on it tells of every route, whoever registers it. */
+/** Collects the URLs of all routes that are registered on servers created during the test. */
 const watchRoutes = (onServer: (app: FastifyInstance) => void = () => undefined): Set<string> => {
   const urls = new Set<string>()
   const watch = (message: unknown): void => {
@@ -47,7 +47,7 @@ const operationsOf = ({ paths }: OpenApiDocument) =>
     Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   )
 
-/** What a reference stands for, anywhere in the document. */
+/** The value that a reference points to. */
 const follow = (document: unknown, value: unknown): unknown => {
   const reference = (value as { $ref?: string } | undefined)?.$ref
   if (reference === undefined) return value
@@ -63,7 +63,7 @@ const walk = (value: unknown, visit: (key: string, value: unknown) => void): voi
   }
 }
 
-describe('the description of the running house', () => {
+describe('the description of the running service', () => {
   let running: TestService
   let document: OpenApiDocument
   beforeAll(async () => {
@@ -72,18 +72,18 @@ describe('the description of the running house', () => {
   })
   afterAll(() => running.stop())
 
-  test('X-362 it says OpenAPI 3.1, and a strict linter has no error and no warning about it', async () => {
+  test('X-362 is OpenAPI 3.1, and a strict linter reports no errors or warnings', async () => {
     expect(document.openapi).toBe('3.1.0')
     expect(await problemsOf(document)).toEqual([])
   })
 
-  test('X-362 the linter would notice: a document spoilt by one dangling reference is refused', async () => {
-    const spoilt = structuredClone(document)
-    delete spoilt.components.schemas.Error
-    expect(await problemsOf(spoilt)).not.toEqual([])
+  test('X-362 the linter reports a dangling reference', async () => {
+    const broken = structuredClone(document)
+    delete broken.components.schemas.Error
+    expect(await problemsOf(broken)).not.toEqual([])
   })
 
-  test('X-362 every method and path served under /api/v1 is described, and nothing else is', async () => {
+  test('X-362 describes every method and path served under /api/v1, and nothing else', async () => {
     const urls = watchRoutes()
     const { ask, org, service } = await testService()
     const { keys } = await org()
@@ -104,17 +104,17 @@ describe('the description of the running house', () => {
     }
   })
 
-  test('X-362 a route registered past the table is noticed', async () => {
+  test('X-362 the test detects a route that is registered outside the route table', async () => {
     const urls = watchRoutes((app) => {
-      app.get('/api/v1/past-the-table', async () => ({}))
+      app.get('/api/v1/outside-the-table', async () => ({}))
     })
     const { ask } = await testService()
     const { paths } = (await ask('GET', '/api/openapi.json')).body as OpenApiDocument
-    expect(underV1(urls)).toContain('/api/v1/past-the-table')
-    expect(Object.keys(paths)).not.toContain('/api/v1/past-the-table')
+    expect(underV1(urls)).toContain('/api/v1/outside-the-table')
+    expect(Object.keys(paths)).not.toContain('/api/v1/outside-the-table')
   })
 
-  test('X-361 the version is in the path: /api/v1 is served, no version and another version are not', async () => {
+  test('X-361 the path includes the version: /api/v1 is served, no version and other versions are not', async () => {
     const { keys } = await running.org()
     for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\/api\/v1\/./)
     const statusAt = async (prefix: string) =>
@@ -125,13 +125,13 @@ describe('the description of the running house', () => {
     expect(document.info.description).toContain('`/api/v1`')
   })
 
-  test('X-363 it says that plain HTTP is the contract and that there are no client libraries', () => {
-    expect(document.info.description).toMatch(/This interface is the whole contract/)
+  test('X-363 states that HTTP is the contract and that there are no client libraries', () => {
+    expect(document.info.description).toMatch(/The HTTP interface is the whole contract/)
     expect(document.info.description).toMatch(/no client libraries/)
     expect(document.info.description).toContain('curl "$BASE_URL/api/v1/')
   })
 
-  test('it has a title, a version, a licence, an address and a place for webhooks', () => {
+  test('has a title, version, license, server URL and webhooks', () => {
     expect(document.info).toMatchObject({
       title: 'Tidings',
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
@@ -141,7 +141,7 @@ describe('the description of the running house', () => {
     expect(Object.keys(document.webhooks)).toEqual([...eventNames, 'webhook.test'])
   })
 
-  test('every operation needs a key, names its scope and takes the tenant header', () => {
+  test('every operation requires a key, names its scope and accepts the tenant header', () => {
     for (const { operation } of operationsOf(document)) {
       expect(operation.security).toEqual([{ apiKey: [] }])
       for (const scope of [operation['x-required-scope']].flat()) expect(scope).toMatch(/^(read|write|send):/)
@@ -150,34 +150,34 @@ describe('the description of the running house', () => {
     expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' })
   })
 
-  test('every refusal has the one error body and says which codes it can carry', () => {
+  test('every error response has the error schema and lists its codes', () => {
     for (const { operation } of operationsOf(document)) {
       const statuses = Object.keys(operation.responses)
       expect(statuses).toEqual(expect.arrayContaining(['401', '403', '422', '429', '500']))
       for (const [status, response] of Object.entries(operation.responses)) {
         if (Number(status) < 400) continue
-        const said = follow(document, response) as {
+        const errorResponse = follow(document, response) as {
           'x-error-codes': Code[]
           description: string
           content: Record<string, { schema: unknown }>
           headers: Record<string, unknown>
         }
-        expect(said.content['application/json']?.schema).toEqual({ $ref: '#/components/schemas/Error' })
-        expect(said['x-error-codes'].map((code) => catalogue[code].status)).toEqual(
-          said['x-error-codes'].map(() => Number(status)),
+        expect(errorResponse.content['application/json']?.schema).toEqual({ $ref: '#/components/schemas/Error' })
+        expect(errorResponse['x-error-codes'].map((code) => catalogue[code].status)).toEqual(
+          errorResponse['x-error-codes'].map(() => Number(status)),
         )
-        for (const code of said['x-error-codes']) expect(said.description).toContain(`\`${code}\``)
-        expect(said.headers).toHaveProperty('X-Request-Id')
-        if (status === '429') expect(said.headers).toHaveProperty('Retry-After')
+        for (const code of errorResponse['x-error-codes']) expect(errorResponse.description).toContain(`\`${code}\``)
+        expect(errorResponse.headers).toHaveProperty('X-Request-Id')
+        if (status === '429') expect(errorResponse.headers).toHaveProperty('Retry-After')
       }
     }
   })
 
-  test('what the house really answers is among what is described', async () => {
+  test('actual responses match their description', async () => {
     const { org, keys } = await running.org()
     const readOnly = await running.key(org.id, { scopes: ['read:suppressions'] })
     const target = { channel: 'email', value: 'ada@example.com' }
-    const asked = [
+    const requests = [
       ['GET', '/suppressions', ''],
       ['GET', '/suppressions', keys.live],
       ['GET', '/suppressions?limit=0', keys.live],
@@ -187,24 +187,24 @@ describe('the description of the running house', () => {
       ['GET', `/suppressions/${newId('suppression')}`, keys.live],
       ['DELETE', '/suppressions/none', keys.live],
     ] as const
-    for (const [method, path, key] of asked) {
-      const answer = await running.ask(method, `/api/v1${path}`, {
+    for (const [method, path, key] of requests) {
+      const reply = await running.ask(method, `/api/v1${path}`, {
         key,
         ...(method === 'POST' && { body: target }),
       })
       const template = path.split('?')[0]?.replace(/\/(none|sup_\w+)$/, '/{id}')
       const item = document.paths[`/api/v1${template}`]
       const operation = item?.[method.toLowerCase() as 'get']
-      const response = follow(document, operation?.responses[answer.status]) as Record<string, unknown>
-      expect(response, `${method} ${path} ${answer.status}`).toBeDefined()
-      if (answer.status >= 400) expect(response['x-error-codes']).toContain(answer.body.error.code)
+      const response = follow(document, operation?.responses[reply.status]) as Record<string, unknown>
+      expect(response, `${method} ${path} ${reply.status}`).toBeDefined()
+      if (reply.status >= 400) expect(response['x-error-codes']).toContain(reply.body.error.code)
       const headers = Object.keys(response.headers as object).map((name) => name.toLowerCase())
-      const sent = Object.keys(answer.headers).filter((name) => name.startsWith('x-'))
+      const sent = Object.keys(reply.headers).filter((name) => name.startsWith('x-'))
       expect(headers).toEqual(expect.arrayContaining(sent))
     }
   })
 
-  test('no schema keeps a name or a dialect of its own, and each reference leads somewhere', () => {
+  test('schemas have no $id or $schema of their own, and every reference resolves', () => {
     const schemas = Object.keys(document.components.schemas)
     expect(schemas).toEqual(expect.arrayContaining(['Error', 'Suppression', 'SuppressionInput']))
     walk(document, (key, value) => {
@@ -216,7 +216,7 @@ describe('the description of the running house', () => {
 
 const scope = 'read:suppressions' as const
 const handle = async () => ({ status: 200, body: {} })
-const plainAnswers = { 200: { schema: z.object({}), about: 'Done.' } }
+const emptyResponses = { 200: { schema: z.object({}), description: 'Done.' } }
 
 const described = (routes: Route[], more: Partial<Parameters<typeof describeApi>[0]> = {}): OpenApiDocument =>
   describeApi({ routes, serviceVersion: '1.2.3', ...more })
@@ -228,19 +228,19 @@ const probe = (more: Partial<Parameters<typeof defineRoute>[0]> = {}): Route =>
     tag: 'Probes',
     summary: 'Probe',
     scope,
-    answers: plainAnswers,
+    responses: emptyResponses,
     handle,
     ...more,
   })
 
-describe('one operation', () => {
-  test('its id follows from its method and path alone', () => {
+describe('an operation', () => {
+  test('has an id derived from its method and path', () => {
     expect(operationIdOf({ method: 'GET', path: '/emails' })).toBe('getEmails')
     expect(operationIdOf({ method: 'POST', path: '/emails/{id}/cancel' })).toBe('postEmailsByIdCancel')
     expect(operationIdOf({ method: 'PUT', path: '/phone-numbers/{number_id}' })).toBe('putPhoneNumbersByNumberId')
   })
 
-  test('a path parameter says the form of its id, and every kind of id that is minted has that form', () => {
+  test('describes the format of ids in its path, and generated ids match it', () => {
     for (const kind of Object.keys(prefixes) as (keyof typeof prefixes)[]) {
       const { paths } = described([probe({ path: '/probes/{id}', params: { id: kind } })])
       const [parameter] = (paths['/api/v1/probes/{id}']?.get?.parameters ?? []) as {
@@ -251,7 +251,7 @@ describe('one operation', () => {
     }
   })
 
-  test('a query is described as what the caller sends, not as what becomes of it', () => {
+  test('describes query parameters as they are sent, not as they are parsed', () => {
     const query = pageQuery.extend({
       after: z.iso.datetime().transform((text) => new Date(text)),
       order: z.enum(['asc', 'desc']).default('desc'),
@@ -259,7 +259,7 @@ describe('one operation', () => {
         .enum(['true', 'false'])
         .transform((text) => text === 'true')
         .default(false)
-        .meta({ type: 'boolean', description: 'Goes deeper.' }),
+        .meta({ type: 'boolean', description: 'Includes nested items.' }),
     })
     const { paths } = described([probe({ query })])
     const parameters = paths['/api/v1/probes']?.get?.parameters?.slice(0, -1)
@@ -268,7 +268,7 @@ describe('one operation', () => {
         name: 'limit',
         in: 'query',
         required: false,
-        description: 'Rows per page, 1 to 100.',
+        description: 'The number of items per page, 1 to 100.',
         schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
       },
       expect.objectContaining({ name: 'cursor', required: false, schema: { type: 'string' } }),
@@ -283,13 +283,13 @@ describe('one operation', () => {
         name: 'deep',
         in: 'query',
         required: false,
-        description: 'Goes deeper.',
+        description: 'Includes nested items.',
         schema: { type: 'boolean', default: false },
       },
     ])
   })
 
-  test('bodies and repeats bring the refusals, headers and parameter that belong to them', () => {
+  test('describes the errors, headers and parameters that a body and an Idempotency-Key add', () => {
     const bare = described([probe()]).paths['/api/v1/probes']?.get
     expect(Object.keys(bare?.responses ?? {})).toEqual(['200', '401', '402', '403', '409', '422', '429', '500'])
     expect(bare?.responses['402']).toMatchObject({ 'x-error-codes': ['PLAN_RESOURCE_LIMIT'] })
@@ -304,7 +304,7 @@ describe('one operation', () => {
         body: z.object({ n: z.number() }).optional(),
         idempotent: true,
         bars: { testKey: 'ENVIRONMENT_ESCALATION' },
-        refuses: ['SPEND_CAP_EXCEEDED', 'USAGE_LIMIT_EXCEEDED'],
+        errors: ['SPEND_CAP_EXCEEDED', 'USAGE_LIMIT_EXCEEDED'],
       }),
     ])
     const full = document.paths['/api/v1/probes/{id}']?.post
@@ -338,21 +338,21 @@ describe('one operation', () => {
     })
   })
 
-  test('several scopes, any of which opens it, are told as a list', () => {
+  test('lists alternative scopes', () => {
     const { paths } = described([probe({ scope: ['read:usage', 'read:tenants'] })])
     expect(paths['/api/v1/probes']?.get).toMatchObject({
       'x-required-scope': ['read:usage', 'read:tenants'],
-      description: 'Needs one of the scopes `read:usage`, `read:tenants`.',
+      description: 'Requires one of these scopes: `read:usage`, `read:tenants`.',
     })
   })
 })
 
 describe('schemas', () => {
-  test('a named schema is a component once, however often and wherever it is used', () => {
+  test('a named schema becomes one component, however often it is used', () => {
     const Thing = z.object({ id: z.string() }).meta({ id: 'ProbeThing' })
     const document = described([
-      probe({ answers: { 200: { schema: pageOf(Thing), about: 'A page.' } } }),
-      probe({ method: 'POST', body: Thing, answers: { 200: { schema: Thing, about: 'It.' } } }),
+      probe({ responses: { 200: { schema: pageOf(Thing), description: 'A page.' } } }),
+      probe({ method: 'POST', body: Thing, responses: { 200: { schema: Thing, description: 'The thing.' } } }),
     ])
     expect(Object.keys(document.components.schemas)).toEqual(['Error', 'FieldFault', 'ProbeThing'])
     const { get, post } = document.paths['/api/v1/probes'] ?? {}
@@ -364,11 +364,11 @@ describe('schemas', () => {
     })
   })
 
-  test('a name that is sent in one form and answered in another has a component for each', () => {
+  test('a named schema that differs between request and response becomes two components', () => {
     const Leaf = z.object({ at: z.string().default('now') }).meta({ id: 'ProbeLeaf' })
     const Tree = z.object({ leaf: Leaf }).meta({ id: 'ProbeTree' })
     const { components, paths } = described([
-      probe({ method: 'POST', body: Tree, answers: { 200: { schema: Tree, about: 'It.' } } }),
+      probe({ method: 'POST', body: Tree, responses: { 200: { schema: Tree, description: 'The thing.' } } }),
     ])
     expect(components.schemas).toMatchObject({
       ProbeLeaf: { required: ['at'] },
@@ -381,17 +381,17 @@ describe('schemas', () => {
     })
   })
 
-  test('answers may gain members, so none is closed; a body that refuses unknown members says so', () => {
+  test('responses allow additional properties, and a strict request body does not', () => {
     const closed = z.strictObject({ n: z.number() })
     const { paths } = described([
-      probe({ method: 'POST', body: closed, answers: { 200: { schema: closed, about: 'It.' } } }),
+      probe({ method: 'POST', body: closed, responses: { 200: { schema: closed, description: 'The thing.' } } }),
     ])
     const post = paths['/api/v1/probes']?.post
     expect(post?.requestBody?.content['application/json'].schema).toHaveProperty('additionalProperties', false)
     expect(post?.responses['200']).not.toHaveProperty(['content', 'application/json', 'schema', 'additionalProperties'])
   })
 
-  test('examples of what is sent stay, though the value is changed on its way in', () => {
+  test('examples of transformed input are kept', () => {
     const address = z
       .string()
       .transform((text) => text.toLowerCase())
@@ -402,27 +402,27 @@ describe('schemas', () => {
     })
   })
 
-  test('two schemas of one name, and a nameless one that refers to itself, are refused', () => {
+  test('two schemas with the same name and an unnamed recursive schema are rejected', () => {
     const one = z.object({ a: z.string() }).meta({ id: 'ProbeTwice' })
     const two = z.object({ b: z.string() }).meta({ id: 'ProbeTwice' })
     const routes = [probe({ method: 'POST', body: one }), probe({ method: 'PUT', body: two })]
-    expect(() => described(routes)).toThrow('two schemas are named ProbeTwice')
+    expect(() => described(routes)).toThrow('Two different schemas are named ProbeTwice')
     expect(() => described([probe({ method: 'POST', body: z.object({ any: z.json() }) })])).toThrow('needs a name')
   })
 
-  test('the error body holds for every code of the catalogue', () => {
+  test('the error schema matches every code of the catalogue', () => {
     for (const code of Object.keys(catalogue) as Code[]) {
       expect(ErrorBody.safeParse(exampleOf(code).value).error).toBeUndefined()
     }
   })
 })
 
-test('the public address and the events that are given are in it, and it is still valid', async () => {
+test('the description includes the public URL and the webhook events, and stays valid', async () => {
   const hook: WebhookShape = {
     event: 'email.delivered',
     tag: 'Suppressions',
     summary: 'An email was delivered',
-    about: 'Sent once per recipient.',
+    description: 'Sent once per recipient.',
     body: z.object({ id: z.string(), type: z.literal('email.delivered') }).meta({ id: 'ProbeEvent' }),
   }
   const document = described(

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 description of /api/v1, read off the same route objects the router serves. */
+/** Generates the OpenAPI 3.1 description of /api/v1 from the route objects that the router serves. */
 import { z } from 'zod'
 import { type Code, statusOf } from '../ground/errors.ts'
 import { type IdKind, prefixes } from '../ground/ids.ts'
@@ -11,8 +11,8 @@ import {
   referToAll,
 } from './openapi/document.ts'
 import { headers, parameters, rateHeaders, text } from './openapi/documented-headers.ts'
-import { about, tagTexts } from './openapi/prose.ts'
-import { codesOf, ErrorBody, exampleOf, refusalResponse, refusals, sharedRefusals } from './openapi/refusals.ts'
+import { apiDescription, tagTexts } from './openapi/prose.ts'
+import { codesOf, ErrorBody, errorResponse, errorResponses, exampleOf, sharedErrors } from './openapi/refusals.ts'
 import { type JsonSchema, makeShapes, type Shapes } from './openapi/shapes.ts'
 import type { Method, Route } from './route.ts'
 
@@ -20,7 +20,7 @@ export type { OpenApiDocument } from './openapi/document.ts'
 
 const pathOf = (route: Route): string => `/api/v1${route.path}`
 
-/** `GET /emails/{id}/events` is `getEmailsByIdEvents`: it changes only when the address does. */
+/** `GET /emails/{id}/events` becomes `getEmailsByIdEvents`. It depends only on method and path, so it stays stable. */
 export const operationIdOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => {
   const words = path
     .split('/')
@@ -38,26 +38,27 @@ const pathParameters = ({ path, params = {} }: Route): Parameter[] =>
   })
 
 /**
- * In a query every value is text. One that says it stands for a number or a truth value is described as such, with
- * the bounds of what it becomes in place of those of its text.
+ * Every query value is text. A field marked as a number or boolean is described as one, with the bounds of the parsed
+ * value instead of those of its text.
  */
-const asSent = (field: JsonSchema, becomes: JsonSchema = {}): JsonSchema => {
+const asSent = (field: JsonSchema, parsed: JsonSchema = {}): JsonSchema => {
   const out = { ...field }
   const type = out.type === 'integer' ? 'number' : out.type
-  if (typeof becomes.default === type) out.default = becomes.default
+  if (typeof parsed.default === type) out.default = parsed.default
   if (type !== 'number' && type !== 'boolean') return out
-  for (const ofText of ['pattern', 'format', 'minLength', 'maxLength', 'enum'] as const) delete out[ofText]
-  const { minimum, maximum } = becomes
+  for (const textOnly of ['pattern', 'format', 'minLength', 'maxLength', 'enum'] as const) delete out[textOnly]
+  const { minimum, maximum } = parsed
   return { ...(minimum !== undefined && { minimum }), ...(maximum !== undefined && { maximum }), ...out }
 }
 
 const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
   if (!route.query) return []
-  const { properties, required = [] } = shapes.sent(route.query)
-  if (!properties) throw new Error(`the query of ${route.method} ${route.path} must be an object without a name`)
-  const becomes = z.toJSONSchema(route.query, { io: 'output', unrepresentable: 'any' }).properties ?? {}
+  const { properties, required = [] } = shapes.request(route.query)
+  if (!properties)
+    throw new Error(`The query schema of ${route.method} ${route.path} must be an object without a name.`)
+  const parsed = z.toJSONSchema(route.query, { io: 'output', unrepresentable: 'any' }).properties ?? {}
   return Object.entries(properties as Record<string, JsonSchema>).map(([name, field]) => {
-    const { description, ...schema } = asSent(field, becomes[name] as JsonSchema | undefined)
+    const { description, ...schema } = asSent(field, parsed[name] as JsonSchema | undefined)
     return {
       name,
       in: 'query',
@@ -68,15 +69,15 @@ const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
   })
 }
 
-const answers = (route: Route, shapes: Shapes): Record<string, ResponseObject> => {
+const successes = (route: Route, shapes: Shapes): Record<string, ResponseObject> => {
   const names = ['X-Request-Id', ...Object.keys(rateHeaders)]
   if (route.idempotent) names.push('Idempotent-Replayed')
-  const rows = Object.entries(route.answers).map(([status, { schema, about: description }]) => [
+  const rows = Object.entries(route.responses).map(([status, { schema, description }]) => [
     status,
     {
       description,
       headers: referToAll('headers', names),
-      content: { 'application/json': { schema: shapes.answered(schema) } },
+      content: { 'application/json': { schema: shapes.response(schema) } },
     },
   ])
   return Object.fromEntries(rows)
@@ -84,14 +85,14 @@ const answers = (route: Route, shapes: Shapes): Record<string, ResponseObject> =
 
 const scopeLine = (scope: Route['scope']): string =>
   typeof scope === 'string'
-    ? `Needs the scope \`${scope}\`.`
-    : `Needs one of the scopes ${scope.map((name) => `\`${name}\``).join(', ')}.`
+    ? `Requires the scope \`${scope}\`.`
+    : `Requires one of these scopes: ${scope.map((name) => `\`${name}\``).join(', ')}.`
 
 const describeRoute = (route: Route, shapes: Shapes): Operation => ({
   operationId: operationIdOf(route),
   tags: [route.tag],
   summary: route.summary,
-  description: [route.about, scopeLine(route.scope)].filter(Boolean).join('\n\n'),
+  description: [route.description, scopeLine(route.scope)].filter(Boolean).join('\n\n'),
   'x-required-scope': typeof route.scope === 'string' ? route.scope : [...route.scope],
   security: [{ apiKey: [] }],
   parameters: [
@@ -103,20 +104,22 @@ const describeRoute = (route: Route, shapes: Shapes): Operation => ({
   ...(route.body && {
     requestBody: {
       required: route.body._zod.optin !== 'optional',
-      content: { 'application/json': { schema: shapes.sent(route.body) } },
+      content: { 'application/json': { schema: shapes.request(route.body) } },
     },
   }),
-  responses: { ...answers(route, shapes), ...refusals(route) },
+  responses: { ...successes(route, shapes), ...errorResponses(route) },
 })
 
 const describeWebhook = (hook: WebhookShape, shapes: Shapes): Operation => ({
   operationId: `on-${hook.event.replace(/[^A-Za-z0-9]+/g, '-')}`,
   ...(hook.tag && { tags: [hook.tag] }),
   summary: hook.summary,
-  ...(hook.about && { description: hook.about }),
+  ...(hook.description && { description: hook.description }),
   security: [],
-  requestBody: { required: true, content: { 'application/json': { schema: shapes.answered(hook.body) } } },
-  responses: { '2XX': { description: 'Taken. Any other answer is tried again later.' } },
+  requestBody: { required: true, content: { 'application/json': { schema: shapes.response(hook.body) } } },
+  responses: {
+    '2XX': { description: 'Return any 2xx status to acknowledge the event. Any other response is retried later.' },
+  },
 })
 
 const describePaths = (routes: readonly Route[], shapes: Shapes): OpenApiDocument['paths'] => {
@@ -129,51 +132,51 @@ const describePaths = (routes: readonly Route[], shapes: Shapes): OpenApiDocumen
   return paths
 }
 
-/** In the order of the prose, then in the order of the routes. */
+/** In the order of `tagTexts`. Tags without a text follow in the order of the routes. */
 const describeTags = (used: Iterable<string>): OpenApiDocument['tags'] => {
   const order = Object.keys(tagTexts)
-  const place = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length)
+  const position = (name: string): number => (order.includes(name) ? order.indexOf(name) : order.length)
   return [...new Set(used)]
-    .sort((a, b) => place(a) - place(b))
+    .sort((a, b) => position(a) - position(b))
     .map((name) => ({ name, ...(tagTexts[name] !== undefined && { description: tagTexts[name] }) }))
 }
 
-/** An event the service posts to a subscriber's endpoint. */
+/** An event that the service sends to webhook endpoints. */
 export type WebhookShape = {
   event: string
   tag?: string
   summary: string
-  about?: string
+  description?: string
   body: z.ZodType
 }
 
-type Described = {
+type ApiParts = {
   routes: readonly Route[]
   serviceVersion: string
-  /** The public address; absent, the one the description was fetched from. */
+  /** The public URL. If undefined, clients use the URL that they fetched the description from. */
   baseUrl?: string | undefined
   webhooks?: readonly WebhookShape[]
 }
 
-export const describeApi = (described: Described): OpenApiDocument => {
-  const { routes, serviceVersion, baseUrl = '/', webhooks = [] } = described
+export const describeApi = (parts: ApiParts): OpenApiDocument => {
+  const { routes, serviceVersion, baseUrl = '/', webhooks = [] } = parts
   const shapes = makeShapes(
     routes.flatMap(({ query, body }) => [query, body].filter((schema) => schema !== undefined)),
     [
       ErrorBody,
-      ...routes.flatMap((route) => Object.values(route.answers).map(({ schema }) => schema)),
+      ...routes.flatMap((route) => Object.values(route.responses).map(({ schema }) => schema)),
       ...webhooks.map(({ body }) => body),
     ],
   )
   const codes = [...new Set(routes.flatMap(codesOf))]
-  const told = (Object.entries(sharedRefusals) as [Code, string][]).filter(([code]) => codes.includes(code))
+  const shared = (Object.entries(sharedErrors) as [Code, string][]).filter(([code]) => codes.includes(code))
   return {
     openapi: '3.1.0',
     info: {
       title: 'Tidings',
       version: serviceVersion,
       summary: 'Email, SMS and one-time codes over plain HTTP.',
-      description: about,
+      description: apiDescription,
       license: { name: 'MIT License', identifier: 'MIT' },
     },
     servers: [{ url: baseUrl, description: 'This service' }],
@@ -185,12 +188,13 @@ export const describeApi = (described: Described): OpenApiDocument => {
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key, `svc_live_…` or `svc_test_…`. It is shown once, when it is made.',
+          description:
+            'An API key, such as `svc_live_…` or `svc_test_…`. A key is shown only once, when you create it.',
         },
       },
       parameters,
       headers,
-      responses: Object.fromEntries(told.map(([code, name]) => [name, refusalResponse(statusOf(code), [code])])),
+      responses: Object.fromEntries(shared.map(([code, name]) => [name, errorResponse(statusOf(code), [code])])),
       examples: Object.fromEntries(codes.map((code) => [code, exampleOf(code)])),
       schemas: shapes.components,
     },

@@ -1,25 +1,25 @@
 import { z } from 'zod'
 import { decodeCursor, encodeCursor, type Position } from '../ground/cursor.ts'
 
-/** `limit` and `cursor` of every list under /api/v1. An empty cursor is page one. */
+/** The `limit` and `cursor` parameters of every list under /api/v1. An empty cursor requests the first page. */
 export const pageQuery = z.object({
   limit: z
     .string()
-    .regex(/^\d{1,3}$/, 'Takes a whole number from 1 to 100.')
+    .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 100.')
     .transform(Number)
-    .pipe(z.number().min(1, 'Takes 1 to 100.').max(100, 'Takes 1 to 100.'))
+    .pipe(z.number().min(1, 'Must be 1 to 100.').max(100, 'Must be 1 to 100.'))
     .default(20)
-    .meta({ description: 'Rows per page, 1 to 100.', type: 'integer' }),
+    .meta({ description: 'The number of items per page, 1 to 100.', type: 'integer' }),
   cursor: z
     .string()
     .transform((text, context): Position | undefined => {
       if (text === '') return undefined
       const position = decodeCursor(text)
-      if (!position) context.addIssue({ code: 'custom', params: { cursor: true }, message: 'Unreadable cursor.' })
+      if (!position) context.addIssue({ code: 'custom', params: { cursor: true }, message: 'The cursor is invalid.' })
       return position
     })
     .optional()
-    .meta({ description: 'next_cursor of the page before, verbatim.' }),
+    .meta({ description: 'The `next_cursor` of the previous page, unchanged.' }),
 })
 
 export const pageOf = <T extends z.ZodType>(item: T) =>
@@ -27,7 +27,7 @@ export const pageOf = <T extends z.ZodType>(item: T) =>
 
 type Listed = { created_at: Date; id: string }
 
-/** Takes one row more than asked for, to know whether there is another page. */
+/** Expects up to `limit + 1` rows: the extra row shows that there is another page. */
 export const page = <R extends Listed, T>(rows: R[], limit: number, show: (row: R) => T) => {
   const shown = rows.slice(0, limit)
   const last = rows.length > limit ? shown.at(-1) : undefined

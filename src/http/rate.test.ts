@@ -18,13 +18,13 @@ const rate = ({ headers }: Reply) => ({
   scope: headers['x-ratelimit-scope'],
 })
 
-describe('the bucket of an org', () => {
+describe('the rate limit of an org', () => {
   test.each<[Plan, number]>([
     ['free', 60],
     ['payg', 600],
     ['pro', 600],
     ['enterprise', 6000],
-  ])('X-320 on plan %s it holds %i a minute', async (plan, limit) => {
+  ])('X-320 on plan %s is %i requests per minute', async (plan, limit) => {
     const { keys } = await t.org({ plan, name: plan })
     expect(rate(await list(keys.live))).toEqual({
       limit: String(limit),
@@ -34,7 +34,7 @@ describe('the bucket of an org', () => {
     })
   })
 
-  test('X-320 X-321 X-323 X-275 all keys of the org share it; past it requests are 429, write nothing and count nothing', async () => {
+  test('X-320 X-321 X-323 X-275 is shared by all keys of the org, and a request over it returns 429 without effect', async () => {
     const org = await t.org({ plan: 'free', name: 'Shared bucket' })
     const other = await t.org({ plan: 'free', name: 'Another' })
     const keys = [org.keys.live, org.keys.test, await t.key(org.org.id)]
@@ -55,21 +55,21 @@ describe('the bucket of an org', () => {
     expect((await list(other.keys.live)).status).toBe(200)
   })
 
-  test('X-318 the window slides: what was spent leaves it one by one, not at the turn of a minute', async () => {
+  test('X-318 counts over a sliding window instead of fixed minutes', async () => {
     const org = await t.org({ plan: 'free', name: 'Sliding' })
     for (let i = 0; i < 30; i++) await list(org.keys.live)
     await advance(40)
     for (let i = 0; i < 30; i++) expect((await list(org.keys.live)).status).toBe(200)
     expect(refusal(await list(org.keys.live))).toEqual([429, 'RATE_LIMITED'])
-    // 70 s after the first half: a fixed minute would have given back all 60, the window gives back 30.
+    // 70 s after the first half: a fixed minute would allow 60 again, the sliding window allows 30.
     await advance(30)
     const statuses: number[] = []
     for (let i = 0; i < 31; i++) statuses.push((await list(org.keys.live)).status)
     expect(statuses).toEqual([...new Array(30).fill(200), 429])
   })
 
-  test('X-326 X-327 X-330 a refusal says when to come back, in Unix milliseconds and in seconds', async () => {
-    const { keys } = await t.org({ plan: 'free', name: 'Told when' })
+  test('X-326 X-327 X-330 a 429 reports when to retry, in Unix milliseconds and in seconds', async () => {
+    const { keys } = await t.org({ plan: 'free', name: 'Retry time' })
     const first = t.service.clock.millis()
     for (let i = 0; i < 60; i++) await list(keys.live)
     const last = t.service.clock.millis()
@@ -83,7 +83,7 @@ describe('the bucket of an org', () => {
     expect((await list(keys.live)).status).toBe(200)
   })
 
-  test('X-324 reads, writes, refused and unknown requests all spend it', async () => {
+  test('X-324 counts reads, writes, invalid requests and unknown paths', async () => {
     const { keys } = await t.org({ plan: 'free', name: 'Everything counts' })
     const replies = [
       await list(keys.live),
@@ -101,7 +101,7 @@ describe('the bucket of an org', () => {
     ])
   })
 
-  test('a contract sets a rate of its own', async () => {
+  test('can be overridden for one org', async () => {
     const org = await t.org({ plan: 'enterprise', name: 'Contract' })
     await list(org.keys.live)
     await t.database.sql('update orgs set rate_limit_per_minute = 12345 where id = $1', [org.org.id])
@@ -109,12 +109,17 @@ describe('the bucket of an org', () => {
   })
 })
 
-describe('the bucket of a key', () => {
-  test('X-011 X-319 X-322 X-328 X-329 a key with a limit has a bucket of its own, asked before that of the org', async () => {
-    const org = await t.org({ plan: 'free', name: 'Own bucket' })
+describe('the rate limit of a key', () => {
+  const spendKeyLimit = async (name: string) => {
+    const org = await t.org({ plan: 'free', name })
     const limited = await t.key(org.org.id, { ratePerMinute: 3 })
     const replies: Reply[] = []
     for (let i = 0; i < 5; i++) replies.push(await list(limited))
+    return { org, replies }
+  }
+
+  test('X-011 X-322 X-328 applies before that of the org, and the headers describe it', async () => {
+    const { replies } = await spendKeyLimit('Own limit')
     expect(replies.map((reply) => [reply.status, rate(reply).scope, rate(reply).limit, rate(reply).remaining])).toEqual(
       [
         [200, 'key', '3', '2'],
@@ -126,7 +131,11 @@ describe('the bucket of a key', () => {
     )
     expect(refusal(replies[3] as Reply)).toEqual([429, 'RATE_LIMITED'])
     expect(replies[3]?.headers['retry-after']).toMatch(/^\d+$/)
-    // Three were counted for the org, the two refused ones were not; another key has no bucket of its own.
+  })
+
+  test('X-319 X-322 X-329 does not count rejected requests for the org, and keys without one report the limit of the org', async () => {
+    const { org } = await spendKeyLimit('Shared with the org')
+    // The org counted three requests of the limited key and this one, but not the two rejected ones.
     expect(rate(await list(org.keys.live))).toEqual({
       limit: '60',
       remaining: '56',
@@ -135,8 +144,8 @@ describe('the bucket of a key', () => {
     })
   })
 
-  test('X-328 when the org refuses a key that has its own limit, the headers describe the org', async () => {
-    const org = await t.org({ plan: 'free', name: 'Org refuses' })
+  test('X-328 the headers describe the org when its limit rejects a key with its own limit', async () => {
+    const org = await t.org({ plan: 'free', name: 'Org limit first' })
     const limited = await t.key(org.org.id, { ratePerMinute: 100 })
     for (let i = 0; i < 60; i++) await list(org.keys.live)
     const refused = await list(limited)
@@ -146,7 +155,7 @@ describe('the bucket of a key', () => {
     expect(rate(await list(limited))).toEqual({ limit: '100', remaining: '99', plan: 'free', scope: 'key' })
   })
 
-  test('X-322 concurrent requests never pass a bucket together', async () => {
+  test('X-322 is enforced for concurrent requests', async () => {
     const org = await t.org({ name: 'Together' })
     const limited = await t.key(org.org.id, { ratePerMinute: 20 })
     const replies = await Promise.all(Array.from({ length: 100 }, () => list(limited)))
@@ -155,8 +164,8 @@ describe('the bucket of a key', () => {
   })
 })
 
-describe('around the buckets', () => {
-  test('X-326 successes and 429 carry the five headers; what is refused before the limiter carries none', async () => {
+describe('rate limiting', () => {
+  test('X-326 successes and 429s have the five headers, and requests rejected earlier have none', async () => {
     const org = await t.org({ name: 'Headers' })
     const names = ['limit', 'remaining', 'reset', 'plan', 'scope'].map((name) => `x-ratelimit-${name}`)
     const present = (reply: Reply) => names.filter((name) => reply.headers[name] !== undefined)
@@ -168,7 +177,7 @@ describe('around the buckets', () => {
     expect(present(await list(await t.key(org.org.id, { allowedCidrs: ['203.0.113.0/24'] })))).toEqual([])
   })
 
-  test('X-325 with no limiter store requests pass, without the headers', async () => {
+  test('X-325 with the limiter off requests succeed without the headers', async () => {
     const open = await startTestService({ database: t.database, env: { RATE_LIMITER: 'off' } })
     try {
       const { keys } = await t.org({ plan: 'free', name: 'No store' })
@@ -181,7 +190,7 @@ describe('around the buckets', () => {
     }
   })
 
-  test('X-325 when a configured store does not answer requests pass, without the headers', async () => {
+  test('X-325 when Redis is unreachable requests succeed without the headers', async () => {
     const open = await startTestService({ database: t.database, env: { REDIS_URL: 'redis://127.0.0.1:1' } })
     try {
       const { keys } = await t.org({ plan: 'free', name: 'Store down' })
@@ -192,7 +201,7 @@ describe('around the buckets', () => {
     }
   })
 
-  test('failed authentication is limited to 100 a minute per address; a good key is not held up by it', async () => {
+  test('failed authentication is limited to 100 attempts per minute and address, which does not affect valid keys', async () => {
     const { keys } = await t.org({ name: 'Guessed' })
     const from = (address: string, key?: string) =>
       t.ask('GET', '/api/v1/suppressions', { ...(key && { key }), headers: { 'x-forwarded-for': address } })

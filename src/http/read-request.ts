@@ -4,13 +4,13 @@ import { unstorable } from '../ground/validate.ts'
 
 export { validate } from '../ground/validate.ts'
 
-/** Escapes that can stand for NUL or half a surrogate pair: neither can be stored as text. */
+/** Escapes that may decode to NUL or to half of a surrogate pair. PostgreSQL cannot store either as text. */
 const suspectEscape = /\\u(?:0000|[dD][89a-fA-F])/
 
-/** Deeper than any body of ours: whatever walks or writes the value later must not run out of stack. */
+/** Deeper than any valid body. The limit keeps code that walks or serializes the value from overflowing the stack. */
 const maxDepth = 200
 
-/** Whether there are brackets enough for that at all, which is cheap to say. */
+/** A cheap first check: whether the text has enough opening brackets to be nested that deeply. */
 const opensMany = (json: string): boolean => {
   let opened = 0
   for (const bracket of '[{') {
@@ -37,30 +37,31 @@ const tooDeep = (json: Buffer): boolean => {
   return false
 }
 
-/** The JSON of a body. Bytes that are not UTF-8 text and text that cannot be stored are refused with the rest. */
+/** Parses a JSON body. Also rejects bytes that are not UTF-8 and characters that cannot be stored. */
 export const parseJson = (bytes: Buffer): unknown => {
-  if (!isUtf8(bytes)) throw malformed('The body is not UTF-8.')
+  if (!isUtf8(bytes)) throw malformed('The body must be UTF-8.')
   const text = bytes.toString('utf8')
-  if (opensMany(text) && tooDeep(bytes)) throw malformed('Nested too deeply.')
+  if (opensMany(text) && tooDeep(bytes)) throw malformed('The body is nested too deeply.')
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw malformed('The body is not JSON.')
+    throw malformed('The body must be valid JSON.')
   }
   if (suspectEscape.test(text)) {
     const path = unstorable(value)
-    if (path) throw malformed('Holds a character that cannot be stored.', path)
+    if (path) throw malformed('Contains a character that cannot be stored (NUL or an unpaired surrogate).', path)
   }
   return value
 }
 
-/** Query values as strings; a repeated name is refused rather than guessed at. */
+/** Query parameters as strings. A repeated parameter is rejected instead of choosing one of its values. */
 export const readQuery = (query: unknown): Record<string, string> => {
   const out: Record<string, string> = {}
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
-    if (typeof value !== 'string') throw malformed('Given more than once.', [name])
-    if (value.includes('\0') || name.includes('\0')) throw malformed('Holds a character that cannot be stored.', [name])
+    if (typeof value !== 'string') throw malformed('Must be given only once.', [name])
+    if (value.includes('\0') || name.includes('\0'))
+      throw malformed('Contains a character that cannot be stored (NUL or an unpaired surrogate).', [name])
     out[name] = value
   }
   return out

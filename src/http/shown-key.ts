@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Key } from '../keys/shapes.ts'
 import type { KeyRow } from '../keys/store.ts'
 
-/** A key as both surfaces show it; its secret is shown once, by whoever made it. */
+/** A key as the API and the dashboard show it. Only the response that creates a key contains its secret. */
 export const shownKey = (row: KeyRow): z.output<typeof Key> => ({
   id: row.id,
   name: row.name,

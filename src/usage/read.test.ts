@@ -181,10 +181,10 @@ test('XD-23 a period is this month or one of 24 back; another is refused', async
       errors: [{ path: ['period'], code, message }],
     })
   for (const period of [first, next]) {
-    await refused(period, 'custom', 'Takes a month such as 2026-03, this one or up to 24 back.')
+    await refused(period, 'custom', 'Must be the current month or one of the 24 before it, such as 2026-03.')
   }
   for (const period of ['2026-13', '2026-3', 'x', '']) {
-    await refused(period, 'invalid_string', 'Takes a month such as 2026-03.')
+    await refused(period, 'invalid_string', 'Must be a month such as 2026-03.')
   }
   expectRefusal(await ask(keys.live, '?by_key=yes'), 'VALIDATION_ERROR', {
     errors: [{ path: ['by_key'], code: 'invalid_enum', message: expect.any(String) }],

@@ -39,8 +39,8 @@ const makeApi = ({ foundation, platform, routes, replacements }: Needs): Fastify
   const { admission, tenants } = platform
   return makeServer({
     routes,
-    door: makeAdmitRequest({ admission, trustedProxyHops: config.trustedProxyHops }),
-    serve: makeServe({ idempotency, tenants, log, checkAnswers: replacements.checkAnswers ?? false }),
+    admit: makeAdmitRequest({ admission, trustedProxyHops: config.trustedProxyHops }),
+    serve: makeServe({ idempotency, tenants, log, checkResponses: replacements.checkResponses ?? false }),
     log,
     metrics,
     requestTimeoutMs: config.requestTimeoutMs,
@@ -93,7 +93,7 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   const { db, clock } = needs.foundation
   const app = makeApi(needs)
   registerPublic(app, needs)
-  registerDashboardKeys(app, { db, clock, door: makeSessionGates({ sessions: needs.platform.sessions }) })
+  registerDashboardKeys(app, { db, clock, gates: makeSessionGates({ sessions: needs.platform.sessions }) })
   registerDev(app, needs)
   return app
 }

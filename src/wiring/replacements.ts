@@ -6,7 +6,7 @@ import type { NotifyOwners } from '../webhooks/record-outcome.ts'
 
 export type Replacements = {
   /** Checks every response against the schema of its route. */
-  checkAnswers?: boolean
+  checkResponses?: boolean
   /** Makes DKIM keys. Tests share one key, because making one is slow. */
   newDkimKey?: typeof newDkimKey
   /** Fetches the certificates of Amazon SNS and confirms its subscriptions. */

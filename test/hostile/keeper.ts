@@ -29,8 +29,8 @@ export const keeperProbe: Route = defineRoute({
     nested: z.object({ names: z.array(z.object({ name: z.string().min(2).max(8) })).max(3) }).optional(),
     metadata: z.record(z.string(), z.unknown()).optional(),
   }),
-  answers: { 200: { schema: z.unknown(), about: 'What was handed on.' } },
-  refuses: ['SUPPRESSED'],
+  responses: { 200: { schema: z.unknown(), description: 'What was handed on.' } },
+  errors: ['SUPPRESSED'],
   handle: async ({ body }) => {
     if (body.kind === 'two') throw new Failure('SUPPRESSED')
     return { status: 200, body }

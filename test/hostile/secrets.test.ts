@@ -26,7 +26,7 @@ const breaks = ({ db }: Modules): Route =>
     scope: 'send:email',
     idempotent: true,
     body,
-    answers: { 200: { schema: z.object({}), about: 'Never.' } },
+    responses: { 200: { schema: z.object({}), description: 'Never.' } },
     handle: async ({ body: { how, text } }) => {
       if (how === 'error') throw new Error('its own message', { cause: new Error('its own cause') })
       if (how === 'value') throw { text: 'its own value' }

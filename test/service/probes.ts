@@ -20,7 +20,7 @@ export const scopeProbes = (): Route[] =>
       tag: 'Probe',
       summary: `Needs ${scope}`,
       scope,
-      answers: { 200: { schema: Seen, about: 'What the door let through.' } },
+      responses: { 200: { schema: Seen, description: 'What the door let through.' } },
       handle: async ({ caller, address }) => ({
         status: 200,
         body: {
@@ -49,7 +49,7 @@ export const gatedProbe = (reached: () => void): Route =>
     body: z.object({ n: z.number() }),
     bodyLimit: 1_024,
     idempotent: true,
-    answers: { 200: { schema: z.object({ n: z.number() }), about: 'Reached.' } },
+    responses: { 200: { schema: z.object({ n: z.number() }), description: 'Reached.' } },
     handle: async ({ body }) => {
       reached()
       return { status: 200, body }
@@ -65,8 +65,8 @@ export const senderProbe = ({ senders }: Modules): Route =>
     summary: 'Sends from a domain',
     scope: 'send:email',
     body: z.object({ from_domain: z.string() }),
-    answers: { 200: { schema: z.object({ from_domain: z.string() }), about: 'May send.' } },
-    refuses: ['DOMAIN_NOT_ALLOWED_FOR_KEY'],
+    responses: { 200: { schema: z.object({ from_domain: z.string() }), description: 'May send.' } },
+    errors: ['DOMAIN_NOT_ALLOWED_FOR_KEY'],
     handle: async ({ caller, body }) => {
       await senders.judgeTest(caller, body.from_domain)
       return { status: 200, body }

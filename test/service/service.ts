@@ -118,7 +118,7 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
     database.url,
     options.log ?? silentLog(),
     {
-      checkAnswers: true,
+      checkResponses: true,
       newDkimKey: sharedDkimKey,
       ...options,
     },

@@ -29,15 +29,15 @@ const caps: Code[] = [
 /** `POST /probe/spend` answers `{n}`; `POST /probe/release` with that `n` gives the spend back. */
 export const usageProbes = ({ usage }: Modules): Route[] => {
   const held: Reservation[] = []
-  const answers = { 200: { schema: z.object({ n: z.int() }), about: 'Spent.' } }
-  const base = { method: 'POST', tag: 'Probe', scope: 'send:email', answers } as const
+  const responses = { 200: { schema: z.object({ n: z.int() }), description: 'Spent.' } }
+  const base = { method: 'POST', tag: 'Probe', scope: 'send:email', responses } as const
   return [
     defineRoute({
       ...base,
       path: '/probe/spend',
       summary: 'Spends',
       body: Body,
-      refuses: caps,
+      errors: caps,
       handle: async ({ caller, body }) => {
         const { segments, costMicros, sandbox, warmup } = body
         const reservation = await usage.reserve({

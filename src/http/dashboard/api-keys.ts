@@ -9,7 +9,7 @@ import { readQuery, validate } from '../read-request.ts'
 import { shownKey } from '../shown-key.ts'
 import type { SessionGates } from './session-gates.ts'
 
-/** Here a limit that makes no sense is the default, and one past the maximum is the maximum. */
+/** Unlike /api/v1, an invalid limit falls back to the default, and one above the maximum is lowered to it. */
 const Query = z.object({
   limit: z
     .string()
@@ -22,11 +22,11 @@ const revokedShownMs = 90 * 86_400_000
 
 const show = (row: KeyRow) => ({ ...shownKey(row), created_by: row.created_by })
 
-type Needs = { db: Db; clock: Clock; door: SessionGates }
+type Needs = { db: Db; clock: Clock; gates: SessionGates }
 
-export const registerDashboardKeys = (app: FastifyInstance, { db, clock, door }: Needs): void => {
+export const registerDashboardKeys = (app: FastifyInstance, { db, clock, gates }: Needs): void => {
   app.get('/api/internal/api-keys', async (request, reply) => {
-    const member = await door.requireSession(request)
+    const member = await gates.requireSession(request)
     const query = validate(Query, readQuery(request.query))
     const since = new Date(clock.millis() - revokedShownMs)
     const rows = await db.rows(listKeys, { orgId: member.orgId, revokedSince: since, ...keysetOf(query) })

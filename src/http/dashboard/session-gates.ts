@@ -1,4 +1,4 @@
-/** The door of /api/internal: a browser session, never an API key. Errors are flat. */
+/** Checks the browser session of /api/internal requests. API keys are not accepted there. */
 import type { FastifyRequest } from 'fastify'
 import type { Session, Sessions } from '../../accounts/sessions.ts'
 import { Failure } from '../../ground/errors.ts'
@@ -6,7 +6,7 @@ import { Failure } from '../../ground/errors.ts'
 export type Member = NonNullable<Session['member']> & { userId: string }
 
 export interface SessionGates {
-  /** Any member of the active org. */
+  /** Returns the signed-in member of the active org. Throws UNAUTHORIZED without a valid session. */
   requireSession(request: FastifyRequest): Promise<Member>
 }
 

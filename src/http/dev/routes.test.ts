@@ -19,8 +19,8 @@ const production = {
   MASTER_KEY: Buffer.alloc(32).toString('base64'),
 }
 
-describe('the dev clock', () => {
-  test('moves forward only, for this process and the next start', async () => {
+describe('POST /api/dev/clock', () => {
+  test('moves the clock forward only, and the offset survives a restart', async () => {
     const before = Date.now()
     const moved = await t.ask('POST', '/api/dev/clock', { body: { advance_seconds: 86_400 } })
     expect(moved.status).toBe(200)
@@ -35,8 +35,8 @@ describe('the dev clock', () => {
   })
 })
 
-describe('dev run', () => {
-  test('runs a task to its end and answers counts; an unknown one is refused', async () => {
+describe('POST /api/dev/run', () => {
+  test('runs a task and returns its counts, and rejects an unknown task', async () => {
     const done = await t.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
     expect([done.status, done.body]).toEqual([
       200,
@@ -58,8 +58,8 @@ describe('dev run', () => {
   })
 })
 
-describe('the outbox', () => {
-  test('shows what the local provider was handed, newest first, in the documented shape', async () => {
+describe('GET /api/dev/outbox', () => {
+  test('lists the messages that the local provider sent, newest first, in the documented shape', async () => {
     const send = async (address: string) => {
       const mail = testMail({ to: to(address), headers: { 'X-Given': 'a' } })
       await t.service.modules.emailProvider.send(mail)
@@ -91,29 +91,29 @@ describe('the outbox', () => {
       at: expect.stringMatching(/^\d{4}-.*Z$/),
     })
     expect(older.map((entry: { to: string[] }) => entry.to)).toEqual([['first@reader.test']])
-    const whom = async (query: string) =>
+    const recipientsOf = async (query: string) =>
       (await t.ask('GET', `/api/dev/outbox?${query}`)).body.data.map((entry: { to: string[] }) => entry.to[0])
-    expect(await whom('to=second@reader.test')).toEqual(['Second@reader.test'])
-    expect(await whom('limit=1&channel=email')).toEqual(['Second@reader.test'])
-    expect(await whom('channel=sms')).toEqual([])
+    expect(await recipientsOf('to=second@reader.test')).toEqual(['Second@reader.test'])
+    expect(await recipientsOf('limit=1&channel=email')).toEqual(['Second@reader.test'])
+    expect(await recipientsOf('channel=sms')).toEqual([])
   })
 
   test.each(['channel=fax', 'limit=0', 'limit=1001', 'limit=-1', 'limit=a', 'limit=1&limit=2', 'to=%00', 'x=1'])(
-    'refuses %s',
+    'rejects %s',
     async (query) => {
       const reply = await t.ask('GET', `/api/dev/outbox?${query}`)
       expect([reply.status, reply.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
     },
   )
 
-  test('is for clients on the same machine only', async () => {
+  test('is available only to clients on this machine', async () => {
     const reply = await t.ask('GET', '/api/dev/outbox', { headers: { 'x-forwarded-for': '127.0.0.1' } })
     expect([reply.status, reply.body.error.code]).toEqual([404, 'NOT_FOUND'])
   })
 })
 
-describe('who may use the dev tools', () => {
-  test('a request that came through a proxy is refused, whatever machine the proxy is on', async () => {
+describe('access to the dev tools', () => {
+  test('a request through a proxy is rejected, even if the proxy is on this machine', async () => {
     for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip']) {
       const reply = await t.ask('POST', '/api/dev/run', {
         body: { task: 'retention' },
@@ -123,7 +123,7 @@ describe('who may use the dev tools', () => {
     }
   })
 
-  test('a peer that is not loopback is refused', async () => {
+  test('a client that does not connect over loopback is rejected', async () => {
     const app = Fastify()
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     let ran = 0
@@ -149,7 +149,7 @@ describe('who may use the dev tools', () => {
     await app.close()
   })
 
-  test('in production, and with DEV_TOOLS=off, they do not exist and the clock is the system clock', async () => {
+  test('in production and with DEV_TOOLS=off they do not exist, and the service uses the system clock', async () => {
     for (const env of [production, { DEV_TOOLS: 'off' }]) {
       const service = await startTestService({ database: t.database, env })
       const reply = await service.ask('POST', '/api/dev/run', { body: { task: 'retention' } })

@@ -1,4 +1,4 @@
-/** The dev tools: see and move everything. Loopback clients only, and absent in production. */
+/** Development tools under /api/dev. Only clients on this machine can use them, and production does not have them. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { dkimStatusOf, reportable, type SimulateDomain } from '../../domains/simulate-domain.ts'
@@ -18,44 +18,44 @@ const bodyOf = <T>(schema: z.ZodType<T>, request: FastifyRequest): T => {
   return validate(schema, bytes && bytes.length > 0 ? parseJson(bytes) : undefined)
 }
 
-const Clock = z.strictObject({ advance_seconds: z.number().min(0).max(3_200_000_000) })
+const ClockBody = z.strictObject({ advance_seconds: z.number().min(0).max(3_200_000_000) })
 
-/** A parameter without a value asks for nothing. */
-const asked = <T>(schema: z.ZodType<T>) =>
+/** An empty parameter counts as absent. */
+const optionalParam = <T>(schema: z.ZodType<T>) =>
   z.preprocess((value) => (value === '' ? undefined : value), schema.optional())
 
 const OutboxQuery = z.strictObject({
-  channel: asked(z.enum(['email', 'sms'])),
-  to: asked(
+  channel: optionalParam(z.enum(['email', 'sms'])),
+  to: optionalParam(
     z
       .string()
       .max(320)
       .regex(/^[^\0]*$/),
   ),
-  limit: asked(
+  limit: optionalParam(
     z
       .string()
-      .regex(/^\d{1,6}$/, 'Expected a whole number')
+      .regex(/^\d{1,6}$/, 'Must be a whole number from 1 to 1000.')
       .transform(Number)
       .pipe(z.number().min(1).max(1000)),
   ),
 })
 
-const Notified = z.strictObject({ message_id: z.string().max(100), outcome: z.enum(outcomes) })
+const NotifyBody = z.strictObject({ message_id: z.string().max(100), outcome: z.enum(outcomes) })
 
-const Registry = z.strictObject({
+const RegistryBody = z.strictObject({
   id: z.string().max(100),
   status: z.string().min(1).max(100),
   missing_fields: z.array(z.string().max(200)).max(100).optional(),
   reason: z.string().max(1_000).nullable().optional(),
 })
 
-/** Well before years of five digits, which no timestamp, cursor or id can show. */
+/** Well before five-digit years, which timestamps, cursors and ids cannot represent. */
 const lastInstant = Date.UTC(9000, 0)
 
 type Needs = {
   clock: MovableClock
-  /** Keeps the new offset for the next start. */
+  /** Stores the new offset, so that it survives a restart. */
   keepOffset: (offsetMs: number) => Promise<void>
   tasks: Tasks
   readOutbox: ReadOutbox
@@ -65,7 +65,7 @@ type Needs = {
 
 export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
   const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain } = needs
-  const Run = z.strictObject({ task: z.enum(Object.keys(tasks)) })
+  const RunBody = z.strictObject({ task: z.enum(Object.keys(tasks)) })
 
   app.register(
     async (dev) => {
@@ -74,9 +74,9 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/clock', async (request) => {
-        const { advance_seconds } = bodyOf(Clock, request)
+        const { advance_seconds } = bodyOf(ClockBody, request)
         if (clock.millis() + advance_seconds * 1000 > lastInstant) {
-          throw malformed('The clock goes no further than the year 9000.', ['advance_seconds'])
+          throw malformed('The clock cannot move past the year 9000. Advance it by less.', ['advance_seconds'])
         }
         clock.advance(advance_seconds * 1000)
         await keepOffset(clock.offset())
@@ -89,7 +89,7 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/notify', async (request) => {
-        const { message_id, outcome } = bodyOf(Notified, request)
+        const { message_id, outcome } = bodyOf(NotifyBody, request)
         if (!isId('message', message_id) || !(await notify(message_id, outcome))) {
           throw new Failure('NOT_FOUND')
         }
@@ -97,17 +97,17 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/registry', async (request) => {
-        const { id, status } = bodyOf(Registry, request)
+        const { id, status } = bodyOf(RegistryBody, request)
         if (!isId('domain', id)) throw new Failure('NOT_FOUND')
         const dkim = dkimStatusOf(status)
-        if (!dkim) throw malformed(`Takes one of ${reportable.join(', ')}.`, ['status'])
+        if (!dkim) throw malformed(`Must be one of: ${reportable.join(', ')}.`, ['status'])
         if (!(await simulateDomain(id, dkim))) throw new Failure('NOT_FOUND')
         return { id, status: dkim }
       })
 
       dev.post('/run', (request) =>
         withRequestId(request.id, async () => {
-          const { task } = bodyOf(Run, request)
+          const { task } = bodyOf(RunBody, request)
           return { task, counts: await tasks[task]?.run() }
         }),
       )

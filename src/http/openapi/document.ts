@@ -1,4 +1,4 @@
-/** The members of an OpenAPI 3.1 document that the description uses. */
+/** Types for the parts of an OpenAPI 3.1 document that the API description uses. */
 import type { Code } from '../../ground/errors.ts'
 import type { Method } from '../route.ts'
 import type { JsonSchema } from './shapes.ts'

@@ -1,4 +1,4 @@
-/** Headers that many operations share, as components. */
+/** Headers that many operations share, described once as components. */
 import type { HeaderObject, Parameter } from './document.ts'
 import type { JsonSchema } from './shapes.ts'
 
@@ -6,28 +6,40 @@ export const text = (extra: JsonSchema = {}): JsonSchema => ({ type: 'string', .
 const whole = (extra: JsonSchema = {}): JsonSchema => ({ type: 'integer', minimum: 0, ...extra })
 
 export const rateHeaders: Record<string, HeaderObject> = {
-  'X-RateLimit-Limit': { description: 'Requests the bucket allows in 60 seconds.', schema: whole() },
-  'X-RateLimit-Remaining': { description: 'Requests left in it.', schema: whole() },
-  'X-RateLimit-Reset': {
-    description: 'When the oldest counted request leaves the bucket, in milliseconds since 1970.',
+  'X-RateLimit-Limit': {
+    description: 'The number of requests allowed in a sliding window of 60 seconds.',
     schema: whole(),
   },
-  'X-RateLimit-Plan': { description: 'The plan that sets the limit of the organisation.', schema: text() },
+  'X-RateLimit-Remaining': {
+    description: 'The number of requests left in the current window.',
+    schema: whole(),
+  },
+  'X-RateLimit-Reset': {
+    description: 'When the oldest counted request leaves the window, as Unix time in milliseconds.',
+    schema: whole(),
+  },
+  'X-RateLimit-Plan': {
+    description: "The plan that determines your organisation's limit.",
+    schema: text(),
+  },
   'X-RateLimit-Scope': {
-    description: 'Whose bucket the other headers describe.',
+    description: 'Whether the other rate limit headers describe the limit of the API key or of the organisation.',
     schema: text({ enum: ['key', 'org'] }),
   },
 }
 
 export const headers: Record<string, HeaderObject> = {
   'X-Request-Id': {
-    description: 'Names this request; quote it when you report a problem.',
+    description: 'A unique identifier for the request. Include it when you report a problem.',
     schema: text({ pattern: '^req_[0-7][0-9a-hjkmnp-tv-z]{25}$' }),
   },
   ...rateHeaders,
-  'Retry-After': { description: 'Seconds to wait before the next try.', schema: whole({ minimum: 1 }) },
+  'Retry-After': {
+    description: 'The number of seconds to wait before retrying.',
+    schema: whole({ minimum: 1 }),
+  },
   'Idempotent-Replayed': {
-    description: 'Present when this is the recorded answer to an earlier request with the same key.',
+    description: 'Present when the response was recorded for an earlier request with the same idempotency key.',
     schema: text({ const: 'true' }),
   },
 }
@@ -37,14 +49,16 @@ export const parameters: Record<string, Parameter> = {
     name: 'Idempotency-Key',
     in: 'header',
     required: false,
-    description: 'Makes a retry safe: one effect per key, however often it is sent.',
+    description:
+      'A unique value that you generate for the request, such as a UUID. Retrying with the same key performs the request only once.',
     schema: text({ minLength: 1, maxLength: 255, pattern: '^[ -~]+$' }),
   },
   'X-Service-Tenant-Ref': {
     name: 'X-Service-Tenant-Ref',
     in: 'header',
     required: false,
-    description: 'Your own name for the tenant to act as; made at first use. Not for keys bound to a tenant.',
+    description:
+      'Your own identifier for the tenant to act on behalf of. The tenant is created on first use. Tenant-bound API keys cannot use this header.',
     schema: text({ minLength: 1, maxLength: 200 }),
   },
 }

@@ -1,83 +1,85 @@
-/** The sentences of the API description that belong to no single route. */
+/** Texts of the API description that do not belong to a single route. */
 
-export const about = `One HTTP API for email, SMS and one-time codes.
+export const apiDescription = `One HTTP API for email, SMS and one-time codes.
 
 ## Plain HTTP
 
-This interface is the whole contract. There are no client libraries to install, and none are needed: every call is
-JSON over HTTP, and any HTTP client will do.
+The HTTP interface is the whole contract. Requests and responses are JSON, and you can use any HTTP client. There are
+no client libraries to install.
 
 \`\`\`sh
 curl "$BASE_URL/api/v1/suppressions" \\
   -H "Authorization: Bearer $API_KEY"
 \`\`\`
 
-## Keys
+## Authentication
 
-Send an API key with every request as \`Authorization: Bearer <key>\`. A key belongs to one organisation and to one
-environment, \`live\` or \`test\`. It opens the routes whose scope it holds; each operation names the scope it needs, here
-and as \`x-required-scope\`. A write scope does not include the read scope of the same name.
+Send your API key with every request as \`Authorization: Bearer <key>\`. A key belongs to one organisation and one
+environment, \`live\` or \`test\`. It can call the operations that its scopes allow. Each operation lists the scope it
+requires, also as \`x-required-scope\`. A write scope does not include the read scope of the same name.
 
 ## Tenants
 
-A key of the whole organisation acts for one of its tenants when \`X-Service-Tenant-Ref\` names it, in your own words. A
-tenant that is named for the first time is made.
+With an organisation-wide API key, set \`X-Service-Tenant-Ref\` to your own identifier for a tenant to act on its behalf.
+The tenant is created the first time you use an identifier.
 
-## Versions
+## Versioning
 
-The version is part of the path: \`/api/v1\`. Within it things are only ever added: fields, optional parameters, events,
-error codes, values of an enumeration. Ignore what you do not know. Anything else would come under \`/api/v2\`. A route on
-its way out announces it with \`Deprecation\` and \`Sunset\` headers for at least twelve months.
+The version is part of the path: \`/api/v1\`. Within a version, changes are backwards compatible: we may add fields,
+optional parameters, events, error codes and enum values. Your client should ignore values it does not recognize.
+Breaking changes are released under a new version, such as \`/api/v2\`. A deprecated operation returns \`Deprecation\` and
+\`Sunset\` headers for at least twelve months before it is removed.
 
 ## Errors
 
-Every refusal has the same body. Branch on \`error.code\`; each response below lists the codes it can carry.
-\`error.message\` is for people and may be reworded. Keep \`error.request_id\`, which is also the \`X-Request-Id\` of every
-answer, for when you ask about a request.
+All errors have the same body. Use \`error.code\` to handle errors in your program; each response below lists the codes it
+can return. \`error.message\` is written for people, and its wording may change. When you report a problem, include
+\`error.request_id\`, which is also in the \`X-Request-Id\` header of every response.
 
-## Lists
+## Pagination
 
-Lists are newest first. Pass \`next_cursor\` back as \`cursor\`, unchanged, for the next page; \`has_more\` says whether there
-is one.
+Lists are sorted newest first. To get the next page, pass \`next_cursor\` unchanged as \`cursor\`. \`has_more\` is \`true\` if
+there is another page.
 
-## Retries
+## Idempotency
 
-Operations that take \`Idempotency-Key\` can be repeated safely: the first success is recorded, and the same key with the
-same request answers with it again, marked \`Idempotent-Replayed: true\`. The same key with another request is a conflict.
+You can safely retry operations that accept an \`Idempotency-Key\` header. The first successful response is recorded. A
+retry with the same key and the same request returns that response, with the header \`Idempotent-Replayed: true\`. Using the
+same key with a different request returns a 409.
 
-## Rates
+## Rate limits
 
-Requests are counted over a sliding minute, per organisation and, where a key has a limit of its own, per key. The
-\`X-RateLimit-*\` headers tell where you stand. After a 429 wait as long as \`Retry-After\` says.
+Requests are counted over a sliding window of 60 seconds, per organisation and, if an API key has its own limit, per key.
+The \`X-RateLimit-*\` headers show your current usage. After a 429, wait for the number of seconds in \`Retry-After\`.
 `
 
 export const statusTexts: Record<number, string> = {
-  400: 'The request cannot be read.',
-  401: 'No valid API key was given.',
-  402: 'The plan or the spend cap allows no more.',
-  403: 'This key, its tenant or its organisation may not do this.',
-  404: 'Nothing by this id is visible to this key.',
-  409: 'The request conflicts with how things stand.',
+  400: 'The request cannot be parsed.',
+  401: 'The API key is missing or invalid.',
+  402: 'The plan or the spend cap does not allow this request.',
+  403: 'The API key, its tenant or its organisation is not allowed to make this request.',
+  404: 'The resource does not exist or is not accessible with this API key.',
+  409: 'The request conflicts with the current state of a resource.',
   413: 'The request is too large.',
-  415: 'The body is not JSON.',
-  422: 'The request was understood and cannot be accepted.',
-  429: 'A limit is used up.',
-  500: 'Something failed on the side of the service.',
-  502: 'The provider behind the service refused or failed.',
-  503: 'The service cannot take this just now.',
-  504: 'The service did not answer in time.',
+  415: 'The request body is not JSON.',
+  422: 'The request is invalid.',
+  429: 'A limit is exceeded.',
+  500: 'An error occurred on our side.',
+  502: 'The provider rejected the request or failed.',
+  503: 'The service is temporarily unavailable.',
+  504: 'The request timed out.',
 }
 
-/** What each group of operations is about. The order here is the order of the groups in the description. */
+/** The description of each group of operations. Groups appear in this order. */
 export const tagTexts: Record<string, string> = {
-  Emails: 'Sending email, now or later, one at a time or many, and what became of it.',
-  Keys: 'Who may call, for what, from where, how often and until when.',
-  Tenants: "A platform's own customers, each kept apart from the others.",
-  Projects: 'Parts of an organisation with their own keys, domains and messages.',
-  Domains: 'What email is sent from: the records to publish, whether they are there, and warmup.',
-  'IP pools': "Addresses that only the organisation's own mail leaves from.",
-  Usage: 'What was sent this month, what it cost and what is left.',
-  Templates: 'What messages say, with places for what differs from one to the next.',
-  Webhooks: 'Where events are told, signed, and what became of each telling.',
-  Suppressions: 'Addresses and numbers that are not to be written to, and why.',
+  Emails: 'Send emails immediately or on a schedule, one at a time or in batches, and track their status.',
+  Keys: 'API keys: their scopes, restrictions, rate limits and expiry.',
+  Tenants: 'Customers of your platform, isolated from each other.',
+  Projects: 'Divide an organisation into projects with their own keys, domains and messages.',
+  Domains: 'Domains that you send email from: DNS records, verification and warmup.',
+  'IP pools': 'Dedicated IP addresses that carry only your email.',
+  Usage: 'Monthly usage, cost and remaining quota.',
+  Templates: 'Reusable message content with variables.',
+  Webhooks: 'Webhook endpoints, their deliveries and delivery attempts.',
+  Suppressions: 'Email addresses and phone numbers that you do not send to.',
 }

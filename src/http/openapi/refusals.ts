@@ -1,4 +1,4 @@
-/** Which refusals a route can answer with, and how they look. */
+/** The error responses of a route in the API description. */
 import { z } from 'zod'
 import { type Code, catalogue, type ErrorType, statusOf, typeOf } from '../../ground/errors.ts'
 import type { Route } from '../route.ts'
@@ -14,33 +14,38 @@ const errorTypes = [
   'server_error',
 ] as const satisfies ErrorType[]
 
-const faults = ['required', 'invalid_type', 'too_small', 'too_big', 'invalid_string', 'invalid_enum'] as const
+const fieldCodes = ['required', 'invalid_type', 'too_small', 'too_big', 'invalid_string', 'invalid_enum'] as const
 
 const FieldFault = z
   .object({
-    path: z.array(z.union([z.string(), z.int()])).meta({ description: 'Where it stands in what was sent.' }),
-    code: z.enum([...faults, 'unrecognized', 'custom', 'STILL_REFERENCED']),
+    path: z.array(z.union([z.string(), z.int()])).meta({ description: 'The path to the field in the request.' }),
+    code: z.enum([...fieldCodes, 'unrecognized', 'custom', 'STILL_REFERENCED']),
     message: z.string(),
   })
   .meta({ id: 'FieldFault' })
 
-/** Loose, since some codes add a member of their own, such as the id of what was stored all the same. */
+/** Loose, because some codes add a field, such as the id of a message that was stored before the error. */
 export const ErrorBody = z
   .object({
     error: z.looseObject({
-      type: z.enum(errorTypes).meta({ description: 'What kind of refusal it is, for a first branch.' }),
-      message: z.string().meta({ description: 'For people; its wording may change.' }),
-      code: z.string().meta({ description: 'For programs; stable.' }),
-      request_id: z.string().meta({ description: 'The same as X-Request-Id.' }),
-      errors: z.array(FieldFault).optional().meta({ description: 'A row per fault, or per kind still in use.' }),
+      type: z.enum(errorTypes).meta({ description: 'The type of error, which groups related codes.' }),
+      message: z.string().meta({ description: 'A description of the error for people. The wording may change.' }),
+      code: z.string().meta({ description: 'A stable code that your program can use to handle the error.' }),
+      request_id: z
+        .string()
+        .meta({ description: 'The unique identifier of the request, also in the X-Request-Id header.' }),
+      errors: z
+        .array(FieldFault)
+        .optional()
+        .meta({ description: 'The invalid fields, or the resources that prevent a deletion.' }),
     }),
   })
   .meta({ id: 'Error' })
 
 const hasCursor = ({ query }: Route): boolean => query instanceof z.ZodObject && 'cursor' in query.shape
 
-/** What any route can answer before its own rules are asked. */
-const ofDoor: readonly Code[] = [
+/** Codes that any route can return before its own rules are checked. */
+const admissionCodes: readonly Code[] = [
   'INSUFFICIENT_SCOPE',
   'UNAUTHORIZED',
   'ORG_SUSPENDED',
@@ -52,27 +57,27 @@ const ofDoor: readonly Code[] = [
   'TENANT_KEY_FORBIDDEN',
   'TENANT_NOT_USABLE',
   'INVALID_TENANT_REF',
-  // A tenant made from its reference is one more.
+  // A new tenant reference creates a tenant, which counts against the plan.
   'PLAN_RESOURCE_LIMIT',
 ]
 
-/** Every code the route can answer with, each once; what is particular to it comes first. */
+/** Every code that the route can return, without duplicates. Codes specific to the route come first. */
 export const codesOf = (route: Route): Code[] => {
-  const { method, body, query, idempotent, params = {}, bars = {}, refuses = [] } = route
+  const { method, body, query, idempotent, params = {}, bars = {}, errors = [] } = route
   const codes: Code[] = []
   if (body || query || idempotent) codes.push('VALIDATION_ERROR')
   if (hasCursor(route)) codes.push('INVALID_CURSOR')
-  // A body is read, and judged by its kind and size, whether the route asks for one or not.
+  // The type and size of a body are checked even if the route does not use a body.
   if (method !== 'GET') codes.push('PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
   if (Object.keys(params).length > 0) codes.push('NOT_FOUND')
-  codes.push(...refuses, ...Object.values(bars))
+  codes.push(...errors, ...Object.values(bars))
   if (idempotent) codes.push('IDEMPOTENCY_MISMATCH', 'IDEMPOTENCY_IN_FLIGHT')
-  codes.push(...ofDoor, 'INTERNAL_ERROR')
+  codes.push(...admissionCodes, 'INTERNAL_ERROR')
   return [...new Set(codes)]
 }
 
-/** Refusals that read the same wherever they occur: described once. */
-export const sharedRefusals: Partial<Record<Code, string>> = {
+/** Errors that are the same on every route, described once as components. */
+export const sharedErrors: Partial<Record<Code, string>> = {
   UNAUTHORIZED: 'Unauthorized',
   PAYLOAD_TOO_LARGE: 'PayloadTooLarge',
   UNSUPPORTED_MEDIA_TYPE: 'UnsupportedMediaType',
@@ -80,17 +85,17 @@ export const sharedRefusals: Partial<Record<Code, string>> = {
   INTERNAL_ERROR: 'InternalError',
 }
 
-export const refusalResponse = (status: number, codes: Code[]): ResponseObject => {
+export const errorResponse = (status: number, codes: Code[]): ResponseObject => {
   const waits = status === 429 || codes.includes('IDEMPOTENCY_IN_FLIGHT')
   const names = [
     'X-Request-Id',
-    // Who cannot be told apart from a stranger has no bucket yet.
+    // Without a valid key there is no rate limit to report.
     ...(status === 401 ? [] : Object.keys(rateHeaders)),
     ...(waits ? ['Retry-After'] : []),
   ]
   const listed = codes.map((code) => `\`${code}\``).join(', ')
   return {
-    description: `${statusTexts[status] ?? 'Refused.'} ${codes.length === 1 ? 'Code' : 'Codes'}: ${listed}.`,
+    description: `${statusTexts[status] ?? 'The request failed.'} ${codes.length === 1 ? 'Code' : 'Codes'}: ${listed}.`,
     headers: referToAll('headers', names),
     content: {
       'application/json': { schema: referTo('schemas', 'Error'), examples: referToAll('examples', codes) },
@@ -99,11 +104,11 @@ export const refusalResponse = (status: number, codes: Code[]): ResponseObject =
   }
 }
 
-export const refusals = (route: Route): Record<string, ResponseObject | Reference> => {
+export const errorResponses = (route: Route): Record<string, ResponseObject | Reference> => {
   const byStatus = Map.groupBy(codesOf(route), statusOf)
   const rows = [...byStatus].map(([status, codes]) => {
-    const name = codes.length === 1 ? sharedRefusals[codes[0] as Code] : undefined
-    return [String(status), name ? referTo('responses', name) : refusalResponse(status, codes)] as const
+    const name = codes.length === 1 ? sharedErrors[codes[0] as Code] : undefined
+    return [String(status), name ? referTo('responses', name) : errorResponse(status, codes)] as const
   })
   return Object.fromEntries(rows)
 }

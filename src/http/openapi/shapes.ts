@@ -1,4 +1,4 @@
-/** Zod schemas as JSON Schema: the named ones once, as components, and every use of one a reference to it. */
+/** Converts Zod schemas to JSON Schema. Named schemas become components, and every use of one is a reference to it. */
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 
@@ -10,20 +10,20 @@ type Named = Map<string, JsonSchema>
 const ownRef = '#/$defs/'
 const componentRef = '#/components/schemas/'
 
-/** Whatever Zod invents a name for refers to itself; two such names from two schemas would be confused. */
-const inventedName = /^__schema\d+$/
+/** Zod generates such a name for an unnamed recursive schema. Two schemas could get the same one. */
+const generatedName = /^__schema\d+$/
 
 const convert = (schema: z.ZodType, io: Side): { shape: JsonSchema; named: JsonSchema['$defs'] } => {
-  // As the item of a list even the outermost schema is a reference when it has a name.
+  // Wrapped in an array, even the outermost schema becomes a reference if it has a name.
   const { items, $defs } = z.toJSONSchema(z.array(schema), {
     io,
     target: 'draft-2020-12',
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
-      // Zod keeps examples from the side that is sent when the schema changes the value; they are of what is sent.
+      // Zod drops examples from the input side of a schema that transforms its value. Ours are examples of input.
       const examples = z.globalRegistry.get(zodSchema)?.examples
       if (examples) jsonSchema.examples = examples as JsonSchema['examples']
-      // Answers may gain members within a version, so that none of them is closed.
+      // Responses may gain fields within a version, so their schemas allow additional properties.
       if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern
     },
@@ -34,7 +34,7 @@ const convert = (schema: z.ZodType, io: Side): { shape: JsonSchema; named: JsonS
 const nameIn = (reference: unknown): string | undefined =>
   typeof reference === 'string' && reference.startsWith(ownRef) ? reference.slice(ownRef.length) : undefined
 
-/** The same value with each reference renamed; other text is left alone. */
+/** A copy of the value with every reference renamed. Other strings stay as they are. */
 const renamed = <T>(value: T, rename: (name: string) => string): T => {
   if (Array.isArray(value)) return value.map((item) => renamed(item, rename)) as T
   if (typeof value !== 'object' || value === null) return value
@@ -61,41 +61,41 @@ const collect = (schemas: Iterable<z.ZodType>, side: Side) => {
     const converted = convert(schema, side)
     shapes.set(schema, converted.shape)
     for (const [name, shape] of Object.entries(converted.named ?? {}) as [string, JsonSchema][]) {
-      if (inventedName.test(name)) throw new Error('a schema that refers to itself needs a name: .meta({ id })')
+      if (generatedName.test(name)) throw new Error('A recursive schema needs a name: add .meta({ id }).')
       const known = named.get(name)
-      if (known && !isDeepStrictEqual(known, shape)) throw new Error(`two schemas are named ${name}`)
+      if (known && !isDeepStrictEqual(known, shape)) throw new Error(`Two different schemas are named ${name}.`)
       named.set(name, shape)
     }
   }
   return { shapes, named }
 }
 
-/** Names that mean one thing in what is sent and another in what is answered, and whatever refers to one. */
-const twoFaced = (sent: Named, answered: Named): Set<string> => {
+/** Names whose request schema differs from their response schema, and names that refer to one of those. */
+const differingNames = (requests: Named, responses: Named): Set<string> => {
   const found = new Set<string>()
-  for (const [name, shape] of sent) {
-    const other = answered.get(name)
+  for (const [name, shape] of requests) {
+    const other = responses.get(name)
     if (other && !isDeepStrictEqual(shape, other)) found.add(name)
   }
   for (let before = -1; before < found.size; ) {
     before = found.size
-    for (const [name, shape] of sent) if (answered.has(name) && refersTo(shape, found)) found.add(name)
+    for (const [name, shape] of requests) if (responses.has(name) && refersTo(shape, found)) found.add(name)
   }
   return found
 }
 
 export interface Shapes {
-  /** What a caller sends. */
-  sent(schema: z.ZodType): JsonSchema
-  /** What the service answers. */
-  answered(schema: z.ZodType): JsonSchema
+  /** The schema of a request. */
+  request(schema: z.ZodType): JsonSchema
+  /** The schema of a response. */
+  response(schema: z.ZodType): JsonSchema
   components: Record<string, JsonSchema>
 }
 
-/** A name whose two sides differ keeps it for the answer; what is sent is then called `<name>Input`. */
-export const makeShapes = (sent: Iterable<z.ZodType>, answered: Iterable<z.ZodType>): Shapes => {
-  const [input, output] = [collect(sent, 'input'), collect(answered, 'output')]
-  const split = twoFaced(input.named, output.named)
+/** When request and response schema of a name differ, the response keeps the name and the request is `<name>Input`. */
+export const makeShapes = (requests: Iterable<z.ZodType>, responses: Iterable<z.ZodType>): Shapes => {
+  const [input, output] = [collect(requests, 'input'), collect(responses, 'output')]
+  const split = differingNames(input.named, output.named)
   const inputName = (name: string): string => (split.has(name) ? `${name}Input` : name)
   const same = (name: string): string => name
 
@@ -103,19 +103,19 @@ export const makeShapes = (sent: Iterable<z.ZodType>, answered: Iterable<z.ZodTy
   for (const [name, shape] of output.named) components[name] = renamed(shape, same)
   for (const [name, shape] of input.named) {
     if (split.has(name) && (output.named.has(inputName(name)) || input.named.has(inputName(name)))) {
-      throw new Error(`${inputName(name)} is needed as the name of what is sent as ${name}`)
+      throw new Error(`${inputName(name)} is already in use, but the request schema of ${name} needs that name.`)
     }
     components[inputName(name)] = renamed(shape, inputName)
   }
 
   const read = (shapes: Map<z.ZodType, JsonSchema>, schema: z.ZodType, rename: (name: string) => string) => {
     const shape = shapes.get(schema)
-    if (!shape) throw new Error('a schema was not collected')
+    if (!shape) throw new Error('The schema was not passed to makeShapes.')
     return renamed(shape, rename)
   }
   return {
-    sent: (schema) => read(input.shapes, schema, inputName),
-    answered: (schema) => read(output.shapes, schema, same),
+    request: (schema) => read(input.shapes, schema, inputName),
+    response: (schema) => read(output.shapes, schema, same),
     components: Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1))),
   }
 }

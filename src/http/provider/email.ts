@@ -1,4 +1,4 @@
-/** Notifications of the email provider. Whoever cannot sign as the provider changes nothing. */
+/** Receives delivery notifications from the email provider. Notifications without a valid signature are rejected. */
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
 import type { Log } from '../../ground/log.ts'
@@ -12,7 +12,7 @@ type Needs = { ses: SesIntake; outcomes: Outcomes; log: Log }
 
 export const registerEmailIntake = (app: FastifyInstance, { ses, outcomes, log }: Needs): void => {
   app.register(async (intake) => {
-    // Amazon sends JSON under the name of plain text; any name will do, since the signature is what counts.
+    // Amazon sends JSON as text/plain. Any content type is accepted, because the signature authenticates the body.
     intake.addHook('onRequest', async ({ raw }) => {
       raw.headers['content-type'] = 'text/plain'
     })
@@ -23,21 +23,21 @@ export const registerEmailIntake = (app: FastifyInstance, { ses, outcomes, log }
     intake.post('/api/webhooks/provider/email', { bodyLimit }, async (request, reply) => {
       try {
         const body = request.body as Buffer | undefined
-        const taken = await ses.take(body?.toString('utf8') ?? '')
-        if (taken.kind === 'notification') {
-          for (const { notificationId, ...told } of taken.notifications) {
-            await outcomes.take({ provider: 'ses', id: notificationId, ...told })
+        const received = await ses.take(body?.toString('utf8') ?? '')
+        if (received.kind === 'notification') {
+          for (const { notificationId, ...report } of received.notifications) {
+            await outcomes.take({ provider: 'ses', id: notificationId, ...report })
           }
         }
-        return { status: taken.kind }
+        return { status: received.kind }
       } catch (error) {
         if (!(error instanceof BadSignature)) {
-          log.error({ err: error, request_id: request.id }, 'a notification could not be taken in')
-          // Amazon delivers again what is answered like this, and nothing that is answered with 4xx.
+          log.error({ err: error, request_id: request.id }, 'processing a provider notification failed')
+          // Amazon retries after a 503, but not after a 4xx.
           throw new Failure('UNAVAILABLE', { cause: error })
         }
-        log.warn({ reason: error.message, request_id: request.id }, 'a notification was not from the provider')
-        return reply.code(403).send({ error: 'The signature does not hold' })
+        log.warn({ reason: error.message, request_id: request.id }, 'provider notification has an invalid signature')
+        return reply.code(403).send({ error: 'The signature is not valid' })
       }
     })
   })

@@ -8,12 +8,12 @@ beforeAll(async () => {
 })
 afterAll(() => t.stop())
 
-test('healthz and readyz answer without a key', async () => {
+test('healthz and readyz need no key', async () => {
   expect((await t.ask('GET', '/healthz')).body).toEqual({ status: 'ok' })
   expect((await t.ask('GET', '/readyz')).body).toEqual({ status: 'ready' })
 })
 
-test('while the database is away readyz is 503 and healthz 200, and both recover by themselves', async () => {
+test('while the database is down readyz returns 503 and healthz 200, and readyz recovers afterwards', async () => {
   const database = await makeTestDatabase()
   const service = await startTestService({ database })
   const name = new URL(database.url).pathname.slice(1)
@@ -34,7 +34,7 @@ test('while the database is away readyz is 503 and healthz 200, and both recover
   await database.drop()
 })
 
-test('metrics hold request figures by route and status, not by id', async () => {
+test('metrics count requests by route and status, not by id', async () => {
   const { keys } = await t.org()
   await t.ask('GET', '/api/v1/suppressions/sup_01m7ekszz4e8brbwp01pb7h1dp', { key: keys.live })
   const { status, text, headers } = await t.ask('GET', '/metrics')
@@ -46,7 +46,7 @@ test('metrics hold request figures by route and status, not by id', async () => 
   expect(text).toContain('process_resident_memory_bytes')
 })
 
-test('metrics are for this machine, or for whoever holds the token', async () => {
+test('metrics are available on this machine, or only with the token if one is set', async () => {
   const forwarded = await t.ask('GET', '/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } })
   expect(forwarded.status).toBe(404)
   const guarded = await startTestService({

@@ -7,7 +7,7 @@ import type { Metrics } from '../metrics.ts'
 type Needs = {
   metrics: Metrics
   metricsToken: string | undefined
-  /** Resolves when the service can take requests; throws what is wrong. */
+  /** Resolves when the service can handle requests, and throws otherwise. */
   ready: () => Promise<void>
 }
 
@@ -25,9 +25,10 @@ export const registerHealth = (app: FastifyInstance, { metrics, metricsToken, re
 
   app.get('/metrics', async (request, reply) => {
     const given = request.headers.authorization ?? ''
-    const open = metricsToken === undefined ? fromThisMachine(request.raw) : sameBytes(given, `Bearer ${metricsToken}`)
-    // Figures tell how an org fares; to anyone else the path does not exist.
-    if (!open) throw new Failure('NOT_FOUND')
+    const allowed =
+      metricsToken === undefined ? fromThisMachine(request.raw) : sameBytes(given, `Bearer ${metricsToken}`)
+    // Metrics reveal activity of orgs. To anyone else the path does not exist.
+    if (!allowed) throw new Failure('NOT_FOUND')
     return reply.type(metrics.contentType).send(await metrics.text())
   })
 }

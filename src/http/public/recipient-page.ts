@@ -1,4 +1,4 @@
-/** The pages recipients see when they follow a link of ours: whole in one file, without scripts or foreign assets. */
+/** The pages that recipients see when they follow a link in an email. Self-contained: no scripts or external assets. */
 import { sha256 } from '../../ground/crypto.ts'
 
 const style = `
@@ -59,12 +59,12 @@ const escapes: Record<string, string> = {
 }
 const encode = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => escapes[character] as string)
 
-/** Names and addresses may run right to left; they must not turn the words around them. */
+/** Names and addresses may be right-to-left text. `bdi` keeps them from reordering the words around them. */
 const quoted = (text: string): string => `<strong><bdi>${encode(text)}</bdi></strong>`
 
-type Shown = { icon: keyof typeof icons; title: string; body: string }
+type PageContent = { icon: keyof typeof icons; title: string; body: string }
 
-const page = ({ icon, title, body }: Shown): string => `<!doctype html>
+const page = ({ icon, title, body }: PageContent): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -102,47 +102,47 @@ export const pageHeaders = {
 
 export type Recipient = { address: string; orgName: string }
 
-/** What the button of the page sends, beside what a mail program sends by itself. */
+/** The form field that the button of the page sends. */
 export const confirmation = { name: 'confirm', value: 'unsubscribe' }
 
 export const confirmPage = ({ address, orgName }: Recipient): string =>
   page({
     icon: 'mail',
     title: 'Unsubscribe?',
-    body: `<p>Stop mailings from ${quoted(orgName)} to ${quoted(address)}?</p>
+    body: `<p>Do you want to stop receiving mailings from ${quoted(orgName)} at ${quoted(address)}?</p>
 <form method="post">
 <input type="hidden" name="${confirmation.name}" value="${confirmation.value}">
 <button type="submit">Unsubscribe</button>
 </form>
-<p class="small">Messages about your own account or orders, such as receipts, may still reach you.</p>`,
+<p class="small">You may still receive messages about your account or orders, such as receipts.</p>`,
   })
 
 export const donePage = ({ address, orgName }: Recipient): string =>
   page({
     icon: 'good',
     title: 'You are unsubscribed',
-    body: `<p>${quoted(address)} will no longer get mailings from ${quoted(orgName)}.</p>
-<p class="small">You can close this page now.</p>`,
+    body: `<p>${quoted(address)} will no longer receive mailings from ${quoted(orgName)}.</p>
+<p class="small">You can close this page.</p>`,
   })
 
 export const alreadyPage = ({ address, orgName }: Recipient): string =>
   page({
     icon: 'good',
     title: 'You are already unsubscribed',
-    body: `<p>${quoted(address)} gets no mailings from ${quoted(orgName)}.</p>
-<p class="small">You can close this page now.</p>`,
+    body: `<p>${quoted(address)} does not receive mailings from ${quoted(orgName)}.</p>
+<p class="small">You can close this page.</p>`,
   })
 
 export const invalidPage: string = page({
   icon: 'warn',
   title: 'This link is not valid',
-  body: `<p>It may have been cut off or changed on its way. Nothing was changed.</p>
-<p class="small">Please open the link from the message again, or copy it whole.</p>`,
+  body: `<p>The link may be incomplete or altered. Nothing was changed.</p>
+<p class="small">Please open the link from the message again, or copy the complete link.</p>`,
 })
 
 export const tryAgainPage: string = page({
   icon: 'warn',
   title: 'Please try again',
-  body: `<p>This could not be done just now, and nothing was changed.</p>
+  body: `<p>Something went wrong, and your subscription has not changed.</p>
 <p class="small">Please open the link from the message again in a few minutes.</p>`,
 })

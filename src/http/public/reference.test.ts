@@ -26,7 +26,7 @@ const bytesOf = async (path: string, encoding: string): Promise<{ encoding: unkn
 }
 
 describe('GET /api/openapi.json', () => {
-  test('X-362 needs no key, is JSON, and may be kept for five minutes', async () => {
+  test('X-362 needs no key, returns JSON and can be cached for five minutes', async () => {
     const { status, headers, body } = await get('/api/openapi.json')
     expect(status).toBe(200)
     expect(headers).toMatchObject({
@@ -39,17 +39,17 @@ describe('GET /api/openapi.json', () => {
     expect(body.openapi).toBe('3.1.0')
   })
 
-  test('who has it already is told so without the body', async () => {
+  test('returns 304 without a body if the client has the current version', async () => {
     const { etag } = (await get('/api/openapi.json')).headers
-    for (const held of [String(etag), `"other", W/${etag}`, '*']) {
-      const { status, text, headers } = await get('/api/openapi.json', { 'if-none-match': held })
+    for (const etags of [String(etag), `"other", W/${etag}`, '*']) {
+      const { status, text, headers } = await get('/api/openapi.json', { 'if-none-match': etags })
       expect([status, text, headers.etag]).toEqual([304, '', etag])
       expect(headers['cache-control']).toBe('public, max-age=300')
     }
     expect((await get('/api/openapi.json', { 'if-none-match': '"other"' })).status).toBe(200)
   })
 
-  test('HEAD answers the same headers without the body', async () => {
+  test('HEAD returns the same headers without the body', async () => {
     const [got, head] = [await get('/api/openapi.json'), await running.ask('HEAD', '/api/openapi.json')]
     expect([head.status, head.text]).toEqual([200, ''])
     for (const name of ['etag', 'content-type', 'content-length', 'cache-control', 'vary']) {
@@ -57,7 +57,7 @@ describe('GET /api/openapi.json', () => {
     }
   })
 
-  test('is built once, however often it is asked for', async () => {
+  test('is built once, however often it is requested', async () => {
     let read = 0
     const route = defineRoute({
       method: 'GET',
@@ -68,7 +68,7 @@ describe('GET /api/openapi.json', () => {
         return 'Counted'
       },
       scope: 'read:suppressions',
-      answers: { 200: { schema: z.object({}), about: 'Done.' } },
+      responses: { 200: { schema: z.object({}), description: 'Done.' } },
       handle: async () => ({ status: 200, body: {} }),
     })
     const { ask } = await testService({ routes: () => [route] })
@@ -78,7 +78,7 @@ describe('GET /api/openapi.json', () => {
     expect(read).toBe(1)
   })
 
-  test('names the public address when there is one', async () => {
+  test('contains the public URL if it is set', async () => {
     const app = Fastify()
     const baseUrl = 'https://tidings.invalid'
     registerReference(app, { routes: [], serviceVersion: '1.2.3', baseUrl })
@@ -87,8 +87,8 @@ describe('GET /api/openapi.json', () => {
   })
 })
 
-describe('encodings', () => {
-  test('the best one the client takes is used, each with a tag of its own', async () => {
+describe('content encoding', () => {
+  test('is the best that the client accepts, and each has its own ETag', async () => {
     const plain = await bytesOf('/api/openapi.json', 'identity')
     expect(plain.encoding).toBeUndefined()
     const [br, gzip] = [await bytesOf('/api/openapi.json', 'gzip, br'), await bytesOf('/api/openapi.json', 'gzip')]
@@ -104,7 +104,7 @@ describe('encodings', () => {
     expect((await get('/api/openapi.json')).headers.vary).toBe('accept-encoding')
   })
 
-  test('one that is refused by its weight is not used, and any stands for the best', async () => {
+  test('is not one with q=0, and * selects the best', async () => {
     const used = async (accepted: string) => (await bytesOf('/docs', accepted)).encoding
     expect(await used('br;q=0, gzip;q=0.5')).toBe('gzip')
     expect(await used('br;q=0, *;q=0')).toBeUndefined()
@@ -113,7 +113,7 @@ describe('encodings', () => {
   })
 })
 
-test('what could not be made at its first use is tried again at the next', async () => {
+test('once retries on the next call after a failure', async () => {
   let tries = 0
   const read = once(async () => {
     tries++
@@ -125,7 +125,7 @@ test('what could not be made at its first use is tried again at the next', async
 })
 
 describe('GET /docs', () => {
-  test('is a page that may load and send only to this origin', async () => {
+  test('returns a page that can contact only its own origin', async () => {
     const { status, headers, text } = await get('/docs')
     expect(status).toBe(200)
     expect(headers).toMatchObject({
@@ -147,7 +147,7 @@ describe('GET /docs', () => {
     expect(loaded.filter((url) => !url?.startsWith('data:'))).toEqual(['api/openapi.json', 'docs/reference.js'])
   })
 
-  test('its script is served compressed, and opens the description of the address it came from', async () => {
+  test('has a compressed script that loads the description from the origin of the page', async () => {
     const { bytes, encoding } = await bytesOf('/docs/reference.js', 'br')
     expect(encoding).toBe('br')
     expect(bytes.length).toBeLessThan(1_500_000)
@@ -176,8 +176,8 @@ describe('GET /docs', () => {
     })
     expect(options).not.toHaveProperty('proxyUrl')
 
-    const answer = await options.customFetch(options.url)
-    const { paths } = (await answer.json()) as OpenApiDocument
+    const response = await options.customFetch(options.url)
+    const { paths } = (await response.json()) as OpenApiDocument
     const parameters = paths['/api/v1/suppressions']?.get?.parameters
     expect(parameters).toContainEqual(
       expect.objectContaining({
@@ -187,14 +187,14 @@ describe('GET /docs', () => {
     )
   })
 
-  test('HEAD answers without the body, and who has the page is told so', async () => {
+  test('supports HEAD and If-None-Match', async () => {
     const head = await running.ask('HEAD', '/docs')
     expect([head.status, head.text]).toEqual([200, ''])
     expect((await get('/docs', { 'if-none-match': String(head.headers.etag) })).status).toBe(304)
   })
 })
 
-test('another method is refused with those it takes, another path is not found, both in the usual envelope', async () => {
+test('other methods return 405 with Allow and other paths 404, with the usual error body', async () => {
   for (const path of ['/api/openapi.json', '/docs', '/docs/reference.js']) {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const { status, headers, body } = await running.ask(method, path)

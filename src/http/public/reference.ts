@@ -1,4 +1,4 @@
-/** The API description for programs at /api/openapi.json, and for people at /docs. */
+/** Serves the API description at /api/openapi.json and the API reference at /docs. */
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance } from 'fastify'
@@ -12,8 +12,8 @@ const html = 'text/html; charset=utf-8'
 const javascript = 'text/javascript; charset=utf-8'
 
 /**
- * The page's script comes inside a module that takes half a second to load, with a parser this service has no use for.
- * A thread that ends with its work keeps both the pause and the memory away from the requests being served.
+ * The script of the page is inside a module that takes half a second to load and includes a parser that the service does
+ * not need. A worker thread that exits afterwards keeps the delay and the memory away from request handling.
  */
 const scriptReader = `
 const { workerData, parentPort } = require('node:worker_threads')
@@ -22,7 +22,7 @@ const read = async ({ fastify, reference }) => {
   const { default: plugin } = await import(reference)
   await app.register(plugin, { routePrefix: '/docs', configuration: { url: '/' } })
   const { statusCode, payload } = await app.inject('/docs/js/scalar.js')
-  if (statusCode !== 200) throw new Error('the reference serves no script')
+  if (statusCode !== 200) throw new Error('The API reference plugin did not return its script.')
   parentPort.postMessage(payload)
 }
 read(workerData)
@@ -37,16 +37,16 @@ const readScript = (): Promise<string> =>
     })
     worker.once('message', resolve)
     worker.once('error', reject)
-    worker.once('exit', () => reject(new Error('the script of the reference could not be read')))
+    worker.once('exit', () => reject(new Error('The worker exited before it returned the API reference script.')))
   })
 
-/** Examples are curl or the bare request: neither asks for a library. */
-const otherThanHttp = [
+/** Examples are shown only as curl or raw HTTP, since no client library is needed. */
+const hiddenClients = [
   'c clojure csharp dart fsharp go java js julia kotlin node objc ocaml php powershell python r ruby rust swift',
   'shell/httpie shell/wget',
 ].flatMap((names) => names.split(' '))
 
-/** Nothing here may reach another origin: no fonts, figures, proxy, assistant or hosted client of the vendor. */
+/** The page must not contact another origin: no vendor fonts, telemetry, proxy, assistant or hosted client. */
 const settings = {
   title: 'Tidings',
   telemetry: false,
@@ -58,7 +58,7 @@ const settings = {
   persistAuth: false,
   documentDownloadType: 'direct',
   defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
-  hiddenClients: otherThanHttp,
+  hiddenClients,
   localization: { translations: { clientLibraries: { heading: 'Examples as' } } },
   authentication: { preferredSecurityScheme: 'apiKey' },
   orderSchemaPropertiesBy: 'preserve',
@@ -66,18 +66,19 @@ const settings = {
 }
 
 /**
- * What stands before and after the vendor's script. The validator inside it would compile code, which the page's policy
- * refuses, unless told not to. Addresses are worked out from where the page was opened, so that requests go there
- * whatever the public address is. A filter with a list of values would come filled in with the first of them, in the
- * examples too: it is turned off until someone asks for it.
+ * Wraps the vendor's script.
+ * - `jitless` stops its validator from compiling code, which the page's content security policy blocks.
+ * - URLs are derived from the page's own URL, so requests go to the same server whatever the public URL is.
+ * - The vendor fills in optional filters with their first value, in examples too. They are disabled until a reader
+ *   enables them.
  */
-const pageScript = (vendors: string): string => `globalThis.__zod_globalConfig = { jitless: true };
-${vendors}
+const pageScript = (vendorScript: string): string => `globalThis.__zod_globalConfig = { jitless: true };
+${vendorScript}
 ;(() => {
   const base = new URL('.', location.href).href.replace(/\\/$/, '')
   const url = base + '/api/openapi.json'
 
-  const withFiltersOff = (description) => {
+  const withFiltersDisabled = (description) => {
     const operations = Object.values(description.paths).flatMap(Object.values)
     for (const parameter of operations.flatMap((operation) => operation.parameters)) {
       const value = parameter.schema?.default ?? parameter.schema?.enum?.[0]
@@ -93,8 +94,8 @@ ${vendors}
     url,
     servers: [{ url: base, description: 'This service' }],
     customFetch: async (input, init) => {
-      const answer = await fetch(input, init)
-      return answer.url === url && answer.ok ? Response.json(withFiltersOff(await answer.json())) : answer
+      const response = await fetch(input, init)
+      return response.url === url && response.ok ? Response.json(withFiltersDisabled(await response.json())) : response
     },
   })
 })()
@@ -116,7 +117,7 @@ const page = `<!doctype html>
   </head>
   <body>
     <div id="reference"></div>
-    <noscript>This page needs JavaScript. The description it shows is at <a href="api/openapi.json">api/openapi.json</a>.</noscript>
+    <noscript>This page requires JavaScript. You can read the OpenAPI description at <a href="api/openapi.json">api/openapi.json</a>.</noscript>
     <script src="docs/reference.js"></script>
   </body>
 </html>
@@ -126,7 +127,7 @@ const pageHeaders = {
   'content-security-policy': [
     "default-src 'self'",
     "script-src 'self'",
-    // The script writes style elements and attributes, not all of which take a nonce.
+    // The script adds style elements and attributes, and not all of them support a nonce.
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data:",
     "object-src 'none'",
@@ -165,13 +166,13 @@ export const registerReference = (app: FastifyInstance, needs: Needs): void => {
   const description = once(async () => store(json, JSON.stringify(describeApi(needs))))
   const script = once(async () => store(javascript, pageScript(await readScript())))
   const stored = store(html, page)
-  const openPage = async (): Promise<StoredPage> => {
-    // Its script is asked for next, and takes a while the first time. A failure is told to whoever asks.
+  const readPage = async (): Promise<StoredPage> => {
+    // The browser requests the script next, and the first load is slow, so start it now. That request reports errors.
     script().catch(() => undefined)
     return stored
   }
 
   serve('/api/openapi.json', description)
-  serve('/docs', openPage, pageHeaders)
+  serve('/docs', readPage, pageHeaders)
   serve('/docs/reference.js', script)
 }

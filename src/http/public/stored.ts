@@ -1,28 +1,28 @@
-/** Bytes that are the same for everyone: made once, compressed once, then answered from memory. */
+/** Static responses: built once, compressed once, then served from memory. */
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sha256 } from '../../ground/crypto.ts'
 
-/** The better one first. */
+/** In order of preference. */
 const compressions = ['br', 'gzip'] as const
 type Encoding = (typeof compressions)[number] | 'identity'
 
 export type StoredPage = { type: string; tag: string; bodies: Record<Encoding, () => Promise<Buffer>> }
 
-/** Made at its first use. What failed is tried again at the next. */
+/** Calls `make` on first use and caches the result. After a failure the next use tries again. */
 export const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
-  let made: Promise<T> | undefined
+  let cached: Promise<T> | undefined
   return () => {
-    made ??= make().catch((error) => {
-      made = undefined
+    cached ??= make().catch((error) => {
+      cached = undefined
       throw error
     })
-    return made
+    return cached
   }
 }
 
-/** Above this quality a few megabytes take seconds, and shrink by hundredths. */
+/** A higher quality takes seconds for a few megabytes and saves only a few percent. */
 const brotliParams = { [constants.BROTLI_PARAM_QUALITY]: 5 }
 
 export const store = (type: string, content: string): StoredPage => {
@@ -48,7 +48,7 @@ const encodingFor = (accepted: string | string[] = ''): Encoding => {
   return compressions.find((name) => (weights.get(name) ?? weights.get('*') ?? 0) > 0) ?? 'identity'
 }
 
-const holds = (ifNoneMatch: string, etag: string): boolean =>
+const matches = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.split(',').some((part) => ['*', etag].includes(part.trim().replace(/^W\//, '')))
 
 export const sendStored = async (
@@ -57,7 +57,7 @@ export const sendStored = async (
   { type, tag, bodies }: StoredPage,
 ): Promise<FastifyReply> => {
   const encoding = encodingFor(request.headers['accept-encoding'])
-  // Each encoding is other bytes, and a strong tag must not be shared between them.
+  // Each encoding has different bytes, so it needs its own strong ETag.
   const etag = encoding === 'identity' ? `"${tag}"` : `"${tag}-${encoding}"`
   reply.headers({
     etag,
@@ -65,7 +65,7 @@ export const sendStored = async (
     'cache-control': 'public, max-age=300',
     'x-content-type-options': 'nosniff',
   })
-  if (holds(request.headers['if-none-match'] ?? '', etag)) return reply.code(304).send()
+  if (matches(request.headers['if-none-match'] ?? '', etag)) return reply.code(304).send()
   if (encoding !== 'identity') reply.header('content-encoding', encoding)
   return reply.type(type).send(await bodies[encoding]())
 }

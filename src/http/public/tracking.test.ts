@@ -62,8 +62,8 @@ const counts = async ({ orgId, messageId }: { orgId: string; messageId: string }
 }
 const advance = (seconds: number) => t.ask('POST', '/api/dev/clock', { body: { advance_seconds: seconds } })
 
-describe('the pixel', () => {
-  test('X-092 SD-111 is a GIF nobody keeps, and its load fires message.opened', async () => {
+describe('the open pixel', () => {
+  test('X-092 SD-111 is an uncached GIF, and loading it fires message.opened', async () => {
     const tenantId = await t.tenant(acme.org.id)
     const message = await sent({ tenantId })
     const reply = await load(message)
@@ -97,7 +97,7 @@ describe('the pixel', () => {
     ])
   })
 
-  test('X-093 counts once an hour for one address, whoever else loads it', async () => {
+  test('X-093 counts once per hour and address', async () => {
     const message = await sent()
     await load(message)
     await load(message)
@@ -116,7 +116,7 @@ describe('the pixel', () => {
     await expect.poll(() => counts(other)).toEqual([1, 1])
   })
 
-  test('X-093 loaded fifty times at once counts once, on one process and on two', async () => {
+  test('X-093 counts once for fifty concurrent loads on two processes', async () => {
     const second = await startTestService({ database: t.database })
     const message = await sent()
     const path = pathOf(links().openUrl(message))
@@ -129,41 +129,41 @@ describe('the pixel', () => {
     expect(await counts(message)).toEqual([1, 1])
   })
 
-  test('many messages loaded at once count each for itself', async () => {
+  test('counts many concurrent messages separately', async () => {
     const messages = await Promise.all(Array.from({ length: 30 }, () => sent()))
     await Promise.all(messages.flatMap((message) => [load(message), load(message), load(message, '203.0.113.9')]))
     for (const message of messages) await expect.poll(() => counts(message)).toEqual([2, 2])
   })
 
-  test('X-092 fires nothing for a message that does not track opens, is gone, or was only looked at', async () => {
+  test('X-092 fires nothing for a message without open tracking, a missing message or a HEAD request', async () => {
     const untracked = await sent({ opens: false })
-    const looked = await sent()
+    const tracked = await sent()
     const gone = { orgId: acme.org.id, messageId: newId('message', t.service.clock.millis()) }
-    const elsewhere = { ...looked, orgId: (await t.org()).org.id }
+    const elsewhere = { ...tracked, orgId: (await t.org()).org.id }
     await leavesNoTrace(async () => {
       for (const message of [untracked, gone, elsewhere]) {
         const reply = await load(message)
         expect([reply.status, reply.headers['content-type']]).toEqual([200, 'image/gif'])
       }
-      const head = await load(looked, '203.0.113.1', 'HEAD')
+      const head = await load(tracked, '203.0.113.1', 'HEAD')
       expect([head.status, head.headers['content-length'], head.text]).toEqual([200, '42', ''])
     })
   })
 
-  test('of an erased tenant still loads, and is not counted', async () => {
+  test('of an erased tenant still loads and is not counted', async () => {
     const tenantId = await t.tenant(acme.org.id, { status: 'erased' })
     const message = await sent({ tenantId })
     await leavesNoTrace(() => load(message))
   })
 
-  test('a simulated message tells of it in its own environment', async () => {
+  test('of a test message fires the event in the test environment', async () => {
     const message = await sent({ environment: 'test' })
     await load(message)
     await expect.poll(() => eventsOf(acme.org.id, message.messageId)).toMatchObject([{ environment: 'test' }])
     expect(await rowsOf(acme.org.id, message.messageId)).toMatchObject([{ environment: 'test' }])
   })
 
-  test('an address that cannot be read counts as one', async () => {
+  test('counts all unreadable addresses as one', async () => {
     const message = await sent()
     for (const address of ['nonsense', 'unknown', '']) await load(message, address)
     await expect.poll(() => counts(message)).toEqual([1, 1])
@@ -171,8 +171,8 @@ describe('the pixel', () => {
   })
 })
 
-describe('a wrapped link', () => {
-  test('X-095 SD-111 leads on with 302, and fires message.clicked', async () => {
+describe('a tracked link', () => {
+  test('X-095 SD-111 redirects with 302 and fires message.clicked', async () => {
     const message = await sent()
     const url = 'https://shop.example/?a=1&b=%20"2"#x'
     const reply = await follow(message, url)
@@ -187,7 +187,7 @@ describe('a wrapped link', () => {
     ])
   })
 
-  test('X-096 X-097 counts once an hour for message, address and url; every click leads on', async () => {
+  test('X-096 X-097 counts once per hour, message, address and URL, and redirects every click', async () => {
     const message = await sent()
     const [one, two] = ['https://shop.example/1', 'https://shop.example/2'] as const
     const replies = await Promise.all(Array.from({ length: 150 }, () => follow(message, one)))
@@ -204,19 +204,19 @@ describe('a wrapped link', () => {
     await expect.poll(() => counts(message)).toEqual([4, 4])
   })
 
-  test('X-095 of a message that does not track clicks, or is gone, leads on and fires nothing', async () => {
+  test('X-095 redirects without an event for a message without click tracking, a missing message or a HEAD request', async () => {
     const untracked = await sent({ clicks: false })
     const gone = { orgId: acme.org.id, messageId: newId('message', t.service.clock.millis()) }
-    const looked = await sent()
+    const tracked = await sent()
     await leavesNoTrace(async () => {
       expect((await follow(untracked, 'https://shop.example/')).status).toBe(302)
       expect((await follow(gone, 'https://shop.example/')).status).toBe(302)
-      const head = await follow(looked, 'https://shop.example/', '203.0.113.1', 'HEAD')
+      const head = await follow(tracked, 'https://shop.example/', '203.0.113.1', 'HEAD')
       expect([head.status, head.headers.location]).toEqual([302, 'https://shop.example/'])
     })
   })
 
-  test('SD-111 longer than a parameter of the router, or beyond ASCII, arrives whole', async () => {
+  test('SD-111 redirects to long and non-ASCII URLs', async () => {
     const message = await sent()
     const long = `https://shop.example/${'x'.repeat(2_000)}`
     expect((await follow(message, long)).headers.location).toBe(long)
@@ -225,7 +225,7 @@ describe('a wrapped link', () => {
     )
   })
 
-  test('SD-111 leads nowhere but to the web, even when signed', async () => {
+  test('SD-111 redirects only to web URLs, even if another one is signed', async () => {
     const message = await sent()
     await leavesNoTrace(async () => {
       for (const url of [
@@ -244,7 +244,7 @@ describe('a wrapped link', () => {
   })
 })
 
-const leaving = (more: Partial<UnsubscribeRef> = {}): UnsubscribeRef => ({
+const unsubscribeRef = (more: Partial<UnsubscribeRef> = {}): UnsubscribeRef => ({
   orgId: acme.org.id,
   tenantId: null,
   environment: 'live',
@@ -256,26 +256,26 @@ const form = 'application/x-www-form-urlencoded'
 const post = (ref: UnsubscribeRef, raw: string | Buffer = 'List-Unsubscribe=One-Click', type = form) =>
   t.ask('POST', pathOf(links().unsubscribeUrl(ref)), { raw, headers: { 'content-type': type } })
 const press = (ref: UnsubscribeRef) => post(ref, 'confirm=unsubscribe')
-const look = (ref: UnsubscribeRef) => t.ask('GET', pathOf(links().unsubscribeUrl(ref)))
+const view = (ref: UnsubscribeRef) => t.ask('GET', pathOf(links().unsubscribeUrl(ref)))
 const titleOf = ({ text }: { text: string }) => text.match(/<h1>(.*)<\/h1>/)?.[1]
-const standing = ({ orgId, address }: UnsubscribeRef) =>
+const suppressionsOf = ({ orgId, address }: UnsubscribeRef) =>
   t.database.sql(
     `select tenant_id, channel, reason, source, message_id, created_environment from suppressions
      where org_id = $1 and value = $2`,
     [orgId, address.toLowerCase()],
   )
-const told = (ref: UnsubscribeRef) =>
+const eventsFor = (ref: UnsubscribeRef) =>
   t.database.sql(
     "select event, environment, tenant_id, data from events where org_id = $1 and data->>'recipient' = $2 order by id",
     [ref.orgId, ref.address.toLowerCase()],
   )
 
-describe('unsubscribing', () => {
-  test('SD-112 a look at the page changes nothing, however often', async () => {
-    const ref = leaving({ address: '"a<b>&\'c"@example.com' })
+describe('the unsubscribe link', () => {
+  test('SD-112 changes nothing when the page is only viewed', async () => {
+    const ref = unsubscribeRef({ address: '"a<b>&\'c"@example.com' })
     await leavesNoTrace(async () => {
       for (let i = 0; i < 3; i++) {
-        const reply = await look(ref)
+        const reply = await view(ref)
         expect([reply.status, titleOf(reply)]).toEqual([200, 'Unsubscribe?'])
         expect(reply.text).toContain('<bdi>&quot;a&lt;b&gt;&amp;&#39;c&quot;@example.com</bdi>')
         expect(reply.text).toContain('<bdi>Acme &amp; &lt;Sons&gt;</bdi>')
@@ -286,8 +286,8 @@ describe('unsubscribing', () => {
     })
   })
 
-  test('the page loads nothing, runs nothing and is in nobody’s index, frame or cache', async () => {
-    const { headers, text } = await look(leaving())
+  test('shows a page without external resources or scripts that is not indexed, framed or cached', async () => {
+    const { headers, text } = await view(unsubscribeRef())
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
     expect(headers['content-security-policy']).toMatch(
       /^default-src 'none'; style-src 'sha256-[\w+/=]+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
@@ -301,13 +301,13 @@ describe('unsubscribing', () => {
     expect(text).not.toMatch(/<script|<link|src=|url\(|@import/)
   })
 
-  test('S-424 X-098 X-099 SD-112 one click suppresses for broadcast mail and fires message.unsubscribed', async () => {
+  test('S-424 X-098 X-099 SD-112 suppresses broadcast mail on one-click and fires message.unsubscribed', async () => {
     const tenantId = await t.tenant(acme.org.id)
     const { messageId } = await sent({ tenantId })
-    const ref = leaving({ tenantId, messageId, address: 'Ann.Lee@Example.com' })
+    const ref = unsubscribeRef({ tenantId, messageId, address: 'Ann.Lee@Example.com' })
     const reply = await post(ref)
     expect([reply.status, titleOf(reply)]).toEqual([200, 'You are unsubscribed'])
-    expect(await standing(ref)).toEqual([
+    expect(await suppressionsOf(ref)).toEqual([
       {
         tenant_id: tenantId,
         channel: 'email',
@@ -317,7 +317,7 @@ describe('unsubscribing', () => {
         created_environment: 'live',
       },
     ])
-    expect(await told(ref)).toEqual([
+    expect(await eventsFor(ref)).toEqual([
       {
         event: 'message.unsubscribed',
         environment: 'live',
@@ -347,51 +347,51 @@ describe('unsubscribing', () => {
     expect(list.body.data).toMatchObject([{ reason: 'unsubscribe', scope: 'broadcast', tenant_id: tenantId }])
   })
 
-  test('X-099 X-100 SD-112 the button of the page does the same as email_link; no message is null', async () => {
-    const ref = leaving()
+  test('X-099 X-100 SD-112 records the button of the page as email_link, with a null message_id if there is no message', async () => {
+    const ref = unsubscribeRef()
     expect(titleOf(await press(ref))).toBe('You are unsubscribed')
-    expect(await standing(ref)).toMatchObject([{ tenant_id: null, source: 'email_link', message_id: null }])
-    expect(await told(ref)).toMatchObject([
+    expect(await suppressionsOf(ref)).toMatchObject([{ tenant_id: null, source: 'email_link', message_id: null }])
+    expect(await eventsFor(ref)).toMatchObject([
       { data: { channel: 'email', recipient: ref.address, message_id: null, source: 'email_link' } },
     ])
   })
 
-  test('SD-112 repeats answer 200 and fire nothing, in either way, and the page knows', async () => {
-    const ref = leaving({ messageId: (await sent()).messageId })
+  test('SD-112 returns 200 without an event for repeated requests, and the page shows it', async () => {
+    const ref = unsubscribeRef({ messageId: (await sent()).messageId })
     await post(ref)
     await leavesNoTrace(async () => {
-      for (const reply of [await post(ref), await press(ref), await look(ref)]) {
+      for (const reply of [await post(ref), await press(ref), await view(ref)]) {
         expect([reply.status, titleOf(reply)]).toEqual([200, 'You are already unsubscribed'])
       }
     })
-    // Another message to the same recipient is no other wish.
+    // A link in another message to the same recipient does not count again.
     await post({ ...ref, messageId: (await sent()).messageId })
-    expect(await told(ref)).toHaveLength(1)
+    expect(await eventsFor(ref)).toHaveLength(1)
   })
 
-  test('SD-112 taken up again after the suppression was removed', async () => {
-    const ref = leaving()
+  test('SD-112 works again after the suppression is removed', async () => {
+    const ref = unsubscribeRef()
     await post(ref)
     const query = `channel=email&value=${ref.address}`
     expect((await t.ask('DELETE', `/api/v1/suppressions?${query}`, { key: acme.keys.live })).status).toBe(200)
-    expect(titleOf(await look(ref))).toBe('Unsubscribe?')
+    expect(titleOf(await view(ref))).toBe('Unsubscribe?')
     expect(titleOf(await post(ref))).toBe('You are unsubscribed')
-    expect(await told(ref)).toHaveLength(2)
+    expect(await eventsFor(ref)).toHaveLength(2)
   })
 
-  test.for(['live', 'test'] as const)('X-098 twenty at once fire once: %s', async (environment) => {
-    const ref = leaving({ environment, messageId: (await sent({ environment })).messageId })
+  test.for(['live', 'test'] as const)('X-098 fires once for twenty concurrent requests: %s', async (environment) => {
+    const ref = unsubscribeRef({ environment, messageId: (await sent({ environment })).messageId })
     const replies = await Promise.all(Array.from({ length: 20 }, (_, i) => (i % 2 ? post(ref) : press(ref))))
     expect(replies.map(({ status }) => status)).toEqual(Array(20).fill(200))
     expect(replies.filter((reply) => titleOf(reply) === 'You are unsubscribed')).toHaveLength(1)
-    expect(await told(ref)).toHaveLength(1)
-    expect(await standing(ref)).toHaveLength(environment === 'live' ? 1 : 0)
+    expect(await eventsFor(ref)).toHaveLength(1)
+    expect(await suppressionsOf(ref)).toHaveLength(environment === 'live' ? 1 : 0)
   })
 
   test.for(['bounce', 'manual', 'complaint', 'stop'])(
-    'X-098 a suppression for %s stays what it is, and the wish is told of once',
+    'X-098 keeps an existing %s suppression and fires one event',
     async (reason) => {
-      const ref = leaving({ messageId: (await sent()).messageId })
+      const ref = unsubscribeRef({ messageId: (await sent()).messageId })
       await t.service.db.tx((tx) =>
         t.service.modules.suppress(tx, {
           orgId: ref.orgId,
@@ -404,49 +404,49 @@ describe('unsubscribing', () => {
           environment: 'live',
         }),
       )
-      const before = await standing(ref)
+      const before = await suppressionsOf(ref)
       expect(before).toMatchObject([{ reason, source: 'provider' }])
       expect([titleOf(await post(ref)), titleOf(await post(ref))]).toEqual([
         'You are unsubscribed',
         'You are already unsubscribed',
       ])
-      expect(await standing(ref)).toEqual(before)
-      expect(await told(ref)).toHaveLength(1)
+      expect(await suppressionsOf(ref)).toEqual(before)
+      expect(await eventsFor(ref)).toHaveLength(1)
     },
   )
 
-  test('X-098 a simulated one writes no suppression and tells of it in the test environment', async () => {
-    const ref = leaving({ environment: 'test', messageId: (await sent({ environment: 'test' })).messageId })
+  test('X-098 of a test message fires a test event and adds no suppression', async () => {
+    const ref = unsubscribeRef({ environment: 'test', messageId: (await sent({ environment: 'test' })).messageId })
     expect(titleOf(await post(ref))).toBe('You are unsubscribed')
     expect(titleOf(await post(ref))).toBe('You are already unsubscribed')
-    expect(await standing(ref)).toEqual([])
-    expect(await told(ref)).toMatchObject([{ environment: 'test', data: { source: 'one_click' } }])
+    expect(await suppressionsOf(ref)).toEqual([])
+    expect(await eventsFor(ref)).toMatchObject([{ environment: 'test', data: { source: 'one_click' } }])
   })
 
-  test('SD-112 speaks for its own tenant only', async () => {
+  test('SD-112 affects only its own tenant', async () => {
     const [one, two] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
-    const ref = leaving({ tenantId: one })
+    const ref = unsubscribeRef({ tenantId: one })
     await post(ref)
-    expect(titleOf(await look({ ...ref, tenantId: two }))).toBe('Unsubscribe?')
-    expect(titleOf(await look({ ...ref, tenantId: null }))).toBe('Unsubscribe?')
+    expect(titleOf(await view({ ...ref, tenantId: two }))).toBe('Unsubscribe?')
+    expect(titleOf(await view({ ...ref, tenantId: null }))).toBe('Unsubscribe?')
     await post({ ...ref, tenantId: two })
-    expect((await standing(ref)).map((row) => row.tenant_id).sort()).toEqual([one, two].sort())
+    expect((await suppressionsOf(ref)).map((row) => row.tenant_id).sort()).toEqual([one, two].sort())
   })
 
   test.for(['live', 'test'] as const)(
-    'AD-107 SD-112 of an erased tenant answers 200, and writes and fires nothing: %s',
+    'AD-107 SD-112 of an erased tenant returns 200 without effect: %s',
     async (environment) => {
       const tenants = tenantClient(t, acme)
       const tenantId = await tenants.made()
-      const ref = leaving({ tenantId, environment })
+      const ref = unsubscribeRef({ tenantId, environment })
       expect(titleOf(await post(ref))).toBe('You are unsubscribed')
       await tenants.move('archive', tenantId)
       await tenants.move('erase', tenantId)
-      expect(await standing(ref)).toEqual([])
-      const unheard = leaving({ tenantId, environment })
+      expect(await suppressionsOf(ref)).toEqual([])
+      const unused = unsubscribeRef({ tenantId, environment })
       await leavesNoTrace(async () => {
-        for (const asked of [ref, unheard]) {
-          for (const reply of [await post(asked), await press(asked), await look(asked)]) {
+        for (const each of [ref, unused]) {
+          for (const reply of [await post(each), await press(each), await view(each)]) {
             expect([reply.status, titleOf(reply)]).toEqual([200, 'You are already unsubscribed'])
           }
         }
@@ -454,9 +454,9 @@ describe('unsubscribing', () => {
     },
   )
 
-  test('AD-107 of a tenant whose erasure has begun writes nothing, even while it begins', async () => {
+  test('AD-107 has no effect once the erasure of its tenant starts, even concurrently', async () => {
     const tenantId = await t.tenant(acme.org.id, { status: 'archived' })
-    const ref = leaving({ tenantId })
+    const ref = unsubscribeRef({ tenantId })
     const client = new pg.Client(t.database.url)
     await client.connect()
     await client.query('begin')
@@ -471,21 +471,21 @@ describe('unsubscribing', () => {
       .not.toEqual([])
     await client.query('commit')
     await client.end()
-    expect([(await reply).status, await standing(ref), await told(ref)]).toEqual([200, [], []])
+    expect([(await reply).status, await suppressionsOf(ref), await eventsFor(ref)]).toEqual([200, [], []])
   })
 
   test('of a suspended org still works', async () => {
     const { org } = await t.org()
     await t.database.sql('update orgs set suspended_at = $2 where id = $1', [org.id, t.service.clock.now()])
-    const ref = leaving({ orgId: org.id })
+    const ref = unsubscribeRef({ orgId: org.id })
     expect((await post(ref)).status).toBe(200)
-    expect(await standing(ref)).toHaveLength(1)
+    expect(await suppressionsOf(ref)).toHaveLength(1)
   })
 
-  test('of an org that is no more is not valid', async () => {
+  test('of a deleted org is not valid', async () => {
     await leavesNoTrace(async () => {
-      const ref = leaving({ orgId: newId('org') })
-      for (const reply of [await look(ref), await post(ref), await post({ ...ref, environment: 'test' })]) {
+      const ref = unsubscribeRef({ orgId: newId('org') })
+      for (const reply of [await view(ref), await post(ref), await post({ ...ref, environment: 'test' })]) {
         expect([reply.status, titleOf(reply)]).toEqual([404, 'This link is not valid'])
       }
     })
@@ -495,53 +495,57 @@ describe('unsubscribing', () => {
 const multipart = (name: string, value: string, boundary = 'x7', lines = '\r\n') =>
   [`--${boundary}`, `Content-Disposition: form-data; name="${name}"`, '', value, `--${boundary}--`, ''].join(lines)
 
-describe('what is posted to unsubscribe', () => {
+describe('an unsubscribe request', () => {
   test.for([
     ['a form', form, 'List-Unsubscribe=One-Click'],
-    ['a form that names its charset', `${form}; charset=UTF-8`, 'List-Unsubscribe=One-Click'],
+    ['a form with a charset', `${form}; charset=UTF-8`, 'List-Unsubscribe=One-Click'],
     ['a form with a line break', form, 'List-Unsubscribe=One-Click\r\n'],
-    ['parts', 'multipart/form-data; boundary=x7', multipart('List-Unsubscribe', 'One-Click')],
-    ['parts, the boundary quoted', 'Multipart/Form-Data; boundary="x7"', multipart('List-Unsubscribe', 'One-Click')],
+    ['multipart', 'multipart/form-data; boundary=x7', multipart('List-Unsubscribe', 'One-Click')],
+    [
+      'multipart with a quoted boundary',
+      'Multipart/Form-Data; boundary="x7"',
+      multipart('List-Unsubscribe', 'One-Click'),
+    ],
     ['plain text', 'text/plain', 'List-Unsubscribe=One-Click'],
-    ['bytes of no type', 'application/octet-stream', 'List-Unsubscribe=One-Click'],
-  ])('SD-112 RFC 8058 one click comes as %s', async ([, type, raw]) => {
-    const ref = leaving()
+    ['bytes of an unknown type', 'application/octet-stream', 'List-Unsubscribe=One-Click'],
+  ])('SD-112 accepts RFC 8058 one-click as %s', async ([, type, raw]) => {
+    const ref = unsubscribeRef()
     expect((await post(ref, raw, type)).status).toBe(200)
-    expect(await standing(ref)).toMatchObject([{ source: 'one_click' }])
+    expect(await suppressionsOf(ref)).toMatchObject([{ source: 'one_click' }])
   })
 
-  test('SD-112 one click may come without saying what it is', async () => {
-    const ref = leaving()
+  test('SD-112 accepts one-click without a content type', async () => {
+    const ref = unsubscribeRef()
     const body = Buffer.from('List-Unsubscribe=One-Click')
     expect((await fetch(links().unsubscribeUrl(ref), { method: 'POST', body })).status).toBe(200)
-    expect(await standing(ref)).toMatchObject([{ source: 'one_click' }])
+    expect(await suppressionsOf(ref)).toMatchObject([{ source: 'one_click' }])
   })
 
   test.for([
-    ['nothing', form, ''],
+    ['an empty form', form, ''],
     ['another value', form, 'List-Unsubscribe=Two-Clicks'],
     ['another name', form, 'Unsubscribe=One-Click'],
     ['another confirmation', form, 'confirm=yes'],
-    ['json', 'application/json', '{"List-Unsubscribe":"One-Click"}'],
-    ['parts without a boundary', 'multipart/form-data', multipart('List-Unsubscribe', 'One-Click')],
-    ['parts of another boundary', 'multipart/form-data; boundary=y', multipart('List-Unsubscribe', 'One-Click')],
+    ['JSON', 'application/json', '{"List-Unsubscribe":"One-Click"}'],
+    ['multipart without a boundary', 'multipart/form-data', multipart('List-Unsubscribe', 'One-Click')],
+    ['multipart with another boundary', 'multipart/form-data; boundary=y', multipart('List-Unsubscribe', 'One-Click')],
     ['a file', 'multipart/form-data; boundary=x7', multipart('List-Unsubscribe"; filename="a', 'One-Click')],
-  ])('SD-112 %s asks again with 422 and changes nothing', async ([, type, raw]) => {
+  ])('SD-112 returns 422 and asks for confirmation for %s', async ([, type, raw]) => {
     await leavesNoTrace(async () => {
-      const reply = await post(leaving(), raw, type)
+      const reply = await post(unsubscribeRef(), raw, type)
       expect([reply.status, titleOf(reply)]).toEqual([422, 'Unsubscribe?'])
     })
   })
 
-  test('a body larger than a form of two fields is refused', async () => {
-    const ref = leaving()
+  test('rejects a body larger than 8 KB', async () => {
+    const ref = unsubscribeRef()
     const reply = await leavesNoTrace(() => post(ref, `List-Unsubscribe=One-Click&x=${'x'.repeat(8_192)}`))
     expectRefusal(reply, 'PAYLOAD_TOO_LARGE')
     expect((await post(ref, `List-Unsubscribe=One-Click&x=${'x'.repeat(8_000)}`)).status).toBe(200)
   })
 
-  test('any bytes of any type get a documented answer', async () => {
-    const ref = leaving()
+  test('returns 422 or 415 for arbitrary bytes of any type', async () => {
+    const ref = unsubscribeRef()
     const type = fc.oneof(
       fc.constantFrom(form, 'multipart/form-data; boundary=x7', 'multipart/form-data', 'text/plain', '*/*', ';'),
       fc.string({ maxLength: 40 }).map((text) => text.replaceAll(/[^\x20-\x7e]/g, '')),
@@ -573,7 +577,7 @@ describe('what is posted to unsubscribe', () => {
       fc.assert(
         fc.asyncProperty(type, body, async (given, raw) => {
           const reply = await post(ref, raw, given)
-          // A type that is none at all is not read any further.
+          // The body is not read if the content type is malformed.
           if (reply.status === 415) expectRefusal(reply, 'UNSUPPORTED_MEDIA_TYPE')
           else expect([reply.status, titleOf(reply)]).toEqual([422, 'Unsubscribe?'])
         }),
@@ -583,9 +587,9 @@ describe('what is posted to unsubscribe', () => {
   })
 })
 
-describe('tokens that were not signed here', () => {
-  const token = () => pathOf(links().unsubscribeUrl(leaving())).slice('/u/'.length)
-  test('S-423 SD-111 SD-112 are 404 on every route, lead nowhere and change nothing', async () => {
+describe('tokens without a valid signature', () => {
+  const token = () => pathOf(links().unsubscribeUrl(unsubscribeRef())).slice('/u/'.length)
+  test('S-423 SD-111 SD-112 return 404 on every route, without a redirect or an effect', async () => {
     const message = await sent()
     const open = pathOf(links().openUrl(message)).slice('/t/o/'.length)
     const click = pathOf(links().clickUrl(message, 'https://shop.example/')).slice('/t/c/'.length)
@@ -618,7 +622,7 @@ describe('tokens that were not signed here', () => {
     })
   })
 
-  test('S-423 any path at all is 404, as a page or in the envelope', async () => {
+  test('S-423 return 404 for arbitrary paths, as a page or an error body', async () => {
     const route = fc.constantFrom('/t/o/', '/t/c/', '/u/')
     const rest = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 60 }).map((text) => encodeURIComponent(text.toWellFormed())),
@@ -628,8 +632,8 @@ describe('tokens that were not signed here', () => {
     await leavesNoTrace(() =>
       fc.assert(
         fc.asyncProperty(route, rest, fc.constantFrom('GET', 'HEAD', 'POST'), async (path, bad, method) => {
-          const asked = method === 'POST' && path !== '/u/' ? 'GET' : method
-          const reply = await t.ask(asked, path + bad, asked === 'POST' ? { raw: 'confirm=unsubscribe' } : {})
+          const allowed = method === 'POST' && path !== '/u/' ? 'GET' : method
+          const reply = await t.ask(allowed, path + bad, allowed === 'POST' ? { raw: 'confirm=unsubscribe' } : {})
           expect([reply.status, reply.headers.location]).toEqual([404, undefined])
         }),
         { numRuns: 150 },
@@ -637,20 +641,20 @@ describe('tokens that were not signed here', () => {
     )
   })
 
-  test('other methods are told which ones there are', async () => {
+  test('other methods return 405 with Allow', async () => {
     const path = pathOf(links().openUrl(await sent()))
     await leavesNoTrace(async () => {
       const reply = await t.ask('POST', path, { body: {} })
       expectRefusal(reply, 'METHOD_NOT_ALLOWED')
       expect(reply.headers.allow).toBe('GET, HEAD')
-      const left = await t.ask('DELETE', `/u/${token()}`)
-      expect([left.status, left.headers.allow]).toEqual([405, 'GET, HEAD, POST'])
+      const other = await t.ask('DELETE', `/u/${token()}`)
+      expect([other.status, other.headers.allow]).toEqual([405, 'GET, HEAD, POST'])
     })
   })
 })
 
-describe('while the database is away', () => {
-  test('X-097 SD-111 pixel and links answer as ever; SD-112 unsubscribing says to come back', async () => {
+describe('while the database is down', () => {
+  test('X-097 SD-111 SD-112 pixel and links still work, and unsubscribing asks to try again', async () => {
     const database = await makeTestDatabase()
     const service = await startTestService({ database })
     const name = new URL(database.url).pathname.slice(1)
@@ -671,7 +675,7 @@ describe('while the database is away', () => {
     expect([gif.status, gif.headers['content-type']]).toEqual([200, 'image/gif'])
     const click = await ask(own.clickUrl(message, 'https://shop.example/'))
     expect([click.status, click.headers.location]).toEqual([302, 'https://shop.example/'])
-    const leave = own.unsubscribeUrl(leaving({ orgId: org.id }))
+    const leave = own.unsubscribeUrl(unsubscribeRef({ orgId: org.id }))
     for (const reply of [await ask(leave), await ask(leave, 'POST', 'List-Unsubscribe=One-Click')]) {
       expect([reply.status, titleOf(reply), reply.headers['retry-after']]).toEqual([503, 'Please try again', '60'])
     }
@@ -683,7 +687,7 @@ describe('while the database is away', () => {
     await database.drop()
   })
 
-  test('X-097 a database that does not answer holds no link up, and the click counts in the end', async () => {
+  test('X-097 a slow database does not delay a redirect, and the click is counted later', async () => {
     const message = await sent()
     const client = new pg.Client(t.database.url)
     await client.connect()
@@ -698,7 +702,7 @@ describe('while the database is away', () => {
   })
 })
 
-test('retention removes marks older than two hours and no others', async () => {
+test('retention deletes only marks older than two hours', async () => {
   const [old, young] = [await sent(), await sent()]
   await load(old)
   await advance(7_195)

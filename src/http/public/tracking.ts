@@ -1,4 +1,4 @@
-/** What links in mail lead to: the pixel, wrapped links, unsubscribing. No key, no limit on how often. */
+/** Serves the links in emails: the open pixel, tracked links and unsubscribe. No API key, no rate limit. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
 import type { Log } from '../../ground/log.ts'
@@ -18,7 +18,7 @@ import {
   tryAgainPage,
 } from './recipient-page.ts'
 
-/** One transparent pixel. */
+/** A transparent image of one pixel. */
 const gif = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 
 const uncached = {
@@ -30,11 +30,11 @@ const uncached = {
   'x-robots-tag': 'noindex, nofollow',
 }
 
-/** A form of two fields; whatever is larger was not sent by a mail program or our page. */
+/** Large enough for the two-field forms that mail programs and the unsubscribe page send. */
 const bodyLimit = 8_192
 
-/** How long a recipient is kept waiting for a count; one that takes longer goes on behind the answer. */
-const defaultPatienceMs = 2_000
+/** How long a response waits for its hit to be counted. A slower count continues after the response is sent. */
+const defaultCountTimeoutMs = 2_000
 
 type Needs = {
   tokens: Tokens
@@ -42,13 +42,13 @@ type Needs = {
   unsubscribe: Unsubscribe
   log: Log
   trustedProxyHops: number
-  patienceMs?: number
+  countTimeoutMs?: number
 }
 
-/** As a header takes it: what is not visible ASCII is encoded as a browser would on following it. */
+/** The URL in a form that a header allows. Characters other than visible ASCII are encoded as browsers do. */
 const location = (url: string): string => (/^[\x21-\x7e]+$/.test(url) ? url : new URL(url).href)
 
-const fields = async (request: FastifyRequest): Promise<(name: string) => string | undefined> => {
+const readForm = async (request: FastifyRequest): Promise<(name: string) => string | undefined> => {
   const bytes = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
   const type = request.headers['content-type'] ?? ''
   if (!/^multipart\/form-data\b/i.test(type)) {
@@ -65,7 +65,7 @@ const fields = async (request: FastifyRequest): Promise<(name: string) => string
 }
 
 const sourceOf = async (request: FastifyRequest): Promise<UnsubscribeSource | undefined> => {
-  const field = await fields(request)
+  const field = await readForm(request)
   if (field('List-Unsubscribe') === 'One-Click') return 'one_click'
   return field(confirmation.name) === confirmation.value ? 'email_link' : undefined
 }
@@ -76,17 +76,17 @@ const show = (reply: FastifyReply, status: number, page: string): FastifyReply =
   reply.code(status).headers(pageHeaders).send(page)
 
 export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
-  const { tokens, count, unsubscribe, log, trustedProxyHops, patienceMs = defaultPatienceMs } = needs
+  const { tokens, count, unsubscribe, log, trustedProxyHops, countTimeoutMs = defaultCountTimeoutMs } = needs
 
-  /** Counts as best it can. A look ahead (HEAD) is no load and no click. */
+  /** Counts an open or click. A failure is only logged. HEAD requests, such as link previews, do not count. */
   const counted = async (request: FastifyRequest, run: (address: string | null) => Promise<boolean>): Promise<void> => {
     if (request.method === 'HEAD') return
-    const { promise: enough, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, patienceMs)
+    const { promise: timedOut, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, countTimeoutMs)
     const counting = withRequestId(request.id, () => run(callerAddress(request.raw, trustedProxyHops)))
-      .catch((error) => log.error({ err: error, request_id: request.id }, 'a hit could not be counted'))
+      .catch((error) => log.error({ err: error, request_id: request.id }, 'counting a tracking hit failed'))
       .finally(() => clearTimeout(timer))
-    await Promise.race([counting, enough])
+    await Promise.race([counting, timedOut])
   }
 
   const pixel = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -103,12 +103,12 @@ export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
     return reply.headers(uncached).redirect(location(ref.url), 302)
   }
 
-  /** Shows what `answer` makes of a link that speaks for somebody; a fault is told as one to come back from. */
-  const answering =
+  /** Handles a request whose unsubscribe token is valid. On an error the page asks the recipient to try again later. */
+  const withSubscription =
     (
-      answer: (
+      respond: (
         ref: UnsubscribeRef,
-        standing: SubscriptionState,
+        subscription: SubscriptionState,
         request: FastifyRequest,
       ) => Promise<[status: number, page: string]>,
     ) =>
@@ -116,29 +116,29 @@ export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
       const ref = tokens.unsubscribe.read(tokenOf(request))
       if (!ref) return show(reply, 404, invalidPage)
       try {
-        const standing = await unsubscribe.standing(ref)
-        if (!standing) return show(reply, 404, invalidPage)
-        return show(reply, ...(await answer(ref, standing, request)))
+        const subscription = await unsubscribe.standing(ref)
+        if (!subscription) return show(reply, 404, invalidPage)
+        return show(reply, ...(await respond(ref, subscription, request)))
       } catch (error) {
-        log.error({ err: error, request_id: request.id }, 'an unsubscribe could not be served')
+        log.error({ err: error, request_id: request.id }, 'unsubscribe request failed')
         return show(reply.header('retry-after', '60'), 503, tryAgainPage)
       }
     }
 
-  const look = answering(async ({ address }, { orgName, unsubscribed }) => [
+  const showUnsubscribe = withSubscription(async ({ address }, { orgName, unsubscribed }) => [
     200,
     (unsubscribed ? alreadyPage : confirmPage)({ address, orgName }),
   ])
 
-  const take = answering(async (ref, { orgName }, request) => {
+  const handleUnsubscribe = withSubscription(async (ref, { orgName }, request) => {
     const recipient = { address: ref.address, orgName }
     const source = await sourceOf(request)
-    // Neither a mail program nor our button: a person is asked.
+    // Neither one-click nor the button of the page: ask for confirmation.
     if (!source) return [422, confirmPage(recipient)]
     return [200, ((await unsubscribe.take(ref, source)) ? donePage : alreadyPage)(recipient)]
   })
 
-  const refuseOthers = (scope: FastifyInstance, url: string, allowed: string[]): void => {
+  const rejectOtherMethods = (scope: FastifyInstance, url: string, allowed: string[]): void => {
     scope.route({
       method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((method) => !allowed.includes(method)),
       url,
@@ -151,15 +151,15 @@ export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
 
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    // Mail programs send forms of both kinds, and not all of them say which.
+    // Mail programs send both kinds of form, and some omit the content type.
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-    // The rest of the path and not a parameter, which the router keeps short.
+    // A wildcard, because the router limits the length of parameters.
     scope.get('/t/o/*', pixel)
     scope.get('/t/c/*', follow)
-    scope.get('/u/*', look)
-    scope.post('/u/*', { bodyLimit }, take)
-    refuseOthers(scope, '/t/o/*', ['GET', 'HEAD'])
-    refuseOthers(scope, '/t/c/*', ['GET', 'HEAD'])
-    refuseOthers(scope, '/u/*', ['GET', 'HEAD', 'POST'])
+    scope.get('/u/*', showUnsubscribe)
+    scope.post('/u/*', { bodyLimit }, handleUnsubscribe)
+    rejectOtherMethods(scope, '/t/o/*', ['GET', 'HEAD'])
+    rejectOtherMethods(scope, '/t/c/*', ['GET', 'HEAD'])
+    rejectOtherMethods(scope, '/u/*', ['GET', 'HEAD', 'POST'])
   })
 }

@@ -29,8 +29,8 @@ const showWarmup = ({ row, sentToday, at }: DomainView): Shown['warmup'] => {
 
 const makeShow =
   (serviceDomain: string) =>
-  (told: DomainView): Shown => {
-    const { row } = told
+  (view: DomainView): Shown => {
+    const { row } = view
     return {
       id: row.id,
       name: row.name,
@@ -41,7 +41,7 @@ const makeShow =
       tenant_id: row.tenant_id,
       ip_pool_id: row.ip_pool_id,
       inbound: row.inbound,
-      warmup: showWarmup(told),
+      warmup: showWarmup(view),
       created_at: row.created_at.toISOString(),
       verified_at: row.verified_at?.toISOString() ?? null,
       last_checked_at: row.last_checked_at?.toISOString() ?? null,
@@ -52,14 +52,14 @@ const makeShow =
     }
   }
 
-const notTheirs = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'] as const
+const writeErrors = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'] as const
 
 type Needs = { manage: ManageDomains; serviceDomain: string }
 
 export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
   const show = makeShow(serviceDomain)
   const base = { tag: 'Domains', scope: 'write:domains', params: { id: 'domain' } } as const
-  const answers = { 200: { schema: Domain, about: 'The domain as it is now.' } }
+  const responses = { 200: { schema: Domain, description: 'The updated domain.' } }
 
   return [
     defineRoute({
@@ -67,11 +67,11 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       path: '/domains',
       tag: 'Domains',
       summary: 'Add a domain',
-      about: 'Answers the DNS records to publish. It is verified once its DKIM record is found.',
+      description: 'Returns the DNS records to publish. The domain is verified once its DKIM record is found in DNS.',
       scope: 'write:domains',
       body: CreateDomain,
-      answers: { 201: { schema: Domain, about: 'The new domain.' } },
-      refuses: ['DOMAIN_ALREADY_ADDED', 'DOMAIN_RESERVED', 'PLAN_RESOURCE_LIMIT', 'TENANT_FORBIDDEN'],
+      responses: { 201: { schema: Domain, description: 'The new domain.' } },
+      errors: ['DOMAIN_ALREADY_ADDED', 'DOMAIN_RESERVED', 'PLAN_RESOURCE_LIMIT', 'TENANT_FORBIDDEN'],
       handle: async (call) => ({
         status: 201,
         body: show(await manage.create(call.caller, actorOf(call), call.body)),
@@ -84,10 +84,10 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       summary: 'List domains',
       scope: 'read:domains',
       query: pageQuery,
-      answers: { 200: { schema: pageOf(Domain), about: 'A page, newest first.' } },
+      responses: { 200: { schema: pageOf(Domain), description: 'A page of domains, newest first.' } },
       handle: async ({ caller, query }) => {
-        const told = await manage.list(caller, query.cursor, query.limit + 1)
-        const listed = told.map((one) => ({ ...one, id: one.row.id, created_at: one.row.created_at }))
+        const views = await manage.list(caller, query.cursor, query.limit + 1)
+        const listed = views.map((view) => ({ ...view, id: view.row.id, created_at: view.row.created_at }))
         return { status: 200, body: page(listed, query.limit, show) }
       },
     }),
@@ -98,8 +98,8 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       summary: 'Get a domain',
       scope: 'read:domains',
       params: { id: 'domain' },
-      answers: { 200: { schema: Domain, about: 'The domain.' } },
-      refuses: ['NOT_FOUND'],
+      responses: { 200: { schema: Domain, description: 'The domain.' } },
+      errors: ['NOT_FOUND'],
       handle: async ({ caller, params }) => ({
         status: 200,
         body: show(await manage.get(caller, params.id as string)),
@@ -109,10 +109,11 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       ...base,
       method: 'POST',
       path: '/domains/{id}/verify',
-      summary: 'Check a domain now',
-      about: 'Asks DNS for its records and answers once that is done. At most 10 times a minute per domain.',
-      answers,
-      refuses: [...notTheirs, 'RATE_LIMITED'],
+      summary: 'Verify a domain',
+      description:
+        'Looks up the DNS records of the domain and returns the result. Limited to 10 requests per minute per domain.',
+      responses,
+      errors: [...writeErrors, 'RATE_LIMITED'],
       handle: async (call) => ({
         status: 200,
         body: show(await manage.verify(call.caller, actorOf(call), call.params.id as string)),
@@ -122,13 +123,14 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       ...base,
       method: 'PATCH',
       path: '/domains/{id}',
-      summary: 'Change a domain',
-      about: 'A dedicated IP pool must be in the region of the domain; `null` goes back to shared addresses.',
+      summary: 'Update a domain',
+      description:
+        'A dedicated IP pool must be in the same region as the domain. Set `ip_pool_id` to `null` to use shared IP addresses.',
       body: PatchDomain,
-      answers,
-      refuses: [...notTheirs, 'TENANT_KEY_FORBIDDEN'],
+      responses,
+      errors: [...writeErrors, 'TENANT_KEY_FORBIDDEN'],
       handle: async ({ caller, params, body }) => {
-        // Pools belong to the platform and to live mail, and so does who sends through them.
+        // Only platform keys in live mode manage pools, and that includes assigning a domain to one.
         if (body.ip_pool_id !== undefined) {
           if (caller.tenantState !== undefined) throw new Failure('TENANT_KEY_FORBIDDEN')
           if (caller.environment === 'test') throw new Failure('ENVIRONMENT_ESCALATION')
@@ -140,10 +142,11 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       ...base,
       method: 'DELETE',
       path: '/domains/{id}',
-      summary: 'Remove a domain',
-      about: 'Nothing can be sent from it any more. Keys that were held to it are held to nothing else.',
-      answers: { 200: { schema: Deleted, about: 'Removed.' } },
-      refuses: notTheirs,
+      summary: 'Delete a domain',
+      description:
+        'You can no longer send from the domain. API keys that were restricted to it do not gain access to other domains.',
+      responses: { 200: { schema: Deleted, description: 'The domain was deleted.' } },
+      errors: writeErrors,
       handle: async (call) => {
         const id = call.params.id as string
         await manage.remove(call.caller, actorOf(call), id)
@@ -155,14 +158,15 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       method: 'POST',
       path: '/domains/{id}/warmup',
       summary: 'Start warmup',
-      about: 'Caps what is sent a UTC day: 50 recipients on the first, twice as many on each day that follows.',
+      description:
+        'Limits the number of recipients per UTC day: 50 on the first day, and twice as many on each following day.',
       body: StartWarmup.optional(),
-      answers,
-      refuses: [...notTheirs, 'WARMUP_ALREADY_ACTIVE'],
+      responses,
+      errors: [...writeErrors, 'WARMUP_ALREADY_ACTIVE'],
       handle: async (call) => {
         const { days } = call.body ?? StartWarmup.parse({})
-        const told = await manage.startWarmup(call.caller, actorOf(call), call.params.id as string, days)
-        return { status: 200, body: show(told) }
+        const view = await manage.startWarmup(call.caller, actorOf(call), call.params.id as string, days)
+        return { status: 200, body: show(view) }
       },
     }),
     defineRoute({
@@ -170,9 +174,9 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       method: 'DELETE',
       path: '/domains/{id}/warmup',
       summary: 'End warmup',
-      about: 'Lifts the cap at once. Without a warmup it changes nothing.',
-      answers,
-      refuses: notTheirs,
+      description: 'Removes the daily limit immediately. Has no effect if the domain is not warming up.',
+      responses,
+      errors: writeErrors,
       handle: async ({ caller, params }) => ({
         status: 200,
         body: show(await manage.endWarmup(caller, params.id as string)),

@@ -28,7 +28,7 @@ import { defineRoute, type Route } from '../route.ts'
 
 const megabyte = 1_048_576
 
-const shown = (at: Date | null): string | null => at?.toISOString() ?? null
+const iso = (at: Date | null): string | null => at?.toISOString() ?? null
 
 const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({
   id: row.id,
@@ -38,8 +38,8 @@ const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({
   to: row.to_addresses[0] ?? null,
   subject: row.subject,
   created_at: row.created_at.toISOString(),
-  sent_at: shown(row.sent_at),
-  delivered_at: shown(row.delivered_at),
+  sent_at: iso(row.sent_at),
+  delivered_at: iso(row.delivered_at),
 })
 
 const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
@@ -61,11 +61,11 @@ const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
   tags: row.tags,
   metadata: row.metadata ?? {},
   created_at: row.created_at.toISOString(),
-  scheduled_at: shown(row.scheduled_at),
-  sent_at: shown(row.sent_at),
-  delivered_at: shown(row.delivered_at),
-  canceled_at: shown(row.canceled_at),
-  redacted_at: shown(row.redacted_at),
+  scheduled_at: iso(row.scheduled_at),
+  sent_at: iso(row.sent_at),
+  delivered_at: iso(row.delivered_at),
+  canceled_at: iso(row.canceled_at),
+  redacted_at: iso(row.redacted_at),
   error_message: row.error_message,
   provider_response: row.provider_response && {
     message_id: row.provider_response.message_id ?? null,
@@ -93,27 +93,32 @@ const instant = z.iso
 const ListQuery = pageQuery.extend({
   status: statusFilter.optional(),
   tag: z.string().max(128).optional(),
-  to: z.string().max(320).optional().meta({ description: 'Any of the To addresses, in full.' }),
+  to: z.string().max(320).optional().meta({ description: 'Return only emails with this exact address in `to`.' }),
   created_after: instant,
   created_before: instant,
 })
 
 const GetQuery = z.object({
-  include: z.enum(['body']).optional().meta({ description: '`body` adds the rendered html and text.' }),
+  include: z
+    .enum(['body'])
+    .optional()
+    .meta({ description: 'Set to `body` to include the rendered `html` and `text`.' }),
 })
 
-/** Each item is judged alone, so that one that is wrong fails alone. */
-const anItem = z.unknown().meta({ description: 'What `POST /emails` takes, without `template` and `scheduled_at`.' })
-const Batch = z.union([BulkEmail, z.array(anItem).min(1).max(100)]).meta({ id: 'EmailBatch' })
+/** Each item is validated separately, so an invalid item fails without failing the batch. */
+const anyItem = z
+  .unknown()
+  .meta({ description: 'The same fields as `POST /emails`, except `template` and `scheduled_at`.' })
+const Batch = z.union([BulkEmail, z.array(anyItem).min(1).max(100)]).meta({ id: 'EmailBatch' })
 
 const oversize = {
   above: 6 * megabyte,
-  refuse: (raw: unknown) =>
+  failure: (raw: unknown) =>
     new Failure(attachedBytes(raw) > maxAttachmentBytes ? 'ATTACHMENT_TOO_LARGE' : 'PAYLOAD_TOO_LARGE'),
 }
 
-/** What any send may be refused with before a provider is asked. */
-const sendRefusals = [
+/** Errors that any send can return before the email is handed to a provider. */
+const sendErrors = [
   'INVALID_FROM',
   'SENDER_DOMAIN_NOT_VERIFIED',
   'DOMAIN_TENANT_MISMATCH',
@@ -135,12 +140,7 @@ const sendRefusals = [
   'IP_POOL_PAUSED',
   'WARMUP_LIMIT_EXCEEDED',
 ] as const
-const quotaRefusals = [
-  'USAGE_LIMIT_EXCEEDED',
-  'TENANT_QUOTA_EXCEEDED',
-  'SPEND_CAP_EXCEEDED',
-  'TEST_DAILY_LIMIT',
-] as const
+const quotaErrors = ['USAGE_LIMIT_EXCEEDED', 'TENANT_QUOTA_EXCEEDED', 'SPEND_CAP_EXCEEDED', 'TEST_DAILY_LIMIT'] as const
 
 type Needs = {
   drafts: DraftEmails
@@ -151,13 +151,13 @@ type Needs = {
   fetchAttachments: FetchAttachments
 }
 
-const canceling = (cancel: CancelMessage): Omit<Route, 'method' | 'path'> => ({
+const cancelRoute = (cancel: CancelMessage): Omit<Route, 'method' | 'path'> => ({
   tag: 'Emails',
   summary: 'Cancel a scheduled email',
   scope: 'send:email',
   params: { id: 'message' },
-  answers: { 200: { schema: Canceled, about: 'Canceled: it never fires.' } },
-  refuses: ['NOT_FOUND', 'NOT_SCHEDULED', 'TENANT_FORBIDDEN'],
+  responses: { 200: { schema: Canceled, description: 'The email was canceled and will not be sent.' } },
+  errors: ['NOT_FOUND', 'NOT_SCHEDULED', 'TENANT_FORBIDDEN'],
   handle: async (call) => {
     const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'email', call.params.id as string)
     const canceledAt = canceled_at.toISOString()
@@ -171,14 +171,15 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     path: '/emails',
     tag: 'Emails',
     summary: 'Send an email',
-    about: 'Sent at once, or stored as `scheduled` when `scheduled_at` is more than a second ahead.',
+    description:
+      'Sends the email immediately. If `scheduled_at` is more than one second in the future, the email is stored with status `scheduled` and sent at that time.',
     scope: 'send:email',
     idempotent: true,
     body: SendEmail,
     bodyLimit: 16 * megabyte,
     oversize,
-    answers: { 200: { schema: AcceptedEmail, about: 'Accepted.' } },
-    refuses: [...sendRefusals, ...quotaRefusals],
+    responses: { 200: { schema: AcceptedEmail, description: 'The email was accepted.' } },
+    errors: [...sendErrors, ...quotaErrors],
     handle: async (call) => {
       const draft = await drafts.single(call.caller, call.body)
       const body = await send.single(draft, actorOf(call), call.claim)
@@ -190,14 +191,14 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     path: '/emails/batch',
     tag: 'Emails',
     summary: 'Send up to 100 emails',
-    about:
-      'An array of emails, or one email whose `to` names up to 100 recipients who each get an envelope of their own. The answer is 200 even when every item failed.',
+    description:
+      'Send an array of emails, or one email with up to 100 `to` recipients who each receive a separate message. The response is 200 even if every item fails; check the result of each item.',
     scope: 'send:email',
     idempotent: true,
     body: Batch,
     bodyLimit: 10 * megabyte,
-    answers: { 200: { schema: BatchAnswer, about: 'What became of each item, in the order given.' } },
-    refuses: [...quotaRefusals, 'ATTACHMENT_TOO_LARGE'],
+    responses: { 200: { schema: BatchAnswer, description: 'The result of each item, in request order.' } },
+    errors: [...quotaErrors, 'ATTACHMENT_TOO_LARGE'],
     handle: async (call) => {
       const { caller, body } = call
       const itemOf = async (raw: unknown) => {
@@ -208,7 +209,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
           throw error
         }
       }
-      // One after the other, so that ids grow in the order given and lists show it.
+      // Sequential, so that ids increase in request order and lists keep that order.
       const itemsOf = async (list: unknown[]) => {
         const items: Awaited<ReturnType<typeof itemOf>>[] = []
         for (const raw of list) items.push(await itemOf(raw))
@@ -226,12 +227,12 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     summary: 'List emails',
     scope: 'read:messages',
     query: ListQuery,
-    answers: { 200: { schema: pageOf(EmailItem), about: 'A page, newest first.' } },
+    responses: { 200: { schema: pageOf(EmailItem), description: 'A page of emails, newest first.' } },
     handle: async ({ caller, query }) => {
       const { limit, cursor, status, tag, to, created_after, created_before } = query
-      // As it is kept; what is no address is looked for as it stands, and found nowhere.
-      const kept = to === undefined ? undefined : (parseMailbox(to)?.address ?? to)
-      const filters = { status, tag, to: kept, createdAfter: created_after, createdBefore: created_before }
+      // Normalized like stored addresses. A value that is not an address matches nothing.
+      const normalized = to === undefined ? undefined : (parseMailbox(to)?.address ?? to)
+      const filters = { status, tag, to: normalized, createdAfter: created_after, createdBefore: created_before }
       const rows = await read.list(caller, 'email', filters, { cursor, limit })
       return { status: 200, body: page(rows, limit, showItem) }
     },
@@ -244,18 +245,19 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     scope: 'read:messages',
     params: { id: 'message' },
     query: GetQuery,
-    answers: { 200: { schema: Email, about: 'The email and everything that happened to it.' } },
-    refuses: ['NOT_FOUND'],
+    responses: { 200: { schema: Email, description: 'The email and its status history.' } },
+    errors: ['NOT_FOUND'],
     handle: async ({ caller, params, query }) => {
       const row = await read.find(caller, 'email', params.id as string)
       return { status: 200, body: show(row, query.include === 'body') }
     },
   }),
-  { method: 'DELETE', path: '/emails/{id}', ...canceling(cancel) },
+  { method: 'DELETE', path: '/emails/{id}', ...cancelRoute(cancel) },
   {
     method: 'POST',
     path: '/emails/{id}/cancel',
-    about: 'The same as `DELETE /emails/{id}`, for clients written for another service.',
-    ...canceling(cancel),
+    description:
+      'Equivalent to `DELETE /emails/{id}`. Provided for compatibility with clients of other email services.',
+    ...cancelRoute(cancel),
   },
 ]

@@ -20,7 +20,7 @@ const show = (row: IpPoolRow): z.output<typeof IpPool> => ({
   created_at: row.created_at.toISOString(),
 })
 
-/** Pools carry live mail only, and are the platform's. */
+/** Pools carry only live mail and are managed with platform keys. */
 const bars = { tenantKey: 'TENANT_KEY_FORBIDDEN', testKey: 'ENVIRONMENT_ESCALATION' } as const
 
 type Needs = { db: Db; manage: ManageIpPools }
@@ -37,8 +37,8 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       path: '/ip-pools',
       summary: 'Create a dedicated IP pool',
       body: CreateIpPool,
-      answers: { 201: { schema: IpPool, about: 'The new pool.' } },
-      refuses: ['DEDICATED_IP_LIMIT_EXCEEDED'],
+      responses: { 201: { schema: IpPool, description: 'The new IP pool.' } },
+      errors: ['DEDICATED_IP_LIMIT_EXCEEDED'],
       handle: async (call) => ({
         status: 201,
         body: show(await manage.create(call.caller, actorOf(call), call.body)),
@@ -50,7 +50,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       path: '/ip-pools',
       summary: 'List dedicated IP pools',
       query: pageQuery,
-      answers: { 200: { schema: pageOf(IpPool), about: 'A page, newest first.' } },
+      responses: { 200: { schema: pageOf(IpPool), description: 'A page of IP pools, newest first.' } },
       handle: async ({ caller, query }) => {
         const { orgId, projectId } = caller
         const rows = await db.rows(listIpPools, { orgId, projectId, ...keysetOf(query) })
@@ -63,8 +63,8 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       method: 'GET',
       path: '/ip-pools/{id}',
       summary: 'Get a dedicated IP pool',
-      answers: { 200: { schema: IpPool, about: 'The pool.' } },
-      refuses: ['NOT_FOUND'],
+      responses: { 200: { schema: IpPool, description: 'The IP pool.' } },
+      errors: ['NOT_FOUND'],
       handle: async ({ caller, params }) => ({
         status: 200,
         body: show(await manage.get(caller, params.id as string)),
@@ -75,11 +75,11 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       ...one,
       method: 'PATCH',
       path: '/ip-pools/{id}',
-      summary: 'Change a dedicated IP pool',
-      about: 'While it is paused, live sends from its domains are refused.',
+      summary: 'Update a dedicated IP pool',
+      description: 'While a pool is paused, live sends from its domains return `IP_POOL_PAUSED`.',
       body: PatchIpPool,
-      answers: { 200: { schema: IpPool, about: 'The pool as it is now.' } },
-      refuses: ['NOT_FOUND', 'DEDICATED_IP_LIMIT_EXCEEDED'],
+      responses: { 200: { schema: IpPool, description: 'The updated IP pool.' } },
+      errors: ['NOT_FOUND', 'DEDICATED_IP_LIMIT_EXCEEDED'],
       handle: async (call) => ({
         status: 200,
         body: show(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
@@ -91,8 +91,8 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       method: 'DELETE',
       path: '/ip-pools/{id}',
       summary: 'Delete a dedicated IP pool',
-      answers: { 200: { schema: Deleted, about: 'Deleted.' } },
-      refuses: ['NOT_FOUND', 'IP_POOL_IN_USE'],
+      responses: { 200: { schema: Deleted, description: 'The IP pool was deleted.' } },
+      errors: ['NOT_FOUND', 'IP_POOL_IN_USE'],
       handle: async (call) => {
         const id = call.params.id as string
         await manage.remove(call.caller, actorOf(call), id)

@@ -32,12 +32,13 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     method: 'POST',
     path: '/keys',
     tag: 'Keys',
-    summary: 'Create a key',
-    about: 'The key itself is in this answer and never again. A key cannot create one that may do more than itself.',
+    summary: 'Create an API key',
+    description:
+      'The response contains the key itself, which is not shown again. A key cannot create a key with more permissions than its own.',
     scope: 'write:keys',
     body: CreateKey,
-    answers: { 201: { schema: CreatedKey, about: 'The new key.' } },
-    refuses: [...escalations, 'PLAN_RESOURCE_LIMIT', 'KEY_CREATION_RATE_LIMITED'],
+    responses: { 201: { schema: CreatedKey, description: 'The new API key.' } },
+    errors: [...escalations, 'PLAN_RESOURCE_LIMIT', 'KEY_CREATION_RATE_LIMITED'],
     handle: async (call) => {
       const { row, key } = await manage.create(call.caller, actorOf(call), call.body)
       const { id, name, environment, ...rest } = shownKey(row)
@@ -48,16 +49,16 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     method: 'GET',
     path: '/keys',
     tag: 'Keys',
-    summary: 'List keys',
+    summary: 'List API keys',
     scope: 'read:keys',
     query: ListQuery,
-    answers: { 200: { schema: pageOf(Key), about: 'A page, newest first.' } },
-    refuses: ['TENANT_FORBIDDEN'],
+    responses: { 200: { schema: pageOf(Key), description: 'A page of API keys, newest first.' } },
+    errors: ['TENANT_FORBIDDEN'],
     handle: async ({ caller, query }) => {
       if (caller.tenantId !== null && query.tenant_id !== undefined && query.tenant_id !== caller.tenantId) {
         throw new Failure('TENANT_FORBIDDEN')
       }
-      // A test key sees only test keys, whatever it asks for.
+      // A test key sees only test keys, even if the query requests live ones.
       if (caller.environment === 'test' && query.environment === 'live') {
         return { status: 200, body: page([], query.limit, shownKey) }
       }
@@ -79,11 +80,11 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     method: 'GET',
     path: '/keys/{id}',
     tag: 'Keys',
-    summary: 'Get a key',
+    summary: 'Get an API key',
     scope: 'read:keys',
     params: { id: 'key' },
-    answers: { 200: { schema: Key, about: 'The key, without its secret.' } },
-    refuses: ['NOT_FOUND'],
+    responses: { 200: { schema: Key, description: 'The API key, without its secret.' } },
+    errors: ['NOT_FOUND'],
     handle: async ({ caller, params }) => ({
       status: 200,
       body: shownKey(await manage.get(caller, params.id as string)),
@@ -93,13 +94,14 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     method: 'PATCH',
     path: '/keys/{id}',
     tag: 'Keys',
-    summary: 'Change a key',
-    about: 'A field left out stays as it is; null removes that restriction. In force from the next request on.',
+    summary: 'Update an API key',
+    description:
+      'Omitted fields do not change. Set a restriction to `null` to remove it. Changes apply from the next request.',
     scope: 'write:keys',
     params: { id: 'key' },
     body: PatchKey,
-    answers: { 200: { schema: Key, about: 'The key as it is now.' } },
-    refuses: [...escalations, 'NOT_FOUND', 'KEY_REVOKED'],
+    responses: { 200: { schema: Key, description: 'The updated API key.' } },
+    errors: [...escalations, 'NOT_FOUND', 'KEY_REVOKED'],
     handle: async (call) => ({
       status: 200,
       body: shownKey(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
@@ -109,12 +111,12 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     method: 'DELETE',
     path: '/keys/{id}',
     tag: 'Keys',
-    summary: 'Revoke a key',
-    about: 'In force from the next request on. Revoking it again answers the same.',
+    summary: 'Revoke an API key',
+    description: 'The key stops working from the next request. Revoking a revoked key returns the same response.',
     scope: 'write:keys',
     params: { id: 'key' },
-    answers: { 200: { schema: RevokedKey, about: 'Revoked.' } },
-    refuses: ['NOT_FOUND', 'SELF_REVOKE_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'TENANT_FORBIDDEN'],
+    responses: { 200: { schema: RevokedKey, description: 'The API key was revoked.' } },
+    errors: ['NOT_FOUND', 'SELF_REVOKE_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'TENANT_FORBIDDEN'],
     handle: async (call) => {
       const { id, revokedAt } = await manage.revoke(call.caller, actorOf(call), call.params.id as string)
       return { status: 200, body: { id, revoked_at: revokedAt.toISOString() } }

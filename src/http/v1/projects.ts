@@ -27,12 +27,12 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     path: '/projects',
     tag: 'Projects',
     summary: 'Create a project',
-    about: 'A slug left out is derived from the name.',
+    description: 'If you omit `slug`, it is derived from the name.',
     scope: 'write:projects',
     bars: { ...platformOnly, projectKey: 'PROJECT_SCOPED_KEY' },
     body: CreateProject,
-    answers: { 201: { schema: Project, about: 'The new project.' } },
-    refuses: ['PROJECT_SLUG_TAKEN', 'PLAN_RESOURCE_LIMIT'],
+    responses: { 201: { schema: Project, description: 'The new project.' } },
+    errors: ['PROJECT_SLUG_TAKEN', 'PLAN_RESOURCE_LIMIT'],
     handle: async ({ caller, body }) => ({ status: 201, body: show(await manage.create(caller, body)) }),
   }),
   defineRoute({
@@ -42,7 +42,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     summary: 'List projects',
     scope: 'read:projects',
     query: pageQuery,
-    answers: { 200: { schema: pageOf(Project), about: 'A page, newest first.' } },
+    responses: { 200: { schema: pageOf(Project), description: 'A page of projects, newest first.' } },
     handle: async ({ caller, query }) => {
       const { orgId, projectId: onlyId } = caller
       const rows = await db.rows(listProjects, { orgId, onlyId, ...keysetOf(query) })
@@ -56,8 +56,8 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     summary: 'Get a project',
     scope: 'read:projects',
     params: { id: 'project' },
-    answers: { 200: { schema: Project, about: 'The project.' } },
-    refuses: ['NOT_FOUND'],
+    responses: { 200: { schema: Project, description: 'The project.' } },
+    errors: ['NOT_FOUND'],
     handle: async ({ caller, params }) => ({
       status: 200,
       body: show(await manage.get(caller, params.id as string)),
@@ -67,13 +67,13 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     method: 'PATCH',
     path: '/projects/{id}',
     tag: 'Projects',
-    summary: 'Rename a project',
+    summary: 'Update a project',
     scope: 'write:projects',
     params: { id: 'project' },
     bars: platformOnly,
     body: PatchProject,
-    answers: { 200: { schema: Project, about: 'The project as it is now.' } },
-    refuses: ['NOT_FOUND', 'PROJECT_SLUG_TAKEN', 'ENVIRONMENT_ESCALATION'],
+    responses: { 200: { schema: Project, description: 'The updated project.' } },
+    errors: ['NOT_FOUND', 'PROJECT_SLUG_TAKEN', 'ENVIRONMENT_ESCALATION'],
     handle: async ({ caller, params, body }) => ({
       status: 200,
       body: show(await manage.patch(caller, params.id as string, body)),
@@ -87,8 +87,8 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     scope: 'write:projects',
     params: { id: 'project' },
     bars: platformOnly,
-    answers: { 200: { schema: Deleted, about: 'Deleted.' } },
-    refuses: ['NOT_FOUND', 'PROJECT_NOT_EMPTY', 'PROJECT_IS_DEFAULT', 'ENVIRONMENT_ESCALATION'],
+    responses: { 200: { schema: Deleted, description: 'The project was deleted.' } },
+    errors: ['NOT_FOUND', 'PROJECT_NOT_EMPTY', 'PROJECT_IS_DEFAULT', 'ENVIRONMENT_ESCALATION'],
     handle: async ({ caller, params }) => {
       const id = params.id as string
       await manage.remove(caller, id)

@@ -47,19 +47,19 @@ const ListQuery = pageQuery.extend({
   reason: z.enum(reasons).optional(),
 })
 
-/** A value to look for, in the form it is kept in. */
-const keptForm = (value: string): string => comparableIn(value) ?? value.toLowerCase()
+/** The value of a filter, normalized like stored values. */
+const normalized = (value: string): string => comparableIn(value) ?? value.toLowerCase()
 
-const Named = z.object({
+const Target = z.object({
   id: z.string().optional(),
   channel: z.enum(channels).optional(),
   value: z.string().optional(),
 })
-type Named = z.output<typeof Named>
+type Target = z.output<typeof Target>
 
-const readNamed = ({ id, channel, value }: Named): ToRemove => {
+const readTarget = ({ id, channel, value }: Target): ToRemove => {
   if (id !== undefined && (channel !== undefined || value !== undefined)) {
-    throw malformed('Name the id, or channel and value, not both.', ['id'])
+    throw malformed('Provide either id or channel and value, not both.', ['id'])
   }
   if (id !== undefined) return { id }
   return channel === undefined && value === undefined ? {} : { target: validate(SuppressionTarget, { channel, value }) }
@@ -68,13 +68,13 @@ const readNamed = ({ id, channel, value }: Named): ToRemove => {
 const differ = (one: unknown, two: unknown): boolean =>
   one !== undefined && two !== undefined && JSON.stringify(one) !== JSON.stringify(two)
 
-/** What a delete names in its query, its body or both. Whether an id and a target are one row shows later. */
-const toRemove = (query: Named, body: Named | undefined): ToRemove => {
-  const [one, two] = [readNamed(query), readNamed(body ?? {})]
+/** The suppression that a delete names in its query, its body or both. The removal checks that id and target match. */
+const toRemove = (query: Target, body: Target | undefined): ToRemove => {
+  const [one, two] = [readTarget(query), readTarget(body ?? {})]
   if (differ(one.id, two.id) || differ(one.target, two.target)) throw new Failure('QUERY_BODY_CONFLICT')
   const named = { ...one, ...two }
   if (named.id === undefined && named.target === undefined) {
-    throw malformed('Name an id, or channel and value, in the query or the body.')
+    throw malformed('Provide an id, or channel and value, in the query or the body.')
   }
   return named
 }
@@ -84,14 +84,14 @@ type Needs = { db: Db; add: AddSuppressions; remove: RemoveSuppression }
 export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
   const list = ({ orgId, tenantId }: Scope, query: z.output<typeof ListQuery>) => {
     const { channel = null, reason = null } = query
-    const value = query.value === undefined ? null : keptForm(query.value)
+    const value = query.value === undefined ? null : normalized(query.value)
     const params = { orgId, channel, value, reason, ...keysetOf(query) }
     return tenantId === null
       ? db.rows(listSuppressions, params)
       : db.rows(listTenantSuppressions, { ...params, tenantId })
   }
 
-  const removed = async (scope: Scope, actor: Actor, named: ToRemove) => ({
+  const removeNamed = async (scope: Scope, actor: Actor, named: ToRemove) => ({
     status: 200,
     body: { ...(await remove(scope, actor, named)), deleted: true as const },
   })
@@ -102,14 +102,14 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       path: '/suppressions',
       tag: 'Suppressions',
       summary: 'Add suppressions',
-      about:
-        'Adds one target, or up to 1,000 as `items`, with reason `manual`. A target that is suppressed already is returned unchanged.',
+      description:
+        'Adds one target, or up to 1,000 targets as `items`, with reason `manual`. If a target is already suppressed, the existing suppression is returned unchanged.',
       scope: 'write:suppressions',
       idempotent: true,
       body: CreateSuppressions,
-      answers: {
-        201: { schema: z.union([Suppression, SuppressionList]), about: 'Added, at least one of them.' },
-        200: { schema: z.union([Suppression, SuppressionList]), about: 'All were there already.' },
+      responses: {
+        201: { schema: z.union([Suppression, SuppressionList]), description: 'At least one suppression was added.' },
+        200: { schema: z.union([Suppression, SuppressionList]), description: 'All targets were already suppressed.' },
       },
       handle: async (call) => {
         const { body } = call
@@ -129,7 +129,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       summary: 'List suppressions',
       scope: 'read:suppressions',
       query: ListQuery,
-      answers: { 200: { schema: pageOf(Suppression), about: 'A page, newest first.' } },
+      responses: { 200: { schema: pageOf(Suppression), description: 'A page of suppressions, newest first.' } },
       handle: async ({ caller, query }) => ({
         status: 200,
         body: page(await list(caller, query), query.limit, show),
@@ -142,8 +142,8 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       summary: 'Get a suppression',
       scope: 'read:suppressions',
       params: { id: 'suppression' },
-      answers: { 200: { schema: Suppression, about: 'The suppression.' } },
-      refuses: ['NOT_FOUND'],
+      responses: { 200: { schema: Suppression, description: 'The suppression.' } },
+      errors: ['NOT_FOUND'],
       handle: async ({ caller, params }) => {
         const row = await db.row(findSuppression, {
           orgId: caller.orgId,
@@ -158,33 +158,33 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       method: 'DELETE',
       path: '/suppressions/{id}',
       tag: 'Suppressions',
-      summary: 'Remove a suppression by id',
+      summary: 'Delete a suppression by id',
       scope: 'write:suppressions',
       params: { id: 'suppression' },
-      answers: { 200: { schema: Deleted, about: 'Removed.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'SUPPRESSION_PROTECTED'],
-      handle: (call) => removed(call.caller, actorOf(call), { id: call.params.id as string }),
+      responses: { 200: { schema: Deleted, description: 'The suppression was deleted.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'SUPPRESSION_PROTECTED'],
+      handle: (call) => removeNamed(call.caller, actorOf(call), { id: call.params.id as string }),
     }),
     defineRoute({
       method: 'DELETE',
       path: '/suppressions',
       tag: 'Suppressions',
-      summary: 'Remove a suppression by target',
-      about:
-        'Names `id`, or `channel` and `value`, in the query or in the body; in both only where they name the same row.',
+      summary: 'Delete a suppression by target',
+      description:
+        'Provide `id`, or `channel` and `value`, in the query or in the body. If you provide both, they must identify the same suppression.',
       scope: 'write:suppressions',
-      query: Named,
-      body: Named.optional(),
+      query: Target,
+      body: Target.optional(),
       check: ({ query, body }) => void toRemove(query, body),
-      answers: { 200: { schema: Deleted, about: 'Removed.' } },
-      refuses: [
+      responses: { 200: { schema: Deleted, description: 'The suppression was deleted.' } },
+      errors: [
         'NOT_FOUND',
         'TENANT_FORBIDDEN',
         'ENVIRONMENT_ESCALATION',
         'SUPPRESSION_PROTECTED',
         'QUERY_BODY_CONFLICT',
       ],
-      handle: (call) => removed(call.caller, actorOf(call), toRemove(call.query, call.body)),
+      handle: (call) => removeNamed(call.caller, actorOf(call), toRemove(call.query, call.body)),
     }),
   ]
 }

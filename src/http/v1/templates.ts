@@ -50,12 +50,12 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       path: '/templates',
       tag: 'Templates',
       summary: 'Create a template',
-      about:
-        'An email template needs a subject and one of html and text; an SMS template needs text and uses nothing else.',
+      description:
+        'An email template requires `subject` and at least one of `html` and `text`. An SMS template uses only `text`, which is required.',
       scope: 'write:templates',
       body: CreateTemplate,
-      answers: { 201: { schema: Template, about: 'The new template.' } },
-      refuses: ['TEMPLATE_SLUG_TAKEN'],
+      responses: { 201: { schema: Template, description: 'The new template.' } },
+      errors: ['TEMPLATE_SLUG_TAKEN'],
       handle: async (call) => ({
         status: 201,
         body: show(await manage.create(call.caller, actorOf(call), call.body)),
@@ -66,10 +66,10 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       path: '/templates',
       tag: 'Templates',
       summary: 'List templates',
-      about: 'A tenant sees its own and those of the organisation.',
+      description: "A tenant's list includes its own templates and those of the organisation.",
       scope: 'read:templates',
       query: ListQuery,
-      answers: { 200: { schema: pageOf(Template), about: 'A page, newest first.' } },
+      responses: { 200: { schema: pageOf(Template), description: 'A page of templates, newest first.' } },
       handle: async ({ caller, query }) => ({
         status: 200,
         body: page(await list(caller, query), query.limit, show),
@@ -82,8 +82,8 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       summary: 'Get a template',
       scope: 'read:templates',
       params: { id: 'template' },
-      answers: { 200: { schema: Template, about: 'The template.' } },
-      refuses: ['NOT_FOUND'],
+      responses: { 200: { schema: Template, description: 'The template.' } },
+      errors: ['NOT_FOUND'],
       handle: async ({ caller, params }) => ({
         status: 200,
         body: show(await manage.get(caller, params.id as string)),
@@ -93,13 +93,13 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       method: 'PATCH',
       path: '/templates/{id}',
       tag: 'Templates',
-      summary: 'Change a template',
-      about: 'What is left out stays as it is. The channel of a template is fixed.',
+      summary: 'Update a template',
+      description: 'Omitted fields do not change. The channel of a template cannot be changed.',
       scope: 'write:templates',
       params: { id: 'template' },
       body: PatchTemplate,
-      answers: { 200: { schema: Template, about: 'The template as it is now.' } },
-      refuses: ['NOT_FOUND', 'NO_FIELDS', 'TEMPLATE_SLUG_TAKEN', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
+      responses: { 200: { schema: Template, description: 'The updated template.' } },
+      errors: ['NOT_FOUND', 'NO_FIELDS', 'TEMPLATE_SLUG_TAKEN', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => ({
         status: 200,
         body: show(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
@@ -110,11 +110,11 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       path: '/templates/{id}',
       tag: 'Templates',
       summary: 'Delete a template',
-      about: 'Messages that were made from it, scheduled ones too, stay as they are.',
+      description: 'Messages already created from the template do not change, including scheduled ones.',
       scope: 'write:templates',
       params: { id: 'template' },
-      answers: { 200: { schema: Deleted, about: 'Deleted.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
+      responses: { 200: { schema: Deleted, description: 'The template was deleted.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => {
         const id = call.params.id as string
         await manage.remove(call.caller, actorOf(call), id)
@@ -125,12 +125,13 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       method: 'POST',
       path: '/templates/preview',
       tag: 'Templates',
-      summary: 'Render a template without sending it',
-      about: 'Names the template by `id` or by `slug`. Missing variables and caps refuse it as they refuse a send.',
+      summary: 'Preview a template',
+      description:
+        'Renders a template without sending it. Identify the template by `id` or `slug`. Missing variables and size limits return the same errors as a send.',
       scope: 'read:templates',
       body: PreviewTemplate,
-      answers: { 200: { schema: TemplatePreview, about: 'The template, rendered.' } },
-      refuses: ['NOT_FOUND', 'TEMPLATE_TENANT_SCOPED', 'TEMPLATE_MISSING_VARIABLES'],
+      responses: { 200: { schema: TemplatePreview, description: 'The rendered template.' } },
+      errors: ['NOT_FOUND', 'TEMPLATE_TENANT_SCOPED', 'TEMPLATE_MISSING_VARIABLES'],
       handle: async ({ caller, body }) => {
         const row = await named(caller, body)
         const { id, slug, channel } = row

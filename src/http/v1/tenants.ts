@@ -48,13 +48,13 @@ const readRef = (text: string | undefined): string | null => {
 
 const platformOnly = { tenantKey: 'TENANT_KEY_FORBIDDEN' } as const
 const platformLive = { ...platformOnly, testKey: 'ENVIRONMENT_ESCALATION' } as const
-const answer = { 200: { schema: Tenant, about: 'The tenant as it is now.' } }
+const updated = { 200: { schema: Tenant, description: 'The updated tenant.' } }
 
 type Needs = { db: Db; create: CreateTenants; lifecycle: TenantLifecycle; erase: EraseTenant }
 
 export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] => {
   const base = { tag: 'Tenants', scope: 'write:tenants', params: { id: 'tenant' } } as const
-  /** The tenant a call would change. A platform key inside one by its reference keeps out of the others. */
+  /** The tenant that a call changes. A platform key that acts for one tenant by reference cannot change another one. */
   const targetOf = async ({ caller, params }: Call<unknown, unknown>): Promise<string> => {
     const id = params.id as string
     if (caller.tenantId !== null) await lifecycle.get(caller, id)
@@ -72,12 +72,12 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       path: '/tenants',
       tag: 'Tenants',
       summary: 'Create a tenant',
-      about: 'A slug left out is derived from the name.',
+      description: 'If you omit `slug`, it is derived from the name.',
       scope: 'write:tenants',
       bars: { tenantKey: 'TENANT_KEY_CANNOT_CREATE_TENANTS' },
       body: CreateTenant,
-      answers: { 201: { schema: Tenant, about: 'The new tenant.' } },
-      refuses: ['TENANT_SLUG_CONFLICT', 'TENANT_EXTERNAL_REF_CONFLICT', 'PLAN_RESOURCE_LIMIT'],
+      responses: { 201: { schema: Tenant, description: 'The new tenant.' } },
+      errors: ['TENANT_SLUG_CONFLICT', 'TENANT_EXTERNAL_REF_CONFLICT', 'PLAN_RESOURCE_LIMIT'],
       handle: async (call) => ({
         status: 201,
         body: show(await create.create(call.caller, actorOf(call), call.body)),
@@ -88,11 +88,11 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       path: '/tenants',
       tag: 'Tenants',
       summary: 'List tenants',
-      about: 'Erased tenants are listed only with `status=erased`.',
+      description: 'Erased tenants are listed only with `status=erased`.',
       scope: 'read:tenants',
       query: ListQuery,
-      answers: { 200: { schema: pageOf(Tenant), about: 'A page, newest first.' } },
-      refuses: ['INVALID_EXTERNAL_REF'],
+      responses: { 200: { schema: pageOf(Tenant), description: 'A page of tenants, newest first.' } },
+      errors: ['INVALID_EXTERNAL_REF'],
       handle: async ({ caller, query }) => {
         const rows = await db.rows(listTenants, {
           orgId: caller.orgId,
@@ -111,8 +111,8 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       summary: 'Get a tenant',
       scope: 'read:tenants',
       params: { id: 'tenant' },
-      answers: { 200: { schema: Tenant, about: 'The tenant.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
+      responses: { 200: { schema: Tenant, description: 'The tenant.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
       handle: async ({ caller, params }) => ({
         status: 200,
         body: show(await lifecycle.get(caller, params.id as string)),
@@ -122,11 +122,11 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ...base,
       method: 'PATCH',
       path: '/tenants/{id}',
-      summary: 'Change a tenant',
+      summary: 'Update a tenant',
       bars: platformOnly,
       body: PatchTenant,
-      answers: answer,
-      refuses: [
+      responses: updated,
+      errors: [
         'NOT_FOUND',
         'TENANT_FORBIDDEN',
         'TENANT_EXTERNAL_REF_CONFLICT',
@@ -143,10 +143,10 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       method: 'DELETE',
       path: '/tenants/{id}',
       summary: 'Archive a tenant',
-      about: 'Cancels its scheduled messages. It can be restored.',
+      description: 'Cancels scheduled messages of the tenant. You can restore an archived tenant.',
       bars: { ...platformLive, tenantKey: 'TENANT_KEY_CANNOT_DELETE' },
-      answers: answer,
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ACTIVE'],
+      responses: updated,
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ACTIVE'],
       handle: move('archive'),
     }),
     defineRoute({
@@ -154,20 +154,20 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       method: 'POST',
       path: '/tenants/{id}/suspend',
       summary: 'Suspend a tenant',
-      about: 'Refuses its keys and cancels its scheduled messages.',
+      description: "Blocks the tenant's API keys and cancels its scheduled messages.",
       bars: platformLive,
-      answers: answer,
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ACTIVE'],
+      responses: updated,
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ACTIVE'],
       handle: move('suspend'),
     }),
     defineRoute({
       ...base,
       method: 'POST',
       path: '/tenants/{id}/unsuspend',
-      summary: 'Lift a suspension',
+      summary: 'Unsuspend a tenant',
       bars: platformOnly,
-      answers: answer,
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_SUSPENDED', 'TENANT_ERASED'],
+      responses: updated,
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_SUSPENDED', 'TENANT_ERASED'],
       handle: move('unsuspend'),
     }),
     defineRoute({
@@ -176,8 +176,8 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       path: '/tenants/{id}/restore',
       summary: 'Restore an archived tenant',
       bars: platformOnly,
-      answers: answer,
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ARCHIVED', 'TENANT_ERASED'],
+      responses: updated,
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_NOT_ARCHIVED', 'TENANT_ERASED'],
       handle: move('restore'),
     }),
     defineRoute({
@@ -185,10 +185,11 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       method: 'POST',
       path: '/tenants/{id}/erase',
       summary: 'Erase a suspended or archived tenant',
-      about: 'Cannot be undone. Cut off half way, the same call takes it up again; the counts are those of the whole.',
+      description:
+        "Permanently erases the tenant's data. If the request is interrupted, repeat it to continue; the counts cover the whole erasure.",
       bars: platformLive,
-      answers: { 200: { schema: ErasedTenant, about: 'What was erased, as counts.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_ACTIVE'],
+      responses: { 200: { schema: ErasedTenant, description: 'The number of erased items.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_ACTIVE'],
       handle: async (call) => {
         const row = await erase(call.caller, actorOf(call), await targetOf(call))
         const { id, erased_at, erasure } = row
@@ -202,12 +203,12 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ...base,
       method: 'PATCH',
       path: '/tenants/{id}/quota',
-      summary: "Set a tenant's monthly quota",
-      about: 'A figure left out stays as it is; null lifts it; 0 stops the channel.',
+      summary: "Update a tenant's monthly quota",
+      description: 'Omitted fields do not change. `null` removes the quota, and `0` blocks all sends on the channel.',
       bars: platformOnly,
       body: PatchQuota,
-      answers: { 200: { schema: TenantQuota, about: 'The quota.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'NO_FIELDS', 'TENANT_ERASED', 'ENVIRONMENT_ESCALATION'],
+      responses: { 200: { schema: TenantQuota, description: 'The updated quota.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'NO_FIELDS', 'TENANT_ERASED', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => {
         const row = await lifecycle.patchQuota(call.caller, actorOf(call), await targetOf(call), call.body)
         const { id: tenant_id, email_monthly, sms_monthly, updated_at } = row

@@ -10,9 +10,9 @@ import { defineRoute, type Route } from '../route.ts'
 const periodQuery = z.object({
   period: z
     .string()
-    .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'Takes a month such as 2026-03.')
+    .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'Must be a month such as 2026-03.')
     .optional()
-    .meta({ description: 'A UTC month such as 2026-03, at most 24 back. Default: this one.' }),
+    .meta({ description: 'A UTC month such as `2026-03`, up to 24 months back. Defaults to the current month.' }),
 })
 
 const UsageQuery = periodQuery.extend({ by_key: z.enum(['true', 'false']).default('false') })
@@ -20,10 +20,10 @@ const UsageQuery = periodQuery.extend({ by_key: z.enum(['true', 'false']).defaul
 type Needs = { clock: Clock; read: ReadUsage; tenants: Pick<TenantLifecycle, 'get'> }
 
 export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => {
-  const periodOf = (asked: string | undefined): string => {
-    const period = asked ?? monthOf(clock.now())
+  const periodOf = (requested: string | undefined): string => {
+    const period = requested ?? monthOf(clock.now())
     if (!isReadablePeriod(period, clock.now())) {
-      throw invalid(['period'], 'custom', 'Takes a month such as 2026-03, this one or up to 24 back.')
+      throw invalid(['period'], 'custom', 'Must be the current month or one of the 24 before it, such as 2026-03.')
     }
     return period
   }
@@ -33,12 +33,13 @@ export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => {
       method: 'GET',
       path: '/usage',
       tag: 'Usage',
-      summary: 'Read usage',
-      about: "The figures of a month in the caller's environment; `by_key=true` adds a row per key.",
+      summary: 'Get usage',
+      description:
+        "Returns usage for one month in the API key's environment. Set `by_key=true` to include a breakdown by API key.",
       scope: 'read:usage',
       query: UsageQuery,
-      answers: { 200: { schema: UsageReport, about: 'The figures.' } },
-      refuses: ['BY_KEY_NOT_AVAILABLE'],
+      responses: { 200: { schema: UsageReport, description: 'The usage of the month.' } },
+      errors: ['BY_KEY_NOT_AVAILABLE'],
       handle: async ({ caller, query }) => {
         const period = periodOf(query.period)
         const byKey = query.by_key === 'true'
@@ -51,12 +52,12 @@ export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => {
       method: 'GET',
       path: '/tenants/{id}/usage',
       tag: 'Tenants',
-      summary: "Read a tenant's usage",
+      summary: "Get a tenant's usage",
       scope: ['read:usage', 'read:tenants'],
       params: { id: 'tenant' },
       query: periodQuery,
-      answers: { 200: { schema: UsageReport, about: 'The figures of the tenant.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
+      responses: { 200: { schema: UsageReport, description: 'The usage of the tenant.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
       handle: async ({ caller, params, query }) => {
         const tenantId = params.id as string
         const period = periodOf(query.period)

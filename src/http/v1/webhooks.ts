@@ -76,7 +76,7 @@ const samples = knownEvents.map((event) => ({
   }),
 }))
 
-/** Each event as its own entry in the API description, with the fields of its data. */
+/** Each event type with the schema of its payload, for the API description. */
 export const describedEvents: WebhookShape[] = knownEvents.map((event) => ({
   event,
   tag: 'Webhooks',
@@ -89,20 +89,21 @@ type Needs = { db: Db; manage: ManageWebhooks; fire: FireWebhooks }
 export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
   const base = { tag: 'Webhooks', params: { id: 'webhookEndpoint' } } as const
   const oneDelivery = { ...base, params: { id: 'webhookEndpoint', delivery_id: 'webhookDelivery' } } as const
-  const readable = ({ caller, params }: Call<unknown, unknown>) => manage.get(caller, params.id as string)
-  const reached = ({ caller, params }: Call<unknown, unknown>) => manage.reach(caller, params.id as string)
+  const readEndpoint = ({ caller, params }: Call<unknown, unknown>) => manage.get(caller, params.id as string)
+  const reachEndpoint = ({ caller, params }: Call<unknown, unknown>) => manage.reach(caller, params.id as string)
 
   return [
     defineRoute({
       method: 'POST',
       path: '/webhooks',
       tag: 'Webhooks',
-      summary: 'Create an endpoint',
-      about: 'The signing secret is in this answer and, after a rotation, in that one: never again.',
+      summary: 'Create a webhook endpoint',
+      description:
+        'The response contains the signing secret, which is not shown again. Rotate the secret to get a new one.',
       scope: 'write:webhooks',
       body: CreateWebhook,
-      answers: { 201: { schema: CreatedWebhook, about: 'The new endpoint.' } },
-      refuses: ['WEBHOOK_URL_NOT_ALLOWED', 'PLAN_RESOURCE_LIMIT', 'TENANT_FORBIDDEN'],
+      responses: { 201: { schema: CreatedWebhook, description: 'The new webhook endpoint.' } },
+      errors: ['WEBHOOK_URL_NOT_ALLOWED', 'PLAN_RESOURCE_LIMIT', 'TENANT_FORBIDDEN'],
       handle: async (call) => {
         const { row, secret } = await manage.create(call.caller, actorOf(call), call.body)
         const { created_at, updated_at, secret_rotated_at, ...rest } = show(row)
@@ -113,10 +114,10 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       method: 'GET',
       path: '/webhooks',
       tag: 'Webhooks',
-      summary: 'List endpoints',
+      summary: 'List webhook endpoints',
       scope: 'read:webhooks',
       query: pageQuery,
-      answers: { 200: { schema: pageOf(Webhook), about: 'A page, newest first.' } },
+      responses: { 200: { schema: pageOf(Webhook), description: 'A page of webhook endpoints, newest first.' } },
       handle: async ({ caller, query }) => {
         const { orgId, tenantId } = caller
         const rows = await db.rows(listEndpoints, { orgId, tenantId, ...keysetOf(query) })
@@ -127,33 +128,33 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       method: 'GET',
       path: '/webhooks/events',
       tag: 'Webhooks',
-      summary: 'List events',
-      about: 'Every name an endpoint can subscribe to, with a sample of what it would be sent.',
+      summary: 'List event types',
+      description: 'Returns every event type that an endpoint can subscribe to, each with a sample payload.',
       scope: 'read:webhooks',
-      answers: { 200: { schema: EventSamples, about: 'Names and samples.' } },
+      responses: { 200: { schema: EventSamples, description: 'The event types and their sample payloads.' } },
       handle: async () => ({ status: 200, body: { data: samples } }),
     }),
     defineRoute({
       ...base,
       method: 'GET',
       path: '/webhooks/{id}',
-      summary: 'Get an endpoint',
+      summary: 'Get a webhook endpoint',
       scope: 'read:webhooks',
-      answers: { 200: { schema: Webhook, about: 'The endpoint.' } },
-      refuses: ['NOT_FOUND'],
-      handle: async (call) => ({ status: 200, body: show(await readable(call)) }),
+      responses: { 200: { schema: Webhook, description: 'The webhook endpoint.' } },
+      errors: ['NOT_FOUND'],
+      handle: async (call) => ({ status: 200, body: show(await readEndpoint(call)) }),
     }),
     defineRoute({
       ...base,
       method: 'PATCH',
       path: '/webhooks/{id}',
-      summary: 'Change an endpoint',
-      about:
-        'A field left out stays as it is. While an endpoint is disabled or its list of events is empty, nothing is kept for it, and what was waiting is canceled.',
+      summary: 'Update a webhook endpoint',
+      description:
+        'Omitted fields do not change. Disabling an endpoint or setting `events` to an empty list pauses it: pending deliveries are canceled, and events during the pause are not delivered later.',
       scope: 'write:webhooks',
       body: PatchWebhook,
-      answers: { 200: { schema: Webhook, about: 'The endpoint as it is now.' } },
-      refuses: ['NOT_FOUND', 'WEBHOOK_URL_NOT_ALLOWED', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
+      responses: { 200: { schema: Webhook, description: 'The updated webhook endpoint.' } },
+      errors: ['NOT_FOUND', 'WEBHOOK_URL_NOT_ALLOWED', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => {
         const row = await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)
         return { status: 200, body: show(row) }
@@ -163,10 +164,10 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...base,
       method: 'DELETE',
       path: '/webhooks/{id}',
-      summary: 'Delete an endpoint',
+      summary: 'Delete a webhook endpoint',
       scope: 'write:webhooks',
-      answers: { 200: { schema: Deleted, about: 'Deleted.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
+      responses: { 200: { schema: Deleted, description: 'The webhook endpoint was deleted.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => {
         const id = call.params.id as string
         await manage.remove(call.caller, actorOf(call), id)
@@ -177,12 +178,13 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...base,
       method: 'POST',
       path: '/webhooks/{id}/rotate',
-      summary: 'Rotate the signing secret',
-      about: 'Every attempt from then on is signed with the new secret, retries included; there is no overlap.',
+      summary: 'Rotate a signing secret',
+      description:
+        'All further attempts are signed with the new secret, including retries. The old secret stops being used immediately.',
       scope: 'write:webhooks',
       bars: { testKey: 'ENVIRONMENT_ESCALATION' },
-      answers: { 200: { schema: RotatedWebhook, about: 'The new secret.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
+      responses: { 200: { schema: RotatedWebhook, description: 'The new secret.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
       handle: async (call) => {
         const { row, secret } = await manage.rotate(call.caller, actorOf(call), call.params.id as string)
         const secret_rotated_at = row.secret_rotated_at?.toISOString()
@@ -194,15 +196,15 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       method: 'POST',
       path: '/webhooks/{id}/test-fire',
       summary: 'Send a test delivery',
-      about:
-        'Sends a sample once, subscribed or not, and waits for the answer. A receiver that fails is told in the body.',
+      description:
+        'Sends one sample event, even if the endpoint is not subscribed to it, and waits for the response. If the endpoint fails, the request still succeeds and `success` is `false`.',
       scope: 'write:webhooks',
       body: TestFire,
-      answers: { 200: { schema: TestFired, about: 'What the receiver said.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'TEST_FIRE_RATE_LIMITED'],
+      responses: { 200: { schema: TestFired, description: 'The response of the endpoint.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'TEST_FIRE_RATE_LIMITED'],
       handle: async (call) => {
         const { event } = call.body
-        const { id, attempt } = await fire.test(call.caller, actorOf(call), await reached(call), event)
+        const { id, attempt } = await fire.test(call.caller, actorOf(call), await reachEndpoint(call), event)
         const { response_status, response_body, duration_ms, error } = attempt
         const success = succeeded(attempt)
         return {
@@ -218,11 +220,11 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       summary: 'List deliveries',
       scope: 'read:webhooks',
       query: DeliveryQuery,
-      answers: { 200: { schema: pageOf(Delivery), about: 'A page, newest first.' } },
-      refuses: ['NOT_FOUND'],
+      responses: { 200: { schema: pageOf(Delivery), description: 'A page of deliveries, newest first.' } },
+      errors: ['NOT_FOUND'],
       handle: async (call) => {
         const { query, caller } = call
-        const { id } = await readable(call)
+        const { id } = await readEndpoint(call)
         const { status = null, event = null } = query
         const rows = await db.rows(listDeliveries, {
           orgId: caller.orgId,
@@ -240,10 +242,10 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       path: '/webhooks/{id}/deliveries/{delivery_id}',
       summary: 'Get a delivery',
       scope: 'read:webhooks',
-      answers: { 200: { schema: DeliveryWithPayload, about: 'The delivery and what it carries.' } },
-      refuses: ['NOT_FOUND'],
+      responses: { 200: { schema: DeliveryWithPayload, description: 'The delivery and its payload.' } },
+      errors: ['NOT_FOUND'],
       handle: async (call) => {
-        const row = await fire.find(call.caller, await readable(call), call.params.delivery_id as string)
+        const row = await fire.find(call.caller, await readEndpoint(call), call.params.delivery_id as string)
         return { status: 200, body: { ...showDelivery(row), payload: JSON.parse(row.payload) } }
       },
     }),
@@ -252,12 +254,12 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       method: 'POST',
       path: '/webhooks/{id}/deliveries/{delivery_id}/replay',
       summary: 'Replay a delivery',
-      about: 'Any delivery that is not pending. The same event again, under a delivery id of its own.',
+      description: 'Sends the same event again as a new delivery. You can replay any delivery that is not pending.',
       scope: 'write:webhooks',
-      answers: { 202: { schema: Replayed, about: 'The new delivery.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'REPLAY_RATE_LIMITED'],
+      responses: { 202: { schema: Replayed, description: 'The new delivery.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'REPLAY_RATE_LIMITED'],
       handle: async (call) => {
-        const endpoint = await reached(call)
+        const endpoint = await reachEndpoint(call)
         const id = call.params.delivery_id as string
         const replay = await fire.replay(call.caller, actorOf(call), endpoint, id)
         return { status: 202, body: { delivery_id: replay.id, replay_of: replay.replay_of } }
@@ -268,13 +270,14 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       method: 'POST',
       path: '/webhooks/{id}/replay-failed',
       summary: 'Replay failed deliveries',
-      about: 'At most 100, oldest first, each once: repeated calls walk on.',
+      description:
+        'Replays up to 100 failed deliveries, oldest first. Each delivery is replayed only once, so repeat the request while `has_more` is `true`.',
       scope: 'write:webhooks',
       body: ReplayFailed,
-      answers: { 202: { schema: ReplayedFailed, about: 'What is sent again.' } },
-      refuses: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'REPLAY_RATE_LIMITED'],
+      responses: { 202: { schema: ReplayedFailed, description: 'The new deliveries.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'REPLAY_RATE_LIMITED'],
       handle: async (call) => {
-        const endpoint = await reached(call)
+        const endpoint = await reachEndpoint(call)
         const { replays, more } = await fire.replayFailed(call.caller, actorOf(call), endpoint, call.body)
         const data = replays.map(({ id, replay_of }) => ({ delivery_id: id, replay_of }))
         return { status: 202, body: { replayed: data.length, has_more: more, data } }

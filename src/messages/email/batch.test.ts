@@ -151,7 +151,7 @@ describe('the call', () => {
       mail({ from: 'x@nobodys.test' }),
     ])
     expect(items(reply).map(({ error }) => error)).toEqual([
-      { code: 'VALIDATION_ERROR', message: '"from" needs an address with a domain.' },
+      { code: 'VALIDATION_ERROR', message: '"from" must be an email address with a domain.' },
       { code: 'VALIDATION_ERROR', message: 'from: Must be an email address, with or without a display name.' },
       { code: 'VALIDATION_ERROR', message: 'headers.From: This header is set by the service. Remove it.' },
       { code: 'VALIDATION_ERROR', message: 'html: Provide html, text or both.' },

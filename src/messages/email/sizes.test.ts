@@ -91,7 +91,7 @@ test('S-108 X-333 XD-34 a client that writes its whole body before reading alway
     type: 'validation_error',
     code: 'PAYLOAD_TOO_LARGE',
     request_id: expect.any(String),
-    message: 'The request is larger than this route takes.',
+    message: 'The request body exceeds the size limit of this endpoint. Send a smaller body.',
   }
   expect(results).toEqual(new Array(24).fill([413, { error }]))
 })

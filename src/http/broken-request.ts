@@ -1,0 +1,50 @@
+/** Responds to bytes that never became a request: broken HTTP, oversized headers, or a request that is too slow. */
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { Failure } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import { stopDraining } from './drain-body.ts'
+import { envelope, malformed } from './envelope.ts'
+
+export const jsonType = 'application/json; charset=utf-8'
+
+export const notHttp = (): Failure => malformed('This is not a valid HTTP request.')
+
+/** The response in progress on a socket. Node stores it in this private property and has no public one for it. */
+export const responseOn = (socket: Socket): ServerResponse | undefined =>
+  (socket as { _httpMessage?: ServerResponse })._httpMessage ?? undefined
+
+const failureOf = (error: NodeJS.ErrnoException): Failure => {
+  if (error.code === 'HPE_HEADER_OVERFLOW') {
+    return new Failure('PAYLOAD_TOO_LARGE', {
+      message: 'The request headers exceed 16 KB. Send fewer or shorter headers.',
+    })
+  }
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return malformed('The request did not arrive in time.')
+  return notHttp()
+}
+
+/** Writes the error straight to the socket, since Fastify has no reply for it. */
+export const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket): void => {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const response = responseOn(socket)
+  if (response?.req.complete) {
+    // The broken bytes follow a complete request. That request gets its own response, then the connection closes.
+    if (response.headersSent) response.once('finish', () => socket.destroySoon())
+    else response.setHeader('connection', 'close')
+    return
+  }
+  // The request was already rejected as too large. Send that error, not one about how its body ended.
+  if (response && stopDraining(response.req)) return
+  const failure = failureOf(error)
+  const id = newId('request')
+  const body = envelope(failure, id)
+  socket.end(
+    `HTTP/1.1 ${failure.status} ${failure.status === 413 ? 'Content Too Large' : 'Unprocessable Content'}\r\n` +
+      `Content-Type: ${jsonType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${id}\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+  )
+}
