@@ -154,7 +154,7 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     const launched = launch(root, ['start'], { node: oldNode })
     expect(await launched.ended()).toBe(1)
     expect(launched.errors()).toMatch(
-      /^Tidings needs Node 24; this is 20\.11\.0, .* Run `npm install` without `--omit=optional`, or install Node 24.*\n$/,
+      /^Tidings needs Node 24, but this is Node 20\.11\.0, .* Run `npm install` without `--omit=optional`, or install Node 24.*\n$/,
     )
   })
 
