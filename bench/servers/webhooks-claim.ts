@@ -1,4 +1,4 @@
-/** The cost of finding due deliveries: leases a lane, reads its first deliveries, and releases it. */
+/** The cost of finding due deliveries: leases an endpoint queue, reads its first deliveries, and releases it. */
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/ground/clock.ts'

@@ -65,7 +65,7 @@ const claims = (name: string, pending: number) =>
 
 export const claimWebhooks: Bench = {
   name: 'webhooks-claim',
-  about: 'Lease the lane of an endpoint, read its first 20 due deliveries, and release it.',
+  about: 'Lease the queue of an endpoint, read its first 20 due deliveries, and release it.',
   clients: [1],
   baseline: 'ten-thousand',
   contenders: [claims('a-million', 1_000_000), claims('ten-thousand', 10_000)],

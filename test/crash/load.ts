@@ -15,7 +15,7 @@ export type Load = {
   /** Error responses by status and code. */
   refused: Record<string, number>
   /** Sends until `stop` is called, or until about `requests` requests were acknowledged. */
-  drive(service: Service, lanes: number, requests: number): { stop(): Promise<void> }
+  drive(service: Service, clients: number, requests: number): { stop(): Promise<void> }
 }
 
 const second = 1_000
@@ -29,7 +29,7 @@ export const makeLoad = (): Load => {
     promised: [],
     cutOff: 0,
     refused: {},
-    drive: (service, lanes, requests) => {
+    drive: (service, clients, requests) => {
       let stopping = false
       let left = requests
       const to = () => [`reader${count++}@reader.test`]
@@ -67,7 +67,7 @@ export const makeLoad = (): Load => {
               ),
           ),
       ]
-      const lane = async (first: number) => {
+      const client = async (first: number) => {
         for (let way = first; !stopping && left > 0; way++) {
           const known = load.promised.length
           await ways[way % ways.length]?.()
@@ -76,7 +76,7 @@ export const makeLoad = (): Load => {
           await wait(Math.random() * 100)
         }
       }
-      const running = Promise.all(Array.from({ length: lanes }, (_, i) => lane(i)))
+      const running = Promise.all(Array.from({ length: clients }, (_, i) => client(i)))
       return {
         stop: async () => {
           stopping = true
