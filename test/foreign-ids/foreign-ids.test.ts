@@ -250,7 +250,7 @@ describe('The table', () => {
   test('reports a route without a line', () => {
     const [first] = t.service.routes as [Route]
     expect(unlisted([...t.service.routes, { ...first, method: 'GET', path: '/letters/{id}' }])).toEqual([
-      'GET /letters/{id}: add a line for it to test/foreign-ids/table.ts, one verdict per kind of key',
+      'GET /letters/{id}: add a line for it to test/foreign-ids/table.ts, with a verdict for each kind of key',
     ])
   })
 
