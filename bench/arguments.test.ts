@@ -3,11 +3,11 @@ import { readArguments } from './arguments.ts'
 
 const known = ['record', 'render']
 
-test('no arguments mean every bench at full length', () => {
+test('Without arguments every bench runs at full length', () => {
   expect(readArguments([], known)).toEqual({ only: [], json: false, list: false, quick: false, help: false })
 })
 
-test('benches are chosen by repeated names or by names separated by commas', () => {
+test('Benches are selected by repeated options or by comma-separated names', () => {
   expect(readArguments(['--only', 'record', '--only', 'render'], known).only).toEqual(known)
   expect(readArguments(['--only', 'record,render', '--json'], known)).toMatchObject({
     only: known,
@@ -15,12 +15,12 @@ test('benches are chosen by repeated names or by names separated by commas', () 
   })
 })
 
-test('an unknown bench is refused with the names there are', () => {
+test('An unknown bench is rejected with a list of the available benches', () => {
   expect(() => readArguments(['--only', 'recrod'], known)).toThrow(
-    "no bench is named 'recrod'; there are: record, render",
+    "Unknown bench 'recrod'. Available benches: record, render",
   )
 })
 
-test('an unknown option is refused by its name', () => {
+test('An unknown option is rejected by name', () => {
   expect(() => readArguments(['--fast'], known)).toThrow(/--fast/)
 })

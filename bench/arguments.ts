@@ -3,12 +3,12 @@ import { parseArgs } from 'node:util'
 export type Arguments = { only: string[]; json: boolean; list: boolean; quick: boolean; help: boolean }
 
 export const usage = `npm run bench -- [options]
-  --only <name>  one bench; repeat it or separate names with commas for several
-  --json         one JSON line per result on standard output, and nothing else
-  --quick        one short round each: shows that everything runs, not how fast
-  --list         the benches there are`
+  --only <name>  run only this bench; repeat the option or separate names with commas for several
+  --json         print only one JSON line per result on standard output
+  --quick        run one short round each, to check that everything works; its figures mean nothing
+  --list         list the benches`
 
-/** Throws with a sentence for the person who typed it. */
+/** Throws an error whose message is for the user. */
 export const readArguments = (args: string[], known: string[]): Arguments => {
   const flag = { type: 'boolean', default: false } as const
   const { values } = parseArgs({
@@ -23,7 +23,7 @@ export const readArguments = (args: string[], known: string[]): Arguments => {
   })
   const only = values.only.flatMap((names) => names.split(',')).map((name) => name.trim())
   for (const name of only) {
-    if (!known.includes(name)) throw new Error(`no bench is named '${name}'; there are: ${known.join(', ')}`)
+    if (!known.includes(name)) throw new Error(`Unknown bench '${name}'. Available benches: ${known.join(', ')}`)
   }
   return { ...values, only }
 }

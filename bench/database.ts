@@ -1,6 +1,6 @@
 /**
- * The database server of a run: the one named by a url, or an embedded one with its shipped settings. Benches
- * get databases of their own on it, so nothing that was there before is read, written or left changed.
+ * The database server of a run: the one at a given URL, or an embedded one with the default settings. Each bench gets its
+ * own databases on it, so existing data is neither read nor changed.
  */
 
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { silentLog } from '../src/ground/log.ts'
 export type BenchDatabase = { url: string; drop(): Promise<void> }
 
 export type DatabaseServer = {
-  /** Version and durability, for the reader of the results. */
+  /** Version and durability settings, shown in the results. */
   about: string
   create(name: string): Promise<BenchDatabase>
   stop(): Promise<void>
@@ -42,7 +42,7 @@ const startEmbeddedIn = async (folder: string) => {
   const { startEmbedded } = await import('../src/db/embedded/supervisor.ts')
   return startEmbedded({
     dataDir: join(folder, 'database'),
-    // The shipped settings but for this one: pgbench opens a session for each of its clients.
+    // The only changed setting, because pgbench opens a session for each of its clients.
     settings: { max_connections: '640' },
     sharedDir: join(folder, 'shared'),
     log: silentLog(),

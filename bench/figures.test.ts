@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
 import { median, pairedRatios, percentile, roundOrder } from './figures.ts'
 
-test('the median is the middle value, or halfway between the two middle ones', () => {
+test('The median is the middle value, or the mean of the two middle values', () => {
   expect(median([9, 1, 5])).toBe(5)
   expect(median([10, 2, 4, 100])).toBe(7)
   expect(median([3])).toBe(3)
   expect(() => median([])).toThrow(RangeError)
 })
 
-test('the median leaves the list it was given in its order', () => {
+test('The median does not reorder its input', () => {
   const rounds = [3, 1, 2]
   median(rounds)
   expect(rounds).toEqual([3, 1, 2])
 })
 
-test('a percentile is the measured value that so many percent do not exceed', () => {
+test('A percentile is the measured value that the given share of values does not exceed', () => {
   const hundred = Float64Array.from({ length: 100 }, (_, i) => i + 1)
   expect(percentile(hundred, 50)).toBe(50)
   expect(percentile(hundred, 99)).toBe(99)
@@ -23,19 +23,19 @@ test('a percentile is the measured value that so many percent do not exceed', ()
   expect(percentile([1, 2, 3], 99)).toBe(3)
 })
 
-test('a percentile of nothing, or outside 0 to 100, is refused', () => {
+test('A percentile of an empty list, or outside 0 to 100, is rejected', () => {
   expect(() => percentile([], 50)).toThrow(RangeError)
   expect(() => percentile([1], 0)).toThrow(RangeError)
   expect(() => percentile([1], 101)).toThrow(RangeError)
 })
 
-test('ratios pair the rounds, so a slow round for both weighs on neither', () => {
+test('Ratios are computed per round, so a round that is slow for both changes nothing', () => {
   expect(pairedRatios([300, 150, 330], [100, 50, 110])).toEqual([3, 3, 3])
   expect(() => pairedRatios([1, 2], [1])).toThrow(RangeError)
 })
 
 test.each([[['a', 'b']], [['a', 'b', 'c']], [['a', 'b', 'c', 'd']], [['a', 'b', 'c', 'd', 'e']]])(
-  'of %j each runs once a round, each is first in turn and none always follows the same other',
+  'With %j each contender runs once a round, each is first once, and none always follows the same other',
   (names) => {
     const orders = Array.from({ length: names.length }, (_, round) => roundOrder(names, round))
     for (const order of orders) expect(order.toSorted()).toEqual(names)
@@ -47,6 +47,6 @@ test.each([[['a', 'b']], [['a', 'b', 'c']], [['a', 'b', 'c', 'd']], [['a', 'b', 
   },
 )
 
-test('an order of no contenders is empty', () => {
+test('The order of no contenders is empty', () => {
   expect(roundOrder([], 3)).toEqual([])
 })

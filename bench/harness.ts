@@ -1,4 +1,4 @@
-/** Runs a bench: contenders side by side, taking turns, each server in a process of its own. */
+/** Runs a bench: contenders run in turns, each server in its own process. */
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,14 +13,14 @@ import type { Outcome, Row, Sample, Target } from './results.ts'
 import type { FromServer } from './servers/serve.ts'
 import type { RequestShape } from './wire.ts'
 
-/** What the harness lends to the contenders of a bench. */
-export type Ground = {
+/** The resources that the harness provides to the contenders of a bench. */
+export type Resources = {
   load: Load
-  /** A folder that is removed after the run. */
+  /** A folder that is deleted after the run. */
   folder: string
-  /** Set for a short run, which only shows that everything works: large tables are made small. */
+  /** Set for a short run, which only checks that everything works: large tables are small. */
   quick: boolean
-  /** A database on the one server of the run: the bench's own, or one under a name where tables must stay apart. */
+  /** A database on the server of the run: the bench's own, or a named one if contenders must not share tables. */
   database(name?: string): Promise<BenchDatabase>
 }
 
@@ -35,7 +35,7 @@ export type Running = {
 
 export type Contender = {
   name: string
-  start(ground: Ground): Promise<Running | Skipped>
+  start(resources: Resources): Promise<Running | Skipped>
 }
 
 export type Bench = {
@@ -45,41 +45,42 @@ export type Bench = {
   baseline: string
   contenders: Contender[]
   targets: Target[]
-  /** Of a full run, where the turns of one contender differ by more than the figure that is looked for. */
+  /** Overrides the rounds of a full run, if the turns of one contender vary more than the difference to be measured. */
   rounds?: number
 }
 
 export type Pace = { rounds: number; warmMs: number; measureMs: number; warmUpMs: number }
 
-/** Warmed up for as long as the compiler goes on making the longest path, that of a send, faster. */
+/** The warm-up lasts until the JIT compiler stops improving the longest path, that of a send. */
 export const fullPace: Pace = { rounds: 3, warmMs: 500, measureMs: 2000, warmUpMs: 8000 }
 export const quickPace: Pace = { rounds: 1, warmMs: 200, measureMs: 800, warmUpMs: 1000 }
 
-/** Long enough for a server to finish what the last request left behind before another one is measured. */
+/** Long enough for a server to finish the background work of its last requests before the next one is measured. */
 const settleMs = 150
 const warmUpClients = 50
 
-export type Say = (line: string) => void
+export type BenchRun = {
+  bench: Bench
+  resources: Resources
+  pace: Pace
+  /** Prints a line of progress. */
+  report: (line: string) => void
+  signal: AbortSignal
+}
 
-export const runBench = async (
-  bench: Bench,
-  ground: Ground,
-  pace: Pace,
-  say: Say,
-  signal: AbortSignal,
-): Promise<Outcome> => {
-  const rounds = (!ground.quick && bench.rounds) || pace.rounds
+export const runBench = async ({ bench, resources, pace, report, signal }: BenchRun): Promise<Outcome> => {
+  const rounds = (!resources.quick && bench.rounds) || pace.rounds
   const running = new Map<string, Running>()
-  const strangers: number[] = []
+  const otherWork: number[] = []
   const rows: Row[] = bench.clients.flatMap((clients) =>
     bench.contenders.map(({ name }): Row => ({ contender: name, clients, samples: [] })),
   )
   try {
     for (const contender of bench.contenders) {
       signal.throwIfAborted()
-      const started = await contender.start(ground)
+      const started = await contender.start(resources)
       if ('skipped' in started) {
-        say(`${bench.name}: ${contender.name} skipped: ${started.skipped}`)
+        report(`${bench.name}: ${contender.name} skipped: ${started.skipped}`)
         for (const row of rows) if (row.contender === contender.name) row.skipped = started.skipped
         continue
       }
@@ -91,7 +92,7 @@ export const runBench = async (
         const turns = rows.filter((row) => row.clients === clients && !row.skipped)
         for (const row of roundOrder(turns, round)) {
           signal.throwIfAborted()
-          strangers.push(await busyWhile(pause(settleMs)))
+          otherWork.push(await busyWhile(pause(settleMs)))
           const sample = await running
             .get(row.contender)!
             .take({ clients, warmMs: pace.warmMs, measureMs: pace.measureMs })
@@ -101,25 +102,25 @@ export const runBench = async (
           const label = `${bench.name} round ${round + 1}/${rounds}: ${row.contender}@${clients}`
           if ('skipped' in sample) {
             row.skipped = sample.skipped
-            say(`${label} skipped: ${sample.skipped}`)
+            report(`${label} skipped: ${sample.skipped}`)
             continue
           }
           row.samples.push(sample)
-          say(`${label} ${describeSample(sample)}`)
+          report(`${label} ${describeSample(sample)}`)
         }
       }
     }
   } finally {
-    // A server that ends badly is worth a word, but not the figures it gave.
+    // A server that does not exit cleanly is reported, but its figures stay valid.
     const ends = await Promise.allSettled([...running.values()].map((contender) => contender.stop()))
-    for (const end of ends) if (end.status === 'rejected') say(`${bench.name}: ${end.reason}`)
+    for (const end of ends) if (end.status === 'rejected') report(`${bench.name}: ${end.reason}`)
   }
   const { name, about, baseline, targets } = bench
-  const notes = [...(rounds === pace.rounds ? [] : [`${rounds} rounds`]), ...strangersNote(strangers)]
+  const notes = [...(rounds === pace.rounds ? [] : [`${rounds} rounds`]), ...otherWorkNote(otherWork)]
   return { bench: name, about, baseline, targets, rows, notes }
 }
 
-/** The share of the whole machine that was at work meanwhile. */
+/** The share of the whole machine's CPU time that was used during the wait. */
 const busyWhile = async (wait: Promise<void>): Promise<number> => {
   const read = () => {
     const times = cpus().map((core) => core.times)
@@ -133,11 +134,11 @@ const busyWhile = async (wait: Promise<void>): Promise<number> => {
   return all > 0 ? 1 - (after.idle - before.idle) / all : 0
 }
 
-/** Between turns all contenders are idle, so what is at work then is not ours and spoils the figures. */
-const strangersNote = (shares: number[]): string[] => {
+/** All contenders are idle between turns, so CPU use at that time comes from other programs and distorts the figures. */
+const otherWorkNote = (shares: number[]): string[] => {
   const share = shares.length ? median(shares) : 0
   if (share < 0.1) return []
-  return [`other work took ${(share * 100).toFixed(0)} % of the machine meanwhile: run it again on a quiet one`]
+  return [`other programs used ${(share * 100).toFixed(0)} % of the machine: run it again on an idle one`]
 }
 
 const describeSample = ({ perSecond, p50Ms, p99Ms, rssMb, loadCpuShare }: Sample): string =>
@@ -153,19 +154,19 @@ export type ServerSpec<Ready extends { port: number }> = {
   name: string
   /** A program that calls `serveBench`. */
   program: URL
-  /** Plain data handed to the program. */
-  params?: (ground: Ground) => Promise<object> | object
-  /** The one request of the bench, from what the program said when it was ready. */
+  /** Plain data that is passed to the program. */
+  params?: (resources: Resources) => Promise<object> | object
+  /** The request of the bench, built from the data that the program reported when it was ready. */
   request: (ready: Ready) => RequestShape
-  /** Flags of Node the program runs under. */
+  /** Node flags of the program. */
   flags?: string[]
-  /** How many things one request does, where it is more than one: what is counted is them. */
+  /** How many items one request processes, if more than one. Results count items. */
   weight?: number
-  /** At least so many requests a turn, however long they take; a short run makes do with the turn's own time. */
+  /** The minimum number of requests in a turn, however long they take. Ignored in a short run. */
   atLeast?: number
 }
 
-/** A contender that is an HTTP server in a Node process of its own, under the harness's load. */
+/** A contender that is an HTTP server in its own Node process, with the load of the harness. */
 export const serverContender = <Ready extends { port: number }>({
   name,
   program,
@@ -176,16 +177,16 @@ export const serverContender = <Ready extends { port: number }>({
   atLeast = 0,
 }: ServerSpec<Ready>): Contender => ({
   name,
-  async start(ground) {
-    const server = await startServer<Ready>(name, program, (await params?.(ground)) ?? {}, flags)
+  async start(resources) {
+    const server = await startServer<Ready>(name, program, (await params?.(resources)) ?? {}, flags)
     const shape = request(server.ready)
     return {
       async take(turn) {
         const memory = watchMemory(server.pid)
         try {
-          const load = () => ground.load.run({ port: server.ready.port, request: shape, ...turn })
+          const load = () => resources.load.run({ port: server.ready.port, request: shape, ...turn })
           let done = await load()
-          for (let made = done.requests; made < atLeast && !ground.quick; made += done.requests) done = await load()
+          for (let made = done.requests; made < atLeast && !resources.quick; made += done.requests) done = await load()
           const { perSecond, p50Ms, p99Ms, cpuShare } = done
           return {
             perSecond: perSecond * weight,
@@ -203,23 +204,23 @@ export const serverContender = <Ready extends { port: number }>({
   },
 })
 
-/** Long enough to make a table of a million rows. */
+/** Long enough to fill a table with a million rows. */
 const readyWithinMs = 600_000
 const endWithinMs = 10_000
 
-/** Parameters go through the environment, not the command line, which every user of the machine can read. */
+/** Parameters are passed in the environment, because every user of the machine can read command lines. */
 export const startServer = async <Ready>(name: string, program: URL, params: object, flags: string[] = []) => {
   const child = fork(fileURLToPath(program), {
     execPath: process.execPath,
     execArgv: flags,
     env: { ...process.env, BENCH_PARAMS: JSON.stringify(params) },
-    // Standard output belongs to the results.
+    // Standard output is reserved for the results.
     stdio: ['ignore', 2, 2, 'ipc'],
   })
   const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
   const ready = await Promise.race([
     once(child, 'message').then(([message]) => message as FromServer<Ready>),
-    exited.then(([code, by]): FromServer<Ready> => ({ failed: `it ended with ${code ?? by}` })),
+    exited.then(([code, by]): FromServer<Ready> => ({ failed: `it exited with ${code ?? by}` })),
     pause(readyWithinMs, undefined, { ref: false }).then(
       (): FromServer<Ready> => ({ failed: `not ready within ${readyWithinMs} ms` }),
     ),
@@ -234,22 +235,22 @@ export const startServer = async <Ready>(name: string, program: URL, params: obj
     if (child.connected) child.disconnect()
     const [code, by] = await exited
     clearTimeout(last)
-    if (code !== 0) throw new Error(`${name} did not end cleanly: ${code ?? by}`)
+    if (code !== 0) throw new Error(`${name} did not exit cleanly: ${code ?? by}`)
   }
-  /** Hands the program a message and waits for the one it answers with. */
-  const ask = <Answer>(message: object): Promise<Answer> => {
+  /** Sends the program a message and waits for its reply. */
+  const request = <Answer>(message: object): Promise<Answer> => {
     const answered = once(child, 'message').then(([answer]) => answer as Answer)
     child.send(message)
     return Promise.race([
       answered,
-      exited.then(([code, by]) => Promise.reject(new Error(`${name} ended unasked with ${code ?? by}`))),
+      exited.then(([code, by]) => Promise.reject(new Error(`${name} exited unexpectedly with ${code ?? by}`))),
     ])
   }
-  return { pid: child.pid!, ready: ready.ready, ask, stop }
+  return { pid: child.pid!, ready: ready.ready, request, stop }
 }
 
 const residentMb = async (pid: number): Promise<number | undefined> => {
-  // Absent off Linux and once the process has ended.
+  // Missing on other systems than Linux, and after the process has exited.
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024
@@ -257,14 +258,14 @@ const residentMb = async (pid: number): Promise<number | undefined> => {
 
 export const watchMemory = (pid: number) => {
   let peak: number | undefined
-  const look = async () => {
+  const update = async () => {
     const now = await residentMb(pid)
     if (now !== undefined && now > (peak ?? 0)) peak = now
   }
-  const timer = setInterval(look, 100)
+  const timer = setInterval(update, 100)
   return {
     async peakMb() {
-      await look()
+      await update()
       return peak
     },
     stop: () => clearInterval(timer),

@@ -1,8 +1,8 @@
 /**
- * The load generator's process. It shares the machine with what it measures, so the loop does the least it
- * can: one read buffer for all connections, one prepared request per connection of which only the counter's
- * digits change, one clock reading per response (its end is the next request's beginning), and no objects
- * made per request of our own.
+ * The load generator's process. It shares the machine with the server that it measures, so the loop does as little as
+ * possible: one read buffer for all connections, one prepared request per connection in which only the digits of the
+ * counter change, one clock reading per response (which is also the start of the next request), and no object
+ * allocations per request.
  */
 
 import { once } from 'node:events'
@@ -11,18 +11,18 @@ import { percentile } from './figures.ts'
 import type { LoadAnswer, LoadJob, LoadResult } from './load.ts'
 import { makeResponseReader, prepareRequest, writeCounter } from './wire.ts'
 
-/** Far more than a window can hold; running over is an error, not a silent loss. */
+/** Far more entries than a run can produce. Exceeding it is an error, so no response is lost silently. */
 const latencies = new Float64Array(1 << 21)
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024)
 const stuckAfterMs = 15_000
 const openedAtOnce = 50
 
-/** Never restarted while the process lives, so no two requests of a run carry the same number. */
+/** Never reset, so that no two requests of a run carry the same number. */
 let counter = 0
 
 const measure = async ({ port, request, clients, warmMs, measureMs }: LoadJob): Promise<LoadResult> => {
   const outcome = Promise.withResolvers<void>()
-  // A connection may break while others are still being opened, before anyone waits for the outcome.
+  // A connection may break while others are being opened, before the outcome is awaited.
   outcome.promise.catch(() => {})
   const sockets: Socket[] = []
   const starts: (() => void)[] = []
@@ -42,7 +42,7 @@ const measure = async ({ port, request, clients, warmMs, measureMs }: LoadJob): 
 
     const send = () => {
       writeCounter(prepared, ++counter)
-      // The same bytes are safe to reuse: an answer means that the whole request had left.
+      // The buffer can be reused, because a response means that the whole request was sent.
       socket.write(prepared.bytes)
     }
     const receive = (length: number) => {
@@ -55,7 +55,7 @@ const measure = async ({ port, request, clients, warmMs, measureMs }: LoadJob): 
       if (now < measureTo) {
         if (now >= measureFrom) {
           cpuBefore ??= process.cpuUsage()
-          if (measured === latencies.length) throw new Error('more responses than the latency table holds')
+          if (measured === latencies.length) throw new Error('more responses than the latency table can hold')
           latencies[measured++] = now - sentAt
         }
         sentAt = now
@@ -94,7 +94,7 @@ const measure = async ({ port, request, clients, warmMs, measureMs }: LoadJob): 
   }
 
   const stuck = setTimeout(
-    () => outcome.reject(new Error(`${inFlight} requests still unanswered ${stuckAfterMs} ms after the end`)),
+    () => outcome.reject(new Error(`${inFlight} requests without a response ${stuckAfterMs} ms after the end`)),
     warmMs + measureMs + stuckAfterMs,
   )
   try {
@@ -111,7 +111,7 @@ const measure = async ({ port, request, clients, warmMs, measureMs }: LoadJob): 
   }
 
   if (refused > 0) throw new Error(`${refused} responses were not 2xx; the first:\n${firstRefusal}`)
-  if (measured === 0) throw new Error(`no response within the ${measureMs} ms measured`)
+  if (measured === 0) throw new Error(`no response within the measured ${measureMs} ms`)
   const sorted = latencies.subarray(0, measured).sort()
   return {
     requests: measured,
@@ -131,5 +131,5 @@ process.on('message', (job: LoadJob) => {
   )
 })
 process.on('disconnect', () => process.exit(0))
-// Ctrl-C reaches the whole group; the harness ends this process when it has cleaned up.
+// Ctrl-C reaches the whole process group. The harness stops this process after it has cleaned up.
 process.on('SIGINT', () => {})

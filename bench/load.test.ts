@@ -22,7 +22,7 @@ const underLoad = async (answer: RequestListener) => {
   }
 }
 
-test('no two requests of a run carry the same counter, and every answer is counted', async () => {
+test('Every request of a run carries a different counter, and every response is counted', async () => {
   const seen: string[] = []
   const result = await underLoad(async (request, response) => {
     seen.push(Buffer.concat(await request.toArray()).toString())
@@ -35,7 +35,7 @@ test('no two requests of a run carry the same counter, and every answer is count
   expect(result.p99Ms).toBeGreaterThanOrEqual(result.p50Ms)
 })
 
-test('one answer that is not 2xx fails the run and is shown', async () => {
+test('A response that is not 2xx fails the run and is included in the error', async () => {
   let served = 0
   const run = underLoad((_, response) => {
     const text = ++served === 5 ? 'out of quota' : 'ok'
@@ -44,10 +44,10 @@ test('one answer that is not 2xx fails the run and is shown', async () => {
   await expect(run).rejects.toThrow(/^1 responses were not 2xx.*out of quota/s)
 })
 
-test('a chunked answer fails the run', async () => {
+test('A chunked response fails the run', async () => {
   await expect(underLoad((_, response) => void response.write('part'))).rejects.toThrow(/chunked/)
 })
 
-test('a server that closes connections fails the run', async () => {
+test('A server that closes connections fails the run', async () => {
   await expect(underLoad((request) => request.socket.destroy())).rejects.toThrow(/closed a connection|ECONNRESET/)
 })

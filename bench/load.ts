@@ -1,4 +1,4 @@
-/** The load generator as the harness sees it: one process of its own, asked for one measurement at a time. */
+/** Controls the load generator, a separate process that makes one measurement at a time. */
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ export type LoadJob = {
   port: number
   request: RequestShape
   clients: number
-  /** Load of the same kind that precedes the measured time and is not counted. */
+  /** Duration of the same load before the measured time; it is not counted. */
   warmMs: number
   measureMs: number
 }
@@ -20,15 +20,15 @@ export type LoadResult = {
   perSecond: number
   p50Ms: number
   p99Ms: number
-  /** Processor time the generator itself took in the measured time, as a share of one core. */
+  /** CPU time of the generator itself in the measured time, as a share of one core. */
   cpuShare: number
 }
 
-/** What the two processes say to each other. */
+/** The reply of the load generator's process. */
 export type LoadAnswer = { done: LoadResult } | { failed: string }
 
 export type Load = {
-  /** Rejects when any response was not 2xx, any connection broke or nothing came back at all. */
+  /** Rejects if a response was not 2xx, a connection broke, or no response arrived. */
   run(job: LoadJob): Promise<LoadResult>
   stop(): Promise<void>
 }
@@ -52,7 +52,7 @@ export const startLoad = (): Load => {
             finish()
           }
           const onMessage = (message: LoadAnswer) => settle(() => resolve(message))
-          const onExit = () => settle(() => reject(new Error('the load generator ended unasked')))
+          const onExit = () => settle(() => reject(new Error('the load generator exited unexpectedly')))
           child.on('message', onMessage).on('exit', onExit)
           child.send(job, (error) => error && settle(() => reject(error)))
         })

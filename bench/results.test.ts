@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { benchSection, judge, type Outcome, type Row, resultsFile, resultsOf, type Target } from './results.ts'
+import { benchSection, checkTarget, type Outcome, type Row, resultsFile, resultsOf, type Target } from './results.ts'
 
 const row = (contender: string, clients: number, perSecond: number[], more: Partial<Row> = {}): Row => ({
   contender,
@@ -25,7 +25,7 @@ const outcome = (rows: Row[], targets: Target[] = []): Outcome => ({
 
 const sampleOf = (rssMb: number) => ({ perSecond: 1, p50Ms: 1, p99Ms: 2, rssMb })
 
-test('a result holds medians, the peak of memory and the ratio to the baseline at the same clients', () => {
+test('A result has medians, peak memory and the ratio to the baseline with the same number of clients', () => {
   const results = resultsOf(outcome([row('plain', 10, [100, 50, 110]), row('service', 10, [310, 150, 320])]))
   expect(results).toEqual([
     {
@@ -51,23 +51,23 @@ test('a result holds medians, the peak of memory and the ratio to the baseline a
   ])
 })
 
-test('a contender without a process of ours has no memory figure', () => {
+test('A contender that is not a process of ours has no memory figure', () => {
   const bare = { contender: 'pgbench', clients: 1, samples: [{ perSecond: 1, p50Ms: 1, p99Ms: 1 }] }
   expect(resultsOf(outcome([bare]))[0]).toMatchObject({ rss_mb: null, ratio_to: null, ratio: null })
 })
 
-test('a skipped contender has no result and is named with its reason', () => {
+test('A skipped contender has no result and is listed with its reason', () => {
   const rows = [row('plain', 1, [100]), row('pgbench', 1, [], { skipped: 'not installed' })]
   expect(resultsOf(outcome(rows)).map(({ contender }) => contender)).toEqual(['plain@1'])
   expect(benchSection(outcome(rows))).toContain('- pgbench skipped: not installed (clients: 1)')
 })
 
-test('a skipped baseline leaves the others without a ratio', () => {
+test('Without a baseline the other contenders have no ratio', () => {
   const rows = [row('plain', 1, [], { skipped: 'broken' }), row('service', 1, [100])]
   expect(resultsOf(outcome(rows))).toMatchObject([{ contender: 'service@1', ratio_to: null, ratio: null }])
 })
 
-test('targets are met, missed or not measured', () => {
+test('A target is met, missed or not measured', () => {
   const rows = [row('plain', 100, [100, 100]), row('service', 100, [299, 301])]
   const atLeast = (bound: number): Target => ({
     kind: 'ratio',
@@ -77,26 +77,26 @@ test('targets are met, missed or not measured', () => {
     to: 'plain',
     atLeast: bound,
   })
-  expect(judge(atLeast(3), rows)).toEqual({
-    says: 'per second at 100 clients: service at least 3 × plain',
+  expect(checkTarget(atLeast(3), rows)).toEqual({
+    target: 'per second at 100 clients: service at least 3 × plain',
     measured: 3,
     verdict: 'met',
   })
-  expect(judge(atLeast(3.001), rows).verdict).toBe('missed')
-  expect(judge(atLeast(3), rows.slice(0, 1))).toMatchObject({ verdict: 'not measured' })
-  expect(judge({ kind: 'rss', clients: 100, of: 'service', atMost: 80.5 }, rows)).toMatchObject({
+  expect(checkTarget(atLeast(3.001), rows).verdict).toBe('missed')
+  expect(checkTarget(atLeast(3), rows.slice(0, 1))).toMatchObject({ verdict: 'not measured' })
+  expect(checkTarget({ kind: 'rss', clients: 100, of: 'service', atMost: 80.5 }, rows)).toMatchObject({
     measured: 81,
     verdict: 'missed',
   })
-  expect(judge({ kind: 'rss', clients: 100, of: 'service', atMost: 81 }, rows).verdict).toBe('met')
+  expect(checkTarget({ kind: 'rss', clients: 100, of: 'service', atMost: 81 }, rows).verdict).toBe('met')
   const grown = [{ contender: 'service', clients: 100, samples: [100, 90, 125].map((rssMb) => sampleOf(rssMb)) }]
-  expect(judge({ kind: 'growth', clients: 100, of: 'service', atMost: 1.2 }, grown)).toEqual({
-    says: 'resident memory of service at 100 clients: at most 1.2 × its first round',
+  expect(checkTarget({ kind: 'growth', clients: 100, of: 'service', atMost: 1.2 }, grown)).toEqual({
+    target: 'resident memory of service at 100 clients: at most 1.2 × its first round',
     measured: 1.25,
     verdict: 'missed',
   })
-  expect(judge({ kind: 'spread', clients: 100, of: 'service', atMost: 2 }, grown)).toMatchObject({
-    says: 'p99 of service at 100 clients: at most 2 × its p50',
+  expect(checkTarget({ kind: 'spread', clients: 100, of: 'service', atMost: 2 }, grown)).toMatchObject({
+    target: 'p99 of service at 100 clients: at most 2 × its p50',
     measured: 2,
     verdict: 'met',
   })
@@ -108,13 +108,13 @@ test('targets are met, missed or not measured', () => {
     to: 'plain',
     atMost: 0.5,
   }
-  expect(judge(latency, rows)).toMatchObject({
-    says: 'p50 at 100 clients: service at most 0.5 × plain',
+  expect(checkTarget(latency, rows)).toMatchObject({
+    target: 'p50 at 100 clients: service at most 0.5 × plain',
     verdict: 'met',
   })
 })
 
-test('the results file names the conditions, then a table and the targets of each bench', () => {
+test('The results file shows the conditions, then a table and the targets of each bench', () => {
   const targets: Target[] = [
     { kind: 'ratio', figure: 'p50Ms', clients: 1, of: 'service', to: 'plain', atMost: 1.3 },
     { kind: 'rss', clients: 100, of: 'nobody', atMost: 250 },
@@ -142,7 +142,7 @@ Records a row.
 | service | 1 | 4,000 | 0.250 | 0.750 | 82 | 2.00 | 1.00 to 4.00 |
 
 - PostgreSQL 18.4
-- the load generator took at most 40 % of one core (service@1)
+- the load generator used at most 40 % of one core (service@1)
 
 Targets:
 

@@ -1,19 +1,19 @@
-/** From samples to what is shown: one JSON line per result, and the whole of RESULTS.md. */
+/** Turns samples into output: one JSON line per result, and RESULTS.md. */
 
 import { median, pairedRatios, rounded } from './figures.ts'
 
-/** What one contender did in one round at one number of clients. */
+/** The measurement of one contender in one round with one number of clients. */
 export type Sample = {
   perSecond: number
   p50Ms: number
   p99Ms: number
-  /** Highest resident memory of the contender's process under this load; absent where it is not one of ours. */
+  /** Peak resident memory of the contender's process under this load. Absent if it is not a process of ours. */
   rssMb?: number
-  /** The load generator's own share of one core; absent where the contender makes its own load. */
+  /** The load generator's share of one core. Absent if the contender generates its own load. */
   loadCpuShare?: number
 }
 
-/** One sample per round, in the order of the rounds, or why there is none. */
+/** One sample per round, in order, or the reason why the contender was skipped. */
 export type Row = { contender: string; clients: number; samples: Sample[]; skipped?: string }
 
 type Bound = { atLeast: number } | { atMost: number }
@@ -21,21 +21,21 @@ type Bound = { atLeast: number } | { atMost: number }
 export type Target = Bound &
   (
     | { kind: 'ratio'; figure: 'perSecond' | 'p50Ms' | 'p99Ms'; clients: number; of: string; to: string }
-    /** p99 of one contender in its own p50. */
+    /** The ratio of a contender's p99 to its own p50. */
     | { kind: 'spread'; clients: number; of: string }
     | { kind: 'rss'; clients: number; of: string }
-    /** Resident memory of later rounds in that of the first, the warm-up being over by then. */
+    /** The ratio of the resident memory of later rounds to that of the first, which comes after the warm-up. */
     | { kind: 'growth'; clients: number; of: string }
   )
 
 export type Outcome = {
   bench: string
   about: string
-  /** The contender every ratio is to, at the same number of clients. */
+  /** The contender that all ratios refer to, with the same number of clients. */
   baseline: string
   targets: Target[]
   rows: Row[]
-  /** Conditions worth knowing when reading the figures. */
+  /** Conditions of the run that help to interpret the figures. */
   notes: string[]
 }
 
@@ -53,13 +53,9 @@ export type Result = {
 const rowOf = (rows: Row[], contender: string, clients: number): Row | undefined =>
   rows.find((row) => row.contender === contender && row.clients === clients && !row.skipped)
 
-const ratiosBetween = (
-  rows: Row[],
-  figure: 'perSecond' | 'p50Ms' | 'p99Ms',
-  clients: number,
-  of: string,
-  to: string,
-): number[] | undefined => {
+type Comparison = { figure: 'perSecond' | 'p50Ms' | 'p99Ms'; clients: number; of: string; to: string }
+
+const ratiosBetween = (rows: Row[], { figure, clients, of, to }: Comparison): number[] | undefined => {
   const [upper, lower] = [rowOf(rows, of, clients), rowOf(rows, to, clients)]
   if (!upper || !lower) return undefined
   return pairedRatios(
@@ -67,6 +63,9 @@ const ratiosBetween = (
     lower.samples.map((sample) => sample[figure]),
   )
 }
+
+const ratiosToBaseline = (rows: Row[], { contender, clients }: Row, baseline: string) =>
+  ratiosBetween(rows, { figure: 'perSecond', clients, of: contender, to: baseline })
 
 const peakRss = (samples: Sample[]): number | undefined => {
   const measured = samples.flatMap(({ rssMb }) => (rssMb === undefined ? [] : [rssMb]))
@@ -81,12 +80,12 @@ const growthOf = ([first, ...later]: Sample[]): number | undefined => {
 const middle = (row: Row, figure: 'perSecond' | 'p50Ms' | 'p99Ms') =>
   median(row.samples.map((sample) => sample[figure]))
 
-/** Contenders that were skipped have no result: they are named in the notes of the table instead. */
+/** Skipped contenders have no result; the notes under the table name them instead. */
 export const resultsOf = ({ bench, baseline, rows }: Outcome): Result[] =>
   rows
     .filter((row) => !row.skipped)
     .map((row) => {
-      const ratios = ratiosBetween(rows, 'perSecond', row.clients, row.contender, baseline)
+      const ratios = ratiosToBaseline(rows, row, baseline)
       const rss = peakRss(row.samples)
       return {
         bench,
@@ -118,31 +117,31 @@ const measureTarget = (target: Target, rows: Row[]): number | undefined => {
     if (target.kind === 'growth') return growthOf(row.samples)
     return target.kind === 'rss' ? peakRss(row.samples) : middle(row, 'p99Ms') / middle(row, 'p50Ms')
   }
-  const ratios = ratiosBetween(rows, target.figure, target.clients, target.of, target.to)
+  const ratios = ratiosBetween(rows, target)
   return ratios && median(ratios)
 }
 
-export type Verdict = { says: string; measured?: number; verdict: 'met' | 'missed' | 'not measured' }
+export type TargetResult = { target: string; measured?: number; verdict: 'met' | 'missed' | 'not measured' }
 
-/** The bound is held against the figure itself, not against what rounding makes of it. */
-export const judge = (target: Target, rows: Row[]): Verdict => {
-  const says = describeTarget(target)
+/** Compares the bound with the exact figure, not with the rounded one. */
+export const checkTarget = (target: Target, rows: Row[]): TargetResult => {
+  const described = describeTarget(target)
   const measured = measureTarget(target, rows)
-  if (measured === undefined) return { says, verdict: 'not measured' }
+  if (measured === undefined) return { target: described, verdict: 'not measured' }
   const met = 'atLeast' in target ? measured >= target.atLeast : measured <= target.atMost
-  return { says, measured, verdict: met ? 'met' : 'missed' }
+  return { target: described, measured, verdict: met ? 'met' : 'missed' }
 }
 
 const grouped = (value: number, digits = 0) =>
   value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 
-/** Three significant places are what such a measurement is worth, from microseconds to seconds. */
+/** Three significant digits match the precision of the measurement, from microseconds to seconds. */
 const millis = (value: number) => grouped(value, value < 1 ? 3 : value < 100 ? 2 : 0)
 
 const tableLine = (cells: string[]) => `| ${cells.join(' | ')} |`
 
 const rowLine = (row: Row, { baseline, rows }: Outcome): string => {
-  const ratios = ratiosBetween(rows, 'perSecond', row.clients, row.contender, baseline)
+  const ratios = ratiosToBaseline(rows, row, baseline)
   const rss = peakRss(row.samples)
   const spread = ratios && `${grouped(Math.min(...ratios), 2)} to ${grouped(Math.max(...ratios), 2)}`
   return tableLine([
@@ -174,7 +173,7 @@ const loadNote = (rows: Row[]): string[] => {
   })
   const highest = shares.reduce((a, b) => (b.share > a.share ? b : a), { label: '', share: 0 })
   if (!highest.label) return []
-  return [`the load generator took at most ${grouped(highest.share * 100)} % of one core (${highest.label})`]
+  return [`the load generator used at most ${grouped(highest.share * 100)} % of one core (${highest.label})`]
 }
 
 export const benchSection = (outcome: Outcome): string => {
@@ -189,8 +188,8 @@ export const benchSection = (outcome: Outcome): string => {
   if (targets.length) {
     lines.push('', 'Targets:', '')
     for (const target of targets) {
-      const { says, measured, verdict } = judge(target, rows)
-      lines.push(`- ${says}: ${verdict}${measured === undefined ? '' : ` (${grouped(measured, 2)})`}`)
+      const { target: described, measured, verdict } = checkTarget(target, rows)
+      lines.push(`- ${described}: ${verdict}${measured === undefined ? '' : ` (${grouped(measured, 2)})`}`)
     }
   }
   return lines.join('\n')
@@ -209,17 +208,17 @@ export const resultsFile = (facts: RunFacts, outcomes: Outcome[]): string => {
   const head = [
     '# Benchmark results',
     '',
-    'Written by the benchmark command; not to be edited.',
+    'Written by `npm run bench`. Do not edit.',
     '',
     tableLine(['date', 'Node', 'cores', 'command']),
     tableLine(['---', '---', '---:', '---']),
     tableLine([facts.date.toISOString().slice(0, 10), facts.nodeVersion, String(facts.cores), `\`${facts.command}\``]),
     '',
-    `Contenders take turns, round by round, in a changing order: ${facts.rounds} rounds of ` +
-      `${grouped(facts.measureMs / 1000, 1)} s each after a warm-up. Figures are medians over the rounds; a ratio is ` +
-      'the median of the ratios inside each round, with the lowest and highest beside it; RSS is the highest ' +
-      "resident memory of the contender's own process under load. Everything shares the same machine, so the " +
-      'ratios carry further than the figures.',
+    `Contenders run in turns, in an order that changes every round: ${facts.rounds} rounds of ` +
+      `${grouped(facts.measureMs / 1000, 1)} s each after a warm-up. Figures are medians over the rounds. A ratio is ` +
+      'the median of the ratios within each round, followed by the lowest and highest. RSS is the peak resident ' +
+      "memory of the contender's own process under load. Everything runs on the same machine, so the ratios are " +
+      'more meaningful than the absolute figures.',
   ]
   return `${[head.join('\n'), ...outcomes.map(benchSection)].join('\n\n')}\n`
 }

@@ -15,7 +15,7 @@ import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
 import { template } from './template/template.ts'
-import { claimWebhooks, deliverWebhooks, idleWebhooks, sickWebhooks } from './webhooks/webhooks.ts'
+import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from './webhooks/webhooks.ts'
 
 const benches: Bench[] = [
   record,
@@ -28,12 +28,12 @@ const benches: Bench[] = [
   audit,
   template,
   deliverWebhooks,
-  sickWebhooks,
+  failingWebhooks,
   idleWebhooks,
   claimWebhooks,
 ]
 
-const say = (line: string) => process.stderr.write(`${line}\n`)
+const report = (line: string) => process.stderr.write(`${line}\n`)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
 const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSignal): Promise<Outcome[]> => {
@@ -41,7 +41,7 @@ const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSigna
   await using undo = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'tidings-bench-'))
   undo.defer(() => rm(folder, { recursive: true, force: true }))
-  // The embedded database may run as another user, who has to be able to pass through.
+  // The embedded database may run as another user, who must be able to enter the folder.
   await chmod(folder, 0o755)
   const load = startLoad()
   undo.defer(load.stop)
@@ -54,32 +54,31 @@ const runBenches = async (chosen: Bench[], wanted: Arguments, signal: AbortSigna
   undo.defer(async () => (await server?.catch(() => undefined))?.stop())
 
   for (const bench of chosen) {
-    await using dropLater = new AsyncDisposableStack()
+    await using cleanup = new AsyncDisposableStack()
     const databases = new Map<string, Promise<BenchDatabase>>()
-    const ground = {
+    const resources = {
       load,
       folder,
       quick: wanted.quick,
       database: (name = '') => {
-        const made = databases.get(name) ?? databaseServer().then((it) => it.create(`${bench.name}${name}`))
+        const made = databases.get(name) ?? databaseServer().then((running) => running.create(`${bench.name}${name}`))
         databases.set(name, made)
         return made
       },
     }
-    dropLater.defer(async () => {
+    cleanup.defer(async () => {
       for (const made of databases.values()) await (await made.catch(() => undefined))?.drop()
     })
-    const outcome = await runBench(bench, ground, wanted.quick ? quickPace : fullPace, say, signal).catch(
-      (error: unknown): Outcome => {
-        signal.throwIfAborted()
-        // The figures of the others are worth keeping; this one's absence is said where they stand.
-        process.exitCode = 1
-        const { name, about, baseline, targets } = bench
-        return { bench: name, about, baseline, targets, rows: [], notes: [`failed: ${causes(error)}`] }
-      },
-    )
+    const pace = wanted.quick ? quickPace : fullPace
+    const outcome = await runBench({ bench, resources, pace, report, signal }).catch((error: unknown): Outcome => {
+      signal.throwIfAborted()
+      // Keeps the figures of the other benches; the results show that this one failed.
+      process.exitCode = 1
+      const { name, about, baseline, targets } = bench
+      return { bench: name, about, baseline, targets, rows: [], notes: [`failed: ${causes(error)}`] }
+    })
     if (databases.size > 0 && server) outcome.notes.push((await server).about)
-    for (const note of outcome.notes) say(`${bench.name}: ${note}`)
+    for (const note of outcome.notes) report(`${bench.name}: ${note}`)
     outcomes.push(outcome)
     if (wanted.json) for (const result of resultsOf(outcome)) print(JSON.stringify(result))
   }
@@ -98,14 +97,14 @@ const main = async (args: string[]): Promise<void> => {
   }
   const chosen = wanted.only.length ? benches.filter(({ name }) => wanted.only.includes(name)) : benches
   const stopping = new AbortController()
-  // The first asks for a clean end after the turn under way; the second is the system's, and immediate.
+  // The first signal stops cleanly after the current turn; a second one ends the process immediately.
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.once(name, () => stopping.abort(new Error(`stopped by ${name}`)))
   }
   const outcomes = await runBenches(chosen, wanted, stopping.signal)
   if (!wanted.json) print(outcomes.map(benchSection).join('\n\n'))
   if (wanted.quick || wanted.only.length) {
-    say('RESULTS.md is left as it is: only a full run of every bench writes it')
+    report('RESULTS.md is unchanged: only a full run of every bench writes it')
     return
   }
   const facts = {
@@ -117,7 +116,7 @@ const main = async (args: string[]): Promise<void> => {
     measureMs: fullPace.measureMs,
   }
   await writeFile(fileURLToPath(new URL('RESULTS.md', import.meta.url)), resultsFile(facts, outcomes))
-  say('bench/RESULTS.md written')
+  report('bench/RESULTS.md written')
 }
 
 const causes = (error: unknown): string =>
@@ -126,6 +125,6 @@ const causes = (error: unknown): string =>
 try {
   await main(process.argv.slice(2))
 } catch (error) {
-  say(`bench: ${causes(error)}`)
+  report(`bench: ${causes(error)}`)
   process.exitCode = 1
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { counterSlot, makeResponseReader, prepareRequest, writeCounter } from './wire.ts'
 
-describe('a request', () => {
+describe('A request', () => {
   const shape = {
     method: 'POST',
     path: `/rows/${counterSlot}`,
@@ -9,7 +9,7 @@ describe('a request', () => {
     body: `{"é":"${counterSlot}"}`,
   }
 
-  test('carries the counter in every slot, at a width that never changes', () => {
+  test('carries the counter in every slot with a fixed width', () => {
     const prepared = prepareRequest(8080, shape)
     writeCounter(prepared, 1_234_567_890)
     const long = prepared.bytes.toString()
@@ -20,31 +20,31 @@ describe('a request', () => {
     expect(short).toBe(long.replaceAll('001234567890', '000000000007'))
   })
 
-  test('announces the length of its body in bytes', () => {
+  test('has a content-length in bytes', () => {
     const [head, body] = prepareRequest(80, shape).bytes.toString().split('\r\n\r\n')
     expect(head).toContain(`content-length: ${Buffer.byteLength(body!)}`)
   })
 
-  test('without a body announces none', () => {
+  test('without a body has no content-length', () => {
     const { bytes, slots } = prepareRequest(80, { method: 'GET', path: '/' })
     expect(bytes.toString()).toBe('GET / HTTP/1.1\r\nhost: 127.0.0.1:80\r\n\r\n')
     expect(slots).toEqual([])
   })
 })
 
-describe('a response', () => {
+describe('A response', () => {
   const whole = 'HTTP/1.1 201 Created\r\nX-Trace: t\r\nContent-Length: 11\r\nConnection: keep-alive\r\n\r\n{"a":"bcd"}'
   const feed = (reader: ReturnType<typeof makeResponseReader>, text: string) => {
     const bytes = Buffer.from(text)
     return reader.feed(bytes, bytes.length)
   }
 
-  test('gives its status once it is whole, again and again on one connection', () => {
+  test('returns its status once it is complete, repeatedly on one connection', () => {
     const reader = makeResponseReader()
     for (let i = 0; i < 3; i++) expect(feed(reader, whole)).toBe(201)
   })
 
-  test('may arrive cut in two at any byte', () => {
+  test('can be split in two at any byte', () => {
     for (let cut = 1; cut < whole.length; cut++) {
       const reader = makeResponseReader()
       expect(feed(reader, whole.slice(0, cut)), `cut at ${cut}`).toBe(0)
@@ -53,7 +53,7 @@ describe('a response', () => {
     }
   })
 
-  test('may arrive byte by byte in a buffer that is used again and holds older bytes further on', () => {
+  test('can arrive byte by byte in a reused buffer that still contains older bytes', () => {
     const reader = makeResponseReader()
     const shared = Buffer.from(`?${whole}`)
     let status = 0
@@ -65,7 +65,7 @@ describe('a response', () => {
     expect(status).toBe(201)
   })
 
-  test('of 204 needs no content-length', () => {
+  test('with status 204 needs no content-length', () => {
     expect(feed(makeResponseReader(), 'HTTP/1.1 204 No Content\r\nx: y\r\n\r\n')).toBe(204)
   })
 

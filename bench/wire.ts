@@ -1,9 +1,9 @@
-/** HTTP as bytes, and no more of it than a closed loop over keep-alive connections needs. */
+/** Minimal HTTP on bytes, for a closed loop over keep-alive connections. */
 
-/** Stands in a path, header or body for a number no other request of the run carries. */
+/** A placeholder in a path, header or body for a number that is unique within the run. */
 export const counterSlot = '<counter>'
 
-/** Every counter is written this wide, so that a request's length and offsets never change. */
+/** Every counter has this width, so that the length and the offsets of a request never change. */
 export const counterWidth = 12
 
 export type RequestShape = {
@@ -32,7 +32,7 @@ export const prepareRequest = (port: number, { method, path, headers = {}, body 
   return prepared
 }
 
-/** `count` stays below 2^31: the digits are taken with integer arithmetic, this being in the hot loop. */
+/** `count` stays below 2^31, because this hot loop computes the digits with 32-bit integer arithmetic. */
 export const writeCounter = ({ bytes, slots }: PreparedRequest, count: number): void => {
   for (let slot = 0; slot < slots.length; slot++) {
     const start = slots[slot]!
@@ -76,18 +76,18 @@ const lineFeedIn = (bytes: Uint8Array, start: number, end: number): number => {
 }
 
 export type ResponseReader = {
-  /** Takes what arrived; gives the status once a response is whole, 0 while it is not. */
+  /** Reads the received bytes. Returns the status once a response is complete, and 0 until then. */
   feed(bytes: Uint8Array, length: number): number
 }
 
 /**
- * Reads the responses of one connection that has at most one request under way. Whatever it does not
- * understand (a chunked body, a body of unknown length, bytes past the end) is an error, never a guess.
+ * Reads the responses of one connection with at most one request in progress. Anything unsupported (a chunked body, a
+ * body of unknown length, bytes past the end) is an error.
  */
 export const makeResponseReader = (): ResponseReader => {
   let status = 0
   let bodyLeft = 0
-  let heldHead: Buffer | undefined
+  let partialHead: Buffer | undefined
 
   const readHead = (bytes: Uint8Array, length: number): number => {
     if (length < 13) return -1
@@ -100,7 +100,7 @@ export const makeResponseReader = (): ResponseReader => {
       if (bytes[at] === CR && at + 1 < length) {
         status = (bytes[9]! - 48) * 100 + (bytes[10]! - 48) * 10 + (bytes[11]! - 48)
         if (announced < 0) {
-          if (status !== 204) throw new Error(`a response ${status} without a content-length`)
+          if (status !== 204) throw new Error(`response ${status} without a content-length`)
           announced = 0
         }
         bodyLeft = announced
@@ -112,35 +112,35 @@ export const makeResponseReader = (): ResponseReader => {
       if (initial === 99 && isHeader(bytes, at, contentLength)) {
         announced = digitsFrom(bytes, at + contentLength.length + 1)
       } else if (initial === 116 && isHeader(bytes, at, transferEncoding)) {
-        throw new Error('a chunked response: benchmarked routes must answer with a content-length')
+        throw new Error('chunked response: benchmarked routes must respond with a content-length')
       }
       at = end + 1
     }
     return -1
   }
 
-  const takeBody = (available: number): number => {
+  const readBody = (available: number): number => {
     bodyLeft -= available
     if (bodyLeft > 0) return 0
     if (bodyLeft < 0) throw new Error(`${-bodyLeft} bytes past the end of a response`)
-    const whole = status
+    const complete = status
     status = 0
-    return whole
+    return complete
   }
 
   return {
     feed(bytes, length) {
-      if (status !== 0) return takeBody(length)
-      const all = heldHead ? Buffer.concat([heldHead, bytes.subarray(0, length)]) : bytes
-      const allLength = heldHead ? all.length : length
+      if (status !== 0) return readBody(length)
+      const all = partialHead ? Buffer.concat([partialHead, bytes.subarray(0, length)]) : bytes
+      const allLength = partialHead ? all.length : length
       const headEnd = readHead(all, allLength)
       if (headEnd < 0) {
-        // The bytes are lent: the next read of any connection overwrites them.
-        heldHead = Buffer.from(all.subarray(0, allLength))
+        // Copied, because the next read of any connection overwrites the buffer.
+        partialHead = Buffer.from(all.subarray(0, allLength))
         return 0
       }
-      heldHead = undefined
-      return takeBody(allLength - headEnd)
+      partialHead = undefined
+      return readBody(allLength - headEnd)
     },
   }
 }

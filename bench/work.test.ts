@@ -5,7 +5,7 @@ import { takeTurn as take } from './servers/work.ts'
 
 const takeTurn = async (...of: Parameters<typeof take>) => (await take(...of)) as Sample
 
-test('a turn counts what ended in the measured time, each client doing one unit after the other', async () => {
+test('A turn counts the units that ended in the measured time, with each client doing one unit after the other', async () => {
   const units = [0, 0]
   const sample = await takeTurn(
     {
@@ -23,7 +23,7 @@ test('a turn counts what ended in the measured time, each client doing one unit 
   expect(sample.p99Ms).toBeGreaterThanOrEqual(sample.p50Ms)
 })
 
-test('work put off to the end counts in the time', async () => {
+test('The time of deferred work is included', async () => {
   const one = () => pause(5)
   const turn = { clients: 4, warmMs: 0, measureMs: 200 }
   const plain = await takeTurn({ one }, turn)
@@ -31,10 +31,10 @@ test('work put off to the end counts in the time', async () => {
   expect(settled.perSecond).toBeLessThan(plain.perSecond / 2)
 })
 
-test('a unit that fails fails the turn; one in which none ended is skipped', async () => {
+test('A failed unit fails the turn, and a turn without a finished unit is skipped', async () => {
   const turn = { clients: 1, warmMs: 0, measureMs: 50 }
   await expect(takeTurn({ one: () => Promise.reject(new Error('broke')) }, turn)).rejects.toThrow('broke')
   expect(await take({ one: () => pause(100) }, turn)).toEqual({
-    skipped: 'nothing was done within the 50 ms measured',
+    skipped: 'no unit finished within the measured 50 ms',
   })
 })

@@ -1,28 +1,28 @@
-/** A contender that is no server: a Node process of its own that does the work it is asked for and measures it. */
-import { type Contender, type Ground, startServer, watchMemory } from './harness.ts'
+/** A contender that is not a server: a separate Node process that does the work and measures it. */
+import { type Contender, type Resources, startServer, watchMemory } from './harness.ts'
 import type { FromWork } from './servers/work.ts'
 
 export type WorkSpec = {
   name: string
   /** A program that calls `workBench`. */
   program: URL
-  /** Plain data handed to the program. */
-  params: (ground: Ground) => Promise<object>
-  /** Flags of Node the program runs under. */
+  /** Plain data that is passed to the program. */
+  params: (resources: Resources) => Promise<object>
+  /** Node flags of the program. */
   flags?: string[]
-  /** How many things one unit does, where it is more than one: what is counted is them. */
+  /** How many items one unit processes, if more than one. Results count items. */
   weight?: number
 }
 
 export const workContender = ({ name, program, params, flags, weight = 1 }: WorkSpec): Contender => ({
   name,
-  async start(ground) {
-    const child = await startServer<object>(name, program, await params(ground), flags)
+  async start(resources) {
+    const child = await startServer<object>(name, program, await params(resources), flags)
     return {
       async take(turn) {
         const memory = watchMemory(child.pid)
         try {
-          const answer = await child.ask<FromWork>(turn)
+          const answer = await child.request<FromWork>(turn)
           if ('failed' in answer) throw new Error(answer.failed)
           if ('skipped' in answer.done) return answer.done
           const perSecond = answer.done.perSecond * weight

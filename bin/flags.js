@@ -1,6 +1,6 @@
 /**
- * How the service runs under Node: readable stacks, a young generation with room for the requests under way, and every
- * object born in it. V8 else learns under load to put some objects of a request straight among the old ones, from where
- * they keep alive whatever they name: see docs/decisions/0017.
+ * Node flags of the service: source maps for stack traces, a young generation that is large enough for the requests in
+ * progress, and no pretenuring. With pretenuring, V8 allocates some objects of a request in the old generation, where
+ * they keep alive every object that they reference: see docs/decisions/0017.
  */
 export const serviceFlags = ['--enable-source-maps', '--max-semi-space-size=32', '--no-allocation-site-pretenuring']

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs a script under Node 24, whatever Node this is: `node bin/node24.js <script> [arguments]`.
-// Plain JavaScript for Node 18 and newer, since it runs before any Node 24 has been found.
+// Runs a script under Node 24, from any Node version: `node bin/node24.js <script> [arguments]`.
+// Plain JavaScript for Node 18 and newer, because it runs before Node 24 is found.
 import { spawn } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 
 export const thisIsNode24 = () => Number(process.versions.node.split('.')[0]) >= 24
 
-/** The Node 24 to use: this one, or the one npm brought as an optional dependency. */
+/** The Node 24 to use: the current one, or the one that npm installed as an optional dependency. */
 export const findNode24 = () => {
   if (thisIsNode24()) return process.execPath
   const name = `node-${process.platform}-${process.arch}`
@@ -18,26 +18,26 @@ export const findNode24 = () => {
     return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'bin', 'node')
   } catch {
     throw new Error(
-      `Tidings needs Node 24; this is ${process.versions.node}, and the package ${name} that would bring it is not installed. ` +
+      `Tidings needs Node 24, but this is Node ${process.versions.node} and the package ${name} is not installed. ` +
         'Run `npm install` without `--omit=optional`, or install Node 24 or newer from https://nodejs.org.',
     )
   }
 }
 
-const passedOn = { SIGINT: 'SIGINT', SIGTERM: 'SIGTERM', SIGQUIT: 'SIGQUIT', SIGHUP: 'SIGTERM' }
+const forwardedAs = { SIGINT: 'SIGINT', SIGTERM: 'SIGTERM', SIGQUIT: 'SIGQUIT', SIGHUP: 'SIGTERM' }
 
 /**
- * Runs Node 24 in the foreground and resolves with the exit code to leave with. A terminal's Ctrl-C goes to its
- * whole group and npm repeats it, so each kind of signal is passed on once at most.
+ * Runs Node 24 in the foreground and resolves with its exit code. A terminal sends Ctrl-C to the whole process group and
+ * npm repeats it, so each kind of signal is forwarded at most once.
  */
 export const runInForeground = (args, options = {}) =>
   new Promise((resolve, reject) => {
     const child = spawn(findNode24(), args, { stdio: 'inherit', ...options })
     const sent = new Set()
-    for (const [signal, as] of Object.entries(passedOn)) {
-      const hasIt = !options.detached && signal === 'SIGINT' && process.stdin.isTTY
+    for (const [signal, as] of Object.entries(forwardedAs)) {
+      const childReceivesIt = !options.detached && signal === 'SIGINT' && process.stdin.isTTY
       process.on(signal, () => {
-        if (!hasIt && !sent.has(as)) child.kill(as)
+        if (!childReceivesIt && !sent.has(as)) child.kill(as)
         sent.add(as)
       })
     }
@@ -45,11 +45,11 @@ export const runInForeground = (args, options = {}) =>
     child.on('exit', (code, signal) => resolve(signal ? 128 + constants.signals[signal] : code))
   })
 
-export const leaveWithOneLine = (error) => {
+export const exitWithMessage = (error) => {
   console.error(error instanceof Error ? error.message : String(error))
   process.exit(1)
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  runInForeground(process.argv.slice(2)).then((code) => process.exit(code), leaveWithOneLine)
+  runInForeground(process.argv.slice(2)).then((code) => process.exit(code), exitWithMessage)
 }

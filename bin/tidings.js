@@ -1,16 +1,16 @@
 #!/usr/bin/env node
-// Starts Tidings: brings the bundle up to date where there are sources, then runs it under Node 24.
-// Plain JavaScript for Node 18 and newer, as in node24.js.
+// Starts Tidings: rebuilds the bundle if the sources have changed, then runs it under Node 24.
+// Plain JavaScript for Node 18 and newer, like node24.js.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { serviceFlags } from './flags.js'
-import { leaveWithOneLine, runInForeground, thisIsNode24 } from './node24.js'
+import { exitWithMessage, runInForeground, thisIsNode24 } from './node24.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const bundle = join(root, 'dist', 'tidings.mjs')
 
-const bringUpToDate = async () => {
+const updateBundle = async () => {
   if (!existsSync(join(root, 'src'))) return
   const { build, isUpToDate } = await import('../scripts/build.js')
   if (isUpToDate()) return
@@ -30,39 +30,39 @@ const readProc = (pid, file) => {
 const parentOf = (pid) => /\) \S (\d+)/.exec(readProc(pid, 'stat'))?.[1]
 
 /**
- * Ends the service when the npm that started it is gone. Killed outright npm tells nobody, and a SIGTERM it
- * passes on ends at a shell that stands between the two where that does not replace itself by its command.
+ * Stops the service when the npm process that started it has exited. npm cannot forward SIGKILL. Its SIGTERM does not
+ * arrive either if npm runs a shell that keeps running instead of replacing itself with the command.
  */
 const followNpm = () => {
   if (!/^(exec )?node (--\S+ )*bin\/tidings\.js/.test(process.env.npm_lifecycle_script ?? '')) return
   const parent = process.ppid
   const npm = readProc(parent, 'cmdline').includes('bin/tidings.js') ? parentOf(parent) : undefined
-  const look = setInterval(() => {
+  const timer = setInterval(() => {
     if (process.ppid === parent && (npm === undefined || parentOf(parent) === npm)) return
-    clearInterval(look)
+    clearInterval(timer)
     process.kill(process.pid, 'SIGTERM')
   }, 100)
-  look.unref()
+  timer.unref()
 }
 
 /**
- * As a second process the service gets a session of its own, so that the only signals it sees are those passed on,
- * and a channel whose `disconnect` tells it that this launcher was killed.
+ * Runs the service as a second process. Its own session ensures that it receives only forwarded signals. When this
+ * launcher is killed, the IPC channel disconnects and the service stops.
  */
-const runApart = () =>
+const runAsChild = () =>
   runInForeground([...serviceFlags, bundle, ...process.argv.slice(2)], {
     detached: true,
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, TIDINGS_LAUNCHER: '1' },
   }).then((code) => process.exit(code))
 
-await bringUpToDate().catch(leaveWithOneLine)
+await updateBundle().catch(exitWithMessage)
 followNpm()
 if (thisIsNode24()) {
   process.setSourceMapsEnabled(true)
-  // A closed terminal is a request to stop like any other.
+  // A closed terminal stops the service like SIGTERM.
   process.on('SIGHUP', () => process.kill(process.pid, 'SIGTERM'))
   await import(pathToFileURL(bundle).href)
 } else {
-  await runApart().catch(leaveWithOneLine)
+  await runAsChild().catch(exitWithMessage)
 }

@@ -1,4 +1,4 @@
-// Bundles the service into dist/, which is what `npm start` and the published package run.
+// Bundles the service into dist/. `npm start` and the published package run that bundle.
 import { createHash, randomBytes } from 'node:crypto'
 import {
   closeSync,
@@ -28,33 +28,33 @@ const filesUnder = (folder) =>
     return entry.isDirectory() ? filesUnder(path) : [path]
   })
 
-/** Changes when any source is edited, added or removed. */
-const stampOfSources = () => {
-  const stamp = createHash('sha256')
+/** Changes when a source file is edited, added or removed. */
+const fingerprintSources = () => {
+  const hash = createHash('sha256')
   for (const path of [...filesUnder(source).sort(), join(root, 'package.json'), fileURLToPath(import.meta.url)]) {
-    // An editor's passing file may be gone by now.
+    // A temporary file of an editor may have been deleted since it was listed.
     const found = statSync(path, { throwIfNoEntry: false })
-    stamp.update(`${path.slice(root.length)} ${found?.mtimeMs} ${found?.size}\n`)
+    hash.update(`${path.slice(root.length)} ${found?.mtimeMs} ${found?.size}\n`)
   }
-  return stamp.digest('hex')
+  return hash.digest('hex')
 }
 
-const bannerOf = (stamp) => `// built from ${stamp}`
+const bannerOf = (fingerprint) => `// built from ${fingerprint}`
 
 /**
- * Everything goes into the one file, since loading a thousand small ones was most of a start. Left out is what holds
- * a binary (argon2), what is resolved at run time (Scalar, Fastify), what starts threads from its own files (pino) and
- * what is large and loaded only by those who use it (the AWS SDK).
+ * Everything else is bundled into one file, because loading a thousand small files took most of the start time. These
+ * packages stay external: they contain a binary (argon2), resolve files at run time (Scalar, Fastify), start threads
+ * from their own files (pino), or are large and rarely loaded (the AWS SDK).
  */
-const leftOut = ['@aws-sdk/*', '@node-rs/argon2', '@scalar/*', 'fastify', 'pino', 'pg-native']
+const externalPackages = ['@aws-sdk/*', '@node-rs/argon2', '@scalar/*', 'fastify', 'pino', 'pg-native']
 
-/** Packages written for require find none in a module of the newer kind. */
+/** CommonJS packages call `require`, which ES modules do not define. */
 const requireForPackages =
   "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
 
-/** The stamp is the bundle's own first line: no moment exists at which the two could disagree. */
+/** The fingerprint is the first line of the bundle itself, so the two can never disagree. */
 export const isUpToDate = () => {
-  const banner = Buffer.from(bannerOf(stampOfSources()))
+  const banner = Buffer.from(bannerOf(fingerprintSources()))
   const found = Buffer.alloc(banner.length)
   try {
     const file = openSync(bundle)
@@ -68,7 +68,7 @@ export const isUpToDate = () => {
 
 const draftPrefix = '.draft-'
 
-/** Written aside and renamed, so that neither a second build nor a service starting now meets half a file. */
+/** Writes a draft and renames it, so that a concurrent build or a starting service never reads a partial file. */
 const publish = (path, contents) => {
   const draft = join(dist, `${draftPrefix}${randomBytes(6).toString('hex')}`)
   writeFileSync(draft, contents)
@@ -94,9 +94,9 @@ const publishMigrations = () => {
 }
 
 export const build = async () => {
-  // Taken before the sources are read: an edit during the build makes the next start build again.
-  const stamp = stampOfSources()
-  // Loaded only here, since most starts find nothing to build.
+  // Computed before the sources are read: an edit during the build then triggers another build at the next start.
+  const fingerprint = fingerprintSources()
+  // Loaded only here, because most starts have nothing to build.
   const esbuild = await import('esbuild')
   const building = esbuild.build({
     entryPoints: [join(source, 'main.ts')],
@@ -106,19 +106,19 @@ export const build = async () => {
     platform: 'node',
     target: 'node24',
     format: 'esm',
-    external: leftOut,
+    external: externalPackages,
     sourcemap: 'linked',
-    // Stacks need names and lines, not a second copy of every package.
+    // Stack traces need names and line numbers, not a second copy of every package.
     sourcesContent: false,
-    banner: { js: `${bannerOf(stamp)}\n${requireForPackages}` },
+    banner: { js: `${bannerOf(fingerprint)}\n${requireForPackages}` },
     logLevel: 'silent',
   })
-  // Its helper process would otherwise live on inside the service.
+  // Otherwise esbuild's helper process would keep running inside the service.
   const { outputFiles } = await building.finally(esbuild.stop)
   mkdirSync(dist, { recursive: true })
   sweepAbandonedDrafts()
   publishMigrations()
-  // The map before the bundle that refers to it.
+  // The source map is published before the bundle that refers to it.
   const mapFirst = [...outputFiles].sort((a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map')))
   for (const { path, contents } of mapFirst) publish(path, contents)
 }

@@ -1,4 +1,4 @@
-/** `npm run docs`: writes the pages that are made from the source. */
+/** `npm run docs`: writes the documentation pages that are generated from the source. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { configurationPage } from '../src/ground/config/configuration-page.ts'

@@ -1,4 +1,4 @@
-/** The examples of the email page, run as they stand there. */
+/** Runs the examples of docs/email.md exactly as they are shown. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -16,7 +16,7 @@ const hasCurl = await run('curl', ['--version']).then(
   () => false,
 )
 
-test.skipIf(!hasCurl)('every command of the email page is answered with what it promises', async () => {
+test.skipIf(!hasCurl)('Every example in docs/email.md succeeds and creates the expected messages', async () => {
   const { keys } = await t.org()
   const env = { ...process.env, BASE_URL: t.url, API_KEY: keys.live }
   expect(examples.length).toBeGreaterThan(5)

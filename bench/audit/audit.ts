@@ -7,14 +7,14 @@ const contender = (name: string, chained: boolean) =>
     name,
     program: new URL('../servers/audit.ts', import.meta.url),
     flags: serviceFlags,
-    params: async (ground) => ({ databaseUrl: (await ground.database()).url, chained }),
+    params: async (resources) => ({ databaseUrl: (await resources.database()).url, chained }),
   })
 
-/** Linking happens after the fact, so that writers never wait for the chain; what it costs them is shown here. */
+/** Entries are linked later, so that writers never wait for the chain. This shows what linking costs them. */
 export const audit: Bench = {
   name: 'audit',
   about:
-    'Write a signed audit entry of one org in a transaction of its own; `chained` links all of them meanwhile and in the time.',
+    'Write signed audit entries of one org, each in its own transaction; `chained` also links all of them within the measured time.',
   clients: [1, 10, 100],
   baseline: 'plain',
   contenders: [contender('chained', true), contender('plain', false)],

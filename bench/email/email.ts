@@ -1,9 +1,9 @@
 import { serviceFlags } from '../../bin/flags.js'
-import { type Bench, type Contender, fullPace, type Ground, serverContender } from '../harness.ts'
+import { type Bench, type Contender, fullPace, type Resources, serverContender } from '../harness.ts'
 import { recorded } from '../record/record.ts'
 import { counterSlot } from '../wire.ts'
 
-const withDatabase = async (ground: Ground) => ({ databaseUrl: (await ground.database()).url })
+const withDatabase = async (resources: Resources) => ({ databaseUrl: (await resources.database()).url })
 
 const mail = (to: string) =>
   `{"from":"Bench <hello@example.test>","to":["${to}"],"subject":"A receipt","html":"<p>Thank you, <b>Ada</b>.</p>","text":"Thank you, Ada.","tags":["receipt"],"metadata":{"order":"42"}}`
@@ -27,11 +27,11 @@ const sending = (name: string, path: string, body: string, more: More = {}): Con
 
 const single = sending('send', '/api/v1/emails', mail(`user${counterSlot}@example.com`))
 
-/** What a send costs over the least the house can do for a recorded POST. */
+/** Compares a send with the minimum work of the service for a recorded POST. */
 export const email: Bench = {
   name: 'email',
   about:
-    'Accept a single email with the local provider: all its rules, its quota, the handover, the record with event and audit entry.',
+    'Accept a single email with the local provider: all gates, the reservation, the handover, and the record with event and audit entry.',
   clients: [1, 10, 100, 500],
   baseline: 'record',
   contenders: [recorded('record'), single],
@@ -46,7 +46,7 @@ const items = Array.from({ length: batchSize }, (_, i) => mail(`user${counterSlo
 
 export const batch: Bench = {
   name: 'batch',
-  about: 'The same emails, one to a request and a hundred to a request; counted in emails.',
+  about: 'Send the same emails one per request and a hundred per request; counted in emails.',
   clients: [1, 10],
   baseline: 'send',
   contenders: [single, sending('batch', '/api/v1/emails/batch', `[${items.join(',')}]`, { weight: batchSize })],
@@ -56,12 +56,12 @@ export const batch: Bench = {
   ],
 }
 
-/** Over all rounds. */
+/** The emails of the bench are spread over all rounds. */
 const perRound = 200_000 / fullPace.rounds
 
 export const memory: Bench = {
   name: 'memory',
-  about: `Send ${(200_000).toLocaleString('en-US')} emails and see whether the service keeps something of each.`,
+  about: `Send ${(200_000).toLocaleString('en-US')} emails and check that memory does not grow with their number.`,
   clients: [100],
   baseline: 'send',
   contenders: [

@@ -6,7 +6,7 @@ const program = (file: string) => new URL(`../servers/${file}`, import.meta.url)
 
 const few = 10_000
 const many = 1_000_000
-/** A short run only shows that everything works. */
+/** A short run only checks that everything works. */
 const manyWhenQuick = 20_000
 
 const perClaim = 200
@@ -17,20 +17,20 @@ const scheduling = (name: string, by: 'scheduler' | 'plain', waiting: number): C
     program: program('scheduler.ts'),
     flags: serviceFlags,
     weight: perClaim,
-    params: async (ground) => ({
-      databaseUrl: (await ground.database(name)).url,
+    params: async (resources) => ({
+      databaseUrl: (await resources.database(name)).url,
       by,
       perClaim,
-      waiting: ground.quick ? Math.min(waiting, manyWhenQuick) : waiting,
-      due: ground.quick ? 60_000 : 150_000,
+      waiting: resources.quick ? Math.min(waiting, manyWhenQuick) : waiting,
+      due: resources.quick ? 60_000 : 150_000,
     }),
   })
 
-/** One org's backlog must neither slow the claim nor the sending of what is due. */
+/** The backlog of an org must not slow down claiming or sending its due messages. */
 export const scheduler: Bench = {
   name: 'scheduler',
   about:
-    'Claim 200 due emails and send them with the local provider while many more wait; the plain loop only claims and marks the same rows. Counted in emails.',
+    'Claim 200 due emails and send them with the local provider while many more are scheduled; the plain loop only claims and marks the same rows. Counted in emails.',
   clients: [1],
   baseline: 'plain-10k',
   contenders: [
@@ -49,16 +49,16 @@ const reading = (name: string, read: 'list' | 'get', rows: number): Contender =>
     name,
     program: program('reads.ts'),
     flags: serviceFlags,
-    params: async (ground) => ({
-      databaseUrl: (await ground.database(name)).url,
+    params: async (resources) => ({
+      databaseUrl: (await resources.database(name)).url,
       read,
-      rows: ground.quick ? Math.min(rows, manyWhenQuick) : rows,
+      rows: resources.quick ? Math.min(rows, manyWhenQuick) : rows,
     }),
   })
 
 export const reads: Bench = {
   name: 'reads',
-  about: 'Get an email by its id, and a page of twenty from anywhere in the list, over few rows and over many.',
+  about: 'Read an email by its id, and a page of twenty at a random position of the list, with few rows and with many.',
   clients: [10],
   baseline: 'get-10k',
   contenders: [

@@ -1,5 +1,5 @@
 import { serviceFlags } from '../../bin/flags.js'
-import { type Bench, type Contender, type Ground, serverContender } from '../harness.ts'
+import { type Bench, type Contender, type Resources, serverContender } from '../harness.ts'
 import { pgbench } from '../servers/pgbench.ts'
 import { counterSlot, type RequestShape } from '../wire.ts'
 
@@ -12,9 +12,9 @@ const rowRequest = (path: string): RequestShape => ({
   body: `{"channel":"email","value":"user${counterSlot}@example.com"}`,
 })
 
-const withDatabase = async (ground: Ground) => ({ databaseUrl: (await ground.database()).url })
+const withDatabase = async (resources: Resources) => ({ databaseUrl: (await resources.database()).url })
 
-/** The whole door around the least a route can do: what every other route is measured by. */
+/** The whole service with a minimal route. Other routes are compared with it. */
 export const recorded = (name: string): Contender =>
   serverContender<{ port: number; key: string }>({
     name,
@@ -30,7 +30,7 @@ export const recorded = (name: string): Contender =>
 
 export const record: Bench = {
   name: 'record',
-  about: 'Accept a POST with a small JSON body, record it for one org and count it, answer 201.',
+  about: 'Accept a POST with a small JSON body, record it for one org, count it, and respond with 201.',
   clients: [1, 10, 100, 500],
   baseline: 'plain-fastify',
   contenders: [

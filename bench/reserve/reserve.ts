@@ -7,13 +7,14 @@ const contender = (name: string, orgs: number) =>
     name,
     program: new URL('../servers/reserve.ts', import.meta.url),
     flags: serviceFlags,
-    params: async (ground) => ({ databaseUrl: (await ground.database()).url, orgs }),
+    params: async (resources) => ({ databaseUrl: (await resources.database()).url, orgs }),
   })
 
-/** One org's counters are one row each: however many send for it, they must not stand in a queue for that row. */
+/** Each counter of an org is one row. Concurrent sends of that org must not queue for the lock on that row. */
 export const reserve: Bench = {
   name: 'reserve',
-  about: 'Reserve what one SMS spends (plan quota, spend, segments, by org and by key), for one org or over a hundred.',
+  about:
+    'Reserve the usage of one SMS (plan quota, spend, segments, per org and per key), for one org or for a hundred.',
   clients: [1, 10, 100],
   baseline: 'hundred-orgs',
   contenders: [contender('one-org', 1), contender('hundred-orgs', 100)],

@@ -1,4 +1,4 @@
-/** Audit entries of one org, each in a transaction of its own: with the chain and its linker, or into a plain table. */
+/** Writes audit entries of one org, each in its own transaction: with the chain, or into a plain table. */
 import { randomBytes } from 'node:crypto'
 import { insertEntries } from '../../src/audit/store.ts'
 import { migrate } from '../../src/db/migrate.ts'
@@ -16,16 +16,21 @@ const plainTable = 'create table if not exists bench_plain_entries (like audit_e
 
 type Params = typeof insertEntries extends Statement<infer P, never> ? P : never
 
-/** The same row, without its place in the line for the chain. */
+/** Inserts the same row without queueing it for the chain. */
 const insertPlain = statement<Params>(
   'bench.insert_plain_entries',
   `insert into bench_plain_entries (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
      user_agent, created_at, signature)
-   select * from unnest(:orgIds::text[], :ids::text[], :actors::text[], :actions::text[], :resourceTypes::text[], :resourceIds::text[], :metadata::jsonb[], :ips::text[],
-     :userAgents::text[], :at::timestamptz[], :signatures::text[])`,
+   select org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address, user_agent, created_at,
+     signature
+   from unnest(:orgIds::text[], :ids::text[], :actors::text[], :actions::text[], :resourceTypes::text[],
+     :resourceIds::text[], :metadata::jsonb[], :ips::text[], :userAgents::text[], :at::timestamptz[],
+     :signatures::text[])
+     as entry (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address, user_agent,
+       created_at, signature)`,
 )
 
-const plainly = (tx: Tx): Tx => ({
+const withoutChain = (tx: Tx): Tx => ({
   ...tx,
   change: (given, ...params) =>
     given.name === insertEntries.name ? tx.change(insertPlain, params[0] as Params) : tx.change(given, ...params),
@@ -40,7 +45,7 @@ workBench(async ({ databaseUrl, chained }: { databaseUrl: string; chained: boole
   await db.close()
 
   const orgId = newId('org')
-  // A connection for each writer, so that all of them have a transaction open at the same time.
+  // One connection per writer, so that all of them can have an open transaction at the same time.
   const env = { PORT: '0', DATABASE_POOL_SIZE: '110', AUDIT_SIGNING_SECRET: 'bench' }
   const service = await build({ ...readConfig(env), masterKey: randomBytes(32) }, databaseUrl, log)
   const { audit } = service.modules
@@ -49,7 +54,7 @@ workBench(async ({ databaseUrl, chained }: { databaseUrl: string; chained: boole
   return {
     one: (n) =>
       service.db.tx((tx) =>
-        audit(chained ? tx : plainly(tx), {
+        audit(chained ? tx : withoutChain(tx), {
           orgId,
           action: 'suppression.added',
           resourceType: 'suppression',

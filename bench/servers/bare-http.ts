@@ -1,4 +1,4 @@
-/** The ceiling: what `node:http` does with the same request when nothing is kept. */
+/** The upper bound: `node:http` with the same request and response, storing nothing. */
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** The whole service with its local provider, as `npm start` runs it, for an org that may send without end. */
+/** The whole service with its local provider, as `npm start` runs it, for an org without effective limits. */
 import { randomBytes } from 'node:crypto'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/pool.ts'

@@ -1,4 +1,4 @@
-/** An org with as many messages as a bench asks for, made by the thousand. */
+/** Creates an org with any number of messages. */
 import { randomBytes } from 'node:crypto'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/pool.ts'
@@ -16,7 +16,7 @@ export type Filled = {
   log: Log
   orgId: string
   ids: string[]
-  /** More messages: waiting until then, or sent when there is no time. */
+  /** Adds messages: scheduled for `dueAt`, or already sent if it is null. */
   add(count: number, dueAt: Date | null): Promise<void>
   close(): Promise<void>
 }

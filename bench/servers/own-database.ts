@@ -2,7 +2,7 @@ import pg from 'pg'
 
 export type OwnDatabase = { url: string; drop(): Promise<void> }
 
-/** A database for one contender alone, where those of others would lie in the same tables or take its work. */
+/** A database for one contender, if others must not share its tables or do its work. */
 export const ownDatabase = async (databaseUrl: string, name: string): Promise<OwnDatabase> => {
   const run = async (...statements: string[]): Promise<void> => {
     const client = new pg.Client(databaseUrl)

@@ -1,4 +1,4 @@
-/** What the database alone does: PostgreSQL's own load tool running the transaction of `plain-fastify`. */
+/** The database alone: PostgreSQL's load tool runs the transaction of `plain-fastify`. */
 
 import { execFile } from 'node:child_process'
 import { access, constants, glob, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -26,7 +26,7 @@ insert into bench_pgbench_counters (org_id, period, used) values ('org_bench', t
 commit;
 `
 
-/** The newest one Debian installed, unless the path names another. */
+/** Finds pgbench in PATH, else the newest version that Debian installed. */
 const findPgbench = async (): Promise<string | undefined> => {
   const candidates = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, 'pgbench'))
   const installed: string[] = []
@@ -42,7 +42,7 @@ const findPgbench = async (): Promise<string | undefined> => {
   return undefined
 }
 
-/** The per-transaction log: client, number, microseconds taken, script, end in seconds and microseconds. */
+/** Reads the per-transaction log: client, number, duration in microseconds, script, end in seconds and microseconds. */
 export const readTransactions = (log: string): { endMs: number; tookMs: number }[] =>
   log
     .split('\n')
@@ -54,12 +54,12 @@ export const readTransactions = (log: string): { endMs: number; tookMs: number }
         tookMs: Number(tookUs) / 1000,
       }
       if (Number.isNaN(transaction.endMs + transaction.tookMs)) {
-        throw new Error(`pgbench logged what is not a finished transaction: ${line}`)
+        throw new Error(`pgbench logged an unfinished transaction: ${line}`)
       }
       return transaction
     })
 
-/** The same window as the HTTP contenders': transactions that ended after the warm time, for the measured time. */
+/** Measures like the HTTP contenders: transactions that ended after the warm-up, within the measured time. */
 export const sampleOf = (
   transactions: { endMs: number; tookMs: number }[],
   warmMs: number,
@@ -74,8 +74,8 @@ export const sampleOf = (
   const to = from + measureMs
   if (ended < to) return { skipped: `pgbench was busy connecting and ran for less than ${warmMs + measureMs} ms` }
   const counted = transactions.filter(({ endMs }) => endMs >= from && endMs < to)
-  // Hundreds of sessions queueing for one row's lock can take longer than a quick round to end the first.
-  if (counted.length === 0) return { skipped: `no transaction ended within the ${measureMs} ms measured` }
+  // With hundreds of sessions waiting for one row lock, the first one can take longer than a quick round.
+  if (counted.length === 0) return { skipped: `no transaction ended within the measured ${measureMs} ms` }
   const latencies = Float64Array.from(counted, ({ tookMs }) => tookMs).sort()
   return {
     perSecond: (counted.length * 1000) / measureMs,
@@ -84,10 +84,10 @@ export const sampleOf = (
   }
 }
 
-/** pgbench counts the time it takes to connect as part of the time it is given; a generous guess at that. */
+/** A generous estimate of the connection time, which pgbench includes in its run time. */
 const connectingMs = (clients: number) => 500 + clients * 6
 
-/** Connections that other contenders may hold while idle. */
+/** Connections that idle contenders may keep open. */
 const spareConnections = 50
 
 const connectionsAllowed = async (url: string): Promise<number> => {
@@ -102,7 +102,7 @@ const connectionsAllowed = async (url: string): Promise<number> => {
   }
 }
 
-/** Command lines can be read by every user of the machine. */
+/** Every user of the machine can read command lines, so the password is passed in the environment. */
 const withoutPassword = (url: string) => {
   const address = new URL(url)
   const password = decodeURIComponent(address.password)
@@ -112,25 +112,25 @@ const withoutPassword = (url: string) => {
 
 export const pgbench: Contender = {
   name: 'pgbench',
-  async start(ground) {
+  async start(resources) {
     const program = await findPgbench()
-    if (!program) return { skipped: 'pgbench is not installed here' }
-    const { url } = await ground.database()
+    if (!program) return { skipped: 'pgbench is not installed' }
+    const { url } = await resources.database()
     const allowed = await connectionsAllowed(url)
     const { address, password } = withoutPassword(url)
-    const folder = await mkdtemp(join(ground.folder, 'pgbench-'))
+    const folder = await mkdtemp(join(resources.folder, 'pgbench-'))
     const scriptFile = join(folder, 'record.sql')
     await writeFile(scriptFile, script)
     return {
       async take({ clients, warmMs, measureMs }) {
         if (clients > allowed) {
-          return { skipped: `the database server leaves ${allowed} connections to it` }
+          return { skipped: `the database server allows only ${allowed} connections` }
         }
         const logs = await mkdtemp(join(folder, 'log-'))
         const threads = String(Math.min(2, clients))
         const seconds = String(Math.ceil((connectingMs(clients) + warmMs + measureMs) / 1000))
         const options = ['-n', '-M', 'prepared', '-c', String(clients), '-j', threads, '-T', seconds]
-        // Its log is written where it runs, by its own prefix.
+        // pgbench writes its log into the working directory, with this prefix.
         await run(program, [...options, '-f', scriptFile, '-l', '--log-prefix=transactions', address], {
           cwd: logs,
           env: { ...process.env, PGPASSWORD: password },

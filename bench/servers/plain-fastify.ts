@@ -1,4 +1,4 @@
-/** The honest everyday service: one route, one pool, one transaction of two statements per request. */
+/** A typical service: one route, one pool, one transaction with two statements per request. */
 
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'

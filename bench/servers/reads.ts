@@ -1,4 +1,4 @@
-/** Reads of messages as the routes make them, over few or many rows. */
+/** Reads messages as the routes do, with few or many rows. */
 import { randomInt } from 'node:crypto'
 import { build } from '../../src/wiring/build.ts'
 import { fill } from './filled.ts'
@@ -18,7 +18,7 @@ workBench(async ({ databaseUrl, rows, read }: Params) => {
     one: async () => {
       const row = await messages.find(scope, 'email', anyId())
       if (read === 'get') return
-      // A page from anywhere in the list, as whoever pages through it asks for.
+      // A page at a random position of the list, as a client that pages through it would request.
       const cursor = { createdAt: row.created_at.toISOString(), id: row.id }
       await messages.list(scope, 'email', {}, { cursor, limit: 20 })
     },

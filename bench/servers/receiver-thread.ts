@@ -1,4 +1,4 @@
-/** Receivers of webhooks in a thread of their own, so that who sends is not measured with who receives. */
+/** A webhook receiver in a separate thread, so that its work does not count as the sender's. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parentPort } from 'node:worker_threads'

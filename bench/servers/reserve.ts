@@ -1,4 +1,4 @@
-/** What every send does before its provider is called: `usage.reserve` of the house, for one org or for many. */
+/** Runs `usage.reserve`, which every send calls before its handover, for one org or for many. */
 import { randomBytes } from 'node:crypto'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/pool.ts'
@@ -19,7 +19,7 @@ workBench(async ({ databaseUrl, orgs }: { databaseUrl: string; orgs: number }) =
     const orgId = newId('org')
     const at = systemClock.now()
     await db.row(insertOrg, { id: orgId, name: 'Bench', slug: orgId, plan: 'enterprise', at })
-    // A quota to be judged, and never met.
+    // A quota that is checked but never reached.
     await db.row(setPlan, { orgId, plan: 'enterprise', rate: null, email: 1e12, sms: 1e12, at })
     senders.push({ orgId, keyId: newId('key') })
   }

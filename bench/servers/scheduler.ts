@@ -1,4 +1,4 @@
-/** Sends what is due while much more waits: the service's scheduler, or the plainest loop that claims and updates. */
+/** Sends due messages while many more are scheduled: with the scheduler, or with a minimal loop that claims and updates. */
 
 import { openDb } from '../../src/db/pool.ts'
 import { statement } from '../../src/db/statement.ts'
@@ -41,21 +41,21 @@ workBench(async ({ databaseUrl, by, waiting, due, perClaim }: Params) => {
   await filled.add(due, new Date())
   await filled.close()
 
-  // One pass at a time, as the worker's loop makes them: more clients only wait for their turn.
+  // One pass at a time, like the worker's loop. Additional clients wait for their turn.
   let turn: Promise<void> = Promise.resolve()
   const inTurn = (pass: () => Promise<void>) => () => {
     turn = turn.then(pass)
     return turn
   }
-  const spent = () => {
-    throw new Error('nothing is due any more: the bench needs more rows')
+  const failExhausted = () => {
+    throw new Error('no due rows are left: the bench needs more rows')
   }
   if (by === 'plain') {
     const db = openDb({ url: databaseUrl, log: filled.log })
     return {
       one: inTurn(async () => {
         const rows = await db.rows(claimPlain, { now: systemClock.now(), limit: perClaim })
-        if (rows.length === 0) spent()
+        if (rows.length === 0) failExhausted()
         const [orgIds, ids] = [rows.map((row) => row.org_id), rows.map((row) => row.id)]
         await db.change(markPlain, { orgIds, ids, createdAt: rows.map((row) => row.created_at), at: systemClock.now() })
       }),
@@ -67,7 +67,7 @@ workBench(async ({ databaseUrl, by, waiting, due, perClaim }: Params) => {
   return {
     one: inTurn(async () => {
       const rows = await scheduler.claim(perClaim)
-      if (rows.length === 0) spent()
+      if (rows.length === 0) failExhausted()
       await Promise.all(rows.map(scheduler.fire))
     }),
     close: service.stop,

@@ -1,26 +1,26 @@
-/** The child's side of a contender: parameters in, word that it is ready out, a clean end. */
+/** The child process of a contender: reads parameters, reports that it is ready, and exits cleanly. */
 
-/** Of a server `ready` carries the port and whatever else the contender's request is made from, such as a key. */
+/** For a server, `ready` contains the port and other data for the contender's request, such as a key. */
 export type FromServer<Ready> = { ready: Ready } | { failed: string }
 
 export type Served<Ready> = { ready: Ready; close(): Promise<void> }
 
-/** Runs, a server on port 0 of 127.0.0.1, until the harness lets go of the channel, which it also does by dying. */
+/** Runs until the harness closes the IPC channel or dies. A server listens on port 0 of 127.0.0.1. */
 export const serveBench = <Params, Ready>(start: (params: Params) => Promise<Served<Ready>>): void => {
-  const say = (message: FromServer<Ready>) => process.send?.(message)
-  // Ctrl-C reaches the whole group; the harness ends this process in its own order.
+  const send = (message: FromServer<Ready>) => process.send?.(message)
+  // Ctrl-C reaches the whole process group. The harness stops this process itself.
   process.on('SIGINT', () => {})
   const served = start(JSON.parse(process.env.BENCH_PARAMS ?? '{}') as Params)
   served.then(
-    ({ ready }) => say({ ready }),
+    ({ ready }) => send({ ready }),
     (error: unknown) => {
-      say({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+      send({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) })
       process.exitCode = 1
       process.disconnect()
     },
   )
   process.on('disconnect', async () => {
-    // A pool or a timer someone forgot must not keep the process, but must not pass for a clean end either.
+    // A leaked pool or timer must not keep the process running, but must not count as a clean exit either.
     setTimeout(() => process.exit(3), 8000).unref()
     await served.then(({ close }) => close()).catch(() => process.exit(1))
   })

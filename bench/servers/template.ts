@@ -1,4 +1,4 @@
-/** A page as a shop sends it, rendered by our language or by Handlebars from the same source and the same values. */
+/** Renders a typical page of a shop with our language or with Handlebars, from the same source and values. */
 import Handlebars from 'handlebars'
 import { compile, type TemplateVariables } from '../../src/templates/language.ts'
 import { workBench } from './work.ts'
@@ -16,7 +16,7 @@ ${filler.repeat(9)}<p>Your order {{order_id}} of {{ordered_on}} goes to {{addres
 ${filler.repeat(9)}<p>The total is {{total}}.</p></body></html>
 `
 
-/** Fresh values for each page, as each message brings its own: some with characters to escape. */
+/** Different values for each page, as in separate messages; some contain characters to escape. */
 const variablesOf = (n: number): TemplateVariables => ({
   subject: `Order ${n}`,
   first_name: 'Ann',
@@ -26,7 +26,7 @@ const variablesOf = (n: number): TemplateVariables => ({
   address: { street: '1 Main Street', city: 'Springfield' },
   express: n % 2 === 0,
   arrives_on: '7 January',
-  note: 'Ring twice & leave it at the <door>',
+  note: 'Ring twice & leave it at the <gate>',
   total: '199.00',
   items: Array.from({ length: 20 }, (_, i) => ({ name: `Thing ${i}`, quantity: i + 1, price: '9.95' })),
 })
@@ -39,21 +39,21 @@ const renderers: Record<'ours' | 'handlebars', () => (variables: TemplateVariabl
   handlebars: () => Handlebars.compile(page),
 }
 
-/** Both must give the same page, or their speed compares nothing. They spell one entity differently. */
-const checkAlike = (): void => {
-  const spelt = (text: string) => text.replaceAll('&#x27;', '&#39;')
+/** Checks that both render the same page, except for one entity that they write differently. */
+const checkSameOutput = (): void => {
+  const normalised = (text: string) => text.replaceAll('&#x27;', '&#39;')
   for (const variables of values) {
-    const [one, other] = [renderers.ours()(variables), spelt(renderers.handlebars()(variables))]
+    const [one, other] = [renderers.ours()(variables), normalised(renderers.handlebars()(variables))]
     if (one !== other || one.length < 4_000) throw new Error('the contenders render different pages')
   }
 }
 
 workBench(async ({ by }: { by: 'ours' | 'handlebars' }) => {
-  checkAlike()
+  checkSameOutput()
   const render = renderers[by]()
   return {
     one: async () => {
-      // Written out as a reply is, since text put together lazily is not finished text.
+      // Encodes the result as a response would, because V8 concatenates strings lazily.
       for (const variables of values) Buffer.from(render(variables))
     },
     close: async () => undefined,

@@ -1,4 +1,4 @@
-/** What it costs to find out what is due: lease a lane, take its first deliveries, hand it back. */
+/** The cost of finding due deliveries: leases an endpoint queue, reads its first deliveries, and releases it. */
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/pool.ts'
 import { systemClock } from '../../src/ground/clock.ts'
@@ -21,7 +21,7 @@ workBench(async ({ databaseUrl, pending }: { databaseUrl: string; pending: numbe
   const at = systemClock.now()
   await db.row(insertOrg, { id: orgId, name: 'Bench', slug: orgId, plan: 'enterprise', at })
   const ids = Array.from({ length: endpoints }, () => newId('webhookEndpoint'))
-  for (const id of ids)
+  for (const id of ids) {
     await db.row(insertEndpoint, {
       orgId,
       id,
@@ -34,17 +34,19 @@ workBench(async ({ databaseUrl, pending }: { databaseUrl: string; pending: numbe
       environment: 'live',
       at,
     })
+  }
   const client = await db.connect()
-  // Only what a claim reads: filling the other indexes would take most of the time.
+  // Keeps only the indexes that a claim reads, because filling the others would take most of the time.
   await client.query('set statement_timeout = 0; set synchronous_commit = off')
   await client.query('alter table webhook_deliveries drop constraint webhook_deliveries_pkey')
   for (const index of ['page', 'status', 'tenant', 'age']) {
     await client.query(`drop index webhook_deliveries_${index}`)
   }
   await client.query(
-    `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, environment, event, payload, status, max_attempts, next_attempt_at)
-     select $1, 'whd_01' || substr(md5(e || n), 1, 24), $3, e, 'live', 'message.delivered', repeat('x', 250), 'pending', 8,
-       $3::timestamptz - n * interval '1 millisecond'
+    `insert into webhook_deliveries
+       (org_id, id, created_at, endpoint_id, environment, event, payload, status, max_attempts, next_attempt_at)
+     select $1, 'whd_01' || substr(md5(e || n), 1, 24), $3, e, 'live', 'message.delivered', repeat('x', 250),
+       'pending', 8, $3::timestamptz - n * interval '1 millisecond'
      from generate_series(1, $4) n, unnest($2::text[]) e`,
     [orgId, ids, at, pending / endpoints],
   )

@@ -1,6 +1,6 @@
 /**
- * Deliveries to receivers on loopback: through the house (claimed, signed, guarded, recorded), or in a bare loop that
- * signs and posts the same bodies. A client of the bench lets one healthy delivery go and waits for its answer.
+ * Delivers to receivers on loopback: through the service (claim, signatures, URL check, record), or with a bare loop that
+ * signs and posts the same bodies. Each client of the bench releases one healthy delivery and waits for its response.
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -27,7 +27,7 @@ export type WebhookParams = {
   healthy: number
   hanging: number
   failing: number
-  /** Deliveries that wait at each endpoint from the start. */
+  /** Deliveries that are due at each endpoint at the start. */
   backlog: number
 }
 
@@ -39,7 +39,7 @@ const startReceiver = async () => {
   return { at: (path: string) => `http://127.0.0.1:${port}${path}`, stop: () => thread.terminate() }
 }
 
-/** As fan-out writes it. */
+/** The payload as fan-out writes it. */
 const bodyOf = (id: string, n: number): string =>
   `{"event":"message.delivered","data":{"status": "delivered", "channel": "email", "message_id": "msg_${String(n).padStart(26, '0')}"},"timestamp":"2026-01-15T12:00:00.000Z","environment":"live","tenant_id":null,"delivery_id":"${id}"}`
 
@@ -103,14 +103,15 @@ const prepare = async (params: WebhookParams, at: (path: string) => string) => {
   const client = await db.connect()
   await client.query('set statement_timeout = 0; set synchronous_commit = off')
   await client.query(
-    `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, environment, event, payload, status, max_attempts, next_attempt_at)
+    `insert into webhook_deliveries
+       (org_id, id, created_at, endpoint_id, environment, event, payload, status, max_attempts, next_attempt_at)
      select $1, id, $3, endpoint_id, 'live', 'message.delivered', replace($5, 'whd_', id), 'pending', 8, $3
      from (select e as endpoint_id, 'whd_01' || substr(md5(e || n), 1, 24) as id
            from unnest($2::text[]) with ordinality as u (e, place),
              generate_series(1, case when place <= $6 then $4::int else least($4::int, 300) end) n) d`,
     [orgId, ids, systemClock.now(), params.backlog, bodyOf('whd_', 1), params.healthy],
   )
-  // Done here, so that the database does not set about it during somebody's turn.
+  // Vacuums now, so that autovacuum does not run during a turn.
   await client.query('vacuum analyze webhook_deliveries')
   await client.query('update webhook_lanes set due_at = $2 where org_id = $1', [orgId, systemClock.now()])
   await client.end()
@@ -122,35 +123,35 @@ const service = async (given: WebhookParams) => {
   const { contender, hanging } = given
   const own = await ownDatabase(given.databaseUrl, `bench_webhooks_${contender}_${hanging}`)
   const params = { ...given, databaseUrl: own.url }
-  // The sick live elsewhere: sharing a host with them is no fault of the sender.
-  const [receiver, infirmary] = [await startReceiver(), await startReceiver()]
-  const at = (path: string) => (path === '/ok' ? receiver : infirmary).at(path)
+  // Failing endpoints are on another host, because sharing one with healthy endpoints would slow those down.
+  const [receiver, failingReceiver] = [await startReceiver(), await startReceiver()]
+  const at = (path: string) => (path === '/ok' ? receiver : failingReceiver).at(path)
   const { orgId, log } = await prepare(params, at)
   const agent = makeGuardedAgent({ allowInsecure: true })
 
-  /** Those of the bench who wait for a delivery, and deliveries that wait for one of them. */
-  const wanted: (() => void)[] = []
-  const held: (() => void)[] = []
+  /** Clients that wait for a delivery, and deliveries that wait for a client. */
+  const waitingClients: (() => void)[] = []
+  const waitingDeliveries: (() => void)[] = []
   let turnUntil = 0
   const permit = async (url: string): Promise<(() => void) | undefined> => {
     if (params.contender === 'idle') return undefined
     if (!url.endsWith('/ok')) {
-      // The sick are at work only while somebody measures.
+      // Failing endpoints are active only during a turn.
       while (performance.now() > turnUntil) await new Promise((resolve) => setTimeout(resolve, 20))
       return undefined
     }
-    while (wanted.length === 0) await new Promise<void>((resolve) => held.push(resolve))
-    return wanted.shift()
+    while (waitingClients.length === 0) await new Promise<void>((resolve) => waitingDeliveries.push(resolve))
+    return waitingClients.shift()
   }
   const gated: typeof agent = {
     ...agent,
-    request: async (url, ask) => {
+    request: async (url, options) => {
       const answered = await permit(String(url))
       try {
-        return await agent.request(url, ask)
+        return await agent.request(url, options)
       } finally {
         answered?.()
-        if (params.contender === 'idle') wanted.shift()?.()
+        if (params.contender === 'idle') waitingClients.shift()?.()
       }
     },
   }
@@ -161,8 +162,8 @@ const service = async (given: WebhookParams) => {
   const oneMore = (): Promise<void> =>
     new Promise((resolve) => {
       turnUntil = performance.now() + 300
-      wanted.push(resolve)
-      held.shift()?.()
+      waitingClients.push(resolve)
+      waitingDeliveries.shift()?.()
     })
   return {
     one: async () => {
@@ -179,18 +180,18 @@ const service = async (given: WebhookParams) => {
       await answered
     },
     close: async () => {
-      // What still waits for a client of the bench is let go, or the house would wait for it.
+      // Releases the waiting deliveries, because the service waits for them when it stops.
       turnUntil = Number.POSITIVE_INFINITY
-      const letGo = setInterval(() => {
-        for (const go of held.splice(0)) {
-          wanted.push(() => undefined)
-          go()
+      const releasing = setInterval(() => {
+        for (const release of waitingDeliveries.splice(0)) {
+          waitingClients.push(() => undefined)
+          release()
         }
       }, 1)
-      // Before the house: it waits for those that hang, who hang as long as they can.
-      await Promise.all([receiver.stop(), infirmary.stop()])
+      // Stops the receivers first, because the service would wait for requests that never get a response.
+      await Promise.all([receiver.stop(), failingReceiver.stop()])
       await built.stop()
-      clearInterval(letGo)
+      clearInterval(releasing)
       await own.drop()
     },
   }

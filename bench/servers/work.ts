@@ -1,13 +1,13 @@
-/** The child's side of a contender that makes its own load: asked for a turn, it takes it and says how it went. */
+/** The child process of a contender that generates its own load: runs a turn on request and reports the result. */
 import { percentile } from '../figures.ts'
 import type { Skipped, Turn } from '../harness.ts'
 import type { Sample } from '../results.ts'
 import { serveBench } from './serve.ts'
 
 export type Work = {
-  /** One unit of work of one client, who goes on to the next as soon as it is done. */
+  /** One unit of work of one client. The client starts the next unit as soon as it is done. */
   one(client: number): Promise<void>
-  /** Ends what the units left to be done after them. Its time counts: work put off is not work saved. */
+  /** Finishes the work that the units deferred. Its time is included, because deferred work is not saved work. */
   settle?(): Promise<void>
 }
 
@@ -28,8 +28,8 @@ export const takeTurn = async (work: Work, { clients, warmMs, measureMs }: Turn)
   await Promise.all(Array.from({ length: clients }, (_, n) => client(n)))
   const settling = performance.now()
   await work.settle?.()
-  // A hundred sessions that are still being opened can take longer than a quick round.
-  if (took.length === 0) return { skipped: `nothing was done within the ${measureMs} ms measured` }
+  // Opening a hundred sessions can take longer than a quick round.
+  if (took.length === 0) return { skipped: `no unit finished within the measured ${measureMs} ms` }
   const elapsedMs = measureMs + (performance.now() - settling)
   const sorted = Float64Array.from(took).sort()
   return {

@@ -10,11 +10,11 @@ const contender = (name: 'ours' | 'handlebars') =>
     params: async () => ({ by: name }),
   })
 
-/** Every templated send renders its parts; a blast renders them once for each of ten thousand recipients. */
+/** Every send with a template renders it, and an audience send renders it once for each of ten thousand recipients. */
 export const template: Bench = {
   name: 'template',
   about:
-    'Render a compiled 4 KB page with ten variables, a loop of twenty items and two conditions, escaped for HTML; a hundred pages a unit.',
+    'Render a compiled 4 KB page with ten variables, a loop of twenty items and two conditions, escaped for HTML; one unit is a hundred pages.',
   clients: [1],
   baseline: 'handlebars',
   contenders: [contender('ours'), contender('handlebars')],

@@ -8,8 +8,8 @@ const contender = (name: string, params: Partial<WebhookParams> & Pick<WebhookPa
     name,
     program: new URL('../servers/webhooks.ts', import.meta.url),
     flags: serviceFlags,
-    params: async (ground) => ({
-      databaseUrl: (await ground.database()).url,
+    params: async (resources) => ({
+      databaseUrl: (await resources.database()).url,
       healthy: 20,
       hanging: 0,
       failing: 0,
@@ -18,10 +18,10 @@ const contender = (name: string, params: Partial<WebhookParams> & Pick<WebhookPa
     }),
   })
 
-/** Claimed, signed three ways, judged, posted and recorded, beside signing and posting alone. */
+/** Compares a delivery (claim, three signatures, URL check, request, record) with only signing and posting. */
 export const deliverWebhooks: Bench = {
   name: 'webhooks-deliver',
-  about: 'Deliver what waits at 20 healthy endpoints on loopback; `bare-undici` signs and posts the same bodies.',
+  about: 'Deliver to 20 healthy endpoints on loopback; `bare-undici` only signs and posts the same bodies.',
   clients: [10, 100],
   baseline: 'bare-undici',
   contenders: [
@@ -31,24 +31,24 @@ export const deliverWebhooks: Bench = {
   targets: [{ kind: 'ratio', figure: 'perSecond', clients: 100, of: 'service', to: 'bare-undici', atLeast: 0.5 }],
 }
 
-export const sickWebhooks: Bench = {
-  name: 'webhooks-sick',
+export const failingWebhooks: Bench = {
+  name: 'webhooks-failing',
   about:
-    'Deliver to 60 healthy endpoints; `among-sick` has 20 more that hang for the whole 10 seconds and 20 that answer 500.',
+    'Deliver to 60 healthy endpoints; `among-failing` has 20 more that never respond and 20 that respond with 500.',
   clients: [100],
-  // The turns of one contender alone differ by about a tenth.
+  // The turns of a single contender vary by about a tenth.
   rounds: 9,
   baseline: 'all-healthy',
   contenders: [
-    contender('among-sick', { contender: 'service', healthy: 60, hanging: 20, failing: 20, backlog: 2_000 }),
+    contender('among-failing', { contender: 'service', healthy: 60, hanging: 20, failing: 20, backlog: 2_000 }),
     contender('all-healthy', { contender: 'service', healthy: 60, backlog: 2_000 }),
   ],
-  targets: [{ kind: 'ratio', figure: 'perSecond', clients: 100, of: 'among-sick', to: 'all-healthy', atLeast: 0.9 }],
+  targets: [{ kind: 'ratio', figure: 'perSecond', clients: 100, of: 'among-failing', to: 'all-healthy', atLeast: 0.9 }],
 }
 
 export const idleWebhooks: Bench = {
   name: 'webhooks-idle',
-  about: 'From an event in the outbox of an idle service to the answer of its first attempt; p50 is the figure.',
+  about: 'The time from an event in the outbox of an idle service to the response to its first attempt; see p50.',
   clients: [1],
   baseline: 'service',
   contenders: [contender('service', { contender: 'idle', healthy: 1 })],
@@ -60,12 +60,12 @@ const claims = (name: string, pending: number) =>
     name,
     program: new URL('../servers/webhooks-claim.ts', import.meta.url),
     flags: serviceFlags,
-    params: async (ground) => ({ databaseUrl: (await ground.database()).url, pending }),
+    params: async (resources) => ({ databaseUrl: (await resources.database()).url, pending }),
   })
 
 export const claimWebhooks: Bench = {
   name: 'webhooks-claim',
-  about: 'Lease the lane of an endpoint, take the 20 deliveries that are due first, hand it back.',
+  about: 'Lease the queue of an endpoint, read its first 20 due deliveries, and release it.',
   clients: [1],
   baseline: 'ten-thousand',
   contenders: [claims('a-million', 1_000_000), claims('ten-thousand', 10_000)],

@@ -1,11 +1,11 @@
-/** Chains of audit entries to look at: written, linked and as they should read. */
+/** Writes and links audit entries, and builds the expected reports of a chain. */
 
 import type { AuditEntry } from '../../src/audit/append.ts'
 import { type ChainReport, makeChain } from '../../src/audit/chain.ts'
 import { silentLog } from '../../src/ground/log.ts'
 import type { TestService } from '../service/service.ts'
 
-/** Writes entries into a log, each in a transaction of its own unless told otherwise. */
+/** Writes audit entries: `one` in its own transaction, `many` in a single transaction. */
 export const writer = (t: TestService) => {
   const { db, audit } = t.service.modules
   const entry = (orgId: string, resourceId: string): AuditEntry => ({

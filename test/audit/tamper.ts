@@ -1,10 +1,10 @@
-/** Hands in the audit tables that the service never sees: what somebody with the database could do. */
+/** Changes the audit tables without the service, as someone with database access could. */
 import pg from 'pg'
 import type { TestDatabase } from '../service/database.ts'
 
 const tables = ['audit_entries', 'audit_links']
 
-/** Runs statements as one transaction with the guards of the audit tables off; answers the rows of the last. */
+/** Runs statements in one transaction with the triggers of the audit tables disabled. Returns the rows of the last one. */
 export const tamper = async (database: TestDatabase, ...statements: [sql: string, params?: unknown[]][]) => {
   const client = new pg.Client(database.url)
   await client.connect()

@@ -1,4 +1,4 @@
-/** What the audit log of an org holds, read from outside. */
+/** Reads the audit log of an org directly from the database. */
 import { expect } from 'vitest'
 import type { TestDatabase } from '../service/database.ts'
 
@@ -15,15 +15,16 @@ export type TrailEntry = {
   signature: string | null
 }
 
-/** In the order they were written: ids of one process grow. */
+/** The entries in the order in which they were written, because the ids of one process increase. */
 export const trailOf = (database: TestDatabase, orgId: string, afterId = ''): Promise<TrailEntry[]> =>
   database.sql<TrailEntry>(
-    `select id, actor_user_id, action, resource_type, resource_id, metadata, ip_address, user_agent, created_at, signature
+    `select id, actor_user_id, action, resource_type, resource_id, metadata, ip_address, user_agent, created_at,
+       signature
      from audit_entries where org_id = $1 and id > $2 order by id`,
     [orgId, afterId],
   )
 
-/** Runs something and returns what it left in the log beside its result. */
+/** Runs `work` and returns its result with the audit entries that it wrote. */
 export const withTrail = async <T>(
   database: TestDatabase,
   orgId: string,
@@ -34,7 +35,7 @@ export const withTrail = async <T>(
   return { result, trail: await trailOf(database, orgId, last) }
 }
 
-/** The entry a key leaves on a tenant. */
+/** The expected entry for an action of a key on a tenant. */
 export const tenantEntry = (action: string, resourceId: string, metadata: object) =>
   expect.objectContaining({
     action,

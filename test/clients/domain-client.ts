@@ -1,11 +1,11 @@
-/** The domain routes as a client of one org calls them, and what their tests look up beside them. */
+/** Calls the domain routes for one org, and reads related rows. */
 import type { CreatedOrg } from '../../src/operator/create-org.ts'
 import type { TestDatabase } from '../service/database.ts'
 import type { Reply, TestService } from '../service/service.ts'
 
 export type DomainClient = {
   create(body: unknown, key?: string): Promise<Reply>
-  /** Added by that name, which must succeed; its id. */
+  /** Adds a domain, which must succeed, and returns its id. */
   added(name: string, key?: string, more?: object): Promise<string>
   get(id: string, key?: string): Promise<Reply>
   list(query?: string, key?: string): Promise<Reply>
@@ -16,7 +16,7 @@ export type DomainClient = {
   endWarmup(id: string, key?: string): Promise<Reply>
 }
 
-/** Calls with the org's live key unless another is given. */
+/** Uses the org's live key by default. */
 export const domainClient = (t: TestService, { keys: { live } }: CreatedOrg): DomainClient => {
   const at = '/api/v1/domains'
   const create = (body: unknown, key = live) => t.ask('POST', at, { key, body })

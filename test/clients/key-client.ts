@@ -1,4 +1,4 @@
-/** The key routes as a client of one org calls them, and what their tests look up beside them. */
+/** Calls the key routes for one org, and reads related rows. */
 import { sha256 } from '../../src/ground/crypto.ts'
 import type { CreatedOrg } from '../../src/operator/create-org.ts'
 import type { KeyOptions, Reply, TestService } from '../service/service.ts'
@@ -12,14 +12,14 @@ export type KeyClient = {
   revoke(id: string, key?: string, headers?: Record<string, string>): Promise<Reply>
   get(id: string, key?: string, headers?: Record<string, string>): Promise<Reply>
   list(query?: string, key?: string, headers?: Record<string, string>): Promise<Reply>
-  /** A key put straight into the database, with any restriction. */
+  /** Inserts a key with any restriction directly into the database. */
   held(options?: KeyOptions): Promise<Held>
   /** The org's first domain and its default project. */
   domainId: string
   projectId: string
 }
 
-/** Calls with the org's live key unless another is given. */
+/** Uses the org's live key by default. */
 export const keyClient = async (t: TestService, { org, keys }: CreatedOrg): Promise<KeyClient> => {
   const path = '/api/v1/keys'
   const first = async (table: 'domains' | 'projects'): Promise<string> => {
@@ -50,7 +50,7 @@ export const keyIdOf = async (t: TestService, key: string): Promise<string> => {
   return rows[0]?.id as string
 }
 
-/** Creation is paced per org; a test about something else starts with the whole hour to spend. */
+/** Resets the hourly limit on key creation, for tests that are not about that limit. */
 export const forgetPace = (t: TestService): Promise<unknown> =>
   t.database.sql("update api_keys set origin = 'operator' where origin <> 'operator'")
 

@@ -1,4 +1,4 @@
-/** The email routes as a client of one org calls them, and everything a send leaves behind, read from outside. */
+/** Calls the email routes for one org, and reads everything that a send stores directly from the database. */
 import type { CreatedOrg } from '../../src/operator/create-org.ts'
 import type { Plan } from '../../src/orgs/plans.ts'
 import type { OutboxEntry } from '../../src/providers/outbox/read.ts'
@@ -9,7 +9,7 @@ type How = { key?: string; headers?: Record<string, string> }
 
 export type Contract = { plan?: Plan; email?: number; spendMicros?: number }
 
-/** What a send can leave: rows by status, events by name, entries of the log, what was handed over. */
+/** Everything that a send can store: statuses, event names, audit entries, local outbox, usage. */
 export type Traces = {
   messages: string[]
   events: string[]
@@ -28,7 +28,7 @@ export const mail = (more: Body = {}): Body => ({
   ...more,
 })
 
-/** An address the simulator plays a part for. */
+/** An address with a simulated outcome. */
 export const simulator = (part: string): string => `${part}@simulator.tidings.test`
 
 export const mailer = async (t: TestService, { plan, email, spendMicros }: Contract = {}) => {
@@ -73,10 +73,11 @@ export const mailer = async (t: TestService, { plan, email, spendMicros }: Contr
     get: (id: string, key = live): Promise<Reply> => t.ask('GET', `${post}/${id}?include=body`, { key }),
     list: (query = '', key = live): Promise<Reply> => t.ask('GET', `${post}${query}`, { key }),
     outbox,
-    /** The one thing that was handed over for this message. */
+    /** The only message in the local outbox with this id. */
     handed: async (id: string): Promise<OutboxEntry> => {
       const found = (await outbox()).filter(({ message_id }) => message_id === id)
-      if (found.length !== 1) throw new Error(`${found.length} mails of ${id} in the outbox`)
+      if (found.length !== 1)
+        throw new Error(`the local outbox contains ${found.length} messages with id ${id}, expected 1`)
       return found[0] as OutboxEntry
     },
     used,
@@ -87,7 +88,8 @@ export const mailer = async (t: TestService, { plan, email, spendMicros }: Contr
       ),
     suppress: (value: string, reason = 'manual', tenantId: string | null = null) =>
       t.database.sql(
-        `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
+        `insert into suppressions
+           (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
          values ($1, 'sup_' || md5(random()::text), $4, 'email', $2, $3, 'api', 'live', $5, $5)`,
         [orgId, value, reason, tenantId, t.service.clock.now()],
       ),

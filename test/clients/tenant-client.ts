@@ -1,4 +1,4 @@
-/** The tenant routes as a client of one org calls them. */
+/** Calls the tenant routes for one org. */
 import type { CreatedOrg } from '../../src/operator/create-org.ts'
 import type { Reply, TestService } from '../service/service.ts'
 
@@ -13,18 +13,18 @@ export type TenantClient = {
   quota(id: string, body: unknown, key?: string): Promise<Reply>
   usage(id: string, query?: string, key?: string): Promise<Reply>
   move(name: Move, id: string, key?: string): Promise<Reply>
-  /** A new tenant brought to that state by the routes themselves; its id. */
+  /** Creates a tenant, moves it to the given state through the routes, and returns its id. */
   made(state?: TenantState, body?: Record<string, unknown>): Promise<string>
 }
 
-const roads: Record<TenantState, Move[]> = {
+const movesTo: Record<TenantState, Move[]> = {
   active: [],
   suspended: ['suspend'],
   archived: ['archive'],
   erased: ['archive', 'erase'],
 }
 
-/** Calls with the org's live key unless another is given. */
+/** Uses the org's live key by default. */
 export const tenantClient = ({ ask }: Pick<TestService, 'ask'>, { keys }: Pick<CreatedOrg, 'keys'>): TenantClient => {
   const path = '/api/v1/tenants'
   const { live } = keys
@@ -41,9 +41,9 @@ export const tenantClient = ({ ask }: Pick<TestService, 'ask'>, { keys }: Pick<C
     move,
     made: async (state = 'active', body = {}) => {
       const { id } = (await create({ name: 'Made', ...body })).body
-      for (const name of roads[state]) {
+      for (const name of movesTo[state]) {
         const reply = await move(name, id)
-        if (reply.status !== 200) throw new Error(`${name} answered ${reply.status}: ${reply.text}`)
+        if (reply.status !== 200) throw new Error(`${name} returned ${reply.status}: ${reply.text}`)
       }
       return id
     },

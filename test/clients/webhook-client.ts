@@ -1,4 +1,4 @@
-/** The webhook routes as a client of one org calls them, receivers on loopback, and events put into the outbox. */
+/** Calls the webhook routes for one org, starts receivers on loopback, and appends events to the outbox. */
 import { createHmac } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import type { NewEvent } from '../../src/events/append-events.ts'
@@ -7,7 +7,7 @@ import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import type { Reply, ServiceOptions, TestService } from '../service/service.ts'
 import { startTestService } from '../service/service.ts'
 
-/** A house whose webhooks may go to loopback. */
+/** A service that allows webhooks to loopback. */
 export const startWebhookService = (options: ServiceOptions = {}): Promise<TestService> =>
   startTestService({ ...options, env: { WEBHOOK_ALLOW_INSECURE: 'true', ...options.env } })
 
@@ -26,17 +26,17 @@ export type WebhookClient = {
   delivery(id: string, deliveryId: string, key?: string): Promise<Reply>
   replay(id: string, deliveryId: string, key?: string): Promise<Reply>
   replayFailed(id: string, body?: unknown, key?: string): Promise<Reply>
-  /** An endpoint with a receiver of its own, ended with the test. */
+  /** Creates an endpoint with its own receiver, which stops when the test ends. */
   made(body?: Record<string, unknown>, answer?: Parameters<typeof startReceiver>[0]): Promise<Endpoint>
   emit(event?: Partial<NewEvent>): Promise<void>
-  /** Fan-out and delivery of all that is due. */
+  /** Runs fan-out and attempts all due deliveries. */
   run(): Promise<Record<string, number>>
   advance(seconds: number): Promise<void>
 }
 
 export const hexHmac = (secret: string, text: string): string => createHmac('sha256', secret).update(text).digest('hex')
 
-/** Calls with the org's live key unless another is given. */
+/** Uses the org's live key by default. */
 export const webhookClient = (t: TestService, { org, keys }: CreatedOrg): WebhookClient => {
   const at = '/api/v1/webhooks'
   const { live } = keys
@@ -58,7 +58,7 @@ export const webhookClient = (t: TestService, { org, keys }: CreatedOrg): Webhoo
       const receiver = await startReceiver(answer)
       onTestFinished(() => receiver.stop())
       const reply = await create({ url: receiver.url, ...body })
-      if (reply.status !== 201) throw new Error(`no endpoint: ${reply.text}`)
+      if (reply.status !== 201) throw new Error(`creating the endpoint failed: ${reply.text}`)
       return { id: reply.body.id, secret: reply.body.secret, url: receiver.url, receiver }
     },
     emit: (event = {}) =>
@@ -72,7 +72,7 @@ export const webhookClient = (t: TestService, { org, keys }: CreatedOrg): Webhoo
       }),
     run: async () => {
       const reply = await t.ask('POST', '/api/dev/run', { body: { task: 'webhooks' } })
-      if (reply.status !== 200) throw new Error(`webhooks did not run: ${reply.text}`)
+      if (reply.status !== 200) throw new Error(`running the webhooks task failed: ${reply.text}`)
       return reply.body.counts
     },
     advance: async (seconds) => {

@@ -1,4 +1,4 @@
-/** An erasure whose process is killed, as a machine that loses its power would. */
+/** Erasures whose process is killed with SIGKILL. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -31,36 +31,36 @@ const startApi = async (): Promise<{ child: ChildProcess; url: string }> => {
   const child = startTidings(['api'], { DATABASE_URL: database.url, DATA_DIR: folder, PORT: '0' })
   running.add(child)
   const url = await new Promise<string>((resolve, reject) => {
-    let said = ''
-    const hear = (chunk: Buffer) => {
-      said += chunk
-      const found = said.match(/ready at (http:\S+)/)
+    let output = ''
+    const onData = (chunk: Buffer) => {
+      output += chunk
+      const found = output.match(/ready at (http:\S+)/)
       if (found) resolve(found[1] as string)
     }
-    child.stdout?.on('data', hear)
-    child.stderr?.on('data', hear)
-    child.once('exit', (code) => reject(new Error(`ended with ${code}: ${said}`)))
+    child.stdout?.on('data', onData)
+    child.stderr?.on('data', onData)
+    child.once('exit', (code) => reject(new Error(`exited with ${code}: ${output}`)))
   })
   return { child, url }
 }
 
-const foundOrg = async () => {
+const createOrg = async () => {
   const args = ['ops', 'org', 'create', '--name', 'Killed', '--plan', 'pro', '--json']
   const { stdout } = await tidings(args, { DATABASE_URL: database.url })
   const { org, keys } = JSON.parse(stdout)
   const calls = async (base: string, method: string, path: string, body?: object) => {
-    const answer = await fetch(`${base}/api/v1${path}`, {
+    const response = await fetch(`${base}/api/v1${path}`, {
       method,
       headers: { authorization: `Bearer ${keys.live}`, 'content-type': 'application/json' },
       ...(body && { body: JSON.stringify(body) }),
     })
-    return { status: answer.status, body: JSON.parse(await answer.text()) }
+    return { status: response.status, body: JSON.parse(await response.text()) }
   }
   return { org, calls }
 }
 
-/** The server may still be ending the chunk that a killed service had in hand. */
-const untilServerIsDone = () =>
+/** PostgreSQL may still be running the last statement of a killed service. */
+const untilServerIsIdle = () =>
   expect
     .poll(
       () =>
@@ -71,8 +71,8 @@ const untilServerIsDone = () =>
     )
     .toEqual([])
 
-test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as one that never stopped', async () => {
-  const { org, calls } = await foundOrg()
+test('A-282 X-126 AD-107 An erasure that is killed half way completes when it is requested again', async () => {
+  const { org, calls } = await createOrg()
   const first = await startApi()
   const { body: tenant } = await calls(first.url, 'POST', '/tenants', {
     name: 'Doomed',
@@ -82,7 +82,8 @@ test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as on
   const many = 3_000
   const rows = Array.from({ length: many + 2 }, (_, i) => i)
   await database.sql(
-    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
+    `insert into suppressions
+       (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
      select $1, id, $2, 'email', value, reason, 'provider', 'live', $6, $6
      from unnest($3::text[], $4::text[], $5::text[]) as r (id, value, reason)`,
     [
@@ -94,22 +95,24 @@ test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as on
       new Date(),
     ],
   )
-  // Slow enough that the kill comes while there is still much to do.
+  // Slow enough that the kill happens while many rows are left.
   await database.sql(`create function linger() returns trigger language plpgsql as
     $$ begin perform pg_sleep(0.0005); return old; end $$`)
   await database.sql('create trigger linger before delete on suppressions for each row execute function linger()')
   const left = async () => Number((await database.sql<{ n: string }>('select count(*) as n from suppressions'))[0]?.n)
-  const tenantRow = async () => (await database.sql('select * from tenants where id = $1', [tenant.id]))[0]
-  const events = () => database.sql('select * from events where org_id = $1', [org.id])
+  const tenantRow = async () =>
+    (await database.sql('select status, external_ref, erased_at, erasure from tenants where id = $1', [tenant.id]))[0]
+  const events = () =>
+    database.sql('select event, tenant_id, environment, data from events where org_id = $1', [org.id])
 
-  const cut = calls(first.url, 'POST', `/tenants/${tenant.id}/erase`).catch(() => 'cut off')
+  const interrupted = calls(first.url, 'POST', `/tenants/${tenant.id}/erase`).catch(() => 'interrupted')
   await expect.poll(left, { interval: 20, timeout: 20_000 }).toBeLessThan(many + 2)
   first.child.kill('SIGKILL')
   await once(first.child, 'exit')
-  expect(await cut).toBe('cut off')
-  await untilServerIsDone()
-  const stayed = await left()
-  expect(stayed).toBeGreaterThan(2)
+  expect(await interrupted).toBe('interrupted')
+  await untilServerIsIdle()
+  const remaining = await left()
+  expect(remaining).toBeGreaterThan(2)
   expect(await tenantRow()).toMatchObject({ status: 'suspended', external_ref: 'doom', erased_at: null })
   expect(await events()).toEqual([])
 
@@ -139,8 +142,8 @@ test('A-282 X-126 AD-107 an erase killed half way and asked for again ends as on
   expect(actions).toEqual(['tenant.created', 'tenant.suspended', 'tenant.erased'])
 }, 90_000)
 
-test('A-282 AD-107 messages and their events are counted once each, though the erase was killed among them', async () => {
-  const { org, calls } = await foundOrg()
+test('A-282 AD-107 Messages and their events are counted once each even if the erasure is killed between them', async () => {
+  const { org, calls } = await createOrg()
   const first = await startApi()
   const { body: tenant } = await calls(first.url, 'POST', '/tenants', { name: 'Doomed too' })
   await calls(first.url, 'POST', `/tenants/${tenant.id}/suspend`)
@@ -158,7 +161,7 @@ test('A-282 AD-107 messages and their events are counted once each, though the e
      from generate_series(1, $4::int) g`,
     [org.id, tenant.id, new Date(), many],
   )
-  // Slow enough that the kills come while there is still much to do.
+  // Slow enough that the kills happen while many rows are left.
   await database.sql(`create function linger() returns trigger language plpgsql as
     $$ begin perform pg_sleep(0.0005); return case tg_op when 'DELETE' then old else new end; end $$`)
   await database.sql('create trigger linger before update on messages for each row execute function linger()')
@@ -173,12 +176,12 @@ test('A-282 AD-107 messages and their events are counted once each, though the e
     )[0] as { messages: number; events: number }
 
   const killWhen = async (service: Awaited<ReturnType<typeof startApi>>, what: 'messages' | 'events') => {
-    const cut = calls(service.url, 'POST', `/tenants/${tenant.id}/erase`).catch(() => 'cut off')
+    const interrupted = calls(service.url, 'POST', `/tenants/${tenant.id}/erase`).catch(() => 'interrupted')
     await expect.poll(async () => (await left())[what], { interval: 20, timeout: 20_000 }).toBeLessThan(many)
     service.child.kill('SIGKILL')
     await once(service.child, 'exit')
-    expect(await cut).toBe('cut off')
-    await untilServerIsDone()
+    expect(await interrupted).toBe('interrupted')
+    await untilServerIsIdle()
     expect((await left())[what]).toBeGreaterThan(0)
   }
   await killWhen(first, 'messages')
@@ -196,6 +199,6 @@ test('A-282 AD-107 messages and their events are counted once each, though the e
   expect(done).toMatchObject({ status: 200, body: { status: 'erased', ...counts } })
   expect(await calls(last.url, 'POST', `/tenants/${tenant.id}/erase`)).toEqual(done)
   expect(await left()).toEqual({ messages: 0, events: 0 })
-  const told = await database.sql('select event, data from events where org_id = $1', [org.id])
-  expect(told).toEqual([{ event: 'tenant.erased', data: { tenant_id: tenant.id, external_ref: null, ...counts } }])
+  const events = await database.sql('select event, data from events where org_id = $1', [org.id])
+  expect(events).toEqual([{ event: 'tenant.erased', data: { tenant_id: tenant.id, external_ref: null, ...counts } }])
 }, 90_000)

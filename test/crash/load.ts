@@ -1,4 +1,4 @@
-/** Clients that send in every way there is, and remember what they were told. */
+/** Clients that send in every possible way and remember the responses. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Answer, Service } from './service.ts'
 
@@ -8,14 +8,14 @@ export type Promised = {
 }
 
 export type Load = {
-  /** Everything that was acknowledged, over all rounds. */
+  /** All acknowledged messages of all rounds. */
   promised: Promised[]
-  /** Requests that nobody answered. */
+  /** The number of requests without a response. */
   cutOff: number
-  /** Answers that were no acknowledgement, by status and code. */
+  /** Error responses by status and code. */
   refused: Record<string, number>
-  /** Sends until told to stop, or until about so many requests were acknowledged. */
-  drive(service: Service, lanes: number, requests: number): { stop(): Promise<void> }
+  /** Sends until `stop` is called, or until about `requests` requests were acknowledged. */
+  drive(service: Service, clients: number, requests: number): { stop(): Promise<void> }
 }
 
 const second = 1_000
@@ -29,12 +29,12 @@ export const makeLoad = (): Load => {
     promised: [],
     cutOff: 0,
     refused: {},
-    drive: (service, lanes, requests) => {
+    drive: (service, clients, requests) => {
       let stopping = false
       let left = requests
       const to = () => [`reader${count++}@reader.test`]
       const at = (ms: number) => new Date(Date.now() + ms).toISOString()
-      const heard = (answer: Answer | undefined, keep: (body: never) => Promised[]) => {
+      const note = (answer: Answer | undefined, keep: (body: never) => Promised[]) => {
         if (!answer) load.cutOff++
         else if (answer.status === 200) load.promised.push(...keep(answer.body as never))
         else {
@@ -44,18 +44,18 @@ export const makeLoad = (): Load => {
         }
       }
       const send = async (how: 'single' | 'soon' | 'later', body: object) =>
-        heard(
+        note(
           await service.ask('POST', '/api/v1/emails', { ...letter, to: to(), ...body }),
           ({ id }: { id: string }) => [{ id, how }],
         )
       const ways = [
         () => send('single', {}),
         () => send('soon', { scheduled_at: at((1.1 + Math.random()) * second) }),
-        // Takes the provider three seconds, so that there is always something in hand to be killed with.
+        // The handover takes three seconds, so that the service always holds a claim when it is killed.
         () => send('soon', { scheduled_at: at(1.1 * second), to: ['slow@simulator.tidings.test'] }),
         () => send('later', { scheduled_at: at(24 * 3_600 * second) }),
         async () =>
-          heard(
+          note(
             await service.ask(
               'POST',
               '/api/v1/emails/batch',
@@ -67,16 +67,16 @@ export const makeLoad = (): Load => {
               ),
           ),
       ]
-      const lane = async (first: number) => {
+      const client = async (first: number) => {
         for (let way = first; !stopping && left > 0; way++) {
           const known = load.promised.length
           await ways[way % ways.length]?.()
           if (load.promised.length > known) left--
-          // As clients do, and so that the outbox can hold all of it.
+          // Pauses like a real client, so that the local outbox can hold all messages.
           await wait(Math.random() * 100)
         }
       }
-      const running = Promise.all(Array.from({ length: lanes }, (_, i) => lane(i)))
+      const running = Promise.all(Array.from({ length: clients }, (_, i) => client(i)))
       return {
         stop: async () => {
           stopping = true

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { databaseOutages } from './outage.ts'
 
-test('a database restarted under load: requests fail cleanly, the service recovers by itself, nothing acknowledged is lost', async () => {
+test('When the database restarts under load, requests fail cleanly, the service recovers and no acknowledged message is lost', async () => {
   const { faults, refused, recovered, cut_off } = await databaseOutages(2)
   expect(faults).toEqual([])
   expect(recovered).toEqual([expect.any(Number), expect.any(Number)])

@@ -1,16 +1,16 @@
-/** Holds what clients were told against what is there in the end. */
+/** Compares the acknowledgements that clients received with the final state of the database. */
 import { until } from '../start/launched.ts'
 import type { Load, Promised } from './load.ts'
 import type { Service } from './service.ts'
 
 export type CrashReport = {
   acknowledged: Record<Promised['how'], number>
-  /** Requests without an answer, and messages of theirs that are there nevertheless. */
+  /** Requests without a response, and messages that were stored although the client got no response. */
   cut_off: number
   recorded_unanswered: number
-  /** Handed to the provider, then killed before it was written down. */
+  /** Messages that were handed over but not recorded, because the service was killed in between. */
   handed_over_unrecorded: number
-  /** Rows whose claim went stale, and those of them that the provider got twice. */
+  /** Rows whose claim expired, and those of them that were sent twice. */
   claims_gone_stale: number
   sent_twice_after_stale_claim: number
   used: number
@@ -18,7 +18,7 @@ export type CrashReport = {
   faults: string[]
 }
 
-const due: Record<Promised['how'], string> = {
+const expectedStatus: Record<Promised['how'], string> = {
   single: 'sent',
   batch: 'sent',
   soon: 'sent',
@@ -26,28 +26,31 @@ const due: Record<Promised['how'], string> = {
   failed: 'failed',
 }
 
-/** Until nothing that is due is left but these, which the running service does not hold. */
-const workOff = async (service: Service, but: ReadonlySet<string>): Promise<void> => {
+/** Runs the scheduler until no due message is left, except those whose claim belongs to a killed service. */
+const sendDue = async (service: Service, except: ReadonlySet<string>): Promise<void> => {
   await until(
-    'what was due is sent',
+    'all due messages are sent',
     async () => {
       await service.ask('POST', '/api/dev/run', { task: 'scheduler' })
       const rows = await service.sql<{ id: string }>(
         `select id from messages
          where status = 'sending' or (status = 'scheduled' and scheduled_at < now() + interval '1 hour')`,
       )
-      return rows.every(({ id }) => but.has(id))
+      return rows.every(({ id }) => except.has(id))
     },
     60_000,
   )
 }
 
-/** A claim of a killed service is stale after five minutes; no living one may hold any when the clock is moved. */
+/**
+ * A claim of a killed service expires after five minutes. The running service must not hold any claim when the clock
+ * moves, so its own messages are sent first.
+ */
 const settle = async (service: Service, stale: ReadonlySet<string>): Promise<void> => {
   await service.ask('POST', '/api/dev/clock', { advance_seconds: 5 })
-  await workOff(service, stale)
+  await sendDue(service, stale)
   await service.ask('POST', '/api/dev/clock', { advance_seconds: 301 })
-  await workOff(service, new Set())
+  await sendDue(service, new Set())
 }
 
 export const countOutcomes = async (service: Service, load: Load, stale: ReadonlySet<string>): Promise<CrashReport> => {
@@ -62,15 +65,15 @@ export const countOutcomes = async (service: Service, load: Load, stale: Readonl
       )
     ).map(({ message_id, n }) => [message_id, n]),
   )
-  const told = new Map(
+  const sentEvents = new Map(
     (
       await service.sql<{ id: string; n: number }>(
-        // An event waits in the outbox or has become a delivery, never both.
+        // An event is in the outbox or has become a delivery, never both.
         `select id, count(*)::int as n from (
            select data->>'message_id' as id from events where event = 'message.sent'
            union all
            select payload::jsonb->'data'->>'message_id' from webhook_deliveries where event = 'message.sent'
-         ) as told group by 1`,
+         ) as sent group by 1`,
       )
     ).map(({ id, n }) => [id, n]),
   )
@@ -78,22 +81,22 @@ export const countOutcomes = async (service: Service, load: Load, stale: Readonl
   for (const { id, how } of load.promised) {
     acknowledged[how]++
     const status = statuses.get(id)
-    if (status !== due[how]) faults.push(`${how} ${id} was acknowledged and is ${status ?? 'not there'}`)
-    if (due[how] === 'sent' && !handed.has(id)) faults.push(`${how} ${id} never reached the provider`)
+    if (status !== expectedStatus[how]) faults.push(`${how} ${id} was acknowledged and is ${status ?? 'missing'}`)
+    if (expectedStatus[how] === 'sent' && !handed.has(id)) faults.push(`${how} ${id} never reached the provider`)
   }
   for (const [id, status] of statuses) {
-    const events = told.get(id) ?? 0
-    if (events !== (status === 'sent' ? 1 : 0)) faults.push(`${id} is ${status} and was told as sent ${events} times`)
+    const events = sentEvents.get(id) ?? 0
+    if (events !== (status === 'sent' ? 1 : 0)) faults.push(`${id} is ${status} and has ${events} message.sent events`)
   }
   const twice = [...handed].filter(([, n]) => n > 1).map(([id]) => id)
-  for (const id of twice) if (!stale.has(id)) faults.push(`${id} was sent twice though nobody lost its claim`)
+  for (const id of twice) if (!stale.has(id)) faults.push(`${id} was sent twice although its claim did not expire`)
   const [counter] = await service.sql<{ used: number }>(
     `select coalesce(sum(used), 0)::int as used from usage_counters
      where subject = 'org' and measure = 'email' and environment = 'live'`,
   )
   const used = counter?.used ?? 0
   const sent = messages.filter(({ status }) => status === 'sent').length
-  if (used < sent) faults.push(`${sent} were sent and only ${used} counted`)
+  if (used < sent) faults.push(`${sent} messages were sent but only ${used} were counted`)
   const promised = new Set(load.promised.map(({ id }) => id))
   return {
     acknowledged,

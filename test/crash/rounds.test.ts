@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { crashRounds } from './rounds.ts'
 
-test('S-152 SD-47 a service killed outright while it sends loses nothing it acknowledged and repeats only what it held', async () => {
+test('S-152 SD-47 A service killed while it sends loses no acknowledged message and repeats only messages that it had claimed', async () => {
   const { faults, refused, acknowledged } = await crashRounds(2, () => undefined)
   expect([faults, refused]).toEqual([[], {}])
   const { failed, ...promised } = acknowledged

@@ -1,4 +1,4 @@
-/** The real service as a process of its own, on an embedded database that outlives it. */
+/** The real service as a separate process, on an embedded database that survives it. */
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -15,15 +15,15 @@ export type Answer = { status: number; body: unknown }
 
 export type Service = {
   start(): Promise<void>
-  /** As a machine that loses its power would; the database goes on. */
+  /** Kills the service with SIGKILL. The database keeps running. */
   kill(): Promise<void>
-  /** Undefined when no answer came. */
+  /** Returns undefined if there was no response. */
   ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer | undefined>
-  /** Straight from the database, as an operator would look. */
+  /** Queries the database directly, as an operator would. */
   sql<R>(text: string, params?: unknown[]): Promise<R[]>
-  /** The process of the database server. */
+  /** The pid of the database server. */
   postmaster(): Promise<number>
-  /** Ends everything and leaves nothing. */
+  /** Stops all processes and deletes all files. */
   close(): Promise<void>
 }
 
@@ -45,14 +45,14 @@ export const openService = async (): Promise<Service> => {
   let service: Run | undefined
   let key = ''
 
-  const answers = (): Promise<boolean> =>
+  const isReady = (): Promise<boolean> =>
     fetch(`${url}/readyz`).then(
       ({ status }) => status === 200,
       () => false,
     )
 
   const client = async (): Promise<pg.Client> => {
-    const found = await until('the database answers', () => findEmbedded(dataDir))
+    const found = await until('the database responds', () => findEmbedded(dataDir))
     const connected = new pg.Client(found)
     connected.on('error', () => undefined)
     await connected.connect()
@@ -69,7 +69,7 @@ export const openService = async (): Promise<Service> => {
         DATA_DIR: dataDir,
         PORT: String(port),
         FIRST_RUN_FILE: firstRun,
-        // For the endpoint on this machine that every event becomes a delivery to.
+        // Allows the endpoint on this machine that receives a delivery for every event.
         WEBHOOK_ALLOW_INSECURE: 'true',
       }
       const started = run(process.execPath, [launcher, 'start'], { env, cwd: tmpdir() })
@@ -77,19 +77,19 @@ export const openService = async (): Promise<Service> => {
       await until(
         'the service is ready',
         async () => {
-          if (!(await lives(started.pid))) throw new Error(`it ended: ${started.errors()}`)
-          return answers()
+          if (!(await lives(started.pid))) throw new Error(`it exited: ${started.errors()}`)
+          return isReady()
         },
         60_000,
       )
-      const told = () => readFile(firstRun, 'utf8').catch(() => '')
+      const credentials = () => readFile(firstRun, 'utf8').catch(() => '')
       if (key) return
-      key = JSON.parse(await until('the first run is told', told)).keys.live
-      // Nobody listens there: what was to be told stays to be counted.
+      key = JSON.parse(await until('the first-run file exists', credentials)).keys.live
+      // Nothing listens there, so all deliveries stay pending and can be counted.
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
       const body = JSON.stringify({ url: 'http://127.0.0.1:59999/hook', events: ['message.sent'] })
       const made = await fetch(`${url}/api/v1/webhooks`, { method: 'POST', headers, body })
-      if (made.status !== 201) throw new Error(`no endpoint was made: ${await made.text()}`)
+      if (made.status !== 201) throw new Error(`creating the endpoint failed: ${await made.text()}`)
     },
     kill: async () => {
       service?.signal('SIGKILL')
@@ -97,7 +97,7 @@ export const openService = async (): Promise<Service> => {
     },
     ask: async (method, path, body) => {
       try {
-        const answer = await request(`${url}${path}`, {
+        const response = await request(`${url}${path}`, {
           method,
           dispatcher: agent,
           headersTimeout: 40_000,
@@ -108,7 +108,7 @@ export const openService = async (): Promise<Service> => {
           },
           body: body === undefined ? null : JSON.stringify(body),
         })
-        return { status: answer.statusCode, body: await answer.body.json() }
+        return { status: response.statusCode, body: await response.body.json() }
       } catch {
         return undefined
       }

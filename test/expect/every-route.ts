@@ -1,4 +1,4 @@
-/** A request to every route of the house, and a few that reach none: what holds for all callers is asked of all. */
+/** A request to every route of the service, and some that match no route, for rules that apply to all requests. */
 import { newId } from '../../src/ground/ids.ts'
 import type { Reply, TestService } from '../service/service.ts'
 

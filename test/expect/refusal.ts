@@ -1,13 +1,13 @@
-/** What a refusal must look like, and that it left nothing behind. */
+/** Checks error responses, and that a refused request changed nothing. */
 import { expect } from 'vitest'
 import { type Code, catalogue, statusOf, typeOf } from '../../src/ground/errors.ts'
-import { changed, makeDigest } from '../hostile/judge.ts'
+import { changedTables, makeDigest } from '../hostile/responses.ts'
 import type { TestDatabase } from '../service/database.ts'
 import type { Reply } from '../service/service.ts'
 
 type More = { message?: string; errors?: unknown }
 
-/** The whole answer is that refusal: status, every member of the body, and the request id in both places. */
+/** Checks the whole response: status, every member of the body, and the request id in header and body. */
 export const expectRefusal = (reply: Reply, code: Code, more: More = {}, about?: string): void => {
   expect([reply.status, reply.body], about).toEqual([
     statusOf(code),
@@ -25,13 +25,13 @@ export const expectRefusal = (reply: Reply, code: Code, more: More = {}, about?:
 
 export type LeavesNoTrace = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Runs what must be refused, then holds every table against what it was before. */
+/** Runs `work`, which must be refused, and checks that no table changed. */
 export const watchTables = async (database: TestDatabase): Promise<LeavesNoTrace> => {
   const digest = await makeDigest(database)
   return async (work) => {
     const before = await digest()
     const result = await work()
-    expect(changed(before, await digest()), 'tables that changed').toEqual([])
+    expect(changedTables(before, await digest()), 'changed tables').toEqual([])
     return result
   }
 }

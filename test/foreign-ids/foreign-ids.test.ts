@@ -1,6 +1,6 @@
 /**
- * Whoever names a row that is not theirs hears what they would hear of a row that never was: every route, every kind
- * of key, every way of not being theirs. Where the requirements want a 403 instead, the table says so and why.
+ * A request that names a foreign row gets the same response as for a row that never existed: on every route, with every
+ * kind of key, for every kind of foreign row. The table lists the exceptions, where the requirements demand a 403.
  */
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeVault } from '../../src/ground/crypto.ts'
@@ -47,7 +47,8 @@ const insertProject = async ({ orgId, environment = 'live' }: Where): Promise<st
 const insertSuppression = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
   const id = newId('suppression')
   await t.database.sql(
-    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
+    `insert into suppressions
+       (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
      values ($1, $2, $3, 'email', $2 || '@example.com', 'manual', 'api', $4, $5, $5)`,
     [orgId, id, tenantId, environment, now()],
   )
@@ -70,7 +71,9 @@ const insertTenant = async ({ orgId, environment = 'live', state = 'active' }: W
 const insertDomain = async ({ orgId, tenantId = null, projectId, environment = 'live' }: Where): Promise<string> => {
   const id = newId('domain')
   await t.database.sql(
-    `insert into domains (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+    `insert into domains
+       (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at,
+        updated_at)
      values ($1, $2, $3, $4, $2 || '.test', 'pending', 'PENDING', 'us-east-1', $6, $5, $5)`,
     [orgId, id, projectId ?? defaultProject(orgId), tenantId, now(), environment],
   )
@@ -89,7 +92,8 @@ const insertIpPool = async ({ orgId }: Where): Promise<string> => {
 const insertMessage = async ({ orgId, tenantId = null, environment = 'live', projectId }: Where): Promise<string> => {
   const id = newId('message', t.service.clock.millis())
   await t.database.sql(
-    `insert into messages (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address, to_addresses)
+    `insert into messages
+       (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address, to_addresses)
      values ($1, $2, $3, $4, $5, $6, 'email', 'scheduled', 'a@example.test', '{b@example.com}')`,
     [orgId, id, new Date(timeOfId(id)), tenantId, environment, projectId ?? defaultProject(orgId)],
   )
@@ -101,14 +105,15 @@ const insertEndpoint = async ({ orgId, tenantId = null, environment = 'live' }: 
   const id = newId('webhookEndpoint')
   await t.database.sql(
     `with made as (
-       insert into webhook_endpoints (org_id, id, tenant_id, url, events, enabled, secret, created_environment, created_at, updated_at)
+       insert into webhook_endpoints
+         (org_id, id, tenant_id, url, events, enabled, secret, created_environment, created_at, updated_at)
        values ($1, $2, $3, 'https://127.0.0.1/hook', '{}', true, $4, $5, $6, $6) returning org_id, id)
      insert into webhook_lanes (org_id, endpoint_id) select org_id, id from made`,
     [orgId, id, tenantId, sealSecret(vault, id, mintSecret()), environment, now()],
   )
   return id
 }
-/** What a row lies under, where its path names that first. */
+/** The parent of a row, if its path contains the parent's id. */
 const parents = new Map<string, string>()
 const insertDelivery = async (where: Where): Promise<string> => {
   const id = newId('webhookDelivery', now().getTime())
@@ -122,14 +127,15 @@ const insertDelivery = async (where: Where): Promise<string> => {
     delivery_id: id,
   })
   await t.database.sql(
-    `insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload, status, max_attempts)
+    `insert into webhook_deliveries
+       (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload, status, max_attempts)
      values ($1, $2, $3, $4, $5, 'live', 'message.sent', $6, 'failed', 8)`,
     [where.orgId, id, now(), endpointId, where.tenantId ?? null, payload],
   )
   return id
 }
 
-/** A new row of each kind that a route can name. */
+/** Creates a row of each kind that a route can name. */
 const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   key: async ({ orgId, ...where }) => keyIdOf(t, await t.key(orgId, where)),
   project: insertProject,
@@ -142,13 +148,13 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   webhookEndpoint: insertEndpoint,
   webhookDelivery: insertDelivery,
 }
-/** States a row may also be in: what one route refuses in this state another would do. */
+/** Other states of a row, because some routes work only in some states. */
 const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }
 const inEachState = (kind: IdKind, where: Where): Promise<string[]> =>
   Promise.all([undefined, ...(states[kind] ?? [])].map((state) => rowOf(kind, { ...where, ...(state && { state }) })))
 const rowOf = (kind: IdKind, where: Where): Promise<string> => {
   const make = rows[kind]
-  if (!make) throw new Error(`say in test/foreign-ids.test.ts how a row of kind ${kind} is made`)
+  if (!make) throw new Error(`add a function to \`rows\` in foreign-ids.test.ts that creates a row of kind ${kind}`)
   return make(where)
 }
 
@@ -165,11 +171,11 @@ const callers: Record<Kind, string> = {
   projectKey: await t.key(orgId, { projectId: inProject }),
 }
 const kinds = Object.keys(callers) as Kind[]
-/** What a caller of its own org would name before an id that lies under nothing. */
+/** The parent in the path for an id without its own parent. */
 const [ofOrg, ofTenant] = [await insertEndpoint({ orgId }), await insertEndpoint({ orgId, tenantId: own })]
 
-/** Rows of the org that are not the caller's. A tenant is its own row, a project too. */
-const notTheirs = async (caller: Kind, kind: IdKind, line: Line): Promise<string[]> => {
+/** Rows of the same org that are foreign to the caller. For tenants and projects, the row itself counts. */
+const foreignRows = async (caller: Kind, kind: IdKind, line: Line): Promise<string[]> => {
   if (caller === 'liveKey') return [await rowOf(kind, { orgId, environment: 'test' })]
   if (caller === 'testKey') return [await rowOf(kind, { orgId, environment: 'live' })]
   if (caller === 'projectKey') {
@@ -179,8 +185,8 @@ const notTheirs = async (caller: Kind, kind: IdKind, line: Line): Promise<string
   return line.ofNoTenant ? [siblings] : [siblings, await rowOf(kind, { orgId, tenantId: null })]
 }
 
-/** Ids no caller of the org can mean: those of another org, and what is no id of that kind at all. */
-const nobodys = async (kind: IdKind): Promise<string[]> => {
+/** Ids that exist for no caller of the org: ids of another org, and values that are not ids of that kind. */
+const unknownIds = async (kind: IdKind): Promise<string[]> => {
   const theirTenant = await t.tenant(away.org.id)
   const mine = await rowOf(kind, { orgId })
   const otherKind: IdKind = kind === 'brand' ? 'campaign' : 'brand'
@@ -199,8 +205,8 @@ const nobodys = async (kind: IdKind): Promise<string[]> => {
   ]
 }
 
-/** All of an answer but what is new in each. */
-const heard = ({ status, headers, body }: Reply) => {
+/** The parts of a response that do not change with each request. */
+const fixedParts = ({ status, headers, body }: Reply) => {
   const { request_id: _, ...error } = body?.error ?? {}
   return { status, headers: Object.keys(headers).sort(), body: body?.error ? error : body }
 }
@@ -208,54 +214,54 @@ const heard = ({ status, headers, body }: Reply) => {
 const lineOf = (route: Route): Line => table[nameOf(route)] as Line
 const verdictOf = (route: Route, caller: Kind): Verdict => lineOf(route)[caller] ?? 'open'
 
-/** What is said of a row that never was. */
-const codeOfNone = (verdict: Verdict): Code =>
+/** The code for a row that never existed. */
+const codeOfUnknown = (verdict: Verdict): Code =>
   typeof verdict === 'object' && 'barred' in verdict ? verdict.barred : 'NOT_FOUND'
 
-type Asking = { body?: unknown; query?: string }
-const call = (route: Route, key: string, ids: Record<string, string>, more: Asking = {}): Promise<Reply> => {
-  const { body: usual } = lineOf(route)
-  const { body = typeof usual === 'function' ? usual() : usual, query = lineOf(route).query } = more
+type CallOptions = { body?: unknown; query?: string }
+const call = (route: Route, key: string, ids: Record<string, string>, more: CallOptions = {}): Promise<Reply> => {
+  const { body: valid } = lineOf(route)
+  const { body = typeof valid === 'function' ? valid() : valid, query = lineOf(route).query } = more
   const [row] = Object.values(ids)
   const parent = parents.get(row ?? '') ?? (key === callers.tenantKey ? ofTenant : ofOrg)
   const path = route.path.replace(/\{(\w+)\}/g, (_, name) => ids[name] ?? parent)
   return t.ask(route.method, `/api/v1${path}${query ? `?${query}` : ''}`, { key, body })
 }
 
-/** The id of the row itself: what stands before it in the path names what it lies under. */
+/** The id of the row itself, which is the last one in the path. Earlier ones are its parents. */
 const paramOf = (route: Route): [name: string, kind: IdKind] | undefined => Object.entries(route.params ?? {}).at(-1)
 
 const entryOf = ({ method, path }: Route) =>
   surface.entries.find((entry) => entry.method === method && entry.path === `/api/v1${path}`)
 
-// One without a line is told of by name and walked once it has one.
+// Routes that are missing in the table fail a test of their own, and are skipped here.
 const routes = t.service.routes
   .filter((route) => nameOf(route) in table)
   .map((route) => [nameOf(route), route] as const)
 const withId = routes.filter(([, route]) => paramOf(route))
 const withoutId = routes.filter(([, route]) => !paramOf(route))
 
-describe('the table', () => {
-  test('every route of the house has its line, and every line its route', () => {
+describe('The table', () => {
+  test('has a line for every route, and a route for every line', () => {
     expect(unlisted(t.service.routes)).toEqual([])
     expect(Object.keys(table).filter((name) => !routes.some(([served]) => served === name))).toEqual([])
   })
 
-  test('a route that joins the house without a line is told of', () => {
+  test('reports a route without a line', () => {
     const [first] = t.service.routes as [Route]
     expect(unlisted([...t.service.routes, { ...first, method: 'GET', path: '/letters/{id}' }])).toEqual([
-      'GET /letters/{id}: add a line for it to test/foreign-ids/table.ts, one verdict per kind of key',
+      'GET /letters/{id}: add a line for it to test/foreign-ids/table.ts, with a verdict for each kind of key',
     ])
   })
 
-  test('every parameter of a path says of what kind it is, so that a wrong prefix is not found', () => {
+  test('relies on routes that declare the kind of every id in their path, so that a wrong prefix is not found', () => {
     for (const [name, route] of routes) {
       const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
       expect(Object.keys(route.params ?? {}), name).toEqual(inPath)
     }
   })
 
-  test('every id that a query or a body can name is in the line of its route', () => {
+  test('lists every id that a query or a body can contain', () => {
     const idsIn = (schema: Schema | undefined, resolve: Resolve): string[] => {
       const text = JSON.stringify(schema ?? {})
       const parts = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => resolve(match[1] as string))
@@ -279,24 +285,24 @@ describe.for(withId)('%s', ([, route]) => {
   const [param, kind] = paramOf(route) as [string, IdKind]
 
   test.for(kinds)(
-    'X-054 X-177 XD-09 tells a %s nothing of rows that are not its own, save where the table names a 403',
+    'X-054 X-177 XD-09 reveals no foreign rows to a %s, except for the 403s in the table',
     async (caller) => {
       const verdict = verdictOf(route, caller)
       const key = callers[caller]
-      const strangers = await nobodys(kind)
-      const others = await notTheirs(caller, kind, lineOf(route))
+      const unknown = await unknownIds(kind)
+      const others = await foreignRows(caller, kind, lineOf(route))
       const never = newId(kind)
       await leavesNoTrace(async () => {
         const baseline = await call(route, key, { [param]: never })
-        expectRefusal(baseline, codeOfNone(verdict))
-        for (const id of strangers) {
-          expect(heard(await call(route, key, { [param]: id })), id).toEqual(heard(baseline))
+        expectRefusal(baseline, codeOfUnknown(verdict))
+        for (const id of unknown) {
+          expect(fixedParts(await call(route, key, { [param]: id })), id).toEqual(fixedParts(baseline))
         }
         if (verdict === 'open') return
         for (const id of others) {
           const reply = await call(route, key, { [param]: id })
           if (typeof verdict === 'object' && 'refused' in verdict) expectRefusal(reply, verdict.refused)
-          else expect(heard(reply), id).toEqual(heard(baseline))
+          else expect(fixedParts(reply), id).toEqual(fixedParts(baseline))
         }
       })
       if (verdict !== 'open') return
@@ -304,7 +310,7 @@ describe.for(withId)('%s', ([, route]) => {
     },
   )
 
-  test('XD-09 tells keys of another org nothing of a row of this one', async () => {
+  test('XD-09 reveals no row to keys of another org', async () => {
     const theirs = {
       liveKey: away.keys.live,
       testKey: away.keys.test,
@@ -317,7 +323,7 @@ describe.for(withId)('%s', ([, route]) => {
     ]
     await leavesNoTrace(async () => {
       for (const caller of kinds) {
-        const code = codeOfNone(verdictOf(route, caller))
+        const code = codeOfUnknown(verdictOf(route, caller))
         for (const id of ids) expectRefusal(await call(route, theirs[caller], { [param]: id }), code)
       }
     })
@@ -325,7 +331,7 @@ describe.for(withId)('%s', ([, route]) => {
 })
 
 test.for(withId.filter(([, route]) => lineOf(route).ofNoTenant === 'open'))(
-  'XD-09 %s is open to a tenant key on a row of no tenant',
+  'XD-09 %s allows a tenant key on a row of no tenant',
   async ([, route]) => {
     const [param, kind] = paramOf(route) as [string, IdKind]
     const id = await rowOf(kind, { orgId, tenantId: null })
@@ -334,11 +340,11 @@ test.for(withId.filter(([, route]) => lineOf(route).ofNoTenant === 'open'))(
 )
 
 describe.for(withoutId)('%s', ([, route]) => {
-  test.for(kinds)('X-180 X-201 X-202 lets a %s in, or bars it with the code the table names', async (caller) => {
+  test.for(kinds)('X-180 X-201 X-202 admits a %s, or refuses it with the code in the table', async (caller) => {
     await forgetPace(t)
     const verdict = verdictOf(route, caller)
     if (typeof verdict === 'object') {
-      if (!('barred' in verdict)) throw new Error('without an id there is no row to refuse')
+      if (!('barred' in verdict)) throw new Error('a route without an id needs a `barred` verdict')
       expectRefusal(await leavesNoTrace(() => call(route, callers[caller], {})), verdict.barred)
       return
     }
@@ -355,7 +361,7 @@ const naming = routes.flatMap(([name, route]) =>
 
 describe.for(naming)('%s', ([, route, field, named, place]) => {
   test.for(['liveKey', 'testKey', 'tenantKey'] as const)(
-    'X-019 XD-09 tells a %s nothing of rows that are not its own, save where the table names a 403',
+    'X-019 XD-09 reveals no foreign rows to a %s, except for the 403s in the table',
     async (caller) => {
       await forgetPace(t)
       const [param, kind] = paramOf(route) ?? []
@@ -365,34 +371,34 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
         environment: caller === 'testKey' ? ('test' as const) : ('live' as const),
       }
       const target: Record<string, string> = param && kind ? { [param]: await rowOf(kind, mine) } : {}
-      const ask = (id: string) => {
+      const send = (id: string) => {
         const query = place === 'query' ? `${field}=${id}` : ''
-        const stated = { [field]: named.list ? [id] : id }
-        const beside = named.alone ? {} : lineOf(route).body
-        const body = place === 'body' ? { ...beside, ...stated } : lineOf(route).body
+        const foreign = { [field]: named.list ? [id] : id }
+        const rest = named.alone ? {} : lineOf(route).body
+        const body = place === 'body' ? { ...rest, ...foreign } : lineOf(route).body
         return call(route, callers[caller], target, { query, ...(body && { body }) })
       }
-      const strangers = (await nobodys(named.kind)).filter((id) => id !== '%00')
+      const unknown = (await unknownIds(named.kind)).filter((id) => id !== '%00')
       const theirs = await rowOf(named.kind, { orgId, tenantId: sibling })
       const verdict = (caller !== 'liveKey' && named[caller]) || 'open'
       await leavesNoTrace(async () => {
-        const baseline = await ask(newId(named.kind))
+        const baseline = await send(newId(named.kind))
         const barred = typeof verdict === 'object' && 'barred' in verdict
-        const told = barred ? verdict.barred : named.unknown
-        if (told === 'an empty list') expect([baseline.status, baseline.body.data]).toEqual([200, []])
-        else expect(baseline.body.error.code).toBe(told)
-        for (const id of strangers) expect(heard(await ask(id)), id).toEqual(heard(baseline))
+        const expected = barred ? verdict.barred : named.unknown
+        if (expected === 'an empty list') expect([baseline.status, baseline.body.data]).toEqual([200, []])
+        else expect(baseline.body.error.code).toBe(expected)
+        for (const id of unknown) expect(fixedParts(await send(id)), id).toEqual(fixedParts(baseline))
         if (verdict === 'open') return
-        const reply = await ask(theirs)
+        const reply = await send(theirs)
         if (typeof verdict === 'object' && 'refused' in verdict) expectRefusal(reply, verdict.refused)
-        else expect(heard(reply)).toEqual(heard(baseline))
+        else expect(fixedParts(reply)).toEqual(fixedParts(baseline))
       })
     },
   )
 })
 
-describe('lists', () => {
-  /** Ids in every table that has the columns the condition needs. */
+describe('Lists', () => {
+  /** Ids from every table that has the columns of the condition. */
   const idsWhere = async (condition: string, columns: string[], ...params: unknown[]): Promise<string[]> => {
     const tables = await t.database.sql<{ name: string }>(
       `select table_name as name from information_schema.columns
@@ -411,7 +417,7 @@ describe('lists', () => {
     return (await call(route, key, {}, { query: pages ? 'limit=100' : '' })).text
   }
 
-  test('X-036 X-054 XD-09 no list shows an id of another org, nor of another tenant, environment or project', async () => {
+  test('X-036 X-054 XD-09 show no id of another org, tenant, environment or project', async () => {
     const theirs = await idsWhere('org_id = $1', ['org_id'], away.org.id)
     const ofOthers = [
       ...(await idsWhere('org_id = $1 and tenant_id is distinct from $2', ['org_id', 'tenant_id'], orgId, own)),
@@ -446,7 +452,7 @@ describe('lists', () => {
         ).toEqual([])
       }
     }
-    // And they are not simply empty.
+    // The lists are not empty.
     const some = await shown(lists.find(([name]) => name === 'GET /keys')?.[1] as Route, callers.liveKey)
     expect(some).toContain(await keyIdOf(t, home.keys.live))
   })

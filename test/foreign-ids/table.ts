@@ -1,45 +1,45 @@
-/** What each kind of key hears when it names what is not its own, route by route. A new route joins with a line. */
+/** The expected response for each route and kind of key when a request names a foreign id. Add a line for a new route. */
 import type { Code } from '../../src/ground/errors.ts'
 import { type IdKind, newId } from '../../src/ground/ids.ts'
 import type { Route } from '../../src/http/route.ts'
 
-/** `hidden`: as if it were not there. `open`: that does not split such rows. Else a 403, for the reason given. */
+/** `hidden`: as if the row did not exist. `open`: the route does not separate such rows. Otherwise a 403 with a reason. */
 export type Verdict =
   | 'hidden'
   | 'open'
   | { refused: Code; why: string }
-  /** Refused before any id is looked at, so whatever it names. */
+  /** Refused before any id is read, regardless of the id. */
   | { barred: Code; why: string }
 
 export type Named = {
   kind: IdKind
   in: ('body' | 'query')[]
-  /** The field takes several. */
+  /** The field is a list. */
   list?: true
-  /** It stands in place of what the body else names. */
+  /** The field replaces the rest of the body. */
   alone?: true
-  /** What a caller hears of one that never was. */
+  /** The response for an id that never existed. */
   unknown: Code | 'an empty list'
   tenantKey: Verdict
-  /** Open unless said otherwise. */
+  /** Open by default. */
   testKey?: Verdict
 }
 
 export type Line = {
-  /** What the route needs to be reached at all. */
+  /** A valid body. */
   body?: Record<string, unknown> | (() => Record<string, unknown>)
   query?: string
-  /** A tenant's key: on a row of another tenant, or on the route as such. */
+  /** A tenant key: on a row of another tenant, or on the route itself. */
   tenantKey: Verdict
-  /** A tenant's key: on a row of no tenant, where that is told apart from another tenant's. */
+  /** A tenant key: on a row of no tenant, if that differs from a row of another tenant. */
   ofNoTenant?: Verdict
-  /** A test key: on a row that is live or that a live key made, or on the route as such. */
+  /** A test key: on a row that is live or that a live key created, or on the route itself. */
   testKey: Verdict
   /** A key of one project: on a row of another project. */
   projectKey: Verdict
-  /** A live key: on a row that is simulated. Open unless said otherwise. */
+  /** A live key: on a simulated row. Open by default. */
   liveKey?: Verdict
-  /** Ids that stand in the query or the body, by field. */
+  /** Ids in the query or the body, by field. */
   names?: Record<string, Named>
 }
 
@@ -53,21 +53,21 @@ const routeOfAnotherTenant = {
 } as const
 const namesAnotherTenant = {
   barred: 'TENANT_FORBIDDEN',
-  why: 'XD-09: a body or query that names another tenant; whether there is one is not looked up',
+  why: 'XD-09: a body or query that names another tenant, whether it exists or not',
 } as const
 const liveKey = { refused: 'ENVIRONMENT_ESCALATION', why: 'X-031: a test key on a live key' } as const
 const madeLive = {
   refused: 'ENVIRONMENT_ESCALATION',
-  why: 'XD-10: a shared row that a live key made',
+  why: 'XD-10: a shared row that a live key created',
 } as const
 const poolsAreLive = { barred: 'ENVIRONMENT_ESCALATION', why: 'XD-21: live keys only' } as const
-const liveOnly = { barred: 'ENVIRONMENT_ESCALATION', why: 'X-053: live whichever key asks' } as const
+const liveOnly = { barred: 'ENVIRONMENT_ESCALATION', why: 'X-053: affects live data with any key' } as const
 const platformOnly = { barred: 'TENANT_KEY_FORBIDDEN', why: 'X-043, XD-09: platform-only' } as const
 
 const shared = { testKey: 'open', projectKey: 'open' } as const
 const onTenant = { testKey: madeLive, projectKey: 'open', tenantKey: platformOnly } as const
 
-/** Messages are split by environment, tenant and project, and who may not read one may not name it. */
+/** Messages are separated by environment, tenant and project, and a message that a key cannot read is not found. */
 const onMessage = { testKey: 'hidden', projectKey: 'hidden', liveKey: 'hidden' } as const
 const mail = () => ({ from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hello', text: 'Hello' })
 const onDomain = { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'hidden' } as const
@@ -91,7 +91,7 @@ export const table: Record<string, Line> = {
   'POST /domains': {
     ...shared,
     tenantKey: 'open',
-    // A name is taken once.
+    // Each request needs a new name.
     get body() {
       return { name: `${newId('domain').replace('_', '-')}.example` }
     },
@@ -169,7 +169,7 @@ export const table: Record<string, Line> = {
     body: { name: 'made' },
     tenantKey: platformOnly,
     testKey: 'open',
-    projectKey: { barred: 'PROJECT_SCOPED_KEY', why: 'X-056: a key of one project makes none' },
+    projectKey: { barred: 'PROJECT_SCOPED_KEY', why: 'X-056: a project key cannot create projects' },
   },
   'GET /projects': { ...shared, tenantKey: 'open' },
   'GET /projects/{id}': { tenantKey: 'open', testKey: 'open', projectKey: 'hidden' },
@@ -227,7 +227,7 @@ export const table: Record<string, Line> = {
   'POST /tenants': {
     ...shared,
     body: { name: 'made' },
-    tenantKey: { barred: 'TENANT_KEY_CANNOT_CREATE_TENANTS', why: 'X-044: its own code' },
+    tenantKey: { barred: 'TENANT_KEY_CANNOT_CREATE_TENANTS', why: 'X-044: a separate code' },
   },
   'GET /tenants': { ...shared, tenantKey: 'open' },
   'GET /tenants/{id}': { ...shared, tenantKey: routeOfAnotherTenant },
@@ -235,7 +235,7 @@ export const table: Record<string, Line> = {
   'DELETE /tenants/{id}': {
     ...onTenant,
     testKey: liveOnly,
-    tenantKey: { barred: 'TENANT_KEY_CANNOT_DELETE', why: 'X-044: its own code' },
+    tenantKey: { barred: 'TENANT_KEY_CANNOT_DELETE', why: 'X-044: a separate code' },
   },
   'POST /tenants/{id}/suspend': { ...onTenant, testKey: liveOnly },
   'POST /tenants/{id}/unsuspend': { ...onTenant, testKey: 'open' },
@@ -273,9 +273,9 @@ export const table: Record<string, Line> = {
 
 export const nameOf = ({ method, path }: Route): string => `${method} ${path}`
 
-/** What the table must still be told. */
+/** Routes that are missing in the table. */
 export const unlisted = (routes: readonly Route[]): string[] =>
   routes
     .map(nameOf)
     .filter((name) => !(name in table))
-    .map((name) => `${name}: add a line for it to test/foreign-ids/table.ts, one verdict per kind of key`)
+    .map((name) => `${name}: add a line for it to test/foreign-ids/table.ts, with a verdict for each kind of key`)

@@ -3,15 +3,15 @@ import { afterAll, expect, test } from 'vitest'
 import { gatedProbe, senderProbe } from '../service/probes.ts'
 import { startTestService, testService } from '../service/service.ts'
 import { casesOf, placesIn, put, putPiece } from './bounds.ts'
-import { judge } from './judge.ts'
-import { keeperProbe } from './keeper.ts'
+import { echoProbe } from './echo-probe.ts'
+import { checkResponse } from './responses.ts'
 import { type Entry, type Named, readSurface } from './surface.ts'
-import { asked, oddCursor, unstorable } from './values.ts'
-import { type Answer, type Field, tell, write } from './wire.ts'
+import { oddCursor, unstorable, validValue } from './values.ts'
+import { type Answer, exchange, type Field, write } from './wire.ts'
 
 const t = await startTestService({
   env: { RATE_LIMITER: 'off' },
-  routes: (modules) => [keeperProbe, gatedProbe(() => undefined), senderProbe(modules)],
+  routes: (modules) => [echoProbe, gatedProbe(() => undefined), senderProbe(modules)],
 })
 afterAll(() => t.stop())
 
@@ -21,11 +21,11 @@ const described = entries.filter(({ codes }) => codes !== undefined)
 
 type Given = { query?: string; headers?: Field[]; body?: string | Buffer }
 
-/** A request that is as it should be save for what is given. */
+/** Sends a request that is valid except for the given parts. */
 const send = async (entry: Entry, { query = '', headers = [], body }: Given): Promise<Answer> => {
   const params = (text: string) => text.replace(/\{\w+\}/g, 'x')
   const payload = body ?? (entry.body && JSON.stringify(sampleOf(entry)))
-  const { answers, end } = await tell(
+  const { answers, end } = await exchange(
     t.url,
     write({
       method: entry.method,
@@ -39,12 +39,12 @@ const send = async (entry: Entry, { query = '', headers = [], body }: Given): Pr
     }),
   )
   expect(end).toBe('answered')
-  judge(answers[0] as Answer)
+  checkResponse(answers[0] as Answer)
   return answers[0] as Answer
 }
 
 const sampleOf = (entry: Entry): unknown =>
-  entry.body && fc.sample(asked(entry.body, resolve, { full: true }), { numRuns: 1 })[0]
+  entry.body && fc.sample(validValue(entry.body, resolve, { full: true }), { numRuns: 1 })[0]
 
 type Row = { path: (string | number)[]; code: string }
 type Refusal = { code?: string; errors?: Row[] }
@@ -53,12 +53,14 @@ const refusalOf = ({ status, body }: Answer): Refusal =>
 
 const inputCodes = ['VALIDATION_ERROR', 'INVALID_CURSOR', 'INVALID_TENANT_REF']
 
-/** Whether a row is about that place: at its path, or above it where a choice of shapes failed. */
+/** Whether an error row concerns that place: at its path, or above it if a union failed. */
 const isAbout = (row: Row, path: Row['path']): boolean =>
   row.path.every((part, i) => i >= path.length || part === path[i])
 
-/** What lies beyond its bounds is refused; what lies within them may meet a rule of the route, but not its bounds. */
-const judgeCase = (label: string, { code = '', errors }: Refusal, path: Row['path'], inside: boolean) => {
+/** A value outside its bounds is refused. A value inside them may break another rule, but is not refused for its bounds. */
+type CheckedCase = { label: string; refusal: Refusal; path: Row['path']; inside: boolean }
+
+const checkCase = ({ label, refusal: { code = '', errors }, path, inside }: CheckedCase) => {
   const about = errors?.filter((row) => isAbout(row, path)) ?? []
   const refused = inputCodes.includes(code) && (!errors || about.length > 0)
   const forBounds = refused && (!errors || about.some((row) => row.code !== 'custom'))
@@ -77,41 +79,41 @@ const parameterTest = (kind: 'query' | 'headers') => async () => {
             : { headers: [[parameter.name, text]] }
         const refusal = refusalOf(await send(entry, given))
         const label = `${entry.method} ${entry.path} ${parameter.name}=${text.slice(0, 60)} (${text.length})`
-        // An empty header is no header.
+        // An empty header counts as absent.
         if (kind === 'headers' && text === '') continue
-        if (inside !== undefined) judgeCase(label, refusal, pathOf(parameter), inside)
+        if (inside !== undefined) checkCase({ label, refusal, path: pathOf(parameter), inside })
       }
     }
   }
 }
 
-test('every query parameter takes its described bounds and refuses what lies beyond', parameterTest('query'))
-test('every header parameter takes its described bounds and refuses what lies beyond', parameterTest('headers'))
+test('Every query parameter accepts values within its documented bounds and refuses others', parameterTest('query'))
+test('Every header parameter accepts values within its documented bounds and refuses others', parameterTest('headers'))
 
-/** Routes that take a body, each with the places in it: a test for each, so that no route makes the others slow. */
+/** Routes with a body, each with the places in it. Each route has its own test, so that a slow one does not delay others. */
 const withBody = described.flatMap((entry) =>
   entry.body ? [[`${entry.method} ${entry.path}`, entry, placesIn(entry.body, resolve)] as const] : [],
 )
 
-/** One body for all that is tried in a place: making bodies of a large schema costs more than sending them. */
+/** One body for all values of a place, because generating bodies of a large schema takes longer than sending them. */
 const bodyOf = (bodies: fc.Arbitrary<unknown>): unknown => fc.sample(bodies, { numRuns: 1 })[0]
 
 test.for(withBody)(
-  '%s: every body property takes its described bounds and refuses what lies beyond',
+  '%s: every body property accepts values within its documented bounds and refuses others',
   async ([name, entry, places]) => {
     for (const place of places) {
       const sample = bodyOf(place.sample)
       const tries = casesOf(place.schema, resolve).map(async ({ value, inside }) => {
         const refusal = refusalOf(await send(entry, { body: JSON.stringify(put(sample, place.path, value)) }))
         const label = `${name} ${place.path.join('.')}=${JSON.stringify(value)?.slice(0, 60)}`
-        if (inside !== undefined) judgeCase(label, refusal, place.path, inside)
+        if (inside !== undefined) checkCase({ label, refusal, path: place.path, inside })
       })
       await Promise.all(tries)
     }
   },
 )
 
-test('the bodies of the house have properties to try', () => {
+test('The test covers more than 50 cases of body properties', () => {
   const cases = withBody.flatMap(([, , places]) => places.flatMap(({ schema }) => casesOf(schema, resolve)))
   expect(cases.length).toBeGreaterThan(50)
 })
@@ -119,7 +121,7 @@ test('the bodies of the house have properties to try', () => {
 const utf8 = (text: string) => Buffer.from(text)
 const raw = (latin1: string) => Buffer.from(latin1, 'latin1')
 
-/** Always refused: no text, or no text that a column holds, or too deep to be anything. */
+/** Always refused: invalid UTF-8, text that a column cannot store, or too many levels. */
 const never = [
   ...unstorable.map(utf8),
   ...['"\xff"', '"a\xc0\x80"', '"\xed\xa0\x80"', '"\xf5\x80\x80\x80"', '"\xe2\x82"', '"\0"'].map(raw),
@@ -140,7 +142,7 @@ const worst = [
 ].map(utf8)
 
 test.for(withBody)(
-  '%s: every body property takes or refuses what no column can hold, alone and among others, without a fault',
+  '%s: values that no column can store never cause an internal error, in a full or minimal body',
   async ([, entry, places]) => {
     for (const { path, sample, least } of places) {
       for (const body of [bodyOf(sample), bodyOf(least)]) {
@@ -155,7 +157,7 @@ test.for(withBody)(
   },
 )
 
-test('every query parameter takes or refuses what no column can hold without a fault', async () => {
+test('Query values that no column can store never cause an internal error', async () => {
   const values = ['%00', 'a%00b', '%ff', '%ed%a0%80', '%', '', '%F4%8F%BF%BF', 'x'.repeat(8_000)]
   for (const entry of described) {
     const body = entry.body && '{}'
@@ -171,21 +173,21 @@ test('every query parameter takes or refuses what no column can hold without a f
   }
 })
 
-test('S-012 every cursor that names no moment is unreadable, and every one that does is read', async () => {
+test('S-012 A cursor with an invalid instant is refused, and one with a valid instant is accepted', async () => {
   for (const entry of described.filter(({ query }) => query.some(({ name }) => name === 'cursor'))) {
     for (const cursor of fc.sample(oddCursor, { numRuns: 100 })) {
       const { c } = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as { c: string }
       const moment = new Date(c)
       const real = !Number.isNaN(moment.getTime()) && moment.toISOString() === c && c > '0001'
       const { code } = refusalOf(await send(entry, { query: `cursor=${cursor}` }))
-      // A list under an id is read first, and then has nobody it could belong to.
+      // For a list below an id, the cursor is read first, and then the parent is not found.
       const read = entry.path.includes('{') ? 'NOT_FOUND' : undefined
       expect([c, code]).toEqual([c, real ? read : 'INVALID_CURSOR'])
     }
   }
 })
 
-test('the clock of the dev tools goes as far as dates can be shown, and no further', async () => {
+test('The development clock can be moved up to the last representable date and no further', async () => {
   const service = await testService({ env: { RATE_LIMITER: 'off' } })
   const { keys: own } = await service.org()
   const statuses = new Set<number>()

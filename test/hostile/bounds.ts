@@ -1,10 +1,10 @@
-/** Values on, just inside and just outside the bounds that a JSON Schema declares. */
+/** Values on, just inside and just outside the bounds of a JSON Schema. */
 import fc from 'fast-check'
-import { asked, type Resolve, type Schema } from './values.ts'
+import { type Resolve, type Schema, validValue } from './values.ts'
 
 export type Case = {
   value: unknown
-  /** Whether the schema takes it; undefined where a bound alone does not say. */
+  /** Whether the schema accepts the value; undefined if the bound alone does not decide. */
   inside: boolean | undefined
 }
 
@@ -30,7 +30,7 @@ const numbers = (schema: Schema): Case[] => {
 }
 
 const texts = (schema: Schema): Case[] => {
-  // What has a pattern, a format or examples has its own idea of what a text of that length looks like.
+  // With a pattern, a format or examples, a text of valid length can still be invalid.
   const free = [schema.pattern, schema.format, schema.examples].every((rule) => rule === undefined)
   const least = Number(schema.minLength ?? 0)
   const most = Number(schema.maxLength ?? 0)
@@ -49,7 +49,7 @@ const texts = (schema: Schema): Case[] => {
 }
 
 const lists = (schema: Schema, resolve: Resolve): Case[] => {
-  const [item] = fc.sample(asked((schema.items ?? {}) as Schema, resolve, { full: true }), { numRuns: 1 })
+  const [item] = fc.sample(validValue((schema.items ?? {}) as Schema, resolve, { full: true }), { numRuns: 1 })
   const of = (length: number): unknown[] => new Array(length).fill(item)
   const least = Number(schema.minItems ?? 0)
   const most = schema.maxItems as number | undefined
@@ -66,7 +66,7 @@ const lists = (schema: Schema, resolve: Resolve): Case[] => {
   ]
 }
 
-/** Choices of shapes are looked into one by one; a value beyond one choice may lie within another. */
+/** The cases of all members of a union. A value outside one member may be inside another. */
 export const casesOf = (schema: Schema, resolve: Resolve): Case[] => {
   if (typeof schema.$ref === 'string') return casesOf(resolve(schema.$ref), resolve)
   const choices = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
@@ -103,15 +103,15 @@ export const casesOf = (schema: Schema, resolve: Resolve): Case[] => {
 export type Place = {
   path: (string | number)[]
   schema: Schema
-  /** Whole bodies that have something in this place. */
+  /** Bodies with a value in this place. */
   sample: fc.Arbitrary<unknown>
-  /** Bodies with as little else in them as may be. */
+  /** Bodies with a value in this place and as little else as possible. */
   least: fc.Arbitrary<unknown>
 }
 
 type Around = (inner: fc.Arbitrary<unknown>) => fc.Arbitrary<unknown>
 
-/** Every property of a body, at any depth, each with bodies it occurs in. */
+/** Every property of a body at any depth, each with bodies that contain it. */
 export const placesIn = (
   schema: Schema,
   resolve: Resolve,
@@ -126,8 +126,8 @@ export const placesIn = (
     {
       path: at,
       schema: own,
-      sample: within.full(asked(own, resolve, { full: true })),
-      least: within.least(asked(own, resolve, { least: true })),
+      sample: within.full(validValue(own, resolve, { full: true })),
+      least: within.least(validValue(own, resolve, { least: true })),
     },
     ...placesIn(own, resolve, at, within),
   ]
@@ -146,14 +146,14 @@ export const placesIn = (
       (inner) =>
         outer(fc.tuple(others, inner).map(([all, own]) => ({ ...(all as object), [name]: own })))
     const within = {
-      full: inObject(around.full, asked(schema, resolve, { full: true })),
-      least: inObject(around.least, asked(schema, resolve, { least: true })),
+      full: inObject(around.full, validValue(schema, resolve, { full: true })),
+      least: inObject(around.least, validValue(schema, resolve, { least: true })),
     }
     return place([...path, name], field, within)
   })
 }
 
-/** The JSON of the body with a piece in that place, which need not be JSON, nor even text. */
+/** The JSON of the body with arbitrary bytes in that place. */
 export const putPiece = (body: unknown, path: Place['path'], piece: Buffer): Buffer => {
   const mark = 'the place of the piece'
   const [before = '', after = ''] = JSON.stringify(put(body, path, mark)).split(JSON.stringify(mark))

@@ -4,16 +4,16 @@ import { afterAll, expect, test } from 'vitest'
 import type { Code } from '../../src/ground/errors.ts'
 import { gatedProbe, senderProbe } from '../service/probes.ts'
 import { startTestService } from '../service/service.ts'
-import { changed, isNotHttp, judge, makeDigest } from './judge.ts'
-import { keeperProbe } from './keeper.ts'
-import { patience, runs } from './runs.ts'
-import { type Aim, type Aimed, shotsAt } from './shots.ts'
+import { echoProbe } from './echo-probe.ts'
+import { type HostileRequest, type RequestOptions, requestsTo } from './requests.ts'
+import { changedTables, checkResponse, isNotHttp, makeDigest } from './responses.ts'
+import { runs, timeoutFor } from './runs.ts'
 import { type Entry, readSurface } from './surface.ts'
-import { tell, write } from './wire.ts'
+import { exchange, write } from './wire.ts'
 
 const t = await startTestService({
   env: { RATE_LIMITER: 'off' },
-  routes: (modules) => [keeperProbe, gatedProbe(() => undefined), senderProbe(modules)],
+  routes: (modules) => [echoProbe, gatedProbe(() => undefined), senderProbe(modules)],
 })
 afterAll(() => t.stop())
 
@@ -45,11 +45,11 @@ const idsIn = async (): Promise<string[]> => {
   const rows = await t.database.sql<{ id: string }>(
     tables.map(({ name }) => `select id from "${name}"`).join(' union all '),
   )
-  // A caller's own key must not be among what the callers remove.
+  // The test must not delete the keys that it uses.
   return rows.map(({ id }) => id).filter((id) => !id.startsWith('key_'))
 }
 
-const usualHeaders = (entry: Entry, session: string): Aim['headers'] =>
+const usualHeaders = (entry: Entry, session: string): RequestOptions['headers'] =>
   entry.path.startsWith('/api/internal')
     ? fc.constantFrom([['Cookie', `service_session=${session}`]], [])
     : fc
@@ -59,7 +59,7 @@ const usualHeaders = (entry: Entry, session: string): Aim['headers'] =>
           ...(once === null ? [] : [['Idempotency-Key', once] as const]),
         ])
 
-/** A tenant is made from its reference once a request passed every rule but those of the route itself. */
+/** A request that passes all rules except those of the route itself creates the tenant that it names. */
 const beforeTenant = new Set<Code>([
   'UNAUTHORIZED',
   'ORG_SUSPENDED',
@@ -76,45 +76,45 @@ const beforeTenant = new Set<Code>([
   'QUERY_BODY_CONFLICT',
 ])
 
-/** A rule of the route's own, such as a name that nobody has, is told with the code of a wrong shape. */
+/** A rule of the route, such as an unknown name, is reported with the same code as an invalid shape. */
 const byRule = (code: string | undefined, body: Buffer): boolean => {
   if (code !== 'VALIDATION_ERROR') return false
   const { errors = [] } = (JSON.parse(body.toString('utf8')) as { error: { errors?: { code: string }[] } }).error
   return errors.every((row) => row.code === 'custom')
 }
 
-const hit = async (entry: Entry, shot: Aimed, before: Record<string, string>) => {
-  const toHead = shot.method === 'HEAD'
-  const heard = await tell(t.url, write(shot), { toHead })
-  const [answer] = heard.answers
+const sendAndCheck = async (entry: Entry, request: HostileRequest, before: Record<string, string>) => {
+  const toHead = request.method === 'HEAD'
+  const received = await exchange(t.url, write(request), { toHead })
+  const [answer] = received.answers
   if (!answer) {
-    // An answer given before the whole body was read can be lost with the connection that was to end with it.
-    const ends = shot.headers.some(([name, value]) => name === 'Connection' && value === 'close')
-    expect([heard.end, ends && shot.body !== undefined]).toEqual(['reset', true])
+    // A response that is sent before the whole body was read can be lost when the connection closes.
+    const closes = request.headers.some(([name, value]) => name === 'Connection' && value === 'close')
+    expect([received.end, closes && request.body !== undefined]).toEqual(['reset', true])
     const after = await digest()
-    expect(changed(before, after)).toEqual([])
+    expect(changedTables(before, after)).toEqual([])
     return after
   }
-  const code = judge(answer, { toHead, target: shot.target, pages: /^\/(?:t\/c|u)\//.test(entry.path) })
-  const aside = shot.hostile.some((part) => ['path', 'target', 'method'].includes(part))
-  // What is read as other text than it was would be stored as what nobody sent.
-  if (answer.status < 300 && entry.body && shot.body && !aside) expect(isUtf8(shot.body)).toBe(true)
-  if (code && entry.codes && !aside && !isNotHttp(answer)) expect([...entry.codes]).toContain(code)
+  const code = checkResponse(answer, { toHead, target: request.target, pages: /^\/(?:t\/c|u)\//.test(entry.path) })
+  const otherRoute = request.hostile.some((part) => ['path', 'target', 'method'].includes(part))
+  // A body that is not valid UTF-8 must not succeed, because the stored text would differ from the sent bytes.
+  if (answer.status < 300 && entry.body && request.body && !otherRoute) expect(isUtf8(request.body)).toBe(true)
+  if (code && entry.codes && !otherRoute && !isNotHttp(answer)) expect([...entry.codes]).toContain(code)
   const after = await digest()
   const refused = answer.status >= 300
-  const read = ['GET', 'HEAD'].includes(shot.method)
+  const read = ['GET', 'HEAD'].includes(request.method)
   if (refused || read) {
-    const mayName = shot.headers.some(([name]) => name === 'X-Service-Tenant-Ref')
+    const mayName = request.headers.some(([name]) => name === 'X-Service-Tenant-Ref')
     const madeTenant = mayName && (!code || !beforeTenant.has(code) || (!toHead && byRule(code, answer.body)))
     const ofTenant = ['tenants', 'audit_entries', 'audit_unlinked']
-    expect(changed(before, after).filter((table) => !(madeTenant && ofTenant.includes(table)))).toEqual([])
+    expect(changedTables(before, after).filter((table) => !(madeTenant && ofTenant.includes(table)))).toEqual([])
   }
   return after
 }
 
 test.for(entries.map((entry) => [`${entry.method} ${entry.path}`, entry] as const))(
-  '%s answers whatever it is sent as documented and changes nothing that it refuses',
-  { timeout: patience(60_000) },
+  '%s gives a documented response to any request, and a refused request changes nothing',
+  { timeout: timeoutFor(60_000) },
   async ([, entry]) => {
     await fill()
     const session = await t.service.sessions.open(owner?.owner_user_id as string, {
@@ -124,15 +124,15 @@ test.for(entries.map((entry) => [`${entry.method} ${entry.path}`, entry] as cons
     })
     const ids = await idsIn()
     let state = await digest()
-    const aim: Aim = {
+    const options: RequestOptions = {
       resolve,
       ids: (prefix) => ids.filter((id) => id.startsWith(`${prefix}_`)),
       headers: usualHeaders(entry, session),
     }
     await fc.assert(
-      fc.asyncProperty(shotsAt(entry, aim), async (shot) => {
+      fc.asyncProperty(requestsTo(entry, options), async (request) => {
         try {
-          state = await hit(entry, shot, state)
+          state = await sendAndCheck(entry, request, state)
         } catch (error) {
           state = await digest()
           throw error

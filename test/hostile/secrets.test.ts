@@ -11,18 +11,18 @@ import { defineRoute, type Route } from '../../src/http/route.ts'
 import { mintKey } from '../../src/keys/key-secret.ts'
 import type { Modules } from '../../src/wiring/routes.ts'
 import { testService } from '../service/service.ts'
-import { tell, write } from './wire.ts'
+import { exchange, write } from './wire.ts'
 
 const body = z.object({ how: z.string(), text: z.string() })
 const readsNumber = statement<{ text: string }, { n: number }>('test.reads_number', 'select (:text::text)::int as n')
 
-/** Goes wrong in every way a request can. */
+/** A route that fails in every possible way. */
 const breaks = ({ db }: Modules): Route =>
   defineRoute({
     method: 'POST',
     path: '/probe/breaks',
     tag: 'Probe',
-    summary: 'Breaks',
+    summary: 'Fails',
     scope: 'send:email',
     idempotent: true,
     body,
@@ -36,14 +36,14 @@ const breaks = ({ db }: Modules): Route =>
     },
   })
 
-/** A house that logs all it can into a file, and what it wrote there. */
+/** A service that logs everything to a file, and a function that reads the file. */
 const loggingService = async (format: 'json' | 'pretty') => {
   const folder = await mkdtemp(join(tmpdir(), 'tidings-log-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const destination = join(folder, 'log')
   const log = makeLog({ level: 'trace', format, destination })
   const t = await testService({ log, routes: (modules) => [breaks(modules)] })
-  /** All that was logged so far: the pretty log goes through a stream, so it waits for a last line of its own. */
+  /** Returns everything logged so far. The pretty log is a stream, so this logs a last line and waits for it. */
   const lines = async (): Promise<string> => {
     const last = `the last line is ${randomUUID()}`
     log.fatal(last)
@@ -54,8 +54,8 @@ const loggingService = async (format: 'json' | 'pretty') => {
   return { t, log, lines }
 }
 
-describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
-  test('never holds a key, a cookie, an idempotency key, a body or an address, whatever becomes of the request', async () => {
+describe.each(['json', 'pretty'] as const)('The %s log', (format) => {
+  test('never contains a key, cookie, idempotency key, body or address, whatever the outcome of the request', async () => {
     const { t, lines } = await loggingService(format)
     const { org, keys } = await t.org()
     const stranger = mintKey('live').key
@@ -65,7 +65,7 @@ describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
       ip: null,
       userAgent: 'MARK-agent',
     })
-    // Rows that the database refuses are quoted in what it says about them.
+    // PostgreSQL quotes rejected rows in its error details.
     await t.database.sql(`alter table suppressions add constraint refused check (value not like '%refused%')`)
     await t.database.sql(`alter table idempotency_keys add constraint refused check (key not like '%refused%')`)
 
@@ -109,7 +109,7 @@ describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
       await note(how, post('/api/v1/probe/breaks', broken(how)))
     }
     const authorization = ['Authorization', `Bearer ${keys.live}`] as const
-    await tell(
+    await exchange(
       t.url,
       write({
         method: 'GET',
@@ -118,7 +118,7 @@ describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
         body: undefined,
       }),
     )
-    await tell(t.url, `${mark('noise')}\r\n\r\n`)
+    await exchange(t.url, `${mark('noise')}\r\n\r\n`)
     await t.database.sql('update orgs set suspended_at = created_at where id = $1', [org.id])
     await expect.poll(async () => (await t.ask('GET', v1, { key: keys.live })).status).toBe(403)
 
@@ -154,7 +154,7 @@ describe.each(['json', 'pretty'] as const)('the %s log', (format) => {
     expect(logged.match(/.*mark-.*/gi) ?? []).toEqual([])
   })
 
-  test('never holds what is handed to it under the name of a secret', async () => {
+  test('never contains fields whose name marks them as secret', async () => {
     const { log, lines } = await loggingService(format)
     const secret = 'MARK-secret'
     log.info({

@@ -1,4 +1,4 @@
-/** Everything the house answers on: each route of the API as it describes itself, and all the paths beside it. */
+/** Every path of the service: the routes of the API as the OpenAPI document describes them, and all other paths. */
 
 import type { IdKind } from '../../src/ground/ids.ts'
 import type { OpenApiDocument, Parameter, ResponseObject } from '../../src/http/openapi/document.ts'
@@ -9,13 +9,13 @@ export type Named = { name: string; required: boolean; schema: Schema }
 
 export type Entry = {
   method: string
-  /** Parameters in braces. */
+  /** With parameters in braces. */
   path: string
   params: Record<string, IdKind>
   query: Named[]
   headers: Named[]
   body: Schema | undefined
-  /** Codes its description lists; undefined where there is no description. */
+  /** The error codes in its description, or undefined if it has no description. */
   codes: ReadonlySet<string> | undefined
 }
 
@@ -37,8 +37,8 @@ const page: Named[] = [
   { name: 'cursor', required: false, schema: { type: 'string' } },
 ]
 
-/** What stands beside /api/v1 has no description of its own to be read. */
-const besides: Entry[] = [
+/** Paths outside the public API, which the OpenAPI document does not describe. */
+const otherEntries: Entry[] = [
   entry('GET', '/api/internal/api-keys', { query: page }),
   entry('GET', '/api/internal/nowhere'),
   entry('POST', '/api/auth/nowhere'),
@@ -117,5 +117,5 @@ export const readSurface = async ({ service, ask }: TestService): Promise<Surfac
       codes: new Set(codes),
     })
   })
-  return { entries: [...routes, ...besides], resolve: (reference) => partOf(document, reference) as Schema }
+  return { entries: [...routes, ...otherEntries], resolve: (reference) => partOf(document, reference) as Schema }
 }

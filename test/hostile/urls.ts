@@ -1,4 +1,4 @@
-/** URLs that must never be called, each with what it tries. */
+/** URLs that must be rejected, each with the reason. */
 const reach = (hosts: string[], why: string): [url: string, why: string][] =>
   hosts.map((host) => [`https://${host}/hook`, why])
 
@@ -21,7 +21,7 @@ export const hostileUrls: [url: string, why: string][] = [
     ['169.254.169.254', '169.254.0.1', '2852039166', '0xa9fea9fe', '0251.0376.0251.0376', '169.254.43518'],
     'metadata and link-local',
   ),
-  ...reach(['168.63.129.16', '192.0.0.192', '192.0.0.1', '0xA83F8110'], 'the host side of clouds'),
+  ...reach(['168.63.129.16', '192.0.0.192', '192.0.0.1', '0xA83F8110'], 'addresses of cloud hosts'),
   ...reach(['224.0.0.1', '239.255.255.255', '255.255.255.255', '240.0.0.1', '4294967295'], 'multicast, reserved'),
   ...reach(['192.0.2.1', '198.51.100.1', '203.0.113.1', '198.18.0.1', '198.19.255.255', '192.88.99.1'], 'special'),
   ...reach(['[::1]', '[0:0:0:0:0:0:0:1]', '[::1]:8443', '[0000::0001]', '[::0.0.0.1]'], 'IPv6 loopback'),
@@ -48,7 +48,7 @@ export const hostileUrls: [url: string, why: string][] = [
   ...reach(['[v1.fe80::a]', '[::1', '::1', '[127.0.0.1]', '[::ffff:127.1]', '[1:2:3]'], 'broken literals'),
   ...reach(
     ['localhost', 'LOCALHOST', 'localhost.', 'localhost:8443', 'a.localhost', 'LocalHost.LocalDomain'],
-    'the name of this machine',
+    'names of this machine',
   ),
   ...reach(
     ['%6c%6fcalhost', 'loc%61lhost', 'local\u00adhost', 'ⓛⓞⓒⓐⓛⓗⓞⓢⓣ', 'ｌｏｃａｌｈｏｓｔ', 'localhost。'],
@@ -72,19 +72,19 @@ export const hostileUrls: [url: string, why: string][] = [
     ['user@example.com', 'user:pass@example.com', ':@example.com', '@example.com', 'a@b@example.com'],
     'credentials',
   ),
-  ...reach(
-    ['example.com@127.0.0.1', 'example.com:443@10.0.0.1', 'example.com%40127.0.0.1'],
-    'credentials that mislead',
-  ),
+  ...reach(['example.com@127.0.0.1', 'example.com:443@10.0.0.1', 'example.com%40127.0.0.1'], 'misleading credentials'),
   ...reach(
     ['example.com:22', 'example.com:25', 'example.com:80', 'example.com:0', 'example.com:1', 'example.com:1023'],
     'low ports',
   ),
-  ...reach(['example.com:6553600', 'example.com:-1', 'example.com:4a', 'example.com:65536'], 'no ports'),
-  ...reach(['exa mple.com', 'exam\tple.com', 'exam\nple.com', 'example.com\\@127.0.0.1', 'ex<a>mple.com'], 'no hosts'),
+  ...reach(['example.com:6553600', 'example.com:-1', 'example.com:4a', 'example.com:65536'], 'invalid ports'),
+  ...reach(
+    ['exa mple.com', 'exam\tple.com', 'exam\nple.com', 'example.com\\@127.0.0.1', 'ex<a>mple.com'],
+    'invalid hosts',
+  ),
   ...reach(
     ['!$&.example.com', 'exam*ple.com', "a'b.example.com", 'a,b.com', '(a).com', '1.2.3.4.5', '256.1.1.1'],
-    'no names',
+    'invalid names',
   ),
   ['http://example.com/hook', 'not encrypted'],
   ['http://127.0.0.1:8080/', 'not encrypted, loopback'],
@@ -117,10 +117,10 @@ export const hostileUrls: [url: string, why: string][] = [
   ['//127.0.0.1/', 'no protocol'],
   ['127.0.0.1', 'no protocol'],
   ['example.com', 'no protocol'],
-  ['', 'nothing'],
+  ['', 'empty'],
 ]
 
-/** What must stay possible: the same tricks' honest cousins. */
+/** Similar URLs that must be accepted. */
 export const fairUrls: string[] = [
   'https://example.com/hooks',
   'https://EXAMPLE.com:443/hooks?a=b',

@@ -1,16 +1,16 @@
-/** Values as a JSON Schema asks for them, and the many ways to get a body wrong. */
+/** Generates values that match a JSON Schema, and invalid bodies of many kinds. */
 import fc from 'fast-check'
 import { newId, prefixes } from '../../src/ground/ids.ts'
 
 export type Schema = { [member: string]: unknown }
 
-/** Finds what `$ref` names. */
+/** Finds the schema of a `$ref`. */
 export type Resolve = (reference: string) => Schema
 
 type How = {
-  /** With every property there is, and something in every list. */
+  /** Includes every property and at least one item in every list. */
   full?: boolean
-  /** With no property that may be left out. */
+  /** Omits every optional property. */
   least?: boolean
   depth?: number
 }
@@ -31,11 +31,11 @@ const ofFormat: Record<string, fc.Arbitrary<string>> = {
   ipv6: fc.ipV6(),
 }
 
-/** Examples say what a schema cannot: they are surely as they should be. */
+/** Prefers the examples of the schema, which are valid even where the schema cannot express a rule. */
 const text = (schema: Schema, how: How): fc.Arbitrary<string> => {
   if (!Array.isArray(schema.examples)) return anyText(schema, how)
-  const given = fc.constantFrom(...(schema.examples as string[]))
-  return how.full || how.least ? given : fc.oneof(given, anyText(schema, how))
+  const examples = fc.constantFrom(...(schema.examples as string[]))
+  return how.full || how.least ? examples : fc.oneof(examples, anyText(schema, how))
 }
 
 const anyText = (schema: Schema, { full }: How): fc.Arbitrary<string> => {
@@ -45,12 +45,12 @@ const anyText = (schema: Schema, { full }: How): fc.Arbitrary<string> => {
     try {
       return fc.stringMatching(new RegExp(schema.pattern))
     } catch {
-      // Not every pattern can be run backwards; any text then serves as a wrong one.
+      // Text cannot be generated from every pattern. Any text is then used as an invalid value.
     }
   }
   const minLength = Number(schema.minLength ?? 0)
   const maxLength = Math.max(minLength, Math.min(Number(schema.maxLength ?? 40), minLength + 40))
-  // A schema counts characters, the code counts halves of them too: only plain ones are surely within bounds.
+  // A schema counts characters, but the code counts UTF-16 units. Only ASCII has the same length in both.
   return fc.string({ minLength, maxLength, unit: full ? 'grapheme-ascii' : 'grapheme' })
 }
 
@@ -65,9 +65,9 @@ const object = (schema: Schema, resolve: Resolve, how: How): fc.Arbitrary<unknow
   const required = (schema.required ?? []) as string[]
   const fields: Record<string, fc.Arbitrary<unknown>> = {}
   for (const [name, field] of Object.entries((schema.properties ?? {}) as Record<string, Schema>)) {
-    // Described only to say that it may not be there.
+    // The schema describes this property only to forbid it.
     if ('not' in field) continue
-    if (!how.least || required.includes(name)) fields[name] = asked(field, resolve, how)
+    if (!how.least || required.includes(name)) fields[name] = validValue(field, resolve, how)
   }
   const record = fc.record(fields, {
     requiredKeys: Object.keys(fields).filter((name) => how.full || required.includes(name)),
@@ -75,28 +75,28 @@ const object = (schema: Schema, resolve: Resolve, how: How): fc.Arbitrary<unknow
   const further = schema.additionalProperties
   if (typeof further !== 'object' || further === null) return record
   const names = text((schema.propertyNames ?? { maxLength: 8 }) as Schema, how)
-  const extra = fc.dictionary(names, asked(further as Schema, resolve, how), { maxKeys: 3 })
+  const extra = fc.dictionary(names, validValue(further as Schema, resolve, how), { maxKeys: 3 })
   return fc.tuple(extra, record).map(([more, own]) => ({ ...more, ...own }))
 }
 
-/** Values of the shape the schema describes, as far as a schema can tell. */
-export const asked = (schema: Schema, resolve: Resolve, outer: How = {}): fc.Arbitrary<unknown> => {
+/** Values that match the schema. They may still break rules that a schema cannot express. */
+export const validValue = (schema: Schema, resolve: Resolve, outer: How = {}): fc.Arbitrary<unknown> => {
   const how = { ...outer, depth: (outer.depth ?? 0) + 1 }
   if (how.depth > 8) return fc.constant(null)
-  // A name for a shape, or a choice of shapes, is no level of the value.
-  if (typeof schema.$ref === 'string') return asked(resolve(schema.$ref), resolve, outer)
+  // A reference or a union does not add a level to the value.
+  if (typeof schema.$ref === 'string') return validValue(resolve(schema.$ref), resolve, outer)
   if ('const' in schema) return fc.constant(schema.const)
   if (Array.isArray(schema.enum)) return fc.constantFrom(...schema.enum)
   const choices = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
-  if (choices) return fc.oneof(...choices.map((choice) => asked(choice, resolve, outer)))
+  if (choices) return fc.oneof(...choices.map((choice) => validValue(choice, resolve, outer)))
   if (Array.isArray(schema.allOf)) {
     return fc
-      .tuple(...(schema.allOf as Schema[]).map((part) => asked(part, resolve, how)))
+      .tuple(...(schema.allOf as Schema[]).map((part) => validValue(part, resolve, how)))
       .map((parts) => Object.assign({}, ...parts))
   }
   const { type } = schema
   if (Array.isArray(type)) {
-    return fc.oneof(...type.map((one) => asked({ ...schema, type: one }, resolve, how)))
+    return fc.oneof(...type.map((one) => validValue({ ...schema, type: one }, resolve, how)))
   }
   if (type === 'string') return text(schema, how)
   if (type === 'integer' || type === 'number') return number(schema)
@@ -104,7 +104,7 @@ export const asked = (schema: Schema, resolve: Resolve, outer: How = {}): fc.Arb
   if (type === 'null') return fc.constant(null)
   if (type === 'array') {
     const minLength = Math.max(Number(schema.minItems ?? 0), how.full ? 1 : 0)
-    const items = asked((schema.items ?? {}) as Schema, resolve, how)
+    const items = validValue((schema.items ?? {}) as Schema, resolve, how)
     return fc.array(items, {
       minLength,
       maxLength: Math.max(minLength, Math.min(Number(schema.maxItems ?? 4), 4)),
@@ -119,7 +119,7 @@ const nested = (levels: number, open: string, shut: string, core: string): strin
 
 const wide = (members: number): string => `{${Array.from({ length: members }, (_, i) => `"k${i}":${i}`).join(',')}}`
 
-/** Keys that name something on every object or that no text column holds. */
+/** Keys that exist on every object, or that are unusual as text. */
 export const oddNames = [
   '__proto__',
   'constructor',
@@ -138,7 +138,7 @@ export const oddNames = [
   '-1',
 ]
 
-/** Texts that stand for themselves in a query or a path and, quoted, in a body. */
+/** Unusual texts, for queries and paths and, quoted, for bodies. */
 export const oddTexts = [
   ...oddNames,
   'null',
@@ -184,7 +184,7 @@ export const oddTexts = [
   'x'.repeat(5_000),
 ]
 
-/** A base64url cursor of the right make whose position may be nonsense. */
+/** A well-formed base64url cursor whose position may be invalid. */
 export const oddCursor: fc.Arbitrary<string> = fc
   .record({
     c: fc.oneof(
@@ -209,7 +209,7 @@ export const oddCursor: fc.Arbitrary<string> = fc
   })
   .map((position) => Buffer.from(JSON.stringify(position)).toString('base64url'))
 
-/** JSON text of strings that are no text: no column holds NUL or half a surrogate pair. */
+/** JSON of strings that a text column cannot store: NUL characters and unpaired surrogates. */
 export const unstorable = [
   '"\\u0000"',
   '"a\\u0000b"',
@@ -220,7 +220,7 @@ export const unstorable = [
   '{"\\ud800":1}',
 ]
 
-/** Pieces of JSON text, some of them no JSON, that take the place of a value. */
+/** Fragments of JSON text, some of them invalid, that replace a value. */
 const oddPiece: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(...oddTexts).map((odd) => JSON.stringify(odd)),
   fc.constantFrom(...unstorable),
@@ -291,7 +291,7 @@ const nodes = (value: unknown): number => {
   return Object.values(value).reduce((sum: number, item) => sum + nodes(item), 1)
 }
 
-/** The JSON of a value with the node of that number, counted in order of writing, replaced by a piece of text. */
+/** The JSON of a value in which the node with that number, in order of output, is replaced by a fragment. */
 const withPiece = (value: unknown, at: number, piece: string): string => {
   let seen = 0
   const put = (node: unknown): string => {
@@ -313,7 +313,7 @@ const withMember = (json: string, name: string, piece: string): string => {
 
 const utf8 = (json: string): Buffer => Buffer.from(json, 'utf8')
 
-const spoiled = (bytes: Buffer, at: number, byte: number): Buffer => {
+const withByte = (bytes: Buffer, at: number, byte: number): Buffer => {
   if (bytes.length === 0) return Buffer.from([byte])
   const copy = Buffer.from(bytes)
   copy[at % copy.length] = byte
@@ -346,12 +346,12 @@ const wholeBodies = fc.constantFrom(
   '{"a":1}\u0000',
 )
 
-/** The body as it should be, before anything is done to it. */
-export const askedBody = (schema: Schema | undefined, resolve: Resolve): fc.Arbitrary<Buffer> =>
-  schema ? asked(schema, resolve).map((value) => utf8(JSON.stringify(value))) : fc.constant(utf8('{}'))
+/** A valid body. */
+export const validBody = (schema: Schema | undefined, resolve: Resolve): fc.Arbitrary<Buffer> =>
+  schema ? validValue(schema, resolve).map((value) => utf8(JSON.stringify(value))) : fc.constant(utf8('{}'))
 
 export const hostileBody = (schema: Schema | undefined, resolve: Resolve): fc.Arbitrary<Buffer> => {
-  const value = schema ? asked(schema, resolve) : fc.jsonValue()
+  const value = schema ? validValue(schema, resolve) : fc.jsonValue()
   const json = value.map((made) => JSON.stringify(made))
   return fc.oneof(
     { weight: 2, arbitrary: json.map(utf8) },
@@ -371,7 +371,7 @@ export const hostileBody = (schema: Schema | undefined, resolve: Resolve): fc.Ar
       weight: 3,
       arbitrary: fc
         .tuple(json, fc.nat(), fc.constantFrom(0x00, 0x0a, 0x22, 0x5c, 0x7b, 0x80, 0xc0, 0xed, 0xff))
-        .map(([made, at, byte]) => spoiled(utf8(made), at, byte)),
+        .map(([made, at, byte]) => withByte(utf8(made), at, byte)),
     },
     {
       weight: 1,
@@ -381,7 +381,7 @@ export const hostileBody = (schema: Schema | undefined, resolve: Resolve): fc.Ar
     { weight: 1, arbitrary: json.map((made) => Buffer.from(`\ufeff${made}`, 'utf16le')) },
     { weight: 1, arbitrary: json.map((made) => utf8(`[${made}]`)) },
     { weight: 1, arbitrary: fc.tuple(json, oddPiece).map(([made, piece]) => utf8(made + piece)) },
-    // The same members twice, so that the later win.
+    // Repeats members, of which the last one wins.
     {
       weight: 1,
       arbitrary: fc.tuple(json, json).map(([one, two]) => utf8(one.replace(/\}$/, `,${two.slice(1)}`))),

@@ -1,25 +1,25 @@
-/** A client that sends any bytes at all and says what came back, for what a well-behaved one refuses to send. */
+/** A raw TCP client that sends arbitrary bytes and parses the responses, for requests that HTTP clients refuse to send. */
 import { connect, type Socket } from 'node:net'
 
 export type Answer = {
   status: number
-  /** Lower-case names; a repeated header is joined with a comma. */
+  /** Names in lower case. Repeated headers are joined with a comma. */
   headers: Record<string, string>
   body: Buffer
 }
 
-export type Heard = {
-  /** Final answers, in order; interim ones (1xx) are left out. */
+export type Exchange = {
+  /** Final responses in order, without interim ones (1xx). */
   answers: Answer[]
-  /** How the connection stood when listening ended. `silent` means that it was still open and nothing came. */
+  /** The state of the connection at the end. `silent` means that it was still open and nothing more arrived. */
   end: 'answered' | 'closed' | 'reset' | 'silent'
-  /** Bytes that are no whole answer. */
+  /** Bytes that are not a complete response. */
   rest: Buffer
 }
 
 export type Field = readonly [name: string, value: string]
 
-export type Shot = {
+export type RawRequest = {
   method: string
   target: string
   /** One character per byte. */
@@ -39,8 +39,8 @@ const chunked = (body: Buffer): Buffer => {
   return Buffer.concat([...parts, bytesOf('0\r\n\r\n')])
 }
 
-/** The shot as bytes, with a Host unless it brings its own. */
-export const write = ({ method, target, headers, body, framing = 'length' }: Shot): Buffer => {
+/** Serialises the request, with a Host header unless it already has one. */
+export const write = ({ method, target, headers, body, framing = 'length' }: RawRequest): Buffer => {
   const has = (wanted: string) => headers.some(([name]) => name.toLowerCase() === wanted)
   const fields: Field[] = [...headers]
   if (!has('host')) fields.unshift(['Host', 'localhost'])
@@ -56,7 +56,7 @@ const readHead = (bytes: Buffer): { answer: Omit<Answer, 'body'>; length: number
   if (end === -1) return undefined
   const [first = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
   const status = first.match(/^HTTP\/1\.1 (\d{3}) ?/)?.[1]
-  if (!status) throw new Error(`not an HTTP answer: ${JSON.stringify(first)}`)
+  if (!status) throw new Error(`not an HTTP response: ${JSON.stringify(first)}`)
   const headers: Record<string, string> = {}
   for (const line of lines) {
     const [, name, value = ''] = line.match(/^([^:\s]+): ?(.*)$/) ?? []
@@ -67,7 +67,7 @@ const readHead = (bytes: Buffer): { answer: Omit<Answer, 'body'>; length: number
   return { answer: { status: Number(status), headers }, length: end + 4 }
 }
 
-/** The whole body and where it ends, or undefined while bytes are missing. */
+/** Returns the complete body and its length, or undefined while bytes are missing. */
 const readChunked = (bytes: Buffer): { body: Buffer; length: number } | undefined => {
   const parts: Buffer[] = []
   for (let at = 0; ; ) {
@@ -82,7 +82,7 @@ const readChunked = (bytes: Buffer): { body: Buffer; length: number } | undefine
   }
 }
 
-/** Takes one answer off the front. */
+/** Reads the first response. */
 const readAnswer = (bytes: Buffer, toHead: boolean): { answer: Answer; length: number } | undefined => {
   const head = readHead(bytes)
   if (!head) return undefined
@@ -95,39 +95,39 @@ const readAnswer = (bytes: Buffer, toHead: boolean): { answer: Answer; length: n
     return read && { answer: { ...answer, body: read.body }, length: length + read.length }
   }
   const size = Number(answer.headers['content-length'])
-  if (!Number.isInteger(size)) throw new Error('an answer of no known length')
+  if (!Number.isInteger(size)) throw new Error('a response of unknown length')
   if (after.length < size) return undefined
   return { answer: { ...answer, body: after.subarray(0, size) }, length: length + size }
 }
 
-export type Listen = {
-  /** How many answers to wait for; default 1. */
+export type ReceiveOptions = {
+  /** How many responses to wait for; default 1. */
   answers?: number
-  /** Wait for the end of the connection, whatever is answered before. */
+  /** Waits for the end of the connection, regardless of the responses. */
   untilClosed?: boolean
   toHead?: boolean
-  /** After so long without the end waited for, it is `silent`. */
-  patienceMs?: number
+  /** Stops waiting after this time; `end` is then `silent`. */
+  waitMs?: number
 }
 
-export type Line = {
+export type Connection = {
   socket: Socket
   send(bytes: Buffer | string): void
-  heard(listen?: Listen): Promise<Heard>
-  /** Ends it as if the cable was pulled. */
+  receive(options?: ReceiveOptions): Promise<Exchange>
+  /** Resets the connection. */
   reset(): void
   close(): void
 }
 
-/** An open connection. Write errors are part of the game: a server that closed early has said its word. */
-export const open = async (url: string): Promise<Line> => {
+/** Opens a connection. Write errors are ignored, because the server may close the connection early. */
+export const open = async (url: string): Promise<Connection> => {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
-  let held: Buffer[] = []
+  let buffered: Buffer[] = []
   let end: 'closed' | 'reset' | undefined
   let wake: () => void = () => undefined
   socket.on('data', (bytes) => {
-    held.push(bytes)
+    buffered.push(bytes)
     wake()
   })
   socket.on('end', () => {
@@ -144,27 +144,27 @@ export const open = async (url: string): Promise<Line> => {
   })
   socket.removeAllListeners('error')
   socket.on('error', (error: NodeJS.ErrnoException) => {
-    // EPIPE tells of our own write only; what was said before it is still to be read.
+    // EPIPE concerns only our own write. Earlier bytes from the server can still be read.
     if (error.code !== 'EPIPE') end ??= 'reset'
     wake()
   })
 
-  const heard = async (listen: Listen = {}): Promise<Heard> => {
-    const { answers: wanted = 1, untilClosed = false, toHead = false, patienceMs = 20_000 } = listen
+  const receive = async (options: ReceiveOptions = {}): Promise<Exchange> => {
+    const { answers: wanted = 1, untilClosed = false, toHead = false, waitMs = 20_000 } = options
     const answers: Answer[] = []
     let late = false
     const timer = setTimeout(() => {
       late = true
       wake()
-    }, patienceMs)
+    }, waitMs)
     try {
       for (;;) {
-        let rest = Buffer.concat(held)
+        let rest = Buffer.concat(buffered)
         for (let read = readAnswer(rest, toHead); read; read = readAnswer(rest, toHead)) {
           if (read.answer.status >= 200) answers.push(read.answer)
           rest = rest.subarray(read.length)
         }
-        held = [rest]
+        buffered = [rest]
         if (!untilClosed && answers.length >= wanted) return { answers, end: 'answered', rest }
         if (end) return { answers, end, rest }
         if (late) return { answers, end: 'silent', rest }
@@ -182,19 +182,19 @@ export const open = async (url: string): Promise<Line> => {
     send: (bytes) => {
       socket.write(typeof bytes === 'string' ? bytesOf(bytes) : bytes)
     },
-    heard,
+    receive,
     reset: () => socket.resetAndDestroy(),
     close: () => socket.destroy(),
   }
 }
 
-/** Sends bytes over a connection of their own and listens. */
-export const tell = async (url: string, bytes: Buffer | string, listen?: Listen): Promise<Heard> => {
-  const line = await open(url)
+/** Sends bytes over a new connection and receives the responses. */
+export const exchange = async (url: string, bytes: Buffer | string, options?: ReceiveOptions): Promise<Exchange> => {
+  const connection = await open(url)
   try {
-    line.send(bytes)
-    return await line.heard(listen)
+    connection.send(bytes)
+    return await connection.receive(options)
   } finally {
-    line.close()
+    connection.close()
   }
 }

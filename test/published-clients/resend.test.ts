@@ -1,4 +1,4 @@
-/** The published Node client of another service, pointed at ours: what works unchanged, and what differs how. */
+/** Resend's published Node client against this service: which calls work unchanged, and which differ. */
 import { Resend } from 'resend'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CreatedOrg } from '../../src/operator/create-org.ts'
@@ -33,7 +33,7 @@ const idOf = ({ data, error }: { data: { id: string } | null; error: unknown }):
   return (data as { id: string }).id
 }
 
-/** The client hands on the body of a refusal as it came. */
+/** The client returns the body of an error response unchanged. */
 const codeOf = ({ data, error }: { data: unknown; error: unknown }): string => {
   expect(data).toBeNull()
   return (error as { error: { code: string } }).error.code
@@ -41,8 +41,8 @@ const codeOf = ({ data, error }: { data: unknown; error: unknown }): string => {
 
 const inAnHour = () => new Date(t.service.clock.millis() + 3_600_000).toISOString()
 
-describe('works unchanged', () => {
-  test('S-078 sending, with every field both know', async () => {
+describe('The Resend client works unchanged for', () => {
+  test('S-078 sending with every field that both services support', async () => {
     const id = idOf(
       await resend.emails.send({
         ...mail('full@example.com'),
@@ -68,7 +68,7 @@ describe('works unchanged', () => {
     expect((await outbox('full@example.com')).map((one) => one.message_id)).toEqual([id])
   })
 
-  test('S-082 S-140 attachments, given as bytes or as base64', async () => {
+  test('S-082 S-140 attachments as bytes or base64', async () => {
     const content = Buffer.from([0, 1, 2, 255])
     const id = idOf(
       await resend.emails.send({
@@ -86,13 +86,13 @@ describe('works unchanged', () => {
     expect(String((await outbox('files@example.com'))[0]?.raw).match(/AAEC\/w==/g)).toHaveLength(2)
   })
 
-  test('an idempotency key: the second call sends nothing and answers as the first', async () => {
+  test('an idempotency key: the second call sends nothing and returns the first id', async () => {
     const send = () => resend.emails.send(mail('once@example.com'), { idempotencyKey: 'order-1' })
     expect(idOf(await send())).toBe(idOf(await send()))
     expect(await outbox('once@example.com')).toHaveLength(1)
   })
 
-  test('S-153 scheduling, reading and canceling: it never fires', async () => {
+  test('S-153 scheduling, reading and canceling: a canceled email is never sent', async () => {
     const scheduledAt = inAnHour()
     const id = idOf(await resend.emails.send({ ...mail('later@example.com'), scheduledAt }))
     const read = await resend.emails.get(id)
@@ -109,14 +109,14 @@ describe('works unchanged', () => {
     expect(codeOf(await resend.emails.cancel(id))).toBe('NOT_SCHEDULED')
   })
 
-  test('S-116 a batch: one id per email, in order', async () => {
+  test('S-116 a batch, with one id per email in order', async () => {
     const { data, error } = await resend.batch.send([mail('b1@example.com'), mail('b2@example.com')])
     expect(error).toBeNull()
     const ids = (data as unknown as { data: { id: string }[] }).data.map(({ id }) => id)
     expect((await Promise.all(ids.map(shown))).map(({ to }) => to)).toEqual([['b1@example.com'], ['b2@example.com']])
   })
 
-  test('S-134 the next page is asked for by cursor, and after is not read', async () => {
+  test('S-134 the next page by cursor, while `after` is ignored', async () => {
     for (const n of [1, 2, 3]) idOf(await resend.emails.send(mail(`page${n}@example.com`)))
     type Page = { data: { id: string }[]; next_cursor: string | null }
     const pageAt = async (cursor: string): Promise<Page> => {
@@ -136,26 +136,26 @@ describe('works unchanged', () => {
     expect(again.data?.data[0]?.id).toBe(ids[0])
   })
 
-  test('S-134 a list: the emails stand in data', async () => {
+  test('S-134 a list, with the emails in `data`', async () => {
     const { data, error } = await resend.emails.list({ limit: 1 })
     expect(error).toBeNull()
     expect(data?.data).toHaveLength(1)
   })
 })
 
-describe('differs, and is refused rather than misread', () => {
-  test('S-078 a lone address as to', async () => {
+describe('The service refuses, instead of misinterpreting,', () => {
+  test('S-078 a single address as `to`', async () => {
     expect(codeOf(await resend.emails.send({ ...mail('x'), to: 'lone@example.com' }))).toBe('VALIDATION_ERROR')
     expect(await outbox('lone@example.com')).toEqual([])
   })
 
-  test('SD-31 tags as pairs of name and value', async () => {
+  test('SD-31 tags as name and value pairs', async () => {
     const tags = [{ name: 'kind', value: 'receipt' }]
     expect(codeOf(await resend.emails.send({ ...mail('tags@example.com'), tags }))).toBe('VALIDATION_ERROR')
     expect(await outbox('tags@example.com')).toEqual([])
   })
 
-  test('an attachment by its address, and a time in words', async () => {
+  test('an attachment by URL, and a time in words', async () => {
     const attachments = [{ filename: 'a.pdf', path: 'https://example.com/a.pdf' }]
     expect(codeOf(await resend.emails.send({ ...mail('path@example.com'), attachments }))).toBe('VALIDATION_ERROR')
     const worded = { ...mail('words@example.com'), scheduledAt: 'in 1 min' }
@@ -163,7 +163,7 @@ describe('differs, and is refused rather than misread', () => {
     expect([...(await outbox('path@example.com')), ...(await outbox('words@example.com'))]).toEqual([])
   })
 
-  test('rescheduling, which there is none of', async () => {
+  test('rescheduling, which is not supported', async () => {
     const id = idOf(await resend.emails.send({ ...mail('move@example.com'), scheduledAt: inAnHour() }))
     expect(codeOf(await resend.emails.update({ id, scheduledAt: inAnHour() }))).toBe('METHOD_NOT_ALLOWED')
     expect(await shown(id)).toMatchObject({ status: 'scheduled' })

@@ -1,4 +1,4 @@
-/** A DNS server on the loopback address that answers what it is told to, over UDP and, where that is too small, TCP. */
+/** A DNS server on loopback with configurable records, over UDP and, for large answers, TCP. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
@@ -14,26 +14,26 @@ import {
 } from 'dns-packet'
 
 type Mx = { preference: number; exchange: string }
-/** Texts of a TXT record, each whole or in the chunks it travels in; hosts of an MX record; or how it fails. */
+/** TXT records, each as one string or in chunks, and MX records; or the way in which the look-up fails. */
 export type Zone =
-  /** What it says at the time of the question is answered `after` this. */
+  /** The answer is prepared when the question arrives, and sent when `after` resolves. */
   { TXT?: (string | string[])[]; MX?: Mx[]; after?: Promise<void> } | 'SERVFAIL' | 'REFUSED' | 'silent'
 
 export type DnsServer = {
-  /** For DNS_SERVERS. */
+  /** The value for DNS_SERVERS. */
   address: string
-  /** By name in lower case; a name that is not there does not exist. */
+  /** Records by name in lower case. Any other name does not exist. */
   zones: Map<string, Zone>
-  /** `TXT name` of every question, as it was asked. */
+  /** Every question in order, such as `TXT example.com`, with its original case. */
   asked: string[]
-  /** How many of them came over TCP. */
+  /** The number of questions over TCP. */
   overTcp(): number
   close(): Promise<void>
 }
 
 const rcodes = { NXDOMAIN: 3, SERVFAIL: 2, REFUSED: 5 } as const
 const udpLimit = 512
-/** What one chunk of a TXT record holds at most. */
+/** The maximum size of one chunk of a TXT record. */
 const chunkSize = 255
 
 const inChunks = (text: string): string[] => text.match(new RegExp(`[^]{1,${chunkSize}}`, 'g')) ?? ['']
@@ -55,7 +55,7 @@ export const startDnsServer = async (): Promise<DnsServer> => {
   const asked: string[] = []
   let tcpQuestions = 0
 
-  /** Undefined: no answer at all. */
+  /** Returns undefined if the server must not answer. */
   const reply = async (query: Packet): Promise<Packet | undefined> => {
     const question = query.questions?.[0]
     if (!question) return undefined
@@ -75,10 +75,10 @@ export const startDnsServer = async (): Promise<DnsServer> => {
     udp.on('message', async (bytes, from) => {
       const packet = await reply(decode(bytes))
       if (!packet) return
-      const whole = encode(packet)
+      const encoded = encode(packet)
       const sent =
-        whole.length <= udpLimit
-          ? whole
+        encoded.length <= udpLimit
+          ? encoded
           : encode({ ...packet, flags: (packet.flags ?? 0) | TRUNCATED_RESPONSE, answers: [] })
       udp.send(sent, from.port, from.address)
     })
@@ -89,15 +89,15 @@ export const startDnsServer = async (): Promise<DnsServer> => {
 
   const openTcp = async (port: number): Promise<Server> => {
     const tcp = createServer((socket) => {
-      let held = Buffer.alloc(0)
+      let buffered = Buffer.alloc(0)
       socket.on('error', () => undefined)
       socket.on('data', async (bytes) => {
-        held = Buffer.concat([held, bytes])
-        while (held.length >= 2 && held.length >= 2 + held.readUInt16BE(0)) {
-          const length = 2 + held.readUInt16BE(0)
+        buffered = Buffer.concat([buffered, bytes])
+        while (buffered.length >= 2 && buffered.length >= 2 + buffered.readUInt16BE(0)) {
+          const length = 2 + buffered.readUInt16BE(0)
           tcpQuestions++
-          const question = streamDecode(held.subarray(0, length)) as Packet
-          held = held.subarray(length)
+          const question = streamDecode(buffered.subarray(0, length)) as Packet
+          buffered = buffered.subarray(length)
           const packet = await reply(question)
           if (packet) socket.write(streamEncode(packet))
         }
@@ -108,7 +108,7 @@ export const startDnsServer = async (): Promise<DnsServer> => {
     return tcp
   }
 
-  /** Both on one port: somebody else may hold the other half of the first that is free. */
+  /** Opens UDP and TCP on the same port. Retries if another program uses the TCP port. */
   const open = async (): Promise<{ udp: Socket; tcp: Server }> => {
     for (let tries = 0; ; tries++) {
       const udp = await openUdp()

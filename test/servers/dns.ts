@@ -1,17 +1,17 @@
-/** A DNS server on loopback that answers what a test wants, differently each time if it wants. */
+/** A DNS server on loopback whose answers a test computes for each question. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import dnsPacket from 'dns-packet'
 
 export type TestDns = {
-  /** As DNS_SERVERS takes it. */
+  /** The value for DNS_SERVERS. */
   server: string
-  /** Every question, in order: type and name. */
+  /** The type and name of every question, in order. */
   asked: string[]
   stop(): Promise<void>
 }
 
-/** Undefined: there is no such name. */
+/** Returns the addresses of a name, or undefined if it does not exist. */
 export type Zone = (name: string, type: 'A' | 'AAAA', nth: number) => string[] | undefined | Promise<string[]>
 
 export const startDns = async (zone: Zone, ttl = 0): Promise<TestDns> => {

@@ -1,4 +1,4 @@
-/** A receiver on loopback: keeps what came, and answers as the test says. */
+/** A webhook receiver on loopback that stores requests and responds as the test decides. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -17,7 +17,7 @@ export type Receiver = {
   url: string
   port: number
   got: Received[]
-  /** Connections made to it so far. */
+  /** The number of connections so far. */
   connections(): number
   stop(): Promise<void>
 }
@@ -75,7 +75,7 @@ export const startReceiver = async (
   }
 }
 
-/** A server below HTTP, for those who speak it badly or not at all. */
+/** A raw TCP server, for responses that are invalid HTTP or no HTTP at all. */
 export const startRaw = async (serve: (socket: Socket) => void): Promise<Receiver> => {
   const sockets = new Set<Socket>()
   let connections = 0

@@ -1,4 +1,4 @@
-/** An Amazon SNS of our own: signs as theirs does, written apart from the code that judges it. */
+/** Simulates Amazon SNS. It signs independently of the code that verifies the signatures. */
 import { createSign } from 'node:crypto'
 import { type Signer, selfSigned } from '../../src/providers/email/harness.ts'
 import type { Replacements } from '../../src/wiring/replacements.ts'
@@ -10,7 +10,7 @@ const certificateUrl = 'https://sns.eu-west-1.amazonaws.com/SimpleNotificationSe
 
 export type Sns = {
   overrides: Required<Pick<Replacements, 'sns'>>
-  /** Addresses of subscriptions that were confirmed. */
+  /** URLs of confirmed subscriptions. */
   visited: string[]
   signed(fields: Fields, by?: Signer): Fields
   notification(message: unknown, changes?: Fields): Fields
@@ -62,7 +62,7 @@ export const makeSns = async (): Promise<Sns> => {
   }
 }
 
-/** What SES says of a mail, in its event format. */
+/** A notification of SES about a message, in its event format. */
 export const sesEvent = (
   { orgId, messageId }: { orgId: string; messageId: string },
   eventType: 'Delivery' | 'Bounce' | 'Complaint',
@@ -82,7 +82,7 @@ export const sesEvent = (
       tags: { 'tidings-org': [orgId], 'tidings-message': [messageId] },
     },
     ...(eventType === 'Delivery' && {
-      delivery: { timestamp, recipients, smtpResponse: '250 2.0.0 taken', ...more },
+      delivery: { timestamp, recipients, smtpResponse: '250 2.0.0 accepted', ...more },
     }),
     ...(eventType === 'Bounce' && {
       bounce: {

@@ -5,7 +5,7 @@ const launcher = join(import.meta.dirname, '../../bin/tidings.js')
 
 export type Ran = { code: number | null; stdout: string; stderr: string }
 
-/** The environment of a fresh shell: nothing of the test run leaks in but what finds programs. */
+/** The environment of a new shell. Of the test run's environment, only the variables that locate programs are kept. */
 const cleanEnv = (env: Record<string, string>): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
@@ -16,7 +16,7 @@ const cleanEnv = (env: Record<string, string>): NodeJS.ProcessEnv => ({
 export const startTidings = (args: string[], env: Record<string, string>): ChildProcess =>
   spawn(process.execPath, [launcher, ...args], { env: cleanEnv(env), stdio: ['ignore', 'pipe', 'pipe'] })
 
-/** Runs one command to its end. */
+/** Runs a command and waits until it exits. */
 export const tidings = (args: string[], env: Record<string, string>): Promise<Ran> =>
   new Promise((resolve, reject) => {
     const child = startTidings(args, env)

@@ -4,12 +4,12 @@ import { inject } from 'vitest'
 
 export type TestDatabase = {
   url: string
-  /** Looks from outside, as an operator would, not through the code under test. */
+  /** Queries the database directly, as an operator would, not through the code under test. */
   sql<R = Record<string, unknown>>(text: string, params?: unknown[]): Promise<R[]>
   drop(): Promise<void>
 }
 
-/** A database of one's own: a copy of the migrated template, or an empty one. */
+/** Creates a database for one test file: a copy of the migrated template, or an empty one. */
 export const makeTestDatabase = async (from: 'migrated' | 'empty' = 'migrated'): Promise<TestDatabase> => {
   const { url: serverUrl, template } = inject('database')
   const name = `tidings_test_${randomBytes(6).toString('hex')}`

@@ -1,4 +1,4 @@
-/** The service's own log in a file, as it writes it, to look into. */
+/** Writes the log of a service to a file that tests can read. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { type Log, makeLog } from '../../src/ground/log.ts'
 export type LogFile = {
   log: Log
   text(): Promise<string>
-  /** Lines with that message. They arrive a moment after they were written: poll. */
+  /** The lines with that message. They appear a moment after they were logged, so poll for them. */
   lines(message: string): Promise<Record<string, unknown>[]>
   remove(): Promise<void>
 }

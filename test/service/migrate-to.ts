@@ -4,7 +4,7 @@ import { systemClock } from '../../src/ground/clock.ts'
 import { silentLog } from '../../src/ground/log.ts'
 import type { TestDatabase } from './database.ts'
 
-/** Brings an empty database up to that migration, or to the last: what an earlier release left can be put in between. */
+/** Migrates an empty database up to the given migration, or to the last. Tests insert rows of earlier releases in between. */
 export const migrateTo = ({ url }: TestDatabase, upTo?: string): ReturnType<typeof migrate> => {
   const connect = async () => {
     const client = new pg.Client(url)

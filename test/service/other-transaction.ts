@@ -1,11 +1,11 @@
-/** Somebody else's transaction, held open so that a race can be decided either way. */
+/** A second transaction that a test keeps open to control the outcome of a race. */
 import pg from 'pg'
 import { expect } from 'vitest'
 import type { TestDatabase } from './database.ts'
 
 export type OtherTransaction = {
   sql(text: string, params?: unknown[]): Promise<void>
-  /** Resolves once a statement of the house waits for a lock this transaction holds. */
+  /** Resolves when a statement of the service waits for a lock of this transaction. */
   untilWaitedFor(): Promise<void>
   commit(): Promise<void>
   rollback(): Promise<void>

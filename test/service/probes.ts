@@ -1,4 +1,4 @@
-/** Small routes served through the real door, for rules whose own routes come with their slices. */
+/** Small routes on the real server, for rules whose routes do not exist yet. */
 import { z } from 'zod'
 import { defineRoute, type Route } from '../../src/http/route.ts'
 import { type ScopeName, scopes } from '../../src/keys/scopes.ts'
@@ -11,7 +11,7 @@ const Seen = z.object({
   address: z.string().nullable(),
 })
 
-/** One GET per scope at `/probe/<scope>`; what the handler saw of its caller is the answer. */
+/** One GET per scope at `/probe/<scope>`. The response describes the caller that the handler received. */
 export const scopeProbes = (): Route[] =>
   scopes.map((scope: ScopeName) =>
     defineRoute({
@@ -20,7 +20,7 @@ export const scopeProbes = (): Route[] =>
       tag: 'Probe',
       summary: `Needs ${scope}`,
       scope,
-      responses: { 200: { schema: Seen, description: 'What the door let through.' } },
+      responses: { 200: { schema: Seen, description: 'The caller of the request.' } },
       handle: async ({ caller, address }) => ({
         status: 200,
         body: {
@@ -33,7 +33,7 @@ export const scopeProbes = (): Route[] =>
     }),
   )
 
-/** A route that every gate can refuse, in order, and that counts how often it was reached. */
+/** A route that every gate can reject, in order. It calls `reached` whenever its handler runs. */
 export const gatedProbe = (reached: () => void): Route =>
   defineRoute({
     method: 'POST',
@@ -56,7 +56,7 @@ export const gatedProbe = (reached: () => void): Route =>
     },
   })
 
-/** The `from` restriction of a key, as every send will meet it. */
+/** Applies the `from` restriction of a key as every send does. */
 export const senderProbe = ({ senders }: Modules): Route =>
   defineRoute({
     method: 'POST',

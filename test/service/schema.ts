@@ -1,4 +1,4 @@
-/** What a schema is, as text: two databases with the same text have the same schema. */
+/** Describes a database schema as text. Two databases with the same text have the same schema. */
 import type { TestDatabase } from './database.ts'
 
 const parts = {

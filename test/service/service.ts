@@ -1,4 +1,4 @@
-/** A whole house on a database of its own, with clients that speak plain HTTP to it. */
+/** Starts a whole service on its own database, with a plain HTTP client. */
 import { Agent, request } from 'undici'
 import { onTestFinished } from 'vitest'
 import { newDkimKey } from '../../src/domains/dkim-key.ts'
@@ -25,7 +25,7 @@ export type Reply = {
 export type Ask = {
   key?: string
   body?: unknown
-  /** Sent as it is, in place of `body`. */
+  /** Sent unchanged instead of `body`. */
   raw?: string | Buffer
   headers?: Record<string, string>
 }
@@ -47,7 +47,7 @@ export type TestService = {
   url: string
   ask(method: string, path: string, options?: Ask): Promise<Reply>
   org(options?: { plan?: Plan; name?: string }): Promise<CreatedOrg>
-  /** A key put straight into the database, with any restriction. */
+  /** Inserts a key with any restriction directly into the database. */
   key(orgId: string, options?: KeyOptions): Promise<string>
   tenant(orgId: string, options?: { status?: string; ref?: string }): Promise<string>
   stop(): Promise<void>
@@ -60,7 +60,7 @@ export type ServiceOptions = Overrides & {
   database?: TestDatabase
 }
 
-/** Never asked for proof of itself, so one serves for every domain of a run. */
+/** Tests do not depend on the key itself, so all domains of a run share one. */
 let dkimKey: ReturnType<typeof newDkimKey> | undefined
 const sharedDkimKey = () => {
   dkimKey ??= newDkimKey()
@@ -71,11 +71,11 @@ export const testMasterKey = Buffer.alloc(32, 7)
 
 const agent = new Agent({ keepAliveTimeout: 1_000, connections: 256 })
 
-const asker =
+const makeAsk =
   (url: string): TestService['ask'] =>
   async (method, path, { key, body, raw, headers } = {}) => {
     const payload = raw ?? (body === undefined ? null : JSON.stringify(body))
-    const answer = await request(`${url}${path}`, {
+    const response = await request(`${url}${path}`, {
       method: method as 'GET',
       dispatcher: agent,
       headers: {
@@ -85,14 +85,14 @@ const asker =
       },
       body: payload,
     })
-    const text = await answer.body.text()
+    const text = await response.body.text()
     let parsed: unknown
     try {
       parsed = text === '' ? undefined : JSON.parse(text)
     } catch {
       parsed = undefined
     }
-    return { status: answer.statusCode, headers: answer.headers, body: parsed, text }
+    return { status: response.statusCode, headers: response.headers, body: parsed, text }
   }
 
 export const startTestService = async (options: ServiceOptions = {}): Promise<TestService> => {
@@ -102,9 +102,9 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
       PORT: '0',
       LOG_LEVEL: 'silent',
       MASTER_KEY: testMasterKey.toString('base64'),
-      // Nobody listens there: no test asks the machine's own DNS.
+      // Nothing listens there, so tests never query the machine's own DNS servers.
       DNS_SERVERS: '127.0.0.1:1',
-      // Houses on one database count together; all others stay apart on a Redis they share.
+      // Services on the same database share their counts. All others are separated by prefix on a shared Redis.
       ...(process.env.REDIS_URL && {
         REDIS_URL: process.env.REDIS_URL,
         REDIS_PREFIX: new URL(database.url).pathname,
@@ -134,7 +134,7 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
     service,
     database,
     url,
-    ask: asker(url),
+    ask: makeAsk(url),
     org: ({ plan = 'enterprise', name = 'Acme' } = {}) => found({ name, plan, withSenders: true }),
     key: async (orgId, o = {}) => {
       const environment = o.environment ?? 'live'
@@ -178,7 +178,7 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
   }
 }
 
-/** As above, ended with the test that asked for it. */
+/** Like `startTestService`, but the service stops when the current test ends. */
 export const testService = async (options: ServiceOptions = {}): Promise<TestService> => {
   const started = await startTestService(options)
   onTestFinished(started.stop)

@@ -1,4 +1,4 @@
-/** Sends that only spend: the reservation every send makes, through the real door. */
+/** Routes that only reserve and release usage, as every send does. */
 import { z } from 'zod'
 import type { Code } from '../../src/ground/errors.ts'
 import { defineRoute, type Route } from '../../src/http/route.ts'
@@ -26,16 +26,16 @@ const caps: Code[] = [
   'TEST_DAILY_LIMIT',
 ]
 
-/** `POST /probe/spend` answers `{n}`; `POST /probe/release` with that `n` gives the spend back. */
+/** `POST /probe/spend` responds with `{n}`; `POST /probe/release` with that `n` releases the reservation. */
 export const usageProbes = ({ usage }: Modules): Route[] => {
-  const held: Reservation[] = []
-  const responses = { 200: { schema: z.object({ n: z.int() }), description: 'Spent.' } }
+  const reservations: Reservation[] = []
+  const responses = { 200: { schema: z.object({ n: z.int() }), description: 'Done.' } }
   const base = { method: 'POST', tag: 'Probe', scope: 'send:email', responses } as const
   return [
     defineRoute({
       ...base,
       path: '/probe/spend',
-      summary: 'Spends',
+      summary: 'Reserves usage',
       body: Body,
       errors: caps,
       handle: async ({ caller, body }) => {
@@ -52,16 +52,16 @@ export const usageProbes = ({ usage }: Modules): Route[] => {
           ...(sandbox !== undefined && { sandbox }),
           ...(warmup !== undefined && { warmup }),
         })
-        return { status: 200, body: { n: held.push(reservation) - 1 } }
+        return { status: 200, body: { n: reservations.push(reservation) - 1 } }
       },
     }),
     defineRoute({
       ...base,
       path: '/probe/release',
-      summary: 'Gives back',
+      summary: 'Releases a reservation',
       body: z.object({ n: z.int() }),
       handle: async ({ body }) => {
-        await usage.release(held[body.n] as Reservation)
+        await usage.release(reservations[body.n] as Reservation)
         return { status: 200, body: { n: body.n } }
       },
     }),

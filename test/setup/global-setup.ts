@@ -1,4 +1,4 @@
-/** One database server for the whole run, with a migrated template that every test file copies. */
+/** Starts one database server for the whole run, with a migrated template that every test file copies. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { silentLog } from '../../src/ground/log.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A server where databases can be made; `template` is one with the schema in it. */
+    /** A server on which tests create databases. `template` is the name of a migrated database. */
     database: { url: string; template: string }
   }
 }
@@ -20,7 +20,7 @@ const startServer = async (): Promise<{ url: string; stop: () => Promise<void> }
   const given = process.env.DATABASE_URL
   if (given) return { url: given, stop: async () => undefined }
   const dataDir = await mkdtemp(join(tmpdir(), 'tidings-test-'))
-  // The tests that prove durability start servers of their own.
+  // Tests of durability start their own servers.
   const settings = {
     fsync: 'off',
     synchronous_commit: 'off',

@@ -1,4 +1,4 @@
-/** Fails every test during which the network was used inside a database transaction. */
+/** Fails every test that uses the network inside a database transaction. */
 import { afterEach } from 'vitest'
 import { guardNetwork, type Violation } from '../../src/db/network-guard.ts'
 
@@ -6,7 +6,7 @@ const violations: Violation[] = []
 
 guardNetwork((violation) => violations.push(violation))
 
-/** For the test that violates the rule on purpose. */
+/** Returns and clears the violations, for tests that break the rule on purpose. */
 export const takeViolations = (): Violation[] => violations.splice(0)
 
 afterEach(() => {

@@ -1,15 +1,15 @@
-/** For the tests beside: programs run as a person would run them, and what they say and leave. */
+/** Runs programs as a person would, and reads their output and exit code. */
 import { type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 
-/** Makes the Node that runs the launcher look old, so that it has to find another one. */
+/** Makes the launcher's Node appear old, so that the launcher has to find another one. */
 export const oldNode = [
   '--import',
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.11.0"}})',
 ]
 
-/** Alone in a process group, as a shell starts a command, so that the whole group can be signalled. */
+/** Starts a command in its own process group, like a shell, so that the whole group can be signalled. */
 export const run = (command: string, args: string[], options: SpawnOptions = {}) => {
   const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const pid = child.pid ?? 0
@@ -25,7 +25,7 @@ export const run = (command: string, args: string[], options: SpawnOptions = {})
     pid,
     output: () => output,
     errors: () => errors,
-    /** The exit code, or the signal that ended it, once its output has ended as well. */
+    /** Resolves with the exit code or the signal after the output has ended. */
     ended: async (): Promise<number | string> => {
       const [code, signal] = await closed
       return signal ?? code
@@ -41,12 +41,12 @@ export const until = async <T>(what: string, found: () => T | Promise<T>, ms = 2
   for (const end = performance.now() + ms; ; ) {
     const value = await found()
     if (value) return value
-    if (performance.now() > end) throw new Error(`waited in vain until ${what}`)
+    if (performance.now() > end) throw new Error(`timed out waiting until ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 
-/** A zombie that nobody has collected yet no longer runs. */
+/** Whether the process runs. A zombie does not. */
 export const lives = async (pid: number): Promise<boolean> => {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null)
   return stat !== null && !/\) [ZX] /.test(stat)

@@ -6,34 +6,34 @@ import { lives, oldNode, type Run, run, until } from './launched.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
 
-/** Says what it is, then what reaches it, and takes a moment to stop, as the service does. */
+/** Prints its process details and every signal, and takes a moment to stop, like the service. */
 const reporter = `
-  const say = (event: object) => process.stdout.write(JSON.stringify(event) + '\\n')
+  const print = (event: object) => process.stdout.write(JSON.stringify(event) + '\\n')
   const [how] = process.argv.slice(2)
   const { TIDINGS_LAUNCHER: launcher } = process.env
   let ending: NodeJS.Timeout | undefined
   const stop = (why: string) => {
-    say({ why })
+    print({ why })
     ending ??= setTimeout(() => process.exit(7), 400)
   }
   process.on('SIGINT', () => stop('SIGINT'))
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('disconnect', () => stop('disconnect'))
-  say({ pid: process.pid, major: Number(process.version.slice(1, 3)), args: process.argv.slice(2), launcher })
+  print({ pid: process.pid, major: Number(process.version.slice(1, 3)), args: process.argv.slice(2), launcher })
   if (how === 'end') process.exit(3)
   if (how === 'die') process.kill(process.pid, 'SIGKILL')
   setTimeout(() => process.exit(99), 30_000)`
 
 const ways = [
   { name: 'in one process', node: [] },
-  { name: 'in two', node: oldNode },
+  { name: 'in two processes', node: oldNode },
 ]
 
 type Event = { pid?: number; why?: string; major?: number; args?: string[]; launcher?: string }
 
 const made: string[] = []
 
-/** A package like ours with the reporter in the service's place. */
+/** A package like ours, with the reporter instead of the service. */
 const makePackage = async (): Promise<string> => {
   const root = await mkdtemp(join(tmpdir(), 'tidings-launcher-'))
   made.push(root)
@@ -62,7 +62,7 @@ const eventsOf = (launched: Run): Event[] =>
 
 const started = (launched: Run) => until('it has started', () => eventsOf(launched)[0])
 
-const heard = (launched: Run) => eventsOf(launched).flatMap(({ why }) => why ?? [])
+const signalsOf = (launched: Run) => eventsOf(launched).flatMap(({ why }) => why ?? [])
 
 const bundleOf = (root: string) => readFile(join(root, 'dist', 'tidings.mjs'), 'utf8').catch(() => '')
 
@@ -75,8 +75,8 @@ afterAll(async () => {
   for (const root of made) await rm(root, { recursive: true, force: true })
 })
 
-describe.concurrent('the launcher', { timeout: 30_000 }, () => {
-  test('builds at the first start, and again only when a source was edited, added or removed', async () => {
+describe.concurrent('The launcher', { timeout: 30_000 }, () => {
+  test('builds at the first start, and again only when a source file was edited, added or removed', async () => {
     const root = await makePackage()
     const starts = async () => {
       await endsWith(root, 3)
@@ -96,7 +96,7 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     expect((await readdir(join(root, 'dist'))).sort()).toEqual(['migrations', 'tidings.mjs', 'tidings.mjs.map'])
   })
 
-  test('runs the bundle it came with where there are no sources', async () => {
+  test('runs the packaged bundle if there are no sources', async () => {
     const root = await makePackage()
     await endsWith(root, 3)
     await rm(join(root, 'src'), { recursive: true })
@@ -104,14 +104,14 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     await endsWith(root, 3)
   })
 
-  test('builds whole files when several start at once', async () => {
+  test('builds complete files when several processes start at once', async () => {
     const root = await makePackage()
     await Promise.all([1, 2, 3, 4].map(() => endsWith(root, 3)))
     expect(await bundleOf(root)).toMatch(/^\/\/ built from .*sourceMappingURL=tidings\.mjs\.map\s*$/s)
     expect((await readdir(join(root, 'dist'))).sort()).toEqual(['migrations', 'tidings.mjs', 'tidings.mjs.map'])
   })
 
-  test('says which source is broken and keeps the bundle that worked', async () => {
+  test('reports the invalid source file and keeps the previous bundle', async () => {
     const root = await makePackage()
     await endsWith(root, 3)
     const working = await bundleOf(root)
@@ -123,7 +123,7 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     expect(await bundleOf(root)).toBe(working)
   })
 
-  test('runs the service in its own process where this is Node 24', async () => {
+  test('runs the service in its own process under Node 24', async () => {
     const launched = launch(await makePackage(), ['start', '--flag', 'a b'])
     const { pid, args, launcher } = await started(launched)
     expect({ pid, args, launcher }).toEqual({
@@ -135,7 +135,7 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     expect(await launched.ended()).toBe(7)
   })
 
-  test('finds the Node 24 that npm brought where this is an older one', async () => {
+  test('finds the Node 24 that npm installed when it runs under an older Node', async () => {
     const launched = launch(await makePackage(), ['start', '--flag', 'a b'], { node: oldNode })
     const { pid, args, launcher, major } = await started(launched)
     expect({ args, launcher }).toEqual({ args: ['start', '--flag', 'a b'], launcher: '1' })
@@ -143,10 +143,10 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     expect(major).toBeGreaterThanOrEqual(24)
     launched.signal('SIGTERM')
     expect(await launched.ended()).toBe(7)
-    expect(heard(launched)).toEqual(['SIGTERM'])
+    expect(signalsOf(launched)).toEqual(['SIGTERM'])
   })
 
-  test('says what to do where there is no Node 24 at all', async () => {
+  test('explains what to do when Node 24 is not available', async () => {
     const root = await makePackage()
     await endsWith(root, 3)
     await rename(join(root, 'src'), join(root, 'gone'))
@@ -154,57 +154,57 @@ describe.concurrent('the launcher', { timeout: 30_000 }, () => {
     const launched = launch(root, ['start'], { node: oldNode })
     expect(await launched.ended()).toBe(1)
     expect(launched.errors()).toMatch(
-      /^Tidings needs Node 24; this is 20\.11\.0, .* Run `npm install` without `--omit=optional`, or install Node 24.*\n$/,
+      /^Tidings needs Node 24, but this is Node 20\.11\.0 and the package .* is not installed\. Run `npm install` without `--omit=optional`, or install Node 24.*\n$/,
     )
   })
 
-  test('leaves with the code of the service, or 128 and the signal that killed it', async () => {
+  test('exits with the code of the service, or with 128 plus the signal that killed it', async () => {
     const root = await makePackage()
     await endsWith(root, 3)
     const [ended, died] = [launch(root, ['end'], { node: oldNode }), launch(root, ['die'], { node: oldNode })]
     expect([await ended.ended(), await died.ended()]).toEqual([3, 137])
   })
 
-  test('passes a Ctrl-C on once, although the terminal sends it to the whole group and npm repeats it', async () => {
+  test('forwards Ctrl-C once, although the terminal sends it to the whole group and npm repeats it', async () => {
     const launched = launch(await makePackage(), ['start'], { node: oldNode })
     await started(launched)
     launched.signalGroup('SIGINT')
     launched.signal('SIGINT')
-    await until('it is stopping', () => heard(launched).length > 0)
+    await until('it is stopping', () => signalsOf(launched).length > 0)
     launched.signal('SIGINT')
     expect(await launched.ended()).toBe(7)
-    expect(heard(launched)).toEqual(['SIGINT'])
+    expect(signalsOf(launched)).toEqual(['SIGINT'])
   })
 
-  test.for(ways)('takes a closed terminal for a request to stop, $name', async ({ node }) => {
+  test.for(ways)('stops the service when the terminal is closed, $name', async ({ node }) => {
     const launched = launch(await makePackage(), ['start'], { node })
     await started(launched)
     launched.signalGroup('SIGHUP')
     expect(await launched.ended()).toBe(7)
-    expect(heard(launched)).toEqual(['SIGTERM'])
+    expect(signalsOf(launched)).toEqual(['SIGTERM'])
   })
 
-  test('killed outright, is missed by the service, which stops', async () => {
+  test('is monitored by the service, which stops when the launcher is killed', async () => {
     const launched = launch(await makePackage(), ['start'], { node: oldNode })
     const { pid = 0 } = await started(launched)
     launched.signalGroup('SIGKILL')
-    await until('the service is gone', async () => !(await lives(pid)))
-    expect(heard(launched)).toEqual(['disconnect'])
+    await until('the service has exited', async () => !(await lives(pid)))
+    expect(signalsOf(launched)).toEqual(['disconnect'])
   })
 
-  test.for(ways)('stops the service when the npm that started it was killed, $name', async ({ node }) => {
+  test.for(ways)('stops the service when the npm process that started it is killed, $name', async ({ node }) => {
     const root = await makePackage()
     await endsWith(root, 3)
     const command = [process.execPath, ...node, 'bin/tidings.js', 'start'].map((part) => `'${part}'`).join(' ')
-    // The shell that npm runs a script with, kept from replacing itself by its command, as some do.
+    // Some shells that npm uses do not replace themselves with the command. The trailing command simulates this.
     const shell = run('sh', ['-c', `${command}; true`], {
       cwd: root,
       env: { ...process.env, npm_lifecycle_script: 'node bin/tidings.js start' },
     })
     const { pid = 0 } = await started(shell)
     shell.signal('SIGKILL')
-    await until('the service is gone', async () => !(await lives(pid)))
-    expect(heard(shell)).toEqual(['SIGTERM'])
+    await until('the service has exited', async () => !(await lives(pid)))
+    expect(signalsOf(shell)).toEqual(['SIGTERM'])
   })
 
   test('runs any script under Node 24 with its arguments and its exit code', async () => {

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startTidings, tidings } from '../service/command-line.ts'
 import { makeTestDatabase, type TestDatabase } from '../service/database.ts'
 
-/** The parts of the service as processes of their own on one PostgreSQL, as a cluster runs them. */
+/** The parts of the service run as separate processes on one PostgreSQL, as in a cluster. */
 let database: TestDatabase
 let folder: string
 const running = new Set<ChildProcess>()
@@ -32,17 +32,17 @@ const start = (part: string, env: Record<string, string> = {}): ChildProcess => 
   return child
 }
 
-const untilSays = (child: ChildProcess, pattern: RegExp): Promise<string> =>
+const untilPrints = (child: ChildProcess, pattern: RegExp): Promise<string> =>
   new Promise((resolve, reject) => {
-    let said = ''
-    const hear = (chunk: Buffer) => {
-      said += chunk
-      const found = said.match(pattern)
+    let output = ''
+    const onData = (chunk: Buffer) => {
+      output += chunk
+      const found = output.match(pattern)
       if (found) resolve(found[1] ?? found[0])
     }
-    child.stdout?.on('data', hear)
-    child.stderr?.on('data', hear)
-    child.once('exit', (code) => reject(new Error(`ended with ${code} before it said ${pattern}: ${said}`)))
+    child.stdout?.on('data', onData)
+    child.stderr?.on('data', onData)
+    child.once('exit', (code) => reject(new Error(`exited with ${code} before it printed ${pattern}: ${output}`)))
   })
 
 const stopped = async (child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> => {
@@ -54,10 +54,10 @@ const stopped = async (child: ChildProcess, signal: NodeJS.Signals): Promise<num
 
 const ready = /ready at (http:\S+)/
 
-test('two api processes and a worker share one database; the first start founds one org', async () => {
+test('Two API processes and a worker share one database, and the first start creates one org', async () => {
   const files = [join(folder, 'one.json'), join(folder, 'two.json')]
   const apis = files.map((file) => start('api', { FIRST_RUN_FILE: file }))
-  const urls = await Promise.all(apis.map((api) => untilSays(api, ready)))
+  const urls = await Promise.all(apis.map((api) => untilPrints(api, ready)))
   const worker = start('worker', { LOG_LEVEL: 'debug' })
   await expect
     .poll(() => database.sql('select name, cron from pgboss.schedule').catch(() => []), { timeout: 20_000 })
@@ -84,9 +84,9 @@ test('two api processes and a worker share one database; the first start founds 
   expect(await Promise.all([...apis, worker].map((child) => stopped(child, 'SIGTERM')))).toEqual([0, 0, 0])
 })
 
-test('a request under way when the service is told to stop is answered', async () => {
+test('A request in progress gets its response while the service stops', async () => {
   const api = start('api')
-  const url = new URL(await untilSays(api, ready))
+  const url = new URL(await untilPrints(api, ready))
   const { stdout } = await tidings(['ops', 'org', 'create', '--name', 'Drain', '--json'], {
     DATABASE_URL: database.url,
   })
@@ -101,7 +101,7 @@ test('a request under way when the service is told to stop is answered', async (
     `POST /api/v1/suppressions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${keys.live}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
   )
-  // Once the key has been seen used, the request is past the door and waits for the rest of its body.
+  // Once the use of the key is recorded, the request has passed the gates and waits for the rest of its body.
   const used = () =>
     database.sql('select 1 from api_keys where prefix = $1 and last_used_at is not null', [keys.live.slice(0, 13)])
   await expect.poll(async () => (await used()).length, { timeout: 10_000 }).toBe(1)
@@ -123,9 +123,9 @@ test('a request under way when the service is told to stop is answered', async (
   socket.destroy()
 })
 
-test('what was acknowledged survives kill -9', async () => {
+test('Acknowledged rows survive kill -9', async () => {
   const api = start('api')
-  const url = await untilSays(api, ready)
+  const url = await untilPrints(api, ready)
   const { stdout } = await tidings(['ops', 'org', 'create', '--name', 'Crash', '--plan', 'enterprise', '--json'], {
     DATABASE_URL: database.url,
   })

@@ -33,7 +33,7 @@ const freePort = async () => {
 type Settings = { DATA_DIR: string; PORT: number; FIRST_RUN_FILE?: string }
 
 const start = (settings: Settings, { node = [] as string[], as = {} } = {}): Run => {
-  // Nothing of the test run's own environment, in which BASE_URL and others mean something else.
+  // Without the test run's environment, in which BASE_URL and other variables have another meaning.
   const env = { PATH: process.env.PATH, LOG_LEVEL: 'warn', ...settings, PORT: String(settings.PORT) }
   return run(process.execPath, [...node, launcher, 'start'], { env, cwd: tmpdir(), ...as })
 }
@@ -44,13 +44,13 @@ const healthy = (port: number) =>
     () => false,
   )
 
-const answers = (service: Run, { PORT }: Settings) =>
-  until(`port ${PORT} answers\n${service.errors()}`, async () => {
-    if (!(await lives(service.pid))) throw new Error(`it ended: ${service.errors()}`)
+const untilHealthy = (service: Run, { PORT }: Settings) =>
+  until(`port ${PORT} responds\n${service.errors()}`, async () => {
+    if (!(await lives(service.pid))) throw new Error(`it exited: ${service.errors()}`)
     return healthy(PORT)
   })
 
-/** Everything that runs in the data folder (PostgreSQL) or was started for it (the service). */
+/** All processes that run in the data folder (PostgreSQL) or were started with it (the service). */
 const processesOf = async (dataDir: string): Promise<number[]> => {
   const found: number[] = []
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)) {
@@ -78,8 +78,8 @@ const ready = async (): Promise<Settings & { FIRST_RUN_FILE: string }> => {
   }
 }
 
-/** What it tells a person; lines of the log are for machines. */
-const told = (service: Run) =>
+/** The lines on standard error without the JSON log lines. */
+const messagesOf = (service: Run) =>
   service
     .errors()
     .split('\n')
@@ -90,7 +90,7 @@ describe('npm start', { timeout: 60_000 }, () => {
 
   const serving = async (options?: Parameters<typeof start>[1]) => {
     const service = start(settings, options)
-    await answers(service, settings)
+    await untilHealthy(service, settings)
     return service
   }
 
@@ -98,9 +98,11 @@ describe('npm start', { timeout: 60_000 }, () => {
     settings = await ready()
   })
 
-  test('serves, tells its credentials, and Ctrl-C, however often it arrives, leaves no process behind', async () => {
+  test('serves, writes its credentials, and leaves no process behind after repeated Ctrl-C', async () => {
     const service = await serving()
-    const first = await until('the first run is told', () => readFile(settings.FIRST_RUN_FILE, 'utf8').catch(() => ''))
+    const first = await until('the first-run file exists', () =>
+      readFile(settings.FIRST_RUN_FILE, 'utf8').catch(() => ''),
+    )
     expect(JSON.parse(first)).toMatchObject({ base_url: `http://127.0.0.1:${settings.PORT}`, keys: {} })
     expect((await stat(settings.FIRST_RUN_FILE)).mode & 0o777).toBe(0o600)
     await rm(settings.FIRST_RUN_FILE)
@@ -109,14 +111,14 @@ describe('npm start', { timeout: 60_000 }, () => {
     expect(await processesOf(settings.DATA_DIR)).toEqual([])
   })
 
-  test('serves again after it was killed outright, and tells its credentials no more', async () => {
+  test('serves again after it was killed, without writing its credentials again', async () => {
     const killed = await serving()
     killed.signalGroup('SIGKILL')
     await killed.ended()
     const service = await serving()
     const second = start({ ...settings, PORT: await freePort() })
     expect(await second.ended()).toBe(1)
-    expect(told(second)).toEqual([
+    expect(messagesOf(second)).toEqual([
       expect.stringMatching(new RegExp(`pid ${service.pid} .*DATA_DIR ${settings.DATA_DIR}`)),
     ])
     expect(await healthy(settings.PORT)).toBe(true)
@@ -126,44 +128,46 @@ describe('npm start', { timeout: 60_000 }, () => {
     await expect(stat(settings.FIRST_RUN_FILE)).rejects.toThrow(/ENOENT/)
   })
 
-  test('serves again at once after the launcher of an older Node was killed outright', async () => {
+  test('serves again at once after the launcher was killed under an older Node', async () => {
     const killed = await serving({ node: oldNode })
     killed.signalGroup('SIGKILL')
     const service = start(settings, { node: oldNode })
     await killed.ended()
-    await answers(service, settings)
+    await untilHealthy(service, settings)
     service.signalGroup('SIGINT')
     expect(await service.ended()).toBe(0)
     expect(await processesOf(settings.DATA_DIR)).toEqual([])
   })
 
-  test('says in one line that the port is taken, and which variable changes it', async () => {
+  test('reports in one line that the port is in use and which variable changes it', async () => {
     const other = await listening()
     const service = start({ ...settings, PORT: other.port })
     expect(await service.ended()).toBe(1)
-    expect(told(service)).toEqual([expect.stringMatching(new RegExp(`${other.port}.*PORT`))])
+    expect(messagesOf(service)).toEqual([expect.stringMatching(new RegExp(`${other.port}.*PORT`))])
     expect(await processesOf(settings.DATA_DIR)).toEqual([])
     other.close()
   })
 
-  test('says in one line that DATA_DIR is read-only', async () => {
+  test('reports in one line that DATA_DIR is read-only', async () => {
     const folder = await temporaryFolder()
     await chmod(folder, 0o555)
     const service = start({ DATA_DIR: folder, PORT: await freePort() })
     expect(await service.ended()).toBe(1)
-    expect(told(service)).toEqual([expect.stringMatching(new RegExp(`DATA_DIR is ${folder}, which is read-only`))])
+    expect(messagesOf(service)).toEqual([
+      expect.stringMatching(new RegExp(`DATA_DIR is ${folder}, which is read-only`)),
+    ])
     await chmod(folder, 0o755)
   })
 
-  test('says in one line that DATA_DIR is not a folder', async () => {
+  test('reports in one line that DATA_DIR is not a folder', async () => {
     const file = join(await temporaryFolder(), 'file')
     await writeFile(file, '')
     const service = start({ DATA_DIR: file, PORT: await freePort() })
     expect(await service.ended()).toBe(1)
-    expect(told(service)).toEqual([expect.stringMatching(new RegExp(`DATA_DIR is ${file}, but .* not a folder`))])
+    expect(messagesOf(service)).toEqual([expect.stringMatching(new RegExp(`DATA_DIR is ${file}, but .* not a folder`))])
   })
 
-  test.runIf(root)('serves an ordinary user from a folder of theirs', async () => {
+  test.runIf(root)('runs as an ordinary user in a folder of that user', async () => {
     settings = await ready()
     await chown(join(settings.DATA_DIR, '..'), 65534, 65534)
     const service = await serving({ as: { uid: 65534, gid: 65534 } })

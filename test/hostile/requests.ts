@@ -1,14 +1,14 @@
-/** Requests at an entry of the house: each as it should be, save for the parts that are hostile. */
+/** Generates requests to a path of the service that are valid except for some hostile parts. */
 import fc from 'fast-check'
 import { newId, prefixes } from '../../src/ground/ids.ts'
 import type { Entry } from './surface.ts'
-import { asked, askedBody, hostileBody, oddCursor, oddTexts, type Resolve } from './values.ts'
-import type { Field, Shot } from './wire.ts'
+import { hostileBody, oddCursor, oddTexts, type Resolve, validBody, validValue } from './values.ts'
+import type { Field, RawRequest } from './wire.ts'
 
 export type Part = 'path' | 'target' | 'query' | 'headers' | 'body' | 'method'
 
-/** Sets of parts to spoil: mostly one, so that the rest of the request carries it as far in as it gets. */
-const spoiling = (among: readonly Part[]): fc.Arbitrary<Part[]> => {
+/** Selects the hostile parts: mostly one, so that the rest of the request passes as many checks as possible. */
+const hostileParts = (among: readonly Part[]): fc.Arbitrary<Part[]> => {
   const deep = among.filter((part) => part === 'query' || part === 'headers' || part === 'body')
   return fc.oneof(
     ...(deep.length > 0 ? [{ weight: 4, arbitrary: fc.subarray(deep, { minLength: 1, maxLength: 2 }) }] : []),
@@ -19,9 +19,9 @@ const spoiling = (among: readonly Part[]): fc.Arbitrary<Part[]> => {
 
 const allParts: Part[] = ['path', 'target', 'query', 'headers', 'body', 'method']
 
-export type Aimed = Shot & { hostile: Part[] }
+export type HostileRequest = RawRequest & { hostile: Part[] }
 
-/** A header value may hold these bytes and no other. */
+/** Text of the bytes that a header value may contain. */
 const headerText = (maxLength = 300): fc.Arbitrary<string> =>
   fc.string({
     unit: fc
@@ -34,11 +34,11 @@ const headerText = (maxLength = 300): fc.Arbitrary<string> =>
     maxLength,
   })
 
-/** Bytes as they travel: UTF-8, shown one character per byte. */
-const travelling = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
+/** UTF-8 bytes as a string with one character per byte. */
+const utf8AsLatin1 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 const isControl = (char: string): boolean => char < ' ' || char === '\x7f'
 const inHeader = (text: string): string =>
-  [...travelling(text)].map((char) => (isControl(char) && char !== '\t' ? '?' : char)).join('')
+  [...utf8AsLatin1(text)].map((char) => (isControl(char) && char !== '\t' ? '?' : char)).join('')
 
 const oddHeaderText = fc.oneof(
   headerText(),
@@ -113,9 +113,9 @@ const oddField: fc.Arbitrary<Field> = fc.oneof(
 
 const percent = (text: string): string => encodeURIComponent(text.toWellFormed())
 const rawTarget = (text: string): string =>
-  [...travelling(text)].map((char) => (isControl(char) || char === ' ' ? '+' : char)).join('')
+  [...utf8AsLatin1(text)].map((char) => (isControl(char) || char === ' ' ? '+' : char)).join('')
 
-/** One value of a query or a path: encoded as it should be, or anything but. */
+/** One value of a query or path, correctly or incorrectly encoded. */
 const oddComponent = fc.oneof(
   fc.constantFrom(...oddTexts).map(percent),
   fc.constantFrom(...oddTexts).map(rawTarget),
@@ -166,7 +166,7 @@ const encodeSome = (path: string, seed: number): string =>
     (seed >> (at % 31)) & 1 ? `%${letter.charCodeAt(0).toString(16)}` : letter,
   )
 
-/** Makes of a path the same path, or one that a careless reader takes for it. */
+/** Rewrites a path into an equivalent one, or into one that a careless parser would consider equivalent. */
 export const mangle: fc.Arbitrary<(path: string) => string> = fc.oneof(
   fc.constantFrom<((path: string) => string)[]>(
     (path) => `${path}/`,
@@ -230,9 +230,9 @@ const methods = [
 
 const pair = (name: string, value: unknown): string => `${percent(name)}=${percent(String(value))}`
 
-const askedQuery = ({ query }: Entry, resolve: Resolve): fc.Arbitrary<string> =>
+const validQuery = ({ query }: Entry, resolve: Resolve): fc.Arbitrary<string> =>
   fc
-    .tuple(...query.map(({ required, schema }) => fc.option(asked(schema, resolve), { freq: required ? 100 : 1 })))
+    .tuple(...query.map(({ required, schema }) => fc.option(validValue(schema, resolve), { freq: required ? 100 : 1 })))
     .map((values) =>
       values
         .map((value, i) => (value === null ? undefined : pair(query[i]?.name as string, value)))
@@ -245,16 +245,16 @@ const hostileQuery = ({ query }: Entry, resolve: Resolve): fc.Arbitrary<string> 
     ...(query.length > 0 ? [fc.constantFrom(...query.map((parameter) => parameter.name))] : []),
     oddComponent,
   )
-  const dressed = fc.tuple(name, fc.constantFrom('', '', '', '[]', '[0]', '[a][b]', '[__proto__]', '.x', '%00', ' '))
-  const odd = fc.tuple(dressed, fc.oneof(oddComponent, oddCursor), fc.constantFrom('=', '=', '=', '', '==', '%3D'))
+  const suffixed = fc.tuple(name, fc.constantFrom('', '', '', '[]', '[0]', '[a][b]', '[__proto__]', '.x', '%00', ' '))
+  const odd = fc.tuple(suffixed, fc.oneof(oddComponent, oddCursor), fc.constantFrom('=', '=', '=', '', '==', '%3D'))
   const oddPart = odd.map(([[base, ending], value, equals]) => `${base}${rawTarget(ending)}${equals}${value}`)
   const cursor = query.some((parameter) => parameter.name === 'cursor')
   return fc.oneof(
     ...(cursor ? [oddCursor.map((text) => `cursor=${text}`)] : []),
     fc
-      .tuple(askedQuery({ query } as Entry, resolve), fc.array(oddPart, { minLength: 1, maxLength: 4 }))
+      .tuple(validQuery({ query } as Entry, resolve), fc.array(oddPart, { minLength: 1, maxLength: 4 }))
       .map(([good, bad]) => [good, ...bad].filter(Boolean).join('&')),
-    askedQuery({ query } as Entry, resolve).map((good) => `${good}&${good}`),
+    validQuery({ query } as Entry, resolve).map((good) => `${good}&${good}`),
     fc.constantFrom('&'.repeat(2_000), '='.repeat(500), 'a&'.repeat(1_500), '?', '&&=&', `x=${'y'.repeat(9_000)}`),
     fc
       .array(fc.tuple(token, token), { minLength: 100, maxLength: 300 })
@@ -262,30 +262,30 @@ const hostileQuery = ({ query }: Entry, resolve: Resolve): fc.Arbitrary<string> 
   )
 }
 
-/** A base header given by the hostile ones, if they may take its place. */
-const besideOwn = (own: readonly Field[], odd: readonly Field[]): Field[] => {
+/** Adds the hostile headers; each replaces the regular header of the same name. */
+const mergeHeaders = (own: readonly Field[], odd: readonly Field[]): Field[] => {
   const given = new Set(odd.map(([name]) => name.toLowerCase()))
   return [...own.filter(([name]) => !given.has(name.toLowerCase())), ...odd]
 }
 
-export type Aim = {
+export type RequestOptions = {
   resolve: Resolve
-  /** Ids that exist, by prefix, so that some requests reach past the look-up. */
+  /** Existing ids by prefix, so that some requests pass the look-up. */
   ids: (prefix: string) => string[]
-  /** Sent unless a hostile header takes its place. */
+  /** Headers of a valid request; hostile headers replace them. */
   headers: fc.Arbitrary<readonly Field[]>
-  /** The parts that may be hostile; default all. */
+  /** The parts that may be hostile; all by default. */
   parts?: Part[]
 }
 
 const small = (text: string): boolean => text.length < 12_000
 
-export const shotsAt = (entry: Entry, aim: Aim): fc.Arbitrary<Aimed> => {
-  const { resolve } = aim
-  const askedParam = (name: string): fc.Arbitrary<string> => {
+export const requestsTo = (entry: Entry, options: RequestOptions): fc.Arbitrary<HostileRequest> => {
+  const { resolve } = options
+  const validParam = (name: string): fc.Arbitrary<string> => {
     const kind = entry.params[name]
     if (!kind) return fc.constantFrom('x')
-    const known = aim.ids(prefixes[kind])
+    const known = options.ids(prefixes[kind])
     const fresh = fc.constant(null).map(() => newId(kind))
     return known.length > 0 ? fc.oneof(fc.constantFrom(...known), fresh) : fresh
   }
@@ -293,22 +293,22 @@ export const shotsAt = (entry: Entry, aim: Aim): fc.Arbitrary<Aimed> => {
   const pathWith = (param: (name: string) => fc.Arbitrary<string>): fc.Arbitrary<string> =>
     fc.tuple(...names.map(param)).map((values) => entry.path.replace(/\{\w+\}/g, () => values.shift() as string))
 
-  return spoiling(aim.parts ?? allParts)
+  return hostileParts(options.parts ?? allParts)
     .chain((hostile) => {
       const is = (part: Part): boolean => hostile.includes(part)
-      const path = pathWith(is('path') ? () => hostileParam : askedParam)
+      const path = pathWith(is('path') ? () => hostileParam : validParam)
       const hasBody = entry.body !== undefined || is('body')
       return fc.record({
         hostile: fc.constant(hostile),
-        base: aim.headers,
+        base: options.headers,
         method: is('method') ? fc.constantFrom(...methods) : fc.constant(entry.method),
         path: is('target') ? fc.tuple(path, mangle).map(([given, make]) => make(given)) : path,
-        query: is('query') ? hostileQuery(entry, resolve) : askedQuery(entry, resolve),
+        query: is('query') ? hostileQuery(entry, resolve) : validQuery(entry, resolve),
         odd: is('headers') ? fc.array(oddField, { minLength: 1, maxLength: 4 }) : fc.constant<Field[]>([]),
         body: is('body')
           ? hostileBody(entry.body, resolve)
           : hasBody
-            ? askedBody(entry.body, resolve)
+            ? validBody(entry.body, resolve)
             : fc.constant(undefined),
         framing: fc.constantFrom('length' as const, 'length' as const, 'chunked' as const),
       })
@@ -319,7 +319,7 @@ export const shotsAt = (entry: Entry, aim: Aim): fc.Arbitrary<Aimed> => {
         hostile,
         method,
         target: query === '' ? path : `${path}${path.includes('?') ? '&' : '?'}${query}`,
-        headers: besideOwn(own, odd),
+        headers: mergeHeaders(own, odd),
         body,
         framing,
       }

@@ -1,4 +1,4 @@
-/** What every answer must look like, whatever was asked, and whether anything was changed by asking. */
+/** Checks that a response has the documented form, and finds the tables that a request changed. */
 import { expect } from 'vitest'
 import { type Code, catalogue, statusOf, typeOf } from '../../src/ground/errors.ts'
 import { isId } from '../../src/ground/ids.ts'
@@ -19,7 +19,7 @@ const rowCodes = [
 
 type Row = { path: unknown; code: string; message: string }
 
-const judgeRows = (rows: unknown): void => {
+const checkRows = (rows: unknown): void => {
   expect(Array.isArray(rows) && rows.length > 0 && rows.length <= 100).toBe(true)
   for (const row of rows as Row[]) {
     expect(Object.keys(row)).toEqual(['path', 'code', 'message'])
@@ -29,14 +29,14 @@ const judgeRows = (rows: unknown): void => {
   }
 }
 
-const judgeEnvelope = (answer: Answer, body: Record<string, unknown>): Code => {
+const checkEnvelope = (answer: Answer, body: Record<string, unknown>): Code => {
   expect(Object.keys(body)).toEqual(['error'])
   const { type, message, code, request_id, errors, ...rest } = body.error as Record<string, unknown>
   expect(Object.keys(catalogue)).toContain(code)
   expect([answer.status, type]).toEqual([statusOf(code as Code), typeOf(code as Code)])
   expect(request_id).toBe(answer.headers['x-request-id'])
   expect(typeof message).toBe('string')
-  if (errors !== undefined) judgeRows(errors)
+  if (errors !== undefined) checkRows(errors)
   expect(errors !== undefined || code !== 'VALIDATION_ERROR').toBe(true)
   for (const extra of Object.values(rest)) expect(typeof extra).toBe('string')
   return code as Code
@@ -48,30 +48,33 @@ const flatWithoutCode: Record<string, Code> = {
   'Invalid cursor': 'INVALID_CURSOR',
 }
 
-const judgeFlat = (answer: Answer, body: Record<string, unknown>): Code => {
+const checkFlat = (answer: Answer, body: Record<string, unknown>): Code => {
   const { error, code, errors, ...rest } = body
   expect(rest).toEqual({})
   expect(typeof error).toBe('string')
-  const meant = code === undefined ? flatWithoutCode[error as string] : (code as Code)
-  expect(Object.keys(catalogue)).toContain(meant)
-  expect(answer.status).toBe(meant === 'INVALID_CURSOR' ? 400 : statusOf(meant as Code))
-  if (errors !== undefined) judgeRows(errors)
-  return meant as Code
+  const actual = code === undefined ? flatWithoutCode[error as string] : (code as Code)
+  expect(Object.keys(catalogue)).toContain(actual)
+  expect(answer.status).toBe(actual === 'INVALID_CURSOR' ? 400 : statusOf(actual as Code))
+  if (errors !== undefined) checkRows(errors)
+  return actual as Code
 }
 
-/** Bytes no request could be read from, whatever they were meant for. */
+/** Whether the service could not parse the request as HTTP. */
 export const isNotHttp = ({ body }: Answer): boolean => body.includes('"This is not a valid HTTP request."')
 
 const flatAt = /^\/api\/(?:internal|auth)\//
 
-/** `pages`: people come here, so that a refusal may be a page that says the same. */
-export type Asked = { toHead?: boolean; target?: string; pages?: boolean }
+/** `pages`: the path is for people, so an error may be an HTML page. */
+export type CheckOptions = { toHead?: boolean; target?: string; pages?: boolean }
 
-/** Throws unless it is a success or a refusal as documented; the code of a refusal, when it has a body to read. */
-export const judge = (answer: Answer, { toHead = false, target = '', pages = false }: Asked = {}): Code | undefined => {
+/** Throws unless the response is a success or a documented error. Returns the error code if the response has a body. */
+export const checkResponse = (
+  answer: Answer,
+  { toHead = false, target = '', pages = false }: CheckOptions = {},
+): Code | undefined => {
   expect(isId('request', answer.headers['x-request-id'] ?? ''), 'a request id').toBe(true)
   if (answer.status < 400) return undefined
-  expect(answer.status, 'a fault of the service').not.toBe(500)
+  expect(answer.status, 'an internal error').not.toBe(500)
   if (pages && answer.headers['content-type'] === 'text/html; charset=utf-8') {
     expect([404, 422]).toContain(answer.status)
     return undefined
@@ -86,12 +89,12 @@ export const judge = (answer: Answer, { toHead = false, target = '', pages = fal
   const flat = typeof body.error === 'string'
   if (flatAt.test(target) && !isNotHttp(answer)) expect(flat, 'a flat body').toBe(true)
   if (target.startsWith('/api/v1')) expect(flat, 'a flat body').toBe(false)
-  return flat ? judgeFlat(answer, body) : judgeEnvelope(answer, body)
+  return flat ? checkFlat(answer, body) : checkEnvelope(answer, body)
 }
 
-/** A digest per table. The last use of a key is noted whatever comes of the request. */
+/** A digest per table, without the last use of keys, which every request may change. */
 export const makeDigest = async (database: TestDatabase): Promise<() => Promise<Record<string, string>>> => {
-  // Partitions are seen in the tables they are part of.
+  // Partitions are included in their parent tables.
   const tables = await database.sql<{ name: string }>(
     `select relname as name from pg_class
      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition order by 1`,
@@ -99,7 +102,9 @@ export const makeDigest = async (database: TestDatabase): Promise<() => Promise<
   const text = tables
     .map(({ name }) => {
       const row = name === 'api_keys' ? "(to_jsonb(r) - 'last_used_at')::text" : 'r::text'
-      return `select '${name}' as name, count(*) || ' ' || coalesce(md5(string_agg(md5(${row}), '' order by md5(${row}))), '') as digest from "${name}" r`
+      return `select '${name}' as name,
+          count(*) || ' ' || coalesce(md5(string_agg(md5(${row}), '' order by md5(${row}))), '') as digest
+        from "${name}" r`
     })
     .join(' union all ')
   return async () => {
@@ -109,5 +114,5 @@ export const makeDigest = async (database: TestDatabase): Promise<() => Promise<
 }
 
 /** The tables whose digest differs. */
-export const changed = (before: Record<string, string>, after: Record<string, string>): string[] =>
+export const changedTables = (before: Record<string, string>, after: Record<string, string>): string[] =>
   Object.keys(after).filter((name) => before[name] !== after[name])

@@ -3,11 +3,11 @@ import { afterAll, expect, test } from 'vitest'
 import { mintKey } from '../../src/keys/key-secret.ts'
 import { gatedProbe, scopeProbes } from '../service/probes.ts'
 import { startTestService } from '../service/service.ts'
-import { isNotHttp, judge } from './judge.ts'
-import { patience, runs } from './runs.ts'
-import { type Aim, mangle, shotsAt } from './shots.ts'
+import { mangle, type RequestOptions, requestsTo } from './requests.ts'
+import { checkResponse, isNotHttp } from './responses.ts'
+import { runs, timeoutFor } from './runs.ts'
 import { readSurface } from './surface.ts'
-import { type Answer, type Field, tell, write } from './wire.ts'
+import { type Answer, exchange, type Field, write } from './wire.ts'
 
 const t = await startTestService({
   env: { RATE_LIMITER: 'off' },
@@ -26,7 +26,7 @@ await t.database.sql('update api_keys set revoked_at = created_at where last_fou
   revoked.slice(0, 13),
 ])
 
-const strangers: fc.Arbitrary<readonly Field[]> = fc.constantFrom<(readonly Field[])[]>(
+const invalidCredentials: fc.Arbitrary<readonly Field[]> = fc.constantFrom<(readonly Field[])[]>(
   [],
   ...[expired, revoked, mintKey('live').key, `${acme.keys.live}x`, acme.keys.live.toLowerCase(), '\xff'].map(
     (key): Field[] => [['Authorization', `Bearer ${key}`]],
@@ -37,72 +37,72 @@ const strangers: fc.Arbitrary<readonly Field[]> = fc.constantFrom<(readonly Fiel
   [['Cookie', `authorization=Bearer ${acme.keys.live}`]],
 )
 
-/** All of an answer that does not name the request or the moment. */
-const told = ({ status, headers, body }: Answer) => {
+/** The parts of a response that do not depend on the request or the time. */
+const fixedParts = ({ status, headers, body }: Answer) => {
   const { date: _date, 'x-request-id': id, connection: _connection, 'keep-alive': _alive, ...rest } = headers
   return { status, headers: rest, body: body.toString('utf8').replaceAll(String(id), '') }
 }
 
 const ask = async (bytes: Buffer, toHead = false): Promise<Answer> => {
-  const { answers, end } = await tell(t.url, bytes, { toHead })
+  const { answers, end } = await exchange(t.url, bytes, { toHead })
   expect([answers.length, end]).toEqual([1, 'answered'])
-  judge(answers[0] as Answer, { toHead })
+  checkResponse(answers[0] as Answer, { toHead })
   return answers[0] as Answer
 }
 
 const plain = (method: string, target: string, headers: readonly Field[] = []): Buffer =>
   write({ method, target, headers, body: undefined })
 
-test('X-002 S-002 without a usable key every path and method under /api/v1 gives the same answer, to the byte', {
-  timeout: patience(60_000),
+test('X-002 S-002 Without a valid key every path and method under /api/v1 returns the same bytes', {
+  timeout: timeoutFor(60_000),
 }, async () => {
-  const first = told(await ask(plain('GET', '/api/v1/suppressions')))
+  const first = fixedParts(await ask(plain('GET', '/api/v1/suppressions')))
   expect(first.status).toBe(401)
-  const shots = ours.map((entry) => {
-    const aim: Aim = {
+  const requests = ours.map((entry) => {
+    const options: RequestOptions = {
       resolve,
       ids: () => [],
-      headers: strangers,
+      headers: invalidCredentials,
       parts: ['path', 'query', 'headers', 'body', 'method'],
     }
-    return shotsAt(entry, aim)
+    return requestsTo(entry, options)
   })
   await fc.assert(
-    fc.asyncProperty(fc.oneof(...shots), async (shot) => {
-      const toHead = shot.method === 'HEAD'
-      const answer = await ask(write(shot), toHead)
-      // What is no HTTP at all is refused before anything in it means something.
+    fc.asyncProperty(fc.oneof(...requests), async (request) => {
+      const toHead = request.method === 'HEAD'
+      const answer = await ask(write(request), toHead)
+      // Invalid HTTP is refused before anything in it is interpreted.
       if (isNotHttp(answer) || (toHead && answer.status === 422)) return
-      expect(told(answer)).toEqual(toHead ? { ...first, body: '' } : first)
+      expect(fixedParts(answer)).toEqual(toHead ? { ...first, body: '' } : first)
     }),
     runs(400),
   )
 })
 
-test('a stranger cannot tell a path that is served from one that is not, however it is written', {
-  timeout: patience(60_000),
+test('Without a valid key, existing and unknown paths give the same response, however they are written', {
+  timeout: timeoutFor(60_000),
 }, async () => {
   const known = ours.map(({ path }) => path).filter((path) => /\/v1\/(?!nowhere)/.test(path))
-  const same = (path: string): string =>
+  const unknownLike = (path: string): string =>
     path.replace(/[^/]+$/, (last) => (last.startsWith('{') ? last : last.replace(/[a-z]/g, 'q')))
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...known),
       mangle,
       fc.constantFrom('GET', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'),
-      strangers,
+      invalidCredentials,
       async (path, mangled, method, headers) => {
         const at = (chosen: string) => plain(method, mangled(chosen.replace(/\{\w+\}/g, 'x')), headers)
-        const [served, other] = [await ask(at(path)), await ask(at(same(path)))]
-        expect(told(served)).toEqual(told(other))
+        const [served, other] = [await ask(at(path)), await ask(at(unknownLike(path)))]
+        expect(fixedParts(served)).toEqual(fixedParts(other))
       },
     ),
     runs(300),
   )
 })
 
-test('a stranger whose body is of the wrong kind, too large or never sent is told no more than any other', async () => {
-  const first = told(await ask(plain('GET', '/api/v1/suppressions')))
+test('Without a valid key, a body that is invalid, too large or never sent does not change the response', async () => {
+  const first = fixedParts(await ask(plain('GET', '/api/v1/suppressions')))
   const large = Buffer.alloc(7 * 1_048_576, 0x20)
   for (const target of ['/api/v1/suppressions', '/api/v1/nowhere', '/v1/probe/gated', '/api/%761/nowhere']) {
     for (const type of ['application/json', 'text/plain', 'nonsense', '', 'multipart/form-data; boundary=x']) {
@@ -116,26 +116,26 @@ test('a stranger whose body is of the wrong kind, too large or never sent is tol
         write({ method: 'POST', target, headers, body: large, framing: 'chunked' }),
         unsent,
       ]) {
-        expect(told(await ask(bytes)), `${target} ${type}`).toEqual(first)
+        expect(fixedParts(await ask(bytes)), `${target} ${type}`).toEqual(first)
       }
     }
   }
 })
 
-test('a stranger who sends whatever address it likes is refused or told to wait, nothing else', async () => {
+test('Without a valid key, forged addresses lead only to 401 or 429', async () => {
   const limited = await startTestService({ database: t.database })
   try {
     const statuses = new Map<number, number>()
     const bodies = new Set<string>()
     for (let i = 0; i < 240; i++) {
       const headers: Field[] = [['X-Forwarded-For', ['unknown', '203.0.113.9', '\xff, ,', '::1%lo'][i % 4] as string]]
-      const { answers } = await tell(limited.url, plain('GET', `/api/v1/x${i}`, headers))
+      const { answers } = await exchange(limited.url, plain('GET', `/api/v1/x${i}`, headers))
       const answer = answers[0] as Answer
-      judge(answer)
+      checkResponse(answer)
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
-      bodies.add(told(answer).body)
+      bodies.add(fixedParts(answer).body)
     }
-    // 60 from the one readable address, and of the 180 from nowhere 100.
+    // All 60 from the one valid address, and 100 of the 180 without a valid address.
     expect(Object.fromEntries(statuses)).toEqual({ 401: 160, 429: 80 })
     expect(bodies.size).toBe(2)
   } finally {

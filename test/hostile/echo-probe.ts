@@ -1,16 +1,16 @@
 /**
- * A route that hands its whole body on, as one that stores metadata does, so that nothing odd is cut off before. One kind
- * it refuses, once it holds the Idempotency-Key of the request.
+ * A route that returns its whole body, like a route that stores metadata, so that no unusual value is stripped. It refuses
+ * the kind `two` after the Idempotency-Key of the request was claimed.
  */
 import { z } from 'zod'
 import { Failure } from '../../src/ground/errors.ts'
 import { defineRoute, type Route } from '../../src/http/route.ts'
 
-export const keeperProbe: Route = defineRoute({
+export const echoProbe: Route = defineRoute({
   method: 'POST',
-  path: '/probe/keeper',
+  path: '/probe/echo',
   tag: 'Probe',
-  summary: 'Hands its body on',
+  summary: 'Returns its body',
   scope: 'send:email',
   idempotent: true,
   query: z.object({
@@ -29,7 +29,7 @@ export const keeperProbe: Route = defineRoute({
     nested: z.object({ names: z.array(z.object({ name: z.string().min(2).max(8) })).max(3) }).optional(),
     metadata: z.record(z.string(), z.unknown()).optional(),
   }),
-  responses: { 200: { schema: z.unknown(), description: 'What was handed on.' } },
+  responses: { 200: { schema: z.unknown(), description: 'The body of the request.' } },
   errors: ['SUPPRESSED'],
   handle: async ({ body }) => {
     if (body.kind === 'two') throw new Failure('SUPPRESSED')
