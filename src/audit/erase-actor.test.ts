@@ -8,8 +8,8 @@ import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
 import { fieldsOf, makeEraseActor } from './erase-actor.ts'
 import { type SignedFields, sign } from './sign-entry.ts'
+import { type SignatureStatus, signatureStatus } from './signature-status.ts'
 import type { EntryRow } from './store.ts'
-import { type Verdict, verdictOf } from './verdict.ts'
 
 const secret = 'audit-test-secret'
 const cutover = readConfig({}).auditCutover.at
@@ -56,10 +56,10 @@ const put = async (draft: Draft & { actorUserId: string | null }): Promise<strin
 type Stored = EntryRow & { ip_address: string; user_agent: string }
 const stored = async (id: string): Promise<Stored> =>
   (await t.database.sql<Stored>('select * from audit_entries where id = $1', [id]))[0] as Stored
-const verdict = async (id: string, under = secret): Promise<Verdict> =>
-  verdictOf(fieldsOf(await stored(id)), { secret: under, cutover })
+const verdict = async (id: string, under = secret): Promise<SignatureStatus> =>
+  signatureStatus(fieldsOf(await stored(id)), { secret: under, cutover })
 
-const kinds: [rows: string, verdict: Verdict, resigned: boolean, draft: Draft][] = [
+const kinds: [rows: string, verdict: SignatureStatus, resigned: boolean, draft: Draft][] = [
   ['A-222', 'ok', true, {}],
   ['A-222', 'ok', true, { createdAt: before, metadata: twoKeys }],
   ['A-223', 'invalid', false, { signature: forged }],

@@ -6,8 +6,8 @@ import { readConfig } from '../ground/config.ts'
 import type { AuditEntry } from './append.ts'
 import { fieldsOf } from './erase-actor.ts'
 import { canonicalMetadata, type SignedFields, sign, signedText } from './sign-entry.ts'
+import { signatureStatus } from './signature-status.ts'
 import type { EntryRow } from './store.ts'
-import { verdictOf } from './verdict.ts'
 
 const secret = 'audit-test-secret'
 
@@ -124,7 +124,7 @@ describe('the verdict', () => {
     }
     return { ...fields, signature: signature === undefined ? sign(secret, fields) : signature }
   }
-  const verdict = (...of: Parameters<typeof entry>) => verdictOf(entry(...of), { secret, cutover })
+  const verdict = (...of: Parameters<typeof entry>) => signatureStatus(entry(...of), { secret, cutover })
   const [before, at, after] = ['2026-08-09T23:59:59.999Z', '2026-08-10T00:00:00.000Z', '2026-08-10T00:00:00.001Z']
   const wrong = '0'.repeat(64)
 
@@ -170,10 +170,10 @@ describe('the verdict', () => {
 
   test('A-218 under another secret what was signed before is invalid', () => {
     const rotated = { secret: 'another', cutover }
-    expect(verdictOf(entry(after, { a: 1, b: 2 }), rotated)).toBe('invalid')
-    expect(verdictOf(entry(before, { a: 1 }), rotated)).toBe('invalid')
+    expect(signatureStatus(entry(after, { a: 1, b: 2 }), rotated)).toBe('invalid')
+    expect(signatureStatus(entry(before, { a: 1 }), rotated)).toBe('invalid')
     // Nobody can tell a rotation from the old order of keys.
-    expect(verdictOf(entry(before, { a: 1, b: 2 }), rotated)).toBe('legacy')
+    expect(signatureStatus(entry(before, { a: 1, b: 2 }), rotated)).toBe('legacy')
   })
 })
 
@@ -185,7 +185,7 @@ describe('entries in storage', async () => {
 
   const stored = async (id: string): Promise<EntryRow> =>
     (await t.database.sql<EntryRow>('select * from audit_entries where id = $1', [id]))[0] as EntryRow
-  const judged = async (id: string) => verdictOf(fieldsOf(await stored(id)), { secret, cutover })
+  const judged = async (id: string) => signatureStatus(fieldsOf(await stored(id)), { secret, cutover })
 
   /** A tenant's creation, as the service itself wrote it. */
   const written = async (): Promise<string> => {
@@ -224,7 +224,7 @@ describe('entries in storage', async () => {
       `update audit_entries set ${column} = ${value} where id = $1 returning *`,
       [id],
     ])) as EntryRow[]
-    expect(verdictOf(fieldsOf(row as EntryRow), { secret, cutover })).toBe('invalid')
+    expect(signatureStatus(fieldsOf(row as EntryRow), { secret, cutover })).toBe('invalid')
   })
 
   test('A-209 address and user agent are not signed', async () => {
@@ -278,7 +278,9 @@ describe('entries in storage', async () => {
           'select e.* from audit_entries e join audit_unlinked u on u.entry_id = e.id where e.org_id = $1',
           [org.id],
         )
-        expect(rows.map((row) => verdictOf(fieldsOf(row), { secret, cutover }))).toEqual(metadatas.map(() => 'ok'))
+        expect(rows.map((row) => signatureStatus(fieldsOf(row), { secret, cutover }))).toEqual(
+          metadatas.map(() => 'ok'),
+        )
       }),
       { numRuns: 100 },
     )
@@ -318,12 +320,12 @@ describe('entries in storage', async () => {
       for (const { run } of Object.values(rotated.service.tasks)) await run()
       await rotated.service.chain.verify(before.org_id)
       expect(await stored(old)).toEqual(before)
-      expect(verdictOf(fieldsOf(before), { secret: 'new', cutover })).toBe('invalid')
+      expect(signatureStatus(fieldsOf(before), { secret: 'new', cutover })).toBe('invalid')
       const [newest] = await t.database.sql<EntryRow>(
         'select * from audit_entries where org_id = $1 order by created_at desc, id desc limit 1',
         [before.org_id],
       )
-      expect(verdictOf(fieldsOf(newest as EntryRow), { secret: 'new', cutover })).toBe('ok')
+      expect(signatureStatus(fieldsOf(newest as EntryRow), { secret: 'new', cutover })).toBe('ok')
     } finally {
       await rotated.stop()
     }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { backUpToFile } from './backup.ts'
 import { BackupFault, endOfRows, type Part, readBackup } from './backup-format.ts'
-import { empty, fileName, fileSource, isUntouched, known, needsOf, pipeSource, restoreInto } from './harness.ts'
+import { empty, expectEmptySchema, fileName, fileSource, known, needsOf, pipeSource, restoreInto } from './harness.ts'
 
 describe('a file that is not a whole backup', () => {
   let whole: Buffer
@@ -119,7 +119,7 @@ describe('a file that is not a whole backup', () => {
     )
     await expect(restoreInto(target, pipeSource(tampered), known)).rejects.toThrow(/duplicate key|checksum/)
     await expect(restoreInto(target, pipeSource(Buffer.from('no')), known)).rejects.toThrow('not a backup')
-    await isUntouched(target)
+    await expectEmptySchema(target)
     await restoreInto(target, pipeSource(whole), known)
     expect(await target.sql('select count(*)::int as count from settings')).toEqual([{ count: 50 }])
   })
@@ -136,12 +136,12 @@ describe('a file that is not a whole backup', () => {
     await expect(
       restoreInto(target, pipeSource(gzipSync(`${body}${JSON.stringify(trailer)}\n`)), known),
     ).rejects.toMatchObject({ code: '23503' })
-    await isUntouched(target)
+    await expectEmptySchema(target)
     trailer.rows.sessions = 2
     await expect(
       restoreInto(target, pipeSource(gzipSync(`${body}${JSON.stringify(trailer)}\n`)), known),
     ).rejects.toThrow('Table sessions has 2 rows in the backup, but 1 arrived.')
-    await isUntouched(target)
+    await expectEmptySchema(target)
   })
 })
 

@@ -18,11 +18,11 @@ import {
   fileSource,
   known,
   later,
-  made,
   migrated,
   needsOf,
   pipeSource,
   restoreInto,
+  testMigration,
   withStrange,
 } from './harness.ts'
 
@@ -82,7 +82,7 @@ const fillWithHostile = async (database: TestDatabase): Promise<void> => {
       ('', null, '4713-01-01 BC', '5000-12-31', '-1 us', 12345678901234567890.123456789012345678901234567890,
         4.9e-324, '10.0.0.1', null, 'fine', '"\\u001f"', null),
       (null, '[2:3][0:1]={{1,2},{3,4}}', '2026-06-01 12:00:00.000001+00', null, null, -0.0, '-0', null, null, null, null, null)`)
-  await database.sql('alter table kinds enable trigger kinds_tell')
+  await database.sql('alter table kinds enable trigger kinds_log')
   await database.sql('alter table kinds enable always trigger kinds_always')
   await database.sql(`insert into "Odd ""Name""" values ('x', 1, 'fine'), (null, null, null)`)
   await database.sql('begin; insert into hens values (1, 1), (2, null); insert into eggs values (1, 1), (2, 2); commit')
@@ -118,7 +118,7 @@ describe('a backup restored into an empty database', () => {
     expect(await contentsOf(target)).toEqual(contents)
     expect(contents['sequence tickets']).toEqual({ last_value: '105', is_called: true })
     expect(await catalogueOf(target)).toEqual(await catalogueOf(source))
-    expect(rows).toMatchObject({ kinds: hostile.length + 4, letters: 90, orgs: 1, told: 0 })
+    expect(rows).toMatchObject({ kinds: hostile.length + 4, letters: 90, orgs: 1, trigger_log: 0 })
   })
 
   test('gives the same through a pipe', async () => {
@@ -130,7 +130,7 @@ describe('a backup restored into an empty database', () => {
   test('gives the same when the empty schema is there already, with a service looking at it', async () => {
     const target = await migrated(withStrange)
     const service = await connectTo(target)()
-    await service.query('listen told; listen callers_changed')
+    await service.query('listen changes; listen callers_changed')
     const heard: string[] = []
     service.on('notification', ({ channel }) => heard.push(channel))
     await restoreInto(target, fileSource(file))
@@ -171,7 +171,10 @@ describe('a backup restored into an empty database', () => {
       `insert into kinds (words) values ('next') returning id, twice, touched`,
     )
     expect(next).toEqual({ id: String(Number(last!.id) + 1), twice: 8, touched: 1 })
-    expect(await target.sql('select what from told')).toEqual([{ what: 'kinds INSERT' }, { what: 'kinds INSERT' }])
+    expect(await target.sql('select event from trigger_log')).toEqual([
+      { event: 'kinds INSERT' },
+      { event: 'kinds INSERT' },
+    ])
     expect(await target.sql(`select nextval('tickets')`)).toEqual([{ nextval: '110' }])
   })
 
@@ -246,7 +249,7 @@ test('any text, bytes and document come back as they were', async () => {
 })
 
 test('a backup taken while others write is of one instant', async () => {
-  const accounts = made(
+  const accounts = testMigration(
     '9001_accounts',
     `create table a_left (id int primary key, cents int not null);
      create table a_notes (id bigint generated always as identity, note text);
@@ -256,7 +259,7 @@ test('a backup taken while others write is of one instant', async () => {
      insert into a_left select i, 100 from generate_series(1, 20) i;
      insert into z_right select i, 100 from generate_series(1, 20) i;`,
   )
-  const empties = made('9002_none', 'truncate a_left, z_right, m_bulk')
+  const empties = testMigration('9002_none', 'truncate a_left, z_right, m_bulk')
   const source = await migrated([...known, accounts])
   let [writing, moved] = [true, 0]
   const write = async () => {

@@ -6,15 +6,15 @@ import {
   connectTo,
   contentsOf,
   empty,
+  expectEmptySchema,
   fileName,
   fileSource,
-  isUntouched,
   known,
   later,
-  made,
   migrated,
   needsOf,
   restoreInto,
+  testMigration,
   withStrange,
 } from './harness.ts'
 import { restore } from './restore.ts'
@@ -74,11 +74,13 @@ describe('restore refuses', () => {
     await expect(restoreInto(target, fileSource(file), known)).rejects.toThrow(
       'The backup was taken by version 1.2.3, whose schema (9001_strange) is newer than that of this version (1.2.3): restore it with 1.2.3 or newer.',
     )
-    await isUntouched(target)
+    await expectEmptySchema(target)
   })
 
   test('a backup whose history is not ours', async () => {
-    const file = await backupOf(await migrated([...known, made('9001_strange', 'create table kinds (id int)')]))
+    const file = await backupOf(
+      await migrated([...known, testMigration('9001_strange', 'create table kinds (id int)')]),
+    )
     const target = await empty()
     await expect(restoreInto(target, fileSource(file))).rejects.toThrow(
       'Migration 9001_strange of the backup (version 1.2.3) differs from 9001_strange of this version (1.2.3).',
@@ -123,6 +125,6 @@ test('a restore called off in the middle leaves the database as it was', async (
       fileSource(file),
     )
     await expect(restoring, moment).rejects.toThrow()
-    await isUntouched(target)
+    await expectEmptySchema(target)
   }
 })
