@@ -141,7 +141,7 @@ describe('routes', () => {
       expectRefusal(await leavesNoTrace(send), 'INSUFFICIENT_SCOPE')
     }
     for (const send of [() => list('', writer), () => get(id, writer)]) {
-      expectRefusal(await ask(), 'INSUFFICIENT_SCOPE')
+      expectRefusal(await send(), 'INSUFFICIENT_SCOPE')
     }
   })
 })
