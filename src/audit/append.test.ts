@@ -306,7 +306,8 @@ describe('a failing entry', () => {
     await t.database.sql(`create function fail_at_commit() returns trigger language plpgsql as
       $$ begin if new.org_id = '${org.id}' then raise exception 'commit failed'; end if; return null; end $$`)
     await t.database.sql(
-      'create constraint trigger fail_at_commit after insert on tenants deferrable initially deferred for each row execute function fail_at_commit()',
+      `create constraint trigger fail_at_commit after insert on tenants deferrable initially deferred
+       for each row execute function fail_at_commit()`,
     )
     const late = await t.ask('POST', '/api/v1/tenants', {
       key: await t.key(org.id),

@@ -100,7 +100,7 @@ const startOf = ({ pruned_seq, pruned_digest }: ChainRow): Link => ({
 export interface Chain {
   /** Links all waiting entries, a chunk per org in turn. Returns how many were linked. */
   link(): Promise<number>
-  /** Checks the whole chain of an org in pages. The chain may grow meanwhile. Reports at most 100 findings per kind. */
+  /** Checks the whole chain of an org in pages. The chain may grow during the check. Reports at most 100 findings per kind. */
   verify(orgId: string): Promise<ChainReport>
 }
 

@@ -139,7 +139,8 @@ describe('suppressions', () => {
   test('A-166 AD-98 a refused removal writes no entry, and is logged without the address', async () => {
     const id = newId('suppression')
     await t.database.sql(
-      `insert into suppressions (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
+      `insert into suppressions (org_id, id, channel, value, reason, source, created_environment,
+         created_at, updated_at)
        values ($1, $2, 'email', 'secret-address@example.com', 'complaint', 'provider', 'live', $3, $3)`,
       [orgId, id, t.service.clock.now()],
     )

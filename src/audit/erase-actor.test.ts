@@ -59,8 +59,8 @@ type Stored = EntryRow & { ip_address: string; user_agent: string }
 const stored = async (id: string): Promise<Stored> =>
   (
     await t.database.sql<Stored>(
-      `select org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address, user_agent, created_at,
-         signature
+      `select org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address, user_agent,
+         created_at, signature
        from audit_entries where id = $1`,
       [id],
     )
@@ -193,11 +193,11 @@ describe('erasing users from generated entries', () => {
 
 test('AD-91 without a secret the user is erased, no entry is signed again, and a warning is logged', async () => {
   const logFile = await openLogFile()
-  const [userId, nobody] = [newId('user'), newId('user')]
+  const [userId, unknownUser] = [newId('user'), newId('user')]
   const signed = await insertEntry({ actorUserId: userId })
   const row = await stored(signed)
   const eraseUnsigned = makeEraseActor({ db, log: logFile.log, secret: undefined, cutover })
-  expect([await eraseUnsigned(userId), await eraseUnsigned(nobody)]).toEqual([1, 0])
+  expect([await eraseUnsigned(userId), await eraseUnsigned(unknownUser)]).toEqual([1, 0])
   expect(await stored(signed)).toEqual({ ...row, actor_user_id: null })
   expect(await statusOf(signed)).toBe('invalid')
   const message = 'erasing audit actor without signing secret: signed entries become invalid'
@@ -205,7 +205,7 @@ test('AD-91 without a secret the user is erased, no entry is signed again, and a
     .poll(async () => (await logFile.lines(message)).map(({ level, user_id }) => [level, user_id]))
     .toEqual([
       [40, userId],
-      [40, nobody],
+      [40, unknownUser],
     ])
   await logFile.remove()
 })

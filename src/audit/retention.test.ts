@@ -128,13 +128,13 @@ test('the pruned end is unsigned without a secret, and stripped after a secret i
 })
 
 describe('a chain that changes while it is verified', () => {
-  /** A chain whose verification runs `meanwhile` before it reads the given page. */
-  const walkWith = (page: number, meanwhile: () => Promise<unknown>) => {
+  /** A chain whose verification runs `interrupt` before it reads the given page. */
+  const verifierWith = (page: number, interrupt: () => Promise<unknown>) => {
     let pages = 0
     const interrupted: Db = {
       ...db,
       rows: async (statement, ...params) => {
-        if (statement.name === 'audit.read_links' && ++pages === page) await meanwhile()
+        if (statement.name === 'audit.read_links' && ++pages === page) await interrupt()
         return db.rows(statement, ...params)
       },
     }
@@ -147,7 +147,7 @@ describe('a chain that changes while it is verified', () => {
     await chain.link()
     for (const page of [1, 2]) {
       const before = (await chain.verify(org.id)).checked
-      const walking = walkWith(page, async () => {
+      const walking = verifierWith(page, async () => {
         await one(org.id, 'new')
         await chain.link()
       })
@@ -164,7 +164,7 @@ describe('a chain that changes while it is verified', () => {
       clock.advance(31 * day)
       await one(org.id, 'young')
       await chain.link()
-      expect(await walkWith(page, runRetention).verify(org.id)).toEqual(whole(org.id, 1, { pruned: 'ok' }))
+      expect(await verifierWith(page, runRetention).verify(org.id)).toEqual(whole(org.id, 1, { pruned: 'ok' }))
     }
   })
 })

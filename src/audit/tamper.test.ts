@@ -163,7 +163,8 @@ test('an entry inserted without a link is stray', async () => {
 
 test('an entry inserted with a link comes after the head, or breaks the links after it', async () => {
   await attack(
-    "insert into audit_entries (org_id, id, action, created_at) values ($1, 'aud_inserted', 'org.updated', '2026-11-01')",
+    `insert into audit_entries (org_id, id, action, created_at)
+     values ($1, 'aud_inserted', 'org.updated', '2026-11-01')`,
     "insert into audit_links values ($1, 6, 'aud_inserted', sha256('x'))",
   )
   expect(await verify()).toEqual(whole(orgId, 5, { broken: [6] }))
@@ -210,7 +211,8 @@ test('an entry that is removed before it is linked is missing, and later entries
 
 test('the chain does not cover the actor, address and user agent', async () => {
   await attack(
-    "update audit_entries set actor_user_id = 'usr_x', ip_address = '::1', user_agent = 'x', signature = null where org_id = $1 and id = $4",
+    `update audit_entries set actor_user_id = 'usr_x', ip_address = '::1', user_agent = 'x', signature = null
+     where org_id = $1 and id = $4`,
   )
   expect(await verify()).toEqual(whole(orgId, 5))
 })

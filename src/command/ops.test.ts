@@ -53,7 +53,8 @@ describe('ops org create', () => {
     expect((await request(created.keys.test)).status).toBe(200)
     const [org] = await database.sql<Record<string, string>>(
       `select u.email, u.password_hash, u.email_verified_at is not null as verified, m.role, p.slug as project,
-         p.is_default, d.name as domain, d.status as domain_status, n.sender_id, n.iso_country, n.status as sender_status
+         p.is_default, d.name as domain, d.status as domain_status, n.sender_id, n.iso_country,
+         n.status as sender_status
        from orgs o join users u on u.id = o.owner_user_id join memberships m on m.user_id = u.id and m.org_id = o.id
        join projects p on p.org_id = o.id join domains d on d.org_id = o.id join phone_numbers n on n.org_id = o.id
        where o.id = $1`,

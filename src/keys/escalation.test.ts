@@ -19,7 +19,8 @@ const leavesNoTrace = await watchTables(t.database)
 const addDomain = async (name: string): Promise<string> => {
   const id = newId('domain')
   await t.database.sql(
-    `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+    `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment,
+       created_at, updated_at)
      values ($1, $2, $3, $4, 'verified', 'SUCCESS', 'us-east-1', 'live', $5, $5)`,
     [acme.org.id, id, projectId, name, t.service.clock.now()],
   )

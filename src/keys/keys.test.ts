@@ -202,12 +202,12 @@ describe('updating', () => {
   })
 
   test('X-016 a key whose domain or tenant was deleted can still be updated', async () => {
-    const gone = { allowedDomainIds: [newId('domain')], tenantId: newId('tenant') }
-    const { id } = await held(gone)
+    const deleted = { allowedDomainIds: [newId('domain')], tenantId: newId('tenant') }
+    const { id } = await held(deleted)
     const reply = await patch(id, { name: 'kept', rate_limit_per_minute: 5 })
     expect([reply.status, reply.body]).toMatchObject([
       200,
-      { name: 'kept', allowed_domain_ids: gone.allowedDomainIds, tenant_id: gone.tenantId },
+      { name: 'kept', allowed_domain_ids: deleted.allowedDomainIds, tenant_id: deleted.tenantId },
     ])
   })
 
@@ -331,11 +331,11 @@ describe('listing', () => {
     for (let i = 0; i < 5; i++) created.unshift((await own.held()).id)
     await own.revoke(created[2] as string)
     const active = created.filter((id) => id !== created[2])
-    const whole = await own.list()
-    expect([whole.status, idsOf(whole)]).toEqual([200, [...active, ...firstTwo]])
-    expect(Object.keys(whole.body)).toEqual(['data', 'has_more', 'next_cursor'])
+    const all = await own.list()
+    expect([all.status, idsOf(all)]).toEqual([200, [...active, ...firstTwo]])
+    expect(Object.keys(all.body)).toEqual(['data', 'has_more', 'next_cursor'])
     // The row of the calling key is left out: its last use changes with every request.
-    for (const row of whole.body.data.slice(0, 4)) expect((await own.get(row.id)).body).toEqual(row)
+    for (const row of all.body.data.slice(0, 4)) expect((await own.get(row.id)).body).toEqual(row)
     const one = await own.list('?limit=3')
     const two = await own.list(`?limit=3&cursor=${one.body.next_cursor}`)
     expect([...idsOf(one), ...idsOf(two)]).toEqual([...active, ...firstTwo])
@@ -345,7 +345,7 @@ describe('listing', () => {
     expect(idsOf(withRevoked)).toEqual([...created, ...firstTwo])
     const revoked = withRevoked.body.data.filter((row: Row) => row.revoked_at !== null)
     expect(revoked.map((row: Row) => row.id)).toEqual([created[2]])
-    expect(idsOf(await own.list('?include_revoked=false'))).toEqual(idsOf(whole))
+    expect(idsOf(await own.list('?include_revoked=false'))).toEqual(idsOf(all))
   })
 
   test('XD-05 the list can be filtered by environment and tenant, and never contains keys of another org', async () => {

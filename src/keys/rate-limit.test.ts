@@ -23,7 +23,8 @@ const orgWith = async (plan: Plan = 'enterprise'): Promise<{ org: CreatedOrg; ke
 const insert = async (org: CreatedOrg, n: number, origin: Origin, { expired = false } = {}): Promise<void> => {
   const minted = Array.from({ length: n }, () => mintKey('live'))
   await t.database.sql(
-    `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, origin, created_at, updated_at, expires_at)
+    `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, origin,
+       created_at, updated_at, expires_at)
      select $1, id, hash, 'inserted', 'live', 'svc_live_0000', '0000', '{read:keys}', $4, $5, $5, $6
      from unnest($2::text[], $3::bytea[]) as k (id, hash)`,
     [

@@ -81,14 +81,16 @@ const fillWithHostile = async (database: TestDatabase): Promise<void> => {
         '-infinity', '2001:db8::/32', gen_random_uuid(), 'so so', 'null', '{}'),
       ('', null, '4713-01-01 BC', '5000-12-31', '-1 us', 12345678901234567890.123456789012345678901234567890,
         4.9e-324, '10.0.0.1', null, 'fine', '"\\u001f"', null),
-      (null, '[2:3][0:1]={{1,2},{3,4}}', '2026-06-01 12:00:00.000001+00', null, null, -0.0, '-0', null, null, null, null, null)`)
+      (null, '[2:3][0:1]={{1,2},{3,4}}', '2026-06-01 12:00:00.000001+00', null, null, -0.0,
+        '-0', null, null, null, null, null)`)
   await database.sql('alter table kinds enable trigger kinds_log')
   await database.sql('alter table kinds enable always trigger kinds_always')
   await database.sql(`insert into "Odd ""Name""" values ('x', 1, 'fine'), (null, null, null)`)
   await database.sql('begin; insert into hens values (1, 1), (2, null); insert into eggs values (1, 1), (2, 2); commit')
   await database.sql('insert into nodes values (2, null), (1, 2), (3, 1)')
   await addMonths(database)
-  await database.sql(`insert into letters select 'org_1', i, '2026-01-01'::timestamptz + i * interval '1 day', 'body ' || i
+  await database.sql(`insert into letters
+    select 'org_1', i, '2026-01-01'::timestamptz + i * interval '1 day', 'body ' || i
     from generate_series(1, 90) i`)
   await database.sql(`insert into replies select org_id, id, sent_at from letters`)
   await database.sql(
@@ -378,10 +380,10 @@ test('messages are restored into their monthly partitions, and new partitions ca
   for (const month of ['2026-01-01', '2026-02-01']) {
     await source.sql("select ensure_month('messages', $1::date), ensure_month('message_events', $1::date)", [month])
   }
-  await source.sql(`insert into messages (org_id, id, created_at, environment, project_id, channel, status, from_address,
-      to_addresses, tags)
-    select 'org_1', 'msg_' || i, '2026-01-15Z'::timestamptz + i * interval '30 days', 'live', 'prj_1', 'email', 'sent', 'a@b.test',
-      '{Ann@reader.test}', '{welcome}'
+  await source.sql(`insert into messages (org_id, id, created_at, environment, project_id, channel, status,
+      from_address, to_addresses, tags)
+    select 'org_1', 'msg_' || i, '2026-01-15Z'::timestamptz + i * interval '30 days', 'live', 'prj_1', 'email', 'sent',
+      'a@b.test', '{Ann@reader.test}', '{welcome}'
     from generate_series(0, 3) i`)
   const file = fileName()
   await backUpToFile(needsOf(source), file)

@@ -28,7 +28,8 @@ const idsOf = ({ body }: Reply): string[] => body.data.map((row: { id: string })
 
 const addDomain = (projectId: string, name: string) =>
   t.database.sql(
-    `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+    `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment,
+       created_at, updated_at)
      values ($1, $2, $3, $4, 'pending', 'PENDING', 'us-east-1', 'live', $5, $5)`,
     [acme.org.id, newId('domain'), projectId, name, t.service.clock.now()],
   )
@@ -78,8 +79,8 @@ describe('routes', () => {
     const same = await leavesNoTrace(() => patch(id, {}))
     expect([same.status, same.body.name]).toEqual([200, 'Store 2'])
 
-    const gone = await remove(id)
-    expect([gone.status, gone.body]).toEqual([200, { id, deleted: true }])
+    const deleted = await remove(id)
+    expect([deleted.status, deleted.body]).toEqual([200, { id, deleted: true }])
     for (const send of [() => get(id), () => patch(id, { name: 'x' }), () => remove(id)]) {
       expectRefusal(await leavesNoTrace(send), 'NOT_FOUND')
     }
@@ -253,12 +254,13 @@ describe('deleting', () => {
   })
 
   test('X-057 X-269 a project is not deleted if a key is added to it during the deletion', async () => {
-    const id = await createNamed('Filled meanwhile')
+    const id = await createNamed('Filled')
     const { hash, prefix, lastFour } = mintKey('live')
     const other = await beginOtherTransaction(t.database)
     await other.sql(
-      `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, project_id, created_at, updated_at)
-       values ($1, $2, $3, 'meanwhile', 'live', $4, $5, '{}', $6, $7, $7)`,
+      `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, project_id,
+         created_at, updated_at)
+       values ($1, $2, $3, 'concurrent', 'live', $4, $5, '{}', $6, $7, $7)`,
       [acme.org.id, newId('key'), hash, prefix, lastFour, id, t.service.clock.now()],
     )
     const reply = remove(id)
@@ -270,7 +272,7 @@ describe('deleting', () => {
 
   test('X-057 a key is not created in a project that is deleted during the creation', async () => {
     await forgetPace(t)
-    const id = await createNamed('Deleted meanwhile')
+    const id = await createNamed('Deleted')
     const other = await beginOtherTransaction(t.database)
     await other.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
     const reply = keys.create({ project_id: id })

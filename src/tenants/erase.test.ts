@@ -47,7 +47,8 @@ const erasedEvent = (tenantId: string, externalRef: string | null, counts: objec
 
 const suppress = (tenantId: string | null, reason: string, n: number) =>
   t.database.sql(
-    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
+    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment,
+       created_at, updated_at)
      select $1, 'sup_' || md5(random()::text || g), $2, 'email', $3 || g || '@' || coalesce($2, 'org') || '.test', $3,
        'provider', 'live', $4, $4
      from generate_series(1, $5::int) g`,
@@ -59,7 +60,7 @@ const suppressionsOf = (tenantId: string) =>
     [tenantId],
   )
 
-describe('a whole erasure', () => {
+describe('a complete erasure', () => {
   describe.each([
     ['suspended', 'A-279'],
     ['archived', 'A-280'],

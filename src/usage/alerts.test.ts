@@ -275,7 +275,8 @@ describe('atomicity', () => {
         return null;
       end $$`)
     await t.database.sql(
-      'create constraint trigger check_alert after update on usage_counters deferrable initially deferred for each row execute function check_alert()',
+      `create constraint trigger check_alert after update on usage_counters deferrable initially deferred
+       for each row execute function check_alert()`,
     )
     onTestFinished(async () => {
       await t.database.sql('drop function check_alert cascade')

@@ -20,7 +20,8 @@ type Contract = { email?: number; sms?: number; spendMicros?: number }
 const orgWith = async ({ email, sms, spendMicros }: Contract = {}, plan: Plan = 'enterprise'): Promise<CreatedOrg> => {
   const org = await t.org({ plan, name: 'Spender' })
   await t.database.sql(
-    'update orgs set email_monthly = $2, sms_monthly = $3, spend_cap_micros = $4, rate_limit_per_minute = 100000 where id = $1',
+    `update orgs set email_monthly = $2, sms_monthly = $3, spend_cap_micros = $4, rate_limit_per_minute = 100000
+     where id = $1`,
     [org.org.id, email ?? null, sms ?? null, spendMicros ?? null],
   )
   t.service.modules.usage.forgetOrg(org.org.id)

@@ -101,7 +101,8 @@ const makeFixture = async (): Promise<Fixture> => {
       [orgId, caps.email, caps.sms, caps.spend, clock.now()],
     )
     await database.sql(
-      `insert into tenants (org_id, id, slug, name, status, created_environment, email_monthly, sms_monthly, created_at, updated_at)
+      `insert into tenants (org_id, id, slug, name, status, created_environment, email_monthly, sms_monthly,
+         created_at, updated_at)
        select $1, id, id, id, 'active', 'live', $3, $4, $5, $5 from unnest($2::text[]) as t (id)`,
       [orgId, tenants[i], caps.tenant.email, caps.tenant.sms, clock.now()],
     )

@@ -71,7 +71,7 @@ test('X-304 XD-23 usage is reported for the environment of the key, with limits 
   const given = await spend({ channel: 'email', units: 1, keyId: await keyIdOf(t, await t.key(org.id)) })
   await usage.release(given)
 
-  const whole = {
+  const expected = {
     period: month(),
     environment: 'live',
     plan: 'pro',
@@ -80,8 +80,8 @@ test('X-304 XD-23 usage is reported for the environment of the key, with limits 
     sms: { used: 4, segments: 9, limit: 5, remaining: 1 },
     spend: { currency: 'USD', used: '39.225002', cap: '200.00', remaining: '160.774998' },
   }
-  expect((await readUsage(keys.live)).body).toEqual(whole)
-  expect((await readUsage(keys.live, '?by_key=false')).body).toEqual(whole)
+  expect((await readUsage(keys.live)).body).toEqual(expected)
+  expect((await readUsage(keys.live, '?by_key=false')).body).toEqual(expected)
   const row = (
     key_id: string | null,
     name: string | null,
@@ -99,7 +99,7 @@ test('X-304 XD-23 usage is reported for the environment of the key, with limits 
   })
   const byKey = await readUsage(keys.live, '?by_key=true')
   expect(byKey.status).toBe(200)
-  expect(byKey.body).toEqual({ ...whole, by_key: expect.any(Array) })
+  expect(byKey.body).toEqual({ ...expected, by_key: expect.any(Array) })
   expect(byKey.body.by_key).toHaveLength(3)
   expect(byKey.body.by_key).toEqual(
     expect.arrayContaining([
