@@ -112,7 +112,7 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
       if (caller.org.suspended) throw new Failure('ORG_SUSPENDED')
       checkAddress(caller, address)
       if (onCount) await spendRate(caller, now, onCount)
-      callers.used(caller, now)
+      callers.recordUse(caller, now)
       checkOwnTenant(caller)
       return caller
     },

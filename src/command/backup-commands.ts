@@ -67,7 +67,7 @@ const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Prom
 const asFault = (error: unknown): unknown => {
   if (error instanceof BackupFault) return new Fault(error.message, { cause: error })
   const { syscall, message } = error as NodeJS.ErrnoException
-  // Errors of the operating system: the file cannot be opened, the disk is full, the pipe or database connection closed.
+  // The file cannot be opened, the disk is full, the pipe was closed, or the database does not respond.
   return syscall === undefined ? error : new Fault(message, { cause: error })
 }
 

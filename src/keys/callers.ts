@@ -48,7 +48,7 @@ export interface Callers {
   /** Returns the caller for a key string, or undefined if the key is unknown, revoked or expired at `atMs`. */
   find(key: string, atMs: number): Promise<Caller | undefined>
   /** Updates the key's last use in the background, at most once a minute. */
-  used(caller: Caller, atMs: number): void
+  recordUse(caller: Caller, atMs: number): void
   forgetOrg(orgId: string): void
   forgetAll(): void
   drained(): Promise<void>
@@ -96,7 +96,7 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
       copies.keep(name, caller.orgId, caller, mark)
       return unlessExpired(caller, atMs)
     },
-    used: (caller, atMs) => {
+    recordUse: (caller, atMs) => {
       const last = lastTouched.get(caller.keyId)
       if (last !== undefined && atMs - last < touchEveryMs) return
       if (lastTouched.size > 50_000) lastTouched.clear()

@@ -57,24 +57,33 @@ const linesOf = (s: Spend, at: Date): Line[] => {
   const day = at.toISOString().slice(0, 10)
   const month = day.slice(0, 7)
   const lines: Line[] = []
-  const add = (subject: string, measure: string, period: string, amount: number, cap: number | null, code = '') => {
-    if (amount > 0)
-      lines.push({ counter: [s.orgId, subject, s.environment, measure, period].join(' '), amount, cap, code })
+  const add = (subject: string, measure: string, period: string, line: Omit<Line, 'counter'>) => {
+    if (line.amount === 0) return
+    lines.push({ counter: [s.orgId, subject, s.environment, measure, period].join(' '), ...line })
   }
+  const uncapped = (amount: number) => ({ amount, cap: null, code: '' })
   const live = s.environment === 'live'
-  if (!live) add('org', 'messages', day, s.units, caps.test, 'TEST_DAILY_LIMIT')
-  if (live) add('org', 'sandbox', day, s.sandbox ?? 0, caps.sandbox, 'SANDBOX_DAILY_LIMIT')
-  add('org', s.channel, month, s.units, live ? caps[s.channel] : null, 'USAGE_LIMIT_EXCEEDED')
-  if (s.tenantId) add(s.tenantId, s.channel, month, s.units, caps.tenant[s.channel], 'TENANT_QUOTA_EXCEEDED')
-  if (live) add('org', 'spend', month, s.costMicros ?? 0, caps.spend, 'SPEND_CAP_EXCEEDED')
-  if (live && s.warmup) {
-    add(s.warmup.domainId, 'warmup', day, s.warmup.recipients, s.warmup.cap, 'WARMUP_LIMIT_EXCEEDED')
+  const { units, segments = 0, costMicros: cost = 0 } = s
+  if (!live) add('org', 'messages', day, { amount: units, cap: caps.test, code: 'TEST_DAILY_LIMIT' })
+  if (live) add('org', 'sandbox', day, { amount: s.sandbox ?? 0, cap: caps.sandbox, code: 'SANDBOX_DAILY_LIMIT' })
+  add('org', s.channel, month, { amount: units, cap: live ? caps[s.channel] : null, code: 'USAGE_LIMIT_EXCEEDED' })
+  if (s.tenantId) {
+    add(s.tenantId, s.channel, month, {
+      amount: units,
+      cap: caps.tenant[s.channel],
+      code: 'TENANT_QUOTA_EXCEEDED',
+    })
   }
-  add('org', 'segments', month, s.segments ?? 0, null)
-  if (s.tenantId) add(s.tenantId, 'segments', month, s.segments ?? 0, null)
-  add(s.keyId as string, s.channel, month, s.units, null)
-  add(s.keyId as string, 'segments', month, s.segments ?? 0, null)
-  if (live) add(s.keyId as string, 'spend', month, s.costMicros ?? 0, null)
+  if (live) add('org', 'spend', month, { amount: cost, cap: caps.spend, code: 'SPEND_CAP_EXCEEDED' })
+  if (live && s.warmup) {
+    const { domainId, recipients, cap } = s.warmup
+    add(domainId, 'warmup', day, { amount: recipients, cap, code: 'WARMUP_LIMIT_EXCEEDED' })
+  }
+  add('org', 'segments', month, uncapped(segments))
+  if (s.tenantId) add(s.tenantId, 'segments', month, uncapped(segments))
+  add(s.keyId as string, s.channel, month, uncapped(units))
+  add(s.keyId as string, 'segments', month, uncapped(segments))
+  if (live) add(s.keyId as string, 'spend', month, uncapped(cost))
   return lines
 }
 
