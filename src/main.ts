@@ -1,4 +1,4 @@
-/** The command line. */
+/** The `tidings` command line. */
 import { backupCommand, restoreCommand } from './command/backup-commands.ts'
 import { Fault } from './command/command-fault.ts'
 import { anyDatabase, migrateAll } from './command/database.ts'
@@ -11,15 +11,15 @@ import { makeLog } from './ground/log.ts'
 import { MasterKeyFault } from './operator/master-key.ts'
 import { SubmissionFault } from './submission/smtp-server.ts'
 
-const usage = `tidings start                    the whole service in one process
-tidings api                      the HTTP part alone
-tidings worker                   the background part alone
-tidings migrate                  bring the schema up to date and end
-tidings backup <file>            write everything to a file
-tidings restore <file>           fill an empty database from such a file
+const usage = `tidings start                    run the whole service in one process
+tidings api                      run only the HTTP and SMTP servers
+tidings worker                   run only the background worker
+tidings migrate                  update the database schema and exit
+tidings backup <file>            write a backup of all data to a file
+tidings restore <file>           restore a backup into an empty database
 ${opsUsage}
 
-Settings come from the environment: see docs/configuration.md.`
+Configure the service with environment variables. See docs/configuration.md.`
 
 const run = async (command: string | undefined, args: string[]): Promise<number> => {
   if (command === undefined || command === 'help' || command === '--help' || command === '-h') {
@@ -52,11 +52,12 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
       await ops(config, log, args, (text) => process.stdout.write(text))
       return 0
     default:
-      throw new Fault(`There is no command ${command}.\n\n${usage}`)
+      throw new Fault(`Unknown command: ${command}.\n\n${usage}`)
   }
 }
 
-const isTold = (error: unknown): error is Error =>
+/** Errors that the user can fix. Their message is printed without a stack trace. */
+const isExpected = (error: unknown): error is Error =>
   [Fault, ConfigFault, EmbeddedFault, SchemaFault, MasterKeyFault, SubmissionFault].some(
     (kind) => error instanceof kind,
   )
@@ -65,8 +66,8 @@ const [command, ...args] = process.argv.slice(2)
 try {
   process.exitCode = await run(command, args)
 } catch (error) {
-  process.stderr.write(`${isTold(error) ? error.message : (error as Error)?.stack}\n`)
+  process.stderr.write(`${isExpected(error) ? error.message : (error as Error)?.stack}\n`)
   process.exitCode = 1
 }
-// Nothing is left to wait for; a stray handle must not keep a stopped service alive.
+// Everything has stopped. Exit even if an open handle would keep the process alive.
 process.exit()

@@ -8,7 +8,7 @@ import { findSession, insertSession } from './store.ts'
 export const roles = ['owner', 'developer', 'member', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-/** A person at the dashboard. Without a role in the active org only personal routes are open. */
+/** A user signed in to the dashboard. Without a role in the active org, only personal routes are available. */
 export type Session = {
   sessionId: string
   userId: string
@@ -17,11 +17,11 @@ export type Session = {
 
 const sessionHours = 720
 
-/** A role string this version does not know resolves to no role at all. */
+/** A role that this version does not know counts as no role. */
 const roleOf = (text: string | null): Role | undefined => roles.find((role) => role === text)
 
 export interface Sessions {
-  /** Starts a session and returns the cookie's value, which is stored only as a hash. */
+  /** Starts a session and returns the cookie value. Only its hash is stored. */
   open(userId: string, from: { method: string; ip: string | null; userAgent: string }): Promise<string>
   find(token: string, activeOrg: string | null): Promise<Session | undefined>
 }

@@ -37,7 +37,8 @@ export const insertSession = statement<{
   'accounts.insert_session',
   `insert into sessions (id, user_id, token_hash, session_version, method, ip_address, user_agent, created_at,
      last_active_at, expires_at)
-   select :id, :userId, :tokenHash, session_version, :method, :ip, :userAgent, :at, :at, :expiresAt from users where id = :userId`,
+   select :id, :userId, :tokenHash, session_version, :method, :ip, :userAgent, :at, :at, :expiresAt
+   from users where id = :userId`,
 )
 
 export type SessionRow = {
@@ -49,8 +50,8 @@ export type SessionRow = {
 }
 
 /**
- * The signed-in user with the membership that is active: the org the cookie names, else the default org, else
- * the longest-standing membership.
+ * The signed-in user and their active membership: the one in `activeOrg`, or else in the default org, or else the
+ * oldest.
  */
 export const findSession = statement<{ tokenHash: Buffer; activeOrg: string | null; now: Date }, SessionRow>(
   'accounts.find_session',
@@ -72,14 +73,14 @@ export const endSession = statement<{ tokenHash: Buffer }>(
   'delete from sessions where token_hash = :tokenHash',
 )
 
-/** Of the addresses, those with which people of the org sign in, once proven to be theirs. */
+/** The given addresses that are verified sign-in addresses of org members. */
 export const findVerifiedMembers = statement<{ orgId: string; emails: string[] }, { email: string }>(
   'accounts.find_verified_members',
   `select u.email from memberships m join users u on u.id = m.user_id
    where m.org_id = :orgId and u.email = any (:emails::text[]) and u.email_verified_at is not null`,
 )
 
-/** The proven addresses of the org's people in these roles. */
+/** The verified addresses of org members with these roles. */
 export const findMembersInRoles = statement<{ orgId: string; roles: string[] }, { email: string }>(
   'accounts.find_members_in_roles',
   `select u.email from memberships m join users u on u.id = m.user_id

@@ -1,4 +1,4 @@
-/** The rules by which a key is let in, in their fixed order, whichever wire it came over. */
+/** Checks an API key and its access, in a fixed order. HTTP and SMTP use the same checks. */
 
 import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
@@ -12,36 +12,36 @@ import { readReference, type TenantsByReference } from '../tenants/by-reference.
 export type Admitted = {
   caller: Caller
   address: string | null
-  /** A tenant reference no tenant holds yet: made once the rest of the request has proven good. */
+  /** A tenant reference that does not exist yet. The tenant is created after the rest of the request is validated. */
   newTenantRef: string | undefined
 }
 
-/** What a way in asks of whoever takes it. */
+/** The access that a route requires. */
 export type AccessRule = {
-  /** Any one of them opens it. */
+  /** With several scopes, any one of them is enough. */
   scope: ScopeName | readonly ScopeName[]
-  /** Kinds of key that may not enter at all, and the code each is told. */
+  /** Kinds of key that are always refused, each with its error code. */
   bars?: { tenantKey?: Code; projectKey?: Code; testKey?: Code }
 }
 
-/** How the bucket stands that speaks for the call: the key's own, unless it was the org's that refused. */
+/** The state of the bucket that is reported to the caller: the key's own, unless the org's refused the call. */
 export type Rate = BucketState & { plan: string; scope: 'org' | 'key' }
 
 export type Credentials = {
   key: string | undefined
   address: string | null
-  /** Counts the call in the buckets of its key and is told how they stand; without it nothing is counted. */
+  /** Receives the rate state after the call is counted. Without this callback the call is not counted. */
   onCount?: (rate: Rate) => void
 }
 
 export interface Admission {
-  /** Key, org, address, buckets and the key's own tenant. */
-  pass(knock: Credentials): Promise<Caller>
-  /** The tenant a platform key names, then the scope. Without an entry the scope is not asked. */
+  /** Checks the key, the org, the IP address, the rate buckets and the tenant that the key is bound to. */
+  pass(credentials: Credentials): Promise<Caller>
+  /** Resolves the tenant that the request selects, then checks the scope. Without a rule, no scope is required. */
   narrow(
     key: Caller,
     tenantRef: string | undefined,
-    entry: AccessRule | undefined,
+    rule: AccessRule | undefined,
   ): Promise<Pick<Admitted, 'caller' | 'newTenantRef'>>
 }
 
@@ -68,16 +68,13 @@ const checkOwnTenant = ({ tenantState }: Caller): void => {
   if (refusal) throw new Failure(refusal)
 }
 
-const checkEntry = (caller: Caller, bound: Caller, entry: AccessRule): void => {
-  const held = typeof entry.scope === 'string' ? caller.scopes.has(entry.scope) : undefined
-  if (!(held ?? (entry.scope as readonly string[]).some((name) => caller.scopes.has(name as never)))) {
-    throw new Failure('INSUFFICIENT_SCOPE')
-  }
-  const { bars } = entry
+const checkAccess = (key: Caller, { scope, bars }: AccessRule): void => {
+  const allowed = typeof scope === 'string' ? key.scopes.has(scope) : scope.some((name) => key.scopes.has(name))
+  if (!allowed) throw new Failure('INSUFFICIENT_SCOPE')
   if (!bars) return
-  if (bars.tenantKey && bound.tenantId !== null) throw new Failure(bars.tenantKey)
-  if (bars.projectKey && bound.projectId !== null) throw new Failure(bars.projectKey)
-  if (bars.testKey && bound.environment === 'test') throw new Failure(bars.testKey)
+  if (bars.tenantKey && key.tenantId !== null) throw new Failure(bars.tenantKey)
+  if (bars.projectKey && key.projectId !== null) throw new Failure(bars.projectKey)
+  if (bars.testKey && key.environment === 'test') throw new Failure(bars.testKey)
 }
 
 type Needs = { callers: Callers; tenants: TenantsByReference; limiter: Limiter | undefined; clock: Clock }
@@ -86,7 +83,7 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
   const authenticate = async (key: string | undefined, address: string | null, now: number): Promise<Caller> => {
     const caller = key === undefined ? undefined : await callers.find(key, now)
     if (caller) return caller
-    // Guessing is bounded per address; a good key from the same address is never held up by it.
+    // Failed attempts are limited per address. A valid key from the same address is not affected.
     const failures = { name: `{auth}:${address ?? 'unknown'}`, limit: failuresPerMinute, windowMs: minute }
     const taken = await limiter?.take([failures], now)
     if (taken && !taken.allowed) {
@@ -101,9 +98,9 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
     const answer = limiter.take(buckets, now)
     const taken = answer instanceof Promise ? await answer : answer
     if (!taken) return
-    const speaking = taken.allowed ? 0 : taken.refusedBy
-    const state = taken.states[speaking] as BucketState
-    const scope = speaking === buckets.length - 1 ? 'org' : 'key'
+    const reported = taken.allowed ? 0 : taken.refusedBy
+    const state = taken.states[reported] as BucketState
+    const scope = reported === buckets.length - 1 ? 'org' : 'key'
     onCount({ ...state, plan: caller.org.plan, scope })
     if (!taken.allowed) throw new Failure('RATE_LIMITED', { retryAfter: (state.resetAt - now) / 1000 })
   }
@@ -115,11 +112,11 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
       if (caller.org.suspended) throw new Failure('ORG_SUSPENDED')
       checkAddress(caller, address)
       if (onCount) await spendRate(caller, now, onCount)
-      callers.used(caller, now)
+      callers.recordUse(caller, now)
       checkOwnTenant(caller)
       return caller
     },
-    narrow: async (key, tenantRef, entry) => {
+    narrow: async (key, tenantRef, rule) => {
       let caller = key
       let newTenantRef: string | undefined
       if (tenantRef !== undefined) {
@@ -129,7 +126,7 @@ export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admi
         if (tenantId === undefined) newTenantRef = ref
         else caller = { ...key, tenantId }
       }
-      if (entry) checkEntry(caller, key, entry)
+      if (rule) checkAccess(key, rule)
       return { caller, newTenantRef }
     },
   }

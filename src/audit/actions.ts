@@ -1,4 +1,4 @@
-/** Every action name there is. Readers must tolerate names they do not know; writers may not invent any. */
+/** All audit actions. Only these may be written. Readers must accept unknown ones, which newer versions may add. */
 export const actions = [
   'user.registered',
   'user.login',

@@ -1,4 +1,4 @@
-/** That nothing can change an entry once it is written, and that writing it never stands in the way. */
+/** Entries cannot be changed once they are written, and writing them never blocks the action. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { trailOf, withTrail } from '../../test/audit/trail.ts'
 import { keyClient, keyIdOf } from '../../test/clients/key-client.ts'
@@ -25,22 +25,22 @@ afterAll(async () => {
 const acme = await t.org()
 const orgId = acme.org.id
 const { live } = acme.keys
-const trailing = <T>(work: () => Promise<T>, org = orgId) => withTrail(t.database, org, work)
+const recordTrail = <T>(work: () => Promise<T>, org = orgId) => withTrail(t.database, org, work)
 
-const opsIn = async (args: string[], to: Log = silentLog()): Promise<string> => {
-  let said = ''
+const opsIn = async (args: string[], log: Log = silentLog()): Promise<string> => {
+  let output = ''
   const config = readConfig({ DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret })
-  await runOps(config, to, args, (text) => {
-    said += text
+  await runOps(config, log, args, (text) => {
+    output += text
   })
-  return said
+  return output
 }
 
 describe('the table', () => {
   const refused = { code: '42501', message: 'audit entries are append-only' }
   const path = (name: string) => `select set_config('tidings.audit_path', '${name}', true)`
-  /** Runs statements in one transaction that is undone; says how the last one ended. */
-  const tried = async (...statements: string[]): Promise<unknown> => {
+  /** Runs statements in a transaction that is rolled back. Returns the row count or the error of the last one. */
+  const attempt = async (...statements: string[]): Promise<unknown> => {
     const client = await t.service.db.connect()
     try {
       await client.query('begin')
@@ -64,22 +64,22 @@ describe('the table', () => {
     ["update audit_entries set ip_address = null, user_agent = ''"],
     ['update audit_entries set metadata = null'],
     ['delete from audit_entries'],
-  ])('A-092 refuses: %s, of one entry or of all', async (sql) => {
-    expect(await tried(`${sql} ${where}`)).toEqual(refused)
-    expect(await tried(sql)).toEqual(refused)
+  ])('A-092 rejects: %s, for one entry or for all', async (sql) => {
+    expect(await attempt(`${sql} ${where}`)).toEqual(refused)
+    expect(await attempt(sql)).toEqual(refused)
   })
 
-  test('A-092 refuses to be emptied', async () => {
-    expect(await tried('truncate audit_entries')).toEqual(refused)
-    expect(await tried('truncate audit_entries, audit_links, audit_unlinked, audit_chains')).toEqual(refused)
+  test('A-092 rejects truncate', async () => {
+    expect(await attempt('truncate audit_entries')).toEqual(refused)
+    expect(await attempt('truncate audit_entries, audit_links, audit_unlinked, audit_chains')).toEqual(refused)
   })
 
-  test('A-092 lets the erasure of a person clear the actor and sign anew, and nothing else', async () => {
+  test('A-092 allows the erasure of a user to clear the actor and change the signature, and nothing else', async () => {
     const person = newId('user')
     const named = `insert into audit_entries (org_id, id, actor_user_id, action, created_at)
       values ('${orgId}', 'aud_person', '${person}', 'user.login', '2026-11-01')`
     const of = `where actor_user_id = '${person}'`
-    const erasing = (sql: string) => tried(named, path('erasure'), sql)
+    const erasing = (sql: string) => attempt(named, path('erasure'), sql)
     expect(await erasing(`update audit_entries set actor_user_id = null, signature = 'x' ${of}`)).toBe(1)
     for (const set of [
       "actor_user_id = 'usr_other'",
@@ -96,36 +96,36 @@ describe('the table', () => {
     ]) {
       expect(await erasing(`update audit_entries set ${set} ${of}`), set).toEqual(refused)
     }
-    // An entry of nobody has nothing to clear.
-    expect(await tried(path('erasure'), `update audit_entries set signature = null ${where}`)).toEqual(refused)
+    // An entry without an actor has nothing to clear.
+    expect(await attempt(path('erasure'), `update audit_entries set signature = null ${where}`)).toEqual(refused)
     expect(await erasing(`delete from audit_entries ${of}`)).toEqual(refused)
     expect(await erasing('truncate audit_entries')).toEqual(refused)
   })
 
-  test('A-092 lets retention remove whole entries, and nothing else', async () => {
-    expect(await tried(path('retention'), `delete from audit_entries ${where}`)).toBe(1)
-    expect(await tried(path('retention'), `update audit_entries set action = 'x' ${where}`)).toEqual(refused)
-    expect(await tried(path('retention'), 'truncate audit_entries')).toEqual(refused)
+  test('A-092 allows retention to delete entries, and nothing else', async () => {
+    expect(await attempt(path('retention'), `delete from audit_entries ${where}`)).toBe(1)
+    expect(await attempt(path('retention'), `update audit_entries set action = 'x' ${where}`)).toEqual(refused)
+    expect(await attempt(path('retention'), 'truncate audit_entries')).toEqual(refused)
   })
 
-  test('A-092 the chain beside it is closed the same way', async () => {
+  test('A-092 the chain is protected in the same way', async () => {
     await t.service.chain.link()
     const closed = { code: '42501', message: 'the audit chain is append-only' }
     for (const sql of ["update audit_links set digest = ''", 'delete from audit_links', 'truncate audit_links']) {
-      expect(await tried(sql), sql).toEqual(closed)
+      expect(await attempt(sql), sql).toEqual(closed)
     }
-    expect(await tried(path('erasure'), 'delete from audit_links')).toEqual(closed)
-    expect(await tried(path('retention'), "update audit_links set digest = ''")).toEqual(closed)
-    expect(await tried(path('retention'), 'delete from audit_links')).toBeGreaterThan(0)
+    expect(await attempt(path('erasure'), 'delete from audit_links')).toEqual(closed)
+    expect(await attempt(path('retention'), "update audit_links set digest = ''")).toEqual(closed)
+    expect(await attempt(path('retention'), 'delete from audit_links')).toBeGreaterThan(0)
   })
 
-  test('A-092 no route of the service edits or deletes an entry', () => {
+  test('A-092 no route changes or deletes an entry', () => {
     const touching = t.service.routes.filter(({ path: name, method }) => method !== 'GET' && /audit/.test(name))
     expect(touching).toEqual([])
   })
 })
 
-test('what is said of an action never replaces who did it', () => {
+test('metadata of an action cannot override its actor', () => {
   const { rowOf } = t.service.modules.audit
   const metadata = { api_key_id: 'key_other', count: 1, via: 'dashboard' }
   const entry = { orgId, action: 'message.sent', resourceType: null, resourceId: null, metadata } as const
@@ -137,27 +137,27 @@ test('what is said of an action never replaces who did it', () => {
 })
 
 describe('a failing entry', () => {
-  /** While this runs no entry of the org can be written. */
-  const barred = async <T>(org: string, work: () => Promise<T>): Promise<T> => {
-    await t.database.sql(`create function bar_entries() returns trigger language plpgsql as
-      $$ begin if new.org_id = '${org}' then raise exception 'no entries today'; end if; return new; end $$`)
+  /** Makes inserting entries of the org fail while `work` runs. */
+  const withFailingInserts = async <T>(org: string, work: () => Promise<T>): Promise<T> => {
+    await t.database.sql(`create function fail_insert() returns trigger language plpgsql as
+      $$ begin if new.org_id = '${org}' then raise exception 'insert failed'; end if; return new; end $$`)
     await t.database.sql(
-      'create trigger bar_entries before insert on audit_entries for each row execute function bar_entries()',
+      'create trigger fail_insert before insert on audit_entries for each row execute function fail_insert()',
     )
     try {
       return await work()
     } finally {
-      await t.database.sql('drop function bar_entries cascade')
+      await t.database.sql('drop function fail_insert cascade')
     }
   }
   type Lost = { audit_entries: Record<string, unknown>[]; request_id?: string; level: number; err: object }
   const lost = async (resourceId: string) =>
-    ((await logFile.lines('audit entries could not be written')) as Lost[]).filter(({ audit_entries }) =>
+    ((await logFile.lines('audit entry write failed')) as Lost[]).filter(({ audit_entries }) =>
       audit_entries.some((row) => row.resourceId === resourceId),
     )
 
-  test('A-113 R-10 never blocks the action: it is done, the whole entry is in the log and none in the table', async () => {
-    const org = await t.org({ name: 'Barred' })
+  test('A-113 R-10 does not block the action, and is logged completely instead', async () => {
+    const org = await t.org({ name: 'Failing' })
     const keyId = await keyIdOf(t, org.keys.live)
     const client = tenantClient(t, org)
     const keys = await keyClient(t, org)
@@ -168,9 +168,9 @@ describe('a failing entry', () => {
         headers: from,
         ...(body !== undefined && { body }),
       })
-    const { result, trail } = await trailing(
+    const { result, trail } = await recordTrail(
       () =>
-        barred(org.org.id, async () => {
+        withFailingInserts(org.org.id, async () => {
           const tenant = await call('POST', '/tenants', { name: 'Made', slug: 'made' })
           const { id } = tenant.body
           const done: [string, string, Reply][] = [['tenant.created', id, tenant]]
@@ -200,9 +200,9 @@ describe('a failing entry', () => {
       const line = async () =>
         (await lost(resourceId)).filter(({ audit_entries }) => audit_entries[0]?.action === action)
       await expect.poll(async () => (await line()).length, { timeout: 5_000 }).toBe(1)
-      const [told] = await line()
-      expect(told).toMatchObject({ level: 50, err: { message: 'no entries today' } })
-      expect(told?.audit_entries).toEqual([
+      const [logged] = await line()
+      expect(logged).toMatchObject({ level: 50, err: { message: 'insert failed' } })
+      expect(logged?.audit_entries).toEqual([
         {
           id: expect.stringMatching(/^aud_/),
           orgId: org.org.id,
@@ -217,13 +217,13 @@ describe('a failing entry', () => {
           signature: expect.stringMatching(/^[0-9a-f]{64}$/),
         },
       ])
-      if (action !== 'suppression.added') expect(told?.request_id).toBe(reply.headers['x-request-id'])
+      if (action !== 'suppression.added') expect(logged?.request_id).toBe(reply.headers['x-request-id'])
     }
   })
 
-  test("A-113 R-10 nor does the operator's, or one whose metadata no row can hold", async () => {
-    const { org } = await t.org({ plan: 'free', name: 'Barred too' })
-    await barred(org.id, async () => {
+  test('A-113 R-10 does not block an operator command, nor an action whose metadata cannot be stored', async () => {
+    const { org } = await t.org({ plan: 'free', name: 'Failing too' })
+    await withFailingInserts(org.id, async () => {
       await opsIn(['org', 'suspend', org.id, '--reason', 'unpaid', '--operator', 'kim'], logFile.log)
       await opsIn(['org', 'plan', org.id, 'pro'], logFile.log)
     })
@@ -254,14 +254,14 @@ describe('a failing entry', () => {
         resourceId,
         metadata,
       } as const
-      expect(await db.tx(async (tx) => audit(tx, entry).then(() => 'went on'))).toBe('went on')
+      expect(await db.tx(async (tx) => audit(tx, entry).then(() => 'continued'))).toBe('continued')
       await expect.poll(async () => (await lost(resourceId)).length, { timeout: 5_000 }).toBe(1)
     }
   })
 
   const addScratch = statement<{ n: number }>('test.add_scratch', 'insert into scratch values (:n)')
 
-  test('R-10 is undone alone: what the action did before and does after it is committed', async () => {
+  test('R-10 is rolled back alone, and the other changes of the action are committed', async () => {
     await t.database.sql('create table scratch (n int)')
     onTestFinished(async () => {
       await t.database.sql('drop table scratch')
@@ -275,10 +275,10 @@ describe('a failing entry', () => {
       resourceType: null,
       resourceId: null,
     }
-    await barred(org.id, () =>
+    await withFailingInserts(org.id, () =>
       db.tx(async (tx) => {
         await tx.change(addScratch, { n: 1 })
-        // One that could be written goes with the one that could not: they are one statement.
+        // The valid entry is lost with the failing one, because both are in one statement.
         await audit(tx, { ...entry, orgId }, entry)
         await tx.change(addScratch, { n: 2 })
       }),
@@ -287,7 +287,7 @@ describe('a failing entry', () => {
     expect(await trailOf(t.database, org.id)).toEqual([])
   })
 
-  test('R-10 an action that fails leaves no entry, however late it fails', async () => {
+  test('R-10 is not written when the action fails, even if it fails at commit', async () => {
     const { db, audit } = t.service.modules
     const { org } = await t.org({ name: 'Fails' })
     const entry: AuditEntry = {
@@ -299,20 +299,21 @@ describe('a failing entry', () => {
     }
     const failing = db.tx(async (tx) => {
       await audit(tx, entry)
-      throw new Error('after all')
+      throw new Error('action failed')
     })
-    await expect(failing).rejects.toThrow('after all')
-    // At the commit itself.
-    await t.database.sql(`create function too_late() returns trigger language plpgsql as
-      $$ begin if new.org_id = '${org.id}' then raise exception 'too late'; end if; return null; end $$`)
+    await expect(failing).rejects.toThrow('action failed')
+    // Fails at the commit itself.
+    await t.database.sql(`create function fail_at_commit() returns trigger language plpgsql as
+      $$ begin if new.org_id = '${org.id}' then raise exception 'commit failed'; end if; return null; end $$`)
     await t.database.sql(
-      'create constraint trigger too_late after insert on tenants deferrable initially deferred for each row execute function too_late()',
+      `create constraint trigger fail_at_commit after insert on tenants deferrable initially deferred
+       for each row execute function fail_at_commit()`,
     )
     const late = await t.ask('POST', '/api/v1/tenants', {
       key: await t.key(org.id),
       body: { name: 'Late' },
     })
-    await t.database.sql('drop function too_late cascade')
+    await t.database.sql('drop function fail_at_commit cascade')
     expectRefusal(late, 'INTERNAL_ERROR')
     expect(await trailOf(t.database, org.id)).toEqual([])
     expect(await t.database.sql('select 1 from audit_unlinked where org_id = $1', [org.id])).toEqual([])
@@ -336,7 +337,7 @@ describe('writers', () => {
     return { open, opened }
   }
 
-  test('of one org never wait for each other: fifty hold their entries uncommitted at the same time', async () => {
+  test('of one org do not wait for each other: fifty have uncommitted entries at the same time', async () => {
     const service = await testService()
     const { org } = await service.org()
     const db = openDb({ url: service.database.url, log: silentLog(), poolSize: 50 })
@@ -350,7 +351,7 @@ describe('writers', () => {
         db.tx(async (tx) => {
           await audit(tx, entry(org.id, String(i)))
           if (++written === writers) all.open()
-          // None commits before all have written: one that waited for another's commit would wait for ever.
+          // None commits before all have written. A writer that waited for another's commit would wait forever.
           await all.opened
         }),
       ),
@@ -358,7 +359,7 @@ describe('writers', () => {
     expect(await trailOf(service.database, org.id)).toHaveLength(writers)
   })
 
-  test('nor for a linker, nor a linker for them: an open entry is passed over and linked later', async () => {
+  test('and linkers do not wait for each other: an uncommitted entry is skipped and linked later', async () => {
     const service = await testService()
     const { org } = await service.org()
     const { db, audit } = service.service.modules
@@ -378,8 +379,8 @@ describe('writers', () => {
     await open
     const client = await db.connect()
     await client.query('begin')
-    await client.query('select * from audit_chains where org_id = $1 for update', [org.id])
-    await write('while a linker has the chain')
+    await client.query('select org_id from audit_chains where org_id = $1 for update', [org.id])
+    await write('while the chain is locked')
     expect(await chain.link()).toBe(0)
     await client.query('rollback')
     await client.end()
@@ -389,7 +390,7 @@ describe('writers', () => {
        where l.org_id = $1 order by l.seq`,
       [org.id],
     )
-    expect(linked.map((row) => row.resource_id)).toEqual(['first', 'second', 'open', 'while a linker has the chain'])
+    expect(linked.map((row) => row.resource_id)).toEqual(['first', 'second', 'open', 'while the chain is locked'])
     expect(await chain.verify(org.id)).toMatchObject({
       checked: 4,
       missing: [],

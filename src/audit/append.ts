@@ -6,7 +6,7 @@ import type { Action } from './actions.ts'
 import { canonicalMetadata, makeSign } from './sign-entry.ts'
 import { insertEntries } from './store.ts'
 
-/** Who did it: a person at the dashboard, a key, or the service itself. */
+/** Who performed an action: a dashboard user, an API key, or the service itself. */
 export type Actor =
   | { kind: 'user'; userId: string; ip: string | null; userAgent: string }
   | { kind: 'key'; keyId: string; ip: string | null; userAgent: string }
@@ -22,12 +22,12 @@ export type AuditEntry = {
 }
 
 /**
- * Writes the entry in the transaction of the action, under a savepoint: it commits with the action or not at
- * all, and when it cannot be written the action goes on and the whole entry is in the log instead.
+ * Writes audit entries in the transaction of the action, under a savepoint. They commit together with the action. If
+ * they cannot be written, the action still succeeds and the complete entries are logged instead.
  */
 export interface Audit {
   (tx: Tx, ...entries: AuditEntry[]): Promise<void>
-  /** The row itself, for a statement that writes it with what it tells of; see appendEntries in the store. */
+  /** Returns the row for a statement that writes action and entry together. See appendEntries in the store. */
   rowOf(entry: AuditEntry): EntryFields
 }
 
@@ -38,7 +38,7 @@ export type EntryFields = {
   action: string
   resourceType: string | null
   resourceId: string | null
-  /** Text, so that what is stored is what was signed. */
+  /** JSON text, so that exactly the signed text is stored. */
   metadata: string | null
   ip: string | null
   userAgent: string
@@ -46,10 +46,13 @@ export type EntryFields = {
   signature: string | null
 }
 
-/** A key and the service are no person; who made the key once is not who used it now. */
-const saidOf = (actor: Actor, metadata: AuditEntry['metadata']): Record<string, unknown> | null => {
+/**
+ * Entries by a key or by the service have no user id: the user who created a key is not necessarily the one using it.
+ * The metadata identifies the actor instead.
+ */
+const withActor = (actor: Actor, metadata: AuditEntry['metadata']): Record<string, unknown> | null => {
   if (actor.kind === 'key') {
-    // Its place comes first, in the order of names; its value last, so that nothing said of the action replaces it.
+    // The name is set first, which keeps the names sorted. The value is set last, so that metadata cannot override it.
     return Object.assign({ api_key_id: '' }, metadata, { api_key_id: actor.keyId, via: 'api_key' })
   }
   if (actor.kind === 'system') return { ...metadata, via: 'system' }
@@ -65,7 +68,7 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
     const createdAt = clock.now()
     const id = newId('auditEntry', createdAt.getTime())
     const actorUserId = actor.kind === 'user' ? actor.userId : null
-    const text = canonicalMetadata(saidOf(actor, metadata))
+    const text = canonicalMetadata(withActor(actor, metadata))
     const row: EntryFields = {
       id,
       orgId,
@@ -85,10 +88,10 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
 
   const audit = async (tx: Tx, ...entries: AuditEntry[]): Promise<void> => {
     if (entries.length === 0) return
-    let known: readonly (AuditEntry | EntryFields)[] = entries
+    let toLog: readonly (AuditEntry | EntryFields)[] = entries
     try {
       const rows = entries.map(rowOf)
-      known = rows
+      toLog = rows
       await tx.savepoint(() =>
         tx.change(insertEntries, {
           orgIds: rows.map((row) => row.orgId),
@@ -105,7 +108,7 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
         }),
       )
     } catch (error) {
-      log.error({ err: error, audit_entries: known }, 'audit entries could not be written')
+      log.error({ err: error, audit_entries: toLog }, 'audit entry write failed')
     }
   }
 

@@ -1,4 +1,4 @@
-/** The chain behind the log: how it grows, and the command that walks it. */
+/** The hash chain of the audit log: linking entries, and the command that verifies it. */
 import { createHash, createHmac } from 'node:crypto'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { chainOf, linksOf, whole, writer } from '../../test/audit/chain.ts'
@@ -20,7 +20,7 @@ describe('linking', async () => {
   const { one, many } = writer(t)
   const { chain } = t.service
 
-  test('follows the order of the entries; each link holds a digest over the one before and its entry', async () => {
+  test('links entries in order, each with a digest over the previous link and the entry', async () => {
     const { org } = await t.org()
     for (const name of ['a', 'b', 'c']) await one(org.id, name)
     expect(await chain.verify(org.id)).toEqual(whole(org.id, 0, { head: 'none', waiting: 3 }))
@@ -33,7 +33,7 @@ describe('linking', async () => {
       [3, 'c'],
     ])
     let digest = Buffer.alloc(0)
-    for (const { seq, entry_id, digest: held } of links) {
+    for (const { seq, entry_id, digest: stored } of links) {
       const [row] = await t.database.sql<{ created_at: Date; metadata: object }>(
         'select created_at, metadata from audit_entries where id = $1',
         [entry_id],
@@ -52,9 +52,13 @@ describe('linking', async () => {
         created_at.toISOString(),
       ])
       digest = createHash('sha256').update(digest).update(text).digest()
-      expect(held.equals(digest)).toBe(true)
+      expect(stored.equals(digest)).toBe(true)
     }
-    const [row] = await t.database.sql('select * from audit_chains where org_id = $1', [org.id])
+    const [row] = await t.database.sql(
+      `select head_seq, head_digest, head_signature, pruned_seq, pruned_digest, pruned_signature
+       from audit_chains where org_id = $1`,
+      [org.id],
+    )
     expect(row).toMatchObject({
       head_seq: '3',
       head_digest: digest,
@@ -68,7 +72,7 @@ describe('linking', async () => {
     expect(await chain.verify(org.id)).toEqual(whole(org.id, 3))
   })
 
-  test('goes on where it stopped, in any number, each org for itself', async () => {
+  test('continues where it stopped, for any number of entries, separately per org', async () => {
     const [a, b] = [(await t.org()).org.id, (await t.org()).org.id]
     await many(a, 2_300)
     await many(b, 3)
@@ -82,7 +86,7 @@ describe('linking', async () => {
     expect(await chain.verify(b)).toEqual(whole(b, 3))
   })
 
-  test('by several linkers at once, while entries arrive, links each entry once', async () => {
+  test('links each entry once, even with concurrent linkers and writers', async () => {
     const { org } = await t.org()
     const linkers = [chain, chainOf(t, secret), chainOf(t, secret)]
     let writing = true
@@ -99,12 +103,12 @@ describe('linking', async () => {
     expect(await chain.verify(org.id)).toEqual(whole(org.id, 120))
   })
 
-  test('of one org that was meddled with does not stop the others', async () => {
+  test('continues with other orgs when the chain of one was tampered with', async () => {
     const ids = [(await t.org()).org.id, (await t.org()).org.id].sort()
     const [first, second] = ids as [string, string]
     await one(first, 'a')
     await chain.link()
-    // Without its head the chain would begin again at a place that is taken.
+    // Without its head, the chain would start again at a sequence number that exists.
     await t.database.sql('delete from audit_chains where org_id = $1', [first])
     await one(first, 'b')
     await one(second, 'c')
@@ -115,11 +119,11 @@ describe('linking', async () => {
     expect(await chain.verify(second)).toEqual(whole(second, 1))
     expect(await chain.verify(first)).toMatchObject({ broken: [1], head: 'none', waiting: 1 })
     await expect
-      .poll(async () => (await logFile.lines('audit entries of an org could not be linked')).map((line) => line.org_id))
+      .poll(async () => (await logFile.lines('audit chain linking failed')).map((line) => line.org_id))
       .toEqual([first])
   })
 
-  test('is told in the log, with the place and digest that a forger of the database cannot reach', async () => {
+  test('logs the new head, so that a copy of it exists outside the database', async () => {
     const { org } = await t.org()
     const logFile = await openLogFile()
     onTestFinished(logFile.remove)
@@ -128,14 +132,14 @@ describe('linking', async () => {
     const [last] = (await linksOf(t, org.id)).slice(-1)
     await expect
       .poll(async () =>
-        (await logFile.lines('audit chain grew'))
+        (await logFile.lines('audit chain extended'))
           .filter((line) => line.org_id === org.id)
           .map(({ seq, digest }) => [seq, digest]),
       )
       .toEqual([[3, last?.digest.toString('hex')]])
   })
 
-  test('in the worker happens by itself', async () => {
+  test('runs in the worker', async () => {
     const { org } = await t.org()
     await one(org.id, 'a')
     const worker = await testService({ database: t.database, env: { AUDIT_SIGNING_SECRET: secret } })
@@ -150,28 +154,28 @@ describe('tidings ops audit verify', async () => {
   const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret } })
   afterAll(() => t.stop())
   const { many } = writer(t)
-  const fault = 'The audit chain of this org is not whole.'
+  const fault = 'The audit chain of this org is not intact.'
 
   const verify = async (orgId: string, ...options: string[]) => {
-    let said = ''
+    let output = ''
     const config = readConfig({ DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret })
-    const ended = await runOps(config, silentLog(), ['audit', 'verify', orgId, ...options], (text) => {
-      said += text
+    const error = await runOps(config, silentLog(), ['audit', 'verify', orgId, ...options], (text) => {
+      output += text
     }).then(
       () => undefined,
       (error: Error) => error.message,
     )
-    return { said, ended }
+    return { output, error }
   }
 
-  test('links what waits, prints the report and ends well when the chain is whole', async () => {
+  test('links waiting entries, prints the report and succeeds when the chain is intact', async () => {
     const { org } = await t.org()
     await many(org.id, 3)
     expect(await verify(org.id, '--json')).toEqual({
-      said: `${JSON.stringify(whole(org.id, 3))}\n`,
-      ended: undefined,
+      output: `${JSON.stringify(whole(org.id, 3))}\n`,
+      error: undefined,
     })
-    expect((await verify(org.id)).said).toBe(
+    expect((await verify(org.id)).output).toBe(
       [
         `org_id             ${org.id}`,
         'checked            3',
@@ -194,28 +198,28 @@ describe('tidings ops audit verify', async () => {
     ['invalid', "update audit_chains set head_signature = repeat('0', 64) where org_id = $1"],
     ['stripped', 'update audit_chains set head_signature = null where org_id = $1'],
     ['pruned', "update audit_chains set pruned_digest = '' where org_id = $1"],
-  ])('prints the report and ends with a fault when something is %s', async (_, sql) => {
+  ])('prints the report and fails when the chain is %s', async (_, sql) => {
     const { org } = await t.org()
     await many(org.id, 3)
     await t.service.chain.link()
     await tamper(t.database, [sql, [org.id]])
-    const { said, ended } = await verify(org.id, '--json')
-    expect(ended).toBe(fault)
-    expect(JSON.parse(said)).toEqual(await t.service.chain.verify(org.id))
-    expect(JSON.parse(said)).not.toEqual(whole(org.id, 3))
+    const { output, error } = await verify(org.id, '--json')
+    expect(error).toBe(fault)
+    expect(JSON.parse(output)).toEqual(await t.service.chain.verify(org.id))
+    expect(JSON.parse(output)).not.toEqual(whole(org.id, 3))
   })
 
-  test('an org with no entries is whole; one that is not there is a fault', async () => {
+  test('succeeds for an org without entries, and fails for an unknown org', async () => {
     const { org } = await t.org()
     expect(await verify(org.id, '--json')).toEqual({
-      said: `${JSON.stringify(whole(org.id, 0, { head: 'none' }))}\n`,
-      ended: undefined,
+      output: `${JSON.stringify(whole(org.id, 0, { head: 'none' }))}\n`,
+      error: undefined,
     })
     const unknown = newId('org')
-    expect(await verify(unknown)).toEqual({ said: '', ended: `There is no org ${unknown}.` })
+    expect(await verify(unknown)).toEqual({ output: '', error: `Org ${unknown} does not exist.` })
   })
 
-  test('as a command it exits with 0 or 1, the report on standard output and the fault on standard error', async () => {
+  test('exits with 0 or 1, and prints the report to standard output and the error to standard error', async () => {
     const { org } = await t.org()
     await many(org.id, 2)
     const env = { DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret, LOG_LEVEL: 'silent' }

@@ -1,6 +1,7 @@
 /**
- * Beyond the documented signature, which proves each entry by itself: a chain per org, which shows that none was
- * removed, put in or moved. Entries are linked after the fact, so that writers never wait for each other.
+ * A hash chain over the audit entries of each org. An entry's signature proves only that entry. The chain reveals
+ * entries that were removed, inserted or reordered. Entries are linked after they are written, so that writers do not
+ * wait for each other.
  */
 import { createHash, createHmac } from 'node:crypto'
 import type { Db } from '../db/pool.ts'
@@ -24,13 +25,13 @@ import {
 } from './store.ts'
 
 const chunk = 1_000
-const mostFindings = 100
+const maxFindings = 100
 
 type Content = Pick<EntryRow, 'org_id' | 'id' | 'action' | 'resource_type' | 'resource_id' | 'metadata'> & {
   created_at: string
 }
 
-/** Everything but the actor, which the erasure of a person may clear, and what was never proven. */
+/** The hashed content of an entry: the signed fields except the actor, which is cleared when a user is erased. */
 const contentOf = (row: EntryRow): Content => ({
   org_id: row.org_id,
   id: row.id,
@@ -41,24 +42,21 @@ const contentOf = (row: EntryRow): Content => ({
   created_at: row.created_at.toISOString(),
 })
 
-const linkDigest = (before: Buffer, seq: number, content: Content): Buffer => {
+const linkDigest = (previous: Buffer, seq: number, content: Content): Buffer => {
   const { org_id, id, action, resource_type, resource_id, metadata, created_at } = content
   const fields = [seq, org_id, id, action, resource_type, resource_id, metadata, created_at]
-  // Field by field, so that metadata may nest as deeply here as where it was signed.
+  // Serialized field by field, so that metadata may be nested as deeply here as in the signature.
   return createHash('sha256')
-    .update(before)
+    .update(previous)
     .update(`[${fields.map(canonicalJson).join(',')}]`)
     .digest()
 }
 
-/** An end of the chain under the secret: without it nobody can pass a shorter chain off as the whole. */
-export const signEnd = (
-  secret: string | undefined,
-  end: 'head' | 'pruned',
-  orgId: string,
-  seq: number,
-  digest: Buffer,
-) =>
+/** The head is the newest link. The pruned end is the last link that retention removed. */
+type ChainEnd = { end: 'head' | 'pruned'; orgId: string; seq: number; digest: Buffer }
+
+/** Signs an end of the chain. Without the secret, a shortened chain cannot be passed off as the complete one. */
+export const signEnd = (secret: string | undefined, { end, orgId, seq, digest }: ChainEnd): string | null =>
   secret === undefined
     ? null
     : createHmac('sha256', secret)
@@ -68,24 +66,25 @@ export const signEnd = (
 export type ChainReport = {
   org_id: string
   checked: number
-  /** Entries that are linked, or wait to be, but are gone, by id. */
+  /** Ids of entries that are linked or waiting to be linked, but no longer exist. */
   missing: string[]
-  /** Links that do not follow from the one before and their entry, or stand past the head, by sequence number. */
+  /** Sequence numbers of links that do not match their entry and the previous link, or that come after the head. */
   broken: number[]
-  /** Entries that were never linked nor wait to be, by id. */
+  /** Ids of entries that are neither linked nor waiting to be linked. */
   stray: string[]
-  head: EndVerdict | 'cut_off'
-  pruned: EndVerdict
+  head: EndStatus | 'cut_off'
+  pruned: EndStatus
+  /** The number of entries that are waiting to be linked. */
   waiting: number
 }
 
 /**
- * `none` where there is no such end yet, `unsigned` while no secret is configured. `stripped` is an end without a
- * signature where there should be one: it was taken off, or written before the secret was set.
+ * `none`: the chain does not have this end yet. `unsigned`: no secret is configured. `stripped`: the signature is
+ * missing although a secret is configured, because it was removed or the end was written before the secret was set.
  */
-type EndVerdict = 'none' | 'ok' | 'unsigned' | 'stripped' | 'invalid'
+type EndStatus = 'none' | 'ok' | 'unsigned' | 'stripped' | 'invalid'
 
-export const isWhole = ({ missing, broken, stray, head, pruned }: ChainReport): boolean =>
+export const isIntact = ({ missing, broken, stray, head, pruned }: ChainReport): boolean =>
   missing.length + broken.length + stray.length === 0 &&
   head !== 'cut_off' &&
   [head, pruned].every((end) => end !== 'stripped' && end !== 'invalid')
@@ -99,9 +98,9 @@ const startOf = ({ pruned_seq, pruned_digest }: ChainRow): Link => ({
 })
 
 export interface Chain {
-  /** Links what is waiting, the orgs taking turns; returns how many entries. */
+  /** Links all waiting entries, a chunk per org in turn. Returns how many were linked. */
   link(): Promise<number>
-  /** Walks an org's whole chain in pages, while it may grow; at most 100 findings of each kind. */
+  /** Checks the whole chain of an org in pages. The chain may grow during the check. Reports at most 100 findings per kind. */
   verify(orgId: string): Promise<ChainReport>
 }
 
@@ -126,20 +125,16 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
         seqs: links.map((link) => link.seq),
         entryIds: links.map((link) => link.entryId),
         digests: links.map((link) => link.digest),
-        headSignature: signEnd(secret, 'head', orgId, seq, digest),
+        headSignature: signEnd(secret, { end: 'head', orgId, seq, digest }),
         at,
       })
-      // Kept outside the database too, where whoever can rewrite it cannot reach.
-      log.info({ org_id: orgId, seq, digest: digest.toString('hex') }, 'audit chain grew')
+      // The head is also logged, so that someone who can rewrite the database cannot rewrite every copy of it.
+      log.info({ org_id: orgId, seq, digest: digest.toString('hex') }, 'audit chain extended')
       return links.length
     })
 
-  const endVerdict = (
-    end: 'head' | 'pruned',
-    orgId: string,
-    { seq, digest, signature }: { seq: number; digest: Buffer; signature: string | null },
-  ): EndVerdict => {
-    const expected = signEnd(secret, end, orgId, seq, digest)
+  const endStatus = (end: ChainEnd, signature: string | null): EndStatus => {
+    const expected = signEnd(secret, end)
     if (expected === null) return 'unsigned'
     if (signature === null) return 'stripped'
     return sameBytes(expected, signature) ? 'ok' : 'invalid'
@@ -152,15 +147,15 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
       ? 'cut_off'
       : head_seq === 0
         ? 'none'
-        : endVerdict('head', orgId, { seq: head_seq, digest: head_digest, signature: head_signature })
+        : endStatus({ end: 'head', orgId, seq: head_seq, digest: head_digest }, head_signature)
     const pruned =
       pruned_digest === null
         ? 'none'
-        : endVerdict('pruned', orgId, { seq: pruned_seq, digest: pruned_digest, signature: pruned_signature })
+        : endStatus({ end: 'pruned', orgId, seq: pruned_seq, digest: pruned_digest }, pruned_signature)
     return { head, pruned } as const
   }
 
-  /** From the pruned end to the head as they stood when the chain was read; what is linked meanwhile comes after. */
+  /** Checks the links from the pruned end up to the head in `chain`. Links added since then are not included. */
   const walk = async (orgId: string, chain: ChainRow): Promise<Walked> => {
     const walked: Walked = { checked: 0, missing: [], broken: [], last: startOf(chain) }
     for (;;) {
@@ -173,10 +168,10 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
       for (const { seq, entry_id, digest, entry } of links) {
         const { last } = walked
         walked.checked++
-        if (!entry && walked.missing.length < mostFindings) walked.missing.push(entry_id)
+        if (!entry && walked.missing.length < maxFindings) walked.missing.push(entry_id)
         const content = entry as unknown as Content | null
         const follows = seq === last.seq + 1 && (!content || linkDigest(last.digest, seq, content).equals(digest))
-        if (!follows && walked.broken.length < mostFindings) walked.broken.push(seq)
+        if (!follows && walked.broken.length < maxFindings) walked.broken.push(seq)
         walked.last = { seq, digest }
       }
       if (links.length < chunk) return walked
@@ -189,8 +184,8 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
       const orgs = await db.rows(orgsToLink, { afterOrgId: after, limit: chunk })
       for (const { org_id } of orgs) {
         const linked = await linkOrg(org_id).catch((error: unknown) => {
-          // A chain that was meddled with must not stop those of other orgs.
-          log.error({ err: error, org_id }, 'audit entries of an org could not be linked')
+          // A chain that was tampered with must not block the chains of other orgs.
+          log.error({ err: error, org_id }, 'audit chain linking failed')
           return 0
         })
         turn.linked += linked
@@ -215,15 +210,15 @@ export const makeChain = ({ db, clock, log, secret }: Needs): Chain => {
         const chain = (await db.row(findChain, { orgId })) as ChainRow & { past_head: number[] | null }
         const { checked, missing, broken, last } = await walk(orgId, chain)
         const after = await db.row(findChain, { orgId })
-        // Retention took links from under the walk: what looks broken is only gone.
+        // Retention removed links during the walk, so the findings may be wrong. Start over.
         if (after?.pruned_seq !== chain.pruned_seq) continue
-        const lost = await db.rows(lostEntries, { orgId, limit: mostFindings })
-        const stray = await db.rows(strayEntries, { orgId, limit: mostFindings })
+        const lost = await db.rows(lostEntries, { orgId, limit: maxFindings })
+        const stray = await db.rows(strayEntries, { orgId, limit: maxFindings })
         return {
           org_id: orgId,
           checked,
-          missing: [...missing, ...lost.map((row) => row.entry_id)].slice(0, mostFindings),
-          broken: [...broken, ...(chain.past_head ?? [])].slice(0, mostFindings),
+          missing: [...missing, ...lost.map((row) => row.entry_id)].slice(0, maxFindings),
+          broken: [...broken, ...(chain.past_head ?? [])].slice(0, maxFindings),
           stray: stray.map((row) => row.id),
           ...verifyEnds(orgId, chain, last),
           waiting: (await db.row(countUnlinked, { orgId }))?.n ?? 0,

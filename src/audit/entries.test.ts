@@ -1,4 +1,4 @@
-/** What each action leaves in the log. */
+/** The audit entry of each action. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { withTrail } from '../../test/audit/trail.ts'
 import { keyClient, keyIdOf } from '../../test/clients/key-client.ts'
@@ -25,9 +25,9 @@ const orgId = acme.org.id
 const { live } = acme.keys
 const liveKeyId = await keyIdOf(t, live)
 const { create, patch, revoke, held } = await keyClient(t, acme)
-const trailing = <T>(work: () => Promise<T>, org = orgId) => withTrail(t.database, org, work)
+const recordTrail = <T>(work: () => Promise<T>, org = orgId) => withTrail(t.database, org, work)
 
-/** An entry of the live key, every column of it. */
+/** All columns of an entry by the live key. */
 const byKey = (action: string, resourceType: string, resourceId: string, metadata: object) => ({
   id: expect.stringMatching(/^aud_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
   actor_user_id: null,
@@ -42,12 +42,12 @@ const byKey = (action: string, resourceType: string, resourceId: string, metadat
 })
 
 const opsIn = async (args: string[]): Promise<string> => {
-  let said = ''
+  let output = ''
   const config = readConfig({ DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret })
   await runOps(config, silentLog(), args, (text) => {
-    said += text
+    output += text
   })
-  return said
+  return output
 }
 
 describe('keys', () => {
@@ -62,11 +62,11 @@ describe('keys', () => {
     expires_at: null,
   }
 
-  test('A-139 A-140 A-141 AD-114 a key made, changed and revoked leaves an entry each, without the key', async () => {
-    const made = await trailing(() => create({ name: 'CI', scopes: ['send:email'] }))
-    const { id, key } = made.result.body
-    expect(made.trail).toEqual([byKey('api_key.created', 'api_key', id, { name: 'CI', ...restrictions })])
-    const changed = await trailing(() => patch(id, { name: 'CD', rate_limit_per_minute: 5 }))
+  test('A-139 A-140 A-141 AD-114 creating, updating and revoking a key each write an entry without the secret', async () => {
+    const created = await recordTrail(() => create({ name: 'CI', scopes: ['send:email'] }))
+    const { id, key } = created.result.body
+    expect(created.trail).toEqual([byKey('api_key.created', 'api_key', id, { name: 'CI', ...restrictions })])
+    const changed = await recordTrail(() => patch(id, { name: 'CD', rate_limit_per_minute: 5 }))
     expect(changed.trail).toEqual([
       byKey('api_key.updated', 'api_key', id, {
         ...restrictions,
@@ -75,16 +75,16 @@ describe('keys', () => {
         changed: ['name', 'rate_limit_per_minute'],
       }),
     ])
-    const revoked = await trailing(() => revoke(id))
-    const told = { name: 'CD', environment: 'live' }
-    expect(revoked.trail).toEqual([byKey('api_key.revoked', 'api_key', id, told)])
-    expect(JSON.stringify([made.trail, changed.trail, revoked.trail])).not.toContain(key.slice(13, -4))
-    expect((await trailing(() => revoke(id))).trail).toEqual([])
+    const revoked = await recordTrail(() => revoke(id))
+    const metadata = { name: 'CD', environment: 'live' }
+    expect(revoked.trail).toEqual([byKey('api_key.revoked', 'api_key', id, metadata)])
+    expect(JSON.stringify([created.trail, changed.trail, revoked.trail])).not.toContain(key.slice(13, -4))
+    expect((await recordTrail(() => revoke(id))).trail).toEqual([])
   })
 
-  test('R-10 a key that is refused, changed by nothing or not there leaves none', async () => {
+  test('R-10 a refused, empty or unknown key change writes no entry', async () => {
     const narrow = await held({ scopes: ['write:keys'] })
-    const { trail } = await trailing(async () => {
+    const { trail } = await recordTrail(async () => {
       expectRefusal(await create({ name: 'x', scopes: ['send:sms'] }, narrow.key), 'SCOPE_ESCALATION')
       expect((await patch(narrow.id, {})).status).toBe(200)
       expectRefusal(await revoke(narrow.id, narrow.key), 'SELF_REVOKE_FORBIDDEN')
@@ -97,12 +97,14 @@ describe('keys', () => {
 describe('suppressions', () => {
   const add = (body: unknown) => t.ask('POST', '/api/v1/suppressions', { key: live, body })
   const remove = (id: string) => t.ask('DELETE', `/api/v1/suppressions/${id}`, { key: live })
-  const told = (value: string, reason = 'manual') => ({ channel: 'email', value, reason })
+  const metadata = (value: string, reason = 'manual') => ({ channel: 'email', value, reason })
 
-  test('A-163 each suppression that was added leaves an entry, one that was there leaves none', async () => {
-    const one = await trailing(() => add({ channel: 'email', value: 'One@example.com' }))
-    expect(one.trail).toEqual([byKey('suppression.added', 'suppression', one.result.body.id, told('one@example.com'))])
-    const many = await trailing(() =>
+  test('A-163 each added suppression writes an entry, but not one that already existed', async () => {
+    const one = await recordTrail(() => add({ channel: 'email', value: 'One@example.com' }))
+    expect(one.trail).toEqual([
+      byKey('suppression.added', 'suppression', one.result.body.id, metadata('one@example.com')),
+    ])
+    const many = await recordTrail(() =>
       add({
         items: ['one', 'two', 'three', 'two'].map((name) => ({
           channel: 'email',
@@ -112,36 +114,37 @@ describe('suppressions', () => {
     )
     const [, two, three] = many.result.body.data
     expect(many.trail).toEqual([
-      byKey('suppression.added', 'suppression', two.id, told('two@example.com')),
-      byKey('suppression.added', 'suppression', three.id, told('three@example.com')),
+      byKey('suppression.added', 'suppression', two.id, metadata('two@example.com')),
+      byKey('suppression.added', 'suppression', three.id, metadata('three@example.com')),
     ])
   })
 
-  test('A-163 suppressions added at once, sharing statements, leave one entry each', async () => {
+  test('A-163 concurrently added suppressions write one entry each', async () => {
     const values = Array.from({ length: 60 }, (_, i) => `at-once-${i % 40}@example.com`)
-    const { trail } = await trailing(() => Promise.all(values.map((value) => add({ channel: 'email', value }))))
+    const { trail } = await recordTrail(() => Promise.all(values.map((value) => add({ channel: 'email', value }))))
     expect(trail.map(({ metadata }) => metadata?.value).sort()).toEqual([...new Set(values)].sort())
   })
 
-  test('A-164 A-165 a removal is entered with channel, value and reason under the id, only if something was removed', async () => {
+  test('A-164 A-165 removing a suppression writes an entry with its channel, value and reason', async () => {
     const { body } = await add({ channel: 'email', value: 'leaves@example.com' })
-    const { trail } = await trailing(() => remove(body.id))
-    expect(trail).toEqual([byKey('suppression.removed', 'suppression', body.id, told('leaves@example.com'))])
-    const again = await trailing(async () => {
+    const { trail } = await recordTrail(() => remove(body.id))
+    expect(trail).toEqual([byKey('suppression.removed', 'suppression', body.id, metadata('leaves@example.com'))])
+    const again = await recordTrail(async () => {
       expectRefusal(await remove(body.id), 'NOT_FOUND')
       expectRefusal(await remove(newId('suppression')), 'NOT_FOUND')
     })
     expect(again.trail).toEqual([])
   })
 
-  test('A-166 AD-98 a refused removal leaves no entry; the log says who, which and why, not the value', async () => {
+  test('A-166 AD-98 a refused removal writes no entry, and is logged without the address', async () => {
     const id = newId('suppression')
     await t.database.sql(
-      `insert into suppressions (org_id, id, channel, value, reason, source, created_environment, created_at, updated_at)
+      `insert into suppressions (org_id, id, channel, value, reason, source, created_environment,
+         created_at, updated_at)
        values ($1, $2, 'email', 'secret-address@example.com', 'complaint', 'provider', 'live', $3, $3)`,
       [orgId, id, t.service.clock.now()],
     )
-    const { result: reply, trail } = await trailing(() => remove(id))
+    const { result: reply, trail } = await recordTrail(() => remove(id))
     expectRefusal(reply, 'SUPPRESSION_PROTECTED')
     expect(trail).toEqual([])
     await expect
@@ -162,8 +165,8 @@ describe('suppressions', () => {
   })
 })
 
-describe('the operator', () => {
-  test('A-195 A-196 AD-94 a plan that goes up or down leaves an entry of the service itself, one that stays leaves none', async () => {
+describe('operator commands', () => {
+  test('A-195 A-196 AD-94 changing the plan writes an entry by the service, and setting the same plan writes none', async () => {
     const { org } = await t.org({ plan: 'pro', name: 'Plans' })
     const bySystem = (action: string, from: string, to: string) => ({
       ...byKey(action, 'org', org.id, {}),
@@ -171,14 +174,14 @@ describe('the operator', () => {
       ip_address: null,
       user_agent: '',
     })
-    const plan = (name: string) => trailing(() => opsIn(['org', 'plan', org.id, name]), org.id)
+    const plan = (name: string) => recordTrail(() => opsIn(['org', 'plan', org.id, name]), org.id)
     expect((await plan('enterprise')).trail).toEqual([bySystem('plan.upgraded', 'pro', 'enterprise')])
     expect((await plan('enterprise')).trail).toEqual([])
     expect((await plan('free')).trail).toEqual([bySystem('plan.downgraded', 'enterprise', 'free')])
     expect((await plan('payg')).trail).toEqual([bySystem('plan.upgraded', 'free', 'payg')])
   })
 
-  test('A-200 A-201 AD-73 XD-31 suspending and lifting it are entered by the tool, unsigned, once each', async () => {
+  test('A-200 A-201 AD-73 XD-31 suspending and unsuspending each write one unsigned entry by the operator tool', async () => {
     const { org } = await t.org({ name: 'Suspended' })
     const byTool = (action: string) => ({
       ...byKey(action, 'org', org.id, {}),
@@ -189,15 +192,15 @@ describe('the operator', () => {
     })
     const suspend = () => opsIn(['org', 'suspend', org.id, '--reason', 'unpaid', '--operator', 'kim'])
     const unsuspend = () => opsIn(['org', 'unsuspend', org.id, '--operator', 'kim'])
-    expect((await trailing(suspend, org.id)).trail).toEqual([byTool('org.suspended')])
-    expect((await trailing(suspend, org.id)).trail).toEqual([])
-    expect((await trailing(unsuspend, org.id)).trail).toEqual([byTool('org.unsuspended')])
-    expect((await trailing(unsuspend, org.id)).trail).toEqual([])
+    expect((await recordTrail(suspend, org.id)).trail).toEqual([byTool('org.suspended')])
+    expect((await recordTrail(suspend, org.id)).trail).toEqual([])
+    expect((await recordTrail(unsuspend, org.id)).trail).toEqual([byTool('org.unsuspended')])
+    expect((await recordTrail(unsuspend, org.id)).trail).toEqual([])
   })
 
-  test('A-139 AD-94 a key handed out by the operator is entered as the service itself', async () => {
-    const { org } = await t.org({ name: 'Handed out' })
-    const { result, trail } = await trailing(
+  test('A-139 AD-94 a key created by the operator writes an entry by the service', async () => {
+    const { org } = await t.org({ name: 'Operator' })
+    const { result, trail } = await recordTrail(
       () => opsIn(['key', 'create', org.id, '--name', 'CI', '--scopes', 'send:email', '--json']),
       org.id,
     )
@@ -214,8 +217,8 @@ describe('the operator', () => {
 })
 
 describe('an entry', () => {
-  const made = async (headers: Record<string, string>) => {
-    const { result, trail } = await trailing(() =>
+  const entryOf = async (headers: Record<string, string>) => {
+    const { result, trail } = await recordTrail(() =>
       t.ask('POST', '/api/v1/tenants', { key: live, body: { name: 'Seen' }, headers }),
     )
     expect(result.status).toBe(201)
@@ -228,19 +231,18 @@ describe('an entry', () => {
     [{ 'x-forwarded-for': '203.0.113.9:51234' }, '203.0.113.9'],
     [{ 'x-forwarded-for': '2001:DB8::1' }, '2001:db8::1'],
     [{ 'x-forwarded-for': 'nonsense' }, null],
-  ])('A-100 AD-93 of a call with %j has the address %s', async (headers, address) => {
-    expect((await made(headers as Record<string, string>))?.ip_address).toBe(address)
+  ])('A-100 AD-93 of a request with headers %j has the address %s', async (headers, address) => {
+    expect((await entryOf(headers as Record<string, string>))?.ip_address).toBe(address)
   })
 
-  test('A-101 AD-93 has the user agent of the call, cut to 512 characters, empty when there is none', async () => {
-    expect((await made({ 'user-agent': 'curl/8' }))?.user_agent).toBe('curl/8')
-    expect((await made({ 'user-agent': 'x'.repeat(600) }))?.user_agent).toBe('x'.repeat(512))
-    expect((await made({}))?.user_agent).toBe('')
+  test('A-101 AD-93 has the first 512 characters of the user agent, or an empty string', async () => {
+    expect((await entryOf({ 'user-agent': 'curl/8' }))?.user_agent).toBe('curl/8')
+    expect((await entryOf({ 'user-agent': 'x'.repeat(600) }))?.user_agent).toBe('x'.repeat(512))
+    expect((await entryOf({}))?.user_agent).toBe('')
   })
 
-  test('A-093 A-094 A-097 A-099 A-102 A-103 of a person names the person; what is absent is null, never empty', async () => {
-    const { db, audit, clock } = t.service.modules
-    const before = clock.now()
+  const writeAsUser = () => {
+    const { db, audit } = t.service.modules
     const entry: AuditEntry = {
       orgId,
       actor: { kind: 'user', userId: 'usr_ann', ip: '203.0.113.9', userAgent: 'Firefox '.repeat(100) },
@@ -248,8 +250,21 @@ describe('an entry', () => {
       resourceType: null,
       resourceId: null,
     }
-    const { trail } = await trailing(() => db.tx((tx) => audit(tx, entry)))
-    expect(trail).toEqual([
+    return recordTrail(() => db.tx((tx) => audit(tx, entry)))
+  }
+
+  test('A-093 A-102 A-103 has an id, the time of the action and a signature', async () => {
+    const { clock } = t.service
+    const before = clock.now()
+    const [row] = (await writeAsUser()).trail
+    expect(row?.id).toMatch(/^aud_[0-7][0-9a-hjkmnp-tv-z]{25}$/)
+    expect(row?.signature).toMatch(/^[0-9a-f]{64}$/)
+    const at = row?.created_at as Date
+    expect(at >= before && at <= clock.now()).toBe(true)
+  })
+
+  test('A-094 A-097 A-099 of a user has the user id and org, and null for absent fields', async () => {
+    expect((await writeAsUser()).trail).toEqual([
       {
         id: expect.stringMatching(/^aud_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
         actor_user_id: 'usr_ann',
@@ -263,11 +278,9 @@ describe('an entry', () => {
         signature: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
     ])
-    const at = trail[0]?.created_at as Date
-    expect(at >= before && at <= clock.now()).toBe(true)
   })
 
-  test('A-096 has an action of the list, whichever test above wrote it', async () => {
+  test('A-096 has one of the documented actions', async () => {
     const rows = await t.database.sql<{ action: string }>('select distinct action from audit_entries')
     expect(rows.length).toBeGreaterThan(8)
     for (const { action } of rows) expect(actions).toContain(action)

@@ -1,8 +1,8 @@
 import type { Db } from '../db/pool.ts'
 import type { Log } from '../ground/log.ts'
 import { type SignedFields, sign } from './sign-entry.ts'
-import { anonymise, closePath, type EntryRow, entriesOfActor, openPath } from './store.ts'
-import { verdictOf } from './verdict.ts'
+import { signatureStatus } from './signature-status.ts'
+import { anonymise, type EntryRow, entriesOfActor, forbidChanges, permitChanges } from './store.ts'
 
 const chunk = 500
 
@@ -18,42 +18,43 @@ export const fieldsOf = (row: EntryRow): SignedFields & { signature: string | nu
   signature: row.signature,
 })
 
-/** Clears a person from the entries they caused; returns how many. */
+/** Removes a user's id from their audit entries. Returns the number of entries. */
 export type EraseActor = (userId: string) => Promise<number>
 
 type Needs = { db: Db; log: Log; secret: string | undefined; cutover: Date }
 
 /**
- * Only an entry that proved good is signed anew without its actor. One that did not keeps what it has, so that
- * erasing a person never turns a forged entry into a proven one.
+ * An entry with a valid signature is signed again without its actor. Any other entry keeps its signature, so that
+ * erasing a user never makes a forged entry valid.
  */
 export const makeEraseActor = ({ db, log, secret, cutover }: Needs): EraseActor => {
   const signatureWithout = (row: EntryRow): string | null => {
     if (secret === undefined) return row.signature
     const fields = fieldsOf(row)
-    const anew = sign(secret, { ...fields, actorUserId: null })
-    if (verdictOf(fields, { secret, cutover }) === 'ok') return anew
-    // Forged by naming a person on an entry that had none: in capitals its signature still shows, and proves nothing.
-    return row.signature === anew ? anew.toUpperCase() : row.signature
+    const withoutActor = sign(secret, { ...fields, actorUserId: null })
+    if (signatureStatus(fields, { secret, cutover }) === 'ok') return withoutActor
+    // Someone forged this entry by adding a user to an entry that had none. Clearing the user would make the stored
+    // signature valid again, so it is kept in uppercase: still recognizable, but not valid.
+    return row.signature === withoutActor ? withoutActor.toUpperCase() : row.signature
   }
 
   const eraseChunk = (userId: string): Promise<number> =>
     db.tx(async (tx) => {
       const rows = await tx.rows(entriesOfActor, { userId, limit: chunk })
       if (rows.length === 0) return 0
-      await tx.row(openPath, { path: 'erasure' })
+      await tx.row(permitChanges, { path: 'erasure' })
       await tx.change(anonymise, {
         orgIds: rows.map((row) => row.org_id),
         ids: rows.map((row) => row.id),
         signatures: rows.map(signatureWithout),
       })
-      await tx.row(closePath)
+      await tx.row(forbidChanges)
       return rows.length
     })
 
   return async (userId) => {
     if (secret === undefined) {
-      log.warn({ user_id: userId }, 'no signing secret: signed audit entries of an erased user will read as invalid')
+      log.warn({ user_id: userId }, 'erasing audit actor without signing secret: signed entries become invalid')
     }
     for (let total = 0; ; ) {
       const erased = await eraseChunk(userId)

@@ -1,4 +1,4 @@
-/** The documented signature of an entry: HMAC-SHA256 over eight of its fields, as one JSON array. */
+/** The documented signature of an audit entry: HMAC-SHA256 over eight of its fields as a JSON array. */
 import { createHmac } from 'node:crypto'
 import { canonicalJson } from '../ground/canonical.ts'
 import { makeHmac, sameBytes } from '../ground/crypto.ts'
@@ -15,7 +15,7 @@ export type SignedFields = {
   createdAt: Date
 }
 
-// PostgreSQL's text holds neither NUL nor half a surrogate pair.
+// PostgreSQL text cannot contain NUL characters or unpaired surrogates.
 const storable = (text: string): string => text.replaceAll('\0', '').toWellFormed()
 
 const cleaned = (_key: string, value: unknown): unknown => {
@@ -26,7 +26,7 @@ const cleaned = (_key: string, value: unknown): unknown => {
 
 const suspectEscape = /\\u(?:0000|d[89a-f])/i
 
-/** Words and numbers under names in their order, as most entries have: written down it is canonical as it stands. */
+/** Whether `JSON.stringify` already gives the canonical form: sorted names, and only strings and finite numbers. */
 const isPlain = (metadata: Record<string, unknown>): boolean => {
   let before = ''
   for (const [name, value] of Object.entries(metadata)) {
@@ -36,16 +36,16 @@ const isPlain = (metadata: Record<string, unknown>): boolean => {
   return true
 }
 
-/** Metadata as it will read back: what JSON drops or converts is dropped and converted before it is signed. */
+/** Metadata as it will be read back. JSON drops or converts some values, so that happens before signing. */
 export const canonicalMetadata = (metadata: Record<string, unknown> | null): string | null => {
   if (metadata === null) return null
   const text = JSON.stringify(metadata)
   if (isPlain(metadata) && !suspectEscape.test(text)) return text
-  // What cannot be stored is written as an escape; without one there is nothing to clean.
+  // Characters that cannot be stored appear as escapes. Without such an escape there is nothing to clean.
   return canonicalJson(JSON.parse(suspectEscape.test(text) ? JSON.stringify(metadata, cleaned) : text))
 }
 
-/** A JSON array leaves no doubt where one field ends and the next begins. Takes metadata in its canonical form. */
+/** The text to sign. A JSON array makes field boundaries unambiguous. `metadata` must be in its canonical form. */
 export const signedText = (fields: Omit<SignedFields, 'metadata'>, metadata: string | null): string => {
   const { id, orgId, action, actorUserId, resourceType, resourceId, createdAt } = fields
   const head = JSON.stringify([id, orgId, action, actorUserId, resourceType, resourceId])
@@ -57,7 +57,7 @@ export const sign = (secret: string, fields: SignedFields): string =>
     .update(signedText(fields, canonicalMetadata(fields.metadata)))
     .digest('hex')
 
-/** Signs many entries under one secret: the key is prepared once. */
+/** Returns a signer for many entries with the same secret. The HMAC key is prepared once. */
 export const makeSign = (secret: string) => {
   const hmac = makeHmac(secret)
   return (fields: Omit<SignedFields, 'metadata'>, metadata: string | null): string => hmac(signedText(fields, metadata))

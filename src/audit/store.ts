@@ -14,7 +14,7 @@ export type EntryRow = {
 
 const signedColumns = 'org_id, id, actor_user_id, action, resource_type, resource_id, metadata, created_at, signature'
 
-/** The entry and its place in the line for the chain, together. */
+/** Inserts entries and queues them to be linked into the chain. */
 export const insertEntries = statement<{
   orgIds: string[]
   ids: string[]
@@ -32,17 +32,22 @@ export const insertEntries = statement<{
   `with added as (
      insert into audit_entries (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
        user_agent, created_at, signature)
-     select * from unnest(:orgIds::text[], :ids::text[], :actors::text[], :actions::text[], :resourceTypes::text[], :resourceIds::text[], :metadata::jsonb[],
-       :ips::text[], :userAgents::text[], :at::timestamptz[], :signatures::text[])
+     select org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
+       user_agent, created_at, signature
+     from unnest(
+       :orgIds::text[], :ids::text[], :actors::text[], :actions::text[], :resourceTypes::text[], :resourceIds::text[],
+       :metadata::jsonb[], :ips::text[], :userAgents::text[], :at::timestamptz[], :signatures::text[]
+     ) as e (org_id, id, actor_user_id, action, resource_type, resource_id, metadata, ip_address,
+       user_agent, created_at, signature)
      returning org_id, created_at, id
    )
    insert into audit_unlinked (org_id, created_at, entry_id) select org_id, created_at, id from added`,
 )
 
 /**
- * Two steps of a larger statement that write the entries a query gives, for slices whose statements are many; its
- * columns come in the order below. Where it fails the slice writes without it and hands the entries to the audit, under
- * its savepoint.
+ * Two common table expressions that insert the entries returned by `query`, for a module that writes action and entry
+ * in one statement. The columns of `query` must be in the order below. If the statement fails, the module runs it
+ * without these and passes the entries to `Audit`, which writes them under a savepoint.
  */
 export const appendEntries = (query: string): string => `
    entries as (
@@ -54,21 +59,26 @@ export const appendEntries = (query: string): string => `
      insert into audit_unlinked (org_id, created_at, entry_id) select org_id, created_at, id from entries
    )`
 
-/** Says which of the two paths that may touch entries this transaction is. */
-export const openPath = statement<{ path: 'erasure' | 'retention' }, { path: string }>(
-  'audit.open_path',
+// A trigger rejects changes to entries unless the transaction names one of the two operations that may make them.
+
+export const permitChanges = statement<{ path: 'erasure' | 'retention' }, { path: string }>(
+  'audit.permit_changes',
   "select set_config('tidings.audit_path', :path, true) as path",
 )
 
-export const closePath = statement<NoParams, { path: string }>(
-  'audit.close_path',
+export const forbidChanges = statement<NoParams, { path: string }>(
+  'audit.forbid_changes',
   "select set_config('tidings.audit_path', '', true) as path",
 )
 
-/** One chunk of a person's entries, locked until they are rewritten. */
+/** Locks and returns a chunk of a user's entries. */
 export const entriesOfActor = statement<{ userId: string; limit: number }, EntryRow>(
   'audit.entries_of_actor',
-  `select ${signedColumns} from audit_entries where actor_user_id = :userId order by org_id, id limit :limit for update`,
+  `select ${signedColumns} from audit_entries
+   where actor_user_id = :userId
+   order by org_id, id
+   limit :limit
+   for update`,
 )
 
 export const anonymise = statement<{ orgIds: string[]; ids: string[]; signatures: (string | null)[] }>(
@@ -80,7 +90,7 @@ export const anonymise = statement<{ orgIds: string[]; ids: string[]; signatures
 
 // The chain
 
-/** The orgs with entries to link, each found by one look into the index. */
+/** Orgs with entries to link. Each org costs one index lookup, however many entries it has. */
 export const orgsToLink = statement<{ afterOrgId: string; limit: number }, { org_id: string }>(
   'audit.orgs_to_link',
   `with recursive orgs as (
@@ -101,10 +111,13 @@ export type ChainRow = {
   pruned_signature: string | null
 }
 
-/** Only linkers take this lock; writers never do. Nothing when another linker has the org in hand. */
+/** Taken for linking and pruning, never for writing entries. Returns no row if another process has the lock. */
 export const lockChain = statement<{ orgId: string }, ChainRow>(
   'audit.lock_chain',
-  'select * from audit_chains where org_id = :orgId for update skip locked',
+  `select head_seq, head_digest, head_signature, pruned_seq, pruned_digest, pruned_signature
+   from audit_chains
+   where org_id = :orgId
+   for update skip locked`,
 )
 
 export const beginChain = statement<{ orgId: string; at: Date }>(
@@ -113,7 +126,7 @@ export const beginChain = statement<{ orgId: string; at: Date }>(
    on conflict (org_id) do nothing`,
 )
 
-/** Both ends as they are, and links past the head: there are none, unless somebody put them there. */
+/** Both ends of a chain, and any links after the head. Such links exist only if someone inserted them. */
 export const findChain = statement<{ orgId: string }, ChainRow & { past_head: number[] | null }>(
   'audit.find_chain',
   `select coalesce(c.head_seq, 0) as head_seq, coalesce(c.head_digest, '') as head_digest, c.head_signature,
@@ -124,7 +137,7 @@ export const findChain = statement<{ orgId: string }, ChainRow & { past_head: nu
    from (select :orgId::text as org_id) o left join audit_chains c using (org_id)`,
 )
 
-/** An entry that is gone before it was linked is passed over here and shows when the chain is verified. */
+/** Skips entries that were deleted before they were linked. Verifying the chain reports them. */
 export const entriesToLink = statement<{ orgId: string; limit: number }, EntryRow>(
   'audit.entries_to_link',
   `select ${signedColumns
@@ -148,7 +161,8 @@ export const insertLinks = statement<{
   'audit.insert_links',
   `with links as (
      insert into audit_links (org_id, seq, entry_id, digest)
-     select :orgId, seq, entry_id, digest from unnest(:seqs::bigint[], :entryIds::text[], :digests::bytea[]) as l (seq, entry_id, digest)
+     select :orgId, seq, entry_id, digest
+     from unnest(:seqs::bigint[], :entryIds::text[], :digests::bytea[]) as l (seq, entry_id, digest)
      returning seq, entry_id, digest
    ), taken as (
      delete from audit_unlinked u using links l where u.org_id = :orgId and u.entry_id = l.entry_id
@@ -158,7 +172,7 @@ export const insertLinks = statement<{
    where org_id = :orgId`,
 )
 
-/** Links with the entries they stand for; an entry that is gone reads as null. */
+/** Links with their entries. An entry that no longer exists is null. */
 export const readLinks = statement<
   { orgId: string; afterSeq: number; lastSeq: number; limit: number },
   { seq: number; entry_id: string; digest: Buffer; entry: EntryRow | null }
@@ -174,7 +188,7 @@ export const readLinks = statement<
    limit :limit`,
 )
 
-/** Entries neither linked nor waiting to be: put in behind the service's back. */
+/** Entries that are neither linked nor waiting to be linked. They were not written by the service. */
 export const strayEntries = statement<{ orgId: string; limit: number }, { id: string }>(
   'audit.stray_entries',
   `select e.id from audit_entries e
@@ -185,7 +199,7 @@ export const strayEntries = statement<{ orgId: string; limit: number }, { id: st
    limit :limit`,
 )
 
-/** Entries that wait to be linked but are gone. */
+/** Entries that are waiting to be linked but no longer exist. */
 export const lostEntries = statement<{ orgId: string; limit: number }, { entry_id: string }>(
   'audit.lost_entries',
   `select u.entry_id from audit_unlinked u
@@ -202,14 +216,17 @@ export const countUnlinked = statement<{ orgId: string }, { n: number }>(
 
 // Retention
 
-/** Those whose first entry is old: ids begin with their time. Only what is linked goes, so there is a chain. */
-export const orgsWithOld = statement<{ before: Date }, { org_id: string }>(
-  'audit.orgs_with_old',
+/**
+ * Orgs whose first entry is older than `before`. Ids start with the creation time, so the lowest id is the oldest
+ * entry. Only linked entries are pruned, so every such org has a chain.
+ */
+export const orgsWithOldEntries = statement<{ before: Date }, { org_id: string }>(
+  'audit.orgs_with_old_entries',
   `select org_id from audit_chains c
    where (select created_at from audit_entries e where e.org_id = c.org_id order by id limit 1) < :before`,
 )
 
-/** The old end of a chain; an entry that is gone has no age. */
+/** The oldest links of a chain. `created_at` is null if the entry no longer exists. */
 export const oldestLinks = statement<
   { orgId: string; limit: number },
   { seq: number; entry_id: string; digest: Buffer; created_at: Date | null }
@@ -222,14 +239,20 @@ export const oldestLinks = statement<
    limit :limit`,
 )
 
-export const prune = statement<{ orgId: string; entryIds: string[] }>(
-  'audit.prune',
-  `with gone as (delete from audit_links where org_id = :orgId and entry_id = any(:entryIds::text[]))
+export const deleteEntries = statement<{ orgId: string; entryIds: string[] }>(
+  'audit.delete_entries',
+  `with links as (delete from audit_links where org_id = :orgId and entry_id = any(:entryIds::text[]))
    delete from audit_entries where org_id = :orgId and id = any(:entryIds::text[])`,
 )
 
-export const moveTail = statement<{ orgId: string; seq: number; digest: Buffer; signature: string | null; at: Date }>(
-  'audit.move_tail',
+export const setPrunedEnd = statement<{
+  orgId: string
+  seq: number
+  digest: Buffer
+  signature: string | null
+  at: Date
+}>(
+  'audit.set_pruned_end',
   `update audit_chains set pruned_seq = :seq, pruned_digest = :digest, pruned_signature = :signature, updated_at = :at
    where org_id = :orgId`,
 )

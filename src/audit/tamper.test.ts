@@ -1,4 +1,4 @@
-/** Hands in the log: what was removed, put in, moved, altered or cut off shows, whoever did it. */
+/** Verifying the chain finds entries and links that were removed, inserted, moved or changed in the database. */
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { chainOf, linksOf, whole, writer } from '../../test/audit/chain.ts'
 import { tamper } from '../../test/audit/tamper.ts'
@@ -13,7 +13,7 @@ const { chain } = t.service
 let orgId: string
 let ids: string[]
 
-/** Five entries, linked: `e0` to `e4` at 1 to 5. */
+/** Five linked entries, `e0` to `e4`, with the sequence numbers 1 to 5. */
 beforeEach(async () => {
   orgId = (await t.org()).org.id
   await many(orgId, 5)
@@ -27,52 +27,52 @@ const attack = (...statements: string[]) =>
     t.database,
     ...statements.map((sql): [string] => [sql.replaceAll(/\$(\d)/g, (_, n) => `'${[orgId, ...ids][Number(n) - 1]}'`)]),
   )
-const found = () => chain.verify(orgId)
+const verify = () => chain.verify(orgId)
 
-// In what follows $1 is the org and $2 to $6 are its entries in their order.
+// In the statements below, $1 is the org and $2 to $6 are its entries in order.
 
-test('an entry removed is missing, at either end and in the middle', async () => {
+test('a removed entry is missing, at either end and in the middle', async () => {
   for (const place of [2, 4, 6]) {
     await attack(`delete from audit_entries where org_id = $1 and id = $${place}`)
   }
-  expect(await found()).toEqual(whole(orgId, 5, { missing: [ids[0], ids[2], ids[4]] as string[] }))
+  expect(await verify()).toEqual(whole(orgId, 5, { missing: [ids[0], ids[2], ids[4]] as string[] }))
 })
 
-test('an entry removed with its link leaves a gap', async () => {
+test('an entry that is removed with its link breaks the next link', async () => {
   await attack(
     'delete from audit_entries where org_id = $1 and id = $4',
     'delete from audit_links where org_id = $1 and entry_id = $4',
   )
-  expect(await found()).toEqual(whole(orgId, 4, { broken: [4] }))
+  expect(await verify()).toEqual(whole(orgId, 4, { broken: [4] }))
 })
 
-test('a gap shows before an entry that is missing too', async () => {
+test('a gap is reported even when the next entry is missing too', async () => {
   await attack(
     'delete from audit_entries where org_id = $1 and id in ($4, $5)',
     'delete from audit_links where org_id = $1 and entry_id = $4',
   )
-  expect(await found()).toEqual(whole(orgId, 4, { missing: [ids[3] as string], broken: [4] }))
+  expect(await verify()).toEqual(whole(orgId, 4, { missing: [ids[3] as string], broken: [4] }))
 })
 
-test('a gap closed by moving the rest up breaks where it was, and the end falls short', async () => {
+test('a gap that is closed by renumbering breaks the links after it and the head', async () => {
   await attack(
     'delete from audit_entries where org_id = $1 and id = $4',
     'delete from audit_links where org_id = $1 and entry_id = $4',
     'update audit_links set seq = seq - 1 where org_id = $1 and seq = 4',
     'update audit_links set seq = seq - 1 where org_id = $1 and seq = 5',
   )
-  expect(await found()).toEqual(whole(orgId, 4, { broken: [3, 4], head: 'cut_off' }))
+  expect(await verify()).toEqual(whole(orgId, 4, { broken: [3, 4], head: 'cut_off' }))
 })
 
-test('the newest removed with its link cuts the end off', async () => {
+test('removing the newest entry and its link cuts off the head', async () => {
   await attack(
     'delete from audit_entries where org_id = $1 and id = $6',
     'delete from audit_links where org_id = $1 and entry_id = $6',
   )
-  expect(await found()).toEqual(whole(orgId, 4, { head: 'cut_off' }))
+  expect(await verify()).toEqual(whole(orgId, 4, { head: 'cut_off' }))
 })
 
-test('the newest removed and the head set back needs the secret', async () => {
+test('removing the newest entry and moving the head back requires the secret', async () => {
   const shorter = `update audit_chains set head_seq = 4,
     head_digest = (select digest from audit_links where org_id = $1 and seq = 4)`
   await attack(
@@ -80,17 +80,17 @@ test('the newest removed and the head set back needs the secret', async () => {
     'delete from audit_links where org_id = $1 and entry_id = $6',
   )
   await attack(`${shorter} where org_id = $1`)
-  expect(await found()).toEqual(whole(orgId, 4, { head: 'invalid' }))
+  expect(await verify()).toEqual(whole(orgId, 4, { head: 'invalid' }))
   await attack(`${shorter}, head_signature = null where org_id = $1`)
-  expect(await found()).toEqual(whole(orgId, 4, { head: 'stripped' }))
+  expect(await verify()).toEqual(whole(orgId, 4, { head: 'stripped' }))
   await attack(`${shorter}, head_signature = repeat('0', 64) where org_id = $1`)
-  expect(await found()).toEqual(whole(orgId, 4, { head: 'invalid' }))
-  // Without a secret nobody could tell, and the report does not claim it.
-  const blind = chainOf(t, undefined)
-  expect(await blind.verify(orgId)).toEqual(whole(orgId, 4, { head: 'unsigned' }))
+  expect(await verify()).toEqual(whole(orgId, 4, { head: 'invalid' }))
+  // Without a secret this cannot be detected, and the report does not claim that it can.
+  const unsigned = chainOf(t, undefined)
+  expect(await unsigned.verify(orgId)).toEqual(whole(orgId, 4, { head: 'unsigned' }))
 })
 
-test('the oldest removed and passed off as pruned needs the secret', async () => {
+test('removing the oldest entry and marking it as pruned requires the secret', async () => {
   const pruned = `update audit_chains set pruned_seq = 1,
     pruned_digest = (select digest from audit_links where org_id = $1 and seq = 1)`
   await attack(
@@ -98,23 +98,23 @@ test('the oldest removed and passed off as pruned needs the secret', async () =>
     'delete from audit_entries where org_id = $1 and id = $2',
     'delete from audit_links where org_id = $1 and seq = 1',
   )
-  expect(await found()).toEqual(whole(orgId, 4, { pruned: 'stripped' }))
+  expect(await verify()).toEqual(whole(orgId, 4, { pruned: 'stripped' }))
   await attack("update audit_chains set pruned_signature = repeat('0', 64) where org_id = $1")
-  expect(await found()).toEqual(whole(orgId, 4, { pruned: 'invalid' }))
+  expect(await verify()).toEqual(whole(orgId, 4, { pruned: 'invalid' }))
   await attack('update audit_chains set pruned_digest = null, pruned_signature = null where org_id = $1')
-  expect(await found()).toEqual(whole(orgId, 4, { broken: [2] }))
+  expect(await verify()).toEqual(whole(orgId, 4, { broken: [2] }))
   await attack('update audit_chains set pruned_seq = 0 where org_id = $1')
-  expect(await found()).toEqual(whole(orgId, 4, { broken: [2] }))
+  expect(await verify()).toEqual(whole(orgId, 4, { broken: [2] }))
 })
 
-test('all of it removed and passed off as pruned needs the secret: the signature of one end is none for the other', async () => {
+test('removing all entries and marking them as pruned requires the secret, since each end has its own signature', async () => {
   await attack(
     'delete from audit_entries where org_id = $1',
     'delete from audit_links where org_id = $1',
     `update audit_chains set pruned_seq = head_seq, pruned_digest = head_digest, pruned_signature = head_signature
      where org_id = $1`,
   )
-  expect(await found()).toEqual(whole(orgId, 0, { pruned: 'invalid' }))
+  expect(await verify()).toEqual(whole(orgId, 0, { pruned: 'invalid' }))
 })
 
 test.each([
@@ -125,57 +125,58 @@ test.each([
   [`metadata = metadata || '{"note":"other"}'`],
   ['metadata = null'],
   ["created_at = created_at + interval '1 ms'"],
-])('an entry altered by %s breaks its link', async (change) => {
+])('an entry changed by %s breaks its link', async (change) => {
   await attack(`update audit_entries set ${change} where org_id = $1 and id = $4`)
-  expect(await found()).toEqual(whole(orgId, 5, { broken: [3] }))
+  expect(await verify()).toEqual(whole(orgId, 5, { broken: [3] }))
 })
 
-test('an entry filed under another id or org is missing here and stray there', async () => {
+test('an entry with a changed id or org is missing in one place and stray in the other', async () => {
   const other = (await t.org()).org.id
   await attack("update audit_entries set id = 'aud_other' where org_id = $1 and id = $3")
-  expect(await found()).toEqual(whole(orgId, 5, { missing: [ids[1]] as string[], stray: ['aud_other'] }))
+  expect(await verify()).toEqual(whole(orgId, 5, { missing: [ids[1]] as string[], stray: ['aud_other'] }))
   await attack(`update audit_entries set org_id = '${other}' where org_id = $1 and id = $4`)
-  expect(await found()).toMatchObject({ missing: [ids[1], ids[2]], stray: ['aud_other'] })
+  expect(await verify()).toMatchObject({ missing: [ids[1], ids[2]], stray: ['aud_other'] })
   expect(await chain.verify(other)).toEqual(whole(other, 0, { head: 'none', stray: [ids[2]] as string[] }))
 })
 
-test('two entries that change places break both links', async () => {
+test('two swapped entries break both links', async () => {
   await attack(
-    "update audit_links set entry_id = 'aside' where org_id = $1 and seq = 2",
+    "update audit_links set entry_id = 'swap' where org_id = $1 and seq = 2",
     'update audit_links set entry_id = $3 where org_id = $1 and seq = 4',
     'update audit_links set entry_id = $5 where org_id = $1 and seq = 2',
   )
-  expect(await found()).toEqual(whole(orgId, 5, { broken: [2, 4] }))
+  expect(await verify()).toEqual(whole(orgId, 5, { broken: [2, 4] }))
 })
 
-test('an altered digest breaks its link and the next', async () => {
+test('a changed digest breaks its link and the next', async () => {
   await attack("update audit_links set digest = sha256('x') where org_id = $1 and seq = 3")
-  expect(await found()).toEqual(whole(orgId, 5, { broken: [3, 4] }))
+  expect(await verify()).toEqual(whole(orgId, 5, { broken: [3, 4] }))
   await attack("update audit_links set digest = sha256('x') where org_id = $1 and seq = 5")
-  expect(await found()).toEqual(whole(orgId, 5, { broken: [3, 4, 5], head: 'cut_off' }))
+  expect(await verify()).toEqual(whole(orgId, 5, { broken: [3, 4, 5], head: 'cut_off' }))
 })
 
-test('an entry put in without a link is stray', async () => {
+test('an entry inserted without a link is stray', async () => {
   await attack(`insert into audit_entries (org_id, id, action, created_at)
-    select $1, 'aud_put_in', action, created_at from audit_entries where org_id = $1 and id = $4`)
-  expect(await found()).toEqual(whole(orgId, 5, { stray: ['aud_put_in'] }))
+    select $1, 'aud_inserted', action, created_at from audit_entries where org_id = $1 and id = $4`)
+  expect(await verify()).toEqual(whole(orgId, 5, { stray: ['aud_inserted'] }))
 })
 
-test('an entry put in with a link stands past the head, or breaks the place it took', async () => {
+test('an entry inserted with a link comes after the head, or breaks the links after it', async () => {
   await attack(
-    "insert into audit_entries (org_id, id, action, created_at) values ($1, 'aud_put_in', 'org.updated', '2026-11-01')",
-    "insert into audit_links values ($1, 6, 'aud_put_in', sha256('x'))",
+    `insert into audit_entries (org_id, id, action, created_at)
+     values ($1, 'aud_inserted', 'org.updated', '2026-11-01')`,
+    "insert into audit_links values ($1, 6, 'aud_inserted', sha256('x'))",
   )
-  expect(await found()).toEqual(whole(orgId, 5, { broken: [6] }))
+  expect(await verify()).toEqual(whole(orgId, 5, { broken: [6] }))
   await attack(
     'update audit_links set seq = seq + 10 where org_id = $1 and seq >= 4',
-    "update audit_links set seq = 4 where org_id = $1 and entry_id = 'aud_put_in'",
+    "update audit_links set seq = 4 where org_id = $1 and entry_id = 'aud_inserted'",
     'update audit_links set seq = seq - 9 where org_id = $1 and seq > 10',
   )
-  expect(await found()).toMatchObject({ checked: 5, broken: [4, 5, 6], head: 'cut_off' })
+  expect(await verify()).toMatchObject({ checked: 5, broken: [4, 5, 6], head: 'cut_off' })
 })
 
-test('a whole chain made anew, with every digest right, needs the secret', async () => {
+test('rebuilding the whole chain with correct digests requires the secret', async () => {
   await attack(
     'delete from audit_entries where org_id = $1 and id = $4',
     'delete from audit_links where org_id = $1',
@@ -185,18 +186,18 @@ test('a whole chain made anew, with every digest right, needs the secret', async
   const forger = chainOf(t, 'a guess')
   expect(await forger.link()).toBe(4)
   expect(await forger.verify(orgId)).toEqual(whole(orgId, 4))
-  expect(await found()).toEqual(whole(orgId, 4, { head: 'invalid' }))
+  expect(await verify()).toEqual(whole(orgId, 4, { head: 'invalid' }))
 })
 
-test('links whose chain is gone do not pass for an org without any', async () => {
+test('links without a chain row are reported as broken', async () => {
   await attack('delete from audit_chains where org_id = $1')
-  expect(await found()).toEqual(whole(orgId, 0, { head: 'none', broken: [1, 2, 3, 4, 5] }))
+  expect(await verify()).toEqual(whole(orgId, 0, { head: 'none', broken: [1, 2, 3, 4, 5] }))
   await attack('delete from audit_links where org_id = $1')
-  expect(await found()).toMatchObject({ checked: 0, head: 'none' })
-  expect((await found()).stray.sort()).toEqual([...ids].sort())
+  expect(await verify()).toMatchObject({ checked: 0, head: 'none' })
+  expect((await verify()).stray.sort()).toEqual([...ids].sort())
 })
 
-test('an entry removed before it was linked is missing, and those after it are linked all the same', async () => {
+test('an entry that is removed before it is linked is missing, and later entries are still linked', async () => {
   await one(orgId, 'lost')
   await one(orgId, 'after')
   const [lost] = await t.database.sql<{ id: string }>(
@@ -205,23 +206,24 @@ test('an entry removed before it was linked is missing, and those after it are l
   )
   await tamper(t.database, ['delete from audit_entries where id = $1', [lost?.id]])
   expect(await chain.link()).toBe(1)
-  expect(await found()).toEqual(whole(orgId, 6, { missing: [lost?.id as string], waiting: 1 }))
+  expect(await verify()).toEqual(whole(orgId, 6, { missing: [lost?.id as string], waiting: 1 }))
 })
 
-test('what the chain does not cover, it leaves to the signature: actor, address, user agent', async () => {
+test('the chain does not cover the actor, address and user agent', async () => {
   await attack(
-    "update audit_entries set actor_user_id = 'usr_x', ip_address = '::1', user_agent = 'x', signature = null where org_id = $1 and id = $4",
+    `update audit_entries set actor_user_id = 'usr_x', ip_address = '::1', user_agent = 'x', signature = null
+     where org_id = $1 and id = $4`,
   )
-  expect(await found()).toEqual(whole(orgId, 5))
+  expect(await verify()).toEqual(whole(orgId, 5))
 })
 
-test('a thousand findings are told as a hundred', async () => {
+test('a report lists at most 100 findings of each kind', async () => {
   await many(orgId, 1_100, 5)
   await chain.link()
   await attack(
     "update audit_entries set action = 'x' where org_id = $1",
     "delete from audit_entries where org_id = $1 and resource_id >= 'e5'",
   )
-  const report = await found()
+  const report = await verify()
   expect([report.checked, report.broken.length, report.missing.length]).toEqual([1_105, 100, 100])
 })

@@ -43,28 +43,32 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('a backup goes to a file and comes back from it, and both say what to do about the master key', async () => {
+test('a backup is written to a file and restored from it, and both commands mention the master key', async () => {
   const file = fileName()
   const backedUp = await tidings(['backup', file], envOf(source))
   expect(backedUp).toMatchObject({ code: 0, stdout: '' })
-  expect(backedUp.stderr).toMatch(/^Wrote 1,234 rows of \d+ tables to /)
+  expect(backedUp.stderr).toMatch(/^Wrote 1,234 rows from \d+ tables to /)
   expect(backedUp.stderr).toContain(file)
-  expect(backedUp.stderr).toContain(`The master key is not in it. Keep ${join(folder, 'master.key')} too`)
+  expect(backedUp.stderr).toContain(
+    `The backup does not contain the master key. Store ${join(folder, 'master.key')} separately`,
+  )
   expect((await stat(file)).mode & 0o777).toBe(0o600)
 
   const database = await target()
   const restored = await tidings(['restore', file], { ...envOf(database), MASTER_KEY: 'A'.repeat(43) })
   expect(restored).toMatchObject({ code: 0, stdout: '' })
-  expect(restored.stderr).toMatch(/^Restored 1,234 rows of \d+ tables, taken at 20\S+Z by version \d/)
-  expect(restored.stderr).toContain('put the one of that time into MASTER_KEY')
+  expect(restored.stderr).toMatch(/^Restored 1,234 rows from \d+ tables. The backup was taken at 20\S+Z by version \d/)
+  expect(restored.stderr).toContain('put the key of the backed-up service into MASTER_KEY')
   expect(await settingsIn(database)).toBe(1_234)
 
   await expect(restoreCommand(configOf(database), silentLog(), [file])).rejects.toThrow(
-    new Fault('The database is not empty: table settings has rows. A backup is restored only into an empty one.'),
+    new Fault(
+      'The database is not empty: table settings has rows. A backup can be restored only into an empty database.',
+    ),
   )
 })
 
-test('a backup flows through a pipe from one database into another', async () => {
+test('a backup can be piped from one database into another', async () => {
   const database = await target()
   const launcher = join(import.meta.dirname, '../../bin/tidings.js')
   const command = `DATABASE_URL="$FROM" "$NODE" "$BIN" backup - | DATABASE_URL="$TO" "$NODE" "$BIN" restore -`
@@ -83,15 +87,15 @@ test('a backup flows through a pipe from one database into another', async () =>
   expect(await settingsIn(database)).toBe(1_234)
 })
 
-test('a file must be named, and be there to restore from', async () => {
+test('both commands require one file, and report a file that cannot be opened', async () => {
   const config = configOf(source)
   const log = silentLog()
   for (const args of [[], ['a', 'b'], ['--all'], ['']]) {
     await expect(backupCommand(config, log, args)).rejects.toThrow(
-      new Fault('tidings backup <file>: name one file, or - for standard output.'),
+      new Fault('Usage: tidings backup <file>. Use - as the file for standard output.'),
     )
     await expect(restoreCommand(config, log, args)).rejects.toThrow(
-      new Fault('tidings restore <file>: name one file, or - for standard input.'),
+      new Fault('Usage: tidings restore <file>. Use - as the file for standard input.'),
     )
   }
   const nowhere = join(folder, 'nowhere', 'file')
@@ -99,9 +103,9 @@ test('a file must be named, and be there to restore from', async () => {
   await expect(backupCommand(config, log, [nowhere])).rejects.toThrow(/^ENOENT: .*nowhere/)
 })
 
-describe('a backup ended in the middle', () => {
-  /** Starts a backup that waits for a table somebody holds, and ends it there. */
-  const endedBy = async (signal: NodeJS.Signals) => {
+describe('an interrupted backup', () => {
+  /** Starts a backup that waits for a locked table, and interrupts it there. */
+  const interruptedBy = async (signal: NodeJS.Signals) => {
     const file = fileName()
     const holder = new pg.Client(source.url)
     holder.on('error', () => undefined)
@@ -127,21 +131,21 @@ describe('a backup ended in the middle', () => {
     return { file, code, stderr }
   }
 
-  test('by kill -9 leaves no file under its name, and the next one succeeds', async () => {
-    const { file } = await endedBy('SIGKILL')
+  test('leaves no file with the final name after kill -9, and the next backup succeeds', async () => {
+    const { file } = await interruptedBy('SIGKILL')
     expect(existsSync(file)).toBe(false)
     await backupCommand(configOf(source), silentLog(), [file], () => undefined)
     expect([existsSync(file), existsSync(`${file}.partial`)]).toEqual([true, false])
   })
 
-  test('by Ctrl-C leaves no file at all and says so', async () => {
-    const { file, code, stderr } = await endedBy('SIGINT')
+  test('leaves no file after Ctrl-C and reports the interruption', async () => {
+    const { file, code, stderr } = await interruptedBy('SIGINT')
     expect([existsSync(file), existsSync(`${file}.partial`)]).toEqual([false, false])
-    expect([code, stderr]).toEqual([1, 'Interrupted: nothing was kept.\n'])
+    expect([code, stderr]).toEqual([1, 'Interrupted. Nothing was saved.\n'])
   })
 })
 
-test('the embedded database is backed up while the service runs on it', async () => {
+test('the embedded database can be backed up while the service is running', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'tidings-backup-service-'))
   const service = startTidings(['start'], { DATA_DIR: dataDir, PORT: '0' })
   const closed = once(service, 'close')
@@ -151,12 +155,12 @@ test('the embedded database is backed up while the service runs on it', async ()
     await rm(dataDir, { recursive: true, force: true })
   })
   await new Promise<void>((resolve, reject) => {
-    let said = ''
+    let output = ''
     service.stdout?.on('data', (text) => {
-      said += text
-      if (said.includes('Tidings is ready')) resolve()
+      output += text
+      if (output.includes('Tidings is ready')) resolve()
     })
-    service.on('close', () => reject(new Error('the service ended')))
+    service.on('close', () => reject(new Error('the service exited')))
   })
   const file = fileName()
   expect(await tidings(['backup', file], { DATA_DIR: dataDir })).toMatchObject({ code: 0 })

@@ -1,4 +1,4 @@
-/** `tidings backup <file>` and `tidings restore <file>`; `-` is standard output and input. */
+/** `tidings backup <file>` and `tidings restore <file>`. The file `-` is standard output or input. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,49 +10,49 @@ import { backUp, backUpToFile, type Progress } from '../operator/backup.ts'
 import { BackupFault, type Rows } from '../operator/backup-format.ts'
 import { restore as restoreFrom, type Source } from '../operator/restore.ts'
 import { Fault } from './command-fault.ts'
-import { withDatabaseAsItIs } from './database.ts'
+import { withUnmigratedDatabase } from './database.ts'
 
 const pathIn = (args: string[], command: string): string => {
   const [path, ...rest] = args
   if (path === undefined || path === '' || rest.length > 0 || (path.startsWith('-') && path !== '-')) {
     throw new Fault(
-      `tidings ${command} <file>: name one file, or - for standard ${command === 'backup' ? 'output' : 'input'}.`,
+      `Usage: tidings ${command} <file>. Use - as the file for standard ${command === 'backup' ? 'output' : 'input'}.`,
     )
   }
   return path
 }
 
-const grouped = (count: number): string => count.toLocaleString('en-US')
-const inMegabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
+const formatCount = (count: number): string => count.toLocaleString('en-US')
+const formatMegabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
 
-const longMs = 10_000
+const longRunMs = 10_000
 
-/** On a terminal a line per table as it goes; elsewhere only once it takes long, so that a short run stays silent. */
+/** On a terminal, prints each table. Otherwise prints only after ten seconds, so that short runs print nothing. */
 const makeProgress = (terminal: boolean): Progress => {
-  let told = performance.now()
-  const begun = told
-  const say = (text: string): void => {
+  const startedAt = performance.now()
+  let printedAt = startedAt
+  const print = (text: string): void => {
     process.stderr.write(terminal ? `\r\x1b[K${text}` : text)
   }
-  const sayIfLong = (text: string): void => {
-    if (terminal || performance.now() - begun > longMs) say(text)
+  const printIfLong = (text: string): void => {
+    if (terminal || performance.now() - startedAt > longRunMs) print(text)
   }
   return {
     bytes: (table, soFar) => {
       const now = performance.now()
-      if (now - told < (terminal ? 200 : longMs)) return
-      told = now
-      say(`${table}  ${inMegabytes(soFar)} so far${terminal ? '' : '\n'}`)
+      if (now - printedAt < (terminal ? 200 : longRunMs)) return
+      printedAt = now
+      print(`${table}  ${formatMegabytes(soFar)} so far${terminal ? '' : '\n'}`)
     },
-    table: (table, rows) => sayIfLong(`${table}  ${grouped(rows)} rows\n`),
-    stage: (what) => sayIfLong(`${what}\n`),
+    table: (table, rows) => printIfLong(`${table}  ${formatCount(rows)} rows\n`),
+    stage: (name) => printIfLong(`${name}\n`),
   }
 }
 
-/** A first Ctrl-C ends the work in order, which leaves neither half a file nor a stray database server. */
+/** Stops the work cleanly on the first Ctrl-C, without leaving a partial file or a running database server. */
 const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
   const interrupt = new AbortController()
-  const onSignal = () => interrupt.abort(new Fault('Interrupted: nothing was kept.'))
+  const onSignal = () => interrupt.abort(new Fault('Interrupted. Nothing was saved.'))
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   try {
     return await work(interrupt.signal)
@@ -67,21 +67,22 @@ const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Prom
 const asFault = (error: unknown): unknown => {
   if (error instanceof BackupFault) return new Fault(error.message, { cause: error })
   const { syscall, message } = error as NodeJS.ErrnoException
-  // A file that cannot be opened, a full disk, a reader that went away, a database that does not answer.
+  // The file cannot be opened, the disk is full, the pipe was closed, or the database does not respond.
   return syscall === undefined ? error : new Fault(message, { cause: error })
 }
 
 const summary = (rows: Rows): string => {
   const counts = Object.values(rows)
-  return `${grouped(counts.reduce((sum, count) => sum + count, 0))} rows of ${counts.length} tables`
+  return `${formatCount(counts.reduce((sum, count) => sum + count, 0))} rows from ${counts.length} tables`
 }
 
-const whereTheKeyIs = (config: Config): string => (config.masterKey ? 'MASTER_KEY' : join(config.dataDir, 'master.key'))
+const masterKeyLocation = (config: Config): string =>
+  config.masterKey ? 'MASTER_KEY' : join(config.dataDir, 'master.key')
 
-type Tell = (text: string) => void
+type Print = (text: string) => void
 
-/** Standard output may be carrying the backup itself. */
-const onStandardError: Tell = (text) => {
+/** Messages go to standard error, because standard output may carry the backup. */
+const printToStandardError: Print = (text) => {
   process.stderr.write(`${text}\n`)
 }
 
@@ -89,23 +90,23 @@ export const backupCommand = async (
   config: Config,
   log: Log,
   args: string[],
-  tell: Tell = onStandardError,
+  print: Print = printToStandardError,
 ): Promise<void> => {
   const path = pathIn(args, 'backup')
   return interruptible((signal) =>
-    withDatabaseAsItIs(config, log, async ({ connect }) => {
+    withUnmigratedDatabase(config, log, async ({ connect }) => {
       const progress = makeProgress(process.stderr.isTTY === true)
       const serviceVersion = readServiceVersion()
       const needs = { connect, clock: systemClock, serviceVersion, progress, signal }
       if (path === '-') {
         const { rows } = await backUp(needs, process.stdout)
-        tell(`Wrote ${summary(rows)}.`)
+        print(`Wrote ${summary(rows)}.`)
       } else {
         const { rows, bytes } = await backUpToFile(needs, path)
-        tell(`Wrote ${summary(rows)} to ${path} (${inMegabytes(bytes)}).`)
+        print(`Wrote ${summary(rows)} to ${path} (${formatMegabytes(bytes)}).`)
       }
-      tell(
-        `The master key is not in it. Keep ${whereTheKeyIs(config)} too, in another place: without it the secrets in the backup stay sealed.`,
+      print(
+        `The backup does not contain the master key. Store ${masterKeyLocation(config)} separately: without it, the secrets in the backup cannot be decrypted.`,
       )
     }),
   )
@@ -120,19 +121,20 @@ export const restoreCommand = async (
   config: Config,
   log: Log,
   args: string[],
-  tell: Tell = onStandardError,
+  print: Print = printToStandardError,
 ): Promise<void> => {
   const path = pathIn(args, 'restore')
   return interruptible(async (signal) => {
     const source = await sourceOf(path)
-    await withDatabaseAsItIs(config, log, async ({ connect }) => {
+    await withUnmigratedDatabase(config, log, async ({ connect }) => {
       const progress = makeProgress(process.stderr.isTTY === true)
       const serviceVersion = readServiceVersion()
       const needs = { connect, clock: systemClock, log, serviceVersion, progress, signal }
       const restored = await restoreFrom(needs, source)
-      tell(`Restored ${summary(restored.rows)}, taken at ${restored.takenAt} by version ${restored.serviceVersion}.`)
-      tell(
-        `The master key is not in a backup: before starting, put the one of that time into ${whereTheKeyIs(config)}.`,
+      const { rows, takenAt } = restored
+      print(`Restored ${summary(rows)}. The backup was taken at ${takenAt} by version ${restored.serviceVersion}.`)
+      print(
+        `A backup does not contain the master key. Before you start the service, put the key of the backed-up service into ${masterKeyLocation(config)}.`,
       )
     })
   })

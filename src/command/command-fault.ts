@@ -1,2 +1,2 @@
-/** Something a person can mend, told in one line and without a stack. */
+/** An error that the user can fix. The message is shown without a stack trace. */
 export class Fault extends Error {}

@@ -8,18 +8,19 @@ import { Fault } from './command-fault.ts'
 
 export type Database = { url: string; close(): Promise<void> }
 
-const borrowed = (url: string): Database => ({ url, close: async () => undefined })
+/** A database server that another process runs, so closing it does nothing. */
+const external = (url: string): Database => ({ url, close: async () => undefined })
 
 const oldestVersion = 150_000
 
-/** The configured database, once it has proven to be one this service can work with. */
+/** Returns the configured database after checking that it is reachable and recent enough. */
 const configured = async (url: string, log: Log): Promise<Database> => {
   const db = openDb({ url, log, poolSize: 1 })
   const client = await db.connect().catch((error: Error) => {
-    // The address without its credentials.
+    // Never print the credentials in the URL.
     const { host, pathname } = new URL(url)
     throw new Fault(
-      `The database ${pathname.slice(1)} at ${host} cannot be used: ${error.message}. Check DATABASE_URL.`,
+      `Cannot connect to the database ${pathname.slice(1)} at ${host}: ${error.message}. Check DATABASE_URL.`,
     )
   })
   try {
@@ -28,27 +29,29 @@ const configured = async (url: string, log: Log): Promise<Database> => {
     )
     const version = rows[0]?.version ?? 0
     if (version < oldestVersion) {
-      throw new Fault(`DATABASE_URL takes a PostgreSQL 15 or newer; this is ${Math.floor(version / 10_000)}.`)
+      throw new Fault(
+        `DATABASE_URL must be a PostgreSQL server of version 15 or newer. This one is version ${Math.floor(version / 10_000)}.`,
+      )
     }
   } finally {
     await client.end()
   }
-  return borrowed(url)
+  return external(url)
 }
 
-/** The database this process owns for its life: the configured one, or the embedded one on the data folder. */
+/** Uses the configured database, or starts the embedded server in the data folder for this process alone. */
 export const ownDatabase = async (config: Config, log: Log, onLost: () => void): Promise<Database> => {
   if (config.databaseUrl !== undefined) return configured(config.databaseUrl, log)
   const server = await startEmbedded({ dataDir: config.dataDir, log, onLost })
-  if (server.adopted) log.warn('took over the database server that a killed service left running')
+  if (server.adopted) log.warn('adopted the embedded database server of a killed process')
   return { url: server.url, close: server.stop }
 }
 
-/** As above, but a server another process runs on the same folder is shared. */
+/** Like `ownDatabase`, but shares an embedded server that another process runs in the same data folder. */
 export const anyDatabase = async (config: Config, log: Log, onLost: () => void): Promise<Database> => {
   if (config.databaseUrl !== undefined) return configured(config.databaseUrl, log)
   const running = await findEmbedded(config.dataDir)
-  return running === null ? ownDatabase(config, log, onLost) : borrowed(running)
+  return running === null ? ownDatabase(config, log, onLost) : external(running)
 }
 
 export const migrateAll = async (url: string, log: Log): Promise<string[]> => {
@@ -60,8 +63,8 @@ export const migrateAll = async (url: string, log: Log): Promise<string[]> => {
   }
 }
 
-/** For a command that runs and ends: the database with whatever schema it has, given back afterwards. */
-export const withDatabaseAsItIs = async <T>(
+/** Opens the database for the duration of a command, without migrating it. */
+export const withUnmigratedDatabase = async <T>(
   config: Config,
   log: Log,
   work: (db: Db, url: string) => Promise<T>,
@@ -79,9 +82,9 @@ export const withDatabaseAsItIs = async <T>(
   }
 }
 
-/** As above, migrated first. */
+/** Migrates and opens the database for the duration of a command. */
 export const withDatabase = <T>(config: Config, log: Log, work: (db: Db, url: string) => Promise<T>): Promise<T> =>
-  withDatabaseAsItIs(config, log, async (db, url) => {
+  withUnmigratedDatabase(config, log, async (db, url) => {
     await migrateAll(url, log)
     return work(db, url)
   })

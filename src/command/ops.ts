@@ -1,7 +1,7 @@
-/** `tidings ops …`: what an operator with access to the database may do. There is no HTTP route for any of it. */
+/** `tidings ops …`: commands for an operator with access to the database. None of them has an HTTP route. */
 import { parseArgs } from 'node:util'
 import { type Audit, makeAudit } from '../audit/append.ts'
-import { type Chain, isWhole, makeChain } from '../audit/chain.ts'
+import { type Chain, isIntact, makeChain } from '../audit/chain.ts'
 import type { Db } from '../db/pool.ts'
 import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
@@ -28,7 +28,7 @@ tidings ops audit verify <org_id> [--json]
 tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]`
 
 type Options = Record<string, string | boolean | undefined>
-type Ground = {
+type Context = {
   db: Db
   clock: Clock
   log: Log
@@ -39,10 +39,10 @@ type Ground = {
   out: Out
 }
 
-/** Where a command's answer goes: standard output, or a test's ear. */
+/** Receives the output of a command: standard output, or a test. */
 export type Out = (text: string) => void
 
-const print = ({ options, out }: Ground, value: unknown, text: string): void => {
+const print = ({ options, out }: Context, value: unknown, text: string): void => {
   out(`${options.json ? JSON.stringify(value) : text.trimEnd()}\n`)
 }
 
@@ -51,34 +51,34 @@ const text = (options: Options, name: string): string | undefined => {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
 
-const needed = (options: Options, name: string): string => {
+const required = (options: Options, name: string): string => {
   const value = text(options, name)
   if (value === undefined) throw new Fault(`--${name} is required.\n\n${opsUsage}`)
   return value
 }
 
-const figure = (options: Options, name: string, least: number): number | null => {
+const wholeNumber = (options: Options, name: string, min: number): number | null => {
   const value = text(options, name)
   if (value === undefined) return null
-  if (!/^\d{1,15}$/.test(value) || Number(value) < least) {
-    throw new Fault(`--${name} takes a whole number from ${least}.`)
+  if (!/^\d{1,15}$/.test(value) || Number(value) < min) {
+    throw new Fault(`--${name} must be a whole number of at least ${min}.`)
   }
   return Number(value)
 }
 
 const orgIdOf = (value: string | undefined): string => {
-  if (value === undefined || !isId('org', value)) throw new Fault(`Name the org by its id (org_…).\n\n${opsUsage}`)
+  if (value === undefined || !isId('org', value)) throw new Fault(`An org id (org_…) is required.\n\n${opsUsage}`)
   return value
 }
 
 const existing = async (db: Db, orgId: string): Promise<OrgRow> => {
   const org = await db.row(findOrg, { orgId })
-  if (!org) throw new Fault(`There is no org ${orgId}.`)
+  if (!org) throw new Fault(`Org ${orgId} does not exist.`)
   return org
 }
 
 const planOf = (value: string): OrgRow['plan'] => {
-  if (!isPlan(value)) throw new Fault(`There is no plan ${value}: take one of ${plans.join(', ')}.`)
+  if (!isPlan(value)) throw new Fault(`Plan ${value} does not exist. Use one of ${plans.join(', ')}.`)
   return value
 }
 
@@ -100,67 +100,73 @@ const asLines = (value: Record<string, unknown>): string =>
     .map(([name, shown]) => `${name.padEnd(18)} ${shown ?? 'none'}`)
     .join('\n')
 
-const createOrg = async (ground: Ground): Promise<void> => {
-  const { db, clock, config, options } = ground
+const createOrg = async (context: Context): Promise<void> => {
+  const { db, clock, config, options } = context
   const baseUrl = config.baseUrl ?? `http://${config.host}:${config.port}`
   const owner = text(options, 'owner')
-  if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner)) throw new Fault('--owner takes an email address.')
+  if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner)) throw new Fault('--owner must be an email address.')
   const { serviceDomain } = config
   const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
   const { found } = makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault })
-  const founded = await found({
-    name: needed(options, 'name').slice(0, 80),
+  const created = await found({
+    name: required(options, 'name').slice(0, 80),
     plan: planOf(text(options, 'plan') ?? 'free'),
     ...(owner !== undefined && { ownerEmail: owner }),
     withSenders: !config.production,
   })
-  print(ground, founded, `\n  The organisation is made. Its keys are shown once; keep them.\n\n${credentials(founded)}`)
+  const heading = '\n  The organisation was created. Save these credentials: they are shown only once.\n\n'
+  print(context, created, heading + credentials(created))
 }
 
-const suspend = async (ground: Ground, orgId: string): Promise<void> => {
-  const { db, clock, log, options } = ground
-  const reason = needed(options, 'reason')
-  const operator = needed(options, 'operator')
+const suspend = async (context: Context, orgId: string): Promise<void> => {
+  const { db, clock, log, options } = context
+  const reason = required(options, 'reason')
+  const operator = required(options, 'operator')
   await existing(db, orgId)
   const changed = await db.tx(async (tx) => {
     const at = clock.now()
     const done = await tx.row(suspendOrg, { orgId, reason, at })
-    if (done) await writeOperatorEntry(tx, log, orgId, 'org.suspended', { reason, operator }, at)
+    const metadata = { reason, operator }
+    if (done) await writeOperatorEntry(tx, log, { orgId, action: 'org.suspended', metadata, at })
     return done
   })
   const org = await existing(db, orgId)
   const since = org.suspended_at?.toISOString()
-  print(ground, showOrg(org), changed ? `${orgId} is suspended.` : `${orgId} was suspended already, since ${since}.`)
+  print(
+    context,
+    showOrg(org),
+    changed ? `${orgId} is now suspended.` : `${orgId} has already been suspended since ${since}.`,
+  )
 }
 
-const unsuspend = async (ground: Ground, orgId: string): Promise<void> => {
-  const { db, clock, log, options } = ground
-  const operator = needed(options, 'operator')
+const unsuspend = async (context: Context, orgId: string): Promise<void> => {
+  const { db, clock, log, options } = context
+  const operator = required(options, 'operator')
   const { suspension_reason } = await existing(db, orgId)
   const metadata = { reason: suspension_reason ?? '', operator }
   const changed = await db.tx(async (tx) => {
     const at = clock.now()
     const done = await tx.row(unsuspendOrg, { orgId, at })
-    if (done) await writeOperatorEntry(tx, log, orgId, 'org.unsuspended', metadata, at)
+    if (done) await writeOperatorEntry(tx, log, { orgId, action: 'org.unsuspended', metadata, at })
     return done
   })
   const org = await existing(db, orgId)
-  print(ground, showOrg(org), changed ? `${orgId} works again.` : `${orgId} was not suspended.`)
+  print(context, showOrg(org), changed ? `${orgId} is no longer suspended.` : `${orgId} was not suspended.`)
 }
 
-const changePlan = async (ground: Ground, orgId: string, plan: string | undefined): Promise<void> => {
-  const { db, clock, audit, options } = ground
-  if (plan === undefined) throw new Fault(`Name the plan: one of ${plans.join(', ')}.`)
+const changePlan = async (context: Context, orgId: string, plan: string | undefined): Promise<void> => {
+  const { db, clock, audit, options } = context
+  if (plan === undefined) throw new Fault(`A plan is required: one of ${plans.join(', ')}.`)
   const contract = {
-    rate: figure(options, 'rate', 1),
-    email: figure(options, 'email', 0),
-    sms: figure(options, 'sms', 0),
+    rate: wholeNumber(options, 'rate', 1),
+    email: wholeNumber(options, 'email', 0),
+    sms: wholeNumber(options, 'sms', 0),
   }
   const next = planOf(plan)
   const before = await existing(db, orgId)
   const org = await db.tx(async (tx) => {
     const row = await tx.row(setPlan, { orgId, plan: next, ...contract, at: clock.now() })
-    if (!row) throw new Fault(`There is no org ${orgId}.`)
+    if (!row) throw new Fault(`Org ${orgId} does not exist.`)
     if (next !== before.plan) {
       const action = plans.indexOf(next) > plans.indexOf(before.plan) ? 'plan.upgraded' : 'plan.downgraded'
       const entry = { orgId, actor: { kind: 'system' }, resourceType: 'org', resourceId: orgId } as const
@@ -168,41 +174,41 @@ const changePlan = async (ground: Ground, orgId: string, plan: string | undefine
     }
     return row
   })
-  print(ground, showOrg(org), asLines(showOrg(org)))
+  print(context, showOrg(org), asLines(showOrg(org)))
 }
 
-const createKey = async (ground: Ground, orgId: string): Promise<void> => {
-  const { db, clock, audit, options } = ground
+const createKey = async (context: Context, orgId: string): Promise<void> => {
+  const { db, clock, audit, options } = context
   await existing(db, orgId)
   const environment = text(options, 'environment') ?? 'live'
-  if (environment !== 'live' && environment !== 'test') throw new Fault('--environment takes live or test.')
-  const asked = text(options, 'scopes')
+  if (environment !== 'live' && environment !== 'test') throw new Fault('--environment must be live or test.')
+  const requested = text(options, 'scopes')
     ?.split(',')
     .map((name) => name.trim()) ?? [...scopes]
-  const unknown = asked.filter((name) => !(scopes as readonly string[]).includes(name))
-  if (unknown.length > 0) throw new Fault(`There is no scope ${unknown.join(', ')}.`)
+  const unknown = requested.filter((name) => !(scopes as readonly string[]).includes(name))
+  if (unknown.length > 0) throw new Fault(`Unknown scope: ${unknown.join(', ')}.`)
   const name = (text(options, 'name') ?? 'API key').slice(0, 100)
-  const made = await db.tx(async (tx) => {
-    const issued = await issueKey(tx, { orgId, name, environment, scopes: asked, at: clock.now() })
+  const key = await db.tx(async (tx) => {
+    const issued = await issueKey(tx, { orgId, name, environment, scopes: requested, at: clock.now() })
     const entry = {
       orgId,
       actor: { kind: 'system' },
       resourceType: 'api_key',
       resourceId: issued.id,
     } as const
-    await audit(tx, { ...entry, action: 'api_key.created', metadata: { name, environment, scopes: asked } })
+    await audit(tx, { ...entry, action: 'api_key.created', metadata: { name, environment, scopes: requested } })
     return issued
   })
-  print(ground, { ...made, environment }, `${made.id}  ${made.key}\nThe key is shown once; keep it.`)
+  print(context, { ...key, environment }, `${key.id}  ${key.key}\nSave this key: it is shown only once.`)
 }
 
-/** Walks the org's whole chain; ends with a fault when anything was removed, put in or moved. */
-const verifyAudit = async (ground: Ground, orgId: string): Promise<void> => {
-  await existing(ground.db, orgId)
-  await ground.chain.link()
-  const report = await ground.chain.verify(orgId)
+/** Verifies the whole chain of the org. Fails if an entry was removed, inserted or reordered. */
+const verifyAudit = async (context: Context, orgId: string): Promise<void> => {
+  await existing(context.db, orgId)
+  await context.chain.link()
+  const report = await context.chain.verify(orgId)
   print(
-    ground,
+    context,
     report,
     asLines({
       ...report,
@@ -211,30 +217,30 @@ const verifyAudit = async (ground: Ground, orgId: string): Promise<void> => {
       stray: report.stray.join(' ') || null,
     }),
   )
-  if (!isWhole(report)) throw new Fault('The audit chain of this org is not whole.')
+  if (!isIntact(report)) throw new Fault('The audit chain of this org is not intact.')
 }
 
-const dispatch = async (ground: Ground, [noun, verb, ...rest]: string[]): Promise<void> => {
-  const { db } = ground
+const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Promise<void> => {
+  const { db } = context
   switch (`${noun} ${verb}`) {
     case 'org create':
-      return createOrg(ground)
+      return createOrg(context)
     case 'org suspend':
-      return suspend(ground, orgIdOf(rest[0]))
+      return suspend(context, orgIdOf(rest[0]))
     case 'org unsuspend':
-      return unsuspend(ground, orgIdOf(rest[0]))
+      return unsuspend(context, orgIdOf(rest[0]))
     case 'org status': {
       const org = showOrg(await existing(db, orgIdOf(rest[0])))
-      return print(ground, org, asLines(org))
+      return print(context, org, asLines(org))
     }
     case 'org plan':
-      return changePlan(ground, orgIdOf(rest[0]), rest[1])
+      return changePlan(context, orgIdOf(rest[0]), rest[1])
     case 'key create':
-      return createKey(ground, orgIdOf(rest[0]))
+      return createKey(context, orgIdOf(rest[0]))
     case 'audit verify':
-      return verifyAudit(ground, orgIdOf(rest[0]))
+      return verifyAudit(context, orgIdOf(rest[0]))
     default:
-      throw new Fault(`There is no such command.\n\n${opsUsage}`)
+      throw new Fault(`Unknown command.\n\n${opsUsage}`)
   }
 }
 
@@ -266,8 +272,8 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
 export const ops = (config: Config, log: Log, args: string[], out: Out): Promise<void> => {
   const { positionals, values: options } = parse(args)
   return withDatabase(config, log, async (db) => {
-    const kept = config.devTools ? await db.row(readSetting, { name: 'clock_offset_ms' }) : undefined
-    const clock = kept ? movableClock(Number(kept.value)) : systemClock
+    const offset = config.devTools ? await db.row(readSetting, { name: 'clock_offset_ms' }) : undefined
+    const clock = offset ? movableClock(Number(offset.value)) : systemClock
     const secret = config.auditSigningSecret
     const audit = makeAudit({ clock, log, secret })
     const chain = makeChain({ db, clock, log, secret })

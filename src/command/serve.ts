@@ -11,17 +11,19 @@ import { welcome } from './welcome.ts'
 
 export type ServedParts = { api: boolean; worker: boolean }
 
-/** Past this the process ends anyway: something hangs, and the supervisor above wants its answer. */
-const longestStopMs = 60_000
+type StopReason = 'SIGINT' | 'SIGTERM' | 'launcher exited' | 'database lost'
+
+/** If stopping takes longer than this, something hangs and the process exits anyway. */
+const stopTimeoutMs = 60_000
 
 const portFault = (config: Config, error: NodeJS.ErrnoException): unknown => {
   if (error.code === 'EADDRINUSE') {
     return new Fault(
-      `Port ${config.port} on ${config.host} is taken. Set PORT to a free one, or stop what listens there.`,
+      `Port ${config.port} on ${config.host} is in use. Set PORT to a free port, or stop the program that uses it.`,
     )
   }
   if (error.code === 'EACCES') {
-    return new Fault(`Port ${config.port} needs privileges this user lacks. Set PORT to 1024 or above.`)
+    return new Fault(`This user is not allowed to open port ${config.port}. Set PORT to 1024 or higher.`)
   }
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
     return new Fault(`HOST ${config.host} is not an address of this machine.`)
@@ -29,49 +31,48 @@ const portFault = (config: Config, error: NodeJS.ErrnoException): unknown => {
   return error
 }
 
-const keepFirstRun = async (config: Config, founded: CreatedOrg): Promise<void> => {
+const writeFirstRunFile = async (config: Config, created: CreatedOrg): Promise<void> => {
   if (config.firstRunFile === undefined) return
-  await writeFile(config.firstRunFile, `${JSON.stringify(founded)}\n`, { mode: 0o600 }).catch((error) => {
+  await writeFile(config.firstRunFile, `${JSON.stringify(created)}\n`, { mode: 0o600 }).catch((error) => {
     throw new Fault(`FIRST_RUN_FILE ${config.firstRunFile} cannot be written: ${error.message}`)
   })
 }
 
-const greet = async (config: Config, service: Service, baseUrl: string, vault: Vault): Promise<void> => {
+/** Prints where the service listens. The first start outside production also creates an org and prints its keys. */
+const printWelcome = async (config: Config, service: Service, baseUrl: string, vault: Vault): Promise<void> => {
   const { db, clock } = service
   const { serviceDomain } = config
-  const founded = config.production
+  const created = config.production
     ? undefined
     : await makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault }).foundFirst()
-  if (founded) {
-    process.stdout.write(welcome(founded))
-    await keepFirstRun(config, founded)
+  if (created) {
+    process.stdout.write(welcome(created))
+    await writeFirstRunFile(config, created)
   } else {
     process.stdout.write(`\n  Tidings is ready at ${baseUrl}      API reference: ${baseUrl}/docs\n\n`)
   }
 }
 
-/** Resolves with why the process should end. A second signal of a kind while stopping is ignored. */
-const untilToldToStop = (lost: Promise<void>): Promise<string> =>
+/** Resolves with the reason to stop. Further signals are ignored. */
+const untilStopped = (databaseLost: Promise<void>): Promise<StopReason> =>
   new Promise((resolve) => {
     process.on('SIGINT', () => resolve('SIGINT'))
     process.on('SIGTERM', () => resolve('SIGTERM'))
-    // The launcher holds the other end of this channel; when it dies without a word nobody is left to stop us.
-    if (process.channel) process.once('disconnect', () => resolve('the launcher is gone'))
-    void lost.then(() => resolve('the database is gone'))
+    // The launcher has the other end of this channel. If it is killed, nothing else would stop this process.
+    if (process.channel) process.once('disconnect', () => resolve('launcher exited'))
+    void databaseLost.then(() => resolve('database lost'))
   })
 
-/** Runs the service in the foreground until it is told to stop; resolves with the exit code. */
+/** Runs the service in the foreground until it is stopped. Resolves with the exit code. */
 export const serve = async (config: Config, log: Log, parts: ServedParts): Promise<number> => {
-  let onLost: () => void = () => undefined
-  const lost = new Promise<void>((resolve) => {
-    onLost = resolve
-  })
-  const told = untilToldToStop(lost)
-  // One process that is everything owns its folder; parts of a cluster may share a running server.
-  const database = await (parts.api && parts.worker ? ownDatabase : anyDatabase)(config, log, onLost)
+  const databaseLost = Promise.withResolvers<void>()
+  const stopped = untilStopped(databaseLost.promise)
+  // A process that runs both parts needs its own embedded server. Separate parts may share one.
+  const openDatabase = parts.api && parts.worker ? ownDatabase : anyDatabase
+  const database = await openDatabase(config, log, databaseLost.resolve)
   let service: Service | undefined
   try {
-    // Made once, at the first start, so that it is there to be backed up before anything is sealed under it.
+    // Generated at the first start, so that it can be backed up before anything is encrypted with it.
     const masterKey = await resolveMasterKey(config)
     await migrateAll(database.url, log)
     service = await build({ ...config, masterKey }, database.url, log)
@@ -79,14 +80,14 @@ export const serve = async (config: Config, log: Log, parts: ServedParts): Promi
       const baseUrl = await service.startApi().catch((error) => {
         throw portFault(config, error)
       })
-      await greet(config, service, baseUrl, makeVault(masterKey, config.masterKeyPrevious))
+      await printWelcome(config, service, baseUrl, makeVault(masterKey, config.masterKeyPrevious))
     }
     if (parts.worker) await service.startWorker()
-    const why = await told
+    const why = await stopped
     log.info({ why }, 'stopping')
-    return why === 'the database is gone' ? 1 : 0
+    return why === 'database lost' ? 1 : 0
   } finally {
-    setTimeout(() => process.exit(1), longestStopMs).unref()
+    setTimeout(() => process.exit(1), stopTimeoutMs).unref()
     await service?.stop()
     await database.close()
     log.info('stopped')

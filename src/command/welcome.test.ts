@@ -5,15 +5,15 @@ import { welcome } from './welcome.ts'
 const t = await startTestService()
 afterAll(() => t.stop())
 
-test('the request that a first start prints sends an email, with a domain and without', async () => {
-  const founded = await t.org()
+test('the printed example request sends an email, with and without a domain', async () => {
+  const created = await t.org()
   for (const [domain, environment] of [
-    [founded.domain, 'live'],
+    [created.domain, 'live'],
     [null, 'test'],
   ] as const) {
-    const text = welcome({ ...founded, domain })
+    const text = welcome({ ...created, domain })
     const [, url, key, body] = /curl (\S+) \\\n.*Bearer (\S+)' \\\n.*\n\s+-d '(.+)'\n/.exec(text) as string[]
-    expect(url).toBe(`${founded.base_url}/api/v1/emails`)
+    expect(url).toBe(`${created.base_url}/api/v1/emails`)
     const reply = await t.ask('POST', new URL(url as string).pathname, {
       key: key as string,
       raw: body as string,

@@ -1,6 +1,6 @@
 import type { CreatedOrg } from '../operator/create-org.ts'
 
-/** Without a proven domain only a simulated email can be sent, which needs none. */
+/** Without a verified domain, the example uses the test key: test mode does not need a domain. */
 const firstEmail = ({ base_url, keys, domain }: CreatedOrg): string => {
   const mail = {
     from: `hello@${domain ?? 'example.com'}`,
@@ -15,9 +15,9 @@ const firstEmail = ({ base_url, keys, domain }: CreatedOrg): string => {
 `
 }
 
-/** The credentials of a new org and a request to try them with. */
-export const credentials = (founded: CreatedOrg): string => {
-  const { org, owner, keys, domain, sms_sender } = founded
+/** The credentials of a new org, and a request to try them. */
+export const credentials = (created: CreatedOrg): string => {
+  const { org, owner, keys, domain, sms_sender } = created
   return `    organisation   ${org.slug}  (${org.id})
     owner          ${owner.email}
     password       ${owner.password ?? 'unchanged'}
@@ -26,19 +26,19 @@ export const credentials = (founded: CreatedOrg): string => {
     email domain   ${domain ?? 'none yet'}
     SMS sender     ${sms_sender ?? 'none yet'}
 
-  Send a first email:
+  Send your first email:
 
-${firstEmail(founded)}`
+${firstEmail(created)}`
 }
 
-/** What the first start prints, once: enough to act on without reading anything else. */
-export const welcome = (founded: CreatedOrg): string => `
-  Tidings is ready at ${founded.base_url}
+/** Printed once, at the first start. */
+export const welcome = (created: CreatedOrg): string => `
+  Tidings is ready at ${created.base_url}
 
-  This is the first start, so these were made for you. They are shown once; keep them.
+  This is the first start, so an organisation was created for you. Save these credentials: they are shown only once.
 
-${credentials(founded)}
-  What was sent: ${founded.base_url}/api/dev/outbox
-  API reference: ${founded.base_url}/docs      Stop with Ctrl-C.
+${credentials(created)}
+  Sent messages: ${created.base_url}/api/dev/outbox
+  API reference: ${created.base_url}/docs      Stop with Ctrl-C.
 
 `

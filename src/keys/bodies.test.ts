@@ -1,4 +1,4 @@
-/** Bodies that name no key: each is refused where it is wrong, and nothing is written. */
+/** Invalid request bodies: each is rejected with the path of the wrong field, and nothing is written. */
 import { afterAll, expect, test } from 'vitest'
 import { type Body, forgetPace, type KeyClient, keyClient } from '../../test/clients/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
@@ -17,7 +17,7 @@ const leavesNoTrace = await watchTables(t.database)
 type Case = [body: unknown, ...rows: [path: (string | number)[], code: string][]]
 
 const domain = 'dom_01m7ekszz4e8brbwp01pb7h1dp'
-const wrongInBoth: Case[] = [
+const invalidInBoth: Case[] = [
   [{ name: '' }, [['name'], 'too_small']],
   [{ name: ' \t ' }, [['name'], 'too_small']],
   [{ name: 'n'.repeat(101) }, [['name'], 'too_big']],
@@ -50,96 +50,96 @@ const unknownScope: Case = [
   [['scopes', 1], 'invalid_enum'],
   [['scopes', 3], 'invalid_enum'],
 ]
-const misspelt: Case[] = [
+const misspelled: Case[] = [
   [{ allowed_cidr: ['10.0.0.1'] }, [['allowed_cidr'], 'unrecognized']],
   [{ expires_at: null, scope: [] }, [['expires_at'], 'unrecognized'], [['scope'], 'unrecognized']],
   [{ name: 'fine', revoked_at: null }, [['revoked_at'], 'unrecognized']],
 ]
-const wrongInCreate: Case[] = [
+const invalidInCreate: Case[] = [
   [{ environment: 'prod' }, [['environment'], 'invalid_enum']],
   [{ environment: null }, [['environment'], 'invalid_enum']],
   [{ project_id: 7 }, [['project_id'], 'invalid_type']],
 ]
-const neverPatched: Case[] = [
+const notPatchable: Case[] = [
   [{ environment: 'live' }, [['environment'], 'unrecognized']],
   [{ project_id: null }, [['project_id'], 'unrecognized']],
 ]
 
-const expectAll = async (cases: Case[], ask: (body: unknown) => ReturnType<KeyClient['create']>) => {
+const expectAll = async (cases: Case[], send: (body: unknown) => ReturnType<KeyClient['create']>) => {
   for (const [body, ...rows] of cases) {
     const errors = rows.map(([path, code]) => ({ path, code, message: expect.any(String) }))
-    expectRefusal(await ask(body), 'VALIDATION_ERROR', { errors }, JSON.stringify(body))
+    expectRefusal(await send(body), 'VALIDATION_ERROR', { errors }, JSON.stringify(body))
   }
 }
 
-test('X-018 XD-05 a create whose fields are out of their bounds makes no key', () =>
-  leavesNoTrace(() => expectAll([...wrongInBoth, ...wrongInCreate], keys.create)))
+test('X-018 XD-05 creating a key with an invalid field is rejected', () =>
+  leavesNoTrace(() => expectAll([...invalidInBoth, ...invalidInCreate], keys.create)))
 
-test('X-018 XD-05 a patch whose fields are out of their bounds changes no key', async () => {
+test('X-018 XD-05 updating a key with an invalid field is rejected', async () => {
   const { id } = await keys.held()
-  await leavesNoTrace(() => expectAll(wrongInBoth, (body) => keys.patch(id, body)))
+  await leavesNoTrace(() => expectAll(invalidInBoth, (body) => keys.patch(id, body)))
 })
 
-test('X-018 XD-01 a scope there is not is refused at its place in the list', async () => {
+test('X-018 XD-01 an unknown scope is rejected with its index in the list', async () => {
   const { id } = await keys.held()
   await leavesNoTrace(() => expectAll([unknownScope], keys.create))
   await leavesNoTrace(() => expectAll([unknownScope], (body) => keys.patch(id, body)))
 })
 
-test('X-018 XD-05 a field there is not is refused by name, so that no restriction is lost to a typing error', async () => {
+test('X-018 XD-05 an unknown field is rejected by name, so that a misspelled restriction is never ignored', async () => {
   const { id } = await keys.held()
-  await leavesNoTrace(() => expectAll(misspelt, keys.create))
-  await leavesNoTrace(() => expectAll([...misspelt, ...neverPatched], (body) => keys.patch(id, body)))
+  await leavesNoTrace(() => expectAll(misspelled, keys.create))
+  await leavesNoTrace(() => expectAll([...misspelled, ...notPatchable], (body) => keys.patch(id, body)))
 })
 
-test('X-019 a tenant, project or domain the org does not have is refused where it stands', async () => {
+test('X-019 a tenant, project or domain that does not exist in the org is rejected with its path', async () => {
   const { id } = await keys.held()
-  const row = (path: (string | number)[], what: string) => ({
+  const fieldError = (path: (string | number)[], resource: string) => ({
     path,
     code: 'custom',
-    message: `There is no such ${what}.`,
+    message: `There is no such ${resource}.`,
   })
-  const strangers = [newId('tenant'), await t.tenant(elsewhere.org.id), 'ten_x', '']
-  const tenants = [...strangers, await t.tenant(acme.org.id, { status: 'erased' })]
+  const unknownTenants = [newId('tenant'), await t.tenant(elsewhere.org.id), 'ten_x', '']
+  const tenants = [...unknownTenants, await t.tenant(acme.org.id, { status: 'erased' })]
   const domains = [newId('domain'), foreign.domainId, 'dom_x', '']
   const cases: [Body, unknown[]][] = [
-    ...tenants.map((tenant_id): [Body, unknown[]] => [{ tenant_id }, [row(['tenant_id'], 'tenant')]]),
+    ...tenants.map((tenant_id): [Body, unknown[]] => [{ tenant_id }, [fieldError(['tenant_id'], 'tenant')]]),
     ...domains.map((unknown): [Body, unknown[]] => [
       { allowed_domain_ids: [keys.domainId, keys.domainId, unknown, keys.domainId, unknown] },
-      [row(['allowed_domain_ids', 2], 'domain'), row(['allowed_domain_ids', 4], 'domain')],
+      [fieldError(['allowed_domain_ids', 2], 'domain'), fieldError(['allowed_domain_ids', 4], 'domain')],
     ]),
     [
       { name: 'both', allowed_domain_ids: [domains[0]], tenant_id: tenants[0] },
-      [row(['tenant_id'], 'tenant'), row(['allowed_domain_ids', 0], 'domain')],
+      [fieldError(['tenant_id'], 'tenant'), fieldError(['allowed_domain_ids', 0], 'domain')],
     ],
   ]
   for (const [body, errors] of cases) {
-    for (const ask of [() => keys.create(body), () => keys.patch(id, body)]) {
-      expectRefusal(await leavesNoTrace(ask), 'VALIDATION_ERROR', { errors }, JSON.stringify(body))
+    for (const send of [() => keys.create(body), () => keys.patch(id, body)]) {
+      expectRefusal(await leavesNoTrace(send), 'VALIDATION_ERROR', { errors }, JSON.stringify(body))
     }
   }
   for (const project_id of [newId('project'), foreign.projectId, 'prj_x', '']) {
     const reply = await leavesNoTrace(() => keys.create({ project_id, tenant_id: tenants[1] }))
-    const errors = [row(['tenant_id'], 'tenant'), row(['project_id'], 'project')]
+    const errors = [fieldError(['tenant_id'], 'tenant'), fieldError(['project_id'], 'project')]
     expectRefusal(reply, 'VALIDATION_ERROR', { errors }, project_id)
   }
 })
 
-test('X-019 a suspended or archived tenant is still one of the org', async () => {
+test('X-019 a key can be bound to a suspended or archived tenant', async () => {
   await forgetPace(t)
   const { id } = await keys.held()
   for (const status of ['suspended', 'archived']) {
     const tenant_id = await t.tenant(acme.org.id, { status })
-    const made = await keys.create({ tenant_id })
-    expect([made.status, made.body.tenant_id], status).toEqual([201, tenant_id])
+    const created = await keys.create({ tenant_id })
+    expect([created.status, created.body.tenant_id], status).toEqual([201, tenant_id])
     const bound = await keys.patch(id, { tenant_id })
     expect([bound.status, bound.body.tenant_id], status).toEqual([200, tenant_id])
   }
 })
 
-test('a body that names a hundred unknown things and more is told of the first hundred', async () => {
+test('a response lists at most 100 unknown references', async () => {
   const allowed_domain_ids = Array.from({ length: 100 }, () => newId('domain'))
-  const names = { tenant_id: newId('tenant'), project_id: newId('project'), allowed_domain_ids }
-  const reply = await leavesNoTrace(() => keys.create(names))
+  const body = { tenant_id: newId('tenant'), project_id: newId('project'), allowed_domain_ids }
+  const reply = await leavesNoTrace(() => keys.create(body))
   expect([reply.status, reply.body.error.errors.length]).toEqual([422, 100])
 })

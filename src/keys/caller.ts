@@ -6,7 +6,7 @@ import type { ScopeName } from './scopes.ts'
 
 export type TenantState = 'active' | 'suspended' | 'archived' | 'erased' | 'missing'
 
-/** Who is calling: the key's reach (as a scope) and its restrictions. */
+/** An authenticated API key: the scope it can reach and its restrictions. */
 export type Caller = Scope & {
   keyId: string
   scopes: ReadonlySet<ScopeName>
@@ -15,7 +15,7 @@ export type Caller = Scope & {
   allowedDomainIds: readonly string[] | null
   allowedRanges: readonly IpRange[] | null
   ratePerMinute: number | null
-  /** What a request of this key is counted in: its own bucket when it has one, then the org's. */
+  /** The rate buckets that a request is counted in: the key's own bucket if it has one, then the org's. */
   buckets: readonly Bucket[]
   expiresAt: number | null
   org: { plan: Plan; suspended: boolean }

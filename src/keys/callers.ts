@@ -14,7 +14,7 @@ const touchEveryMs = 60_000
 
 const minute = 60_000
 
-/** The braces keep the buckets of one org on one node of a Redis cluster. */
+/** The braces are a Redis hash tag. They keep all buckets of an org on the same cluster node. */
 const bucketsOf = (row: CallerRow): Bucket[] => {
   const org = {
     name: `{${row.org_id}}`,
@@ -45,10 +45,10 @@ const callerOf = (row: CallerRow): Caller => ({
 })
 
 export interface Callers {
-  /** The caller a key string names at that instant; undefined for an unknown, revoked or expired key. */
+  /** Returns the caller for a key string, or undefined if the key is unknown, revoked or expired at `atMs`. */
   find(key: string, atMs: number): Promise<Caller | undefined>
-  /** Notes that a key was used; written at most once a minute and never waited for. */
-  used(caller: Caller, atMs: number): void
+  /** Updates the key's last use in the background, at most once a minute. */
+  recordUse(caller: Caller, atMs: number): void
   forgetOrg(orgId: string): void
   forgetAll(): void
   drained(): Promise<void>
@@ -80,7 +80,7 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
   })
   const lastTouched = new Map<string, number>()
 
-  const live = (caller: Caller, atMs: number): Caller | undefined =>
+  const unlessExpired = (caller: Caller, atMs: number): Caller | undefined =>
     caller.expiresAt !== null && atMs >= caller.expiresAt ? undefined : caller
 
   return {
@@ -89,21 +89,21 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
       const hash = sha256(key)
       const name = hash.toString('latin1')
       const copy = copies.get(name)
-      if (copy) return live(copy, atMs)
+      if (copy) return unlessExpired(copy, atMs)
       const mark = copies.mark()
       const caller = await lookup.submit(hash)
       if (!caller) return undefined
       copies.keep(name, caller.orgId, caller, mark)
-      return live(caller, atMs)
+      return unlessExpired(caller, atMs)
     },
-    used: (caller, atMs) => {
+    recordUse: (caller, atMs) => {
       const last = lastTouched.get(caller.keyId)
       if (last !== undefined && atMs - last < touchEveryMs) return
       if (lastTouched.size > 50_000) lastTouched.clear()
       lastTouched.set(caller.keyId, atMs)
       touch.submit({ caller, atMs }).catch((error) => {
         lastTouched.delete(caller.keyId)
-        log.warn({ err: error, key_id: caller.keyId }, 'the last use of a key could not be noted')
+        log.warn({ err: error, key_id: caller.keyId }, 'key last use update failed')
       })
     },
     forgetOrg: copies.forgetOrg,

@@ -1,4 +1,4 @@
-/** No key can make, or turn itself or another into, a key that may do more than itself. */
+/** A key cannot create or update a key, itself included, so that it has more permissions than the caller's key. */
 
 import { Failure } from '../ground/errors.ts'
 import { covers, type IpRange, parseRange } from '../ground/ip-address.ts'
@@ -6,7 +6,7 @@ import type { Environment } from '../ground/scope.ts'
 import type { Caller } from './caller.ts'
 import type { ScopeName } from './scopes.ts'
 
-/** A key as it would be after the request. */
+/** The key as it will be after the request. */
 export type RequestedKey = {
   environment: Environment
   tenantId: string | null
@@ -18,16 +18,16 @@ export type RequestedKey = {
   ratePerMinute: number | null
 }
 
-const withinDomains = (own: readonly string[], asked: readonly string[] | null): boolean =>
-  asked?.every((id) => own.includes(id)) ?? false
+const withinDomains = (own: readonly string[], requested: readonly string[] | null): boolean =>
+  requested?.every((id) => own.includes(id)) ?? false
 
-const withinRanges = (own: readonly IpRange[], asked: readonly string[] | null): boolean =>
-  asked?.every((text) => {
+const withinRanges = (own: readonly IpRange[], requested: readonly string[] | null): boolean =>
+  requested?.every((text) => {
     const range = parseRange(text)
     return range !== undefined && own.some((outer) => covers(outer, range))
   }) ?? false
 
-/** Who the key would belong to comes first; then the restrictions, in their fixed order. */
+/** Checks environment, tenant and project first, then the restrictions. The order decides which code is returned. */
 export const assertNoEscalation = (caller: Caller, outcome: RequestedKey): void => {
   if (caller.environment === 'test' && outcome.environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
   if (caller.tenantId !== null && outcome.tenantId !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')

@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isKeyShaped, mintKey } from './key-secret.ts'
 
-test('X-006 a key shows its environment in a prefix no other kind has', () => {
+test('X-006 the prefix of a key contains its environment', () => {
   expect(mintKey('live').key).toMatch(/^svc_live_[0-9A-Za-z]{38}$/)
   expect(mintKey('test').key).toMatch(/^svc_test_[0-9A-Za-z]{38}$/)
 })
 
-test('a key is 47 characters of which only the hash and the ends are kept', () => {
+test('a key has 47 characters, and its hash, prefix and last four characters are stored', () => {
   const { key, hash, prefix, lastFour } = mintKey('live')
   expect(key).toHaveLength(47)
   expect(hash).toEqual(createHash('sha256').update(key).digest())
@@ -16,12 +16,12 @@ test('a key is 47 characters of which only the hash and the ends are kept', () =
   expect(lastFour).toBe(key.slice(-4))
 })
 
-test('the checksum of a known key is the CRC-32 of what precedes it in base62', () => {
+test('the last six characters of a key are the CRC-32 of the others in base62', () => {
   const head = 'svc_live_00000000000000000000000000000000'
   expect(isKeyShaped(`${head}${expectedChecksum(head)}`)).toBe(true)
 })
 
-/** CRC-32 (IEEE, reflected) bit by bit, to check the library's against. */
+/** CRC-32 (IEEE, reflected) computed bit by bit, to compare with the library. */
 const expectedChecksum = (text: string): string => {
   let crc = 0xffffffff
   for (const byte of Buffer.from(text)) {
@@ -38,7 +38,7 @@ const expectedChecksum = (text: string): string => {
   return out
 }
 
-test('any single changed character spoils a key', () => {
+test('a key with one changed character is rejected', () => {
   const { key } = mintKey('test')
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 46 }), fc.constantFrom(...'0aZ_-! é'), (at, other) => {

@@ -1,4 +1,4 @@
-/** The key string: `svc_live_` or `svc_test_`, 32 random base62 characters, 6 of a CRC-32 over what precedes. */
+/** A key string: `svc_live_` or `svc_test_`, 32 random base62 characters, then the CRC-32 of all that in 6 more. */
 import { crc32 } from 'node:zlib'
 import { randomBase62, sha256, toBase62 } from '../ground/crypto.ts'
 import type { Environment } from '../ground/scope.ts'
@@ -9,13 +9,13 @@ const checksum = (text: string): string => toBase62(crc32(text), 6)
 
 export type MintedKey = { key: string; hash: Buffer; prefix: string; lastFour: string }
 
-/** Only the hash and the two ends are stored; the key itself is shown once. */
+/** Only the hash, the prefix and the last four characters are stored. The key itself is shown once. */
 export const mintKey = (environment: Environment): MintedKey => {
   const head = `svc_${environment}_${randomBase62(32)}`
   const key = head + checksum(head)
   return { key, hash: sha256(key), prefix: key.slice(0, 13), lastFour: key.slice(-4) }
 }
 
-/** Whether the string can be a key of ours at all; a mistyped one is refused without a database read. */
+/** Checks format and checksum, so that a mistyped key is rejected without a database read. */
 export const isKeyShaped = (text: string): boolean =>
   text.length === 47 && shape.test(text) && checksum(text.slice(0, 41)) === text.slice(41)

@@ -18,7 +18,7 @@ const day = 86_400_000
 const withoutKey = ({ key: _, ...rest }: Body): Body => rest
 
 describe('creating', () => {
-  test('X-015 X-018 a key is answered whole, once, and then opens what it was given', async () => {
+  test('X-015 X-018 creating a key returns it with its secret, and the key has the requested permissions', async () => {
     const tenantId = await t.tenant(acme.org.id)
     const before = t.service.clock.millis()
     const reply = await create({
@@ -67,7 +67,7 @@ describe('creating', () => {
     expectRefusal(await t.ask('GET', '/api/v1/probe/read-messages', { key }), 'INSUFFICIENT_SCOPE')
   })
 
-  test('X-015 X-030 what is left out or null is unrestricted, and the environment is that of the caller', async () => {
+  test('X-015 X-030 an omitted or null restriction does not apply, and the environment defaults to that of the caller', async () => {
     const unrestricted = {
       name: 'API key',
       scopes,
@@ -96,7 +96,7 @@ describe('creating', () => {
     expect([reply.status, reply.body]).toMatchObject([201, { ...unrestricted, environment: 'live' }])
   })
 
-  test('X-018 XD-05 the widest and the least figures are taken, and addresses are kept as ranges', async () => {
+  test('X-018 XD-05 the largest and smallest values are accepted, and addresses are stored as ranges', async () => {
     const ranges = Array.from({ length: 46 }, (_, i) => `10.0.${i}.0/24`)
     const widest = await create({
       name: 'n'.repeat(100),
@@ -120,29 +120,29 @@ describe('creating', () => {
     expect(Date.parse(least.body.expires_at) - Date.parse(least.body.created_at)).toBe(day)
   })
 
-  test('A-139 XD-04 the key itself is in no table, no list and no audit entry; its hash is', async () => {
+  test('A-139 XD-04 the secret is in no table, list or audit entry, and only its hash is stored', async () => {
     const { id, key } = (await create({ name: 'secret' })).body
     await patch(id, { name: 'still secret' })
     const tables = await t.database.sql<{ name: string }>(
       "select table_name as name from information_schema.tables where table_schema = 'public'",
     )
     const secret = key.slice(13, -4)
-    const kept: string[] = []
+    const stored: string[] = []
     for (const { name } of tables) {
       const rows = await t.database.sql<{ row: string }>(`select r::text as row from "${name}" r`)
-      kept.push(...rows.map(({ row }) => row))
+      stored.push(...rows.map(({ row }) => row))
     }
-    expect(kept.filter((row) => row.includes(id)).length).toBeGreaterThanOrEqual(3)
-    expect(kept.filter((row) => row.includes(secret))).toEqual([])
+    expect(stored.filter((row) => row.includes(id)).length).toBeGreaterThanOrEqual(3)
+    expect(stored.filter((row) => row.includes(secret))).toEqual([])
     for (const reply of [await get(id), await list('?limit=100'), await revoke(id)]) {
       expect(reply.text).toContain(id)
       expect(reply.text).not.toContain(secret)
     }
-    const [stored] = await t.database.sql<{ hash: Buffer }>('select hash from api_keys where id = $1', [id])
-    expect(stored?.hash).toEqual(sha256(key))
+    const [row] = await t.database.sql<{ hash: Buffer }>('select hash from api_keys where id = $1', [id])
+    expect(row?.hash).toEqual(sha256(key))
   })
 
-  test('XD-04 the last use of a new key shows in its list row, and not before it was used', async () => {
+  test('XD-04 last_used_at of a new key is null until its first use', async () => {
     await forgetPace(t)
     const { id, key } = (await create({})).body
     const lastUse = async () => (await get(id)).body.last_used_at
@@ -155,8 +155,8 @@ describe('creating', () => {
   })
 })
 
-describe('changing', () => {
-  test('X-016 what is named changes, what is left out stays, null lifts', async () => {
+describe('updating', () => {
+  test('X-016 an update changes the given fields, keeps omitted ones, and null removes a restriction', async () => {
     const tenantId = await t.tenant(acme.org.id)
     const { id } = await held({
       tenantId,
@@ -167,7 +167,7 @@ describe('changing', () => {
       scopes: ['send:email', 'send:sms'],
       expiresAt: new Date(t.service.clock.millis() + 5 * day),
     })
-    let now = (await get(id)).body as Body
+    let expected = (await get(id)).body as Body
     const changes: [Body, Body][] = [
       [{}, {}],
       [{ name: ' Renamed ' }, { name: 'Renamed' }],
@@ -186,13 +186,13 @@ describe('changing', () => {
     ]
     for (const [body, change] of changes) {
       const reply = await patch(id, body)
-      now = { ...now, ...change }
-      expect([reply.status, reply.body], JSON.stringify(body)).toEqual([200, now])
-      expect((await get(id)).body).toEqual(now)
+      expected = { ...expected, ...change }
+      expect([reply.status, reply.body], JSON.stringify(body)).toEqual([200, expected])
+      expect((await get(id)).body).toEqual(expected)
     }
   })
 
-  test('X-016 days to live count from the change, not from the creation', async () => {
+  test('X-016 expires_in_days counts from the update, not from the creation', async () => {
     const { id } = await held()
     await advance(t, 3_600)
     const before = t.service.clock.millis()
@@ -201,40 +201,40 @@ describe('changing', () => {
     expect(expires).toBeLessThanOrEqual(t.service.clock.millis() + 2 * day)
   })
 
-  test('X-016 a key whose domain or tenant is gone can still be changed in everything else', async () => {
-    const gone = { allowedDomainIds: [newId('domain')], tenantId: newId('tenant') }
-    const { id } = await held(gone)
+  test('X-016 a key whose domain or tenant was deleted can still be updated', async () => {
+    const deleted = { allowedDomainIds: [newId('domain')], tenantId: newId('tenant') }
+    const { id } = await held(deleted)
     const reply = await patch(id, { name: 'kept', rate_limit_per_minute: 5 })
     expect([reply.status, reply.body]).toMatchObject([
       200,
-      { name: 'kept', allowed_domain_ids: gone.allowedDomainIds, tenant_id: gone.tenantId },
+      { name: 'kept', allowed_domain_ids: deleted.allowedDomainIds, tenant_id: deleted.tenantId },
     ])
   })
 
-  test('X-016 X-018 X-019 each restriction holds from the very next request on and is lifted from the next one on', async () => {
+  test('X-016 X-018 X-019 adding or removing a restriction takes effect with the next request', async () => {
     const { key, id } = await held()
     const read = (headers: Record<string, string> = {}) => t.ask('GET', '/api/v1/probe/read-messages', { key, headers })
     const send = () => t.ask('POST', '/api/v1/probe/sender', { key, body: { from_domain: 'other.test' } })
-    const expectOpen = async () => {
+    const expectAllowed = async () => {
       for (const reply of [await read(), await send()]) expect(reply.status).toBe(200)
     }
-    await expectOpen()
+    await expectAllowed()
 
     await patch(id, { scopes: ['send:email'] })
     expectRefusal(await read(), 'INSUFFICIENT_SCOPE')
     await patch(id, { scopes: ['send:email', 'read:messages'] })
-    await expectOpen()
+    await expectAllowed()
 
     await patch(id, { allowed_cidrs: ['203.0.113.0/24'] })
     expectRefusal(await read(), 'IP_NOT_ALLOWED')
     expect((await read({ 'x-forwarded-for': '203.0.113.9' })).status).toBe(200)
     await patch(id, { allowed_cidrs: null })
-    await expectOpen()
+    await expectAllowed()
 
     await patch(id, { allowed_domain_ids: [domainId] })
     expectRefusal(await send(), 'DOMAIN_NOT_ALLOWED_FOR_KEY')
     await patch(id, { allowed_domain_ids: null })
-    await expectOpen()
+    await expectAllowed()
 
     await patch(id, { rate_limit_per_minute: 1 })
     await read()
@@ -242,7 +242,7 @@ describe('changing', () => {
     expectRefusal(limited, 'RATE_LIMITED')
     expect([limited.headers['x-ratelimit-limit'], limited.headers['x-ratelimit-scope']]).toEqual(['1', 'key'])
     await patch(id, { rate_limit_per_minute: null })
-    await expectOpen()
+    await expectAllowed()
 
     const tenantId = await t.tenant(acme.org.id)
     await patch(id, { tenant_id: tenantId })
@@ -251,14 +251,14 @@ describe('changing', () => {
     expect((await read()).body.tenant_id).toBe(null)
 
     await patch(id, { expires_in_days: 1 })
-    await expectOpen()
+    await expectAllowed()
     await advance(t, 86_400)
     expectRefusal(await read(), 'UNAUTHORIZED')
     await patch(id, { expires_in_days: null })
-    await expectOpen()
+    await expectAllowed()
   })
 
-  test('X-016 a revoked key cannot be changed, whatever is asked', async () => {
+  test('X-016 a revoked key cannot be updated', async () => {
     const { id } = await held()
     await revoke(id)
     for (const body of [{ name: 'back' }, { expires_in_days: null }, {}]) {
@@ -268,7 +268,7 @@ describe('changing', () => {
 })
 
 describe('revoking', () => {
-  test('X-017 AD-114 the next request of a revoked key is 401; revoking it again answers the same', async () => {
+  test('X-017 AD-114 a revoked key gets 401 at once, and revoking it again returns the same response', async () => {
     const { key, id } = await held()
     expect((await list('', key)).status).toBe(200)
     const before = t.service.clock.millis()
@@ -282,7 +282,7 @@ describe('revoking', () => {
     expect((await get(id)).body.revoked_at).toBe(first.body.revoked_at)
   })
 
-  test('X-016 X-017 a change holds at once where it was made, however late it is announced', async () => {
+  test('X-016 X-017 a change takes effect at once in the process that made it, even without the database notification', async () => {
     await t.database.sql('alter table api_keys disable trigger api_keys_announce')
     try {
       const { key, id } = await held()
@@ -296,7 +296,7 @@ describe('revoking', () => {
     }
   })
 
-  test('X-017 A-141 of many revocations at once all answer the same and one leaves an entry', async () => {
+  test('X-017 A-141 concurrent revocations return the same response and write one audit entry', async () => {
     const { id } = await held()
     const replies = await Promise.all(Array.from({ length: 8 }, () => revoke(id)))
     const bodies = new Set(replies.map(({ text }) => text))
@@ -305,7 +305,7 @@ describe('revoking', () => {
     expect(entries).toHaveLength(1)
   })
 
-  test('X-032 a key cannot revoke itself and goes on working', async () => {
+  test('X-032 a key cannot revoke itself', async () => {
     for (const options of [
       {},
       { environment: 'test' as const },
@@ -323,32 +323,32 @@ describe('listing', () => {
   type Row = { id: string; revoked_at: string | null }
   const idsOf = ({ body }: { body: { data: Row[] } }) => body.data.map(({ id }) => id)
 
-  test('XD-05 the list holds each key as it is read by id, newest first, page by page, without revoked ones', async () => {
+  test('XD-05 the list returns active keys, newest first, in pages, with the same fields as the key by id', async () => {
     const org = await t.org({ name: 'Listed' })
     const own = await keyClient(t, org)
     const firstTwo = [await keyIdOf(t, org.keys.test), await keyIdOf(t, org.keys.live)]
-    const made: string[] = []
-    for (let i = 0; i < 5; i++) made.unshift((await own.held()).id)
-    await own.revoke(made[2] as string)
-    const standing = made.filter((id) => id !== made[2])
-    const whole = await own.list()
-    expect([whole.status, idsOf(whole)]).toEqual([200, [...standing, ...firstTwo]])
-    expect(Object.keys(whole.body)).toEqual(['data', 'has_more', 'next_cursor'])
-    // The row of the key that asks moves with every request.
-    for (const row of whole.body.data.slice(0, 4)) expect((await own.get(row.id)).body).toEqual(row)
+    const created: string[] = []
+    for (let i = 0; i < 5; i++) created.unshift((await own.held()).id)
+    await own.revoke(created[2] as string)
+    const active = created.filter((id) => id !== created[2])
+    const all = await own.list()
+    expect([all.status, idsOf(all)]).toEqual([200, [...active, ...firstTwo]])
+    expect(Object.keys(all.body)).toEqual(['data', 'has_more', 'next_cursor'])
+    // The row of the calling key is left out: its last use changes with every request.
+    for (const row of all.body.data.slice(0, 4)) expect((await own.get(row.id)).body).toEqual(row)
     const one = await own.list('?limit=3')
     const two = await own.list(`?limit=3&cursor=${one.body.next_cursor}`)
-    expect([...idsOf(one), ...idsOf(two)]).toEqual([...standing, ...firstTwo])
+    expect([...idsOf(one), ...idsOf(two)]).toEqual([...active, ...firstTwo])
     expect([one.body.has_more, two.body.has_more, two.body.next_cursor]).toEqual([true, false, null])
 
     const withRevoked = await own.list('?include_revoked=true')
-    expect(idsOf(withRevoked)).toEqual([...made, ...firstTwo])
+    expect(idsOf(withRevoked)).toEqual([...created, ...firstTwo])
     const revoked = withRevoked.body.data.filter((row: Row) => row.revoked_at !== null)
-    expect(revoked.map((row: Row) => row.id)).toEqual([made[2]])
-    expect(idsOf(await own.list('?include_revoked=false'))).toEqual(idsOf(whole))
+    expect(revoked.map((row: Row) => row.id)).toEqual([created[2]])
+    expect(idsOf(await own.list('?include_revoked=false'))).toEqual(idsOf(all))
   })
 
-  test('XD-05 environment and tenant narrow the list; another org shows in none', async () => {
+  test('XD-05 the list can be filtered by environment and tenant, and never contains keys of another org', async () => {
     const org = await t.org({ name: 'Filtered' })
     const own = await keyClient(t, org)
     const [live, test_] = [await keyIdOf(t, org.keys.live), await keyIdOf(t, org.keys.test)]
@@ -383,27 +383,27 @@ describe('the audit log', () => {
     )
   const from = { 'user-agent': 'deploy/1.0', 'x-forwarded-for': '203.0.113.9' }
 
-  test('A-139 A-140 A-141 AD-94 creating, changing and revoking each leave one entry that names the key and its caller', async () => {
+  test('A-139 A-140 A-141 AD-94 creating, updating and revoking a key each write one entry with the key and its caller', async () => {
     const org = await t.org({ name: 'Audited' })
     const own = await keyClient(t, org)
     const tenantId = await t.tenant(org.org.id)
     const caller = await keyIdOf(t, org.keys.live)
-    const { body: made } = await own.create(
+    const { body: key } = await own.create(
       { name: 'CI', scopes: ['send:email'], tenant_id: tenantId, expires_in_days: 3, environment: 'test' },
       org.keys.live,
       from,
     )
-    const said = { via: 'api_key', api_key_id: caller }
-    const who = {
+    const via = { via: 'api_key', api_key_id: caller }
+    const common = {
       id: expect.stringMatching(/^aud_/),
       actor_user_id: null,
       resource_type: 'api_key',
-      resource_id: made.id,
+      resource_id: key.id,
       ip_address: '203.0.113.9',
       user_agent: 'deploy/1.0',
       created_at: expect.any(Date),
     }
-    const described = {
+    const fields = {
       name: 'CI',
       environment: 'test',
       scopes: ['send:email'],
@@ -412,33 +412,33 @@ describe('the audit log', () => {
       allowed_domain_ids: null,
       allowed_cidrs: null,
       rate_limit_per_minute: null,
-      expires_at: made.expires_at,
+      expires_at: key.expires_at,
     }
-    const created = { ...who, action: 'api_key.created', metadata: { ...described, ...said } }
+    const created = { ...common, action: 'api_key.created', metadata: { ...fields, ...via } }
     expect(await entries(org.org.id)).toEqual([created])
 
-    await own.patch(made.id, { allowed_cidrs: ['10.0.0.1'], name: 'CD' }, org.keys.live, from)
-    const after = { ...described, name: 'CD', allowed_cidrs: ['10.0.0.1/32'] }
-    const metadata = { ...after, changed: ['allowed_cidrs', 'name'], ...said }
-    const updated = { ...who, action: 'api_key.updated', metadata }
+    await own.patch(key.id, { allowed_cidrs: ['10.0.0.1'], name: 'CD' }, org.keys.live, from)
+    const after = { ...fields, name: 'CD', allowed_cidrs: ['10.0.0.1/32'] }
+    const metadata = { ...after, changed: ['allowed_cidrs', 'name'], ...via }
+    const updated = { ...common, action: 'api_key.updated', metadata }
     const twoRows = await entries(org.org.id)
     expect(twoRows).toEqual([created, updated].map((row) => ({ ...row, metadata: expect.anything() })))
     const [, second] = twoRows as { metadata: { changed: string[] } }[]
     expect({ ...second?.metadata, changed: second?.metadata.changed.toSorted() }).toEqual(metadata)
 
-    await own.revoke(made.id, org.keys.live, from)
-    await own.revoke(made.id, org.keys.live, from)
-    await own.patch(made.id, { name: 'late' }, org.keys.live, from)
+    await own.revoke(key.id, org.keys.live, from)
+    await own.revoke(key.id, org.keys.live, from)
+    await own.patch(key.id, { name: 'late' }, org.keys.live, from)
     const threeRows = await entries(org.org.id)
     expect(threeRows).toHaveLength(3)
     expect(threeRows[2]).toEqual({
-      ...who,
+      ...common,
       action: 'api_key.revoked',
-      metadata: { name: 'CD', environment: 'test', ...said },
+      metadata: { name: 'CD', environment: 'test', ...via },
     })
   })
 
-  test('A-140 a patch that names nothing leaves no entry', async () => {
+  test('A-140 an empty update writes no entry', async () => {
     const { id } = await held()
     const reply = await leavesNoTrace(() => patch(id, {}))
     expect([reply.status, reply.body.id]).toEqual([200, id])

@@ -1,4 +1,7 @@
-/** Making, changing and revoking keys. Every change is judged against the key that asks, and leaves an entry. */
+/**
+ * Creates, updates and revokes API keys. Each change is checked against the permissions of the caller's key and is
+ * recorded in the audit log.
+ */
 
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
@@ -16,19 +19,19 @@ import type { CreateKey, PatchKey } from './shapes.ts'
 import {
   countKeys,
   findKey,
-  holdProject,
   insertKey,
   type KeyRow,
   lockKey,
+  lockProject,
   revokeKey,
   unknownReferences,
   updateKey,
 } from './store.ts'
 
 const hour = 3_600_000
-/** No answer tells of more faults than this. */
-const maxRows = 100
-const perHour = 10
+/** The most field errors that one response lists. */
+const maxFieldErrors = 100
+const createdPerHour = 10
 
 export interface ManageKeys {
   create(caller: Caller, actor: Actor, body: CreateKey): Promise<{ row: KeyRow; key: string }>
@@ -41,12 +44,12 @@ type Needs = {
   db: Db
   clock: Clock
   audit: Audit
-  /** Drops copies of the org's callers in this process at once; other processes hear of it. */
+  /** Clears this process's cached callers of the org at once. Other processes are notified by the database. */
   forget: (orgId: string) => void
 }
 
-/** What the log may know of a key: its name and limits, never the key. */
-const described = (row: KeyRow): Record<string, unknown> => ({
+/** Audit metadata of a key: its name and limits, never the secret. */
+const auditMetadata = (row: KeyRow): Record<string, unknown> => ({
   name: row.name,
   environment: row.environment,
   scopes: row.scopes,
@@ -58,26 +61,29 @@ const described = (row: KeyRow): Record<string, unknown> => ({
   expires_at: row.expires_at?.toISOString() ?? null,
 })
 
-/** What a body names must be there. What the key held already may be gone since and is not looked at again. */
+/**
+ * The tenant, project and domains in the request body must exist. References that the key already has are not
+ * checked again, since they may have been deleted in the meantime.
+ */
 const assertReferences = async (tx: Tx, orgId: string, body: Partial<CreateKey>): Promise<void> => {
   const { tenant_id = null, project_id = null, allowed_domain_ids = null } = body
   if (tenant_id === null && project_id === null && allowed_domain_ids === null) return
   const found = await tx.row(unknownReferences, { orgId, tenantId: tenant_id, domainIds: allowed_domain_ids })
-  // Held until the key is in: a project deleted in between would fail the insert.
-  const project = project_id === null ? undefined : await tx.row(holdProject, { orgId, id: project_id })
+  // Locked until the key is inserted: deleting the project in between would fail the insert.
+  const project = project_id === null ? undefined : await tx.row(lockProject, { orgId, id: project_id })
   const errors: FieldError[] = []
-  const unknown = (path: FieldError['path'], what: string) =>
-    errors.push({ path, code: 'custom', message: `There is no such ${what}.` })
+  const unknown = (path: FieldError['path'], resource: string) =>
+    errors.push({ path, code: 'custom', message: `There is no such ${resource}.` })
   if (found?.tenant_missing) unknown(['tenant_id'], 'tenant')
   if (project_id !== null && !project) unknown(['project_id'], 'project')
-  for (const [at, id] of allowed_domain_ids?.entries() ?? []) {
-    if (found?.unknown_domains?.includes(id)) unknown(['allowed_domain_ids', at], 'domain')
+  for (const [index, id] of allowed_domain_ids?.entries() ?? []) {
+    if (found?.unknown_domains?.includes(id)) unknown(['allowed_domain_ids', index], 'domain')
   }
-  if (errors.length > 0) throw new Failure('VALIDATION_ERROR', { errors: errors.slice(0, maxRows) })
+  if (errors.length > 0) throw new Failure('VALIDATION_ERROR', { errors: errors.slice(0, maxFieldErrors) })
 }
 
-/** Order: the plan's limit, then the pace. Only a key that is made counts for either. */
-const assertRoom = async (tx: Tx, orgId: string, at: Date): Promise<void> => {
+/** Checks the plan's limit, then the hourly rate of creation. Only keys that were created count. */
+const assertBelowLimits = async (tx: Tx, orgId: string, at: Date): Promise<void> => {
   const org = await tx.row(lockOrg, { orgId })
   const counted = await tx.row(countKeys, { orgId, hourAgo: new Date(at.getTime() - hour) })
   if (!org || !counted) throw new Failure('NOT_FOUND')
@@ -86,19 +92,20 @@ const assertRoom = async (tx: Tx, orgId: string, at: Date): Promise<void> => {
     throw new Failure('PLAN_RESOURCE_LIMIT', { message: `The ${org.plan} plan allows ${limit} API keys.` })
   }
   const recent = counted.recent ?? []
-  const leaves = recent.at(-perHour)
-  if (leaves) {
-    const retryAfter = (leaves.getTime() + hour - at.getTime()) / 1000
+  // The next key can be created when this one is more than an hour old.
+  const tenthNewest = recent.at(-createdPerHour)
+  if (tenthNewest) {
+    const retryAfter = (tenthNewest.getTime() + hour - at.getTime()) / 1000
     throw new Failure('KEY_CREATION_RATE_LIMITED', { retryAfter })
   }
 }
 
-const once = (ids: string[] | null | undefined): string[] | null | undefined => ids && [...new Set(ids)]
+const deduplicated = (ids: string[] | null | undefined): string[] | null | undefined => ids && [...new Set(ids)]
 
 const expiryOf = (days: number | null | undefined, at: Date): Date | null =>
   days === null || days === undefined ? null : new Date(at.getTime() + days * 86_400_000)
 
-/** A tenant's or a project's key reaches only keys of its own; a test key only test keys. */
+/** A tenant or project key can manage only keys of that tenant or project, and a test key only test keys. */
 const assertInReach = (scope: Scope, row: KeyRow): void => {
   if (scope.projectId !== null && row.project_id !== scope.projectId) throw new Failure('NOT_FOUND')
   if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
@@ -111,23 +118,23 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
     tenantId: body.tenant_id === undefined ? caller.tenantId : body.tenant_id,
     projectId: body.project_id === undefined ? caller.projectId : body.project_id,
     scopes: body.scopes ?? everyScope,
-    allowedDomainIds: once(body.allowed_domain_ids) ?? null,
+    allowedDomainIds: deduplicated(body.allowed_domain_ids) ?? null,
     allowedCidrs: body.allowed_cidrs ?? null,
     expiresAt: expiryOf(body.expires_in_days, at),
     ratePerMinute: body.rate_limit_per_minute ?? null,
   })
 
   const outcomeOfPatch = (row: KeyRow, body: PatchKey, at: Date): RequestedKey => {
-    const kept = <T>(asked: T | undefined, present: T): T => (asked === undefined ? present : asked)
+    const patched = <T>(requested: T | undefined, current: T): T => (requested === undefined ? current : requested)
     return {
       environment: row.environment,
-      tenantId: kept(body.tenant_id, row.tenant_id),
+      tenantId: patched(body.tenant_id, row.tenant_id),
       projectId: row.project_id,
-      scopes: kept(body.scopes, row.scopes),
-      allowedDomainIds: kept(once(body.allowed_domain_ids), row.allowed_domain_ids),
-      allowedCidrs: kept(body.allowed_cidrs, row.allowed_cidrs),
+      scopes: patched(body.scopes, row.scopes),
+      allowedDomainIds: patched(deduplicated(body.allowed_domain_ids), row.allowed_domain_ids),
+      allowedCidrs: patched(body.allowed_cidrs, row.allowed_cidrs),
       expiresAt: body.expires_in_days === undefined ? row.expires_at : expiryOf(body.expires_in_days, at),
-      ratePerMinute: kept(body.rate_limit_per_minute, row.rate_limit_per_minute),
+      ratePerMinute: patched(body.rate_limit_per_minute, row.rate_limit_per_minute),
     }
   }
 
@@ -138,11 +145,11 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
       const { key, hash, prefix, lastFour } = mintKey(outcome.environment)
       const id = newId('key', at.getTime())
       const row = await db.tx(async (tx) => {
-        // Whose key it would be is judged before it is looked up: a narrow key learns nothing of the rest.
+        // Escalation is checked before references, so that a restricted key cannot find out what else exists.
         assertNoEscalation(caller, outcome)
         await assertReferences(tx, caller.orgId, body)
-        await assertRoom(tx, caller.orgId, at)
-        const made = await tx.row(insertKey, {
+        await assertBelowLimits(tx, caller.orgId, at)
+        const created = await tx.row(insertKey, {
           orgId: caller.orgId,
           id,
           hash,
@@ -162,8 +169,8 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
           at,
         })
         const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
-        await audit(tx, { ...entry, action: 'api_key.created', metadata: described(made as KeyRow) })
-        return made as KeyRow
+        await audit(tx, { ...entry, action: 'api_key.created', metadata: auditMetadata(created as KeyRow) })
+        return created as KeyRow
       })
       return { row, key }
     },
@@ -202,7 +209,7 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
           expiresAt: outcome.expiresAt,
           at,
         })) as KeyRow
-        const metadata = { ...described(after), changed: Object.keys(body) }
+        const metadata = { ...auditMetadata(after), changed: Object.keys(body) }
         const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
         await audit(tx, { ...entry, action: 'api_key.updated', metadata })
         return after

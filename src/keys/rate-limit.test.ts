@@ -1,4 +1,4 @@
-/** How many keys an org may have, and how fast it may make them. */
+/** The number of keys an org can have, and how many it can create per hour. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { advance, type KeyClient, keyClient, keyIdOf } from '../../test/clients/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
@@ -14,17 +14,18 @@ afterAll(() => t.stop())
 
 const leavesNoTrace = await watchTables(t.database)
 
-const founded = async (plan: Plan = 'enterprise'): Promise<{ org: CreatedOrg; keys: KeyClient }> => {
-  const org = await t.org({ plan, name: 'Paced' })
+const orgWith = async (plan: Plan = 'enterprise'): Promise<{ org: CreatedOrg; keys: KeyClient }> => {
+  const org = await t.org({ plan, name: 'Limited' })
   return { org, keys: await keyClient(t, org) }
 }
 
-/** Rows as another surface would leave them. */
+/** Inserts keys directly, as created by another origin. */
 const insert = async (org: CreatedOrg, n: number, origin: Origin, { expired = false } = {}): Promise<void> => {
   const minted = Array.from({ length: n }, () => mintKey('live'))
   await t.database.sql(
-    `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, origin, created_at, updated_at, expires_at)
-     select $1, id, hash, 'other surface', 'live', 'svc_live_0000', '0000', '{read:keys}', $4, $5, $5, $6
+    `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, origin,
+       created_at, updated_at, expires_at)
+     select $1, id, hash, 'inserted', 'live', 'svc_live_0000', '0000', '{read:keys}', $4, $5, $5, $6
      from unnest($2::text[], $3::bytea[]) as k (id, hash)`,
     [
       org.org.id,
@@ -61,15 +62,15 @@ const retryAfter = (reply: Reply): number => {
   return Number(reply.headers['retry-after'])
 }
 
-describe('the plan', () => {
+describe('plan limit', () => {
   test.for([
     ['free', 20],
     ['payg', 50],
     ['pro', 100],
     ['enterprise', 1_000],
-  ] as const)('X-033 XD-25 on %s the last of %i keys is made and the next is 402', async ([plan, limit]) => {
-    const { org, keys } = await founded(plan)
-    // Two came with the org; keys of both environments and expired ones count.
+  ] as const)('X-033 XD-25 the %s plan allows %i keys and refuses the next with 402', async ([plan, limit]) => {
+    const { org, keys } = await orgWith(plan)
+    // An org starts with two keys. Keys of both environments count, and so do expired ones.
     await insert(org, limit - 4, 'operator', { expired: true })
     expect((await keys.create({ environment: 'test' })).status).toBe(201)
     expect((await keys.create({})).status).toBe(201)
@@ -79,8 +80,8 @@ describe('the plan', () => {
     }
   })
 
-  test('X-033 a revoked key makes room for another', async () => {
-    const { org, keys } = await founded('free')
+  test('X-033 after a key is revoked another can be created', async () => {
+    const { org, keys } = await orgWith('free')
     await insert(org, 17, 'operator')
     const { id } = (await keys.create({})).body
     const full = { message: 'The free plan allows 20 API keys.' }
@@ -90,8 +91,8 @@ describe('the plan', () => {
     expectRefusal(await leavesNoTrace(() => keys.create({})), 'PLAN_RESOURCE_LIMIT', full)
   })
 
-  test('X-033 XD-25 a smaller plan takes no key away and only stops creation', async () => {
-    const { org, keys } = await founded('pro')
+  test('X-033 XD-25 a downgrade keeps all keys and only prevents new ones', async () => {
+    const { org, keys } = await orgWith('pro')
     await insert(org, 30, 'operator')
     await t.database.sql("update orgs set plan = 'free' where id = $1", [org.org.id])
     const reply = await leavesNoTrace(() => keys.create({}))
@@ -99,17 +100,17 @@ describe('the plan', () => {
     expect((await keys.list('?limit=100')).body.data).toHaveLength(32)
   })
 
-  test('X-033 30 creations at once fill the plan exactly', async () => {
-    const { org, keys } = await founded('free')
+  test('X-033 30 concurrent creations reach the plan limit exactly', async () => {
+    const { org, keys } = await orgWith('free')
     await insert(org, 13, 'operator')
     expect(tally(await make(keys, 30))).toEqual({ 201: 5, 402: 25 })
     expect(await countsOf(org)).toEqual({ keys: 5, entries: 5 })
   })
 })
 
-describe('the pace', () => {
-  test('X-034 the eleventh key of an hour is 429 until the oldest of the ten leaves it, and so on for each', async () => {
-    const { keys } = await founded()
+describe('hourly rate', () => {
+  test('X-034 the eleventh key within an hour gets 429 until the oldest of the ten is an hour old', async () => {
+    const { keys } = await orgWith()
     expect((await keys.create({})).status).toBe(201)
     await advance(t, 600)
     for (let i = 0; i < 9; i++) {
@@ -133,15 +134,15 @@ describe('the pace', () => {
     expect((await keys.create({})).status).toBe(201)
   })
 
-  test('X-034 another org is not held up', async () => {
-    const [one, two] = [await founded(), await founded()]
+  test('X-034 the limit of one org does not affect another', async () => {
+    const [one, two] = [await orgWith(), await orgWith()]
     expect(tally(await make(one.keys, 10))).toEqual({ 201: 10 })
     expect(tally(await make(one.keys, 2))).toEqual({ 429: 2 })
     expect(tally(await make(two.keys, 10))).toEqual({ 201: 10 })
   })
 
-  test('X-034 XD-07 live and test keys spend the same ten, whichever key asks', async () => {
-    const { org, keys } = await founded()
+  test('X-034 XD-07 live and test keys share the hourly limit, whichever key creates them', async () => {
+    const { org, keys } = await orgWith()
     for (let i = 0; i < 5; i++) {
       expect((await keys.create({}, org.keys.test)).status).toBe(201)
       expect((await keys.create({}, org.keys.live)).status).toBe(201)
@@ -151,8 +152,8 @@ describe('the pace', () => {
     }
   })
 
-  test('X-034 XD-07 only a key that was made spends: not one refused for its body, its reach, the plan or the pace', async () => {
-    const { org, keys } = await founded()
+  test('X-034 XD-07 a creation that is refused, for any reason, does not count towards the hourly limit', async () => {
+    const { org, keys } = await orgWith()
     const narrow = await keys.held({ scopes: ['write:keys'] })
     for (let i = 0; i < 12; i++) {
       expect((await keys.create({ nme: 'x' })).status).toBe(422)
@@ -172,14 +173,14 @@ describe('the pace', () => {
     expect(retryAfter(await keys.create({}))).toBeLessThanOrEqual(before - 100)
   })
 
-  test('X-034 revoking gives nothing back', async () => {
-    const { keys } = await founded()
+  test('X-034 a key that was revoked still counts', async () => {
+    const { keys } = await orgWith()
     for (const { body } of await make(keys, 10)) await keys.revoke(body.id)
     retryAfter(await leavesNoTrace(() => keys.create({})))
   })
 
-  test('X-035 A-368 keys made in the dashboard draw on the same ten, those of an operator do not', async () => {
-    const { org, keys } = await founded()
+  test('X-035 A-368 keys created in the dashboard count towards the hourly limit, but those of an operator do not', async () => {
+    const { org, keys } = await orgWith()
     await insert(org, 30, 'operator')
     await insert(org, 6, 'dashboard')
     expect(tally(await make(keys, 4))).toEqual({ 201: 4 })
@@ -188,13 +189,13 @@ describe('the pace', () => {
     expect(wait).toBeGreaterThan(3_500)
     expect(wait).toBeLessThanOrEqual(3_540)
 
-    const dashboardOnly = await founded()
+    const dashboardOnly = await orgWith()
     await insert(dashboardOnly.org, 10, 'dashboard')
     retryAfter(await leavesNoTrace(() => dashboardOnly.keys.create({})))
   })
 
-  test('X-035 where another surface made more than ten, the wait is for so many to leave that nine are left', async () => {
-    const { org, keys } = await founded()
+  test('X-035 if the dashboard created more than ten, Retry-After is the time until only nine are within the hour', async () => {
+    const { org, keys } = await orgWith()
     await insert(org, 3, 'dashboard')
     await advance(t, 600)
     await insert(org, 9, 'dashboard')
@@ -207,24 +208,24 @@ describe('the pace', () => {
     expect(tally(await make(keys, 10))).toEqual({ 201: 9, 429: 1 })
   })
 
-  test('X-034 of 30 creations at once exactly ten are made, whichever processes they reach', async () => {
-    const { org, keys } = await founded()
+  test('X-034 of 30 concurrent creations in two processes exactly ten succeed', async () => {
+    const { org, keys } = await orgWith()
     const second = await startTestService({ database: t.database })
     try {
       const there = await keyClient(second, org)
       const replies = await Promise.all([make(keys, 15), make(there, 15, { environment: 'test' })])
       expect(tally(replies.flat())).toEqual({ 201: 10, 429: 20 })
       expect(await countsOf(org)).toEqual({ keys: 10, entries: 10 })
-      const made = replies.flat().filter(({ status }) => status === 201)
-      expect(new Set(made.map(({ body }) => body.key)).size).toBe(10)
+      const created = replies.flat().filter(({ status }) => status === 201)
+      expect(new Set(created.map(({ body }) => body.key)).size).toBe(10)
     } finally {
       await second.stop()
     }
   })
 })
 
-test('XD-07 of several refusals the first is told: body, reach, plan, pace', async () => {
-  const { org, keys } = await founded('free')
+test('XD-07 of several refusals the first is reported, in the order body, permissions, plan, hourly rate', async () => {
+  const { org, keys } = await orgWith('free')
   const narrow = await keys.held({ scopes: ['write:keys'] })
   await insert(org, 10, 'dashboard')
   await insert(org, 7, 'operator')
@@ -234,7 +235,7 @@ test('XD-07 of several refusals the first is told: body, reach, plan, pace', asy
     [() => keys.create(wide, narrow.key), 403],
     [() => keys.create({ scopes: ['write:keys'] }, narrow.key), 402],
   ] as const
-  for (const [ask, status] of order) expect((await leavesNoTrace(ask)).status).toBe(status)
+  for (const [send, status] of order) expect((await leavesNoTrace(send)).status).toBe(status)
   await keys.revoke(await keyIdOf(t, org.keys.test))
   retryAfter(await leavesNoTrace(() => keys.create({ scopes: ['write:keys'] }, narrow.key)))
 })

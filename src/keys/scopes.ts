@@ -1,4 +1,4 @@
-/** Every scope there is. `write:x` does not include `read:x`, and no wildcard is ever stored. */
+/** All scopes. `write:x` does not include `read:x`, and wildcards are never stored. */
 export const scopes = [
   'send:email',
   'send:sms',

@@ -4,7 +4,12 @@ import { scopes } from './scopes.ts'
 
 const cidr = z.string().transform((text, context) => {
   const range = parseRange(text.trim())
-  if (!range) context.addIssue({ code: 'custom', message: 'Takes an IPv4 or IPv6 address or range.' })
+  if (!range) {
+    context.addIssue({
+      code: 'custom',
+      message: 'Must be an IPv4 or IPv6 address, or a range in CIDR notation such as 192.0.2.0/24.',
+    })
+  }
   return range ? formatRange(range) : ''
 })
 
@@ -13,7 +18,7 @@ const scopeList = z
   .array(z.enum(scopes))
   .min(1)
   .transform((list) => [...new Set(list)])
-// An empty list could be read as "none" or as "any"; neither is meant by accident.
+// An empty list is rejected, because it could mean either "no domain" or "any domain".
 const domainIds = z.array(z.string()).min(1).max(100)
 const cidrs = z
   .array(cidr)
@@ -23,12 +28,15 @@ const cidrs = z
 const days = z.int().min(1).max(3650)
 const rate = z.int().min(1).max(6000)
 
-/** A misspelt restriction must never be dropped in silence, so unknown fields are refused. */
+/** Rejects unknown fields, so that a misspelled restriction is never silently ignored. */
 export const CreateKey = z
   .strictObject({
     name: name.default('API key'),
-    scopes: scopeList.optional().meta({ description: 'Left out: every scope.' }),
-    environment: z.enum(['live', 'test']).optional().meta({ description: "Left out: the caller's." }),
+    scopes: scopeList.optional().meta({ description: 'Defaults to all scopes.' }),
+    environment: z
+      .enum(['live', 'test'])
+      .optional()
+      .meta({ description: 'Defaults to the environment of the key that makes the request.' }),
     tenant_id: z.string().nullable().optional(),
     project_id: z.string().nullable().optional(),
     allowed_domain_ids: domainIds.nullable().optional(),
@@ -39,7 +47,7 @@ export const CreateKey = z
   .meta({ id: 'CreateKey' })
 export type CreateKey = z.output<typeof CreateKey>
 
-/** A field left out stays as it is; an explicit null removes the restriction. */
+/** An omitted field keeps its value. An explicit null removes the restriction. */
 export const PatchKey = z
   .strictObject({
     name: name.optional(),
@@ -47,7 +55,7 @@ export const PatchKey = z
     tenant_id: z.string().nullable().optional(),
     allowed_domain_ids: domainIds.nullable().optional(),
     allowed_cidrs: cidrs.nullable().optional(),
-    expires_in_days: days.nullable().optional().meta({ description: 'Counted from now.' }),
+    expires_in_days: days.nullable().optional().meta({ description: 'Days from the time of this request.' }),
     rate_limit_per_minute: rate.nullable().optional(),
   })
   .meta({ id: 'PatchKey' })

@@ -48,7 +48,7 @@ export type CallerRow = Pick<
   tenant_status: string | null
 }
 
-/** The one statement that starts from no org: the hash says whose key it is. */
+/** The only statement here without an org id: the key's hash identifies the org. */
 export const findCallers = statement<{ hashes: Buffer[] }, CallerRow>(
   'keys.find_callers',
   `select h.ordinal::int as ordinal, k.org_id, k.id, k.environment, k.scopes, k.tenant_id, k.project_id,
@@ -61,7 +61,7 @@ export const findCallers = statement<{ hashes: Buffer[] }, CallerRow>(
    left join tenants t on t.org_id = k.org_id and t.id = k.tenant_id`,
 )
 
-/** At most once a minute per key, whatever several processes ask for. */
+/** Writes at most once a minute per key, even when several processes report a use. */
 export const touchKeys = statement<{ orgIds: string[]; ids: string[]; at: Date[] }>(
   'keys.touch',
   `update api_keys k set last_used_at = u.at
@@ -95,11 +95,12 @@ export const insertKey = statement<
   'keys.insert',
   `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, tenant_id, project_id,
      allowed_domain_ids, allowed_cidrs, rate_limit_per_minute, expires_at, origin, created_by, created_at, updated_at)
-   values (:orgId, :id, :hash, :name, :environment, :prefix, :lastFour, :scopes, :tenantId, :projectId, :allowedDomainIds, :allowedCidrs, :ratePerMinute, :expiresAt, :origin, :createdBy, :at, :at)
+   values (:orgId, :id, :hash, :name, :environment, :prefix, :lastFour, :scopes, :tenantId, :projectId,
+     :allowedDomainIds, :allowedCidrs, :ratePerMinute, :expiresAt, :origin, :createdBy, :at, :at)
    returning ${keyColumns}`,
 )
 
-/** Newest first, with those revoked since; `after` is where the page before ended. */
+/** Newest first. Includes keys revoked after `revokedSince`. `after…` is the last row of the previous page. */
 export const listKeys = statement<
   { orgId: string; revokedSince: Date; afterAt: string | null; afterId: string | null; limit: number },
   KeyRow
@@ -120,7 +121,10 @@ export const revokeKey = statement<{ orgId: string; id: string; at: Date }, { re
    returning revoked_at`,
 )
 
-/** Keys in force, and when those made through either surface in the last hour were made, oldest first. */
+/**
+ * The number of active keys, and the creation times of keys made in the last hour, oldest first. Keys made by an
+ * operator are not in the second list.
+ */
 export const countKeys = statement<{ orgId: string; hourAgo: Date }, { active: number; recent: Date[] | null }>(
   'keys.count',
   `select count(*) filter (where revoked_at is null) as active,
@@ -128,7 +132,7 @@ export const countKeys = statement<{ orgId: string; hourAgo: Date }, { active: n
    from api_keys where org_id = :orgId`,
 )
 
-/** What a key's restrictions name and the org does not have. */
+/** The referenced tenant and domains that do not exist in the org. */
 export const unknownReferences = statement<
   { orgId: string; tenantId: string | null; domainIds: string[] | null },
   { tenant_missing: boolean; unknown_domains: string[] | null }
@@ -137,12 +141,12 @@ export const unknownReferences = statement<
   `select
      :tenantId::text is not null and not exists (
        select 1 from tenants where org_id = :orgId and id = :tenantId and status <> 'erased') as tenant_missing,
-     (select array_agg(asked.id) from unnest(:domainIds::text[]) as asked (id)
-      where not exists (select 1 from domains d where d.org_id = :orgId and d.id = asked.id)) as unknown_domains`,
+     (select array_agg(requested.id) from unnest(:domainIds::text[]) as requested (id)
+      where not exists (select 1 from domains d where d.org_id = :orgId and d.id = requested.id)) as unknown_domains`,
 )
 
-export const holdProject = statement<{ orgId: string; id: string }, { id: string }>(
-  'keys.hold_project',
+export const lockProject = statement<{ orgId: string; id: string }, { id: string }>(
+  'keys.lock_project',
   'select id from projects where org_id = :orgId and id = :id for key share',
 )
 
@@ -172,7 +176,8 @@ export const updateKey = statement<
   KeyRow
 >(
   'keys.update',
-  `update api_keys set name = :name, scopes = :scopes, tenant_id = :tenantId, allowed_domain_ids = :allowedDomainIds, allowed_cidrs = :allowedCidrs,
+  `update api_keys set name = :name, scopes = :scopes, tenant_id = :tenantId,
+     allowed_domain_ids = :allowedDomainIds, allowed_cidrs = :allowedCidrs,
      rate_limit_per_minute = :ratePerMinute, expires_at = :expiresAt, updated_at = :at
    where org_id = :orgId and id = :id and revoked_at is null
    returning ${keyColumns}`,

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { backUpToFile } from './backup.ts'
 import { BackupFault, endOfRows, type Part, readBackup } from './backup-format.ts'
-import { empty, fileName, fileSource, isUntouched, known, needsOf, pipeSource, restoreInto } from './harness.ts'
+import { empty, expectEmptySchema, fileName, fileSource, known, needsOf, pipeSource, restoreInto } from './harness.ts'
 
-describe('a file that is not a whole backup', () => {
+describe('an incomplete or manipulated backup', () => {
   let whole: Buffer
   let source: TestDatabase
 
@@ -32,68 +32,68 @@ describe('a file that is not a whole backup', () => {
 
   afterAll(() => source.drop())
 
-  test('is refused wherever it was cut off', async () => {
+  test('is rejected wherever it is truncated', async () => {
     for (let length = 0; length < whole.length; length += 7) {
       await expect(readAll(whole.subarray(0, length)), `${length} bytes`).rejects.toThrow(BackupFault)
     }
-    await expect(readAll(whole.subarray(0, -1))).rejects.toThrow('The backup is cut off')
-    await expect(readAll(whole.subarray(0, 1_500))).rejects.toThrow('The backup is cut off')
+    await expect(readAll(whole.subarray(0, -1))).rejects.toThrow('The backup is truncated')
+    await expect(readAll(whole.subarray(0, 1_500))).rejects.toThrow('The backup is truncated')
   })
 
-  test('is refused, or reads the same, whichever byte was changed', async () => {
-    const wanted = await readAll(whole)
+  test('is rejected or read correctly, whichever byte is changed', async () => {
+    const expected = await readAll(whole)
     for (let at = 0; at < whole.length; at += 5) {
       const changed = Buffer.from(whole)
       changed[at] = changed[at]! ^ 0x10
       const read = await readAll(changed).catch((error) => error)
       if (read instanceof Error) expect(read, `byte ${at}`).toBeInstanceOf(BackupFault)
-      else expect(read, `byte ${at}`).toBe(wanted)
+      else expect(read, `byte ${at}`).toBe(expected)
     }
   })
 
   const lines = () => gunzipSync(whole).toString().split('\n')
-  const zipped = (texts: string[]) => gzipSync(texts.join('\n'))
+  const compressed = (texts: string[]) => gzipSync(texts.join('\n'))
   const headerWith = (change: object) => {
     const [header = '', ...rest] = lines()
-    return zipped([JSON.stringify({ ...JSON.parse(header), ...change }), ...rest])
+    return compressed([JSON.stringify({ ...JSON.parse(header), ...change }), ...rest])
   }
 
-  test('is refused when its content was changed and zipped anew', async () => {
+  test('is rejected when its content was changed and compressed again', async () => {
     const text = gunzipSync(whole).toString()
     expect(text).toContain('\ns7\t')
     await expect(readAll(gzipSync(text.replace('\ns7\t', '\ns8\t')))).rejects.toThrow(
       'The backup is damaged: its content does not match its checksum.',
     )
-    await expect(readAll(gzipSync(`${text}\n`))).rejects.toThrow('it goes on after its trailer')
-    await expect(readAll(Buffer.concat([whole, whole]))).rejects.toThrow('it goes on after its trailer')
-    await expect(readAll(zipped(lines().slice(0, -2)))).rejects.toThrow('The backup is cut off')
-    await expect(readAll(zipped(lines().filter((line) => line !== '{"table":"orgs"}')))).rejects.toThrow(
-      'where table orgs should be there is something else',
+    await expect(readAll(gzipSync(`${text}\n`))).rejects.toThrow('it continues after its trailer')
+    await expect(readAll(Buffer.concat([whole, whole]))).rejects.toThrow('it continues after its trailer')
+    await expect(readAll(compressed(lines().slice(0, -2)))).rejects.toThrow('The backup is truncated')
+    await expect(readAll(compressed(lines().filter((line) => line !== '{"table":"orgs"}')))).rejects.toThrow(
+      'table orgs is not where it should be',
     )
   })
 
-  test('is refused when it is something else', async () => {
+  test('is rejected when it is another kind of file', async () => {
     const others: [string, Buffer][] = [
       ['text', Buffer.from('-- PostgreSQL database dump\n')],
       ['a picture', Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')],
-      ['zipped text', gzipSync('hello\nworld\n')],
-      ['zipped JSON', gzipSync('{"name":"tidings"}\n')],
-      ['zipped bytes', gzipSync(Buffer.alloc(20_000_000))],
-      ['zipped nothing', gzipSync('')],
+      ['compressed text', gzipSync('hello\nworld\n')],
+      ['compressed JSON', gzipSync('{"name":"tidings"}\n')],
+      ['compressed bytes', gzipSync(Buffer.alloc(20_000_000))],
+      ['an empty gzip file', gzipSync('')],
     ]
-    for (const [what, bytes] of others) {
-      await expect(readAll(bytes), what).rejects.toThrow('This is not a backup of Tidings.')
+    for (const [kind, bytes] of others) {
+      await expect(readAll(bytes), kind).rejects.toThrow('This file is not a Tidings backup.')
     }
   })
 
-  test('is refused when its format is newer, or its header does not make sense', async () => {
+  test('is rejected when its format is newer or its header is invalid', async () => {
     await expect(readAll(headerWith({ tidings_backup: 2 }))).rejects.toThrow(
-      'The backup has format 2, and this version reads up to 1: restore it with a newer one.',
+      'The backup has format 2, but this version reads formats up to 1. Restore it with a newer version.',
     )
-    await expect(readAll(headerWith({ migrations: [] }))).rejects.toThrow('its header is not what a header is')
+    await expect(readAll(headerWith({ migrations: [] }))).rejects.toThrow('its header is invalid')
   })
 
-  test('is refused when somebody put SQL where a partition is described', async () => {
+  test('is rejected when a partition bound or key contains other SQL', async () => {
     for (const bound of [
       `FOR VALUES FROM (pg_read_file('/etc/passwd')) TO (MAXVALUE)`,
       `DEFAULT; drop table orgs`,
@@ -101,30 +101,30 @@ describe('a file that is not a whole backup', () => {
       `FOR VALUES IN ('\\')`,
     ]) {
       const partitions = [{ name: 'p', parent: 'orgs', bound, by: null }]
-      await expect(readAll(headerWith({ partitions })), bound).rejects.toThrow('its header is not what a header is')
+      await expect(readAll(headerWith({ partitions })), bound).rejects.toThrow('its header is invalid')
     }
     const by = [{ name: 'p', parent: 'orgs', bound: 'DEFAULT', by: 'RANGE (pg_sleep(1))' }]
-    await expect(readAll(headerWith({ partitions: by }))).rejects.toThrow('its header is not what a header is')
+    await expect(readAll(headerWith({ partitions: by }))).rejects.toThrow('its header is invalid')
   })
 
-  test('leaves the database as it was, from a file and from a pipe', async () => {
-    const cut = fileName()
-    await writeFile(cut, whole.subarray(0, -20))
+  test('does not change the database, whether it is read from a file or a pipe', async () => {
+    const truncated = fileName()
+    await writeFile(truncated, whole.subarray(0, -20))
     const text = gunzipSync(whole).toString()
     const tampered = gzipSync(text.replace('\ns7\t', '\ns8\t'))
     const target = await empty()
-    await expect(restoreInto(target, fileSource(cut), known)).rejects.toThrow('The backup is cut off')
+    await expect(restoreInto(target, fileSource(truncated), known)).rejects.toThrow('The backup is truncated')
     await expect(restoreInto(target, pipeSource(whole.subarray(0, -20)), known)).rejects.toThrow(
-      'The backup is cut off',
+      'The backup is truncated',
     )
     await expect(restoreInto(target, pipeSource(tampered), known)).rejects.toThrow(/duplicate key|checksum/)
-    await expect(restoreInto(target, pipeSource(Buffer.from('no')), known)).rejects.toThrow('not a backup')
-    await isUntouched(target)
+    await expect(restoreInto(target, pipeSource(Buffer.from('no')), known)).rejects.toThrow('not a Tidings backup')
+    await expectEmptySchema(target)
     await restoreInto(target, pipeSource(whole), known)
     expect(await target.sql('select count(*)::int as count from settings')).toEqual([{ count: 50 }])
   })
 
-  test('leaves the database as it was when its rows break a rule', async () => {
+  test('does not change the database when its rows violate a constraint', async () => {
     const text = gunzipSync(whole).toString()
     const orphan =
       '{"table":"sessions"}\nses_1\tusr_nobody\t\\\\x00\t0\tpassword\t\\N\t\t2026-01-01\t2026-01-01\t2026-01-01\n'
@@ -136,16 +136,16 @@ describe('a file that is not a whole backup', () => {
     await expect(
       restoreInto(target, pipeSource(gzipSync(`${body}${JSON.stringify(trailer)}\n`)), known),
     ).rejects.toMatchObject({ code: '23503' })
-    await isUntouched(target)
+    await expectEmptySchema(target)
     trailer.rows.sessions = 2
     await expect(
       restoreInto(target, pipeSource(gzipSync(`${body}${JSON.stringify(trailer)}\n`)), known),
-    ).rejects.toThrow('Table sessions has 2 rows in the backup, but 1 arrived.')
-    await isUntouched(target)
+    ).rejects.toThrow('Table sessions has 2 rows in the backup, but 1 were loaded.')
+    await expectEmptySchema(target)
   })
 })
 
-test('rows are read whole however the stream is cut into pieces', async () => {
+test('rows are read correctly however the stream is split into chunks', async () => {
   const piece = fc.constantFrom('\\.', '\\', '.', '\n', 'a', '\\\\.', '\\N\t', 'longer text')
   const row = fc
     .array(piece, { maxLength: 8 })
@@ -159,7 +159,7 @@ test('rows are read whole however the stream is cut into pieces', async () => {
     partitions: [],
     sequences: [],
   }
-  const zippedInPieces = async (text: Buffer, cuts: number[]): Promise<Buffer[]> => {
+  const compressedInChunks = async (text: Buffer, cuts: number[]): Promise<Buffer[]> => {
     const gzip = createGzip()
     const out: Buffer[] = []
     gzip.on('data', (chunk) => out.push(chunk))
@@ -193,7 +193,7 @@ test('rows are read whole however the stream is cut into pieces', async () => {
         const whole = Buffer.concat([body, Buffer.from(`${JSON.stringify({ rows: counts, sha256 })}\n`)])
         const read: Record<string, string> = {}
         let table = ''
-        for await (const part of readBackup(Readable.from(await zippedInPieces(whole, cuts)))) {
+        for await (const part of readBackup(Readable.from(await compressedInChunks(whole, cuts)))) {
           if (part.kind === 'table') {
             table = part.table
             read[table] = ''

@@ -1,14 +1,14 @@
 /**
- * A backup as a file: gzip around lines. The first line is the header; then, for each table, a line that names it,
- * its rows as PostgreSQL's COPY writes them and a line `\.`; the last line is the trailer. Everything can be read
- * with zcat, and a table's part can be fed to psql by hand.
+ * The backup file format: gzipped lines. The first line is the header. Each table follows as a line with its name, its
+ * rows in the text format of PostgreSQL's COPY, and a line `\.`. The last line is the trailer. You can read a backup
+ * with zcat and load a single table with psql.
  */
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { z } from 'zod'
 
-/** Something about a backup that a person can mend, told in one line. */
+/** A backup or restore error that the operator can fix. The message is one line, shown without a stack trace. */
 export class BackupFault extends Error {}
 
 export const formatVersion = 1
@@ -18,8 +18,8 @@ const literals = String.raw`\(${literal}(?:, ${literal})*\)`
 const plainName = '[a-z_][a-z0-9_]*'
 
 /**
- * The two pieces of SQL in a backup. Only plain literals and names are let through, so that a file somebody
- * tampered with cannot run anything.
+ * A backup contains two pieces of SQL: partition bounds and partition keys. Only plain literals and names are
+ * accepted, so that a manipulated file cannot run other SQL.
  */
 const bound = new RegExp(
   String.raw`^(?:DEFAULT|FOR VALUES (?:FROM ${literals} TO ${literals}|IN ${literals}|WITH \(modulus \d+, remainder \d+\)))$`,
@@ -53,10 +53,10 @@ export const endOfRows = Buffer.from('\\.\n')
 
 const line = (value: unknown): Buffer => Buffer.from(`${JSON.stringify(value)}\n`)
 
-/** Checked as it is written: what restore would refuse must not be found out on the day it is needed. */
+/** Validates the header before writing it, so that the backup fails now rather than at a later restore. */
 export const headerLine = (header: BackupHeader): Buffer => {
   const { error } = headerShape.safeParse(header)
-  if (error) throw new BackupFault(`The schema holds something a backup cannot keep: ${z.prettifyError(error)}`)
+  if (error) throw new BackupFault(`The schema cannot be represented in a backup: ${z.prettifyError(error)}`)
   return line(header)
 }
 export const tableLine = (table: string): Buffer => line({ table })
@@ -69,56 +69,56 @@ export type Part =
   | { kind: 'end of table' }
   | { kind: 'trailer'; rows: Rows }
 
-const foreign = () => new BackupFault('This is not a backup of Tidings.')
-const cutOff = () => new BackupFault('The backup is cut off: it ends before its trailer.')
+const notABackup = () => new BackupFault('This file is not a Tidings backup.')
+const truncated = () => new BackupFault('The backup is truncated: it ends before its trailer.')
 const damaged = (why: string) => new BackupFault(`The backup is damaged: ${why}.`)
 
 const asFault = (error: unknown, headerSeen: boolean): unknown => {
   const code = (error as NodeJS.ErrnoException | undefined)?.code
-  if (code === 'Z_BUF_ERROR') return cutOff()
+  if (code === 'Z_BUF_ERROR') return truncated()
   if (typeof code !== 'string' || !code.startsWith('Z_')) return error
-  return headerSeen ? damaged((error as Error).message) : foreign()
+  return headerSeen ? damaged((error as Error).message) : notABackup()
 }
 
-const longestLine = 16 * 1024 * 1024
+const maxLineBytes = 16 * 1024 * 1024
 const newline = 10
 
-/** Walks over a stream of chunks by lines, or hands through what lies before a line `\.`. */
+/** Reads a stream of chunks line by line, or passes through all bytes up to a line `\.`. */
 const makeReader = (chunks: AsyncIterator<Buffer>) => {
   const digest = createHash('sha256')
-  let held: Buffer = Buffer.alloc(0)
+  let buffered: Buffer = Buffer.alloc(0)
 
   const more = async (): Promise<boolean> => {
     const { done, value } = await chunks.next()
     if (done) return false
-    held = held.length === 0 ? value : Buffer.concat([held, value])
+    buffered = buffered.length === 0 ? value : Buffer.concat([buffered, value])
     return true
   }
 
   const take = (length: number): Buffer => {
-    const taken = held.subarray(0, length)
-    held = held.subarray(length)
+    const taken = buffered.subarray(0, length)
+    buffered = buffered.subarray(length)
     return taken
   }
 
   const nextLine = async (): Promise<Buffer | undefined> => {
-    for (let looked = 0; ; ) {
-      const at = held.indexOf(newline, looked)
+    for (let searched = 0; ; ) {
+      const at = buffered.indexOf(newline, searched)
       if (at >= 0) return take(at + 1)
-      looked = held.length
-      if (looked > longestLine) throw foreign()
+      searched = buffered.length
+      if (searched > maxLineBytes) throw notABackup()
       if (!(await more())) {
-        if (held.length > 0) throw cutOff()
+        if (buffered.length > 0) throw truncated()
         return undefined
       }
     }
   }
 
-  /** Where a line `\.` starts, given whether what is held starts a line; -1 when it is not there yet. */
+  /** Returns the position of a line `\.` in the buffer, or -1. `atLineStart`: the buffer begins with a new line. */
   const findEnd = (atLineStart: boolean): number => {
-    if (atLineStart && held.subarray(0, endOfRows.length).equals(endOfRows)) return 0
-    const before = held.indexOf('\n\\.\n')
-    return before < 0 ? -1 : before + 1
+    if (atLineStart && buffered.subarray(0, endOfRows.length).equals(endOfRows)) return 0
+    const newlineBefore = buffered.indexOf('\n\\.\n')
+    return newlineBefore < 0 ? -1 : newlineBefore + 1
   }
 
   async function* rows(): AsyncGenerator<Buffer> {
@@ -130,23 +130,23 @@ const makeReader = (chunks: AsyncIterator<Buffer>) => {
         if (bytes.length > 0) yield bytes
         return
       }
-      // All but a last line that may turn out to be the end. A row may be far larger than what is held at once.
-      const lastLine = held.lastIndexOf(newline) + 1
-      const mayBeEnd = endOfRows.subarray(0, held.length - lastLine).equals(held.subarray(lastLine))
-      const bytes = take(mayBeEnd ? lastLine : held.length)
+      // Pass on everything except a last line that may become `\.`. A row can be far larger than the buffer.
+      const lastLine = buffered.lastIndexOf(newline) + 1
+      const mayBeEnd = endOfRows.subarray(0, buffered.length - lastLine).equals(buffered.subarray(lastLine))
+      const bytes = take(mayBeEnd ? lastLine : buffered.length)
       if (bytes.length > 0) {
         atLineStart = bytes.at(-1) === newline
         digest.update(bytes)
         yield bytes
       }
-      if (!(await more())) throw cutOff()
+      if (!(await more())) throw truncated()
     }
   }
 
-  return { more, nextLine, rows, digest, isEmpty: () => held.length === 0 }
+  return { more, nextLine, rows, digest, isEmpty: () => buffered.length === 0 }
 }
 
-const parsed = (bytes: Buffer): unknown => {
+const parseJson = (bytes: Buffer): unknown => {
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch {
@@ -155,46 +155,46 @@ const parsed = (bytes: Buffer): unknown => {
 }
 
 const headerIn = (bytes: Buffer | undefined): BackupHeader => {
-  const value = bytes && parsed(bytes)
+  const value = bytes && parseJson(bytes)
   const { tidings_backup: format } = (value ?? {}) as { tidings_backup?: unknown }
-  if (typeof format !== 'number') throw foreign()
+  if (typeof format !== 'number') throw notABackup()
   if (format > formatVersion) {
     throw new BackupFault(
-      `The backup has format ${format}, and this version reads up to ${formatVersion}: restore it with a newer one.`,
+      `The backup has format ${format}, but this version reads formats up to ${formatVersion}. Restore it with a newer version.`,
     )
   }
   const header = headerShape.safeParse(value)
-  if (!header.success) throw damaged('its header is not what a header is')
+  if (!header.success) throw damaged('its header is invalid')
   return header.data
 }
 
-async function* partsIn(chunks: AsyncIterator<Buffer>, seen: () => void): AsyncGenerator<Part> {
+async function* partsIn(chunks: AsyncIterator<Buffer>, onHeader: () => void): AsyncGenerator<Part> {
   const reader = makeReader(chunks)
   const first = await reader.nextLine()
   const header = headerIn(first)
-  seen()
+  onHeader()
   reader.digest.update(first!)
   yield { kind: 'header', header }
   for (const { name } of header.tables) {
     const start = await reader.nextLine()
-    if (!start) throw cutOff()
-    const { data } = tableShape.safeParse(parsed(start))
-    if (data?.table !== name) throw damaged(`where table ${name} should be there is something else`)
+    if (!start) throw truncated()
+    const { data } = tableShape.safeParse(parseJson(start))
+    if (data?.table !== name) throw damaged(`table ${name} is not where it should be`)
     reader.digest.update(start)
     yield { kind: 'table', table: name }
     for await (const bytes of reader.rows()) yield { kind: 'rows', bytes }
     yield { kind: 'end of table' }
   }
   const last = await reader.nextLine()
-  if (!last) throw cutOff()
-  const { data: trailer } = trailerShape.safeParse(parsed(last))
-  if (!trailer) throw damaged('its trailer is not what a trailer is')
+  if (!last) throw truncated()
+  const { data: trailer } = trailerShape.safeParse(parseJson(last))
+  if (!trailer) throw damaged('its trailer is invalid')
   if (trailer.sha256 !== reader.digest.digest('hex')) throw damaged('its content does not match its checksum')
-  if (!reader.isEmpty() || (await reader.more())) throw damaged('it goes on after its trailer')
+  if (!reader.isEmpty() || (await reader.more())) throw damaged('it continues after its trailer')
   yield { kind: 'trailer', rows: trailer.rows }
 }
 
-/** The parts of a backup in order. Only the trailer proves the rest, so act on nothing for good before it. */
+/** Yields the parts of a backup in order. The trailer verifies all of them, so do not commit anything before it. */
 export async function* readBackup(file: Readable): AsyncGenerator<Part> {
   let headerSeen = false
   const gunzip = createGunzip({ chunkSize: 256 * 1024 })

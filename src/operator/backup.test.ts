@@ -18,11 +18,11 @@ import {
   fileSource,
   known,
   later,
-  made,
   migrated,
   needsOf,
   pipeSource,
   restoreInto,
+  testMigration,
   withStrange,
 } from './harness.ts'
 
@@ -47,7 +47,7 @@ const hostile = [
   '\\.\n'.repeat(40_000),
 ]
 
-/** Partitions that a running service adds as time goes by, after the schema was made. */
+/** Adds partitions that no migration creates, as a running service does. */
 const addMonths = async (database: TestDatabase): Promise<void> => {
   await database.sql(`create table letters_2026_02 partition of letters
     for values from ('2026-02-01') to ('2026-03-01')`)
@@ -81,14 +81,16 @@ const fillWithHostile = async (database: TestDatabase): Promise<void> => {
         '-infinity', '2001:db8::/32', gen_random_uuid(), 'so so', 'null', '{}'),
       ('', null, '4713-01-01 BC', '5000-12-31', '-1 us', 12345678901234567890.123456789012345678901234567890,
         4.9e-324, '10.0.0.1', null, 'fine', '"\\u001f"', null),
-      (null, '[2:3][0:1]={{1,2},{3,4}}', '2026-06-01 12:00:00.000001+00', null, null, -0.0, '-0', null, null, null, null, null)`)
-  await database.sql('alter table kinds enable trigger kinds_tell')
+      (null, '[2:3][0:1]={{1,2},{3,4}}', '2026-06-01 12:00:00.000001+00', null, null, -0.0,
+        '-0', null, null, null, null, null)`)
+  await database.sql('alter table kinds enable trigger kinds_log')
   await database.sql('alter table kinds enable always trigger kinds_always')
   await database.sql(`insert into "Odd ""Name""" values ('x', 1, 'fine'), (null, null, null)`)
   await database.sql('begin; insert into hens values (1, 1), (2, null); insert into eggs values (1, 1), (2, 2); commit')
   await database.sql('insert into nodes values (2, null), (1, 2), (3, 1)')
   await addMonths(database)
-  await database.sql(`insert into letters select 'org_1', i, '2026-01-01'::timestamptz + i * interval '1 day', 'body ' || i
+  await database.sql(`insert into letters
+    select 'org_1', i, '2026-01-01'::timestamptz + i * interval '1 day', 'body ' || i
     from generate_series(1, 90) i`)
   await database.sql(`insert into replies select org_id, id, sent_at from letters`)
   await database.sql(
@@ -111,43 +113,43 @@ describe('a backup restored into an empty database', () => {
 
   afterAll(() => source.drop())
 
-  test('gives the same rows, sequences and schema', async () => {
+  test('has the same rows, sequences and schema', async () => {
     const target = await empty()
     const { rows } = await restoreInto(target, fileSource(file))
     const contents = await contentsOf(source)
     expect(await contentsOf(target)).toEqual(contents)
     expect(contents['sequence tickets']).toEqual({ last_value: '105', is_called: true })
     expect(await catalogueOf(target)).toEqual(await catalogueOf(source))
-    expect(rows).toMatchObject({ kinds: hostile.length + 4, letters: 90, orgs: 1, told: 0 })
+    expect(rows).toMatchObject({ kinds: hostile.length + 4, letters: 90, orgs: 1, trigger_log: 0 })
   })
 
-  test('gives the same through a pipe', async () => {
+  test('has the same rows when it is read from a pipe', async () => {
     const target = await empty()
     await restoreInto(target, pipeSource(await readFile(file)))
     expect(await contentsOf(target)).toEqual(await contentsOf(source))
   })
 
-  test('gives the same when the empty schema is there already, with a service looking at it', async () => {
+  test('has the same rows and schema when the empty schema exists, and sends no notifications', async () => {
     const target = await migrated(withStrange)
     const service = await connectTo(target)()
-    await service.query('listen told; listen callers_changed')
-    const heard: string[] = []
-    service.on('notification', ({ channel }) => heard.push(channel))
+    await service.query('listen changes; listen callers_changed')
+    const notified: string[] = []
+    service.on('notification', ({ channel }) => notified.push(channel))
     await restoreInto(target, fileSource(file))
     expect(await contentsOf(target)).toEqual(await contentsOf(source))
     expect(await catalogueOf(target)).toEqual(await catalogueOf(source))
     await service.query('select 1')
-    expect(heard).toEqual([])
+    expect(notified).toEqual([])
     await service.end()
   })
 
-  test('gives the same when a part of the schema is there already', async () => {
+  test('has the same rows when part of the schema exists', async () => {
     const target = await migrated(known)
     await restoreInto(target, fileSource(file))
     expect(await contentsOf(target)).toEqual(await contentsOf(source))
   })
 
-  test('is brought to the schema of a newer version, whose tables may be there already', async () => {
+  test('is migrated to the schema of a newer version, whose tables may exist already', async () => {
     for (const target of [await empty(), await migrated([...withStrange, later])]) {
       await restoreInto(target, fileSource(file), [...withStrange, later])
       const [kinds] = await target.sql('select count(*)::int as count, min(added) as added from kinds')
@@ -158,7 +160,7 @@ describe('a backup restored into an empty database', () => {
     }
   })
 
-  test('lets the service go on: rules hold, identities continue, triggers fire again', async () => {
+  test('has working constraints, identity columns and triggers', async () => {
     const target = await empty()
     await restoreInto(target, fileSource(file))
     await expect(target.sql('insert into eggs values (9, 99)')).rejects.toMatchObject({ code: '23503' })
@@ -171,11 +173,14 @@ describe('a backup restored into an empty database', () => {
       `insert into kinds (words) values ('next') returning id, twice, touched`,
     )
     expect(next).toEqual({ id: String(Number(last!.id) + 1), twice: 8, touched: 1 })
-    expect(await target.sql('select what from told')).toEqual([{ what: 'kinds INSERT' }, { what: 'kinds INSERT' }])
+    expect(await target.sql('select event from trigger_log')).toEqual([
+      { event: 'kinds INSERT' },
+      { event: 'kinds INSERT' },
+    ])
     expect(await target.sql(`select nextval('tickets')`)).toEqual([{ nextval: '110' }])
   })
 
-  test('has statistics, so that the first requests are planned well', async () => {
+  test('has planner statistics', async () => {
     const target = await empty()
     await restoreInto(target, fileSource(file))
     const [found] = await target.sql<{ columns: number }>(
@@ -184,7 +189,7 @@ describe('a backup restored into an empty database', () => {
     expect(found!.columns).toBe(4)
   })
 
-  test('can be backed up again to the same content', async () => {
+  test('can be backed up again with the same content', async () => {
     const target = await empty()
     await restoreInto(target, fileSource(file))
     const second = fileName()
@@ -201,7 +206,7 @@ describe('a backup restored into an empty database', () => {
     expect(await partsOf(second)).toEqual(await partsOf(file))
   })
 
-  test('is a file only its owner can read, with a line that says what it is', async () => {
+  test('is a file that only its owner can read, with a header line', async () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect(existsSync(`${file}.partial`)).toBe(false)
     const [first = ''] = gunzipSync(await readFile(file))
@@ -215,7 +220,7 @@ describe('a backup restored into an empty database', () => {
   })
 })
 
-test('any text, bytes and document come back as they were', async () => {
+test('any text, bytes and JSON are restored unchanged', async () => {
   const source = await migrated(withStrange)
   await source.sql('alter table kinds disable trigger all')
   const storable = fc.string({ unit: 'binary', maxLength: 40 }).filter((text) => !text.includes('\0'))
@@ -245,8 +250,8 @@ test('any text, bytes and document come back as they were', async () => {
   expect(await contentsOf(target)).toEqual(await contentsOf(source))
 })
 
-test('a backup taken while others write is of one instant', async () => {
-  const accounts = made(
+test('a backup that is taken during writes is a consistent snapshot', async () => {
+  const accounts = testMigration(
     '9001_accounts',
     `create table a_left (id int primary key, cents int not null);
      create table a_notes (id bigint generated always as identity, note text);
@@ -256,9 +261,10 @@ test('a backup taken while others write is of one instant', async () => {
      insert into a_left select i, 100 from generate_series(1, 20) i;
      insert into z_right select i, 100 from generate_series(1, 20) i;`,
   )
-  const empties = made('9002_none', 'truncate a_left, z_right, m_bulk')
+  const empties = testMigration('9002_none', 'truncate a_left, z_right, m_bulk')
   const source = await migrated([...known, accounts])
-  let [writing, moved] = [true, 0]
+  let writing = true
+  let moved = 0
   const write = async () => {
     const client = await connectTo(source)()
     while (writing) {
@@ -288,7 +294,7 @@ test('a backup taken while others write is of one instant', async () => {
   expect(after!.count).toBeGreaterThan(rows.a_notes!)
 
   const target = await empty()
-  // The same migration as far as anybody can tell, but without the rows that it put in at the source.
+  // The same name and checksum, but without the rows that the migration inserts in the source.
   const emptied = { ...accounts, sql: `${accounts.sql};${empties.sql}` }
   await restoreInto(target, pipeSource(Buffer.concat(chunks)), [...known, emptied])
   const [sums] = await target.sql(`select
@@ -300,67 +306,67 @@ test('a backup taken while others write is of one instant', async () => {
 })
 
 describe('backup', () => {
-  test('refuses a database without our tables', async () => {
+  test('rejects a database without Tidings tables', async () => {
     const file = fileName()
     await expect(backUpToFile(needsOf(await empty()), file)).rejects.toThrow('There is nothing to back up')
     expect([existsSync(file), existsSync(`${file}.partial`)]).toEqual([false, false])
   })
 
-  test('never overwrites a file, and takes away what a killed one left', async () => {
+  test('never overwrites a file, and removes the partial file of a killed backup', async () => {
     const source = await migrated(known)
     const file = fileName()
     await writeFile(`${file}.partial`, 'half a backup', { mode: 0o644 })
     await backUpToFile(needsOf(source), file)
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     const before = await readFile(file)
-    await expect(backUpToFile(needsOf(source), file)).rejects.toThrow('exists already and is not overwritten')
+    await expect(backUpToFile(needsOf(source), file)).rejects.toThrow('already exists. Choose another file name.')
     expect(await readFile(file)).toEqual(before)
   })
 
-  test('leaves nothing when it fails or is called off in the middle', async () => {
+  test('leaves no file when it fails or is aborted', async () => {
     const source = await migrated(known)
     await source.sql(`insert into settings select 's' || i, to_jsonb(repeat(md5(i::text), 50)), '2026-01-01'
       from generate_series(1, 2000) i`)
     const stop = new AbortController()
-    const off = fileName()
+    const aborted = fileName()
     const progress = {
-      bytes: () => stop.abort(new Error('called off')),
+      bytes: () => stop.abort(new Error('aborted')),
       table: () => undefined,
       stage: () => undefined,
     }
-    await expect(backUpToFile({ ...needsOf(source), progress, signal: stop.signal }, off)).rejects.toThrow()
-    const lost = fileName()
+    await expect(backUpToFile({ ...needsOf(source), progress, signal: stop.signal }, aborted)).rejects.toThrow()
+    const disconnected = fileName()
     let client: pg.Client | undefined
     const connect = async () => {
       client = await connectTo(source)()
       return client
     }
-    const cut = { bytes: () => void client!.end(), table: () => undefined, stage: () => undefined }
-    await expect(backUpToFile({ ...needsOf(source), connect, progress: cut }, lost)).rejects.toThrow()
-    for (const file of [off, lost]) {
+    const disconnect = { bytes: () => void client!.end(), table: () => undefined, stage: () => undefined }
+    await expect(backUpToFile({ ...needsOf(source), connect, progress: disconnect }, disconnected)).rejects.toThrow()
+    for (const file of [aborted, disconnected]) {
       expect([existsSync(file), existsSync(`${file}.partial`)]).toEqual([false, false])
     }
   })
 
-  test('of rows that a policy would hide fails instead of leaving them out', async () => {
+  test('fails instead of omitting rows that a row security policy hides', async () => {
     const source = await migrated(known)
     await source.sql('alter table settings enable row level security; alter table settings force row level security')
     const [{ superuser }] = (await source.sql<{ superuser: boolean }>(
       'select rolsuper as superuser from pg_roles where rolname = current_user',
     )) as [{ superuser: boolean }]
     const file = fileName()
-    const backed = backUpToFile(needsOf(source), file)
-    if (superuser) await backed
-    else await expect(backed).rejects.toMatchObject({ code: '42501' })
+    const backup = backUpToFile(needsOf(source), file)
+    if (superuser) await backup
+    else await expect(backup).rejects.toMatchObject({ code: '42501' })
   })
 
-  test('of the schema as it stands needs nothing that a backup does not carry', async () => {
+  test('covers every kind of object in the schema', async () => {
     const source = await makeTestDatabase()
     onTestFinished(source.drop)
     const kinds = await source.sql<{ relkind: string }>(
       `select distinct relkind from pg_class where relnamespace = 'public'::regnamespace order by relkind`,
     )
-    // Tables, partitioned tables, their indexes, sequences and views: anything else has rows or state of its own.
+    // Tables, partitioned tables, their indexes, sequences and views. Any other kind could contain data too.
     for (const { relkind } of kinds) expect(['r', 'p', 'i', 'I', 'S', 'v', 'c']).toContain(relkind)
     expect(
       await source.sql(`select nspname from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'`),
@@ -369,15 +375,15 @@ describe('backup', () => {
   })
 })
 
-test('messages come back in the months they stood in, and months go on being made', async () => {
+test('messages are restored into their monthly partitions, and new partitions can be created', async () => {
   const source = await migrated(known)
   for (const month of ['2026-01-01', '2026-02-01']) {
     await source.sql("select ensure_month('messages', $1::date), ensure_month('message_events', $1::date)", [month])
   }
-  await source.sql(`insert into messages (org_id, id, created_at, environment, project_id, channel, status, from_address,
-      to_addresses, tags)
-    select 'org_1', 'msg_' || i, '2026-01-15Z'::timestamptz + i * interval '30 days', 'live', 'prj_1', 'email', 'sent', 'a@b.test',
-      '{Ann@reader.test}', '{welcome}'
+  await source.sql(`insert into messages (org_id, id, created_at, environment, project_id, channel, status,
+      from_address, to_addresses, tags)
+    select 'org_1', 'msg_' || i, '2026-01-15Z'::timestamptz + i * interval '30 days', 'live', 'prj_1', 'email', 'sent',
+      'a@b.test', '{Ann@reader.test}', '{welcome}'
     from generate_series(0, 3) i`)
   const file = fileName()
   await backUpToFile(needsOf(source), file)
@@ -394,9 +400,9 @@ test('messages come back in the months they stood in, and months go on being mad
     'messages_other',
     'messages_other',
   ])
-  // March has a row in the default partition and stays there; July has none and is made.
+  // March cannot be created, because its rows are in the default partition. July can.
   for (const month of ['2026-03-01', '2026-07-01'])
     await target.sql("select ensure_month('messages', $1::date)", [month])
-  const made = await target.sql("select 1 from pg_class where relname in ('messages_2026_03', 'messages_2026_07')")
-  expect(made).toHaveLength(1)
+  const created = await target.sql("select 1 from pg_class where relname in ('messages_2026_03', 'messages_2026_07')")
+  expect(created).toHaveLength(1)
 })

@@ -1,4 +1,4 @@
-/** Everything that is stored, as it was at one instant, while the service goes on writing. */
+/** Writes a consistent backup of the whole database while the service keeps running. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
@@ -24,12 +24,12 @@ import {
   trailerLine,
 } from './backup-format.ts'
 
-/** Told as the work goes on. */
+/** Callbacks that report progress. */
 export type Progress = {
   bytes(table: string, soFar: number): void
   table(table: string, rows: number): void
-  /** What is done now that is no table. */
-  stage(what: string): void
+  /** A step that is not about a single table. */
+  stage(name: string): void
 }
 
 export type Needs = {
@@ -42,7 +42,7 @@ export type Needs = {
 
 export type BackedUp = { rows: Rows; takenAt: string }
 
-/** Values are written the same way whatever the server's own settings say, and nothing ends us for being slow. */
+/** Makes the output format independent of the server's settings, and disables all timeouts. */
 export const prepareSession = async (client: pg.ClientBase): Promise<void> => {
   await client.query(`set client_encoding = 'UTF8'; set datestyle = 'ISO'; set intervalstyle = 'postgres';
     set timezone = 'UTC'; set bytea_output = 'hex'; set extra_float_digits = 3`)
@@ -54,18 +54,19 @@ const noSuchTable = '42P01'
 
 const sameTables = (one: Table[], other: Table[]): boolean => JSON.stringify(one) === JSON.stringify(other)
 
-const tries = 5
+const maxTries = 5
 
 /**
- * Opens the snapshot over these tables; false when they are not the tables any more. They are locked against
- * changes of the schema before the snapshot is taken: one emptied or rewritten in between would look empty in it.
+ * Opens a snapshot of these tables. Returns false if the schema has changed since they were listed. The tables are
+ * locked against schema changes before the snapshot is taken, because a table that is truncated or rewritten in
+ * between would look empty in it.
  */
 const openSnapshot = async (client: pg.ClientBase, tables: Table[]): Promise<boolean> => {
   await client.query('begin isolation level repeatable read read only')
   try {
     const names = [...tables.map(({ name }) => quoted(name)), quoted('schema_migrations')]
     await client.query(`lock table ${names.join(', ')} in access share mode`)
-    // A policy that hides rows must be an error here, never a smaller backup.
+    // A row security policy that hides rows must cause an error, not an incomplete backup.
     await client.query('set local row_security = off')
     if (sameTables(tables, await tablesIn(client))) return true
   } catch (error) {
@@ -75,17 +76,17 @@ const openSnapshot = async (client: pg.ClientBase, tables: Table[]): Promise<boo
   return false
 }
 
-const tablesAtOneInstant = async (client: pg.ClientBase): Promise<Table[]> => {
-  for (let tried = 0; tried < tries; tried++) {
+const tablesInSnapshot = async (client: pg.ClientBase): Promise<Table[]> => {
+  for (let tried = 0; tried < maxTries; tried++) {
     const tables = await tablesIn(client)
     if (!(await hasHistory(client)) || tables.length === 0) {
       throw new BackupFault(
-        'There is nothing to back up: the database has no tables of Tidings. Is DATABASE_URL or DATA_DIR right?',
+        'There is nothing to back up: the database has no Tidings tables. Check DATABASE_URL or DATA_DIR.',
       )
     }
     if (await openSnapshot(client, tables)) return tables
   }
-  throw new BackupFault('The schema keeps changing: try again once the migration is over.')
+  throw new BackupFault('The schema keeps changing. Try again when the migration has finished.')
 }
 
 const headerOf = async (client: pg.ClientBase, tables: Table[], needs: Needs): Promise<BackupHeader> => ({
@@ -95,7 +96,7 @@ const headerOf = async (client: pg.ClientBase, tables: Table[], needs: Needs): P
   migrations: await appliedMigrations(client),
   tables: tables.map(({ name, columns }) => ({ name, columns })),
   partitions: await partitionsIn(client),
-  // Read after the snapshot was taken, so never behind a value that a row in it carries.
+  // Read after the snapshot is taken, so that a sequence is never behind a value that a row contains.
   sequences: await sequencesIn(client),
 })
 
@@ -124,7 +125,7 @@ async function* content(
       yield chunk
     }
     yield endOfRows
-    // The count comes after the last row, so it is there once the connection answers something else.
+    // The row count arrives after the last row. Once the connection answers another query, it has been read.
     await client.query('select')
     rows[table.name] = copy.rowCount
     progress?.table(table.name, copy.rowCount)
@@ -132,7 +133,7 @@ async function* content(
   return rows
 }
 
-/** A connection that ends when the work is called off, so that no statement is waited for any more. */
+/** Opens a connection that is closed when the signal aborts, so that running statements end at once. */
 export const connectUntil = async (
   connect: () => Promise<pg.Client>,
   signal: AbortSignal | undefined,
@@ -143,12 +144,12 @@ export const connectUntil = async (
   return client
 }
 
-/** Writes a whole backup into a stream, with little of it in memory at a time. */
+/** Streams a backup to `out`, with only a small part of it in memory at a time. */
 export const backUp = async (needs: Needs, out: Writable): Promise<BackedUp> => {
   const client = await connectUntil(needs.connect, needs.signal)
   try {
     await prepareSession(client)
-    const tables = await tablesAtOneInstant(client)
+    const tables = await tablesInSnapshot(client)
     const header = await headerOf(client, tables, needs)
     let rows: Rows = {}
     const digested = async function* () {
@@ -170,7 +171,7 @@ export const backUp = async (needs: Needs, out: Writable): Promise<BackedUp> => 
   }
 }
 
-const isThere = async (path: string): Promise<boolean> =>
+const exists = async (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,
     () => false,
@@ -178,34 +179,34 @@ const isThere = async (path: string): Promise<boolean> =>
 
 const syncFolder = async (path: string): Promise<void> => {
   const folder = await open(dirname(path), 'r')
-  // Not every file system can; the rename itself has happened either way.
+  // Not every file system supports this. The rename has happened in any case.
   await folder.sync().catch(() => undefined)
   await folder.close()
 }
 
 type FileId = { ino: number; dev: number }
 
-const isStill = async (path: string, { ino, dev }: FileId): Promise<boolean> => {
+const isSameFile = async (path: string, { ino, dev }: FileId): Promise<boolean> => {
   const now = await stat(path).catch(() => undefined)
   return now?.ino === ino && now.dev === dev
 }
 
-/** As above into a file, which appears under its name only when it is whole and on the disk. */
+/** Writes a backup to a file. The file gets its final name only when it is complete and flushed to disk. */
 export const backUpToFile = async (needs: Needs, path: string): Promise<BackedUp & { bytes: number }> => {
-  const refuseIfThere = async () => {
-    if (await isThere(path)) throw new BackupFault(`${path} exists already and is not overwritten.`)
+  const assertDoesNotExist = async () => {
+    if (await exists(path)) throw new BackupFault(`${path} already exists. Choose another file name.`)
   }
-  await refuseIfThere()
+  await assertDoesNotExist()
   const partial = `${path}.partial`
-  // What a killed backup left behind.
+  // Left behind if an earlier backup was killed.
   await rm(partial, { force: true })
   const out = createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
   await once(out, 'open')
   const ours = await stat(partial)
   try {
     const done = await backUp(needs, out)
-    await refuseIfThere()
-    if (!(await isStill(partial, ours))) {
+    await assertDoesNotExist()
+    if (!(await isSameFile(partial, ours))) {
       throw new BackupFault(`Another backup is being written to ${path} at the same time.`)
     }
     await rename(partial, path)
@@ -213,7 +214,7 @@ export const backUpToFile = async (needs: Needs, path: string): Promise<BackedUp
     return { ...done, bytes: out.bytesWritten }
   } catch (error) {
     out.destroy()
-    if (await isStill(partial, ours)) await rm(partial, { force: true })
+    if (await isSameFile(partial, ours)) await rm(partial, { force: true })
     throw error
   }
 }

@@ -1,4 +1,4 @@
-/** A new org with what it needs to start: owner, default project, keys and, outside production, senders. */
+/** Creates an org with an owner, a default project, two keys and, outside production, verified senders. */
 import { randomBytes } from 'node:crypto'
 import { hashPassword } from '../accounts/passwords.ts'
 import { findUserByEmail, insertMembership, insertUser } from '../accounts/store.ts'
@@ -32,13 +32,13 @@ export type CreateOrgInput = {
   name: string
   plan: Plan
   ownerEmail?: string
-  /** A verified domain and a verified alphanumeric sender: proven by nobody, so never in production. */
+  /** Adds a domain and an alphanumeric SMS sender that count as verified without a check. Never in production. */
   withSenders: boolean
 }
 
 export interface CreateOrg {
-  found(order: CreateOrgInput): Promise<CreatedOrg>
-  /** The first org of an empty database; undefined when there is one, however many processes ask at once. */
+  found(input: CreateOrgInput): Promise<CreatedOrg>
+  /** Creates the first org of an empty database. Returns undefined if one exists. Safe to call concurrently. */
   foundFirst(): Promise<CreatedOrg | undefined>
 }
 
@@ -47,30 +47,32 @@ type Needs = {
   clock: Clock
   baseUrl: string
   serviceDomain: string
-  /** Seals the key of the domain. */
+  /** Encrypts the domain's DKIM key. */
   vault: Vault
-  /** A key of one's own takes a while to make; tests share one. */
+  /** Generates the DKIM key. Tests share one, because generating a key is slow. */
   newKey?: () => Promise<DkimKey>
 }
 
 const senderDomain = 'example.test'
 const smsSender = { id: 'TIDINGS', country: 'GB' }
 
+type NewKey = { orgId: string; name: string; environment: Environment; scopes: readonly string[]; at: Date }
+
 export const issueKey = async (
   tx: Tx,
-  order: { orgId: string; name: string; environment: Environment; scopes: readonly string[]; at: Date },
+  { orgId, name, environment, scopes, at }: NewKey,
 ): Promise<{ id: string; key: string }> => {
-  const { key, hash, prefix, lastFour } = mintKey(order.environment)
-  const id = newId('key', order.at.getTime())
+  const { key, hash, prefix, lastFour } = mintKey(environment)
+  const id = newId('key', at.getTime())
   await tx.row(insertKey, {
-    orgId: order.orgId,
+    orgId,
     id,
     hash,
-    name: order.name,
-    environment: order.environment,
+    name,
+    environment,
     prefix,
     lastFour,
-    scopes: [...order.scopes],
+    scopes: [...scopes],
     tenantId: null,
     projectId: null,
     allowedDomainIds: null,
@@ -79,19 +81,24 @@ export const issueKey = async (
     expiresAt: null,
     origin: 'operator',
     createdBy: null,
-    at: order.at,
+    at,
   })
   return { id, key }
 }
 
-/** The slug never changes, since the sandbox host is built from it; a taken one gets a suffix. */
-const insertWithFreeSlug = async (tx: Tx, id: string, name: string, plan: Plan, at: Date): Promise<string> => {
+type NewOrg = { id: string; name: string; plan: Plan; at: Date }
+
+/**
+ * Inserts the org and returns its slug. A slug that is taken gets a suffix. The slug never changes later, because it
+ * is part of the sandbox host name.
+ */
+const insertWithFreeSlug = async (tx: Tx, { id, name, plan, at }: NewOrg): Promise<string> => {
   const base = slugOf(name, 'org')
   for (let tries = 0; tries < 10; tries++) {
     const slug = tries === 0 ? base : suffixed(base)
     if (await tx.row(insertOrg, { id, name, slug, plan, at })) return slug
   }
-  throw new Error(`no free slug was found for ${base}`)
+  throw new Error(`No free slug found for ${base}`)
 }
 
 type Password = { plain: string; hash: string }
@@ -101,22 +108,19 @@ const makePassword = async (): Promise<Password> => {
   return { plain, hash: await hashPassword(plain) }
 }
 
-/** What takes a while to make, made before the transaction. */
-type Made = { password: Password; domain: VerifiedDomain | undefined }
+/** Prepared before the transaction, because hashing and key generation are slow. */
+type Prepared = { password: Password; domain: VerifiedDomain | undefined }
+
+type NewSenders = { orgId: string; projectId: string; domain: VerifiedDomain; at: Date }
+type NewOwner = { orgId: string; email: string; password: Password; at: Date }
 
 export const makeCreateOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey }: Needs): CreateOrg => {
-  const make = async ({ withSenders }: Pick<CreateOrgInput, 'withSenders'>): Promise<Made> => ({
+  const prepare = async ({ withSenders }: CreateOrgInput): Promise<Prepared> => ({
     password: await makePassword(),
     domain: withSenders ? await makeVerifiedDomain({ clock, vault, newKey }, senderDomain) : undefined,
   })
 
-  const insertSenders = async (
-    tx: Tx,
-    orgId: string,
-    projectId: string,
-    domain: VerifiedDomain,
-    at: Date,
-  ): Promise<void> => {
+  const insertSenders = async (tx: Tx, { orgId, projectId, domain, at }: NewSenders): Promise<void> => {
     await domain.insert(tx, orgId, projectId)
     const numberId = newId('phoneNumber', at.getTime())
     await tx.change(insertAlphanumeric, {
@@ -128,10 +132,10 @@ export const makeCreateOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey
     })
   }
 
-  const insertOwner = async (tx: Tx, orgId: string, email: string, password: Password, at: Date) => {
-    const known = await tx.row(findUserByEmail, { email })
-    const userId = known?.id ?? newId('user', at.getTime())
-    if (!known)
+  const insertOwner = async (tx: Tx, { orgId, email, password, at }: NewOwner): Promise<CreatedOrg['owner']> => {
+    const existing = await tx.row(findUserByEmail, { email })
+    const userId = existing?.id ?? newId('user', at.getTime())
+    if (!existing) {
       await tx.change(insertUser, {
         id: userId,
         email,
@@ -141,18 +145,19 @@ export const makeCreateOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey
         orgId,
         at,
       })
+    }
     await tx.change(insertMembership, { orgId, id: newId('membership', at.getTime()), userId, role: 'owner', at })
     await tx.change(setOwner, { orgId, userId, at })
-    // A person who already has an account keeps the password they know.
-    return { email, password: known ? null : password.plain }
+    // A user who already has an account keeps their password.
+    return { email, password: existing ? null : password.plain }
   }
 
-  const insertAll = async (tx: Tx, order: CreateOrgInput, { password, domain }: Made): Promise<CreatedOrg> => {
+  const insertAll = async (tx: Tx, input: CreateOrgInput, { password, domain }: Prepared): Promise<CreatedOrg> => {
     const at = clock.now()
     const orgId = newId('org', at.getTime())
-    const slug = await insertWithFreeSlug(tx, orgId, order.name, order.plan, at)
-    const email = (order.ownerEmail ?? `owner@${slug}.${serviceDomain}`).toLowerCase()
-    const owner = await insertOwner(tx, orgId, email, password, at)
+    const slug = await insertWithFreeSlug(tx, { id: orgId, name: input.name, plan: input.plan, at })
+    const email = (input.ownerEmail ?? `owner@${slug}.${serviceDomain}`).toLowerCase()
+    const owner = await insertOwner(tx, { orgId, email, password, at })
     const projectId = newId('project', at.getTime())
     await tx.row(insertProject, {
       orgId,
@@ -166,31 +171,31 @@ export const makeCreateOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey
     const keyOf = (name: string, environment: Environment) => issueKey(tx, { orgId, name, environment, scopes, at })
     const live = await keyOf('First live key', 'live')
     const test = await keyOf('First test key', 'test')
-    if (domain) await insertSenders(tx, orgId, projectId, domain, at)
+    if (domain) await insertSenders(tx, { orgId, projectId, domain, at })
     return {
       base_url: baseUrl,
       org: { id: orgId, slug },
       owner,
       keys: { live: live.key, test: test.key },
-      domain: order.withSenders ? senderDomain : null,
-      sms_sender: order.withSenders ? smsSender.id : null,
+      domain: input.withSenders ? senderDomain : null,
+      sms_sender: input.withSenders ? smsSender.id : null,
     }
   }
 
   return {
-    found: async (order) => {
-      const made = await make(order)
-      return db.tx((tx) => insertAll(tx, order, made))
+    found: async (input) => {
+      const prepared = await prepare(input)
+      return db.tx((tx) => insertAll(tx, input, prepared))
     },
     foundFirst: async () => {
       if (await db.row(anyOrg)) return undefined
-      const order: CreateOrgInput = { name: 'First organisation', plan: 'enterprise', withSenders: true }
-      const made = await make(order)
+      const input: CreateOrgInput = { name: 'First organisation', plan: 'enterprise', withSenders: true }
+      const prepared = await prepare(input)
       return db.tx(async (tx) => {
-        // Whoever writes this row first founds; the others wait here and then find it there.
+        // The process that inserts this row first creates the org. The others wait here and then see the row.
         const first = await tx.row(claimSetting, { name: 'first_run', value: JSON.stringify(true), at: clock.now() })
         if (!first || (await tx.row(anyOrg))) return undefined
-        return insertAll(tx, order, made)
+        return insertAll(tx, input, prepared)
       })
     },
   }

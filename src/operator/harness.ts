@@ -1,4 +1,4 @@
-/** For the tests beside: databases to back up and to restore into, and a look at all that is in them. */
+/** For the tests in this folder: databases to back up and restore, and helpers that compare their contents. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { systemClock } from '../ground/clock.ts'
 import { silentLog } from '../ground/log.ts'
 import { restore } from './restore.ts'
 
-export const made = (name: string, sql: string): Migration => ({
+export const testMigration = (name: string, sql: string): Migration => ({
   name,
   sql,
   checksum: createHash('sha256').update(sql).digest('hex'),
@@ -22,8 +22,8 @@ export const made = (name: string, sql: string): Migration => ({
 
 export const known = await readMigrations()
 
-/** What later migrations may bring: every kind of column, reference, partition, sequence and trigger. */
-export const strange = made(
+/** Covers what later migrations may contain: every kind of column, reference, partition, sequence and trigger. */
+export const strange = testMigration(
   '9001_strange',
   `create type mood as enum ('fine', 'so so');
    create table "Odd ""Name""" ("a b" text, "c""d" int, "select" mood);
@@ -50,23 +50,23 @@ export const strange = made(
    create table regions_eu_1 partition of regions_eu for values with (modulus 2, remainder 1);
    create table regions_rest partition of regions default;
    create sequence tickets increment by 5 start with 100;
-   create table told (what text);
-   create function tell() returns trigger language plpgsql as $$
+   create table trigger_log (event text);
+   create function log_change() returns trigger language plpgsql as $$
    begin
-     perform pg_notify('told', tg_op);
-     insert into told values (tg_table_name || ' ' || tg_op);
+     perform pg_notify('changes', tg_op);
+     insert into trigger_log values (tg_table_name || ' ' || tg_op);
      new.touched := new.touched + 1;
      return new;
    end $$;
-   create trigger kinds_tell before insert or update on kinds for each row execute function tell();
-   create trigger kinds_always after insert on kinds for each row execute function tell();
+   create trigger kinds_log before insert or update on kinds for each row execute function log_change();
+   create trigger kinds_always after insert on kinds for each row execute function log_change();
    alter table kinds enable always trigger kinds_always;
-   create trigger kinds_off before insert on kinds for each row execute function tell();
+   create trigger kinds_off before insert on kinds for each row execute function log_change();
    alter table kinds disable trigger kinds_off;
    create index kinds_words on kinds (lower(left(words, 20))) where flag;
    create index kinds_tree on kinds using gin (tree);`,
 )
-export const later = made(
+export const later = testMigration(
   '9002_later',
   `alter table kinds add column added text not null default 'by a later version';
    create table later (id int primary key);`,
@@ -87,7 +87,7 @@ export const empty = async (): Promise<TestDatabase> => {
   return database
 }
 
-/** The migrations of this version, which a copy of the template has already, and those given beside them. */
+/** A database with the migrations of this version, which the template already has, and any others in the list. */
 export const migrated = async (migrations: Migration[]): Promise<TestDatabase> => {
   const database = await makeTestDatabase('migrated')
   onTestFinished(database.drop)
@@ -112,7 +112,7 @@ export const needsOf = (database: TestDatabase) => ({
 export const fileSource = (path: string) => ({ open: () => createReadStream(path), rereadable: true })
 export const pipeSource = (bytes: Buffer) => ({ open: () => Readable.from([bytes]), rereadable: false })
 
-/** With the migrations of this version and one more, unless others are given. */
+/** Restores with the migrations of this version and `strange`, unless `migrations` is given. */
 export const restoreInto = (database: TestDatabase, source: Parameters<typeof restore>[1], migrations = withStrange) =>
   restore({ ...needsOf(database), migrations }, source)
 
@@ -124,7 +124,7 @@ const tablesOf = async (database: TestDatabase): Promise<string[]> =>
     )
   ).map(({ name }) => name)
 
-/** The rows of every table as one digest each, with the state of every sequence. */
+/** A digest of the rows of each table, and the state of each sequence. */
 export const contentsOf = async (database: TestDatabase): Promise<Record<string, unknown>> => {
   const contents: Record<string, unknown> = {}
   for (const table of await tablesOf(database)) {
@@ -142,8 +142,8 @@ export const contentsOf = async (database: TestDatabase): Promise<Record<string,
   return contents
 }
 
-/** Nothing at all: no table, no type, no function. */
-export const isUntouched = async (database: TestDatabase): Promise<void> => {
+/** Expects that the database has no table, type or function. */
+export const expectEmptySchema = async (database: TestDatabase): Promise<void> => {
   const { relations, types, functions } = await catalogueOf(database)
   expect({ relations, types, functions }).toEqual({ relations: [], types: [], functions: [] })
 }

@@ -3,39 +3,41 @@ import type { Tx } from '../db/pool.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 
+type OperatorEntry = {
+  orgId: string
+  action: 'org.suspended' | 'org.unsuspended'
+  metadata: Record<string, string>
+  at: Date
+}
+
 /**
- * The operator's own entry, unsigned by design: whoever runs this has the database in hand, and a signature would
- * claim more than it can prove. Like any entry it never stands in the way of what it tells of.
+ * Writes the audit entry of an operator command. It is deliberately unsigned: the operator has direct access to the
+ * database, so a signature would prove nothing. Like every audit entry, it never makes the command itself fail.
  */
 export const writeOperatorEntry = async (
   tx: Tx,
   log: Log,
-  orgId: string,
-  action: 'org.suspended' | 'org.unsuspended',
-  metadata: Record<string, string>,
-  at: Date,
+  { orgId, action, metadata, at }: OperatorEntry,
 ): Promise<void> => {
   const id = newId('auditEntry', at.getTime())
-  const said = JSON.stringify(metadata)
-  const nothing = [null]
   try {
     await tx.savepoint(() =>
       tx.change(insertEntries, {
         orgIds: [orgId],
         ids: [id],
-        actors: nothing,
+        actors: [null],
         actions: [action],
         resourceTypes: ['org'],
         resourceIds: [orgId],
-        metadata: [said],
-        ips: nothing,
+        metadata: [JSON.stringify(metadata)],
+        ips: [null],
         userAgents: ['operator-tool'],
         at: [at],
-        signatures: nothing,
+        signatures: [null],
       }),
     )
   } catch (error) {
     const entry = { id, orgId, action, resourceType: 'org', resourceId: orgId, metadata, createdAt: at }
-    log.error({ err: error, audit_entries: [entry] }, 'audit entries could not be written')
+    log.error({ err: error, audit_entries: [entry] }, 'audit entry write failed')
   }
 }

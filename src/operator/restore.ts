@@ -1,4 +1,4 @@
-/** Fills an empty database from a backup: all of it or nothing. */
+/** Restores a backup into an empty database, either completely or not at all. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
@@ -32,7 +32,7 @@ import { BackupFault, type BackupHeader, type Part, type Rows, readBackup } from
 
 export type Source = {
   open: () => Readable
-  /** A file is read to its end before anything else happens; a pipe only flows by once. */
+  /** A file can be read twice, so it is verified completely before the restore begins. A pipe cannot. */
   rereadable: boolean
 }
 
@@ -41,7 +41,7 @@ type Needs = {
   clock: Clock
   log: Log
   serviceVersion: string
-  /** Default: those of this version. */
+  /** Defaults to the migrations of this version. */
   migrations?: Migration[]
   progress?: Progress
   signal?: AbortSignal
@@ -51,28 +51,28 @@ export type Restored = { rows: Rows; takenAt: string; serviceVersion: string }
 
 type Parts = AsyncGenerator<Part>
 
-const proveWhole = async (parts: Parts, signal: AbortSignal | undefined): Promise<void> => {
+const verifyAll = async (parts: Parts, signal: AbortSignal | undefined): Promise<void> => {
   for await (const _ of parts) signal?.throwIfAborted()
 }
 
 const headerOf = async (parts: Parts): Promise<BackupHeader> => {
   const { value } = await parts.next()
-  if (value?.kind !== 'header') throw new Error('a backup is read from its header on')
+  if (value?.kind !== 'header') throw new Error('The first part of a backup must be its header')
   return value.header
 }
 
-/** The migrations that make the schema the backup was taken from. */
+/** The migrations that create the schema of the backup. */
 const migrationsOf = (header: BackupHeader, known: Migration[], serviceVersion: string): Migration[] => {
   header.migrations.forEach(({ name, checksum }, i) => {
     const ours = known[i]
     if (!ours) {
       throw new BackupFault(
-        `The backup was taken by version ${header.service_version}, whose schema (${header.migrations.at(-1)!.name}) is newer than that of this version (${serviceVersion}): restore it with ${header.service_version} or newer.`,
+        `The backup was taken by version ${header.service_version}. Its schema (${header.migrations.at(-1)!.name}) is newer than the schema of this version (${serviceVersion}). Restore it with version ${header.service_version} or newer.`,
       )
     }
     if (ours.name !== name || ours.checksum !== checksum) {
       throw new BackupFault(
-        `Migration ${name} of the backup (version ${header.service_version}) differs from ${ours.name} of this version (${serviceVersion}).`,
+        `Migration ${name} of the backup (version ${header.service_version}) differs from migration ${ours.name} of this version (${serviceVersion}). Restore it with the version that took it.`,
       )
     }
   })
@@ -82,8 +82,8 @@ const migrationsOf = (header: BackupHeader, known: Migration[], serviceVersion: 
 const lockMs = 10_000
 const lockNotAvailable = '55P03'
 
-/** Nobody may write meanwhile, and nobody may have written before. */
-const takeEmptyTables = async (client: pg.ClientBase): Promise<void> => {
+/** Locks all tables against other connections, then checks that they are empty. */
+const lockEmptyTables = async (client: pg.ClientBase): Promise<void> => {
   const tables = await tablesIn(client)
   if (tables.length === 0) return
   try {
@@ -93,13 +93,13 @@ const takeEmptyTables = async (client: pg.ClientBase): Promise<void> => {
     await client.query('set local lock_timeout = 0')
   } catch (error) {
     if (sqlState(error) !== lockNotAvailable) throw error
-    throw new BackupFault('The database is in use: stop the service before restoring into it.')
+    throw new BackupFault('The database is in use. Stop the service before you restore into it.')
   }
   for (const { name } of tables) {
     const { rows } = await client.query(`select exists (select from ${quoted(name)}) as used`)
     if (rows[0].used) {
       throw new BackupFault(
-        `The database is not empty: table ${name} has rows. A backup is restored only into an empty one.`,
+        `The database is not empty: table ${name} has rows. A backup can be restored only into an empty database.`,
       )
     }
   }
@@ -111,18 +111,18 @@ const historyIn = async (client: pg.ClientBase, known: Migration[]): Promise<App
     try {
       assertSameHistory(done, known)
     } catch (error) {
-      throw new BackupFault(`The database cannot be restored into: ${(error as Error).message}.`)
+      throw new BackupFault(`The backup cannot be restored into this database: ${(error as Error).message}.`)
     }
     return done
   }
-  const [stranger] = await tablesIn(client)
-  if (!stranger) return []
+  const [unknown] = await tablesIn(client)
+  if (!unknown) return []
   throw new BackupFault(
-    `The database has a table ${stranger.name} that is not of Tidings: restore into a database of its own.`,
+    `The database has a table ${unknown.name} that does not belong to Tidings. Restore into a separate database.`,
   )
 }
 
-/** Makes exactly the schema of the backup. Tables are known to be empty, so those of a newer one can go. */
+/** Creates exactly the schema of the backup. All tables are empty, so those of a newer schema can be dropped. */
 const makeSchema = async (client: pg.ClientBase, wanted: Migration[], known: Migration[], at: Date): Promise<void> => {
   let done = (await historyIn(client, known)).length
   if (done > wanted.length) {
@@ -132,40 +132,42 @@ const makeSchema = async (client: pg.ClientBase, wanted: Migration[], known: Mig
   for (const migration of wanted.slice(done)) await applyMigration(client, migration, at)
 }
 
-/** Partitions are also made as time goes by, so the schema alone does not bring them. */
+/** Creates partitions that no migration creates, because the service added them later. */
 const makePartitions = async (client: pg.ClientBase, { partitions }: BackupHeader): Promise<void> => {
-  const there = new Map((await partitionsIn(client)).map((partition) => [partition.name, partition]))
+  const existing = new Map((await partitionsIn(client)).map((partition) => [partition.name, partition]))
   for (const { name, parent, bound, by } of partitions) {
-    const found = there.get(name)
+    const found = existing.get(name)
     if (!found) {
       await client.query(
         `create table ${quoted(name)} partition of ${quoted(parent)} ${bound}${by ? ` partition by ${by}` : ''}`,
       )
     } else if (found.bound !== bound || found.parent !== parent) {
       throw new BackupFault(
-        `Partition ${name} is ${found.bound} in the database and ${bound} in the backup: restore into a new database.`,
+        `Partition ${name} is ${found.bound} in the database but ${bound} in the backup. Restore into a new database.`,
       )
     }
   }
 }
 
 const assertTablesFit = async (client: pg.ClientBase, { tables }: BackupHeader): Promise<void> => {
-  const there = new Map((await tablesIn(client)).map(({ name, columns }) => [name, new Set(columns)]))
+  const existing = new Map((await tablesIn(client)).map(({ name, columns }) => [name, new Set(columns)]))
   for (const { name, columns } of tables) {
-    const found = there.get(name)
+    const found = existing.get(name)
     if (!found) {
       throw new BackupFault(
-        `The backup holds a table ${name} (${columns.join(', ')}), which Tidings does not make: make it by hand in the database first.`,
+        `The backup contains a table ${name} (${columns.join(', ')}) that does not belong to Tidings. Create it in the database first.`,
       )
     }
     const missing = columns.filter((column) => !found.has(column))
     if (missing.length > 0) {
-      throw new BackupFault(`Table ${name} of the backup has columns that are not there: ${missing.join(', ')}.`)
+      throw new BackupFault(
+        `Table ${name} of the backup has columns that the database does not have: ${missing.join(', ')}.`,
+      )
     }
   }
 }
 
-/** The rows of the table at which the reader stands, up to its end. */
+/** Yields the rows of the current table. */
 async function* rowsOf(parts: Parts, onBytes: (length: number) => void): AsyncGenerator<Buffer> {
   for (;;) {
     const { value, done } = await parts.next()
@@ -185,12 +187,12 @@ const load = async (
   const loaded: Rows = {}
   for (;;) {
     const { value, done } = await parts.next()
-    if (done) throw new Error('a backup ends with its trailer')
+    if (done) throw new Error('The last part of a backup must be its trailer')
     if (value.kind === 'trailer') {
       assertSameRows(value.rows, loaded)
       return loaded
     }
-    if (value.kind !== 'table') throw new Error(`${value.kind} is out of place`)
+    if (value.kind !== 'table') throw new Error(`Unexpected part of a backup: ${value.kind}`)
     const { table } = value
     const columns = columnsOf.get(table)!.map((column) => pg.escapeIdentifier(column))
     const copy = client.query(copyFrom(`copy ${quoted(table)} (${columns.join(', ')}) from stdin`))
@@ -205,11 +207,11 @@ const load = async (
   }
 }
 
-const assertSameRows = (wanted: Rows, loaded: Rows): void => {
-  for (const table of new Set([...Object.keys(wanted), ...Object.keys(loaded)])) {
-    if (wanted[table] === loaded[table]) continue
+const assertSameRows = (expected: Rows, loaded: Rows): void => {
+  for (const table of new Set([...Object.keys(expected), ...Object.keys(loaded)])) {
+    if (expected[table] === loaded[table]) continue
     throw new BackupFault(
-      `Table ${table} has ${wanted[table] ?? 0} rows in the backup, but ${loaded[table] ?? 0} arrived.`,
+      `Table ${table} has ${expected[table] ?? 0} rows in the backup, but ${loaded[table] ?? 0} were loaded.`,
     )
   }
 }
@@ -225,27 +227,27 @@ const each = async (client: pg.ClientBase, pairs: Pair[], which: keyof Pair): Pr
 }
 
 /**
- * Schema and rows in one transaction. Foreign keys are taken off and put back, which proves them anew: two tables
- * may refer to each other, and only a superuser could suspend the checks. Triggers stay silent, since nothing
- * that they tell of happens now.
+ * Creates the schema and loads the rows in one transaction. Foreign keys are dropped and created again, which
+ * validates them. They have to be dropped because two tables may refer to each other, and only a superuser can
+ * suspend the checks. Triggers are disabled, because the changes that they announce do not happen now.
  */
-const fill = async (client: pg.Client, parts: Parts, header: BackupHeader, needs: Needs): Promise<Rows> => {
+const restoreAll = async (client: pg.Client, parts: Parts, header: BackupHeader, needs: Needs): Promise<Rows> => {
   const known = needs.migrations ?? (await readMigrations())
   const wanted = migrationsOf(header, known, needs.serviceVersion)
   await lockSchema(client)
   await prepareSession(client)
   await client.query('begin')
-  await takeEmptyTables(client)
+  await lockEmptyTables(client)
   await makeSchema(client, wanted, known, needs.clock.now())
   await makePartitions(client, header)
   await assertTablesFit(client, header)
   const foreignKeys = await foreignKeysIn(client)
   const rest = [...(await indexesIn(client)), ...(await triggersIn(client))]
-  // A foreign key stands on the index of what it refers to.
+  // A foreign key depends on an index of the referenced table, so foreign keys are dropped first and created last.
   await each(client, [...foreignKeys, ...rest], 'before')
   const rows = await load(client, parts, header, needs)
   await setSequences(client, header)
-  needs.progress?.stage('building indexes and proving references')
+  needs.progress?.stage('building indexes and validating foreign keys')
   await each(client, [...rest, ...foreignKeys], 'after')
   await client.query('commit')
   return rows
@@ -265,19 +267,19 @@ const analyse = async (connect: Needs['connect']): Promise<void> => {
 export const restore = async (needs: Needs, source: Source): Promise<Restored> => {
   const { connect, clock, log, migrations, progress, signal } = needs
   if (source.rereadable) {
-    progress?.stage('checking that the backup is whole')
-    await proveWhole(readBackup(source.open()), signal)
+    progress?.stage('verifying the backup')
+    await verifyAll(readBackup(source.open()), signal)
   }
   const client = await connectUntil(connect, signal)
   const parts = readBackup(source.open())
   try {
     const header = await headerOf(parts)
-    const rows = await fill(client, parts, header, needs).catch(async (error) => {
+    const rows = await restoreAll(client, parts, header, needs).catch(async (error) => {
       await client.query('rollback').catch(() => undefined)
       throw error
     })
     await client.end()
-    progress?.stage('bringing the schema up to date and gathering statistics')
+    progress?.stage('migrating the schema and collecting statistics')
     await migrate({ connect, clock, log, ...(migrations && { migrations }) })
     await analyse(connect)
     return { rows, takenAt: header.taken_at, serviceVersion: header.service_version }

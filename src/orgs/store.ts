@@ -15,6 +15,10 @@ export type OrgRow = {
   created_at: Date
 }
 
+const columns = `id, name, slug, plan, owner_user_id, rate_limit_per_minute, email_monthly, sms_monthly,
+  suspended_at, suspension_reason, created_at`
+
+/** Returns no row if the slug is taken. */
 export const insertOrg = statement<{ id: string; name: string; slug: string; plan: Plan; at: Date }, { id: string }>(
   'orgs.insert',
   `insert into orgs (id, name, slug, plan, created_at, updated_at)
@@ -28,7 +32,10 @@ export const setOwner = statement<{ orgId: string; userId: string; at: Date }>(
   'update orgs set owner_user_id = :userId, updated_at = :at where id = :orgId',
 )
 
-export const findOrg = statement<{ orgId: string }, OrgRow>('orgs.find', 'select * from orgs where id = :orgId')
+export const findOrg = statement<{ orgId: string }, OrgRow>(
+  'orgs.find',
+  `select ${columns} from orgs where id = :orgId`,
+)
 
 export const anyOrg = statement<NoParams, { id: string }>('orgs.any', 'select id from orgs limit 1')
 
@@ -46,7 +53,7 @@ export const unsuspendOrg = statement<{ orgId: string; at: Date }, { id: string 
    returning id`,
 )
 
-/** A contract figure left out keeps what is there; moving to another plan without one drops the old contract. */
+/** A null limit keeps the current one. A move to another plan resets the limits that are null to the plan's. */
 export const setPlan = statement<
   { orgId: string; plan: Plan; rate: number | null; email: number | null; sms: number | null; at: Date },
   OrgRow
@@ -59,10 +66,10 @@ export const setPlan = statement<
      sms_monthly = coalesce(:sms::bigint, case when plan = :plan then sms_monthly end),
      updated_at = :at
    where id = :orgId
-   returning *`,
+   returning ${columns}`,
 )
 
-/** Additions that a plan limits go one after the other, so that counting and adding is not a race. */
+/** Serializes creations that a plan limits, so that two concurrent ones cannot both pass the count. */
 export const lockOrg = statement<{ orgId: string }, { plan: Plan }>(
   'orgs.lock',
   'select plan from orgs where id = :orgId for no key update',

@@ -2,15 +2,15 @@ import type { Db } from '../db/pool.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 import { findDefaultProject } from './store.ts'
 
-/** An org's default project. It is there from the start and never changes, so it is asked for once. */
+/** Looks up an org's default project. It is created with the org and never changes, so it is cached without expiry. */
 export const makeDefaultProject = ({ db }: { db: Db }): ((orgId: string) => MaybePromise<string>) => {
   const known = new Map<string, string>()
-  const ask = async (orgId: string): Promise<string> => {
+  const load = async (orgId: string): Promise<string> => {
     const row = await db.row(findDefaultProject, { orgId })
-    if (!row) throw new Error(`org ${orgId} has no default project`)
+    if (!row) throw new Error(`Org ${orgId} has no default project`)
     if (known.size >= 10_000) known.clear()
     known.set(orgId, row.id)
     return row.id
   }
-  return (orgId) => known.get(orgId) ?? ask(orgId)
+  return (orgId) => known.get(orgId) ?? load(orgId)
 }

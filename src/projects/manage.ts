@@ -25,14 +25,14 @@ export interface ManageProjects {
   remove(scope: Scope, id: string): Promise<void>
 }
 
-/** In the order they are told; each with a sentence that gives no count away. */
+/** What prevents a deletion, in the order it is reported. The messages do not reveal how many rows there are. */
 const blockers = [
   ['api_keys', 'API keys still belong to this project.'],
   ['domains', 'Domains still belong to this project.'],
   ['messages', 'Messages still belong to this project.'],
 ] as const
 
-/** A test-mode key changes only what a test-mode key made. */
+/** A test key can change only projects that a test key created. */
 const assertEnvironment = (scope: Scope, row: ProjectRow): void => {
   if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
 }
@@ -82,7 +82,7 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
           if (row) return row
           if (body.slug !== undefined) throw new Failure('PROJECT_SLUG_TAKEN')
         }
-        throw new Error(`no free slug was found for ${derived}`)
+        throw new Error(`No free slug found for ${derived}`)
       }),
 
     get,
@@ -110,7 +110,7 @@ export const makeManageProjects = ({ db, clock }: Needs): ManageProjects => {
       try {
         if (!(await db.row(deleteProject, { orgId: scope.orgId, id }))) throw new Failure('NOT_FOUND')
       } catch (error) {
-        // Something came to belong to it between the look and the delete.
+        // Something was added to the project between the check and the delete.
         if (foreignKeyViolation(error)) await assertEmpty(scope.orgId, id)
         throw error
       }

@@ -23,12 +23,13 @@ const get = (id: string, key = live) => t.ask('GET', `${at}/${id}`, { key })
 const list = (query = '', key = live) => t.ask('GET', `${at}${query}`, { key })
 const patch = (id: string, body: unknown, key = live) => t.ask('PATCH', `${at}/${id}`, { key, body })
 const remove = (id: string, key = live) => t.ask('DELETE', `${at}/${id}`, { key })
-const made = async (name: string, key = live): Promise<string> => (await create({ name }, key)).body.id
+const createNamed = async (name: string, key = live): Promise<string> => (await create({ name }, key)).body.id
 const idsOf = ({ body }: Reply): string[] => body.data.map((row: { id: string }) => row.id)
 
 const addDomain = (projectId: string, name: string) =>
   t.database.sql(
-    `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment, created_at, updated_at)
+    `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment,
+       created_at, updated_at)
      values ($1, $2, $3, $4, 'pending', 'PENDING', 'us-east-1', 'live', $5, $5)`,
     [acme.org.id, newId('domain'), projectId, name, t.service.clock.now()],
   )
@@ -44,8 +45,8 @@ const domainsBlock = {
   message: 'Domains still belong to this project.',
 }
 
-describe('the routes', () => {
-  test('X-060 XD-18 a project is made, read, listed, renamed and deleted, answered whole each time', async () => {
+describe('routes', () => {
+  test('X-060 XD-18 a project can be created, read, listed, renamed and deleted', async () => {
     const before = t.service.clock.millis()
     const reply = await create({ name: '  Shop ', slug: 'web-shop', colour: 'ignored' })
     expect([reply.status, reply.body]).toEqual([
@@ -78,20 +79,20 @@ describe('the routes', () => {
     const same = await leavesNoTrace(() => patch(id, {}))
     expect([same.status, same.body.name]).toEqual([200, 'Store 2'])
 
-    const gone = await remove(id)
-    expect([gone.status, gone.body]).toEqual([200, { id, deleted: true }])
-    for (const ask of [() => get(id), () => patch(id, { name: 'x' }), () => remove(id)]) {
-      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+    const deleted = await remove(id)
+    expect([deleted.status, deleted.body]).toEqual([200, { id, deleted: true }])
+    for (const send of [() => get(id), () => patch(id, { name: 'x' }), () => remove(id)]) {
+      expectRefusal(await leavesNoTrace(send), 'NOT_FOUND')
     }
     expect(idsOf(await list('?limit=100'))).not.toContain(id)
   })
 
-  test('XD-18 the list holds every project of the org and no other, newest first, page by page', async () => {
+  test('XD-18 the list returns all projects of the org in pages, newest first', async () => {
     const org = await t.org({ name: 'Pages' })
     const others = await t.org({ name: 'Not listed' })
-    await made('Elsewhere', others.keys.live)
+    await createNamed('Elsewhere', others.keys.live)
     const ids: string[] = []
-    for (const name of ['One', 'Two', 'Three']) ids.unshift(await made(name, org.keys.live))
+    for (const name of ['One', 'Two', 'Three']) ids.unshift(await createNamed(name, org.keys.live))
     const { projectId } = await keyClient(t, org)
     const one = await list('?limit=3', org.keys.live)
     const two = await list(`?limit=3&cursor=${one.body.next_cursor}`, org.keys.live)
@@ -100,8 +101,8 @@ describe('the routes', () => {
     expect(two.body.data[0]).toMatchObject({ name: 'Default', slug: 'default', is_default: true })
   })
 
-  test('XD-18 a body that names no project is refused where it is wrong', async () => {
-    const id = await made('Sound')
+  test('XD-18 an invalid body is rejected with the path of the wrong field', async () => {
+    const id = await createNamed('Sound')
     const cases: [body: unknown, path: (string | number)[], code: string][] = [
       [{ name: '' }, ['name'], 'too_small'],
       [{ name: ' ' }, ['name'], 'too_small'],
@@ -129,25 +130,25 @@ describe('the routes', () => {
     }
   })
 
-  test('XD-18 reading and writing projects are scopes of their own', async () => {
-    const id = await made('Scoped')
+  test('XD-18 reading and writing projects require separate scopes', async () => {
+    const id = await createNamed('Scoped')
     const reader = await t.key(acme.org.id, { scopes: ['read:projects'] })
     const writer = await t.key(acme.org.id, { scopes: ['write:projects'] })
-    for (const ask of [
+    for (const send of [
       () => create({ name: 'x' }, reader),
       () => patch(id, { name: 'x' }, reader),
       () => remove(id, reader),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'INSUFFICIENT_SCOPE')
+      expectRefusal(await leavesNoTrace(send), 'INSUFFICIENT_SCOPE')
     }
-    for (const ask of [() => list('', writer), () => get(id, writer)]) {
-      expectRefusal(await ask(), 'INSUFFICIENT_SCOPE')
+    for (const send of [() => list('', writer), () => get(id, writer)]) {
+      expectRefusal(await send(), 'INSUFFICIENT_SCOPE')
     }
   })
 })
 
 describe('slugs', () => {
-  test('XD-18 a slug left out comes from the name, and finds a way when it is taken', async () => {
+  test('XD-18 an omitted slug is derived from the name, with a suffix if it is taken', async () => {
     const slugOf = async (name: string): Promise<string> => (await create({ name })).body.slug
     expect(await slugOf('Web & Mobile  Shop!')).toBe('web-mobile-shop')
     expect(await slugOf('--Web & Mobile  Shop--')).toMatch(/^web-mobile-shop-[0-9a-z]{6}$/)
@@ -158,7 +159,7 @@ describe('slugs', () => {
     expect(await slugOf(`${'y'.repeat(47)} z`)).toBe('y'.repeat(47))
   })
 
-  test('XD-18 projects of one name made at once all come about, each with its own slug', async () => {
+  test('XD-18 concurrent projects with the same name are all created, each with its own slug', async () => {
     const replies = await Promise.all(Array.from({ length: 8 }, () => create({ name: 'At once' })))
     expect(replies.map(({ status }) => status)).toEqual(new Array(8).fill(201))
     const slugs = replies.map(({ body }) => body.slug as string)
@@ -166,22 +167,22 @@ describe('slugs', () => {
     for (const slug of slugs) expect(slug).toMatch(/^at-once(?:-[0-9a-z]{6})?$/)
   })
 
-  test('X-271 a slug another project holds is 409, on create and on patch; its own and one of another org are free', async () => {
-    const id = await made('Mover')
+  test('X-271 creating or updating a project with the slug of another project of the org gets 409', async () => {
+    const id = await createNamed('Mover')
     await create({ name: 'Holder', slug: 'held' })
-    for (const ask of [
+    for (const send of [
       () => create({ name: 'Second', slug: 'held' }),
       () => patch(id, { slug: 'held', name: 'New' }),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'PROJECT_SLUG_TAKEN')
+      expectRefusal(await leavesNoTrace(send), 'PROJECT_SLUG_TAKEN')
     }
     expect((await patch(id, { slug: 'mover' })).status).toBe(200)
     const other = await t.org({ name: 'Free slugs' })
     expect((await create({ name: 'Theirs', slug: 'held' }, other.keys.live)).body.slug).toBe('held')
   })
 
-  test('X-271 of many that ask for one slug at once one gets it', async () => {
-    const ids = await Promise.all(Array.from({ length: 4 }, (_, i) => made(`Racer ${i}`)))
+  test('X-271 of concurrent creations with the same slug one succeeds', async () => {
+    const ids = await Promise.all(Array.from({ length: 4 }, (_, i) => createNamed(`Racer ${i}`)))
     const replies = await Promise.all([
       ...ids.map((id) => patch(id, { slug: 'contested' })),
       ...ids.map(() => create({ name: 'Racer', slug: 'contested' })),
@@ -191,8 +192,8 @@ describe('slugs', () => {
     for (const reply of replies.filter((one) => !won.includes(one))) expectRefusal(reply, 'PROJECT_SLUG_TAKEN')
   })
 
-  test('XD-18 two changes of different fields at once both stand', async () => {
-    const id = await made('Both')
+  test('XD-18 concurrent updates of different fields are both kept', async () => {
+    const id = await createNamed('Both')
     for (let i = 0; i < 10; i++) {
       await Promise.all([patch(id, { name: `Name ${i}` }), patch(id, { slug: `slug-${i}` })])
       expect((await get(id)).body).toMatchObject({ name: `Name ${i}`, slug: `slug-${i}` })
@@ -201,7 +202,7 @@ describe('slugs', () => {
 })
 
 describe('deleting', () => {
-  test('X-060 X-270 the default project can be renamed, and not deleted even when it is empty', async () => {
+  test('X-060 X-270 the default project can be renamed but not deleted, even when it is empty', async () => {
     const org = await t.org({ name: 'Defaults' })
     const { projectId } = await keyClient(t, org)
     const key = org.keys.live
@@ -213,17 +214,17 @@ describe('deleting', () => {
     expectRefusal(await leavesNoTrace(() => remove(projectId, key)), 'PROJECT_IS_DEFAULT')
   })
 
-  test('X-057 X-058 X-059 X-269 what still belongs to a project keeps it, each table told once, in order and without a count', async () => {
-    const byKey = await made('By key')
+  test('X-057 X-058 X-059 X-269 a project that is not empty is not deleted, and the error lists what it contains without counts', async () => {
+    const byKey = await createNamed('By key')
     const { id: keyId } = await keys.held({ projectId: byKey })
     await keys.held({ projectId: byKey, environment: 'test' })
-    const byDomain = await made('By domain')
+    const byDomain = await createNamed('By domain')
     await addDomain(byDomain, 'one.test')
     await addDomain(byDomain, 'two.test')
-    const byBoth = await made('By both')
+    const byBoth = await createNamed('By both')
     await addDomain(byBoth, 'three.test')
     await keys.held({ projectId: byBoth })
-    const byRevoked = await made('By a revoked key')
+    const byRevoked = await createNamed('By a revoked key')
     await keys.revoke((await keys.held({ projectId: byRevoked })).id)
     for (const [id, errors] of [
       [byKey, [keysBlock]],
@@ -233,9 +234,9 @@ describe('deleting', () => {
     ] as const) {
       const reply = await leavesNoTrace(() => remove(id))
       expectRefusal(reply, 'PROJECT_NOT_EMPTY', { errors })
-      const { request_id: _, ...told } = reply.body.error
-      expect(JSON.stringify(told)).not.toMatch(/\d/)
-      expect(ErrorBody.safeParse(reply.body).error, 'as it is described').toBe(undefined)
+      const { request_id: _, ...reported } = reply.body.error
+      expect(JSON.stringify(reported)).not.toMatch(/\d/)
+      expect(ErrorBody.safeParse(reply.body).error, 'matches the documented error').toBe(undefined)
       expect((await get(id)).status).toBe(200)
     }
     expect((await keys.get(keyId)).body.project_id).toBe(byKey)
@@ -244,90 +245,91 @@ describe('deleting', () => {
     expect((await remove(byDomain)).body).toEqual({ id: byDomain, deleted: true })
   })
 
-  test('X-060 of many deletes at once one succeeds and the others find nothing', async () => {
-    const id = await made('Raced')
+  test('X-060 of concurrent deletions one succeeds and the others get 404', async () => {
+    const id = await createNamed('Raced')
     const replies = await Promise.all(Array.from({ length: 8 }, () => remove(id)))
-    const gone = replies.filter(({ status }) => status === 200)
-    expect(gone).toHaveLength(1)
-    for (const reply of replies.filter((one) => !gone.includes(one))) expectRefusal(reply, 'NOT_FOUND')
+    const deleted = replies.filter(({ status }) => status === 200)
+    expect(deleted).toHaveLength(1)
+    for (const reply of replies.filter((one) => !deleted.includes(one))) expectRefusal(reply, 'NOT_FOUND')
   })
 
-  test('X-057 X-269 a key that comes into the project while it is being deleted keeps it', async () => {
-    const id = await made('Filled meanwhile')
+  test('X-057 X-269 a project is not deleted if a key is added to it during the deletion', async () => {
+    const id = await createNamed('Filled')
     const { hash, prefix, lastFour } = mintKey('live')
-    const beside = await beginOtherTransaction(t.database)
-    await beside.sql(
-      `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, project_id, created_at, updated_at)
-       values ($1, $2, $3, 'meanwhile', 'live', $4, $5, '{}', $6, $7, $7)`,
+    const other = await beginOtherTransaction(t.database)
+    await other.sql(
+      `insert into api_keys (org_id, id, hash, name, environment, prefix, last_four, scopes, project_id,
+         created_at, updated_at)
+       values ($1, $2, $3, 'concurrent', 'live', $4, $5, '{}', $6, $7, $7)`,
       [acme.org.id, newId('key'), hash, prefix, lastFour, id, t.service.clock.now()],
     )
     const reply = remove(id)
-    await beside.untilWaitedFor()
-    await beside.commit()
+    await other.untilWaitedFor()
+    await other.commit()
     expectRefusal(await reply, 'PROJECT_NOT_EMPTY', { errors: [keysBlock] })
     expect((await get(id)).status).toBe(200)
   })
 
-  test('X-057 a key is not made in a project that is deleted meanwhile', async () => {
+  test('X-057 a key is not created in a project that is deleted during the creation', async () => {
     await forgetPace(t)
-    const id = await made('Deleted meanwhile')
-    const beside = await beginOtherTransaction(t.database)
-    await beside.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
+    const id = await createNamed('Deleted')
+    const other = await beginOtherTransaction(t.database)
+    await other.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
     const reply = keys.create({ project_id: id })
-    await beside.untilWaitedFor()
-    await beside.commit()
+    await other.untilWaitedFor()
+    await other.commit()
     const errors = [{ path: ['project_id'], code: 'custom', message: 'There is no such project.' }]
     expectRefusal(await reply, 'VALIDATION_ERROR', { errors })
     expect(await t.database.sql('select 1 from api_keys where project_id = $1', [id])).toEqual([])
   })
 
-  test('X-057 a delete and a creation in the project at once end one way or the other', async () => {
+  test('X-057 of a concurrent deletion and key creation exactly one succeeds', async () => {
     for (let i = 0; i < 8; i++) {
       await forgetPace(t)
-      const id = await made('Either')
-      const [gone, added] = await Promise.all([remove(id), keys.create({ project_id: id })])
+      const id = await createNamed('Either')
+      const [removed, added] = await Promise.all([remove(id), keys.create({ project_id: id })])
       expect([
         [200, 422],
         [409, 201],
-      ]).toContainEqual([gone.status, added.status])
-      expect((await get(id)).status).toBe(gone.status === 200 ? 404 : 200)
+      ]).toContainEqual([removed.status, added.status])
+      expect((await get(id)).status).toBe(removed.status === 200 ? 404 : 200)
     }
   })
 })
 
-describe('keys that are bound', () => {
-  test('X-056 X-202 a key of one project makes no projects and knows no other one', async () => {
-    const [own, other] = [await made('Own'), await made('Other')]
+describe('restricted keys', () => {
+  test('X-056 X-202 a project key cannot create projects or read other ones', async () => {
+    const [own, other] = [await createNamed('Own'), await createNamed('Other')]
     const { key } = await keys.held({ projectId: own })
     expectRefusal(await leavesNoTrace(() => create({ name: 'More' }, key)), 'PROJECT_SCOPED_KEY')
     expect(idsOf(await list('?limit=100', key))).toEqual([own])
     expect((await get(own, key)).body.id).toBe(own)
-    for (const ask of [() => get(other, key), () => patch(other, { name: 'x' }, key), () => remove(other, key)]) {
-      expectRefusal(await leavesNoTrace(ask), 'NOT_FOUND')
+    for (const send of [() => get(other, key), () => patch(other, { name: 'x' }, key), () => remove(other, key)]) {
+      expectRefusal(await leavesNoTrace(send), 'NOT_FOUND')
     }
     expect((await patch(own, { name: 'Renamed' }, key)).body.name).toBe('Renamed')
     expectRefusal(await leavesNoTrace(() => remove(own, key)), 'PROJECT_NOT_EMPTY', { errors: [keysBlock] })
   })
 
-  test('XD-09 a key of a tenant reads projects and changes none', async () => {
-    const id = await made('For the platform')
+  test('XD-09 a tenant key can read projects but not change them', async () => {
+    const id = await createNamed('For the platform')
     const { key } = await keys.held({ tenantId: await t.tenant(acme.org.id) })
-    for (const ask of [() => create({ name: 'x' }, key), () => patch(id, { name: 'x' }, key), () => remove(id, key)]) {
-      expectRefusal(await leavesNoTrace(ask), 'TENANT_KEY_FORBIDDEN')
+    for (const send of [() => create({ name: 'x' }, key), () => patch(id, { name: 'x' }, key), () => remove(id, key)]) {
+      expectRefusal(await leavesNoTrace(send), 'TENANT_KEY_FORBIDDEN')
     }
     expect((await get(id, key)).status).toBe(200)
     expect(idsOf(await list('?limit=1', key))).toEqual([id])
   })
 
-  test('X-201 XD-10 a test key makes projects and changes those of its kind; what a live key made stays', async () => {
-    const [live_, simulated] = [await made('Live'), await made('Simulated', testKey)]
-    for (const ask of [
+  test('X-201 XD-10 a test key can create projects, and can change only those created by a test key', async () => {
+    const [live_, simulated] = [await createNamed('Live'), await createNamed('Simulated', testKey)]
+    for (const send of [
       () => patch(live_, { name: 'x' }, testKey),
       () => patch(live_, {}, testKey),
       () => remove(live_, testKey),
       () => remove(keys.projectId, testKey),
     ]) {
-      expectRefusal(await leavesNoTrace(ask), 'ENVIRONMENT_ESCALATION')
+      expectRefusal(await leavesNoTrace(send), 'ENVIRONMENT_ESCALATION')
     }
     expect((await get(live_, testKey)).status).toBe(200)
     expect((await patch(simulated, { name: 'Renamed' }, testKey)).body.name).toBe('Renamed')
@@ -336,8 +338,8 @@ describe('keys that are bound', () => {
   })
 })
 
-describe('the plan', () => {
-  const founded = async (plan: Plan): Promise<CreatedOrg> => t.org({ plan, name: 'Planned' })
+describe('plan limit', () => {
+  const newOrg = async (plan: Plan): Promise<CreatedOrg> => t.org({ plan, name: 'Planned' })
   const fill = (org: CreatedOrg, n: number) =>
     t.database.sql(
       `insert into projects (org_id, id, name, slug, created_environment, created_at, updated_at)
@@ -351,11 +353,11 @@ describe('the plan', () => {
     ['pro', 25],
     ['enterprise', 250],
   ] as const)(
-    'X-279 XD-25 on %s the last of %i projects is made and the next is 402, until one is deleted',
+    'X-279 XD-25 the %s plan allows %i projects and refuses the next with 402 until one is deleted',
     async ([plan, limit]) => {
-      const org = await founded(plan)
+      const org = await newOrg(plan)
       await fill(org, limit - 2)
-      const id = await made('Last', org.keys.live)
+      const id = await createNamed('Last', org.keys.live)
       const message = `The ${plan} plan allows ${limit} projects.`
       const reply = await leavesNoTrace(() => create({ name: 'One more' }, org.keys.live))
       expectRefusal(reply, 'PLAN_RESOURCE_LIMIT', { message })
@@ -364,23 +366,23 @@ describe('the plan', () => {
     },
   )
 
-  test('X-279 a creation waits for one that is under way and counts it', async () => {
-    const org = await founded('free')
-    const beside = await beginOtherTransaction(t.database)
-    await beside.sql('select 1 from orgs where id = $1 for no key update', [org.org.id])
-    await beside.sql(
+  test('X-279 a creation waits for a concurrent one and counts it', async () => {
+    const org = await newOrg('free')
+    const other = await beginOtherTransaction(t.database)
+    await other.sql('select 1 from orgs where id = $1 for no key update', [org.org.id])
+    await other.sql(
       `insert into projects (org_id, id, name, slug, created_environment, created_at, updated_at)
        values ($1, $2, 'under way', 'under-way', 'live', $3, $3)`,
       [org.org.id, newId('project'), t.service.clock.now()],
     )
     const reply = create({ name: 'One too many' }, org.keys.live)
-    await beside.untilWaitedFor()
-    await beside.commit()
+    await other.untilWaitedFor()
+    await other.commit()
     expectRefusal(await reply, 'PLAN_RESOURCE_LIMIT', { message: 'The free plan allows 2 projects.' })
   })
 
-  test('X-279 projects made at once fill the plan exactly', async () => {
-    const org = await founded('payg')
+  test('X-279 concurrent creations reach the plan limit exactly', async () => {
+    const org = await newOrg('payg')
     await fill(org, 4)
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, i) => create({ name: `Project ${i}` }, org.keys.live)),

@@ -13,7 +13,7 @@ export type ProjectRow = {
 
 const columns = 'id, name, slug, is_default, created_environment, created_at, updated_at'
 
-/** Nothing when the slug is taken. */
+/** Returns no row if the slug is taken. */
 export const insertProject = statement<
   { orgId: string; id: string; name: string; slug: string; isDefault: boolean; environment: Environment; at: Date },
   ProjectRow
@@ -35,7 +35,7 @@ export const findDefaultProject = statement<{ orgId: string }, { id: string }>(
   'select id from projects where org_id = :orgId and is_default',
 )
 
-/** A null project reads every one of the org. */
+/** `onlyId` is the project that the caller's key is limited to, or null for a key that reaches all projects. */
 export const findProject = statement<{ orgId: string; onlyId: string | null; id: string }, ProjectRow>(
   'projects.find',
   `select ${columns} from projects where org_id = :orgId and (:onlyId::text is null or id = :onlyId) and id = :id`,
@@ -53,7 +53,7 @@ export const listProjects = statement<
    limit :limit`,
 )
 
-/** Null leaves the field as it is at that moment, so that two changes of different fields both stand. */
+/** Null keeps the current value, so that concurrent updates of different fields are both kept. */
 export const updateProject = statement<
   { orgId: string; id: string; name: string | null; slug: string | null; at: Date },
   ProjectRow
@@ -63,7 +63,7 @@ export const updateProject = statement<
    where org_id = :orgId and id = :id returning ${columns}`,
 )
 
-/** Which tables still hold rows of the project, never how many. */
+/** Which tables still contain rows of the project. Row counts are deliberately not read. */
 export const blockingTables = statement<
   { orgId: string; id: string },
   { api_keys: boolean; domains: boolean; messages: boolean }

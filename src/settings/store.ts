@@ -11,10 +11,10 @@ export const writeSetting = statement<{ name: string; value: string; at: Date }>
    on conflict (name) do update set value = excluded.value, updated_at = excluded.updated_at`,
 )
 
-/** The cheapest proof that the database answers. */
+/** The cheapest check that the database responds. */
 export const ping = statement<NoParams, { ok: number }>('settings.ping', 'select 1 as ok')
 
-/** Writes a setting that must be written once: nothing comes back to whoever is not the first. */
+/** Writes a setting that can be written only once. Only the first caller gets a row back. */
 export const claimSetting = statement<{ name: string; value: string; at: Date }, { name: string }>(
   'settings.claim',
   `insert into settings (name, value, updated_at) values (:name, :value::jsonb, :at)

@@ -1,4 +1,4 @@
-/** A platform key inside the tenant that X-Service-Tenant-Ref names, made on first use. */
+/** Platform keys that select a tenant with X-Service-Tenant-Ref. The tenant is created on first use. */
 import { afterAll, expect, test } from 'vitest'
 import { keyClient, keyIdOf } from '../../test/clients/key-client.ts'
 import { requestsToEveryRoute } from '../../test/expect/every-route.ts'
@@ -29,7 +29,7 @@ const suppress = (key: string, headers: Record<string, string> = {}) =>
 const asBytes = (ref: string): Record<string, string> => ({
   'x-service-tenant-ref': Buffer.from(ref).toString('latin1'),
 })
-const naming = (ref: string, key = live, service: TestService = t) =>
+const withRef = (ref: string, key = live, service: TestService = t) =>
   service.ask('GET', probe, { key, headers: asBytes(ref) })
 const tenantsOf = (orgId: string) =>
   t.database.sql<{ id: string; external_ref: string; status: string }>(
@@ -43,7 +43,7 @@ const creations = (orgId: string) =>
     [orgId],
   )
 
-test('X-038 a reference puts a platform key inside its tenant, for that request only', async () => {
+test('X-038 a reference limits a platform key to that tenant, for that request only', async () => {
   const id = await t.tenant(acme.org.id, { ref: 'inside' })
   const headers = { 'x-service-tenant-ref': 'inside' }
   const inside = await suppress(live, headers)
@@ -56,18 +56,18 @@ test('X-038 a reference puts a platform key inside its tenant, for that request 
     t.ask('DELETE', `${suppressions}/${outside.body.id}`, { key: live, headers }),
   )
   expectRefusal(refused, 'TENANT_FORBIDDEN')
-  expect((await naming('inside')).body.tenant_id).toBe(id)
+  expect((await withRef('inside')).body.tenant_id).toBe(id)
   expect((await t.ask('GET', probe, { key: live })).body.tenant_id).toBe(null)
   expect((await t.ask('GET', `${suppressions}/${outside.body.id}`, { key: live })).status).toBe(200)
 })
 
-test('X-038 XD-09 a reference keeps its request out of the other tenants, their own routes included', async () => {
-  const id = await t.tenant(acme.org.id, { ref: 'kept in' })
+test('X-038 XD-09 a request with a reference cannot use the routes of other tenants', async () => {
+  const id = await t.tenant(acme.org.id, { ref: 'limited' })
   const other = await t.tenant(acme.org.id)
   const foreign = await t.tenant((await t.org({ name: 'Foreign' })).org.id)
-  const ask = (method: string, tenant: string, rest = '', body?: unknown) =>
-    t.ask(method, `/api/v1/tenants/${tenant}${rest}`, { key: live, headers: asBytes('kept in'), body })
-  const uses: [method: string, rest: string, body?: unknown][] = [
+  const request = (method: string, tenant: string, rest = '', body?: unknown) =>
+    t.ask(method, `/api/v1/tenants/${tenant}${rest}`, { key: live, headers: asBytes('limited'), body })
+  const calls: [method: string, rest: string, body?: unknown][] = [
     ['GET', ''],
     ['GET', '/usage'],
     ['PATCH', '', { name: 'x' }],
@@ -75,18 +75,18 @@ test('X-038 XD-09 a reference keeps its request out of the other tenants, their 
     ...['/suspend', '/unsuspend', '/restore', '/erase'].map((rest): [string, string] => ['POST', rest]),
     ['DELETE', ''],
   ]
-  for (const [method, rest, body] of uses) {
+  for (const [method, rest, body] of calls) {
     await leavesNoTrace(async () => {
-      expectRefusal(await ask(method, other, rest, body), 'TENANT_FORBIDDEN', {}, `${method} ${rest}`)
-      expectRefusal(await ask(method, foreign, rest, body), 'NOT_FOUND', {}, `${method} ${rest}`)
+      expectRefusal(await request(method, other, rest, body), 'TENANT_FORBIDDEN', {}, `${method} ${rest}`)
+      expectRefusal(await request(method, foreign, rest, body), 'NOT_FOUND', {}, `${method} ${rest}`)
     })
   }
-  expect((await ask('GET', id)).body.id).toBe(id)
-  expect((await ask('PATCH', id, '/quota', { sms_monthly: 5 })).body.sms_monthly).toBe(5)
-  expect((await ask('POST', id, '/suspend')).body.status).toBe('suspended')
+  expect((await request('GET', id)).body.id).toBe(id)
+  expect((await request('PATCH', id, '/quota', { sms_monthly: 5 })).body.sms_monthly).toBe(5)
+  expect((await request('POST', id, '/suspend')).body.status).toBe('suspended')
 })
 
-test('X-039 A-265 a reference no tenant holds makes one, and the request goes on inside it', async () => {
+test('X-039 A-265 an unknown reference creates a tenant, and the request continues in it', async () => {
   const org = await t.org({ name: 'Provisions' })
   const headers = { ...asBytes('  Customer #42 '), 'user-agent': 'app/2', 'x-forwarded-for': '203.0.113.9' }
   const reply = await t.ask('POST', suppressions, {
@@ -123,37 +123,37 @@ test('X-039 A-265 a reference no tenant holds makes one, and the request goes on
   ])
 })
 
-test('X-040 a reference an active tenant holds finds it, however it is spelt, and never makes a second', async () => {
+test('X-040 a known reference finds its tenant whatever the case and surrounding space', async () => {
   const org = await t.org({ name: 'Finds' })
-  const { body } = await naming('Ünïcode-Ref', org.keys.live)
+  const { body } = await withRef('Ünïcode-Ref', org.keys.live)
   const spellings = ['Ünïcode-Ref', ' ünïcode-ref', 'ÜNÏCODE-REF\t', '\u3000ünïcode-ref\u00a0']
   for (const key of [org.keys.live, org.keys.test]) {
-    for (const ref of spellings) expect((await naming(ref, key)).body.tenant_id, ref).toBe(body.tenant_id)
+    for (const ref of spellings) expect((await withRef(ref, key)).body.tenant_id, ref).toBe(body.tenant_id)
   }
   expect(await tenantsOf(org.org.id)).toHaveLength(1)
   expect(await creations(org.org.id)).toHaveLength(1)
-  expect((await naming('unicode-ref', org.keys.live)).body.tenant_id).not.toBe(body.tenant_id)
+  expect((await withRef('unicode-ref', org.keys.live)).body.tenant_id).not.toBe(body.tenant_id)
 })
 
-test('X-041 X-208 a reference takes 1 to 200 characters after trimming, counted as characters and not as bytes', async () => {
+test('X-041 X-208 a reference must have 1 to 200 characters after trimming', async () => {
   const org = await t.org({ name: 'Lengths' })
   const key = org.keys.live
   await leavesNoTrace(async () => {
     for (const ref of ['', ' ', '\u3000\u00a0', 'x'.repeat(201), 'é'.repeat(201), '🦊'.repeat(201)]) {
-      for (const ask of requestsToEveryRoute(t, key, asBytes(ref))) {
-        expectRefusal(await ask(), 'INVALID_TENANT_REF', {}, `${ref.length}`)
+      for (const request of requestsToEveryRoute(t, key, asBytes(ref))) {
+        expectRefusal(await request(), 'INVALID_TENANT_REF', {}, `${ref.length}`)
       }
     }
   })
   for (const ref of ['x'.repeat(200), ` ${'y'.repeat(200)} `, 'é'.repeat(200), '🦊'.repeat(200), 'z']) {
-    const { status, body } = await naming(ref, key)
+    const { status, body } = await withRef(ref, key)
     expect(status, ref).toBe(200)
     const [row] = await t.database.sql('select external_ref, name from tenants where id = $1', [body.tenant_id])
     expect(row).toEqual({ external_ref: ref.trim(), name: ref.trim() })
   }
 })
 
-test('X-039 X-041 a reference in another encoding than UTF-8 is read byte by byte', async () => {
+test('X-039 X-041 a reference that is not valid UTF-8 is read as Latin-1', async () => {
   const org = await t.org({ name: 'Bytes' })
   const reply = await t.ask('GET', probe, {
     key: org.keys.live,
@@ -161,19 +161,19 @@ test('X-039 X-041 a reference in another encoding than UTF-8 is read byte by byt
   })
   expect(reply.status).toBe(200)
   expect((await tenantsOf(org.org.id)).map((row) => row.external_ref)).toEqual(['café'])
-  expect((await naming('café', org.keys.live)).body.tenant_id).toBe(reply.body.tenant_id)
-  // What marks a broken character may as well be meant.
-  const odd = await naming('\ufffd', org.keys.live)
+  expect((await withRef('café', org.keys.live)).body.tenant_id).toBe(reply.body.tenant_id)
+  // The replacement character is itself a valid reference.
+  const odd = await withRef('\ufffd', org.keys.live)
   const [row] = await t.database.sql('select external_ref from tenants where id = $1', [odd.body.tenant_id])
   expect(row).toEqual({ external_ref: '\ufffd' })
 })
 
-test('X-039 X-040 a reference first used by 50 requests at once, over two processes, makes one tenant with one entry', async () => {
+test('X-039 X-040 50 concurrent first uses of a reference in two processes create one tenant and one audit entry', async () => {
   const org = await t.org({ name: 'Herd' })
   const second = await startTestService({ database: t.database, routes: scopeProbes })
   try {
     const replies = await Promise.all(
-      Array.from({ length: 50 }, (_, i) => naming('At Once', org.keys.live, i % 2 ? t : second)),
+      Array.from({ length: 50 }, (_, i) => withRef('At Once', org.keys.live, i % 2 ? t : second)),
     )
     const [tenant, ...more] = await tenantsOf(org.org.id)
     expect(more).toEqual([])
@@ -186,52 +186,52 @@ test('X-039 X-040 a reference first used by 50 requests at once, over two proces
   }
 })
 
-test('X-040 a reference that a tenant is given while it is first used leads to that tenant', async () => {
+test('X-040 a reference that an existing tenant gets during its first use selects that tenant', async () => {
   const org = await t.org({ name: 'Given' })
   const id = await t.tenant(org.org.id)
-  const beside = await beginOtherTransaction(t.database)
-  await beside.sql("update tenants set external_ref = 'given' where id = $1", [id])
-  const reply = naming('given', org.keys.live)
-  await beside.untilWaitedFor()
-  await beside.commit()
+  const other = await beginOtherTransaction(t.database)
+  await other.sql("update tenants set external_ref = 'given' where id = $1", [id])
+  const reply = withRef('given', org.keys.live)
+  await other.untilWaitedFor()
+  await other.commit()
   expect([(await reply).status, (await reply).body.tenant_id]).toEqual([200, id])
   expect(await tenantsOf(org.org.id)).toHaveLength(1)
   expect(await creations(org.org.id)).toEqual([])
 })
 
-test('X-039 X-279 a reference past the plan makes none, while those there can still be named', async () => {
+test('X-039 X-279 at the plan limit an unknown reference is refused, and known ones still work', async () => {
   for (const route of t.service.routes) expect(codesOf(route)).toContain('PLAN_RESOURCE_LIMIT')
   const org = await t.org({ name: 'Limits', plan: 'free' })
   const key = org.keys.live
   await t.tenant(org.org.id, { status: 'archived' })
   await t.tenant(org.org.id, { status: 'erased' })
   await t.tenant(org.org.id, { status: 'suspended' })
-  const ids = [(await naming('one', key)).body.tenant_id, (await naming('two', key)).body.tenant_id]
+  const ids = [(await withRef('one', key)).body.tenant_id, (await withRef('two', key)).body.tenant_id]
   const message = 'The free plan allows 3 tenants.'
-  for (const ask of [() => naming('three', key), () => naming('three', org.keys.test)]) {
-    expectRefusal(await leavesNoTrace(ask), 'PLAN_RESOURCE_LIMIT', { message })
+  for (const request of [() => withRef('three', key), () => withRef('three', org.keys.test)]) {
+    expectRefusal(await leavesNoTrace(request), 'PLAN_RESOURCE_LIMIT', { message })
   }
-  expect((await naming('ONE', key)).body.tenant_id).toBe(ids[0])
+  expect((await withRef('ONE', key)).body.tenant_id).toBe(ids[0])
   await t.ask('DELETE', `/api/v1/tenants/${ids[1]}`, { key })
-  expect((await naming('three', key)).status).toBe(200)
-  expectRefusal(await leavesNoTrace(() => naming('four', key)), 'PLAN_RESOURCE_LIMIT', { message })
+  expect((await withRef('three', key)).status).toBe(200)
+  expectRefusal(await leavesNoTrace(() => withRef('four', key)), 'PLAN_RESOURCE_LIMIT', { message })
 })
 
-test('X-039 X-279 of many new references at once as many tenants are made as the plan has room for', async () => {
-  const org = await t.org({ name: 'Rooms', plan: 'free' })
-  const replies = await Promise.all(Array.from({ length: 12 }, (_, i) => naming(`new ${i}`, org.keys.live)))
+test('X-039 X-279 concurrent new references create exactly as many tenants as the plan allows', async () => {
+  const org = await t.org({ name: 'Concurrent', plan: 'free' })
+  const replies = await Promise.all(Array.from({ length: 12 }, (_, i) => withRef(`new ${i}`, org.keys.live)))
   expect(replies.filter(({ status }) => status === 200)).toHaveLength(3)
   expect(replies.filter(({ status }) => status === 402)).toHaveLength(9)
   expect(await tenantsOf(org.org.id)).toHaveLength(3)
   expect(await creations(org.org.id)).toHaveLength(3)
 })
 
-test('X-039 XD-03 a reference in a request that is refused makes no tenant', async () => {
-  const headers = asBytes('never made')
-  const [project] = [keys.projectId]
+test('X-039 XD-03 a request that is refused does not create a tenant', async () => {
+  const headers = asBytes('not created')
+  const { projectId } = keys
   const spent = await t.key(acme.org.id, { ratePerMinute: 1 })
   await t.ask('GET', probe, { key: spent })
-  const asks: [Code, () => Promise<Reply>][] = [
+  const requests: [Code, () => Promise<Reply>][] = [
     ['UNAUTHORIZED', () => t.ask('GET', probe, { headers })],
     [
       'IP_NOT_ALLOWED',
@@ -246,7 +246,7 @@ test('X-039 XD-03 a reference in a request that is refused makes no tenant', asy
       'PROJECT_SCOPED_KEY',
       async () =>
         t.ask('POST', '/api/v1/projects', {
-          key: await t.key(acme.org.id, { projectId: project }),
+          key: await t.key(acme.org.id, { projectId }),
           headers,
           body: { name: 'x' },
         }),
@@ -287,51 +287,51 @@ test('X-039 XD-03 a reference in a request that is refused makes no tenant', asy
       }),
   ]
   const before = await tenantsOf(acme.org.id)
-  for (const [code, ask] of asks) expectRefusal(await ask(), code)
-  for (const ask of invalid) expect((await ask()).body.error.code).toBe('VALIDATION_ERROR')
+  for (const [code, request] of requests) expectRefusal(await request(), code)
+  for (const request of invalid) expect((await request()).body.error.code).toBe('VALIDATION_ERROR')
   expect(await tenantsOf(acme.org.id)).toEqual(before)
-  expect((await naming('never made')).status).toBe(200)
+  expect((await withRef('not created')).status).toBe(200)
   expect(await tenantsOf(acme.org.id)).toHaveLength(before.length + 1)
 })
 
 test.for(['suspended', 'archived'] as const)(
-  'X-046 X-184 a reference whose tenant is %s is refused everywhere; the tenant stays so and stays the only one',
+  'X-046 X-184 a reference to a tenant that is %s is refused by every route, and does not create another tenant',
   async (status) => {
     const id = await t.tenant(acme.org.id, { status, ref: `idle-${status}` })
     await leavesNoTrace(async () => {
       for (const key of [live, testKey]) {
-        for (const ask of requestsToEveryRoute(t, key, asBytes(` IDLE-${status}`)))
-          expectRefusal(await ask(), 'TENANT_NOT_USABLE')
+        for (const request of requestsToEveryRoute(t, key, asBytes(` IDLE-${status}`)))
+          expectRefusal(await request(), 'TENANT_NOT_USABLE')
       }
     })
-    const held = (await tenantsOf(acme.org.id)).filter((row) => row.external_ref === `idle-${status}`)
-    expect(held).toMatchObject([{ id, status }])
+    const found = (await tenantsOf(acme.org.id)).filter((row) => row.external_ref === `idle-${status}`)
+    expect(found).toMatchObject([{ id, status }])
   },
 )
 
-test('X-046 a reference is refused from the request after the suspension on, and usable from the one after it ended', async () => {
+test('X-046 suspending and unsuspending a tenant takes effect with the next request that uses its reference', async () => {
   const org = await t.org({ name: 'Turns' })
-  const { tenant_id: id } = (await naming('turns', org.keys.live)).body
+  const { tenant_id: id } = (await withRef('turns', org.keys.live)).body
   await t.ask('POST', `/api/v1/tenants/${id}/suspend`, { key: org.keys.live })
-  expectRefusal(await leavesNoTrace(() => naming('turns', org.keys.live)), 'TENANT_NOT_USABLE')
+  expectRefusal(await leavesNoTrace(() => withRef('turns', org.keys.live)), 'TENANT_NOT_USABLE')
   await t.ask('POST', `/api/v1/tenants/${id}/unsuspend`, { key: org.keys.live })
-  expect((await naming('turns', org.keys.live)).body.tenant_id).toBe(id)
+  expect((await withRef('turns', org.keys.live)).body.tenant_id).toBe(id)
 })
 
-test('X-039 a reference of an erased tenant is free and makes another', async () => {
+test('X-039 the reference of an erased tenant creates a new tenant', async () => {
   const org = await t.org({ name: 'Freed' })
-  const { tenant_id: id } = (await naming('freed', org.keys.live)).body
+  const { tenant_id: id } = (await withRef('freed', org.keys.live)).body
   await t.ask('DELETE', `/api/v1/tenants/${id}`, { key: org.keys.live })
   await t.ask('POST', `/api/v1/tenants/${id}/erase`, { key: org.keys.live })
-  const again = await naming('freed', org.keys.live)
+  const again = await withRef('freed', org.keys.live)
   expect(again.status).toBe(200)
   expect(again.body.tenant_id).not.toBe(id)
 })
 
-test('X-040 a reference names a tenant of the own org only', async () => {
+test('X-040 the same reference in two orgs selects two tenants', async () => {
   const [one, two] = [await t.org({ name: 'One' }), await t.org({ name: 'Two' })]
-  const first = await naming('shared name', one.keys.live)
-  const second = await naming('shared name', two.keys.live)
+  const first = await withRef('shared name', one.keys.live)
+  const second = await withRef('shared name', two.keys.live)
   expect([first.status, second.status]).toEqual([200, 200])
   expect(first.body.tenant_id).not.toBe(second.body.tenant_id)
   expect([first.body.org_id, second.body.org_id]).toEqual([one.org.id, two.org.id])

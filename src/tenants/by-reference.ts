@@ -8,9 +8,9 @@ import type { CreateTenants } from './create.ts'
 import { foldedRef } from './shapes.ts'
 import { findTenantByRef, type TenantRef } from './store.ts'
 
-/** The reference as sent, trimmed. Blank counts as empty. */
+/** Returns the trimmed reference. A blank one counts as empty and is rejected. */
 export const readReference = (header: string): string => {
-  // Header bytes arrive as Latin-1; a reference in UTF-8 is counted and stored as what it says.
+  // Node decodes header bytes as Latin-1. If the bytes are valid UTF-8, the reference is counted and stored as UTF-8.
   const bytes = Buffer.from(header, 'latin1')
   const ref = (isUtf8(bytes) ? bytes.toString('utf8') : header).trim()
   const length = [...ref].length
@@ -19,9 +19,9 @@ export const readReference = (header: string): string => {
 }
 
 export interface TenantsByReference {
-  /** The usable tenant that holds the reference; undefined when none does. */
+  /** Returns the id of the tenant with this reference, or undefined. Throws if that tenant is not active. */
   find(orgId: string, ref: string): Promise<string | undefined>
-  /** Any number of concurrent first uses make one tenant. */
+  /** Concurrent first uses of a reference create one tenant. */
   findOrCreate(scope: Scope, actor: Actor, ref: string): Promise<string>
   forgetOrg(orgId: string): void
   forgetAll(): void
@@ -32,7 +32,7 @@ type Needs = { db: Db; create: Pick<CreateTenants, 'createByReference'>; trusted
 export const makeTenantsByReference = ({ db, create, trusted }: Needs): TenantsByReference => {
   const copies = makeShortCache<TenantRef>({ trusted })
 
-  const usable = (tenant: TenantRef): string => {
+  const assertActive = (tenant: TenantRef): string => {
     if (tenant.status !== 'active') throw new Failure('TENANT_NOT_USABLE')
     return tenant.id
   }
@@ -41,18 +41,18 @@ export const makeTenantsByReference = ({ db, create, trusted }: Needs): TenantsB
     const folded = foldedRef(ref)
     const name = `${orgId}:${folded}`
     const copy = copies.get(name)
-    if (copy) return usable(copy)
+    if (copy) return assertActive(copy)
     const mark = copies.mark()
     const tenant = await db.row(findTenantByRef, { orgId, ref: folded })
     if (!tenant) return undefined
     copies.keep(name, orgId, tenant, mark)
-    return usable(tenant)
+    return assertActive(tenant)
   }
 
   return {
     find,
     findOrCreate: async (scope, actor, ref) =>
-      (await find(scope.orgId, ref)) ?? usable(await create.createByReference(scope, actor, ref)),
+      (await find(scope.orgId, ref)) ?? assertActive(await create.createByReference(scope, actor, ref)),
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
   }

@@ -13,17 +13,17 @@ import { countTenants, findTenantByRef, insertTenant, type TenantRow } from './s
 
 export interface CreateTenants {
   create(scope: Scope, actor: Actor, body: CreateTenant): Promise<TenantRow>
-  /** The tenant that holds the reference by now, whoever made it. */
+  /** Returns the tenant with this reference: the one created here, or the one another request created first. */
   createByReference(scope: Scope, actor: Actor, ref: string): Promise<{ id: string; status: TenantRow['status'] }>
 }
 
 type Needs = { db: Db; clock: Clock; audit: Audit }
 
-type Order = { name: string; slug: string | undefined; externalRef: string | null }
+type NewTenant = { name: string; slug: string | undefined; externalRef: string | null }
 
 export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants => {
-  /** Waits for other creations of the org, so that the count still holds when the row is added. */
-  const assertRoom = async (tx: Tx, orgId: string): Promise<void> => {
+  /** The transaction already has the org lock, so the count is still correct when the row is inserted. */
+  const assertBelowLimit = async (tx: Tx, orgId: string): Promise<void> => {
     const counted = await tx.row(countTenants, { orgId })
     const org = await tx.row(lockOrg, { orgId })
     if (!org || !counted) throw new Failure('NOT_FOUND')
@@ -33,26 +33,26 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
     }
   }
 
-  const insert = async (tx: Tx, { orgId, environment }: Scope, order: Order): Promise<TenantRow> => {
+  const insert = async (tx: Tx, { orgId, environment }: Scope, tenant: NewTenant): Promise<TenantRow> => {
     const at = clock.now()
     const id = newId('tenant', at.getTime())
-    const derived = slugOf(order.name, 'tenant')
-    // A slug the caller chose is taken or refused; a derived one finds a way.
+    const derived = slugOf(tenant.name, 'tenant')
+    // A conflict on a slug from the request is an error. A derived slug gets a random suffix and is tried again.
     for (let tries = 0; tries < 5; tries++) {
-      const slug = order.slug ?? (tries === 0 ? derived : suffixed(derived))
+      const slug = tenant.slug ?? (tries === 0 ? derived : suffixed(derived))
       const row = await tx.row(insertTenant, {
         orgId,
         id,
         slug,
-        name: order.name,
-        externalRef: order.externalRef,
+        name: tenant.name,
+        externalRef: tenant.externalRef,
         environment,
         at,
       })
       if (row) return row
-      if (order.slug !== undefined) throw new Failure('TENANT_SLUG_CONFLICT')
+      if (tenant.slug !== undefined) throw new Failure('TENANT_SLUG_CONFLICT')
     }
-    throw new Error(`no free slug was found for ${derived}`)
+    throw new Error(`No free slug found for ${derived}`)
   }
 
   const record = (tx: Tx, orgId: string, actor: Actor, row: TenantRow): Promise<void> =>
@@ -67,12 +67,12 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
 
   return {
     create: async (scope, actor, body) => {
-      const order = { name: body.name, slug: body.slug, externalRef: body.external_ref ?? null }
+      const tenant = { name: body.name, slug: body.slug, externalRef: body.external_ref ?? null }
       try {
         return await db.tx(async (tx) => {
           await tx.row(lockOrg, { orgId: scope.orgId })
-          await assertRoom(tx, scope.orgId)
-          const row = await insert(tx, scope, order)
+          await assertBelowLimit(tx, scope.orgId)
+          const row = await insert(tx, scope, tenant)
           await record(tx, scope.orgId, actor, row)
           return row
         })
@@ -87,16 +87,18 @@ export const makeCreateTenants = ({ db, clock, audit }: Needs): CreateTenants =>
           await tx.row(lockOrg, { orgId: scope.orgId })
           const known = await tx.row(findTenantByRef, { orgId: scope.orgId, ref: foldedRef(ref) })
           if (known) return known
-          await assertRoom(tx, scope.orgId)
+          await assertBelowLimit(tx, scope.orgId)
           const row = await insert(tx, scope, { name: ref, slug: undefined, externalRef: foldedRef(ref) })
           await record(tx, scope.orgId, actor, row)
           return row
         })
       } catch (error) {
-        // A tenant that is there already was given the reference meanwhile; changing one takes no lock on the org.
-        const taken = uniqueViolation(error, 'tenants_external_ref')
-        const holder = taken ? await db.row(findTenantByRef, { orgId: scope.orgId, ref: foldedRef(ref) }) : undefined
-        if (holder) return holder
+        // An update gave the reference to an existing tenant in the meantime. Updates do not lock the org.
+        const conflict = uniqueViolation(error, 'tenants_external_ref')
+        const existing = conflict
+          ? await db.row(findTenantByRef, { orgId: scope.orgId, ref: foldedRef(ref) })
+          : undefined
+        if (existing) return existing
         throw error
       }
     },

@@ -1,4 +1,4 @@
-/** Erasing a tenant: what goes, what stays, what is told, and that no interruption changes any of it. */
+/** Erasing a tenant: what is deleted, what is kept, what is reported, and how an interruption is handled. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tenantEntry as entry, withTrail } from '../../test/audit/trail.ts'
@@ -22,18 +22,19 @@ const { create, get, list, patch, quota, move, made } = tenantClient(t, acme)
 const leavesNoTrace = await watchTables(t.database)
 const liveKeyId = await keyIdOf(t, live)
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
-const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, orgId, work)
+const recordTrail = <T>(work: () => Promise<T>) => withTrail(t.database, orgId, work)
 
 const none = { messages_redacted: 0, message_events_deleted: 0, contacts_deleted: 0, inbound_deleted: 0 }
 
 const eventsOf = (tenantId: string) =>
-  t.database.sql<{ created_at: Date }>('select * from events where org_id = $1 and data->>$2 = $3 order by id', [
-    orgId,
-    'tenant_id',
-    tenantId,
-  ])
+  t.database.sql<{ created_at: Date }>(
+    `select org_id, id, tenant_id, environment, event, data, created_at from events
+     where org_id = $1 and data->>'tenant_id' = $2
+     order by id`,
+    [orgId, tenantId],
+  )
 
-/** The one event of an erasure, every column of it. */
+/** All columns of the event of an erasure. */
 const erasedEvent = (tenantId: string, externalRef: string | null, counts: object) => ({
   org_id: orgId,
   id: expect.stringMatching(/^evt_/),
@@ -46,7 +47,8 @@ const erasedEvent = (tenantId: string, externalRef: string | null, counts: objec
 
 const suppress = (tenantId: string | null, reason: string, n: number) =>
   t.database.sql(
-    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
+    `insert into suppressions (org_id, id, tenant_id, channel, value, reason, source, created_environment,
+       created_at, updated_at)
      select $1, 'sup_' || md5(random()::text || g), $2, 'email', $3 || g || '@' || coalesce($2, 'org') || '.test', $3,
        'provider', 'live', $4, $4
      from generate_series(1, $5::int) g`,
@@ -58,17 +60,26 @@ const suppressionsOf = (tenantId: string) =>
     [tenantId],
   )
 
-describe('a whole erasure', () => {
-  test.each([
-    ['A-279', 'suspended'],
-    ['A-280', 'archived'],
-  ] as const)(
-    '%s A-283 X-126 X-127 AD-99 AD-107 a tenant that is %s is erased, counted, entered and told of once',
-    async (_, state) => {
-      const ref = `Gone-${state}`
-      const id = await made(state, { name: 'Gone', slug: `gone-${state}`, external_ref: ref })
-      const before = (await get(id)).body
-      const { result: reply, trail } = await trailing(() => move('erase', id))
+describe('a complete erasure', () => {
+  describe.each([
+    ['suspended', 'A-279'],
+    ['archived', 'A-280'],
+  ] as const)('of a tenant that is %s', (state, requirement) => {
+    const ref = `Gone-${state}`
+    let id: string
+    let before: Record<string, unknown>
+    let reply: Reply
+    let trail: unknown[]
+
+    beforeAll(async () => {
+      id = await made(state, { name: 'Gone', slug: `gone-${state}`, external_ref: ref })
+      before = (await get(id)).body
+      const recorded = await recordTrail(() => move('erase', id))
+      reply = recorded.result
+      trail = recorded.trail
+    })
+
+    test(`${requirement} AD-107 returns the counts and sets the status to erased`, async () => {
       const { erased_at } = reply.body
       expect([reply.status, reply.body]).toEqual([200, { id, status: 'erased', erased_at: iso, ...none }])
       expect((await get(id)).body).toEqual({
@@ -78,16 +89,22 @@ describe('a whole erasure', () => {
         erased_at,
         updated_at: erased_at,
       })
-      expect(trail).toEqual([entry('tenant.erased', id, { ...none, ...byKey })])
+    })
+
+    test(`${requirement} AD-99 writes one audit entry with the counts`, () =>
+      expect(trail).toEqual([entry('tenant.erased', id, { ...none, ...byKey })]))
+
+    test(`${requirement} A-283 X-126 X-127 writes one tenant.erased event with the counts`, async () => {
       const events = await eventsOf(id)
       expect(events).toEqual([erasedEvent(id, ref.toLowerCase(), none)])
-      expect(events[0]?.created_at.getTime()).toBeGreaterThanOrEqual(Date.parse(erased_at))
+      expect(events[0]?.created_at.getTime()).toBeGreaterThanOrEqual(Date.parse(reply.body.erased_at))
+    })
 
-      await leavesNoTrace(async () => expect((await move('erase', id)).body).toEqual(reply.body))
-    },
-  )
+    test('AD-107 returns the same response when it is repeated, and changes nothing', () =>
+      leavesNoTrace(async () => expect((await move('erase', id)).body).toEqual(reply.body)))
+  })
 
-  test('AD-107 suppressions of the tenant go, in any number, but for stops and complaints; those of others stay', async () => {
+  test("AD-107 the tenant's suppressions are deleted except stops and complaints", async () => {
     const [id, other] = [await made('archived'), await made()]
     for (const reason of ['bounce', 'manual', 'unsubscribe']) await suppress(id, reason, 400)
     for (const reason of ['stop', 'complaint']) await suppress(id, reason, 3)
@@ -102,27 +119,27 @@ describe('a whole erasure', () => {
     expect(await t.database.sql(ofOrg, [orgId])).toHaveLength(2)
   })
 
-  test('AD-107 AD-108 keys of the tenant are revoked, one that is not revoked is told the tenant is gone, others work on', async () => {
+  test("AD-107 AD-108 the tenant's keys are revoked, and other keys keep working", async () => {
     const [id, other] = [await made(), await made()]
     const [first, second] = [await t.key(orgId, { tenantId: id }), await t.key(orgId, { tenantId: id })]
     const foreign = await t.key(orgId, { tenantId: other })
-    const asks = (key: string) => t.ask('GET', '/api/v1/suppressions', { key })
-    expect((await asks(first)).status).toBe(200)
-    const long = new Date(0)
-    await t.database.sql('update api_keys set revoked_at = $2 where id = $1', [await keyIdOf(t, second), long])
+    const request = (key: string) => t.ask('GET', '/api/v1/suppressions', { key })
+    expect((await request(first)).status).toBe(200)
+    const longAgo = new Date(0)
+    await t.database.sql('update api_keys set revoked_at = $2 where id = $1', [await keyIdOf(t, second), longAgo])
     await move('suspend', id)
     const { erased_at } = (await move('erase', id)).body
-    expectRefusal(await asks(first), 'UNAUTHORIZED')
-    expect((await asks(foreign)).status).toBe(200)
+    expectRefusal(await request(first), 'UNAUTHORIZED')
+    expect((await request(foreign)).status).toBe(200)
     const revoked = await t.database.sql<{ revoked_at: Date }>(
       'select revoked_at from api_keys where tenant_id = $1 order by revoked_at',
       [id],
     )
-    expect(revoked.map((row) => row.revoked_at)).toEqual([long, new Date(erased_at)])
-    expectRefusal(await asks(await t.key(orgId, { tenantId: id })), 'TENANT_NOT_FOUND')
+    expect(revoked.map((row) => row.revoked_at)).toEqual([longAgo, new Date(erased_at)])
+    expectRefusal(await request(await t.key(orgId, { tenantId: id })), 'TENANT_NOT_FOUND')
   })
 
-  test('A-282 AD-107 AD-108 slug and reference are free again, and what comes after is another tenant', async () => {
+  test('A-282 AD-107 AD-108 slug and reference of an erased tenant can be used by a new one', async () => {
     const naming = { name: 'Phoenix', slug: 'phoenix', external_ref: 'Phoenix' }
     const id = await made('erased', naming)
     const { status, body } = await create(naming)
@@ -144,13 +161,13 @@ describe('a whole erasure', () => {
     expect(erased).toContain(id)
   })
 
-  test('X-126 of many erasures at once over two processes all answer the same and one tells of it', async () => {
+  test('X-126 concurrent erasures in two processes return the same response and write one event', async () => {
     const second = await startTestService({ database: t.database })
     try {
       const elsewhere = tenantClient(second, acme)
       const id = await made('suspended')
       await suppress(id, 'manual', 1_700)
-      const { result: replies, trail } = await trailing(() =>
+      const { result: replies, trail } = await recordTrail(() =>
         Promise.all(Array.from({ length: 6 }, (_, i) => (i % 2 ? move('erase', id) : elsewhere.move('erase', id)))),
       )
       for (const reply of replies) expect(reply.body).toEqual(replies[0]?.body)
@@ -163,17 +180,17 @@ describe('a whole erasure', () => {
     }
   })
 
-  test('of an erasure and a return racing over two processes one wins, and the tenant is whole or gone', async () => {
+  test('of a concurrent erasure and unsuspension in two processes exactly one succeeds', async () => {
     const second = await startTestService({ database: t.database })
     try {
       const elsewhere = tenantClient(second, acme)
       for (let round = 0; round < 6; round++) {
         const id = await made('suspended')
-        const [erased, back] = (await Promise.all([move('erase', id), elsewhere.move('unsuspend', id)])) as [
+        const [erased, unsuspended] = (await Promise.all([move('erase', id), elsewhere.move('unsuspend', id)])) as [
           Reply,
           Reply,
         ]
-        if (erased.status === 200) expectRefusal(back, 'TENANT_ERASED')
+        if (erased.status === 200) expectRefusal(unsuspended, 'TENANT_ERASED')
         else expectRefusal(erased, 'TENANT_ACTIVE')
         expect((await get(id)).body.status).toBe(erased.status === 200 ? 'erased' : 'active')
         expect(await eventsOf(id)).toHaveLength(erased.status === 200 ? 1 : 0)
@@ -185,20 +202,22 @@ describe('a whole erasure', () => {
 })
 
 describe('an interrupted erasure', () => {
-  /** Erasing meets a row that will not go, as it would a database that goes away. */
-  const stuck = async (work: () => Promise<void>): Promise<void> => {
-    await t.database.sql(`create function stay() returns trigger language plpgsql as
-      $$ begin if old.value like 'stuck%' then raise exception 'stays'; end if; return old; end $$`)
-    await t.database.sql('create trigger stay before delete on suppressions for each row execute function stay()')
+  /** Makes the deletion of one row fail, as a lost database connection would. */
+  const withFailingDelete = async (work: () => Promise<void>): Promise<void> => {
+    await t.database.sql(`create function fail_delete() returns trigger language plpgsql as
+      $$ begin if old.value like 'stuck%' then raise exception 'delete failed'; end if; return old; end $$`)
+    await t.database.sql(
+      'create trigger fail_delete before delete on suppressions for each row execute function fail_delete()',
+    )
     try {
       await work()
     } finally {
-      await t.database.sql('drop function stay cascade')
+      await t.database.sql('drop function fail_delete cascade')
     }
   }
 
   test.each(['suspended', 'archived'] as const)(
-    'A-282 AD-107 a tenant that was %s cannot come back once its erasure began, and erasing again ends it',
+    'A-282 AD-107 a tenant that was %s cannot be restored after its erasure began, and erasing again completes it',
     async (state) => {
       const id = await made(state, { external_ref: `half-${state}` })
       await suppress(id, 'manual', 700)
@@ -208,7 +227,7 @@ describe('an interrupted erasure', () => {
            (select org_id, id from suppressions where tenant_id = $1 and reason = 'manual' limit 1)`,
         [id],
       )
-      await stuck(async () => {
+      await withFailingDelete(async () => {
         expectRefusal(await move('erase', id), 'INTERNAL_ERROR')
         expect((await get(id)).body).toMatchObject({
           status: state,
@@ -226,7 +245,7 @@ describe('an interrupted erasure', () => {
         })
         expect(await eventsOf(id)).toEqual([])
       })
-      const { result: reply, trail } = await trailing(() => move('erase', id))
+      const { result: reply, trail } = await recordTrail(() => move('erase', id))
       expect(reply.body).toEqual({ id, status: 'erased', erased_at: iso, ...none })
       expect(trail).toEqual([entry('tenant.erased', id, { ...none, ...byKey })])
       expect(await eventsOf(id)).toEqual([erasedEvent(id, `half-${state}`, none)])
@@ -235,7 +254,7 @@ describe('an interrupted erasure', () => {
   )
 })
 
-describe('an erasure cut off at any point', () => {
+describe('an erasure interrupted at any point', () => {
   const { db, clock, audit, appendEvents } = t.service.modules
   const actor = { kind: 'key', keyId: liveKeyId, ip: null, userAgent: '' } as const
   const scope = { orgId, tenantId: null, projectId: null, environment: 'live' } as const
@@ -262,30 +281,30 @@ describe('an erasure cut off at any point', () => {
       n,
     ])
 
-  type Plan = { left: Record<(typeof kinds)[number], number>; cuts: number[]; twins: boolean }
+  type Scenario = { left: Record<(typeof kinds)[number], number>; interruptions: number[]; concurrent: boolean }
 
-  /** Every place where the work can stop: before and after each chunk's change, before and after the event. */
-  const cuttable = ({ cuts }: Plan) => {
-    let moment = 0
-    const due = new Set(cuts)
-    const pass = () => {
-      if (due.has(moment++)) throw new Error('cut off')
+  /** Can fail at every point: before and after each chunk's change, and before and after the event. */
+  const makeInterruptible = ({ interruptions }: Scenario) => {
+    let point = 0
+    const failing = new Set(interruptions)
+    const mayFail = () => {
+      if (failing.has(point++)) throw new Error('interrupted')
     }
     const steps = kinds.map(
       (kind): ErasureStep => ({
         ...(kind !== 'uncounted' && { counts: countOf[kind] }),
         run: async (tx, rows) => {
-          pass()
+          mayFail()
           const erased = await tx.change(eraseLeft, { ...rows, kind })
-          pass()
+          mayFail()
           return erased
         },
       }),
     )
     const appending: AppendEvents = async (tx, ...events) => {
-      pass()
+      mayFail()
       await appendEvents(tx, ...events)
-      pass()
+      mayFail()
     }
     return makeEraseTenant({
       db,
@@ -298,7 +317,7 @@ describe('an erasure cut off at any point', () => {
   }
 
   const someRows = fc.constantFrom(0, 1, 499, 500, 501, 1_203)
-  const plans: fc.Arbitrary<Plan> = fc.record({
+  const scenarios: fc.Arbitrary<Scenario> = fc.record({
     left: fc.record({
       messages: someRows,
       events: someRows,
@@ -306,33 +325,33 @@ describe('an erasure cut off at any point', () => {
       inbound: someRows,
       uncounted: someRows,
     }),
-    cuts: fc.uniqueArray(fc.nat(30), { maxLength: 8 }),
-    twins: fc.boolean(),
+    interruptions: fc.uniqueArray(fc.nat(30), { maxLength: 8 }),
+    concurrent: fc.boolean(),
   })
 
-  test('X-126 X-127 AD-107 and taken up again, alone or by two at once, ends in one state with the counts of the whole', async () => {
+  test('X-126 X-127 AD-107 is completed by later calls, also concurrent ones, with the counts of the whole erasure', async () => {
     await fc.assert(
-      fc.asyncProperty(plans, async (plan) => {
+      fc.asyncProperty(scenarios, async (scenario) => {
         const id = await made('archived', { external_ref: newId('key') })
         const { external_ref } = (await get(id)).body
-        const bystander = newId('tenant')
+        const otherTenant = newId('tenant')
         for (const kind of kinds) {
-          await leave(id, kind, plan.left[kind])
-          await leave(bystander, kind, 2)
+          await leave(id, kind, scenario.left[kind])
+          await leave(otherTenant, kind, 2)
         }
-        const erase = cuttable(plan)
+        const erase = makeInterruptible(scenario)
         const once = () =>
           erase(scope, actor, id).then(
             (row) => [row],
             () => [],
           )
-        const { result: row, trail } = await trailing(async () => {
+        const { result: row, trail } = await recordTrail(async () => {
           for (let tries = 0; tries <= 31; tries++) {
-            const [done] = (await Promise.all(plan.twins ? [once(), once()] : [once()])).flat()
+            const [done] = (await Promise.all(scenario.concurrent ? [once(), once()] : [once()])).flat()
             if (done) return done
           }
         })
-        const { messages, events, contacts, inbound } = plan.left
+        const { messages, events, contacts, inbound } = scenario.left
         const counts = {
           messages_redacted: messages,
           message_events_deleted: events,
@@ -343,7 +362,7 @@ describe('an erasure cut off at any point', () => {
         expect(trail).toEqual([entry('tenant.erased', id, { ...counts, ...byKey })])
         expect(await eventsOf(id)).toEqual([erasedEvent(id, external_ref, counts)])
         const left = 'select tenant_id, count(*)::int as n from left_behind group by 1'
-        expect(await t.database.sql(left)).toEqual([{ tenant_id: bystander, n: 2 * kinds.length }])
+        expect(await t.database.sql(left)).toEqual([{ tenant_id: otherTenant, n: 2 * kinds.length }])
         await t.database.sql('truncate left_behind')
         const shown = (await move('erase', id)).body
         expect(shown).toEqual({ id, status: 'erased', erased_at: row?.erased_at?.toISOString(), ...counts })

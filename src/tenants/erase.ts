@@ -1,4 +1,7 @@
-/** Erasing a tenant, in chunks that can be taken up again: what was done and what was counted commit together. */
+/**
+ * Erases a tenant in chunks. Each chunk commits its deletions and its counts together, so an interrupted erasure
+ * continues where it stopped.
+ */
 import type { Actor, Audit } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { AppendEvents } from '../events/append-events.ts'
@@ -10,24 +13,24 @@ import {
   type Erasure,
   findTenant,
   finishErasure,
-  keepCounts,
   lockTenant,
   revokeKeysOf,
+  saveErasureCounts,
   type TenantRow,
 } from './store.ts'
 
-/** One kind of row a tenant leaves behind. Each slice brings its own. */
+/** Erases one kind of row. Each module that stores tenant data provides a step. */
 export type ErasureStep = {
-  /** The count it adds to; rows of other kinds go without being counted. */
+  /** The reported count that the erased rows add to. Without it, the rows are not counted. */
   counts?: keyof Erasure
-  /** Erases up to `limit` rows; fewer means there are none left. */
+  /** Erases up to `limit` rows and returns how many. Fewer than `limit` means that none are left. */
   run: (tx: Tx, rows: { orgId: string; tenantId: string; limit: number }) => Promise<number>
 }
 
 export type EraseTenant = (scope: Scope, actor: Actor, id: string) => Promise<TenantRow>
 
 const chunk = 500
-const nothing: Erasure = {
+const zeroCounts: Erasure = {
   messages_redacted: 0,
   message_events_deleted: 0,
   contacts_deleted: 0,
@@ -45,7 +48,7 @@ type Needs = {
 
 export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget }: Needs): EraseTenant => {
   const begin = async (orgId: string, id: string): Promise<TenantRow> => {
-    const begun = await db.row(beginErasure, { orgId, id, counts: JSON.stringify(nothing), at: clock.now() })
+    const begun = await db.row(beginErasure, { orgId, id, counts: JSON.stringify(zeroCounts), at: clock.now() })
     if (begun) return begun
     const row = await db.row(findTenant, { orgId, id })
     if (!row) throw new Failure('NOT_FOUND')
@@ -55,13 +58,13 @@ export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget 
 
   const runChunk = (orgId: string, id: string, step: ErasureStep): Promise<boolean> =>
     db.tx(async (tx) => {
-      // Held for the chunk, so that two runs at once count each row once.
+      // Locked for the whole chunk, so that two concurrent runs count each row once.
       const row = await tx.row(lockTenant, { orgId, id })
       if (!row?.erasure || row.status === 'erased') return false
       const erased = await step.run(tx, { orgId, tenantId: id, limit: chunk })
       if (step.counts && erased > 0) {
         const counts = { ...row.erasure, [step.counts]: row.erasure[step.counts] + erased }
-        await tx.change(keepCounts, { orgId, id, counts: JSON.stringify(counts) })
+        await tx.change(saveErasureCounts, { orgId, id, counts: JSON.stringify(counts) })
       }
       return erased === chunk
     })
@@ -72,7 +75,7 @@ export const makeEraseTenant = ({ db, clock, audit, appendEvents, steps, forget 
       const row = await tx.row(finishErasure, { orgId, id: before.id, at })
       if (!row) return undefined
       await tx.change(revokeKeysOf, { orgId, tenantId: row.id, at })
-      const counts = row.erasure ?? nothing
+      const counts = row.erasure ?? zeroCounts
       await audit(tx, {
         orgId,
         actor,

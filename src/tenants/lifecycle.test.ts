@@ -1,4 +1,4 @@
-/** The states of a tenant: every move in every state, alone and at once. */
+/** The states of a tenant: every transition from every state, sequentially and concurrently. */
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { tenantEntry as entry, withTrail } from '../../test/audit/trail.ts'
@@ -22,9 +22,9 @@ const { create, get, move, made } = tenantClient(t, acme)
 const leavesNoTrace = await watchTables(t.database)
 const liveKeyId = await keyIdOf(t, live)
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
-const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
+const recordTrail = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
 
-/** What each move does to a tenant in each state: the state it brings about, or the code it is refused with. */
+/** The result of each transition from each state: the new state, or the code of the refusal. */
 const moves: Record<Move, Record<TenantState, TenantState | Code>> = {
   suspend: {
     active: 'suspended',
@@ -61,19 +61,19 @@ const actions = {
   restore: 'tenant.restored',
 } as const
 
-describe('moving', () => {
+describe('transitions', () => {
   test.each([
     ['A-267 A-170', 'suspend', 'active'],
     ['A-270 A-171', 'unsuspend', 'suspended'],
     ['A-272 A-172', 'archive', 'active'],
     ['A-277 AD-99', 'restore', 'archived'],
   ] as const)(
-    '%s AD-104 %s moves a tenant that is %s, answers it whole and leaves one entry',
+    '%s AD-104 %s of a tenant that is %s returns the changed tenant and writes one audit entry',
     async (_, name, from) => {
       const id = await made(from, { external_ref: newId('key') })
       const before = (await get(id)).body
       await tick(t.service.clock)
-      const { result: reply, trail } = await trailing(() => move(name, id))
+      const { result: reply, trail } = await recordTrail(() => move(name, id))
       const { updated_at } = reply.body
       const times = {
         suspend: { suspended_at: updated_at },
@@ -92,25 +92,25 @@ describe('moving', () => {
     },
   )
 
-  const wrong = reversible.flatMap((name) =>
+  const refused = reversible.flatMap((name) =>
     states
       .filter((state) => !states.includes(moves[name][state] as TenantState))
       .map((state) => [name, state, moves[name][state] as Code] as const),
   )
-  test.each(wrong)(
-    'A-275 A-282 AD-105 AD-108 %s of a tenant that is %s is 409 %s and changes nothing',
+  test.each(refused)(
+    'A-275 A-282 AD-105 AD-108 %s of a tenant that is %s is refused with 409 %s',
     async (name, state, code) => {
       const id = await made(state)
       await leavesNoTrace(async () => expectRefusal(await move(name, id), code))
     },
   )
 
-  test('A-281 X-263 erasing an active tenant is refused and changes nothing', async () => {
+  test('A-281 X-263 erasing an active tenant is refused', async () => {
     const id = await made()
     await leavesNoTrace(async () => expectRefusal(await move('erase', id), 'TENANT_ACTIVE'))
   })
 
-  test('A-268 A-278 AD-102 a tenant key moves no tenant, its own included', async () => {
+  test('A-268 A-278 AD-102 a tenant key cannot change the state of any tenant, not even its own', async () => {
     const own = await made()
     const key = await t.key(acme.org.id, { tenantId: own })
     const others = { suspend: own, unsuspend: await made('suspended'), restore: await made('archived') }
@@ -124,7 +124,7 @@ describe('moving', () => {
     })
   })
 
-  test('A-268 AD-103 a test key neither suspends, archives nor erases, whoever made the tenant; it unsuspends and restores', async () => {
+  test('A-268 AD-103 a test key can unsuspend and restore tenants, but not suspend, archive or erase them', async () => {
     const byTest = (await create({ name: 'By test' }, testKey)).body.id
     const [active, suspended, archived] = [await made(), await made('suspended'), await made('archived')]
     await leavesNoTrace(async () => {
@@ -138,7 +138,7 @@ describe('moving', () => {
     expect((await move('restore', archived, testKey)).body.status).toBe('active')
   })
 
-  test('moving a tenant of another org, or none, is not found', async () => {
+  test('a tenant of another org, or one that does not exist, is not found', async () => {
     const other = await t.org({ name: 'Not mine' })
     const foreign = await tenantClient(t, other).made()
     await leavesNoTrace(async () => {
@@ -148,26 +148,26 @@ describe('moving', () => {
     })
   })
 
-  test('X-045 a key of the tenant works only while the tenant is active, from the next request on', async () => {
+  test('X-045 a tenant key works only while the tenant is active', async () => {
     const id = await made()
     const key = await t.key(acme.org.id, { tenantId: id })
-    const asks = () => t.ask('GET', '/api/v1/suppressions', { key })
-    expect((await asks()).status).toBe(200)
-    // Where the tenant was moved nobody waits for the news of it.
+    const request = () => t.ask('GET', '/api/v1/suppressions', { key })
+    expect((await request()).status).toBe(200)
+    // The process that changes the tenant does not depend on the database notification.
     await t.database.sql('alter table tenants disable trigger tenants_announce')
     onTestFinished(async () => {
       await t.database.sql('alter table tenants enable trigger tenants_announce')
     })
     await setTimeout(200)
-    expect((await asks()).status).toBe(200)
+    expect((await request()).status).toBe(200)
     await move('suspend', id)
-    expectRefusal(await asks(), 'TENANT_SUSPENDED')
+    expectRefusal(await request(), 'TENANT_SUSPENDED')
     await move('unsuspend', id)
-    expect((await asks()).status).toBe(200)
+    expect((await request()).status).toBe(200)
     await move('archive', id)
-    expectRefusal(await asks(), 'TENANT_ARCHIVED')
+    expectRefusal(await request(), 'TENANT_ARCHIVED')
     await move('restore', id)
-    expect((await asks()).status).toBe(200)
+    expect((await request()).status).toBe(200)
   })
 
   test.each([
@@ -176,14 +176,14 @@ describe('moving', () => {
     ['archive', 'active'],
     ['restore', 'archived'],
   ] as const)(
-    'A-274 AD-105 of many %s calls at once over two processes one succeeds, with one entry',
+    'A-274 AD-105 of concurrent %s calls in two processes one succeeds and writes one entry',
     async (name, from) => {
       const second = await startTestService({ database: t.database })
       try {
         const elsewhere = tenantClient(second, acme)
         for (let round = 0; round < 3; round++) {
           const id = await made(from)
-          const { result: replies, trail } = await trailing(() =>
+          const { result: replies, trail } = await recordTrail(() =>
             Promise.all(Array.from({ length: 6 }, (_, i) => (i % 2 ? move(name, id) : elsewhere.move(name, id)))),
           )
           const winners = replies.filter(({ status }) => status === 200)
@@ -201,13 +201,13 @@ describe('moving', () => {
     },
   )
 
-  test('A-274 AD-105 suspend and archive racing over two processes: one of them wins', async () => {
+  test('A-274 AD-105 of a concurrent suspend and archive in two processes one succeeds', async () => {
     const second = await startTestService({ database: t.database })
     try {
       const elsewhere = tenantClient(second, acme)
       for (let round = 0; round < 8; round++) {
         const id = await made()
-        const { result: replies, trail } = await trailing(() =>
+        const { result: replies, trail } = await recordTrail(() =>
           Promise.all([move('suspend', id), elsewhere.move('archive', id)]),
         )
         const [won] = replies.filter(({ status }) => status === 200)
@@ -222,7 +222,7 @@ describe('moving', () => {
   })
 })
 
-describe('waiting work', () => {
+describe('scheduled messages', () => {
   const insert = (tenantId: string, n: number) =>
     t.database.sql(`insert into waiting (org_id, tenant_id, n) select $1, $2, g from generate_series(1, $3::int) g`, [
       acme.org.id,
@@ -244,7 +244,7 @@ describe('waiting work', () => {
     ['A-269', 'suspend', 'Tenant suspended'],
     ['A-276', 'archive', 'Tenant archived'],
   ] as const)(
-    '%s AD-106 %s ends what the tenant has waiting in the same transaction and counts it',
+    "%s AD-106 %s cancels the tenant's scheduled messages in the same transaction and counts them",
     async (_, name, reason) => {
       await t.database.sql('drop table if exists waiting')
       await t.database.sql('create table waiting (org_id text, tenant_id text, n int, status text)')
@@ -258,13 +258,13 @@ describe('waiting work', () => {
       const [id, other] = [await made(), await made()]
       await insert(id, 12)
       await insert(other, 3)
-      const { result: row, trail } = await trailing<TenantRow>(() => lifecycle[name](scope, actor, id))
+      const { result: row, trail } = await recordTrail<TenantRow>(() => lifecycle[name](scope, actor, id))
       expect(row.status).toBe(moves[name].active)
       expect(await waiting(id)).toEqual([{ status: reason, n: 12 }])
       expect(await waiting(other)).toEqual([{ status: null, n: 3 }])
       expect(trail).toEqual([entry(actions[name], id, { canceled_messages: 17, ...byKey })])
 
-      // What brings the tenant back does not bring the work back.
+      // Undoing the change does not schedule the messages again.
       await lifecycle[name === 'suspend' ? 'unsuspend' : 'restore'](scope, actor, id)
       expect(await waiting(id)).toEqual([{ status: reason, n: 12 }])
 
@@ -277,12 +277,12 @@ describe('waiting work', () => {
         cancelScheduled: [
           (tx, work) => tx.change(cancel, work),
           async () => {
-            throw new Error('no further')
+            throw new Error('cancel failed')
           },
         ],
       })
-      const failed = await trailing(() => failing[name](scope, actor, id).catch((error: Error) => error.message))
-      expect([failed.result, failed.trail]).toEqual(['no further', []])
+      const failed = await recordTrail(() => failing[name](scope, actor, id).catch((error: Error) => error.message))
+      expect([failed.result, failed.trail]).toEqual(['cancel failed', []])
       expect((await get(id)).body.status).toBe('active')
       expect(await waiting(id)).toContainEqual({ status: null, n: 1 })
       await t.database.sql('drop table waiting')

@@ -1,4 +1,7 @@
-/** The states of a tenant. Every change is one conditional update; only the call that made it leaves an entry. */
+/**
+ * Moves tenants between their states and updates them. A state change is one conditional update, and only the call
+ * that changed the row writes an audit entry.
+ */
 import type { Action } from '../audit/actions.ts'
 import type { Actor, Audit } from '../audit/append.ts'
 import { uniqueViolation } from '../db/faults.ts'
@@ -20,11 +23,14 @@ import {
   updateTenant,
 } from './store.ts'
 
-/** Ends the tenant's waiting work in the transaction that stops it; returns how many messages it canceled. */
+/**
+ * Cancels the tenant's scheduled messages in the transaction that suspends or archives it. Returns how many were
+ * canceled.
+ */
 export type CancelScheduled = (tx: Tx, work: { orgId: string; tenantId: string; reason: string }) => Promise<number>
 
 export interface TenantLifecycle {
-  /** Inside one tenant the others of the org are refused; those of another org are not there. */
+  /** In the scope of one tenant, other tenants of the org are forbidden. Tenants of other orgs are not found. */
   get(scope: Scope, id: string): Promise<TenantRow>
   suspend(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
   unsuspend(scope: Scope, actor: Actor, id: string): Promise<TenantRow>
@@ -37,11 +43,12 @@ export interface TenantLifecycle {
 type Transition = {
   statement: Statement<{ orgId: string; id: string; at: Date }, TenantRow>
   action: Action
-  /** What a tenant in another state is told. */
+  /** The error when the tenant is in another state. */
   otherwise: Code
-  /** What a tenant whose erasure began is told. */
+  /** The error when the tenant is erased or its erasure has begun. */
   whenErased: Code
-  stopsWork?: string
+  /** Set when scheduled messages are canceled: the reason recorded on them. */
+  cancelReason?: string
 }
 
 const transitions: Record<'suspend' | 'unsuspend' | 'archive' | 'restore', Transition> = {
@@ -50,7 +57,7 @@ const transitions: Record<'suspend' | 'unsuspend' | 'archive' | 'restore', Trans
     action: 'tenant.suspended',
     otherwise: 'TENANT_NOT_ACTIVE',
     whenErased: 'TENANT_NOT_ACTIVE',
-    stopsWork: 'Tenant suspended',
+    cancelReason: 'Tenant suspended',
   },
   unsuspend: {
     statement: unsuspendTenant,
@@ -63,7 +70,7 @@ const transitions: Record<'suspend' | 'unsuspend' | 'archive' | 'restore', Trans
     action: 'tenant.archived',
     otherwise: 'TENANT_NOT_ACTIVE',
     whenErased: 'TENANT_NOT_ACTIVE',
-    stopsWork: 'Tenant archived',
+    cancelReason: 'Tenant archived',
   },
   restore: {
     statement: restoreTenant,
@@ -75,7 +82,7 @@ const transitions: Record<'suspend' | 'unsuspend' | 'archive' | 'restore', Trans
 
 const isErased = (row: TenantRow): boolean => row.status === 'erased' || row.erasure !== null
 
-/** A test-mode key changes only a tenant that a test-mode key made. */
+/** A test key can change only tenants that a test key created. */
 const assertEnvironment = (scope: Scope, row: TenantRow): void => {
   if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
 }
@@ -98,21 +105,21 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
     ...(metadata && { metadata }),
   })
 
-  const stopWork = async (tx: Tx, row: TenantRow, reason: string): Promise<number> => {
+  const cancelAll = async (tx: Tx, row: TenantRow, reason: string): Promise<number> => {
     let canceled = 0
     for (const cancel of cancelScheduled) canceled += await cancel(tx, { orgId: row.org_id, tenantId: row.id, reason })
     return canceled
   }
 
   const move = async (name: keyof typeof transitions, scope: Scope, actor: Actor, id: string): Promise<TenantRow> => {
-    const { statement, action, otherwise, whenErased, stopsWork } = transitions[name]
+    const { statement, action, otherwise, whenErased, cancelReason } = transitions[name]
     const row = await db.tx(async (tx) => {
       const moved = await tx.row(statement, { orgId: scope.orgId, id, at: clock.now() })
       if (!moved) {
         const found = await tx.row(findTenant, { orgId: scope.orgId, id })
         throw new Failure(!found ? 'NOT_FOUND' : isErased(found) ? whenErased : otherwise)
       }
-      const metadata = stopsWork ? { canceled_messages: await stopWork(tx, moved, stopsWork) } : undefined
+      const metadata = cancelReason ? { canceled_messages: await cancelAll(tx, moved, cancelReason) } : undefined
       await audit(tx, entry(moved, actor, action, metadata))
       return moved
     })
@@ -120,7 +127,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
     return row
   }
 
-  const locked = async (tx: Tx, scope: Scope, id: string): Promise<TenantRow> => {
+  const lockForUpdate = async (tx: Tx, scope: Scope, id: string): Promise<TenantRow> => {
     const row = await tx.row(lockTenant, { orgId: scope.orgId, id })
     if (!row) throw new Failure('NOT_FOUND')
     if (isErased(row)) throw new Failure('TENANT_ERASED')
@@ -143,7 +150,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
     patch: async (scope, actor, id, body) => {
       try {
         const row = await db.tx(async (tx) => {
-          const before = await locked(tx, scope, id)
+          const before = await lockForUpdate(tx, scope, id)
           if (body.name === undefined && body.external_ref === undefined) return before
           const ref = body.external_ref === undefined ? before.external_ref : body.external_ref
           const after = await tx.row(updateTenant, {
@@ -169,7 +176,7 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
     patchQuota: async (scope, actor, id, body) => {
       if (body.email_monthly === undefined && body.sms_monthly === undefined) throw new Failure('NO_FIELDS')
       const row = await db.tx(async (tx) => {
-        const before = await locked(tx, scope, id)
+        const before = await lockForUpdate(tx, scope, id)
         const email = body.email_monthly === undefined ? before.email_monthly : body.email_monthly
         const sms = body.sms_monthly === undefined ? before.sms_monthly : body.sms_monthly
         const after = await tx.row(setQuota, { orgId: scope.orgId, id, email, sms, at: clock.now() })

@@ -18,14 +18,14 @@ const { get, quota, usage, made } = tenantClient(t, acme)
 const leavesNoTrace = await watchTables(t.database)
 const liveKeyId = await keyIdOf(t, live)
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
-const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
+const recordTrail = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
 
 describe('quota', () => {
-  test('A-290 A-173 AD-109 each figure is set, kept when left out and lifted by null; the answer is the quota', async () => {
+  test('A-290 A-173 AD-109 a quota update sets the given limits, keeps omitted ones, and null removes a limit', async () => {
     const id = await made()
     const before = (await get(id)).body
     await tick(t.service.clock)
-    const { result: reply, trail } = await trailing(() => quota(id, { email_monthly: 50_000, sms_monthly: null }))
+    const { result: reply, trail } = await recordTrail(() => quota(id, { email_monthly: 50_000, sms_monthly: null }))
     expect([reply.status, reply.body]).toEqual([
       200,
       { tenant_id: id, email_monthly: 50_000, sms_monthly: null, updated_at: iso },
@@ -44,17 +44,17 @@ describe('quota', () => {
         ...byKey,
       }),
     ])
-    const figures = async (body: object) => {
+    const limitsAfter = async (body: object) => {
       const { email_monthly, sms_monthly } = (await quota(id, body)).body
       return [email_monthly, sms_monthly]
     }
-    expect(await figures({ sms_monthly: 0 })).toEqual([50_000, 0])
-    expect(await figures({ email_monthly: 1_000_000_000 })).toEqual([1_000_000_000, 0])
-    expect(await figures({ email_monthly: null })).toEqual([null, 0])
-    expect(await figures({ email_monthly: 0, sms_monthly: null })).toEqual([0, null])
+    expect(await limitsAfter({ sms_monthly: 0 })).toEqual([50_000, 0])
+    expect(await limitsAfter({ email_monthly: 1_000_000_000 })).toEqual([1_000_000_000, 0])
+    expect(await limitsAfter({ email_monthly: null })).toEqual([null, 0])
+    expect(await limitsAfter({ email_monthly: 0, sms_monthly: null })).toEqual([0, null])
   })
 
-  test('AD-109 a quota that names no figure, or no whole one within bounds, is refused', async () => {
+  test('AD-109 a quota update without a limit, or with an invalid one, is rejected', async () => {
     const id = await made()
     await leavesNoTrace(async () => {
       expectRefusal(await quota(id, {}), 'NO_FIELDS')
@@ -70,7 +70,7 @@ describe('quota', () => {
     })
   })
 
-  test('AD-109 a quota holds from the next send on, in another process too', async () => {
+  test('AD-109 a quota applies to the next send, also in another process', async () => {
     const second = await startTestService({ database: t.database })
     try {
       const id = await made()
@@ -83,7 +83,7 @@ describe('quota', () => {
       } as const
       const { usage: here } = t.service.modules
       const { usage: there } = second.service.modules
-      // The news of the tenant's creation first, so that what is kept there now is only dropped by the quota's.
+      // Wait for the notification of the creation, so that only the quota update can clear the cached allowance.
       await setTimeout(200)
       await there.reserve({ ...spend, units: 1 })
       await quota(id, { sms_monthly: 2 })
@@ -106,13 +106,13 @@ describe('quota', () => {
 })
 
 describe('usage', () => {
-  test("A-289 AD-102 a tenant's usage has the tenant's figures and limits, each environment its own", async () => {
+  test("A-289 AD-102 a tenant's usage reports the tenant's own counts and limits per environment", async () => {
     const id = await made()
     await quota(id, { email_monthly: 100 })
     const spend = { orgId: acme.org.id, tenantId: id, keyId: liveKeyId } as const
-    const { usage: room } = t.service.modules
-    await room.reserve({ ...spend, environment: 'live', channel: 'email', units: 30 })
-    await room.reserve({
+    const { usage: reservations } = t.service.modules
+    await reservations.reserve({ ...spend, environment: 'live', channel: 'email', units: 30 })
+    await reservations.reserve({
       ...spend,
       environment: 'live',
       channel: 'sms',
@@ -120,10 +120,10 @@ describe('usage', () => {
       segments: 9,
       costMicros: 58_500,
     })
-    await room.reserve({ ...spend, environment: 'test', channel: 'email', units: 2 })
-    await room.reserve({ ...spend, tenantId: null, environment: 'live', channel: 'email', units: 1_000 })
+    await reservations.reserve({ ...spend, environment: 'test', channel: 'email', units: 2 })
+    await reservations.reserve({ ...spend, tenantId: null, environment: 'live', channel: 'email', units: 1_000 })
     const period = t.service.clock.now().toISOString().slice(0, 7)
-    const whole = {
+    const expected = {
       period,
       environment: 'live',
       plan: 'enterprise',
@@ -132,22 +132,22 @@ describe('usage', () => {
       sms: { used: 4, segments: 9, limit: null, remaining: null },
       spend: null,
     }
-    expect(await usage(id)).toMatchObject({ status: 200, body: whole })
-    expect((await usage(id)).body).toEqual(whole)
-    expect((await usage(id, `?period=${period}`)).body).toEqual(whole)
+    expect(await usage(id)).toMatchObject({ status: 200, body: expected })
+    expect((await usage(id)).body).toEqual(expected)
+    expect((await usage(id, `?period=${period}`)).body).toEqual(expected)
     expect((await usage(id, '', testKey)).body).toEqual({
-      ...whole,
+      ...expected,
       environment: 'test',
       email: { used: 2, limit: 100, remaining: 98 },
       sms: { used: 0, segments: 0, limit: null, remaining: null },
     })
     const tenantKey = await t.key(acme.org.id, { tenantId: id })
-    expect((await usage(id, '', tenantKey)).body).toEqual(whole)
-    expect((await t.ask('GET', '/api/v1/usage', { key: tenantKey })).body).toEqual(whole)
+    expect((await usage(id, '', tenantKey)).body).toEqual(expected)
+    expect((await t.ask('GET', '/api/v1/usage', { key: tenantKey })).body).toEqual(expected)
     expectRefusal(await usage(await made(), '', tenantKey), 'TENANT_FORBIDDEN')
   })
 
-  test('A-289 the usage of a tenant that is not there, or of another org, is not found; of an erased one it is read', async () => {
+  test('A-289 the usage of an unknown tenant is not found, and that of an erased one can be read', async () => {
     const other = await t.org({ name: 'Other usage' })
     const foreign = await tenantClient(t, other).made()
     for (const id of [newId('tenant'), foreign, 'ten_x']) expectRefusal(await usage(id), 'NOT_FOUND')
@@ -157,21 +157,21 @@ describe('usage', () => {
   test.each([
     ...['2026-13', '2026-1', 'now', ''].map((period) => [period, 'invalid_string'] as const),
     ...['1999-01', '2999-01'].map((period) => [period, 'custom'] as const),
-  ])('the period %s is refused as %s', async (period, code) => {
+  ])('the period %s is rejected with %s', async (period, code) => {
     expectRefusal(await usage(await made(), `?period=${period}`), 'VALIDATION_ERROR', {
       errors: [{ path: ['period'], code, message: expect.any(String) }],
     })
   })
 
-  test('A-289 a month later the figures start again and the old ones can still be read', async () => {
-    const late = await startTestService()
+  test('A-289 usage starts at zero in a new month, and earlier months can still be read', async () => {
+    const other = await startTestService()
     try {
-      const org = await late.org()
-      const client = tenantClient(late, org)
+      const org = await other.org()
+      const client = tenantClient(other, org)
       const id = await client.made()
-      const clock = late.service.clock as MovableClock
+      const clock = other.service.clock as MovableClock
       const period = clock.now().toISOString().slice(0, 7)
-      await late.service.modules.usage.reserve({
+      await other.service.modules.usage.reserve({
         orgId: org.org.id,
         tenantId: id,
         environment: 'live',
@@ -183,7 +183,7 @@ describe('usage', () => {
       expect((await client.usage(id)).body.email.used).toBe(0)
       expect((await client.usage(id, `?period=${period}`)).body.email.used).toBe(5)
     } finally {
-      await late.stop()
+      await other.stop()
     }
   })
 })

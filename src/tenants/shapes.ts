@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** References compare without regard to case. Folded here, since databases differ in what they lower. */
+/** References are case-insensitive. They are lowercased here because databases differ in how they lowercase text. */
 export const foldedRef = (ref: string): string => ref.toLowerCase()
 
 const externalRef = z
   .string()
   .trim()
   .min(1)
-  .refine((text) => [...text].length <= 200, 'Takes at most 200 characters.')
+  .refine((text) => [...text].length <= 200, 'Must be at most 200 characters.')
   .transform(foldedRef)
 const name = z.string().trim().min(1).max(120)
 
@@ -18,7 +18,7 @@ export const CreateTenant = z
     name,
     slug: z
       .string()
-      .regex(/^[a-z0-9-]{1,48}$/, 'Takes 1 to 48 lower-case letters, digits and dashes.')
+      .regex(/^[a-z0-9-]{1,48}$/, 'Must be 1 to 48 lowercase letters, digits or hyphens.')
       .optional(),
     external_ref: externalRef.nullable().optional(),
   })

@@ -20,7 +20,7 @@ export type TenantRow = {
   email_monthly: number | null
   sms_monthly: number | null
   created_environment: Environment
-  /** Counts so far, from the moment an erasure began. */
+  /** The counts of a running or finished erasure; null before it begins. */
   erasure: Erasure | null
   created_at: Date
   updated_at: Date
@@ -44,7 +44,7 @@ export const countTenants = statement<{ orgId: string }, { n: number }>(
   "select count(*) as n from tenants where org_id = :orgId and status in ('active', 'suspended')",
 )
 
-/** Nothing when the slug is taken. A taken reference is a unique violation of tenants_external_ref. */
+/** Returns no row if the slug is taken. A taken reference violates the unique index tenants_external_ref. */
 export const insertTenant = statement<
   {
     orgId: string
@@ -74,7 +74,7 @@ export const lockTenant = statement<{ orgId: string; id: string }, TenantRow>(
   `select ${columns} from tenants where org_id = :orgId and id = :id for update`,
 )
 
-/** Newest first. Erased tenants only where asked for. */
+/** Newest first. Erased tenants are listed only when the status filter requests them. */
 export const listTenants = statement<
   {
     orgId: string
@@ -89,7 +89,8 @@ export const listTenants = statement<
 >(
   'tenants.list',
   `select ${columns} from tenants
-   where org_id = :orgId and (:id::text is null or id = :id) and (:externalRef::text is null or external_ref = :externalRef)
+   where org_id = :orgId and (:id::text is null or id = :id)
+     and (:externalRef::text is null or external_ref = :externalRef)
      and (status = :status or (:status::text is null and status <> 'erased'))
      and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
@@ -116,7 +117,7 @@ export const setQuota = statement<
    returning ${columns}`,
 )
 
-// Each transition is one update conditional on the state it leaves: of two at once one finds it.
+// Each transition is an update that requires the previous state, so only one of two concurrent calls changes the row.
 
 export const suspendTenant = statement<{ orgId: string; id: string; at: Date }, TenantRow>(
   'tenants.suspend',
@@ -146,7 +147,7 @@ export const restoreTenant = statement<{ orgId: string; id: string; at: Date }, 
    returning ${columns}`,
 )
 
-/** From here on the tenant cannot come back, though the work may take several tries. */
+/** After this the tenant cannot be restored, even if the erasure is interrupted and has to continue later. */
 export const beginErasure = statement<{ orgId: string; id: string; counts: string; at: Date }, TenantRow>(
   'tenants.begin_erasure',
   `update tenants set erasure = :counts::jsonb, updated_at = :at
@@ -154,8 +155,8 @@ export const beginErasure = statement<{ orgId: string; id: string; counts: strin
    returning ${columns}`,
 )
 
-export const keepCounts = statement<{ orgId: string; id: string; counts: string }>(
-  'tenants.keep_counts',
+export const saveErasureCounts = statement<{ orgId: string; id: string; counts: string }>(
+  'tenants.save_erasure_counts',
   'update tenants set erasure = :counts::jsonb where org_id = :orgId and id = :id',
 )
 

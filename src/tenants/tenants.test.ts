@@ -19,11 +19,11 @@ const { create, get, list, patch, quota, made } = tenantClient(t, acme)
 const leavesNoTrace = await watchTables(t.database)
 const liveKeyId = await keyIdOf(t, live)
 const byKey = { via: 'api_key', api_key_id: liveKeyId }
-const trailing = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
+const recordTrail = <T>(work: () => Promise<T>) => withTrail(t.database, acme.org.id, work)
 
 describe('creating', () => {
-  test('A-256 A-263 A-169 AD-100 a tenant with a free slug is made active, answered whole and entered once', async () => {
-    const { result: reply, trail } = await trailing(() =>
+  test('A-256 A-263 A-169 AD-100 creating a tenant returns it as active and writes one audit entry', async () => {
+    const { result: reply, trail } = await recordTrail(() =>
       create({ name: '  Acme EU ', slug: 'acme-eu', external_ref: ' Cust-42 ' }),
     )
     const { id, created_at } = reply.body
@@ -44,8 +44,8 @@ describe('creating', () => {
       },
     ])
     expect(await get(id)).toMatchObject({ status: 200, body: reply.body })
-    const told = { name: 'Acme EU', slug: 'acme-eu', external_ref: 'cust-42', ...byKey }
-    expect(trail).toEqual([entry('tenant.created', id, told)])
+    const metadata = { name: 'Acme EU', slug: 'acme-eu', external_ref: 'cust-42', ...byKey }
+    expect(trail).toEqual([entry('tenant.created', id, metadata)])
     const rows = await t.database.sql('select org_id, created_environment from tenants where id = $1', [id])
     expect(rows).toEqual([{ org_id: acme.org.id, created_environment: 'live' }])
   })
@@ -60,7 +60,7 @@ describe('creating', () => {
     expect((await create({ name })).body).toMatchObject({ name, slug, external_ref: null })
   })
 
-  test('AD-100 of many tenants of one name made at once one has the derived slug, the others it with six characters more', async () => {
+  test('AD-100 concurrent tenants with the same name get the derived slug once, and then with a six-character suffix', async () => {
     for (const [name, plain] of [
       ['Same Name', 'same-name'],
       [`Long ${'x'.repeat(60)}`, `long-${'x'.repeat(43)}`],
@@ -76,7 +76,7 @@ describe('creating', () => {
     }
   })
 
-  test('A-257 A-266 X-262 a slug in use in the org is refused, in another org it is free', async () => {
+  test('A-257 A-266 X-262 a slug that is taken in the org is refused, but another org can use it', async () => {
     const { body: first } = await create({ name: 'First', slug: 'taken' })
     await leavesNoTrace(async () =>
       expectRefusal(await create({ name: 'Second', slug: 'taken' }), 'TENANT_SLUG_CONFLICT'),
@@ -90,7 +90,7 @@ describe('creating', () => {
     }
   })
 
-  test('A-258 many tenants of one org have no external_ref', async () => {
+  test('A-258 several tenants of an org can have no external_ref', async () => {
     const replies = [
       await create({ name: 'None' }),
       await create({ name: 'None', external_ref: null }),
@@ -104,27 +104,30 @@ describe('creating', () => {
     ['Ärzte Köln', 'ärzte köln', 'ÄRZTE KÖLN'],
     ['ΑΘΗΝΑ', 'αθηνα', 'αθηνΑ'],
     ['Größe', 'größe', 'GRÖßE'],
-  ])('A-259 A-260 AD-100 external_ref %s is stored as %s and %s names the same tenant', async (ref, stored, again) => {
-    const { body } = await create({ name: 'Refs', external_ref: ref })
-    expect(body.external_ref).toBe(stored)
-    const rows = await t.database.sql('select external_ref from tenants where id = $1', [body.id])
-    expect(rows).toEqual([{ external_ref: stored }])
-    const free = await made()
-    await leavesNoTrace(async () => {
-      expectRefusal(await create({ name: 'Again', external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
-      expectRefusal(await patch(free, { external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
-    })
-    const found = await list(`?external_ref=${encodeURIComponent(again)}`)
-    expect(found.body.data.map((row: { id: string }) => row.id)).toEqual([body.id])
-    const seen = await t.ask('GET', '/api/v1/usage', {
-      key: live,
-      headers: { 'x-service-tenant-ref': Buffer.from(again).toString('latin1') },
-    })
-    expect(seen.body.tenant_id).toBe(body.id)
-  })
+  ])(
+    'A-259 A-260 AD-100 external_ref %s is stored as %s, and %s refers to the same tenant',
+    async (ref, stored, again) => {
+      const { body } = await create({ name: 'Refs', external_ref: ref })
+      expect(body.external_ref).toBe(stored)
+      const rows = await t.database.sql('select external_ref from tenants where id = $1', [body.id])
+      expect(rows).toEqual([{ external_ref: stored }])
+      const free = await made()
+      await leavesNoTrace(async () => {
+        expectRefusal(await create({ name: 'Again', external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
+        expectRefusal(await patch(free, { external_ref: again }), 'TENANT_EXTERNAL_REF_CONFLICT')
+      })
+      const found = await list(`?external_ref=${encodeURIComponent(again)}`)
+      expect(found.body.data.map((row: { id: string }) => row.id)).toEqual([body.id])
+      const seen = await t.ask('GET', '/api/v1/usage', {
+        key: live,
+        headers: { 'x-service-tenant-ref': Buffer.from(again).toString('latin1') },
+      })
+      expect(seen.body.tenant_id).toBe(body.id)
+    },
+  )
 
-  test('A-260 AD-100 of two creations with one external_ref at once one is refused; another org is free to use it', async () => {
-    const { result: replies, trail } = await trailing(() =>
+  test('A-260 AD-100 of concurrent creations with the same external_ref one succeeds, and another org can use it too', async () => {
+    const { result: replies, trail } = await recordTrail(() =>
       Promise.all(['Racing', 'RACING', 'racinG'].map((external_ref) => create({ name: 'Race', external_ref }))),
     )
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 409, 409])
@@ -154,19 +157,19 @@ describe('creating', () => {
     [{ name: 'x', external_ref: '  ' }, ['external_ref']],
     [{ name: 'x', external_ref: tooLong }, ['external_ref']],
     [{ name: 'x', external_ref: 42 }, ['external_ref']],
-  ])('AD-100 %j is refused at %j and makes nothing', async (body, path) => {
+  ])('AD-100 %j is rejected at %j', async (body, path) => {
     const reply = await leavesNoTrace(() => create(body))
     const [row] = reply.body.error.errors
     expectRefusal(reply, 'VALIDATION_ERROR', { errors: [row] })
     expect(row).toEqual({ path, code: expect.any(String), message: expect.any(String) })
   })
 
-  test('AD-100 names of 120 and references of 200 characters fit, counted as characters', async () => {
+  test('AD-100 a name of 120 and a reference of 200 characters are accepted', async () => {
     const { status, body } = await create({ name: 'x'.repeat(120), external_ref: '😀'.repeat(200) })
     expect([status, body.name, body.external_ref]).toEqual([201, 'x'.repeat(120), '😀'.repeat(200)])
   })
 
-  test('X-279 the plan bounds active and suspended tenants, however many are made at once; archived ones do not count', async () => {
+  test('X-279 the plan limits active and suspended tenants, also for concurrent creations, but not archived ones', async () => {
     const free = await t.org({ plan: 'free', name: 'Small' })
     const client = tenantClient(t, free)
     const replies = await Promise.all(Array.from({ length: 6 }, (_, i) => client.create({ name: `T${i}` })))
@@ -190,7 +193,7 @@ describe('creating', () => {
     expect((await byRef()).status).toBe(200)
   })
 
-  test('AD-102 AD-103 a tenant key makes no tenants; a test key does, and they are its to change', async () => {
+  test('AD-102 AD-103 a tenant key cannot create tenants, and a test key can create and change its own', async () => {
     const tenantKey = await t.key(acme.org.id, { tenantId: await made() })
     await leavesNoTrace(async () =>
       expectRefusal(await create({ name: 'x' }, tenantKey), 'TENANT_KEY_CANNOT_CREATE_TENANTS'),
@@ -204,14 +207,14 @@ describe('creating', () => {
 })
 
 describe('by reference', () => {
-  const naming = (ref: string, key = live, service: TestService = t) =>
+  const withRef = (ref: string, key = live, service: TestService = t) =>
     service.ask('GET', '/api/v1/usage', {
       key,
       headers: { 'x-service-tenant-ref': Buffer.from(ref).toString('latin1') },
     })
 
-  test('A-265 A-169 AD-101 the first request that names an unknown tenant makes it, active', async () => {
-    const { result: reply, trail } = await trailing(() => naming('  Neu Kunde #7 '))
+  test('A-265 A-169 AD-101 the first request with an unknown reference creates an active tenant', async () => {
+    const { result: reply, trail } = await recordTrail(() => withRef('  Neu Kunde #7 '))
     const id = reply.body.tenant_id
     expect(reply.status).toBe(200)
     expect((await get(id)).body).toEqual({
@@ -227,16 +230,16 @@ describe('by reference', () => {
       archived_at: null,
       erased_at: null,
     })
-    const told = { name: 'Neu Kunde #7', slug: 'neu-kunde-7', external_ref: 'neu kunde #7', ...byKey }
-    expect(trail).toEqual([entry('tenant.created', id, told)])
-    expect((await trailing(() => naming('NEU KUNDE #7'))).trail).toEqual([])
+    const metadata = { name: 'Neu Kunde #7', slug: 'neu-kunde-7', external_ref: 'neu kunde #7', ...byKey }
+    expect(trail).toEqual([entry('tenant.created', id, metadata)])
+    expect((await recordTrail(() => withRef('NEU KUNDE #7'))).trail).toEqual([])
   })
 
-  test('A-265 AD-101 any number of first requests at once, over several processes, make one tenant and one entry', async () => {
+  test('A-265 AD-101 concurrent first requests in several processes create one tenant and one audit entry', async () => {
     const second = await startTestService({ database: t.database })
     try {
-      const { result: replies, trail } = await trailing(() =>
-        Promise.all(Array.from({ length: 30 }, (_, i) => naming('Herd', live, i % 2 ? t : second))),
+      const { result: replies, trail } = await recordTrail(() =>
+        Promise.all(Array.from({ length: 30 }, (_, i) => withRef('Herd', live, i % 2 ? t : second))),
       )
       expect(new Set(replies.map((reply) => `${reply.status} ${reply.body.tenant_id}`)).size).toBe(1)
       expect(trail).toEqual([entry('tenant.created', replies[0]?.body.tenant_id, expect.anything())])
@@ -245,18 +248,18 @@ describe('by reference', () => {
     }
   })
 
-  test('A-260 spellings are one tenant or two as the store says, whatever was asked before', async () => {
+  test('A-260 two spellings select the same tenants by header and by filter, whichever came first', async () => {
     const [capitals, small] = ['ΑΘΗΝΑΣ', 'αθηνας']
     for (const ref of [capitals, capitals, small, small, capitals]) {
-      const { body } = await naming(ref)
+      const { body } = await withRef(ref)
       const { data } = (await list(`?external_ref=${encodeURIComponent(ref)}`)).body
       expect(data.map((row: { id: string }) => row.id)).toEqual([body.tenant_id])
     }
   })
 
-  test('AD-101 a test key makes a tenant by reference too, and a live key finds the same one', async () => {
-    const { body } = await naming('from-test', testKey)
-    expect((await naming('FROM-TEST')).body.tenant_id).toBe(body.tenant_id)
+  test('AD-101 a test key can create a tenant by reference, and a live key finds it', async () => {
+    const { body } = await withRef('from-test', testKey)
+    expect((await withRef('FROM-TEST')).body.tenant_id).toBe(body.tenant_id)
     const rows = await t.database.sql('select created_environment from tenants where id = $1', [body.tenant_id])
     expect(rows).toEqual([{ created_environment: 'test' }])
   })
@@ -264,20 +267,23 @@ describe('by reference', () => {
   test.each([
     ['A-284', 'suspended'],
     ['A-285', 'archived'],
-  ] as const)('%s a reference that names a tenant that is %s is refused and makes no second one', async (_, state) => {
-    const id = await made(state, { external_ref: `Idle-${state}` })
-    await leavesNoTrace(async () => {
-      expectRefusal(await naming(`idle-${state}`), 'TENANT_NOT_USABLE')
-      expectRefusal(await naming(`IDLE-${state}`, testKey), 'TENANT_NOT_USABLE')
-    })
-    expect((await get(id)).body.status).toBe(state)
-  })
+  ] as const)(
+    '%s a reference to a tenant that is %s is refused and does not create another tenant',
+    async (_, state) => {
+      const id = await made(state, { external_ref: `Idle-${state}` })
+      await leavesNoTrace(async () => {
+        expectRefusal(await withRef(`idle-${state}`), 'TENANT_NOT_USABLE')
+        expectRefusal(await withRef(`IDLE-${state}`, testKey), 'TENANT_NOT_USABLE')
+      })
+      expect((await get(id)).body.status).toBe(state)
+    },
+  )
 })
 
 describe('reading', () => {
   let org: CreatedOrg
   let reader: TenantClient
-  /** Newest first: one suspended, one archived and one erased among them. */
+  /** Newest first, including one suspended, one archived and one erased tenant. */
   const ids: string[] = []
   let shown: string[]
 
@@ -297,7 +303,7 @@ describe('reading', () => {
 
   const idsOf = (reply: Reply) => reply.body.data.map((row: { id: string }) => row.id)
 
-  test('A-286 AD-108 the pages join, newest first, without erased tenants and those of other orgs', async () => {
+  test('A-286 AD-108 the pages list all tenants of the org once, newest first, without erased ones', async () => {
     for (const limit of [1, 2, 5, 6, 100]) {
       const seen: string[] = []
       for (let cursor = ''; ; ) {
@@ -314,18 +320,18 @@ describe('reading', () => {
     expectRefusal(await reader.list('?cursor=wrong'), 'INVALID_CURSOR')
   })
 
-  test('A-287 external_ref filters without regard to case', async () => {
+  test('A-287 the external_ref filter is case-insensitive', async () => {
     expect(idsOf(await reader.list('?external_ref=ref-0'))).toEqual([ids[6]])
     expect(idsOf(await reader.list('?external_ref=%20REF-0%20'))).toEqual([ids[6]])
     expect(idsOf(await reader.list('?external_ref=ref-3&status=erased'))).toEqual([])
     expect(idsOf(await reader.list('?external_ref=none'))).toEqual([])
   })
 
-  test.each(['', '%20', 'x'.repeat(201)])('AD-104 the filter external_ref=%s is refused', async (text) => {
+  test.each(['', '%20', 'x'.repeat(201)])('AD-104 the filter external_ref=%s is rejected', async (text) => {
     expectRefusal(await reader.list(`?external_ref=${text}`), 'INVALID_EXTERNAL_REF')
   })
 
-  test('A-261 AD-104 AD-108 status filters, and alone shows erased tenants', async () => {
+  test('A-261 AD-104 AD-108 the list can be filtered by status, which is the only way to list erased tenants', async () => {
     const by = async (status: string) => idsOf(await reader.list(`?status=${status}`))
     expect(await by('active')).toEqual([ids[0], ids[4], ids[5], ids[6]])
     expect(await by('suspended')).toEqual([ids[1]])
@@ -338,7 +344,7 @@ describe('reading', () => {
     })
   })
 
-  test('A-288 AD-108 one tenant is returned whole, erased ones too; one of another org is not there', async () => {
+  test('A-288 AD-108 a tenant can be read by id, also when it is erased, but not from another org', async () => {
     expect((await reader.get(ids[6] as string)).body).toMatchObject({ name: 'T0', external_ref: 'ref-0' })
     expect((await reader.get(ids[3] as string)).body).toMatchObject({
       id: ids[3],
@@ -351,7 +357,7 @@ describe('reading', () => {
     }
   })
 
-  test('AD-102 a tenant key reads its own tenant alone', async () => {
+  test('AD-102 a tenant key can read only its own tenant', async () => {
     const [own, other] = [ids[0] as string, ids[4] as string]
     const key = await t.key(org.org.id, { tenantId: own })
     expect(idsOf(await reader.list('', key))).toEqual([own])
@@ -361,7 +367,7 @@ describe('reading', () => {
     expectRefusal(await reader.get(newId('tenant'), key), 'NOT_FOUND')
   })
 
-  test('AD-102 each route asks for its scope, and usage for either of two', async () => {
+  test('AD-102 each route requires its scope, and usage accepts either of two', async () => {
     const id = ids[0] as string
     const without = async (...left: string[]) =>
       t.key(org.org.id, { scopes: scopes.filter((name) => !left.includes(name)) })
@@ -383,12 +389,12 @@ describe('reading', () => {
   })
 })
 
-describe('changing', () => {
-  test('AD-104 AD-99 name and external_ref change, alone and together, and the entry holds old and new', async () => {
+describe('updating', () => {
+  test('AD-104 AD-99 name and external_ref can be updated, and the audit entry has the old and new values', async () => {
     const id = await made('active', { name: 'Old', slug: 'stays', external_ref: 'old-ref' })
     const before = (await get(id)).body
     await tick(t.service.clock)
-    const { result: named, trail } = await trailing(() => patch(id, { name: ' New ' }))
+    const { result: named, trail } = await recordTrail(() => patch(id, { name: ' New ' }))
     expect([named.status, named.body]).toEqual([200, { ...before, name: 'New', updated_at: iso }])
     expect(named.body.updated_at > before.updated_at).toBe(true)
     expect((await get(id)).body).toEqual(named.body)
@@ -410,11 +416,11 @@ describe('changing', () => {
       name: 'Both',
       external_ref: 'new-ref',
     })
-    // One's own reference in another case is no conflict.
+    // The tenant's own reference in another case is not a conflict.
     expect((await patch(id, { external_ref: 'NEW-REF' })).status).toBe(200)
   })
 
-  test('AD-104 nothing else can be changed, and a patch that names nothing leaves no entry', async () => {
+  test('AD-104 other fields are ignored, and an empty update writes no entry', async () => {
     const id = await made()
     const before = (await get(id)).body
     await leavesNoTrace(async () => {
@@ -430,7 +436,7 @@ describe('changing', () => {
     [{ name: 'x'.repeat(121) }, ['name']],
     [{ external_ref: ' ' }, ['external_ref']],
     [{ external_ref: 'x'.repeat(201) }, ['external_ref']],
-  ])('AD-104 the patch %j is refused at %j', async (body, path) => {
+  ])('AD-104 the update %j is rejected at %j', async (body, path) => {
     const id = await made()
     const reply = await leavesNoTrace(() => patch(id, body))
     expectRefusal(reply, 'VALIDATION_ERROR', {
@@ -438,7 +444,7 @@ describe('changing', () => {
     })
   })
 
-  test('AD-102 AD-103 AD-108 patch and quota are closed to tenant keys, to test keys for what a live key made, and on erased tenants', async () => {
+  test('AD-102 AD-103 AD-108 tenant keys, and test keys on live tenants, cannot update a tenant, and erased ones are final', async () => {
     const id = await made()
     const erased = await made('erased')
     const tenantKey = await t.key(acme.org.id, { tenantId: id })

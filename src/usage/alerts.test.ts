@@ -1,4 +1,4 @@
-/** The alerts of 80 and 100 percent: when they come, what they say, and that none comes twice or is lost. */
+/** Usage alerts at 80 and 100 percent: when they are sent, what they contain, and that each is sent exactly once. */
 import fc from 'fast-check'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { tenantClient } from '../../test/clients/tenant-client.ts'
@@ -27,7 +27,7 @@ const [usage] = modules
 
 type Contract = { plan?: Plan; email?: number; sms?: number; spendMicros?: number }
 
-/** Bare: an org is a row here, and a hundred of them are made in one test. */
+/** Inserts only the org row, because one test creates more than a hundred orgs. */
 const orgWith = async ({ plan = 'pro', email, sms, spendMicros }: Contract): Promise<string> => {
   const id = newId('org')
   await t.database.sql(
@@ -49,24 +49,27 @@ const spending = (orgId: string, part: Part): Spend => ({
 const spend = (orgId: string, part: Part, by = usage) => by.reserve(spending(orgId, part))
 
 const events = (orgId: string) =>
-  t.database.sql<{ data: Record<string, unknown> }>('select * from events where org_id = $1 order by created_at, id', [
-    orgId,
-  ])
-const told = async (orgId: string) => (await events(orgId)).map(({ data }) => data)
+  t.database.sql<{ data: Record<string, unknown> }>(
+    `select org_id, id, tenant_id, environment, event, data, created_at from events
+     where org_id = $1
+     order by created_at, id`,
+    [orgId],
+  )
+const alertData = async (orgId: string) => (await events(orgId)).map(({ data }) => data)
 const alerts = (orgId: string) =>
   t.database.sql('select period, channel, kind, threshold from usage_alerts where org_id = $1 order by 1, 2, 3, 4', [
     orgId,
   ])
-const thresholds = async (orgId: string) => (await told(orgId)).map(({ threshold }) => threshold)
+const thresholds = async (orgId: string) => (await alertData(orgId)).map(({ threshold }) => threshold)
 
-describe('when', () => {
-  test('X-121 X-123 X-124 the send that reaches 80 percent of the plan, and the one that reaches 100, are told of', async () => {
+describe('thresholds', () => {
+  test('X-121 X-123 X-124 an alert is sent when a send reaches 80 and 100 percent of the plan quota', async () => {
     const orgId = await orgWith({ email: 10, sms: 1_000 })
     await spend(orgId, { channel: 'email', units: 7 })
     await spend(orgId, { channel: 'sms', units: 9 })
     expect(await events(orgId)).toEqual([])
     await spend(orgId, { channel: 'email', units: 1 })
-    const whole = (threshold: number, used: number) => ({
+    const alertEvent = (threshold: number, used: number) => ({
       org_id: orgId,
       id: expect.stringMatching(/^evt_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
       tenant_id: null,
@@ -75,11 +78,11 @@ describe('when', () => {
       data: { channel: 'email', period: month(), threshold, kind: 'plan_allowance', used, limit: 10 },
       created_at: expect.any(Date),
     })
-    expect(await events(orgId)).toEqual([whole(80, 8)])
+    expect(await events(orgId)).toEqual([alertEvent(80, 8)])
     await spend(orgId, { channel: 'email', units: 1 })
     expect(await events(orgId)).toHaveLength(1)
     await spend(orgId, { channel: 'email', units: 1 })
-    expect(await events(orgId)).toEqual([whole(80, 8), whole(100, 10)])
+    expect(await events(orgId)).toEqual([alertEvent(80, 8), alertEvent(100, 10)])
     const at = { period: month(), channel: 'email', kind: 'plan_allowance' }
     expect(await alerts(orgId)).toEqual([
       { ...at, threshold: 80 },
@@ -87,42 +90,42 @@ describe('when', () => {
     ])
   })
 
-  test('X-122 X-123 XD-27 spend is told in USD, on the channel of the send that crossed', async () => {
+  test('X-122 X-123 XD-27 a spend alert has the amount in USD and the channel of the send that caused it', async () => {
     const orgId = await orgWith({ plan: 'payg', spendMicros: 200_000_000 })
     await spend(orgId, { channel: 'email', units: 1, costMicros: 159_994_999 })
     expect(await events(orgId)).toEqual([])
     await spend(orgId, { channel: 'sms', units: 1, costMicros: 10_001 })
     await spend(orgId, { channel: 'email', units: 1, costMicros: 39_995_000 })
     const at = { period: month(), kind: 'spend_cap', limit: 200 }
-    expect(await told(orgId)).toEqual([
+    expect(await alertData(orgId)).toEqual([
       { ...at, channel: 'sms', threshold: 80, used: 160.01 },
       { ...at, channel: 'email', threshold: 100, used: 200 },
     ])
   })
 
-  test('XD-27 one send that crosses both is told of twice, 80 first; plan and spend are told of apart', async () => {
+  test('XD-27 a send that crosses both thresholds sends two alerts, 80 first, separately for plan and spend', async () => {
     const orgId = await orgWith({ sms: 10, spendMicros: 1_000_000 })
     await spend(orgId, { channel: 'sms', units: 10, costMicros: 1_000_000 })
-    const said = (await told(orgId)).map(({ kind, threshold }) => `${kind} ${threshold}`)
-    expect(said.filter((text) => text.startsWith('plan'))).toEqual(['plan_allowance 80', 'plan_allowance 100'])
-    expect(said.filter((text) => text.startsWith('spend'))).toEqual(['spend_cap 80', 'spend_cap 100'])
+    const sent = (await alertData(orgId)).map(({ kind, threshold }) => `${kind} ${threshold}`)
+    expect(sent.filter((text) => text.startsWith('plan'))).toEqual(['plan_allowance 80', 'plan_allowance 100'])
+    expect(sent.filter((text) => text.startsWith('spend'))).toEqual(['spend_cap 80', 'spend_cap 100'])
   })
 
-  test('X-121 X-123 each channel and each month has its own alerts', async () => {
+  test('X-121 X-123 each channel and month has separate alerts', async () => {
     const orgId = await orgWith({ email: 5, sms: 5 })
     await spend(orgId, { channel: 'email', units: 4 })
     await spend(orgId, { channel: 'sms', units: 4 })
     const before = month()
     nextMonth()
     await spend(orgId, { channel: 'email', units: 4 })
-    expect((await told(orgId)).map(({ channel, period }) => [channel, period])).toEqual([
+    expect((await alertData(orgId)).map(({ channel, period }) => [channel, period])).toEqual([
       ['email', before],
       ['sms', before],
       ['email', month()],
     ])
   })
 
-  test('nothing is told of a plan without a quota, a cap of 0, a refused send, or test and tenant traffic', async () => {
+  test('no alert is sent for unlimited plans, caps of 0, refused sends, test messages or tenant quotas', async () => {
     const payg = await orgWith({ plan: 'payg' })
     await spend(payg, { channel: 'email', units: 1_000_000_000, costMicros: 900_000_000_000 })
     const closed = await orgWith({ email: 0, spendMicros: 0 })
@@ -135,20 +138,20 @@ describe('when', () => {
       code: 'USAGE_LIMIT_EXCEEDED',
     })
     await spend(small, { channel: 'email', units: 999, environment: 'test' })
-    const founded = await t.org({ plan: 'pro' })
-    const client = tenantClient(t, founded)
+    const withTenant = await t.org({ plan: 'pro' })
+    const client = tenantClient(t, withTenant)
     const tenantId = await client.made()
     await client.quota(tenantId, { email_monthly: 5 })
-    await spend(founded.org.id, { channel: 'email', units: 5, tenantId })
-    for (const orgId of [payg, closed, small, founded.org.id]) expect(await events(orgId)).toEqual([])
+    await spend(withTenant.org.id, { channel: 'email', units: 5, tenantId })
+    for (const orgId of [payg, closed, small, withTenant.org.id]) expect(await events(orgId)).toEqual([])
   })
 
-  test('X-125 XD-27 a cap raised within the month arms nothing again, and one lowered below the figure tells nothing', async () => {
+  test('X-125 XD-27 changing the cap within a month does not repeat an alert, and lowering it below the usage sends none', async () => {
     const orgId = await orgWith({ email: 10 })
     await spend(orgId, { channel: 'email', units: 8 })
     const contract = async (email: number) => {
       await t.database.sql('update orgs set email_monthly = $2 where id = $1', [orgId, email])
-      for (const room of modules) room.forgetOrg(orgId)
+      for (const reservations of modules) reservations.forgetOrg(orgId)
     }
     await contract(20)
     await spend(orgId, { channel: 'email', units: 8 })
@@ -161,18 +164,18 @@ describe('when', () => {
     expect(await thresholds(orgId)).toEqual([80, 100])
   })
 
-  test('X-125 what is given back and spent again is not told of again', async () => {
+  test('X-125 usage that is released and reserved again does not repeat an alert', async () => {
     const orgId = await orgWith({ email: 10, spendMicros: 10 })
     for (let round = 0; round < 3; round++) {
       const held = await spend(orgId, { channel: 'email', units: 10, costMicros: 10 })
       await usage.release(held)
     }
-    expect(await told(orgId)).toHaveLength(4)
+    expect(await alertData(orgId)).toHaveLength(4)
     expect(await alerts(orgId)).toHaveLength(4)
   })
 
-  test('X-121 X-122 XD-27 any spend tells of exactly the thresholds it takes the figure across', async () => {
-    // Up to the largest figures: a product of a hundred must not lose its last digit.
+  test('X-121 X-122 XD-27 a send triggers exactly the alerts of the thresholds that it crosses', async () => {
+    // Up to the largest amounts, where multiplying by 100 must not lose the last digit.
     const sizes = fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 90_000_000_000_000 }))
     const cases = fc
       .record({
@@ -181,28 +184,28 @@ describe('when', () => {
         at: fc.integer({ min: -3, max: 3 }),
       })
       .chain(({ cap, kind, at }) => {
-        // Around a threshold, or anywhere.
+        // Near a threshold, or anywhere.
         const near = fc.constantFrom(0.8, 1).map((share) => Math.floor(cap * share) + at)
-        const stood = fc.oneof(near, fc.integer({ min: 0, max: cap }))
+        const usedBefore = fc.oneof(near, fc.integer({ min: 0, max: cap }))
         const amount = fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: cap }))
-        return fc.record({ cap: fc.constant(cap), kind: fc.constant(kind), stood, amount })
+        return fc.record({ cap: fc.constant(cap), kind: fc.constant(kind), usedBefore, amount })
       })
     await fc.assert(
-      fc.asyncProperty(cases, async ({ cap, kind, stood: asked, amount }) => {
-        const stood = Math.min(cap, Math.max(0, asked))
+      fc.asyncProperty(cases, async ({ cap, kind, usedBefore, amount }) => {
+        const before = Math.min(cap, Math.max(0, usedBefore))
         const plan = kind === 'plan_allowance'
         const orgId = await orgWith(plan ? { sms: cap } : { plan: 'payg', spendMicros: cap })
         await t.database.sql("insert into usage_counters values ($1, 'org', 'live', $2, $3, $4)", [
           orgId,
           plan ? 'sms' : 'spend',
           month(),
-          stood,
+          before,
         ])
         const sent = spend(orgId, {
           channel: 'sms',
           ...(plan ? { units: amount } : { units: 1, costMicros: amount }),
         })
-        const used = stood + amount
+        const used = before + amount
         const passed = await sent.then(
           () => true,
           () => false,
@@ -210,17 +213,17 @@ describe('when', () => {
         expect(passed).toBe(used <= cap)
         const crosses = (percent: number) =>
           passed &&
-          BigInt(stood) * 100n < BigInt(cap) * BigInt(percent) &&
+          BigInt(before) * 100n < BigInt(cap) * BigInt(percent) &&
           BigInt(used) * 100n >= BigInt(cap) * BigInt(percent)
-        const shown = (figure: number) => (plan ? figure : Math.round(figure / 10_000) / 100)
-        expect(await told(orgId)).toEqual(
+        const reported = (value: number) => (plan ? value : Math.round(value / 10_000) / 100)
+        expect(await alertData(orgId)).toEqual(
           [80, 100].filter(crosses).map((threshold) => ({
             channel: 'sms',
             period: month(),
             threshold,
             kind,
-            used: shown(used),
-            limit: shown(cap),
+            used: reported(used),
+            limit: reported(cap),
           })),
         )
       }),
@@ -229,8 +232,8 @@ describe('when', () => {
   }, 60_000)
 })
 
-describe('once', () => {
-  test('X-125 of many sends at once over two processes each threshold is told of once, with the figure it was taken to', async () => {
+describe('concurrency', () => {
+  test('X-125 concurrent sends in two processes send each alert once, with the usage that crossed the threshold', async () => {
     const orgId = await orgWith({ email: 200, spendMicros: 1_000 })
     const sends = Array.from({ length: 260 }, (_, i) =>
       spend(orgId, { channel: 'email', units: 1, costMicros: 5 }, modules[i % 2]).catch(() => undefined),
@@ -240,9 +243,9 @@ describe('once', () => {
     const at = { channel: 'email', period: month() }
     const plan = { ...at, kind: 'plan_allowance', limit: 200 }
     const money = { ...at, kind: 'spend_cap', limit: 0 }
-    const all = await told(orgId)
+    const all = await alertData(orgId)
     expect(all).toHaveLength(4)
-    // Those that are judged together cross it together.
+    // Reservations that are decided together cross the threshold together.
     const used = all.find(({ kind, threshold }) => kind === plan.kind && threshold === 80)?.used
     expect(used).toBeGreaterThanOrEqual(160)
     expect(used).toBeLessThanOrEqual(200)
@@ -258,40 +261,41 @@ describe('once', () => {
   })
 })
 
-describe('none lost', () => {
-  test('X-121 X-125 the alert is committed with the spend that crossed: no crash can come between', async () => {
-    // Looks at the end of every transaction whether a counter went past its mark without its alert.
-    await t.database.sql(`create function told_of() returns trigger language plpgsql as $$
+describe('atomicity', () => {
+  test('X-121 X-125 the alert commits in the same transaction as the usage that caused it', async () => {
+    // Checks at the end of every transaction that a counter above 80 percent has its alert.
+    await t.database.sql(`create function check_alert() returns trigger language plpgsql as $$
       declare cap bigint := (select email_monthly from orgs where id = new.org_id);
       begin
         if new.subject = 'org' and new.measure = 'email' and new.used * 100 >= cap * 80 and not exists (
           select 1 from usage_alerts a join events e on e.org_id = a.org_id and e.data->>'threshold' = '80'
           where a.org_id = new.org_id and a.period = new.period and a.threshold = 80) then
-          raise exception 'a crossing was committed without its alert';
+          raise exception 'threshold crossed without an alert';
         end if;
         return null;
       end $$`)
     await t.database.sql(
-      'create constraint trigger told_of after update on usage_counters deferrable initially deferred for each row execute function told_of()',
+      `create constraint trigger check_alert after update on usage_counters deferrable initially deferred
+       for each row execute function check_alert()`,
     )
     onTestFinished(async () => {
-      await t.database.sql('drop function told_of cascade')
+      await t.database.sql('drop function check_alert cascade')
     })
     const orgId = await orgWith({ email: 50 })
     await Promise.all(
       Array.from({ length: 50 }, (_, i) => spend(orgId, { channel: 'email', units: 1 }, modules[i % 2])),
     )
-    expect(await told(orgId)).toHaveLength(2)
+    expect(await alertData(orgId)).toHaveLength(2)
     expect((await alerts(orgId)).map(({ threshold }) => threshold)).toEqual([80, 100])
   })
 
-  test('an alert that cannot be written takes its spend with it, and the next send is told of', async () => {
+  test('if the alert cannot be written the send fails, and the next one sends the alert', async () => {
     const orgId = await orgWith({ email: 10 })
     await t.database.sql(`create function no_events() returns trigger language plpgsql as
-      $$ begin raise exception 'no room for events'; end $$`)
+      $$ begin raise exception 'event insert failed'; end $$`)
     await t.database.sql('create trigger no_events before insert on events execute function no_events()')
     await spend(orgId, { channel: 'email', units: 7 })
-    await expect(spend(orgId, { channel: 'email', units: 1 })).rejects.toThrow('no room for events')
+    await expect(spend(orgId, { channel: 'email', units: 1 })).rejects.toThrow('event insert failed')
     await t.database.sql('drop function no_events cascade')
     const [counter] = await t.database.sql(
       "select used::int from usage_counters where org_id = $1 and subject = 'org' and measure = 'email'",

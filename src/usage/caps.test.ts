@@ -1,4 +1,4 @@
-/** Every cap a send meets, through the door: the code it refuses with, what it counts and when it starts again. */
+/** Every cap of a send, over HTTP: its error code, what it counts and when it resets. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { tenantClient } from '../../test/clients/tenant-client.ts'
 import { expectRefusal } from '../../test/expect/refusal.ts'
@@ -16,11 +16,12 @@ const day = 86_400_000
 
 type Contract = { email?: number; sms?: number; spendMicros?: number }
 
-/** A new org with a contract of its own. */
+/** A new org with the given limits. */
 const orgWith = async ({ email, sms, spendMicros }: Contract = {}, plan: Plan = 'enterprise'): Promise<CreatedOrg> => {
   const org = await t.org({ plan, name: 'Spender' })
   await t.database.sql(
-    'update orgs set email_monthly = $2, sms_monthly = $3, spend_cap_micros = $4, rate_limit_per_minute = 100000 where id = $1',
+    `update orgs set email_monthly = $2, sms_monthly = $3, spend_cap_micros = $4, rate_limit_per_minute = 100000
+     where id = $1`,
     [org.org.id, email ?? null, sms ?? null, spendMicros ?? null],
   )
   t.service.modules.usage.forgetOrg(org.org.id)
@@ -45,10 +46,10 @@ const counters = async (org: CreatedOrg): Promise<Counters> => {
   return Object.fromEntries(rows.map(({ name, used }) => [name, Number(used)]))
 }
 
-/** What is refused is refused whole: no counter moves. */
-const refusedWhole = async (org: CreatedOrg, ask: () => Promise<Reply>): Promise<Reply> => {
+/** Expects that the request changes no counter. */
+const withoutCounting = async (org: CreatedOrg, send: () => Promise<Reply>): Promise<Reply> => {
   const before = await counters(org)
-  const reply = await ask()
+  const reply = await send()
   expect(await counters(org)).toEqual(before)
   return reply
 }
@@ -56,29 +57,29 @@ const refusedWhole = async (org: CreatedOrg, ask: () => Promise<Reply>): Promise
 const nextMonth = (at: Date) => Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1)
 const nextDay = (at: Date) => Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1)
 
-/** Asks, and holds Retry-After against the whole seconds left at the moment of the answer. */
-const retriesAt = async (then: (at: Date) => number, ask: () => Promise<Reply>): Promise<Reply> => {
+/** Expects Retry-After to be the whole seconds left at the time of the response. */
+const expectRetryAfter = async (resetAt: (at: Date) => number, send: () => Promise<Reply>): Promise<Reply> => {
   const before = clock.now()
-  const reply = await ask()
-  const left = (at: Date) => Math.ceil((then(at) - at.getTime()) / 1000)
-  const told = Number(reply.headers['retry-after'])
-  expect(told).toBeLessThanOrEqual(left(before))
-  expect(told).toBeGreaterThanOrEqual(left(clock.now()))
+  const reply = await send()
+  const left = (at: Date) => Math.ceil((resetAt(at) - at.getTime()) / 1000)
+  const retryAfter = Number(reply.headers['retry-after'])
+  expect(retryAfter).toBeLessThanOrEqual(left(before))
+  expect(retryAfter).toBeGreaterThanOrEqual(left(clock.now()))
   return reply
 }
 
-/** To noon of the first of next month: far from every edge. */
+/** Moves to noon on the first of next month, far from midnight. */
 const toNextMonth = () => clock.advance(nextMonth(clock.now()) - clock.millis() + day / 2)
 const toNextNoon = () => clock.advance(nextDay(clock.now()) - clock.millis() + day / 2)
-// A run that starts just before midnight UTC must not see the day turn in its middle.
+// Otherwise a run that starts just before midnight UTC would see the day change.
 toNextMonth()
 
-describe('the plan', () => {
-  test('X-305 X-276 the quota is per channel: SMS used up is refused until the month turns, and email goes on', async () => {
+describe('plan quota', () => {
+  test('X-305 X-276 the quota is per channel: with SMS exhausted until next month, email can still be sent', async () => {
     const org = await orgWith({ email: 10, sms: 5 })
     const { live } = org.keys
     accepted(await sms(live, 4), await sms(live, 1))
-    const refused = await retriesAt(nextMonth, () => refusedWhole(org, () => sms(live, 1)))
+    const refused = await expectRetryAfter(nextMonth, () => withoutCounting(org, () => sms(live, 1)))
     expectRefusal(refused, 'USAGE_LIMIT_EXCEEDED')
     accepted(await email(live, 10))
     expectRefusal(await email(live, 1), 'USAGE_LIMIT_EXCEEDED')
@@ -87,11 +88,11 @@ describe('the plan', () => {
     expectRefusal(await sms(live, 1), 'USAGE_LIMIT_EXCEEDED')
   })
 
-  test('X-305 a send that does not fit is refused whole, and a smaller one after it passes', async () => {
+  test('X-305 a send that exceeds the quota counts nothing, and a smaller one is accepted afterwards', async () => {
     const org = await orgWith({ email: 10 })
     const { live } = org.keys
     accepted(await email(live, 8))
-    expectRefusal(await refusedWhole(org, () => email(live, 3)), 'USAGE_LIMIT_EXCEEDED')
+    expectRefusal(await withoutCounting(org, () => email(live, 3)), 'USAGE_LIMIT_EXCEEDED')
     accepted(await email(live, 2))
   })
 
@@ -99,7 +100,7 @@ describe('the plan', () => {
     ['free', 3_000, 100],
     ['pro', 100_000, 10_000],
     ['enterprise', 2_000_000, 200_000],
-  ] as const)('X-276 XD-24 without a contract %s ends at %d and %d', async (plan, mails, messages) => {
+  ] as const)('X-276 XD-24 the %s plan allows %d emails and %d SMS by default', async (plan, mails, messages) => {
     const org = await t.org({ plan })
     const { live } = org.keys
     accepted(await email(live, mails), await sms(live, messages))
@@ -107,14 +108,14 @@ describe('the plan', () => {
     expectRefusal(await sms(live, 1), 'USAGE_LIMIT_EXCEEDED')
   })
 
-  test('XD-24 payg has no quota, and a quota of 0 stops the channel', async () => {
+  test('XD-24 the payg plan has no quota, and a quota of 0 blocks the channel', async () => {
     const payg = await t.org({ plan: 'payg' })
     accepted(await email(payg.keys.live, 50_000_000), await sms(payg.keys.live, 50_000_000))
     const none = await orgWith({ sms: 0 })
     expectRefusal(await sms(none.keys.live, 1), 'USAGE_LIMIT_EXCEEDED')
   })
 
-  test('X-276 of many sends at once exactly as many pass as fit', async () => {
+  test('X-276 of concurrent sends exactly as many succeed as the quota allows', async () => {
     const org = await orgWith({ email: 250 })
     const replies = await Promise.all(Array.from({ length: 300 }, () => email(org.keys.live, 1)))
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(250)
@@ -127,15 +128,15 @@ describe('the plan', () => {
   })
 })
 
-describe('a tenant', () => {
-  test('X-306 X-277 XD-26 reaching its quota stops that tenant alone, until the month turns', async () => {
+describe('tenant quota', () => {
+  test('X-306 X-277 XD-26 a tenant that reaches its quota is blocked until next month, and other tenants are not', async () => {
     const org = await orgWith()
     const { made, quota } = tenantClient(t, org)
     const [one, two] = [await made(), await made()]
     await quota(one, { email_monthly: 5, sms_monthly: 0 })
     const [first, second] = [await t.key(org.org.id, { tenantId: one }), await t.key(org.org.id, { tenantId: two })]
     accepted(await email(first, 5))
-    const refused = await retriesAt(nextMonth, () => refusedWhole(org, () => email(first, 1)))
+    const refused = await expectRetryAfter(nextMonth, () => withoutCounting(org, () => email(first, 1)))
     expectRefusal(refused, 'TENANT_QUOTA_EXCEEDED')
     expectRefusal(await sms(first, 1), 'TENANT_QUOTA_EXCEEDED')
     accepted(await email(second, 100), await sms(second, 100), await email(org.keys.live, 100))
@@ -144,14 +145,14 @@ describe('a tenant', () => {
     expectRefusal(await sms(first, 1), 'TENANT_QUOTA_EXCEEDED')
   })
 
-  test('XD-26 the quota of the plan holds for a tenant without one of its own', async () => {
+  test('XD-26 the plan quota applies to a tenant without a quota', async () => {
     const org = await orgWith({ sms: 3 })
     const key = await t.key(org.org.id, { tenantId: await tenantClient(t, org).made() })
     accepted(await sms(org.keys.live, 2), await sms(key, 1))
-    expectRefusal(await refusedWhole(org, () => sms(key, 1)), 'USAGE_LIMIT_EXCEEDED')
+    expectRefusal(await withoutCounting(org, () => sms(key, 1)), 'USAGE_LIMIT_EXCEEDED')
   })
 
-  test('AD-109 XD-26 test traffic has its own count against the same figures', async () => {
+  test('AD-109 XD-26 test messages count separately against the same quota', async () => {
     const org = await orgWith()
     const { made, quota } = tenantClient(t, org)
     const tenantId = await made()
@@ -160,7 +161,7 @@ describe('a tenant', () => {
     const test = await t.key(org.org.id, { tenantId, environment: 'test' })
     accepted(await sms(live, 2), await sms(test, 1), await sms(test, 1))
     expectRefusal(await sms(live, 1), 'TENANT_QUOTA_EXCEEDED')
-    expectRefusal(await refusedWhole(org, () => sms(test, 1)), 'TENANT_QUOTA_EXCEEDED')
+    expectRefusal(await withoutCounting(org, () => sms(test, 1)), 'TENANT_QUOTA_EXCEEDED')
   })
 
   test('AD-109 SMS counts messages, not segments', async () => {
@@ -175,14 +176,14 @@ describe('a tenant', () => {
   })
 })
 
-describe('the spend cap', () => {
+describe('spend cap', () => {
   const costing = (key: string, costMicros: number) => spend(key, { channel: 'sms', units: 1, segments: 1, costMicros })
 
-  test('X-307 X-308 X-309 X-278 a send may land on the cap, not pass it; what costs nothing always passes', async () => {
+  test('X-307 X-308 X-309 X-278 spend can reach the cap but not exceed it, and free sends are always accepted', async () => {
     const org = await orgWith({ spendMicros: 1_000_000 })
     const { live } = org.keys
     accepted(await costing(live, 999_999))
-    const refused = await refusedWhole(org, () => costing(live, 2))
+    const refused = await withoutCounting(org, () => costing(live, 2))
     expectRefusal(refused, 'SPEND_CAP_EXCEEDED')
     expect([refused.status, refused.headers['retry-after']]).toEqual([402, undefined])
     expect((await costing(live, 1)).status).toBe(200)
@@ -193,7 +194,7 @@ describe('the spend cap', () => {
     expect((await costing(live, 1_000_000)).status).toBe(200)
   })
 
-  test('X-309 what spends nothing passes a cap that was lowered below the figure', async () => {
+  test('X-309 a send that counts nothing is accepted even when the cap was lowered below the usage', async () => {
     const org = await orgWith()
     const { live } = org.keys
     accepted(await email(live, 10))
@@ -203,7 +204,7 @@ describe('the spend cap', () => {
     expectRefusal(await email(live, 1), 'USAGE_LIMIT_EXCEEDED')
   })
 
-  test('X-307 X-309 a cap of 0 allows only what is free, and no cap allows all', async () => {
+  test('X-307 X-309 a cap of 0 allows only free sends, and without a cap all are allowed', async () => {
     const none = await orgWith({ spendMicros: 0 })
     expectRefusal(await costing(none.keys.live, 1), 'SPEND_CAP_EXCEEDED')
     expect((await costing(none.keys.live, 0)).status).toBe(200)
@@ -211,7 +212,7 @@ describe('the spend cap', () => {
     expect((await costing(open.keys.live, 10_000_000_000)).status).toBe(200)
   })
 
-  test('X-307 both channels and all tenants spend from one cap; sends at once cannot pass it together', async () => {
+  test('X-307 all channels and tenants share one cap, and concurrent sends cannot exceed it', async () => {
     const org = await orgWith({ spendMicros: 100 })
     const key = await t.key(org.org.id, { tenantId: await tenantClient(t, org).made() })
     const replies = await Promise.all(
@@ -225,20 +226,20 @@ describe('the spend cap', () => {
     })
   })
 
-  test('X-307 test traffic spends nothing', async () => {
+  test('X-307 test messages cost nothing', async () => {
     const org = await orgWith({ spendMicros: 0 })
     expect((await costing(org.keys.test, 1_000)).status).toBe(200)
   })
 })
 
-describe('days', () => {
-  test('X-311 X-282 X-331 the sandbox reaches 100 recipients a day, without Retry-After, and starts again at 00:00 UTC', async () => {
+describe('daily limits', () => {
+  test('X-311 X-282 X-331 the sandbox allows 100 recipients per day, has no Retry-After, and resets at 00:00 UTC', async () => {
     const org = await orgWith()
     const { live } = org.keys
     const sandboxed = (recipients: number, key = live) =>
       spend(key, { channel: 'email', units: recipients, sandbox: recipients })
     accepted(await sandboxed(60), await sandboxed(39))
-    expectRefusal(await refusedWhole(org, () => sandboxed(2)), 'SANDBOX_DAILY_LIMIT')
+    expectRefusal(await withoutCounting(org, () => sandboxed(2)), 'SANDBOX_DAILY_LIMIT')
     accepted(await sandboxed(1))
     const refused = await sandboxed(1)
     expectRefusal(refused, 'SANDBOX_DAILY_LIMIT')
@@ -251,74 +252,74 @@ describe('days', () => {
     expectRefusal(await sandboxed(1), 'SANDBOX_DAILY_LIMIT')
   })
 
-  test('X-281 XD-20 a domain in warmup ends at its cap of the day, each domain for itself, live traffic only', async () => {
+  test('X-281 XD-20 each domain in warmup has its own daily cap for live messages', async () => {
     const org = await orgWith()
     const { live } = org.keys
     const [domainId, other] = [newId('domain'), newId('domain')]
     const from = (id: string, recipients: number, cap: number, key = live) =>
       spend(key, { channel: 'email', units: recipients, warmup: { domainId: id, recipients, cap } })
     accepted(await from(domainId, 30, 50), await from(domainId, 20, 50))
-    const refused = await retriesAt(nextDay, () => refusedWhole(org, () => from(domainId, 1, 50)))
+    const refused = await expectRetryAfter(nextDay, () => withoutCounting(org, () => from(domainId, 1, 50)))
     expectRefusal(refused, 'WARMUP_LIMIT_EXCEEDED')
     accepted(await from(other, 50, 50), await from(domainId, 60, 50, org.keys.test))
     toNextNoon()
-    // The next day allows twice as much.
+    // The cap doubles the next day.
     accepted(await from(domainId, 100, 100))
     expectRefusal(await from(domainId, 1, 100), 'WARMUP_LIMIT_EXCEEDED')
   })
 
-  test('XD-10 the test allowance of a day is one over all channels, and counts no live traffic', async () => {
+  test('XD-10 the daily test limit is shared by all channels and does not count live messages', async () => {
     const org = await t.org({ plan: 'free' })
     const { live, test: testKey } = org.keys
     accepted(await email(live, 900), await email(testKey, 600), await sms(testKey, 400))
-    for (const ask of [email, sms]) {
-      const refused = await retriesAt(nextDay, () => refusedWhole(org, () => ask(testKey, 1)))
+    for (const send of [email, sms]) {
+      const refused = await expectRetryAfter(nextDay, () => withoutCounting(org, () => send(testKey, 1)))
       expectRefusal(refused, 'TEST_DAILY_LIMIT')
     }
     accepted(await email(live, 1))
     toNextNoon()
-    // Past the quota of the plan for a month, which is for live traffic.
+    // More than the monthly plan quota, which applies to live messages only.
     accepted(await sms(testKey, 1_000))
     expectRefusal(await sms(testKey, 1), 'TEST_DAILY_LIMIT')
   })
 })
 
 describe('all caps', () => {
-  test('are judged in one order: sandbox, plan, tenant, spend, warmup', async () => {
+  test('are checked in the order sandbox, plan, tenant, spend, warmup', async () => {
     const org = await orgWith({ email: 1, spendMicros: 1 })
     const { made, quota } = tenantClient(t, org)
     const tenantId = await made()
     await quota(tenantId, { email_monthly: 1 })
     const key = await t.key(org.org.id, { tenantId })
     const domainId = newId('domain')
-    const all = (lifted: Partial<ProbeSpend> = {}) =>
-      refusedWhole(org, () =>
+    const sendWith = (overrides: Partial<ProbeSpend> = {}) =>
+      withoutCounting(org, () =>
         spend(key, {
           channel: 'email',
           units: 101,
           sandbox: 101,
           costMicros: 2,
           warmup: { domainId, recipients: 101, cap: 50 },
-          ...lifted,
+          ...overrides,
         }),
       )
-    expectRefusal(await all(), 'SANDBOX_DAILY_LIMIT')
-    expectRefusal(await all({ sandbox: 0 }), 'USAGE_LIMIT_EXCEEDED')
+    expectRefusal(await sendWith(), 'SANDBOX_DAILY_LIMIT')
+    expectRefusal(await sendWith({ sandbox: 0 }), 'USAGE_LIMIT_EXCEEDED')
     await t.database.sql('update orgs set email_monthly = 1000 where id = $1', [org.org.id])
     t.service.modules.usage.forgetOrg(org.org.id)
-    expectRefusal(await all({ sandbox: 0 }), 'TENANT_QUOTA_EXCEEDED')
+    expectRefusal(await sendWith({ sandbox: 0 }), 'TENANT_QUOTA_EXCEEDED')
     await quota(tenantId, { email_monthly: null })
-    expectRefusal(await all({ sandbox: 0 }), 'SPEND_CAP_EXCEEDED')
-    expectRefusal(await all({ sandbox: 0, costMicros: 0 }), 'WARMUP_LIMIT_EXCEEDED')
+    expectRefusal(await sendWith({ sandbox: 0 }), 'SPEND_CAP_EXCEEDED')
+    expectRefusal(await sendWith({ sandbox: 0, costMicros: 0 }), 'WARMUP_LIMIT_EXCEEDED')
     const last = await spend(key, { channel: 'email', units: 101, sandbox: 0, costMicros: 1 })
     expect(last.status).toBe(200)
   })
 
-  test('XD-24 what is given back is given back on every counter, once, and can be spent again', async () => {
+  test('XD-24 a release reverts every counter once, and the usage can be reserved again', async () => {
     const org = await orgWith({ email: 10, spendMicros: 100 })
     const tenantId = await tenantClient(t, org).made()
     const key = await t.key(org.org.id, { tenantId })
-    const whole: ProbeSpend = {
+    const full: ProbeSpend = {
       channel: 'email',
       units: 10,
       segments: 3,
@@ -326,22 +327,22 @@ describe('all caps', () => {
       sandbox: 10,
       warmup: { domainId: newId('domain'), recipients: 10, cap: 10 },
     }
-    const first = await spend(key, { ...whole, units: 1, costMicros: 1, sandbox: 1, segments: 1 })
+    const first = await spend(key, { ...full, units: 1, costMicros: 1, sandbox: 1, segments: 1 })
     const before = await counters(org)
-    expectRefusal(await spend(key, whole), 'USAGE_LIMIT_EXCEEDED')
+    expectRefusal(await spend(key, full), 'USAGE_LIMIT_EXCEEDED')
     await release(key, first)
     expect(await counters(org)).toEqual({})
-    const second = await spend(key, whole)
-    const held = await counters(org)
-    expect(Object.values(held).sort((a, b) => a - b)).toEqual([3, 3, 3, 10, 10, 10, 10, 10, 100, 100])
+    const second = await spend(key, full)
+    const reserved = await counters(org)
+    expect(Object.values(reserved).sort((a, b) => a - b)).toEqual([3, 3, 3, 10, 10, 10, 10, 10, 100, 100])
     expectRefusal(await spend(key, { channel: 'email', units: 1 }), 'USAGE_LIMIT_EXCEEDED')
     await release(key, second)
     expect(await counters(org)).toEqual({})
-    accepted(await spend(key, { ...whole, units: 1, costMicros: 1, sandbox: 1, segments: 1, warmup: undefined }))
+    accepted(await spend(key, { ...full, units: 1, costMicros: 1, sandbox: 1, segments: 1, warmup: undefined }))
     expect(Object.keys(await counters(org))).toHaveLength(Object.keys(before).length - 1)
   })
 
-  test('what was spent in one month is given back to that month', async () => {
+  test('a release applies to the month of the reservation', async () => {
     const org = await orgWith({ sms: 5 })
     const { live } = org.keys
     const early = await sms(live, 5)

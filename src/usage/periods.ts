@@ -1,8 +1,8 @@
-/** UTC calendar months and days, as counters name them. */
+/** UTC calendar days and months in the format of usage counters: `2026-01-31` and `2026-01`. */
 const dayMs = 86_400_000
 let lastDay = { number: 0, name: '1970-01-01' }
 
-/** Asked for every send, and the same for a day. */
+/** Caches the last result, because every send needs it and it changes once a day. */
 export const dayOf = (at: Date): string => {
   const number = Math.floor(at.getTime() / dayMs)
   if (number !== lastDay.number) lastDay = { number, name: at.toISOString().slice(0, 10) }
@@ -18,7 +18,7 @@ export const secondsToNextMonth = (at: Date): number =>
 export const secondsToNextDay = (at: Date): number =>
   secondsTo(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1), at)
 
-/** The months a read may ask for: this one and 24 back. */
+/** Usage can be read for the current month and the 24 months before it. */
 export const isReadablePeriod = (period: string, at: Date): boolean => {
   if (!/^\d{4}-(?:0[1-9]|1[0-2])$/.test(period)) return false
   const oldest = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - 24, 1))

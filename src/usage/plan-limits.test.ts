@@ -14,7 +14,7 @@ import {
   testDaily,
 } from './plan-limits.ts'
 
-/** A price in USD as a person writes it, in millionths. */
+/** Converts a price in USD, such as "0.0083", to millionths. */
 const usd = (text: string): number => Number(text.replace('.', '').replace(/^0+(?=\d)/, ''))
 
 describe('plans', () => {
@@ -24,7 +24,7 @@ describe('plans', () => {
     ['pro', 100_000, 10_000, '0.000000', '0.007500'],
     ['enterprise', 2_000_000, 200_000, '0.000000', '0.006500'],
   ])(
-    'XD-24 %s allows %s email recipients and %s SMS a month, at %s and %s USD each',
+    'XD-24 the %s plan allows %s email recipients and %s SMS per month, at %s and %s USD each',
     (plan, email, sms, mail, segment) => {
       expect(monthlyQuota[plan]).toEqual({ email, sms })
       expect(emailPrice[plan]).toBe(usd(mail))
@@ -45,7 +45,7 @@ describe('plans', () => {
     expect(plans.map((plan) => resourceLimit[resource][plan])).toEqual(limits)
   })
 
-  test('XD-25 XD-10 dedicated IPs, the test allowance of a day and the sandbox of a day', () => {
+  test('XD-25 XD-10 each plan has limits for dedicated IPs, daily test messages and daily sandbox recipients', () => {
     expect(plans.map((plan) => dedicatedIpLimit[plan])).toEqual([0, 0, 2, 50])
     expect(plans.map((plan) => testDaily[plan])).toEqual([1_000, 10_000, 10_000, 100_000])
     expect(sandboxDaily).toBe(100)
@@ -62,13 +62,13 @@ describe('plans', () => {
     ['JP', '0.090000', '0.081000', '0.072000'],
     ['ZZ', '0.090000', '0.081000', '0.072000'],
   ])(
-    'XD-27 a segment to %s costs %s USD on payg, %s on pro, %s on enterprise, nothing on free',
+    'XD-27 a segment to %s costs %s USD on payg, %s on pro, %s on enterprise, and nothing on free',
     (country, payg, pro, enterprise) => {
       expect(plans.map((plan) => segmentPrice(plan, country))).toEqual([0, usd(payg), usd(pro), usd(enterprise)])
     },
   )
 
-  test('XD-27 an MMS costs 0.020000 USD where anything costs', () => {
+  test('XD-27 an MMS costs 0.020000 USD on all paid plans', () => {
     expect(plans.map((plan) => mmsPrice[plan])).toEqual([0, 20_000, 20_000, 20_000])
   })
 
@@ -82,7 +82,7 @@ describe('plans', () => {
 })
 
 describe('periods', () => {
-  test('are UTC months and days', () => {
+  test('are UTC calendar months and days', () => {
     expect([monthOf(new Date('2026-03-31T23:59:59.999Z')), dayOf(new Date('2026-03-31T23:59:59.999Z'))]).toEqual([
       '2026-03',
       '2026-03-31',
@@ -103,7 +103,7 @@ describe('periods', () => {
     expect([secondsToNextMonth(new Date(at)), secondsToNextDay(new Date(at))]).toEqual([month, day])
   })
 
-  test('XD-23 a read takes this month and 24 back, and nothing else', () => {
+  test('XD-23 only the current month and the 24 before it can be read', () => {
     const now = new Date('2026-01-31T23:59:59.999Z')
     const readable = ['2026-01', '2025-12', '2024-02', '2024-01']
     const not = ['2026-02', '2023-12', '2026-00', '2026-13', '2026-1', '26-01', '2026-01-01', '', 'x', '2026-01\n']

@@ -1,8 +1,8 @@
-/** What each plan allows and what it costs. Money is whole millionths of a USD. */
+/** The limits and prices of each plan. Amounts of money are whole millionths of a US dollar. */
 import type { Channel } from '../ground/channel.ts'
 import type { Plan } from '../orgs/plans.ts'
 
-/** Live messages a UTC month; null is no quota. */
+/** Live messages per UTC month. Null means unlimited. */
 export const monthlyQuota: Record<Plan, Record<Channel, number | null>> = {
   free: { email: 3_000, sms: 100 },
   payg: { email: null, sms: null },
@@ -10,9 +10,10 @@ export const monthlyQuota: Record<Plan, Record<Channel, number | null>> = {
   enterprise: { email: 2_000_000, sms: 200_000 },
 }
 
-/** Simulated messages a UTC day, over all channels. */
+/** Test messages per UTC day, over all channels. */
 export const testDaily: Record<Plan, number> = { free: 1_000, payg: 10_000, pro: 10_000, enterprise: 100_000 }
 
+/** Recipients per UTC day through the sandbox sender. */
 export const sandboxDaily = 100
 
 export type Resource =
@@ -38,11 +39,11 @@ export const resourceLimit: Record<Resource, Record<Plan, number>> = {
 
 export const dedicatedIpLimit: Record<Plan, number> = { free: 0, payg: 0, pro: 2, enterprise: 50 }
 
-/** Of one recipient. */
+/** The price per email recipient. */
 export const emailPrice: Record<Plan, number> = { free: 0, payg: 900, pro: 0, enterprise: 0 }
 
-const homePrice: Record<Plan, number> = { free: 0, payg: 8_300, pro: 7_500, enterprise: 6_500 }
-const abroad: Record<string, number> = {
+const domesticPrice: Record<Plan, number> = { free: 0, payg: 8_300, pro: 7_500, enterprise: 6_500 }
+const listPrice: Record<string, number> = {
   GB: 46_300,
   AU: 51_500,
   DE: 106_000,
@@ -50,15 +51,15 @@ const abroad: Record<string, number> = {
   IN: 83_200,
   BR: 60_000,
 }
-const elsewhere = 90_000
-/** Percent off the price list abroad. */
+const defaultListPrice = 90_000
+/** The discount on list prices outside the US and Canada, in percent. */
 const discount: Record<Plan, number> = { free: 100, payg: 0, pro: 10, enterprise: 20 }
 
-const isHome = (country: string): boolean => country === 'US' || country === 'CA'
+const isDomestic = (country: string): boolean => country === 'US' || country === 'CA'
 
-/** Of one SMS segment to a country. The list prices divide by ten, so the discounts leave whole millionths. */
+/** The price per SMS segment. List prices are multiples of ten, so a discounted price is a whole number. */
 export const segmentPrice = (plan: Plan, country: string): number =>
-  isHome(country) ? homePrice[plan] : ((abroad[country] ?? elsewhere) * (100 - discount[plan])) / 100
+  isDomestic(country) ? domesticPrice[plan] : ((listPrice[country] ?? defaultListPrice) * (100 - discount[plan])) / 100
 
-/** Of one MMS, which is sent in the US and Canada only. */
+/** The price per MMS. MMS can be sent only in the US and Canada. */
 export const mmsPrice: Record<Plan, number> = { free: 0, payg: 20_000, pro: 20_000, enterprise: 20_000 }

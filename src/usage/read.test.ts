@@ -11,10 +11,10 @@ afterAll(() => t.stop())
 const clock = t.service.clock as MovableClock
 const leavesNoTrace = await watchTables(t.database)
 const { usage } = t.service.modules
-const ask = (key: string, query = '', headers: Record<string, string> = {}) =>
+const readUsage = (key: string, query = '', headers: Record<string, string> = {}) =>
   t.ask('GET', `/api/v1/usage${query}`, { key, headers })
 const month = () => clock.now().toISOString().slice(0, 7)
-// Clear of the edge of a month, so that the figures of one test stay in one.
+// Away from the end of a month, so that all usage of a test is in the same month.
 const now = clock.now()
 clock.advance(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 2) - now.getTime())
 
@@ -25,9 +25,9 @@ test.each([
   ['payg', null, null],
   ['pro', 100_000, 10_000],
   ['enterprise', 2_000_000, 200_000],
-] as const)('XD-23 an org on %s that used nothing is shown its plan', async (plan, email, sms) => {
+] as const)('XD-23 an org on the %s plan without usage gets zero counts and its limits', async (plan, email, sms) => {
   const { keys } = await t.org({ plan })
-  const reply = await leavesNoTrace(() => ask(keys.live))
+  const reply = await leavesNoTrace(() => readUsage(keys.live))
   expect([reply.status, reply.body]).toEqual([
     200,
     {
@@ -40,7 +40,7 @@ test.each([
       spend: { currency: 'USD', used: '0.000000', cap: null, remaining: null },
     },
   ])
-  expect((await ask(keys.test)).body).toEqual({
+  expect((await readUsage(keys.test)).body).toEqual({
     period: month(),
     environment: 'test',
     plan,
@@ -51,7 +51,7 @@ test.each([
   })
 })
 
-test('X-304 XD-23 figures of the caller’s environment, beside a contract and a spend cap; by key when asked', async () => {
+test('X-304 XD-23 usage is reported for the environment of the key, with limits and spend cap, and by key on request', async () => {
   const { org, keys } = await t.org({ plan: 'pro' })
   await t.database.sql(
     'update orgs set email_monthly = 100, sms_monthly = 5, spend_cap_micros = 200000000 where id = $1',
@@ -71,7 +71,7 @@ test('X-304 XD-23 figures of the caller’s environment, beside a contract and a
   const given = await spend({ channel: 'email', units: 1, keyId: await keyIdOf(t, await t.key(org.id)) })
   await usage.release(given)
 
-  const whole = {
+  const expected = {
     period: month(),
     environment: 'live',
     plan: 'pro',
@@ -80,8 +80,8 @@ test('X-304 XD-23 figures of the caller’s environment, beside a contract and a
     sms: { used: 4, segments: 9, limit: 5, remaining: 1 },
     spend: { currency: 'USD', used: '39.225002', cap: '200.00', remaining: '160.774998' },
   }
-  expect((await ask(keys.live)).body).toEqual(whole)
-  expect((await ask(keys.live, '?by_key=false')).body).toEqual(whole)
+  expect((await readUsage(keys.live)).body).toEqual(expected)
+  expect((await readUsage(keys.live, '?by_key=false')).body).toEqual(expected)
   const row = (
     key_id: string | null,
     name: string | null,
@@ -97,9 +97,9 @@ test('X-304 XD-23 figures of the caller’s environment, beside a contract and a
     segments,
     spend: money,
   })
-  const byKey = await ask(keys.live, '?by_key=true')
+  const byKey = await readUsage(keys.live, '?by_key=true')
   expect(byKey.status).toBe(200)
-  expect(byKey.body).toEqual({ ...whole, by_key: expect.any(Array) })
+  expect(byKey.body).toEqual({ ...expected, by_key: expect.any(Array) })
   expect(byKey.body.by_key).toHaveLength(3)
   expect(byKey.body.by_key).toEqual(
     expect.arrayContaining([
@@ -108,29 +108,32 @@ test('X-304 XD-23 figures of the caller’s environment, beside a contract and a
       row(null, null, 2, 0, 0, '0.000000'),
     ]),
   )
-  expect((await ask(keys.test, '?by_key=true')).body).toMatchObject({
+  expect((await readUsage(keys.test, '?by_key=true')).body).toMatchObject({
     environment: 'test',
     email: { used: 7, limit: null, remaining: null },
     by_key: [row(testId, 'First test key', 7, 0, 0, '0.000000')],
   })
   const other = await t.org({ plan: 'pro' })
-  expect((await ask(other.keys.live, '?by_key=true')).body).toMatchObject({ email: { used: 0 }, by_key: [] })
+  expect((await readUsage(other.keys.live, '?by_key=true')).body).toMatchObject({ email: { used: 0 }, by_key: [] })
 })
 
-test('X-304 X-265 by_key is refused to a tenant key, and to a platform key that names a tenant', async () => {
+test('X-304 X-265 by_key is refused for a tenant key and for a platform key with a tenant reference', async () => {
   const { org, keys } = await t.org()
   const tenantId = await tenantClient(t, { keys }).made('active', { external_ref: 'named' })
   const key = await t.key(org.id, { tenantId })
   await leavesNoTrace(async () => {
-    expectRefusal(await ask(key, '?by_key=true'), 'BY_KEY_NOT_AVAILABLE')
-    expectRefusal(await ask(keys.live, '?by_key=true', { 'x-service-tenant-ref': 'Named' }), 'BY_KEY_NOT_AVAILABLE')
+    expectRefusal(await readUsage(key, '?by_key=true'), 'BY_KEY_NOT_AVAILABLE')
+    expectRefusal(
+      await readUsage(keys.live, '?by_key=true', { 'x-service-tenant-ref': 'Named' }),
+      'BY_KEY_NOT_AVAILABLE',
+    )
   })
-  const shown = (await ask(key)).body
+  const shown = (await readUsage(key)).body
   expect([shown.tenant_id, shown.spend, 'by_key' in shown]).toEqual([tenantId, null, false])
-  expect((await ask(keys.live, '', { 'x-service-tenant-ref': 'Named' })).body).toEqual(shown)
+  expect((await readUsage(keys.live, '', { 'x-service-tenant-ref': 'Named' })).body).toEqual(shown)
 })
 
-test('XD-23 a limit that was lowered below the figure leaves nothing, never less', async () => {
+test('XD-23 remaining is 0, never negative, when the limit was lowered below the usage', async () => {
   const { org, keys } = await t.org()
   await usage.reserve({
     orgId: org.id,
@@ -143,13 +146,13 @@ test('XD-23 a limit that was lowered below the figure leaves nothing, never less
   })
   await t.database.sql('update orgs set sms_monthly = 4, spend_cap_micros = 1234567 where id = $1', [org.id])
   usage.forgetOrg(org.id)
-  expect((await ask(keys.live)).body).toMatchObject({
+  expect((await readUsage(keys.live)).body).toMatchObject({
     sms: { used: 9, limit: 4, remaining: 0 },
     spend: { used: '5.000000', cap: '1.23', remaining: '0.000000' },
   })
 })
 
-test('XD-23 a period is this month or one of 24 back; another is refused', async () => {
+test('XD-23 a period other than the current month or the 24 before it is rejected', async () => {
   const { org, keys } = await t.org()
   const first = month()
   await usage.reserve({
@@ -161,7 +164,7 @@ test('XD-23 a period is this month or one of 24 back; another is refused', async
     units: 3,
   })
   const used = async (query: string) => {
-    const { body } = await ask(keys.live, query)
+    const { body } = await readUsage(keys.live, query)
     return [body.period, body.email.used]
   }
   expect(await used('')).toEqual([first, 3])
@@ -177,7 +180,7 @@ test('XD-23 a period is this month or one of 24 back; another is refused', async
   inMonths(1)
   const next = new Date(clock.millis() + 40 * 86_400_000).toISOString().slice(0, 7)
   const refused = async (period: string, code: string, message: string) =>
-    expectRefusal(await ask(keys.live, `?period=${period}`), 'VALIDATION_ERROR', {
+    expectRefusal(await readUsage(keys.live, `?period=${period}`), 'VALIDATION_ERROR', {
       errors: [{ path: ['period'], code, message }],
     })
   for (const period of [first, next]) {
@@ -186,7 +189,7 @@ test('XD-23 a period is this month or one of 24 back; another is refused', async
   for (const period of ['2026-13', '2026-3', 'x', '']) {
     await refused(period, 'invalid_string', 'Must be a month such as 2026-03.')
   }
-  expectRefusal(await ask(keys.live, '?by_key=yes'), 'VALIDATION_ERROR', {
+  expectRefusal(await readUsage(keys.live, '?by_key=yes'), 'VALIDATION_ERROR', {
     errors: [{ path: ['by_key'], code: 'invalid_enum', message: expect.any(String) }],
   })
 })

@@ -5,7 +5,7 @@ import type { Usage } from './reserve.ts'
 import type { UsageReport } from './shapes.ts'
 import { type CounterRow, readCounters, readKeyCounters } from './store.ts'
 
-type Asked = {
+type UsageQuery = {
   orgId: string
   tenantId: string | null
   environment: Environment
@@ -13,47 +13,48 @@ type Asked = {
   byKey: boolean
 }
 
-/** What was used in a month, beside what may be. For one tenant the figures and limits are the tenant's. */
-export type ReadUsage = (asked: Asked) => Promise<z.output<typeof UsageReport>>
+/** Reads usage and limits of a month. With a tenant id, both are those of the tenant. */
+export type ReadUsage = (query: UsageQuery) => Promise<z.output<typeof UsageReport>>
 
 const micros = 1_000_000
 
-/** Exact: never through floating point. */
+/** Formats an amount exactly, without floating-point division. */
 export const usd = (amount: number, decimals: number): string => {
   const whole = Math.trunc(amount / micros)
   const rest = String(amount - whole * micros).padStart(6, '0')
   return `${whole}.${rest.slice(0, decimals)}`
 }
 
-const figures = (rows: CounterRow[]) => {
+const usedBy = (rows: CounterRow[]) => {
   const used = new Map(rows.map((row) => [row.measure, row.used]))
   return (measure: string): number => used.get(measure) ?? 0
 }
 
-const left = (limit: number | null, used: number): number | null => (limit === null ? null : Math.max(0, limit - used))
+const remaining = (limit: number | null, used: number): number | null =>
+  limit === null ? null : Math.max(0, limit - used)
 
 export const makeReadUsage = ({ db, usage }: { db: Db; usage: Pick<Usage, 'allowanceOf'> }): ReadUsage => {
-  const byKeyRows = async ({ orgId, environment, period }: Asked) => {
+  const byKeyRows = async ({ orgId, environment, period }: UsageQuery) => {
     const rows = await db.rows(readKeyCounters, { orgId, environment, period })
     const subjects = [...new Set(rows.map((row) => row.subject))]
     return subjects.map((subject) => {
       const own = rows.filter((row) => row.subject === subject)
-      const of = figures(own)
+      const used = usedBy(own)
       return {
         key_id: subject === 'no_key' ? null : subject,
         name: own[0]?.name ?? null,
-        email: of('email'),
-        sms: of('sms'),
-        segments: of('segments'),
-        spend: usd(of('spend'), 6),
+        email: used('email'),
+        sms: used('sms'),
+        segments: used('segments'),
+        spend: usd(used('spend'), 6),
       }
     })
   }
 
-  return async (asked) => {
-    const { orgId, tenantId, environment, period } = asked
+  return async (query) => {
+    const { orgId, tenantId, environment, period } = query
     const allowance = await usage.allowanceOf(orgId, tenantId)
-    const of = figures(await db.rows(readCounters, { orgId, subject: tenantId ?? 'org', environment, period }))
+    const used = usedBy(await db.rows(readCounters, { orgId, subject: tenantId ?? 'org', environment, period }))
     const plan = environment === 'live' ? allowance.quota : { email: null, sms: null }
     const limit = tenantId === null ? plan : allowance.tenantQuota
     const cap = allowance.spendCapMicros
@@ -62,23 +63,23 @@ export const makeReadUsage = ({ db, usage }: { db: Db; usage: Pick<Usage, 'allow
       environment,
       plan: allowance.plan,
       tenant_id: tenantId,
-      email: { used: of('email'), limit: limit.email, remaining: left(limit.email, of('email')) },
+      email: { used: used('email'), limit: limit.email, remaining: remaining(limit.email, used('email')) },
       sms: {
-        used: of('sms'),
-        segments: of('segments'),
+        used: used('sms'),
+        segments: used('segments'),
         limit: limit.sms,
-        remaining: left(limit.sms, of('sms')),
+        remaining: remaining(limit.sms, used('sms')),
       },
       spend:
         tenantId === null
           ? {
               currency: 'USD' as const,
-              used: usd(of('spend'), 6),
+              used: usd(used('spend'), 6),
               cap: cap === null ? null : usd(cap, 2),
-              remaining: cap === null ? null : usd(Math.max(0, cap - of('spend')), 6),
+              remaining: cap === null ? null : usd(Math.max(0, cap - used('spend')), 6),
             }
           : null,
-      ...(asked.byKey && { by_key: await byKeyRows(asked) }),
+      ...(query.byKey && { by_key: await byKeyRows(query) }),
     }
   }
 }

@@ -1,4 +1,7 @@
-/** One reservation before the provider is called: every cap a send spends, all of them or none. */
+/**
+ * Reserves usage before the provider is called. A reservation counts against every cap that applies to the send:
+ * either all of them, or none if one cap would be exceeded.
+ */
 import { makeBatcher, makeStepBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
@@ -16,28 +19,30 @@ export type Spend = {
   orgId: string
   tenantId: string | null
   environment: Environment
-  /** Null for traffic of no key, such as a dashboard test send. */
+  /** Null for messages sent without a key, such as a dashboard test send. */
   keyId: string | null
   channel: Channel
-  /** Recipients of email, messages of SMS. */
+  /** Recipients for email, messages for SMS. */
   units: number
   segments?: number
   costMicros?: number
-  /** Recipients through the sandbox sender. */
+  /** Recipients of a message from the sandbox sender. */
   sandbox?: number
   warmup?: { domainId: string; recipients: number; cap: number }
 }
 
 type Counter = { orgId: string; subject: string; environment: Environment; measure: string; period: string }
+
+/** An amount to add to one counter, and the error code if that exceeds the cap. */
 type Line = Counter & {
   amount: number
   cap: number | null
   refusal: Code
-  /** Whose thresholds are told of, where there is a cap. */
+  /** The alert that is sent when usage crosses a threshold of the cap. */
   alert?: 'plan_allowance' | 'spend_cap'
 }
 
-/** What was spent, to be given back when nothing was handed over. */
+/** Reserved usage. It is released if the message is not handed to the provider. */
 export type Reservation = { lines: Line[]; at: Date; allowance: Allowance }
 
 export type Allowance = {
@@ -48,12 +53,12 @@ export type Allowance = {
 }
 
 export interface Usage {
-  /** Spends, or throws the code of the first cap that refuses. */
+  /** Reserves usage, or throws the error code of the first cap that would be exceeded. */
   reserve(spend: Spend): Promise<Reservation>
-  /** Throws as a reservation would, and spends nothing. */
+  /** Throws the same errors as `reserve`, without reserving anything. */
   check(spend: Spend): Promise<void>
   release(reservation: Reservation): Promise<void>
-  /** Gives back a part, counted in the periods of the reservation. */
+  /** Releases part of a reservation, in the day and month in which it was made. */
   releasePart(reservation: Reservation, part: Spend): Promise<void>
   allowanceOf(orgId: string, tenantId: string | null): MaybePromise<Allowance>
   forgetOrg(orgId: string): void
@@ -70,52 +75,118 @@ const allowanceFrom = (row: AllowanceRow): Allowance => ({
   spendCapMicros: row.spend_cap_micros,
 })
 
-/** The lines in the order their caps are judged: sandbox, plan, tenant, spend, warmup; then figures without a cap. */
-export const linesOf = (spend: Spend, allowance: Allowance, at: Date): Line[] => {
-  const { orgId, tenantId, environment, channel, units, segments = 0, costMicros = 0 } = spend
+/** The lines with a cap, in the order in which the caps are checked. */
+const cappedLines = (spend: Spend, allowance: Allowance, at: Date): Line[] => {
+  const { orgId, tenantId, environment, channel, units, costMicros = 0 } = spend
   const live = environment === 'live'
-  const [month, day] = [monthOf(at), dayOf(at)]
-  const line = (
-    subject: string,
-    measure: string,
-    period: string,
-    amount: number,
-    cap: number | null,
-    refusal: Code,
-  ): Line => ({ orgId, subject, environment, measure, period, amount, cap, refusal })
+  const month = monthOf(at)
+  const day = dayOf(at)
   const lines: Line[] = []
-  if (!live) lines.push(line('org', 'messages', day, units, testDaily[allowance.plan], 'TEST_DAILY_LIMIT'))
-  if (live && spend.sandbox) lines.push(line('org', 'sandbox', day, spend.sandbox, sandboxDaily, 'SANDBOX_DAILY_LIMIT'))
+  if (!live) {
+    lines.push({
+      orgId,
+      subject: 'org',
+      environment,
+      measure: 'messages',
+      period: day,
+      amount: units,
+      cap: testDaily[allowance.plan],
+      refusal: 'TEST_DAILY_LIMIT',
+    })
+  }
+  if (live && spend.sandbox) {
+    lines.push({
+      orgId,
+      subject: 'org',
+      environment,
+      measure: 'sandbox',
+      period: day,
+      amount: spend.sandbox,
+      cap: sandboxDaily,
+      refusal: 'SANDBOX_DAILY_LIMIT',
+    })
+  }
   lines.push({
-    ...line('org', channel, month, units, live ? allowance.quota[channel] : null, 'USAGE_LIMIT_EXCEEDED'),
+    orgId,
+    subject: 'org',
+    environment,
+    measure: channel,
+    period: month,
+    amount: units,
+    cap: live ? allowance.quota[channel] : null,
+    refusal: 'USAGE_LIMIT_EXCEEDED',
     alert: 'plan_allowance',
   })
   if (tenantId !== null) {
-    lines.push(line(tenantId, channel, month, units, allowance.tenantQuota[channel], 'TENANT_QUOTA_EXCEEDED'))
+    lines.push({
+      orgId,
+      subject: tenantId,
+      environment,
+      measure: channel,
+      period: month,
+      amount: units,
+      cap: allowance.tenantQuota[channel],
+      refusal: 'TENANT_QUOTA_EXCEEDED',
+    })
   }
   if (live && costMicros > 0) {
     lines.push({
-      ...line('org', 'spend', month, costMicros, allowance.spendCapMicros, 'SPEND_CAP_EXCEEDED'),
+      orgId,
+      subject: 'org',
+      environment,
+      measure: 'spend',
+      period: month,
+      amount: costMicros,
+      cap: allowance.spendCapMicros,
+      refusal: 'SPEND_CAP_EXCEEDED',
       alert: 'spend_cap',
     })
   }
   if (live && spend.warmup) {
-    const { domainId, recipients, cap } = spend.warmup
-    lines.push(line(domainId, 'warmup', day, recipients, cap, 'WARMUP_LIMIT_EXCEEDED'))
+    lines.push({
+      orgId,
+      subject: spend.warmup.domainId,
+      environment,
+      measure: 'warmup',
+      period: day,
+      amount: spend.warmup.recipients,
+      cap: spend.warmup.cap,
+      refusal: 'WARMUP_LIMIT_EXCEEDED',
+    })
   }
+  return lines
+}
+
+/** Lines without a cap. They are counted for usage reports only. */
+const uncappedLines = (spend: Spend, at: Date): Line[] => {
+  const { orgId, tenantId, environment, channel, units, segments = 0, costMicros = 0 } = spend
+  const period = monthOf(at)
   const keySubject = spend.keyId ?? 'no_key'
-  const figure = (subject: string, measure: string, amount: number) => {
-    if (amount > 0) lines.push(line(subject, measure, month, amount, null, 'INTERNAL_ERROR'))
-  }
-  figure('org', 'segments', segments)
-  if (tenantId !== null) figure(tenantId, 'segments', segments)
-  figure(keySubject, channel, units)
-  figure(keySubject, 'segments', segments)
-  if (live) figure(keySubject, 'spend', costMicros)
+  const line = (subject: string, measure: string, amount: number): Line => ({
+    orgId,
+    subject,
+    environment,
+    measure,
+    period,
+    amount,
+    cap: null,
+    refusal: 'INTERNAL_ERROR',
+  })
+  const lines = [line('org', 'segments', segments)]
+  if (tenantId !== null) lines.push(line(tenantId, 'segments', segments))
+  lines.push(line(keySubject, channel, units))
+  lines.push(line(keySubject, 'segments', segments))
+  if (environment === 'live') lines.push(line(keySubject, 'spend', costMicros))
+  return lines
+}
+
+/** Every counter that the send adds to. Lines with a cap come first, since the first exceeded cap is the error. */
+export const linesOf = (spend: Spend, allowance: Allowance, at: Date): Line[] => {
+  const lines = [...cappedLines(spend, allowance, at), ...uncappedLines(spend, at)]
   return lines.filter(({ amount }) => amount > 0)
 }
 
-const refuse = (code: Code, at: Date): Failure => {
+const failureFor = (code: Code, at: Date): Failure => {
   if (code === 'SANDBOX_DAILY_LIMIT' || code === 'SPEND_CAP_EXCEEDED') return new Failure(code)
   const daily = code === 'TEST_DAILY_LIMIT' || code === 'WARMUP_LIMIT_EXCEEDED'
   return new Failure(code, { retryAfter: daily ? secondsToNextDay(at) : secondsToNextMonth(at) })
@@ -123,32 +194,32 @@ const refuse = (code: Code, at: Date): Failure => {
 
 const nameOf = (c: Counter): string => `${c.orgId} ${c.subject} ${c.environment} ${c.measure} ${c.period}`
 
-/** Each counter of the lines once, in one order for every caller, so that no two statements wait in a circle. */
+/** The distinct counters of the lines. Always in the same order, so that concurrent statements cannot deadlock. */
 const countersOf = <C extends Counter>(lines: C[]): { names: string[]; counters: C[] } => {
   const byName = new Map(lines.map((line) => [nameOf(line), line]))
   const names = [...byName.keys()].sort()
   return { names, counters: names.map((name) => byName.get(name) as C) }
 }
 
-type Asked = { orgId: string; channel: Channel; lines: Line[] }
+type ReservationRequest = { orgId: string; channel: Channel; lines: Line[] }
 
 const lower = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.min(a, b)
 
-/** What may be judged at once, and what it is made of. */
-type Group = { sum: Asked; of: Asked[] }
+/** Requests that are decided together, and their sum as one request. */
+type Group = { sum: ReservationRequest; requests: ReservationRequest[] }
 
-/** Of one org. */
+/** Both counters must belong to the same org. */
 const sameCounter = (a: Counter, b: Counter): boolean =>
   a.subject === b.subject && a.measure === b.measure && a.environment === b.environment && a.period === b.period
 
-/** What several of one org spend of each counter, under the lowest of their caps. */
-const sumOf = (asked: Asked[]): Line[] => {
+/** Adds up requests of one org per counter, under the lowest cap of each counter. */
+const sumOf = (requests: ReservationRequest[]): Line[] => {
   const sums: Line[] = []
   const byName = new Map<string, Line>()
-  for (const { lines } of asked) {
+  for (const { lines } of requests) {
     for (const [place, line] of lines.entries()) {
-      // Most spend of the same counters in the same order; a name is made only for the others.
+      // Most requests use the same counters in the same order. Names are built only for those that do not.
       const likely = sums[place]
       const name = likely && sameCounter(likely, line) ? undefined : nameOf(line)
       const sum = name === undefined ? likely : byName.get(name)
@@ -165,16 +236,20 @@ const sumOf = (asked: Asked[]): Line[] => {
   return sums
 }
 
-/** All of an org as one, save where they are of two channels: an alert names the one that caused it. */
-const together = (asked: Asked[]): Group[] => {
-  const [first] = asked as [Asked, ...Asked[]]
-  if (asked.length === 1 || asked.some(({ channel }) => channel !== first.channel))
-    return asked.map((one) => ({ sum: one, of: [one] }))
-  return [{ sum: { ...first, lines: sumOf(asked) }, of: asked }]
+/**
+ * Groups the requests of an org. Requests for different channels are not grouped, because an alert names the channel
+ * that caused it.
+ */
+const groupsOf = (requests: ReservationRequest[]): Group[] => {
+  const [first] = requests as [ReservationRequest, ...ReservationRequest[]]
+  if (requests.length === 1 || requests.some(({ channel }) => channel !== first.channel)) {
+    return requests.map((request) => ({ sum: request, requests: [request] }))
+  }
+  return [{ sum: { ...first, lines: sumOf(requests) }, requests }]
 }
 
-/** Which line refused, if one did, or why nobody knows. */
-type Judged = { refusedBy?: number | undefined; failed?: unknown }
+/** The index of the line whose cap would be exceeded, if any, or the error if the statement failed. */
+type Decision = { refusedBy?: number | undefined; failed?: unknown }
 
 type Needs = { db: Db; clock: Clock; trusted: () => boolean }
 
@@ -184,13 +259,13 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
   const allowanceOf = (orgId: string, tenantId: string | null): MaybePromise<Allowance> =>
     copies.through(tenantId === null ? orgId : `${orgId} ${tenantId}`, orgId, async () => {
       const row = await db.row(findAllowance, { orgId, tenantId })
-      if (!row) throw new Error(`usage of an org that is not there: ${orgId}`)
+      if (!row) throw new Error(`Org ${orgId} does not exist`)
       return allowanceFrom(row)
     })
 
-  /** Each whole, in the order given. */
-  const judgeEach = async (asked: Asked[]): Promise<Judged[]> => {
-    const flat = asked.flatMap(({ lines }) => lines)
+  /** Decides each request separately, in the given order: all of its lines are reserved, or none. */
+  const decideEach = async (requests: ReservationRequest[]): Promise<Decision[]> => {
+    const flat = requests.flatMap(({ lines }) => lines)
     const { names, counters } = countersOf(flat)
     const place = new Map(names.map((name, i) => [name, i + 1]))
     const at = clock.now()
@@ -200,66 +275,67 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
       environments: counters.map((c) => c.environment),
       measures: counters.map((c) => c.measure),
       periods: counters.map((c) => c.period),
-      lineReservation: asked.flatMap(({ lines }, r) => lines.map(() => r)),
+      lineReservation: requests.flatMap(({ lines }, r) => lines.map(() => r)),
       lineCounter: flat.map((line) => place.get(nameOf(line)) as number),
       amounts: flat.map((line) => line.amount),
       caps: flat.map((line) => line.cap),
       alertKinds: counters.map((c) => c.alert ?? null),
       alertIds: counters.flatMap((c) => {
-        const idOrNone = () => (c.alert ? newId('event', at.getTime()) : null)
-        return [idOrNone(), idOrNone()]
+        const newAlertId = () => (c.alert ? newId('event', at.getTime()) : null)
+        // One for each of the two thresholds.
+        return [newAlertId(), newAlertId()]
       }),
-      channels: asked.map(({ channel }) => channel),
+      channels: requests.map(({ channel }) => channel),
       at,
     })
-    return asked.map((_, r) => {
+    return requests.map((_, r) => {
       const line = answer?.refused_lines[r] as number
       return { refusedBy: line > 0 ? line - 1 : undefined }
     })
   }
 
-  /** Those of an org at first as one: where all of them fit, none has to be judged by itself. */
-  const judge = async (asked: Asked[]): Promise<Judged[]> => {
-    const groups = [...Map.groupBy(asked, ({ orgId }) => orgId).values()].flatMap(together)
-    const verdicts = await judgeEach(groups.map(({ sum }) => sum))
-    const judged = new Map<Asked, Judged>()
-    const open: Asked[] = []
-    groups.forEach(({ of }, i) => {
-      const verdict = verdicts[i] as Judged
-      if (verdict.refusedBy !== undefined && of.length > 1) open.push(...of)
-      else for (const one of of) judged.set(one, verdict)
+  /** Decides all requests of an org as one first. Only if their sum does not fit is each decided separately. */
+  const decide = async (requests: ReservationRequest[]): Promise<Decision[]> => {
+    const groups = [...Map.groupBy(requests, ({ orgId }) => orgId).values()].flatMap(groupsOf)
+    const groupDecisions = await decideEach(groups.map(({ sum }) => sum))
+    const decisions = new Map<ReservationRequest, Decision>()
+    const undecided: ReservationRequest[] = []
+    groups.forEach((group, i) => {
+      const decision = groupDecisions[i] as Decision
+      if (decision.refusedBy !== undefined && group.requests.length > 1) undecided.push(...group.requests)
+      else for (const request of group.requests) decisions.set(request, decision)
     })
-    // What is counted by now stays counted, so a fault is theirs alone.
-    const failing = (failed: unknown): Judged[] => open.map(() => ({ failed }))
-    const alone = open.length > 0 ? await judgeEach(open).catch(failing) : []
-    for (const [i, one] of open.entries()) judged.set(one, alone[i] as Judged)
-    return asked.map((one) => judged.get(one) as Judged)
+    // The first statement is already committed, so an error of the second one fails only the undecided requests.
+    const failAll = (failed: unknown): Decision[] => undecided.map(() => ({ failed }))
+    const separate = undecided.length > 0 ? await decideEach(undecided).catch(failAll) : []
+    for (const [i, request] of undecided.entries()) decisions.set(request, separate[i] as Decision)
+    return requests.map((request) => decisions.get(request) as Decision)
   }
 
-  const reservations = makeStepBatcher<Asked, Judged>({
+  const reservations = makeStepBatcher<ReservationRequest, Decision>({
     name: 'usage.reserve',
-    run: judge,
+    run: decide,
   })
   const releases = makeBatcher<Line[], void>({
     name: 'usage.release',
     run: async (batch) => {
       const lines = batch.flat()
       const { names, counters } = countersOf(lines)
-      const given = new Map<string, number>()
-      for (const line of lines) given.set(nameOf(line), (given.get(nameOf(line)) ?? 0) + line.amount)
+      const amounts = new Map<string, number>()
+      for (const line of lines) amounts.set(nameOf(line), (amounts.get(nameOf(line)) ?? 0) + line.amount)
       await db.change(releaseUsage, {
         orgIds: counters.map((c) => c.orgId),
         subjects: counters.map((c) => c.subject),
         environments: counters.map((c) => c.environment),
         measures: counters.map((c) => c.measure),
         periods: counters.map((c) => c.period),
-        amounts: names.map((name) => given.get(name) as number),
+        amounts: names.map((name) => amounts.get(name) as number),
       })
       return batch.map(() => undefined)
     },
   })
 
-  const giveBack = async (lines: Line[]): Promise<void> => {
+  const releaseLines = async (lines: Line[]): Promise<void> => {
     if (lines.length > 0) await releases.submit(lines)
   }
 
@@ -271,10 +347,9 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
       const allowance = known instanceof Promise ? await known : known
       const lines = linesOf(spend, allowance, at)
       if (lines.length === 0) return { lines, at, allowance }
-      const asked = { orgId: spend.orgId, channel: spend.channel, lines }
-      const { refusedBy, failed } = await reservations.submit(asked)
+      const { refusedBy, failed } = await reservations.submit({ orgId: spend.orgId, channel: spend.channel, lines })
       if (failed) throw failed
-      if (refusedBy !== undefined) throw refuse((lines[refusedBy] as Line).refusal, at)
+      if (refusedBy !== undefined) throw failureFor((lines[refusedBy] as Line).refusal, at)
       return { lines, at, allowance }
     },
     check: async (spend) => {
@@ -288,12 +363,12 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
         measures: counters.map((c) => c.measure),
         periods: counters.map((c) => c.period),
       })
-      const stands = new Map(rows.map(({ place, used }) => [names[place - 1], used]))
-      const over = lines.find((line) => line.cap !== null && (stands.get(nameOf(line)) ?? 0) + line.amount > line.cap)
-      if (over) throw refuse(over.refusal, at)
+      const usedOf = new Map(rows.map(({ place, used }) => [names[place - 1], used]))
+      const over = lines.find((line) => line.cap !== null && (usedOf.get(nameOf(line)) ?? 0) + line.amount > line.cap)
+      if (over) throw failureFor(over.refusal, at)
     },
-    release: ({ lines }) => giveBack(lines),
-    releasePart: ({ at, allowance }, part) => giveBack(linesOf(part, allowance, at)),
+    release: ({ lines }) => releaseLines(lines),
+    releasePart: ({ at, allowance }, part) => releaseLines(linesOf(part, allowance, at)),
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
   }

@@ -2,8 +2,9 @@ import { statement } from '../db/statement.ts'
 import type { Plan } from '../orgs/plans.ts'
 
 /**
- * Reservations in one statement: counters are locked in one order, each reservation is judged whole in the order
- * given, and what is accepted is written once, with the alerts it gives rise to. See reserve_usage in the migrations.
+ * Makes several reservations in one statement. It locks the counters in a fixed order, accepts or refuses each
+ * reservation as a whole in the given order, and writes the accepted ones with the alerts they cause. See
+ * reserve_usage in the migrations.
  */
 export const reserveUsage = statement<
   {
@@ -24,13 +25,15 @@ export const reserveUsage = statement<
   { refused_lines: number[] }
 >(
   'usage.reserve',
-  `select refused_lines from reserve_usage(:orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[],
-     :lineReservation::int[], :lineCounter::int[], :amounts::bigint[], :caps::bigint[], :alertKinds::text[], :alertIds::text[], :channels::text[], :at)`,
+  `select refused_lines from reserve_usage(
+     :orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[],
+     :lineReservation::int[], :lineCounter::int[], :amounts::bigint[], :caps::bigint[],
+     :alertKinds::text[], :alertIds::text[], :channels::text[], :at)`,
 )
 
 /**
- * Gives back. The counters are distinct and locked in the order given, which is that of reservations, so that neither
- * waits for the other in a circle. A counter never goes below zero, whatever was given back twice by mistake.
+ * Subtracts released amounts. The counters are distinct and locked in the same order as by reservations, so that the
+ * two cannot deadlock. A counter never goes below zero, even if an amount is released twice by mistake.
  */
 export const releaseUsage = statement<{
   orgIds: string[]
@@ -43,8 +46,9 @@ export const releaseUsage = statement<{
   'usage.release',
   `with held as (
      select c.org_id, c.subject, c.environment, c.measure, c.period, r.amount
-     from unnest(:orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[], :amounts::bigint[])
-       with ordinality as r (org_id, subject, environment, measure, period, amount, place)
+     from unnest(
+       :orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[], :amounts::bigint[]
+     ) with ordinality as r (org_id, subject, environment, measure, period, amount, place)
      join usage_counters c using (org_id, subject, environment, measure, period)
      order by r.place
      for update of c
@@ -72,7 +76,7 @@ export const findAllowance = statement<{ orgId: string; tenantId: string | null 
    where o.id = :orgId`,
 )
 
-/** Where each of the counters stands; those never spent on are left out. */
+/** The values of the given counters. Counters that were never used are not returned. */
 export const readNamedCounters = statement<
   { orgIds: string[]; subjects: string[]; environments: string[]; measures: string[]; periods: string[] },
   { place: number; used: number }
@@ -102,7 +106,8 @@ export const readKeyCounters = statement<
   'usage.read_keys',
   `select c.subject, c.measure, c.used, k.name
    from usage_counters c left join api_keys k on k.org_id = c.org_id and k.id = c.subject
-   where c.org_id = :orgId and c.environment = :environment and c.period = :period and (c.subject like 'key\\_%' or c.subject = 'no_key')
+   where c.org_id = :orgId and c.environment = :environment and c.period = :period
+     and (c.subject like 'key\\_%' or c.subject = 'no_key')
      and c.used > 0
    order by c.subject`,
 )

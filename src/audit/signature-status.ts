@@ -1,9 +1,9 @@
 import { type SignedFields, signatureMatches } from './sign-entry.ts'
 
-/** What a stored entry turns out to be. Derived on every look, never stored. */
-export type Verdict = 'ok' | 'unsigned' | 'legacy' | 'invalid' | 'stripped'
+/** The result of checking a stored entry's signature. Computed at every read, never stored. */
+export type SignatureStatus = 'ok' | 'unsigned' | 'legacy' | 'invalid' | 'stripped'
 
-/** An object with two keys or more has an order, and entries of old were signed in an order nobody kept. */
+/** Before the cutover, entries were signed with metadata keys in an order that was not recorded. */
 const hasAmbiguousOrder = (value: unknown): boolean => {
   if (Array.isArray(value)) return value.some(hasAmbiguousOrder)
   if (typeof value !== 'object' || value === null) return false
@@ -11,11 +11,11 @@ const hasAmbiguousOrder = (value: unknown): boolean => {
   return inner.length >= 2 || inner.some(hasAmbiguousOrder)
 }
 
-export const verdictOf = (
+export const signatureStatus = (
   entry: SignedFields & { signature: string | null },
   { secret, cutover }: { secret: string; cutover: Date },
-): Verdict => {
-  // The instant of the cutover itself counts as after it.
+): SignatureStatus => {
+  // An entry created exactly at the cutover counts as after it.
   const after = entry.createdAt.getTime() >= cutover.getTime()
   if (entry.signature === null || entry.signature === '') return after ? 'stripped' : 'unsigned'
   if (signatureMatches(secret, entry, entry.signature)) return 'ok'
