@@ -19,14 +19,14 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
   await migrate({ connect: db.connect, clock: systemClock, log })
   const service = await build(config, databaseUrl, log)
   const url = await service.startApi()
-  const { found } = makeCreateOrg({
+  const { create } = makeCreateOrg({
     db,
     clock: systemClock,
     baseUrl: url,
     serviceDomain: config.serviceDomain,
     vault,
   })
-  const { org, keys } = await found({ name: 'Bench', plan: 'enterprise', withSenders: true })
+  const { org, keys } = await create({ name: 'Bench', plan: 'enterprise', withSenders: true })
   await db.row(setPlan, {
     orgId: org.id,
     plan: 'enterprise',

@@ -28,14 +28,14 @@ export const fill = async (databaseUrl: string): Promise<Filled> => {
   const config = { ...readConfig({ PORT: '0', AUDIT_SIGNING_SECRET: 'bench' }), masterKey: randomBytes(32) }
   const db = openDb({ url: databaseUrl, log, poolSize: 1 })
   await migrate({ connect: db.connect, clock: systemClock, log })
-  const { found } = makeCreateOrg({
+  const { create } = makeCreateOrg({
     db,
     clock: systemClock,
     baseUrl: 'http://127.0.0.1',
     serviceDomain: config.serviceDomain,
     vault: makeVault(config.masterKey),
   })
-  const { org } = await found({ name: 'Bench', plan: 'enterprise', withSenders: true })
+  const { org } = await create({ name: 'Bench', plan: 'enterprise', withSenders: true })
   await db.row(setPlan, {
     orgId: org.id,
     plan: 'enterprise',

@@ -98,14 +98,14 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
     routes: (modules) => [recordRoute(modules)],
   })
   const url = await service.startApi()
-  const { found } = makeCreateOrg({
+  const { create } = makeCreateOrg({
     db,
     clock: systemClock,
     baseUrl: url,
     serviceDomain: config.serviceDomain,
     vault: makeVault(masterKey),
   })
-  const { org, keys } = await found({ name: 'Bench', plan: 'enterprise', withSenders: false })
+  const { org, keys } = await create({ name: 'Bench', plan: 'enterprise', withSenders: false })
   await db.row(setPlan, {
     orgId: org.id,
     plan: 'enterprise',

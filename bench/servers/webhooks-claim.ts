@@ -5,7 +5,7 @@ import { systemClock } from '../../src/ground/clock.ts'
 import { newId } from '../../src/ground/ids.ts'
 import { makeLog } from '../../src/ground/log.ts'
 import { insertOrg } from '../../src/orgs/store.ts'
-import { leaseLanes, releaseLanes, takeDue } from '../../src/webhooks/store/delivery-leases.ts'
+import { leaseQueues, readDueDeliveries, releaseQueues } from '../../src/webhooks/store/delivery-leases.ts'
 import { insertEndpoint } from '../../src/webhooks/store/endpoint-rows.ts'
 import { ownDatabase } from './own-database.ts'
 import { workBench } from './work.ts'
@@ -58,13 +58,13 @@ workBench(async ({ databaseUrl, pending }: { databaseUrl: string; pending: numbe
     one: async (n) => {
       const worker = `worker ${n}`
       const now = systemClock.now()
-      const lanes = await db.rows(leaseLanes, { worker, at: now, until: new Date(now.getTime() + 60_000), limit: 1 })
+      const lanes = await db.rows(leaseQueues, { worker, at: now, until: new Date(now.getTime() + 60_000), limit: 1 })
       const orgIds = lanes.map((lane) => lane.org_id)
       const endpointIds = lanes.map((lane) => lane.endpoint_id)
       const limits = lanes.map(() => 20)
-      const due = await db.rows(takeDue, { at: now, orgIds, endpointIds, limits, inFlight: [] })
+      const due = await db.rows(readDueDeliveries, { at: now, orgIds, endpointIds, limits, inFlight: [] })
       if (lanes.length > 0 && due.length !== 20) throw new Error(`${due.length} were due`)
-      await db.change(releaseLanes, { worker, orgIds, endpointIds })
+      await db.change(releaseQueues, { worker, orgIds, endpointIds })
     },
     close: async () => {
       await db.close()

@@ -21,7 +21,7 @@ export type AccessRule = {
   /** With several scopes, any one of them is enough. */
   scope: ScopeName | readonly ScopeName[]
   /** Kinds of key that are always refused, each with its error code. */
-  bars?: { tenantKey?: Code; projectKey?: Code; testKey?: Code }
+  forbiddenKeys?: { tenantKey?: Code; projectKey?: Code; testKey?: Code }
 }
 
 /** The state of the bucket that is reported to the caller: the key's own, unless the org's refused the call. */
@@ -68,13 +68,13 @@ const checkOwnTenant = ({ tenantState }: Caller): void => {
   if (refusal) throw new Failure(refusal)
 }
 
-const checkAccess = (key: Caller, { scope, bars }: AccessRule): void => {
+const checkAccess = (key: Caller, { scope, forbiddenKeys }: AccessRule): void => {
   const allowed = typeof scope === 'string' ? key.scopes.has(scope) : scope.some((name) => key.scopes.has(name))
   if (!allowed) throw new Failure('INSUFFICIENT_SCOPE')
-  if (!bars) return
-  if (bars.tenantKey && key.tenantId !== null) throw new Failure(bars.tenantKey)
-  if (bars.projectKey && key.projectId !== null) throw new Failure(bars.projectKey)
-  if (bars.testKey && key.environment === 'test') throw new Failure(bars.testKey)
+  if (!forbiddenKeys) return
+  if (forbiddenKeys.tenantKey && key.tenantId !== null) throw new Failure(forbiddenKeys.tenantKey)
+  if (forbiddenKeys.projectKey && key.projectId !== null) throw new Failure(forbiddenKeys.projectKey)
+  if (forbiddenKeys.testKey && key.environment === 'test') throw new Failure(forbiddenKeys.testKey)
 }
 
 type Needs = { callers: Callers; tenants: TenantsByReference; limiter: Limiter | undefined; clock: Clock }

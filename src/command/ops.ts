@@ -107,8 +107,8 @@ const createOrg = async (context: Context): Promise<void> => {
   if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner)) throw new Fault('--owner must be an email address.')
   const { serviceDomain } = config
   const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
-  const { found } = makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault })
-  const created = await found({
+  const { create } = makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault })
+  const created = await create({
     name: required(options, 'name').slice(0, 80),
     plan: planOf(text(options, 'plan') ?? 'free'),
     ...(owner !== undefined && { ownerEmail: owner }),

@@ -44,7 +44,7 @@ const printWelcome = async (config: Config, service: Service, baseUrl: string, v
   const { serviceDomain } = config
   const created = config.production
     ? undefined
-    : await makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault }).foundFirst()
+    : await makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault }).createFirst()
   if (created) {
     process.stdout.write(welcome(created))
     await writeFirstRunFile(config, created)

@@ -3,7 +3,7 @@
  * of single commits. An idle batcher runs a lone call at once; a busy one collects calls for its next statement.
  */
 
-import { refusedCleanly } from './faults.ts'
+import { hadNoEffect } from './faults.ts'
 import { assertNotInTransaction } from './pool.ts'
 
 export type BatchOptions<In, Out> = {
@@ -73,7 +73,7 @@ export const makeStepBatcher = <In, Out>(options: BatchOptions<In, Out>): Batche
 }
 
 /** Runs one batch: resolves or rejects each of its items, and never throws. */
-const makeRunBatch = <In, Out>({ name, run, harmless = refusedCleanly }: BatchOptions<In, Out>) => {
+const makeRunBatch = <In, Out>({ name, run, harmless = hadNoEffect }: BatchOptions<In, Out>) => {
   const runAll = async (batch: Waiting<In, Out>[]): Promise<Out[]> => {
     const outs = await run(batch.map((waiting) => waiting.item))
     if (outs.length !== batch.length)

@@ -11,7 +11,7 @@ export const sqlState = (error: unknown): string | undefined => {
  * Whether the server rejected the statement and rolled it back, so that it certainly had no effect. Errors of classes
  * 08, 53, 57, 58 and XX (connection, resources, shutdown, system, internal) do not prove that.
  */
-export const refusedCleanly = (error: unknown): boolean => {
+export const hadNoEffect = (error: unknown): boolean => {
   const state = sqlState(error)
   return state !== undefined && !/^(08|53|57|58|XX)/.test(state)
 }

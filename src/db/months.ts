@@ -3,7 +3,7 @@ import type { Db } from './pool.ts'
 import { ensureMonth } from './store.ts'
 
 /** Creates the partitions of this month and the next two. */
-export const makeMonthsAhead =
+export const makeEnsureMonthPartitions =
   ({ db, clock }: { db: Db; clock: Clock }, parents: readonly string[]): (() => Promise<void>) =>
   async () => {
     const now = clock.now()

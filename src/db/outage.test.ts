@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { throughOutage, writtenThroughOutage } from './outage.ts'
+import { insertWithRetry, retryOnOutage } from './outage.ts'
 
 const connectionRefused = () => Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' })
 
@@ -17,23 +17,23 @@ const failingWith = (...errors: Error[]) => {
 
 test('work that succeeds runs once', async () => {
   const { again, work } = failingWith()
-  expect(await throughOutage(work)).toBe('done')
+  expect(await retryOnOutage(work)).toBe('done')
   expect(again).toEqual([false])
 })
 
 test('work is retried after a lost connection, with again set', async () => {
   const { again, work } = failingWith(connectionRefused(), connectionRefused())
-  expect(await throughOutage(work)).toBe('done')
+  expect(await retryOnOutage(work)).toBe('done')
   expect(again).toEqual([false, true, true])
 })
 
 test('any other error is thrown at once, both at first and after an outage', async () => {
   const wrong = new Error('wrong')
   const first = failingWith(wrong)
-  await expect(throughOutage(first.work)).rejects.toBe(wrong)
+  await expect(retryOnOutage(first.work)).rejects.toBe(wrong)
   expect(first.again).toEqual([false])
   const later = failingWith(connectionRefused(), wrong)
-  await expect(throughOutage(later.work)).rejects.toBe(wrong)
+  await expect(retryOnOutage(later.work)).rejects.toBe(wrong)
   expect(later.again).toEqual([false, true])
 })
 
@@ -43,9 +43,9 @@ test('an existing row counts as written on a retry and is an error on the first 
     await work(false)
   }
   const retried = failingWith(connectionRefused(), duplicate)
-  await writtenThroughOutage(write(retried.work))
+  await insertWithRetry(write(retried.work))
   expect(retried.again).toHaveLength(2)
   const firstTry = failingWith(duplicate)
-  await expect(writtenThroughOutage(write(firstTry.work))).rejects.toBe(duplicate)
+  await expect(insertWithRetry(write(firstTry.work))).rejects.toBe(duplicate)
   expect(firstTry.again).toHaveLength(1)
 })

@@ -21,12 +21,12 @@ const retry = async <T>(work: (again: boolean) => Promise<T>, firstError: unknow
  * Retries work that must survive a short database outage, such as recording a message that was sent. `again` is true on
  * retries: an earlier try may have taken effect even though its response was lost.
  */
-export const throughOutage = <T>(work: (again: boolean) => Promise<T>): Promise<T> =>
+export const retryOnOutage = <T>(work: (again: boolean) => Promise<T>): Promise<T> =>
   work(false).catch((error) => retry(work, error))
 
 /** For rows with ids that we generate: on a retry, a row that already exists is the one that an earlier try wrote. */
-export const writtenThroughOutage = (write: () => Promise<void>): Promise<void> =>
-  throughOutage((again) =>
+export const insertWithRetry = (write: () => Promise<void>): Promise<void> =>
+  retryOnOutage((again) =>
     write().catch((error) => {
       if (!again || !uniqueViolation(error)) throw error
     }),

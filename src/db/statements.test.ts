@@ -53,6 +53,9 @@ afterAll(async () => {
   await database.drop()
 })
 
+/** Statements of tests are declared in the same worker and start with `test.`. */
+const ofStores = () => declaredStatements().filter(({ name }) => !name.startsWith('test.'))
+
 describe('the statements of the service', () => {
   test('are declared in stores only', () => {
     const elsewhere = files.filter(
@@ -69,12 +72,12 @@ describe('the statements of the service', () => {
       ...withoutComments(readFileSync(join(source, file), 'utf8')).matchAll(/\bstatement\s*[<(]/g),
     ])
     expect(written.length).toBeGreaterThan(20)
-    expect(declaredStatements()).toHaveLength(written.length)
+    expect(ofStores()).toHaveLength(written.length)
   })
 
   test('are valid on the migrated schema', async () => {
     const faults: string[] = []
-    for (const { name, text } of declaredStatements()) {
+    for (const { name, text } of ofStores()) {
       const error = await errorOf(text)
       if (error !== undefined) faults.push(`${name}: ${error}`)
     }
@@ -83,7 +86,7 @@ describe('the statements of the service', () => {
 
   test('use exactly the parameters that their type declares', () => {
     const declared = new Map(stores.flatMap((file) => [...declaredParams(join(source, file))]))
-    const faults = declaredStatements().flatMap(({ name, params }) => {
+    const faults = ofStores().flatMap(({ name, params }) => {
       const expected = declared.get(name)
       if (!expected) return [`${name} is not declared in a store`]
       const unknown = params.filter((param) => !expected.includes(param)).map((param) => `${name} uses :${param}`)
@@ -94,7 +97,7 @@ describe('the statements of the service', () => {
   })
 
   test('have names that start with their module', () => {
-    for (const { name } of declaredStatements()) expect(name).toMatch(/^[a-z_]+\.[a-z0-9_]+$/)
+    for (const { name } of ofStores()) expect(name).toMatch(/^[a-z_]+\.[a-z0-9_]+$/)
   })
 })
 

@@ -9,7 +9,7 @@ import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { lockOrg } from '../orgs/store.ts'
 import { resourceLimit } from '../usage/plan-limits.ts'
-import { type DkimKey, sealedFor } from './dkim-key.ts'
+import { type DkimKey, dkimKeyContext } from './dkim-key.ts'
 import { isReserved } from './name.ts'
 import type { CreateDomain } from './shapes.ts'
 import type { DomainRow } from './store/domain-rows.ts'
@@ -115,7 +115,7 @@ export const makeAddDomain = ({ db, clock, audit, vault, newKey, serviceDomain }
       returnPath: body.return_path,
       inbound: body.inbound,
       publicKey: key.publicKey,
-      sealedPrivateKey: vault.seal(key.privateKey, sealedFor(id)),
+      sealedPrivateKey: vault.seal(key.privateKey, dkimKeyContext(id)),
       at,
     })
     if (!row) throw new Failure('DOMAIN_ALREADY_ADDED')

@@ -21,4 +21,4 @@ export const newDkimKey = async (): Promise<DkimKey> => {
 }
 
 /** The context that a private key is sealed with. A sealed key cannot be opened for another row. */
-export const sealedFor = (domainId: string): string => `domains.dkim_private_key ${domainId}`
+export const dkimKeyContext = (domainId: string): string => `domains.dkim_private_key ${domainId}`

@@ -365,7 +365,7 @@ describe('changing and removing', () => {
     const caller = { orgId: acme.org.id, tenantId: null, environment: 'live', projectId: null } as const
     const { senders } = t.service.modules
     for (const name of ['restricted.test', 'example.test']) {
-      const send = async () => senders.judge({ ...caller, allowedDomainIds: [id] }, name)
+      const send = async () => senders.resolve({ ...caller, allowedDomainIds: [id] }, name)
       await expect(send()).rejects.toMatchObject({
         code: 'DOMAIN_NOT_ALLOWED_FOR_KEY',
       })

@@ -193,7 +193,7 @@ describe("a pool's name at the provider", () => {
       key: org.keys.live,
       nameOf: async (poolId: string) => {
         expect((await own.patch(domainId, { ip_pool_id: poolId })).body.ip_pool_id).toBe(poolId)
-        const chosen = await t.service.modules.senders.judge({ ...caller, allowedDomainIds: null }, 'example.test')
+        const chosen = await t.service.modules.senders.resolve({ ...caller, allowedDomainIds: null }, 'example.test')
         return (chosen as DomainSender).ipPool
       },
     }

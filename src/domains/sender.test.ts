@@ -30,7 +30,7 @@ const callerOf = (more: Partial<SendingCaller> = {}): SendingCaller => ({
   ...more,
 })
 const resolve = async (name: string, more: Partial<SendingCaller> = {}): Promise<Sender> =>
-  t.service.modules.senders.judge(callerOf(more), name)
+  t.service.modules.senders.resolve(callerOf(more), name)
 const senderOf = async (name: string, more: Partial<SendingCaller> = {}): Promise<DomainSender> =>
   (await resolve(name, more)) as DomainSender
 const isRejected = (code: Code, name: string, more: Partial<SendingCaller> = {}) =>
@@ -148,7 +148,7 @@ describe('the order of the checks', () => {
     await pause(true)
     await isRejected('IP_POOL_PAUSED', 'pooled.test')
     await isRejected('SENDER_DOMAIN_NOT_VERIFIED', 'pooled-pending.example')
-    await t.service.modules.senders.judgeTest(callerOf({ environment: 'test' }), 'pooled.test')
+    await t.service.modules.senders.assertTestAllowed(callerOf({ environment: 'test' }), 'pooled.test')
     await pause(false)
     expect((await senderOf('pooled.test')).ipPool).toBe('main')
     await domains.patch(id, { ip_pool_id: null })
@@ -171,7 +171,7 @@ describe('a domain that a test key added', () => {
     await isRejected('DOMAIN_NOT_ALLOWED_FOR_KEY', 'of-test.test', { allowedDomainIds: [id] })
     await isRejected('DOMAIN_NOT_ALLOWED_FOR_KEY', 'of-test.test', { projectId: defaultProject })
     const tester = callerOf({ environment: 'test', allowedDomainIds: [id], projectId: defaultProject })
-    await t.service.modules.senders.judgeTest(tester, 'of-test.test')
+    await t.service.modules.senders.assertTestAllowed(tester, 'of-test.test')
     // The test-mode row is in the default project, so it would be preferred.
     await ofTest('of-both.test')
     const ofLive = await verified('of-both.test', { project_id: inProject })
@@ -233,21 +233,21 @@ describe('the sandbox sender', () => {
 
 describe('test sends', () => {
   test('X-192 X-010 need no verified domain, but the restrictions of the key apply', async () => {
-    const { judgeTest } = t.service.modules.senders
+    const { assertTestAllowed } = t.service.modules.senders
     const tester = (more: Partial<SendingCaller> = {}) => callerOf({ environment: 'test', ...more })
     for (const name of ['nowhere.example', 'example.test', 'a b']) {
-      await expect(judgeTest(tester(), name)).resolves.toBeUndefined()
+      await expect(assertTestAllowed(tester(), name)).resolves.toBeUndefined()
     }
     const pending = await domains.added('simulated.example')
-    await judgeTest(tester({ allowedDomainIds: [pending] }), 'Simulated.example')
-    await judgeTest(tester({ projectId: defaultProject }), 'simulated.example')
+    await assertTestAllowed(tester({ allowedDomainIds: [pending] }), 'Simulated.example')
+    await assertTestAllowed(tester({ projectId: defaultProject }), 'simulated.example')
     for (const [name, more] of [
       ['example.test', { allowedDomainIds: [pending] }],
       ['nowhere.example', { allowedDomainIds: [pending] }],
       ['simulated.example', { projectId: newId('project') }],
       [`${acme.org.slug}.sandbox.tidings.test`, { allowedDomainIds: [pending] }],
     ] as const) {
-      await expect(judgeTest(tester(more), name)).rejects.toMatchObject({
+      await expect(assertTestAllowed(tester(more), name)).rejects.toMatchObject({
         code: 'DOMAIN_NOT_ALLOWED_FOR_KEY',
       })
     }
@@ -321,7 +321,7 @@ describe('the cache', () => {
 
   test('every change of a domain or its pool reaches the other processes', async () => {
     const other = await testService({ database: t.database })
-    const there = async (name: string) => other.service.modules.senders.judge(callerOf(), name)
+    const there = async (name: string) => other.service.modules.senders.resolve(callerOf(), name)
     const outcome = (name: string) =>
       there(name).then(
         (sender) => (sender as DomainSender).ipPool ?? 'sends',

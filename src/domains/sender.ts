@@ -33,9 +33,9 @@ export type SendingCaller = Scope & { allowedDomainIds: readonly string[] | null
 
 export interface Senders {
   /** The sender of a live email. Throws the first check that fails, in this order: key, tenant, verification, pool. */
-  judge(caller: SendingCaller, domainName: string): MaybePromise<Sender>
+  resolve(caller: SendingCaller, domainName: string): MaybePromise<Sender>
   /** A test email may use any domain that the key's own restrictions allow. */
-  judgeTest(caller: SendingCaller, domainName: string): Promise<void>
+  assertTestAllowed(caller: SendingCaller, domainName: string): Promise<void>
   forgetOrg(orgId: string): void
   forgetAll(): void
 }
@@ -136,12 +136,12 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
   }
 
   return {
-    judge: (caller, domainName) => {
+    resolve: (caller, domainName) => {
       const name = lookupName(domainName)
       return andThen(find(caller.orgId, name), (known) => chooseSender(caller, name, known))
     },
 
-    judgeTest: async (caller, domainName) => {
+    assertTestAllowed: async (caller, domainName) => {
       // An unrestricted key needs no lookup.
       if (caller.allowedDomainIds === null && caller.projectId === null) return
       allowedRows(caller, await find(caller.orgId, lookupName(domainName)), 'rows')

@@ -3,7 +3,7 @@ import type { Clock } from '../ground/clock.ts'
 import type { Vault } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
 import { delayAfterCheck } from './check.ts'
-import { type DkimKey, newDkimKey, sealedFor } from './dkim-key.ts'
+import { type DkimKey, dkimKeyContext, newDkimKey } from './dkim-key.ts'
 import type { RecordStatuses } from './records.ts'
 import { insertVerifiedDomain } from './store/new-domains.ts'
 
@@ -31,7 +31,7 @@ export const makeVerifiedDomain = async (
         name,
         region: 'us-east-1',
         publicKey: key.publicKey,
-        sealedPrivateKey: vault.seal(key.privateKey, sealedFor(id)),
+        sealedPrivateKey: vault.seal(key.privateKey, dkimKeyContext(id)),
         recordStatuses: JSON.stringify(allFound),
         nextCheckAt: new Date(at.getTime() + delayAfterCheck('verified', 0)),
         at,

@@ -64,7 +64,7 @@ export const parseMailbox = (text: string): Address | undefined => {
 export const comparable = (address: string): string => address.toLowerCase()
 
 /** The comparable address of a text with or without a name. Undefined when the text is not an address. */
-export const comparableIn = (text: string): string | undefined => {
+export const comparableAddress = (text: string): string | undefined => {
   const parsed = parseMailbox(text)
   return parsed && comparable(parsed.address)
 }

@@ -8,7 +8,7 @@ import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import { withRequestId } from '../ground/request-context.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
-import { isIdempotencyKey, takesForKey } from '../idempotency/key.ts'
+import { idempotencyKeyRule, isIdempotencyKey } from '../idempotency/key.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
 import type { Admitted } from './admit-request.ts'
 import { malformed } from './envelope.ts'
@@ -19,7 +19,7 @@ const readIdempotencyKey = (request: FastifyRequest): string | undefined => {
   const header = request.headers['idempotency-key']
   if (header === undefined || header === '') return undefined
   const key = Array.isArray(header) ? header.join(', ') : header
-  if (!isIdempotencyKey(key)) throw malformed(takesForKey, ['headers', 'Idempotency-Key'])
+  if (!isIdempotencyKey(key)) throw malformed(idempotencyKeyRule, ['headers', 'Idempotency-Key'])
   return key
 }
 

@@ -303,7 +303,7 @@ describe('an operation', () => {
         params: { id: 'message' },
         body: z.object({ n: z.number() }).optional(),
         idempotent: true,
-        bars: { testKey: 'ENVIRONMENT_ESCALATION' },
+        forbiddenKeys: { testKey: 'ENVIRONMENT_ESCALATION' },
         errors: ['SPEND_CAP_EXCEEDED', 'USAGE_LIMIT_EXCEEDED'],
       }),
     ])

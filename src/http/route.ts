@@ -56,7 +56,7 @@ export type Route = {
   /** Rejects a body larger than `above` after parsing it, so that the error can name the part that is too large. */
   oversize?: { above: number; failure: (raw: unknown) => Failure }
   /** Kinds of key that may not call the route, each with the error code it gets. */
-  bars?: { tenantKey?: Code; projectKey?: Code; testKey?: Code }
+  forbiddenKeys?: { tenantKey?: Code; projectKey?: Code; testKey?: Code }
   // biome-ignore lint/suspicious/noExplicitAny: each route narrows its own call through defineRoute
   handle: (call: Call<any, any>) => Promise<RouteResponse>
 }

@@ -1,6 +1,6 @@
 /** Invalid request bodies: each is rejected with the path of the wrong field, and nothing is written. */
 import { afterAll, expect, test } from 'vitest'
-import { type Body, forgetPace, type KeyClient, keyClient } from '../../test/clients/key-client.ts'
+import { type Body, type KeyClient, keyClient, resetKeyCreationLimit } from '../../test/clients/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
@@ -126,7 +126,7 @@ test('X-019 a tenant, project or domain that does not exist in the org is reject
 })
 
 test('X-019 a key can be bound to a suspended or archived tenant', async () => {
-  await forgetPace(t)
+  await resetKeyCreationLimit(t)
   const { id } = await keys.held()
   for (const status of ['suspended', 'archived']) {
     const tenant_id = await t.tenant(acme.org.id, { status })

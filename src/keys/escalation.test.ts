@@ -2,7 +2,7 @@
 import { BlockList } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Body, forgetPace, keyClient } from '../../test/clients/key-client.ts'
+import { type Body, keyClient, resetKeyCreationLimit } from '../../test/clients/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { type KeyOptions, type Reply, startTestService } from '../../test/service/service.ts'
 import type { Code } from '../ground/errors.ts'
@@ -191,7 +191,7 @@ describe.for(rules)('$code', (rule) => {
   })
 
   test('X-030 equal or stricter limits are allowed, and an update does not have to repeat them', async () => {
-    await forgetPace(t)
+    await resetKeyCreationLimit(t)
     const { key } = await held(rule.caller())
     for (const [body, result] of rule.within) {
       const created = await create(body, key, from)
@@ -208,7 +208,7 @@ describe.for(rules)('$code', (rule) => {
 })
 
 test('X-030 a caller without a restriction can set any value for it', async () => {
-  await forgetPace(t)
+  await resetKeyCreationLimit(t)
   const free = await held({ scopes: callerScopes })
   for (const body of [
     { scopes: ['send:email'] },
@@ -220,7 +220,7 @@ test('X-030 a caller without a restriction can set any value for it', async () =
 })
 
 test('X-026 a key may expire at the same instant as its caller, but not a millisecond later', async () => {
-  await forgetPace(t)
+  await resetKeyCreationLimit(t)
   const caller = await held({ expiresAt: days(1) })
   const { id } = await held({ expiresAt: days(1) })
   const ends = (await get(caller.id)).body.expires_at
@@ -232,7 +232,7 @@ test('X-026 a key may expire at the same instant as its caller, but not a millis
 })
 
 test('XD-06 of several escalations the first is reported, in the order scope, domain, range, expiry, rate', async () => {
-  await forgetPace(t)
+  await resetKeyCreationLimit(t)
   const all: KeyOptions = {
     scopes: callerScopes,
     allowedDomainIds: [domainId],
@@ -409,7 +409,7 @@ describe('against a model', () => {
       const caller = await held()
       const run = async (own: Limits, requested: Limits, named: string[]) => {
         expect((await patch(caller.id, own)).status).toBe(200)
-        await forgetPace(t)
+        await resetKeyCreationLimit(t)
         const body = picked(requested, named)
         const expected = expectedCode(own, { ...unrestricted, ...body })
         outcomes.push({ expected, body, reply: await create(body, caller.key, callFrom(own)) })

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { advance, type Body, forgetPace, keyClient, keyIdOf } from '../../test/clients/key-client.ts'
+import { advance, type Body, keyClient, keyIdOf, resetKeyCreationLimit } from '../../test/clients/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { scopeProbes, senderProbe } from '../../test/service/probes.ts'
 import { startTestService } from '../../test/service/service.ts'
@@ -143,7 +143,7 @@ describe('creating', () => {
   })
 
   test('XD-04 last_used_at of a new key is null until its first use', async () => {
-    await forgetPace(t)
+    await resetKeyCreationLimit(t)
     const { id, key } = (await create({})).body
     const lastUse = async () => (await get(id)).body.last_used_at
     expect(await lastUse()).toBe(null)

@@ -1,6 +1,6 @@
 /** The keys that a key can read and manage: those of its environment, tenant and project. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { forgetPace, type Held, keyClient, keyIdOf } from '../../test/clients/key-client.ts'
+import { type Held, keyClient, keyIdOf, resetKeyCreationLimit } from '../../test/clients/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
@@ -29,7 +29,7 @@ describe('environments', () => {
   })
 
   test('XD-06 live and test keys can create, update and revoke test keys', async () => {
-    await forgetPace(t)
+    await resetKeyCreationLimit(t)
     for (const key of [acme.keys.live, acme.keys.test]) {
       const created = await create({ environment: 'test', name: 'simulated' }, key)
       expect([created.status, created.body.environment]).toEqual([201, 'test'])
@@ -55,7 +55,7 @@ describe('environments', () => {
 
 describe('tenant keys', () => {
   const setUp = async () => {
-    await forgetPace(t)
+    await resetKeyCreationLimit(t)
     const [own, sibling] = [await t.tenant(acme.org.id), await t.tenant(acme.org.id)]
     const caller = await held({ tenantId: own })
     const others = [await held({ tenantId: sibling }), await held(), { id: await keyIdOf(t, acme.keys.live) }]
@@ -127,7 +127,7 @@ describe('tenant keys', () => {
 
 describe('project keys', () => {
   test('X-056 XD-06 a key created by a project key belongs to that project, and any other project_id gets 403', async () => {
-    await forgetPace(t)
+    await resetKeyCreationLimit(t)
     const second = (await t.ask('POST', '/api/v1/projects', { key: acme.keys.live, body: { name: 'Second' } })).body.id
     const caller = await held({ projectId })
     for (const body of [{}, { project_id: projectId }]) {

@@ -115,7 +115,6 @@ export const postOf = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | '
         [id],
       ),
     events: eventsOf,
-    told: eventsOf,
     used: async (measure = 'email', subject = 'org'): Promise<number> =>
       (
         await t.database.sql<{ n: number }>(

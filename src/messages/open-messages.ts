@@ -23,7 +23,7 @@ import { makeEmailChannel } from './email/email-channel.ts'
 import { makeOutcomes } from './outcomes.ts'
 import { makeReadMessages } from './read.ts'
 import { makeRecordMessage } from './record.ts'
-import { makeReportByHand } from './report-by-hand.ts'
+import { makeSimulateReport } from './report-by-hand.ts'
 import { makeMessageRetention } from './retention.ts'
 import { entryOf } from './rows.ts'
 import { makeScheduler } from './scheduler.ts'
@@ -83,11 +83,11 @@ export const openMessages = (needs: Needs) => {
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
-    notify: makeReportByHand({ db, clock, outcomes }),
+    notify: makeSimulateReport({ db, clock, outcomes }),
     scheduler: makeScheduler({ db, channels: { email }, usage, clock, log, applyReports: outcomes.applyInBackground }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
     /** For suspended, archived and erased tenants. */
-    ofTenant: {
+    forTenant: {
       cancel: (tx: Pick<Db, 'change'>, work: { orgId: string; tenantId: string; reason: string }) => {
         const at = clock.now()
         const entry = JSON.stringify([entryOf('canceled', at, work.reason)])

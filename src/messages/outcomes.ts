@@ -3,7 +3,7 @@
  * may arrive in any order.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { throughOutage } from '../db/outage.ts'
+import { retryOnOutage } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -211,7 +211,7 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
   const applyAll = async (orgId: string, messageId: string, reports: Report[]): Promise<void> => {
     try {
       for (const report of reports) {
-        await throughOutage(() => db.tx((tx) => apply(tx, orgId, messageId, report)))
+        await retryOnOutage(() => db.tx((tx) => apply(tx, orgId, messageId, report)))
       }
     } catch (error) {
       log.error({ err: error, message_id: messageId }, 'provider report not recorded')

@@ -1,8 +1,8 @@
 /** Stores messages. A message, its event, its audit entry and its idempotent response commit together. */
 import type { Audit, AuditEntry, EntryFields } from '../audit/append.ts'
 import { makeStepBatcher } from '../db/batch.ts'
-import { refusedCleanly } from '../db/faults.ts'
-import { writtenThroughOutage } from '../db/outage.ts'
+import { hadNoEffect } from '../db/faults.ts'
+import { insertWithRetry } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
@@ -73,12 +73,12 @@ export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMess
         await recordAll(batch)
       } catch (error) {
         // When PostgreSQL rejects a batch, the batcher retries each row alone, and a rejected row ends up here.
-        if (batch.length > 1 || !refusedCleanly(error)) throw error
+        if (batch.length > 1 || !hadNoEffect(error)) throw error
         await recordOne(batch[0] as Recording)
       }
       return batch.map(() => undefined)
     },
   })
 
-  return (recording) => writtenThroughOutage(() => records.submit(recording))
+  return (recording) => insertWithRetry(() => records.submit(recording))
 }

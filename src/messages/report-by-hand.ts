@@ -9,7 +9,7 @@ import { findOwner } from './store/message-outcomes.ts'
 export const outcomes = ['delivered', 'hard_bounce', 'soft_bounce', 'complaint'] as const
 
 /** Reports the outcome for every recipient of the message. Resolves to false when the message does not exist. */
-export type ReportByHand = (messageId: string, outcome: (typeof outcomes)[number]) => Promise<boolean>
+export type SimulateReport = (messageId: string, outcome: (typeof outcomes)[number]) => Promise<boolean>
 
 const bounceTypes: Partial<Record<Report['kind'], string>> = {
   hard_bounce: 'Permanent',
@@ -18,8 +18,8 @@ const bounceTypes: Partial<Record<Report['kind'], string>> = {
 
 type Needs = { db: Db; clock: Clock; outcomes: Outcomes }
 
-export const makeReportByHand =
-  ({ db, clock, outcomes: { take } }: Needs): ReportByHand =>
+export const makeSimulateReport =
+  ({ db, clock, outcomes: { take } }: Needs): SimulateReport =>
   async (messageId, kind) => {
     const row = await db.row(findOwner, { id: messageId, createdAt: new Date(timeOfId(messageId)) })
     if (!row) return false

@@ -1,5 +1,5 @@
 /** Redacts old message content, deletes old provider notifications, and creates the partitions of coming months. */
-import { makeMonthsAhead } from '../db/months.ts'
+import { makeEnsureMonthPartitions } from '../db/months.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { redactContent, redactedAtOnce } from './store/end-messages.ts'
@@ -38,5 +38,5 @@ export const makeMessageRetention = ({ db, clock, contentDays }: Needs): Message
     const before = new Date(clock.millis() - notificationDays * day)
     return inChunks(sweptAtOnce, () => db.change(sweepNotifications, { before, limit: sweptAtOnce }))
   },
-  ensurePartitions: makeMonthsAhead({ db, clock }, ['messages', 'message_events']),
+  ensurePartitions: makeEnsureMonthPartitions({ db, clock }, ['messages', 'message_events']),
 })

@@ -3,7 +3,7 @@
  * settles them under the claim.
  */
 import { makeBatcher } from '../db/batch.ts'
-import { throughOutage } from '../db/outage.ts'
+import { retryOnOutage } from '../db/outage.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
@@ -124,7 +124,7 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
       settled,
       ...(event && { event: { ...messageEvent(event, subject, at, more), message_id: row.id } }),
     }
-    const updated = await throughOutage(() => settlements.submit(item))
+    const updated = await retryOnOutage(() => settlements.submit(item))
     if (!updated) log.warn({ message_id: row.id }, 'message claim lost')
   }
 

@@ -37,9 +37,9 @@ export type CreateOrgInput = {
 }
 
 export interface CreateOrg {
-  found(input: CreateOrgInput): Promise<CreatedOrg>
+  create(input: CreateOrgInput): Promise<CreatedOrg>
   /** Creates the first org of an empty database. Returns undefined if one exists. Safe to call concurrently. */
-  foundFirst(): Promise<CreatedOrg | undefined>
+  createFirst(): Promise<CreatedOrg | undefined>
 }
 
 type Needs = {
@@ -183,11 +183,11 @@ export const makeCreateOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey
   }
 
   return {
-    found: async (input) => {
+    create: async (input) => {
       const prepared = await prepare(input)
       return db.tx((tx) => insertAll(tx, input, prepared))
     },
-    foundFirst: async () => {
+    createFirst: async () => {
       if (await db.row(anyOrg)) return undefined
       const input: CreateOrgInput = { name: 'First organisation', plan: 'enterprise', withSenders: true }
       const prepared = await prepare(input)

@@ -1,12 +1,12 @@
 /** For the tests in this folder: databases to back up and restore, and helpers that compare their contents. */
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { createReadStream, rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import pg from 'pg'
-import { afterAll, expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { catalogueOf } from '../../test/service/schema.ts'
 import { type Migration, migrate, readMigrations } from '../db/migrate.ts'
@@ -76,7 +76,8 @@ export const withStrange = [...known, strange]
 
 const folder = await mkdtemp(join(tmpdir(), 'tidings-backup-'))
 
-afterAll(() => rm(folder, { recursive: true, force: true }))
+// One folder for all test files of the worker.
+process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 let files = 0
 export const fileName = (): string => join(folder, `${++files}.backup`)

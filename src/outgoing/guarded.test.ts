@@ -48,7 +48,7 @@ describe('checking the text of a URL', () => {
     })
     expect(hostileUrls.length).toBeGreaterThanOrEqual(150)
     for (const [url, why] of hostileUrls) {
-      expect(await kindOf(agent.judge(url)), `${url}: ${why}`).toBe('url_not_allowed')
+      expect(await kindOf(agent.check(url)), `${url}: ${why}`).toBe('url_not_allowed')
       expect(await kindOf(agent.request(url, post)), `${url}: ${why}`).toBe('url_not_allowed')
     }
     expect(queries).toEqual([])
@@ -115,7 +115,7 @@ describe('host names', () => {
     }
     const { server } = await dns((name, type) => zone[name] && (zone[name][type] ?? []))
     const agent = agentOf({ dnsServers: [server] })
-    const resultFor = (name: string) => kindOf(agent.judge(`https://${name}/hook`))
+    const resultFor = (name: string) => kindOf(agent.check(`https://${name}/hook`))
     for (const name of ['public', 'both']) expect(await resultFor(`${name}.example.com`), name).toBe('answered')
     for (const name of ['private', 'loop', 'meta', 'six', 'mapped', 'nat', 'mixed', 'split']) {
       expect(await resultFor(`${name}.example.com`), name).toBe('url_not_allowed')
@@ -373,7 +373,7 @@ test('requests and DNS queries are refused inside a database transaction', async
   const receiver = stopAfterTest(await startReceiver())
   const agent = agentOf({ allowInsecure: true })
   await expect(db.tx(() => agent.request(receiver.url, post))).rejects.toThrow('inside a database transaction')
-  await expect(db.tx(() => agent.judge(receiver.url))).rejects.toThrow('inside a database transaction')
+  await expect(db.tx(() => agent.check(receiver.url))).rejects.toThrow('inside a database transaction')
   expect(receiver.connections()).toBe(0)
   await db.close()
   await database.drop()

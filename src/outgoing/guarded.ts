@@ -17,7 +17,7 @@ export interface GuardedAgent {
   /** Checks the text of the URL only. Throws NotAllowed. */
   checkUrl(text: string): URL
   /** Checks the URL and every current address of its host. Throws NotAllowed, or an OutgoingFault (`dns`, `timeout`). */
-  judge(text: string): Promise<URL>
+  check(text: string): Promise<URL>
   close(): Promise<void>
 }
 
@@ -112,7 +112,7 @@ export const makeGuardedAgent = (options: GuardedAgentOptions): GuardedAgent => 
   return {
     checkUrl: (text) => checkUrl(text, allowInsecure),
 
-    judge: async (text) => {
+    check: async (text) => {
       assertNotInTransaction('a DNS query')
       const url = checkUrl(text, allowInsecure)
       await withTimeout(addressesOf(url), checkTimeoutMs)

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { forgetPace, keyClient } from '../../test/clients/key-client.ts'
+import { keyClient, resetKeyCreationLimit } from '../../test/clients/key-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
 import { type Reply, startTestService } from '../../test/service/service.ts'
@@ -271,7 +271,7 @@ describe('deleting', () => {
   })
 
   test('X-057 a key is not created in a project that is deleted during the creation', async () => {
-    await forgetPace(t)
+    await resetKeyCreationLimit(t)
     const id = await createNamed('Deleted')
     const other = await beginOtherTransaction(t.database)
     await other.sql('delete from projects where org_id = $1 and id = $2', [acme.org.id, id])
@@ -285,7 +285,7 @@ describe('deleting', () => {
 
   test('X-057 of a concurrent deletion and key creation exactly one succeeds', async () => {
     for (let i = 0; i < 8; i++) {
-      await forgetPace(t)
+      await resetKeyCreationLimit(t)
       const id = await createNamed('Either')
       const [removed, added] = await Promise.all([remove(id), keys.create({ project_id: id })])
       expect([

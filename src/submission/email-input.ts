@@ -2,7 +2,7 @@
 import { domainToASCII } from 'node:url'
 import mime from 'mime/lite'
 import { malformed } from '../ground/errors.ts'
-import { HeaderName, HeaderValue, longestWritten, maxHeaders } from '../messages/email/shapes.ts'
+import { HeaderName, HeaderValue, maxHeaders, maxMailboxLength } from '../messages/email/shapes.ts'
 import type { AttachedFile, Mailbox, ParsedMail } from './reader.ts'
 
 export type EmailInput = {
@@ -30,7 +30,7 @@ const formatMailbox = ({ name, address }: Mailbox): string => {
     .replace(/\p{Cc}+/gu, ' ')
     .trim()
   const full = `"${cleanName.replace(/["\\]/g, '\\$&')}" <${address}>`
-  return cleanName === '' || full.length > longestWritten ? address : full
+  return cleanName === '' || full.length > maxMailboxLength ? address : full
 }
 
 type Recipients = { to: string[]; cc: string[]; bcc: string[] }

@@ -7,7 +7,7 @@ import { malformed } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import { unstorable, validate } from '../ground/validate.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
-import { isIdempotencyKey, takesForKey } from '../idempotency/key.ts'
+import { idempotencyKeyRule, isIdempotencyKey } from '../idempotency/key.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { DraftEmails } from '../messages/email/draft-emails.ts'
 import type { EmailDraft } from '../messages/email/email-draft.ts'
@@ -77,7 +77,7 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
       if (path) throw malformed('Contains a character that cannot be stored.', path)
       const body = validate(SendEmail, input)
       if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
-        throw malformed(takesForKey, ['headers', 'Idempotency-Key'])
+        throw malformed(idempotencyKeyRule, ['headers', 'Idempotency-Key'])
       }
       gone.throwIfAborted()
       let { caller } = admitted

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { channels } from '../ground/channel.ts'
-import { comparableIn } from '../ground/mailbox.ts'
+import { comparableAddress } from '../ground/mailbox.ts'
 
 export const reasons = ['bounce', 'complaint', 'unsubscribe', 'stop', 'manual'] as const
 export const sources = ['api', 'dashboard', 'provider', 'one_click', 'email_link', 'sms_reply'] as const
@@ -10,7 +10,7 @@ const emailAddress = z
   .string()
   .max(1_000)
   .transform((text, context): string => {
-    const address = comparableIn(text)
+    const address = comparableAddress(text)
     if (address !== undefined) return address
     context.addIssue({ code: 'invalid_format', format: 'email', message: 'Must be an email address.' })
     return z.NEVER

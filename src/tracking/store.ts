@@ -80,7 +80,7 @@ export const findSubscriptionState = statement<
  * Locks the tenant until the transaction ends. An erasure is either visible here, or starts later and deletes the rows
  * that this transaction writes.
  */
-export const lockTenant = statement<{ orgId: string; tenantId: string }, { erased: boolean }>(
+export const lockTenantRow = statement<{ orgId: string; tenantId: string }, { erased: boolean }>(
   'tracking.lock_tenant',
   `select ${erased} as erased from tenants t where t.org_id = :orgId and t.id = :tenantId for share`,
 )

@@ -5,7 +5,7 @@ import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import { comparable } from '../ground/mailbox.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
-import { findSubscriptionState, findUnsubscribed, insertUnsubscribed, lockRecipient, lockTenant } from './store.ts'
+import { findSubscriptionState, findUnsubscribed, insertUnsubscribed, lockRecipient, lockTenantRow } from './store.ts'
 import type { UnsubscribeRef } from './tokens.ts'
 
 /** The unsubscribe button of a mail client, or the page that the link in the mail opens. */
@@ -14,7 +14,7 @@ export type SubscriptionState = { orgName: string; unsubscribed: boolean }
 
 export interface Unsubscribe {
   /** Undefined when the org no longer exists. */
-  standing(ref: UnsubscribeRef): Promise<SubscriptionState | undefined>
+  subscriptionState(ref: UnsubscribeRef): Promise<SubscriptionState | undefined>
   /** Whether anything was recorded. A repeated unsubscribe, or one for an erased tenant, changes nothing. */
   take(ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean>
 }
@@ -30,7 +30,7 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
   }
 
   const isErased = async (tx: Tx, { orgId, tenantId }: UnsubscribeRef): Promise<boolean> =>
-    tenantId !== null && (await tx.row(lockTenant, { orgId, tenantId }))?.erased === true
+    tenantId !== null && (await tx.row(lockTenantRow, { orgId, tenantId }))?.erased === true
 
   /** Whether this is the first unsubscribe. A stronger suppression keeps its reason and stores the unsubscribe too. */
   const isNew = async (tx: Tx, ref: UnsubscribeRef, source: UnsubscribeSource): Promise<boolean> => {
@@ -60,7 +60,7 @@ export const makeUnsubscribe = ({ db, clock, suppress, appendEvents }: Needs): U
   }
 
   return {
-    standing: async (ref) => {
+    subscriptionState: async (ref) => {
       const row = await db.row(findSubscriptionState, {
         orgId: ref.orgId,
         tenantId: ref.tenantId,

@@ -15,7 +15,7 @@ import { makeReadDue } from './due-deliveries.ts'
 import { makeEndpointHealth } from './endpoint-health.ts'
 import { makeRunQueue, type RunQueue } from './endpoint-queue.ts'
 import { makeDecideOutcome, makeRecordOutcome, type NotifyOwners } from './record-outcome.ts'
-import { type EndpointQueue, leaseLanes, releaseLanes, renewLeases } from './store/delivery-leases.ts'
+import { type EndpointQueue, leaseQueues, releaseQueues, renewLeases } from './store/delivery-leases.ts'
 
 const leaseMs = 60_000
 
@@ -52,7 +52,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const releases = makeBatcher<EndpointQueue, void>({
     name: 'webhooks.release_lanes',
     run: async (queues) => {
-      await db.change(releaseLanes, { worker, ...idsOf(queues) })
+      await db.change(releaseQueues, { worker, ...idsOf(queues) })
       return queues.map(() => undefined)
     },
   })
@@ -61,7 +61,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const leaseExpiresAt = (): Date => new Date(clock.millis() + leaseMs)
 
   return {
-    lease: (limit) => db.rows(leaseLanes, { worker, at: clock.now(), until: leaseExpiresAt(), limit }),
+    lease: (limit) => db.rows(leaseQueues, { worker, at: clock.now(), until: leaseExpiresAt(), limit }),
     renew: async (queues) => {
       await db.change(renewLeases, { worker, until: leaseExpiresAt(), ...idsOf(queues) })
     },

@@ -1,7 +1,7 @@
 import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
-import { type DueRow, type EndpointQueue, takeDue } from './store/delivery-leases.ts'
+import { type DueRow, type EndpointQueue, readDueDeliveries } from './store/delivery-leases.ts'
 
 export type DueDelivery = Omit<DueRow, 'n' | 'url' | 'secret' | 'open' | 'id'> & { id: string }
 
@@ -18,7 +18,7 @@ export const makeReadDue = ({ db, clock }: { db: Db; clock: Clock }): ReadDue =>
   const reads = makeBatcher<DueRequest, DueBatch | undefined>({
     name: 'webhooks.take_due',
     run: async (requests) => {
-      const rows = await db.rows(takeDue, {
+      const rows = await db.rows(readDueDeliveries, {
         at: clock.now(),
         orgIds: requests.map(({ queue }) => queue.org_id),
         endpointIds: requests.map(({ queue }) => queue.endpoint_id),

@@ -6,7 +6,7 @@ import { hexHmac, startWebhookService, type WebhookClient, webhookClient } from 
 import { type Receiver, startRaw, startReceiver } from '../../test/servers/receiver.ts'
 import { newId } from '../ground/ids.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
-import { leaseLanes } from './store/delivery-leases.ts'
+import { leaseQueues } from './store/delivery-leases.ts'
 
 /** The real agent with a timeout of one second instead of ten. */
 const impatientAgent = (): ReturnType<typeof makeGuardedAgent> => {
@@ -155,7 +155,7 @@ describe('workers', () => {
     await t.database.sql('update webhook_lanes set due_at = $2 where endpoint_id = $1', [id, t.service.clock.now()])
     const now = t.service.clock.now()
     const until = new Date(now.getTime() + 60_000)
-    const leased = await t.service.db.rows(leaseLanes, { worker: deadWorker, at: now, until, limit: 100 })
+    const leased = await t.service.db.rows(leaseQueues, { worker: deadWorker, at: now, until, limit: 100 })
     expect(leased).toContainEqual({ org_id: acme.orgId, endpoint_id: id })
 
     expect((await acme.run()).attempts).toBe(0)
@@ -300,7 +300,7 @@ test('endpoint queues are leased in turns over the orgs, so that an org with man
      set due_at = $1::timestamptz - (case org_id when $2 then interval '1 hour' else interval '1 s' end)`,
     [now, many.orgId],
   )
-  const leased = await own.service.db.rows(leaseLanes, {
+  const leased = await own.service.db.rows(leaseQueues, {
     worker: 'a',
     at: now,
     until: new Date(now.getTime() + 60_000),
@@ -310,7 +310,7 @@ test('endpoint queues are leased in turns over the orgs, so that an org with man
     [many.orgId, many.orgId, few.orgId, few.orgId].toSorted(),
   )
   // A leased queue cannot be leased by another worker until the lease expires.
-  const rest = await own.service.db.rows(leaseLanes, {
+  const rest = await own.service.db.rows(leaseQueues, {
     worker: 'b',
     at: now,
     until: new Date(now.getTime() + 60_000),
@@ -318,7 +318,7 @@ test('endpoint queues are leased in turns over the orgs, so that an org with man
   })
   expect(rest).toHaveLength(6)
   const later = new Date(now.getTime() + 60_000)
-  expect(await own.service.db.rows(leaseLanes, { worker: 'c', at: later, until: later, limit: 100 })).toHaveLength(10)
+  expect(await own.service.db.rows(leaseQueues, { worker: 'c', at: later, until: later, limit: 100 })).toHaveLength(10)
   await own.stop()
 })
 

@@ -45,7 +45,7 @@ type Needs = {
   clock: Clock
   audit: Audit
   vault: Vault
-  pace: WebhookLimits
+  limits: WebhookLimits
   send: AttemptDelivery
   wake: () => void
 }
@@ -54,7 +54,7 @@ const assertEnabled = ({ enabled }: EndpointRow): void => {
   if (!enabled) throw new Failure('ENDPOINT_DISABLED')
 }
 
-export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: Needs): FireWebhooks => {
+export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }: Needs): FireWebhooks => {
   const find: FireWebhooks['find'] = async ({ orgId }, endpoint, id) => {
     const at = timeOfId(id)
     // No delivery has an id whose time PostgreSQL cannot store.
@@ -108,7 +108,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
 
     test: async (scope, actor, endpoint, event) => {
       assertEnabled(endpoint)
-      await pace.testFire(scope.orgId, endpoint.id)
+      await limits.testFire(scope.orgId, endpoint.id)
       const at = clock.now()
       const id = newId('webhookDelivery', at.getTime())
       const sample = sampleOf(event)
@@ -153,7 +153,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
           errors: [{ path: ['delivery_id'], code: 'custom', message }],
         })
       }
-      await pace.replay(scope.orgId, endpoint.id)
+      await limits.replay(scope.orgId, endpoint.id)
       const [replay] = await replayChosen(scope, actor, endpoint, async () => [row])
       if (!replay) throw new Failure('NOT_FOUND')
       wake()
@@ -162,7 +162,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, pace, send, wake }: 
 
     replayFailed: async (scope, actor, endpoint, { since = null, until = null, event = null }) => {
       assertEnabled(endpoint)
-      await pace.replay(scope.orgId, endpoint.id)
+      await limits.replay(scope.orgId, endpoint.id)
       let more = false
       const replays = await replayChosen(scope, actor, endpoint, async (tx) => {
         const found = await tx.rows(failedDeliveries, {

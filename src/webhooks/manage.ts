@@ -35,7 +35,7 @@ export interface ManageWebhooks {
   rotate(scope: Scope, actor: Actor, id: string): Promise<{ row: EndpointRow; secret: string }>
 }
 
-type Needs = { db: Db; clock: Clock; audit: Audit; vault: Vault; agent: Pick<GuardedAgent, 'judge'> }
+type Needs = { db: Db; clock: Clock; audit: Audit; vault: Vault; agent: Pick<GuardedAgent, 'check'> }
 
 /** A tenant key cannot change an endpoint of another tenant or of the whole org. Another org's is NOT_FOUND. */
 const assertInReach = (scope: Scope, row: EndpointRow | undefined): EndpointRow => {
@@ -90,7 +90,7 @@ const assertWithinPlan = async (tx: Tx, orgId: string): Promise<void> => {
 export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): ManageWebhooks => {
   const checkUrl = async (url: string): Promise<void> => {
     try {
-      await agent.judge(url)
+      await agent.check(url)
     } catch (error) {
       if (error instanceof NotAllowed) throw new Failure('WEBHOOK_URL_NOT_ALLOWED')
       // The name may resolve later. Every attempt checks the address that it connects to.

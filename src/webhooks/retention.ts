@@ -1,4 +1,4 @@
-import { makeMonthsAhead } from '../db/months.ts'
+import { makeEnsureMonthPartitions } from '../db/months.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { pruneDeliveries } from './store/delivery-rows.ts'
@@ -14,7 +14,7 @@ export interface KeepDeliveries {
 }
 
 export const makeKeepDeliveries = ({ db, clock }: { db: Db; clock: Clock }): KeepDeliveries => ({
-  prepare: makeMonthsAhead({ db, clock }, ['webhook_deliveries']),
+  prepare: makeEnsureMonthPartitions({ db, clock }, ['webhook_deliveries']),
   prune: async () => {
     const now = clock.millis()
     const params = { deliveredBefore: new Date(now - 30 * day), before: new Date(now - 90 * day), limit: chunk }

@@ -42,7 +42,7 @@ type Needs = { foundation: Foundation; platform: Platform; sending: Sending; del
 const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { messages }: Sending) => {
   const { forget } = caches
   return {
-    lifecycle: makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [messages.ofTenant.cancel] }),
+    lifecycle: makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [messages.forTenant.cancel] }),
     erase: makeEraseTenant({
       db,
       clock,
@@ -50,8 +50,8 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { m
       appendEvents,
       forget,
       steps: [
-        { counts: 'messages_redacted', run: messages.ofTenant.eraseMessages },
-        { counts: 'message_events_deleted', run: messages.ofTenant.eraseEvents },
+        { counts: 'messages_redacted', run: messages.forTenant.eraseMessages },
+        { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
         { run: (tx, rows) => tx.change(eraseTenantSuppressions, rows) },
         { run: (tx, rows) => tx.change(eraseTenantTemplates, rows) },
         { run: (tx, rows) => tx.change(eraseTenantEndpoints, rows) },
@@ -74,7 +74,7 @@ export const makeRoutes = ({ foundation, platform, sending, delivery }: Needs): 
     vault,
     send: delivery.attempt,
     wake: delivery.webhooks.wake,
-    pace: makeWebhookLimits({ limiter, clock }),
+    limits: makeWebhookLimits({ limiter, clock }),
   })
   return [
     ...domainRoutes({ manage: manageDomains, serviceDomain: config.serviceDomain }),

@@ -1,6 +1,6 @@
 /** Sending: domains, templates, tracking, suppressions, providers, and the message pipeline. */
 import { makeCheckDomains } from '../domains/check.ts'
-import { newDkimKey, sealedFor } from '../domains/dkim-key.ts'
+import { dkimKeyContext, newDkimKey } from '../domains/dkim-key.ts'
 import { makeCheckDns } from '../domains/dns.ts'
 import { makeManageDomains } from '../domains/manage.ts'
 import { makeSenders } from '../domains/sender.ts'
@@ -45,7 +45,7 @@ const makeDomains = (foundation: Foundation, replacements: Replacements) => {
     forget,
     newKey: replacements.newDkimKey ?? newDkimKey,
   })
-  const open = (sealed: string, domainId: string) => vault.open(sealed, sealedFor(domainId))
+  const open = (sealed: string, domainId: string) => vault.open(sealed, dkimKeyContext(domainId))
   const senders = caches.add(makeSenders({ db, trusted, serviceDomain, open }))
   return { simulated, checkDomains: check, manageDomains: manage, senders }
 }

@@ -51,7 +51,7 @@ export const keyIdOf = async (t: TestService, key: string): Promise<string> => {
 }
 
 /** Resets the hourly limit on key creation, for tests that are not about that limit. */
-export const forgetPace = (t: TestService): Promise<unknown> =>
+export const resetKeyCreationLimit = (t: TestService): Promise<unknown> =>
   t.database.sql("update api_keys set origin = 'operator' where origin <> 'operator'")
 
 export const advance = (t: TestService, seconds: number): Promise<Reply> =>

@@ -9,7 +9,7 @@ import { type IdKind, newId, prefixes, timeOfId } from '../../src/ground/ids.ts'
 import type { Environment } from '../../src/ground/scope.ts'
 import type { Route } from '../../src/http/route.ts'
 import { mintSecret, sealSecret } from '../../src/webhooks/webhook-secret.ts'
-import { forgetPace, keyClient, keyIdOf } from '../clients/key-client.ts'
+import { keyClient, keyIdOf, resetKeyCreationLimit } from '../clients/key-client.ts'
 import { expectRefusal, watchTables } from '../expect/refusal.ts'
 import { readSurface } from '../hostile/surface.ts'
 import type { Resolve, Schema } from '../hostile/values.ts'
@@ -341,7 +341,7 @@ test.for(withId.filter(([, route]) => lineOf(route).ofNoTenant === 'open'))(
 
 describe.for(withoutId)('%s', ([, route]) => {
   test.for(kinds)('X-180 X-201 X-202 admits a %s, or refuses it with the code in the table', async (caller) => {
-    await forgetPace(t)
+    await resetKeyCreationLimit(t)
     const verdict = verdictOf(route, caller)
     if (typeof verdict === 'object') {
       if (!('barred' in verdict)) throw new Error('a route without an id needs a `barred` verdict')
@@ -363,7 +363,7 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
   test.for(['liveKey', 'testKey', 'tenantKey'] as const)(
     'X-019 XD-09 reveals no foreign rows to a %s, except for the 403s in the table',
     async (caller) => {
-      await forgetPace(t)
+      await resetKeyCreationLimit(t)
       const [param, kind] = paramOf(route) ?? []
       const mine = {
         orgId,

@@ -41,7 +41,7 @@ export const gatedProbe = (reached: () => void): Route =>
     tag: 'Probe',
     summary: 'Passes every gate',
     scope: 'send:email',
-    bars: {
+    forbiddenKeys: {
       tenantKey: 'TENANT_KEY_FORBIDDEN',
       projectKey: 'PROJECT_SCOPED_KEY',
       testKey: 'ENVIRONMENT_ESCALATION',
@@ -68,7 +68,7 @@ export const senderProbe = ({ senders }: Modules): Route =>
     responses: { 200: { schema: z.object({ from_domain: z.string() }), description: 'May send.' } },
     errors: ['DOMAIN_NOT_ALLOWED_FOR_KEY'],
     handle: async ({ caller, body }) => {
-      await senders.judgeTest(caller, body.from_domain)
+      await senders.assertTestAllowed(caller, body.from_domain)
       return { status: 200, body }
     },
   })

@@ -128,14 +128,14 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
   const { serviceDomain } = config
   const vault = makeVault(testMasterKey)
   const newKey = sharedDkimKey
-  const { found } = makeCreateOrg({ db, clock, baseUrl: url, serviceDomain, vault, newKey })
+  const { create } = makeCreateOrg({ db, clock, baseUrl: url, serviceDomain, vault, newKey })
 
   return {
     service,
     database,
     url,
     ask: makeAsk(url),
-    org: ({ plan = 'enterprise', name = 'Acme' } = {}) => found({ name, plan, withSenders: true }),
+    org: ({ plan = 'enterprise', name = 'Acme' } = {}) => create({ name, plan, withSenders: true }),
     key: async (orgId, o = {}) => {
       const environment = o.environment ?? 'live'
       const { key, hash, prefix, lastFour } = mintKey(environment)

@@ -1,10 +1,13 @@
 /** Fails every test that uses the network inside a database transaction. */
-import { afterEach } from 'vitest'
+import { afterAll, afterEach } from 'vitest'
 import { guardNetwork, type Violation } from '../../src/db/network-guard.ts'
 
 const violations: Violation[] = []
 
-guardNetwork((violation) => violations.push(violation))
+const endGuard = guardNetwork((violation) => violations.push(violation))
+
+// Test files share their worker, and this file runs again for each of them.
+afterAll(endGuard)
 
 /** Returns and clears the violations, for tests that break the rule on purpose. */
 export const takeViolations = (): Violation[] => violations.splice(0)

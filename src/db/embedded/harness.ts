@@ -33,6 +33,7 @@ export const processesIn = async (folder: string): Promise<number[]> => {
 }
 
 const folders: string[] = []
+let template: Promise<string> | undefined
 
 /** A temporary folder that every account may enter, unlike those of mkdtemp. */
 export const temporaryFolder = async (): Promise<string> => {
@@ -42,7 +43,9 @@ export const temporaryFolder = async (): Promise<string> => {
   return folder
 }
 
+/** Removes the folders of a test file. The next file of the same worker makes its own template. */
 export const cleanUp = async (): Promise<void> => {
+  template = undefined
   for (const folder of folders.splice(0)) {
     for (const pid of await processesIn(folder)) process.kill(pid, 'SIGKILL')
     await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
@@ -54,8 +57,6 @@ export const start = (
   dataDir: string,
   { settings = {}, ...options }: Partial<Parameters<typeof startEmbedded>[0]> = {},
 ) => startEmbedded({ dataDir, log: silentLog(), settings: { ...fastSettings, ...settings }, ...options })
-
-let template: Promise<string> | undefined
 
 const makeTemplate = async () => {
   const dataDir = join(await temporaryFolder(), 'data')

@@ -6,7 +6,7 @@ import type { MovableClock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import { withRequestId } from '../../ground/request-context.ts'
-import { outcomes, type ReportByHand } from '../../messages/report-by-hand.ts'
+import { outcomes, type SimulateReport } from '../../messages/report-by-hand.ts'
 import type { ReadOutbox } from '../../providers/outbox/read.ts'
 import type { Tasks } from '../../worker/tasks.ts'
 import { fromThisMachine } from '../caller-address.ts'
@@ -59,7 +59,7 @@ type Needs = {
   keepOffset: (offsetMs: number) => Promise<void>
   tasks: Tasks
   readOutbox: ReadOutbox
-  notify: ReportByHand
+  notify: SimulateReport
   simulateDomain: SimulateDomain
 }
 

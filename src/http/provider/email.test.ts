@@ -8,7 +8,7 @@ import { startTestService, testService } from '../../../test/service/service.ts'
 import { newId } from '../../ground/ids.ts'
 import { postOf } from '../../messages/harness.ts'
 import { selfSigned } from '../../providers/email/harness.ts'
-import { NotAtSns } from '../../providers/email/sns.ts'
+import { SnsNotFound } from '../../providers/email/sns.ts'
 
 const path = '/api/webhooks/provider/email'
 const sns = await makeSns()
@@ -50,7 +50,7 @@ describe('a notification signed by a configured topic', () => {
     const first = await post.row(messageId)
     expect(first.history.map(({ status }) => status)).toEqual(['sent', 'bounced'])
     expect((await leavesNoTrace(() => deliver(body))).status).toBe(200)
-    expect((await post.told(messageId)).map(({ event }) => event)).toEqual(['message.sent', 'message.bounced'])
+    expect((await post.events(messageId)).map(({ event }) => event)).toEqual(['message.sent', 'message.bounced'])
     expect(await suppressions()).toEqual([
       {
         value: 'twice@reader.test',
@@ -182,7 +182,7 @@ describe('any other request', () => {
   })
 
   test('R-04 returns 403 if SNS does not have the certificate, and UNAVAILABLE if it cannot be fetched', async () => {
-    let failure: Error = new NotAtSns('SNS returned 404')
+    let failure: Error = new SnsNotFound('SNS returned 404')
     const fetchCertificate = () => Promise.reject(failure)
     const other = await testService({ sns: { fetchCertificate }, env: { SES_SNS_TOPICS: topic } })
     const raw = JSON.stringify(sns.signed(sns.notification({})))

@@ -116,7 +116,7 @@ export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
       const ref = tokens.unsubscribe.read(tokenOf(request))
       if (!ref) return show(reply, 404, invalidPage)
       try {
-        const subscription = await unsubscribe.standing(ref)
+        const subscription = await unsubscribe.subscriptionState(ref)
         if (!subscription) return show(reply, 404, invalidPage)
         return show(reply, ...(await respond(ref, subscription, request)))
       } catch (error) {

@@ -7,8 +7,8 @@ import type { DraftEmails } from '../../messages/email/draft-emails.ts'
 import type { EmailDraft } from '../../messages/email/email-draft.ts'
 import {
   AcceptedEmail,
-  BatchAnswer,
   BatchItem,
+  BatchResponse,
   BulkEmail,
   Canceled,
   Email,
@@ -197,7 +197,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     idempotent: true,
     body: Batch,
     bodyLimit: 10 * megabyte,
-    responses: { 200: { schema: BatchAnswer, description: 'The result of each item, in request order.' } },
+    responses: { 200: { schema: BatchResponse, description: 'The result of each item, in request order.' } },
     errors: [...quotaErrors, 'ATTACHMENT_TOO_LARGE'],
     handle: async (call) => {
       const { caller, body } = call

@@ -21,13 +21,13 @@ const show = (row: IpPoolRow): z.output<typeof IpPool> => ({
 })
 
 /** Pools carry only live mail and are managed with platform keys. */
-const bars = { tenantKey: 'TENANT_KEY_FORBIDDEN', testKey: 'ENVIRONMENT_ESCALATION' } as const
+const forbiddenKeys = { tenantKey: 'TENANT_KEY_FORBIDDEN', testKey: 'ENVIRONMENT_ESCALATION' } as const
 
 type Needs = { db: Db; manage: ManageIpPools }
 
 export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
-  const write = { tag: 'IP pools', scope: 'write:ip_pools', bars } as const
-  const read = { tag: 'IP pools', scope: 'read:ip_pools', bars } as const
+  const write = { tag: 'IP pools', scope: 'write:ip_pools', forbiddenKeys } as const
+  const read = { tag: 'IP pools', scope: 'read:ip_pools', forbiddenKeys } as const
   const one = { params: { id: 'ipPool' } } as const
 
   return [

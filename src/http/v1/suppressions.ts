@@ -4,7 +4,7 @@ import type { Db } from '../../db/pool.ts'
 import { channels } from '../../ground/channel.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
-import { comparableIn } from '../../ground/mailbox.ts'
+import { comparableAddress } from '../../ground/mailbox.ts'
 import type { Scope } from '../../ground/scope.ts'
 import type { AddSuppressions } from '../../suppressions/add.ts'
 import type { RemoveSuppression, ToRemove } from '../../suppressions/remove.ts'
@@ -48,7 +48,7 @@ const ListQuery = pageQuery.extend({
 })
 
 /** The value of a filter, normalized like stored values. */
-const normalized = (value: string): string => comparableIn(value) ?? value.toLowerCase()
+const normalized = (value: string): string => comparableAddress(value) ?? value.toLowerCase()
 
 const Target = z.object({
   id: z.string().optional(),

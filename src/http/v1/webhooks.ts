@@ -182,7 +182,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       description:
         'All further attempts are signed with the new secret, including retries. The old secret stops being used immediately.',
       scope: 'write:webhooks',
-      bars: { testKey: 'ENVIRONMENT_ESCALATION' },
+      forbiddenKeys: { testKey: 'ENVIRONMENT_ESCALATION' },
       responses: { 200: { schema: RotatedWebhook, description: 'The new secret.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
       handle: async (call) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { domainPart, parseMailbox } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/email-provider.ts'
-import { isOwnHeader } from '../../providers/email/mail-headers.ts'
+import { isReservedHeader } from '../../providers/email/mail-headers.ts'
 import { VariablesShape } from '../../templates/variables.ts'
 import { contentTypeOf } from './content-type.ts'
 
@@ -18,7 +18,7 @@ const notAnAddress = (context: z.RefinementCtx): never => {
 export const noSender: Address = { address: '', name: null }
 
 /** The maximum length of a display name and an address together. */
-export const longestWritten = 1_000
+export const maxMailboxLength = 1_000
 
 const asWritten = {
   description: '`ada@example.com` or `Ada Lovelace <ada@example.com>`.',
@@ -27,7 +27,7 @@ const asWritten = {
 
 const written = z
   .string()
-  .max(longestWritten)
+  .max(maxMailboxLength)
   .transform((text, context): Address => {
     return parseMailbox(text) ?? notAnAddress(context)
   })
@@ -52,7 +52,7 @@ const smallMap = <M extends z.ZodType>(what: string, map: M) =>
 export const HeaderName = z
   .string()
   .regex(/^[!-9;-~]{1,126}$/, 'Must be 1 to 126 printable ASCII characters without colons or spaces.')
-  .refine((name) => !isOwnHeader(name), 'This header is set by the service. Remove it.')
+  .refine((name) => !isReservedHeader(name), 'This header is set by the service. Remove it.')
   .meta({ examples: ['X-Order'] })
 
 export const HeaderValue = z.string().max(2_000).regex(oneLine, 'Must not contain line breaks.')
@@ -132,18 +132,21 @@ const linked = z
   }))
   .meta({ id: 'LinkedAttachment' })
 
-export const longestTag = 128
+export const maxTagLength = 128
 export const maxTags = 10
-const tags = z.array(z.string().min(1).max(longestTag)).max(maxTags).default([])
+const tags = z.array(z.string().min(1).max(maxTagLength)).max(maxTags).default([])
 
-export const longestValue = 2_048
-const metadata = smallMap('keys', z.record(z.string().min(1).max(longestTag), z.string().max(longestValue))).default({})
+export const maxValueLength = 2_048
+const metadata = smallMap(
+  'keys',
+  z.record(z.string().min(1).max(maxTagLength), z.string().max(maxValueLength)),
+).default({})
 
 /** The maximum length of a line in an email. */
-export const longestSubject = 998
+export const maxSubjectLength = 998
 const subject = z
   .string()
-  .max(longestSubject)
+  .max(maxSubjectLength)
   .regex(oneLine, 'Must not contain line breaks.')
   .meta({ examples: ['Your invoice'] })
   .optional()
@@ -151,7 +154,7 @@ const subject = z
 const common = {
   from: z
     .string()
-    .max(longestWritten)
+    .max(maxMailboxLength)
     .transform((text, context): Address => {
       const address = parseMailbox(text)
       if (address) return address
@@ -336,7 +339,7 @@ export const Email = z
   })
   .meta({ id: 'Email' })
 
-export const BatchAnswer = z
+export const BatchResponse = z
   .strictObject({
     data: z.array(
       z.strictObject({

@@ -2,7 +2,7 @@
 import { domainToASCII } from 'node:url'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { Address, Attachment, Mail } from './email-provider.ts'
-import { headerLines, isOwnHeader, oneLine, subjectLines } from './mail-headers.ts'
+import { headerLines, isReservedHeader, oneLine, subjectLines } from './mail-headers.ts'
 
 const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]{1,126}$/.test(name)
 
@@ -102,7 +102,7 @@ const attached = (attachment: Attachment) => ({
 })
 
 const callerHeaders = (mail: Mail): [name: string, value: string][] =>
-  Object.entries(mail.headers).filter(([name]) => isFieldName(name) && !isOwnHeader(name))
+  Object.entries(mail.headers).filter(([name]) => isFieldName(name) && !isReservedHeader(name))
 
 /** @param extra Headers that the provider adds, such as those its vendor reads. */
 export const composeMime = async (mail: Mail, extra: Record<string, string> = {}): Promise<Buffer> => {

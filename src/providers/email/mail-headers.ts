@@ -8,7 +8,7 @@ import { encodeWord } from 'nodemailer/lib/mime-funcs'
 const reservedNames =
   /^(?:from|sender|to|cc|bcc|reply-to|subject|date|message-id|mime-version|content-.*|dkim-signature|return-path|received|x-service-.*|x-ses-.*)$/i
 
-export const isOwnHeader = (name: string): boolean => reservedNames.test(name)
+export const isReservedHeader = (name: string): boolean => reservedNames.test(name)
 
 /** Replaces what a header cannot contain: control characters, line ends included, and lone surrogates. */
 export const oneLine = (text: string): string =>

@@ -62,7 +62,7 @@ export const snsAddress = (address: string): URL | undefined => {
 export type FetchText = (url: string) => Promise<string>
 
 /** SNS responded with a client error: nothing exists at that URL. */
-export class NotAtSns extends Error {}
+export class SnsNotFound extends Error {}
 
 /** Fetches a short text from SNS. Does not follow redirects. */
 export const fetchFromSns: FetchText = async (url) => {
@@ -73,7 +73,7 @@ export const fetchFromSns: FetchText = async (url) => {
     if (read.length > 65_536) throw new Error('response from SNS is too large')
   }
   if (statusCode >= 400 && statusCode < 500 && statusCode !== 429)
-    throw new NotAtSns(`SNS responded with ${statusCode}`)
+    throw new SnsNotFound(`SNS responded with ${statusCode}`)
   if (statusCode !== 200) throw new Error(`SNS responded with ${statusCode}`)
   return read
 }
@@ -95,7 +95,7 @@ const makeCertificates = (fetchCertificate: FetchText) => {
         }
       },
       (cause) => {
-        throw cause instanceof NotAtSns ? new BadSignature('certificate does not exist', { cause }) : cause
+        throw cause instanceof SnsNotFound ? new BadSignature('certificate does not exist', { cause }) : cause
       },
     )
     cache.set(url, fetched)

@@ -1,6 +1,6 @@
 /** Stores the newest messages sent through the local providers, for developers and tests to read. */
 import { makeStepBatcher } from '../../db/batch.ts'
-import { writtenThroughOutage } from '../../db/outage.ts'
+import { insertWithRetry } from '../../db/outage.ts'
 import type { Db } from '../../db/pool.ts'
 import type { Channel } from '../../ground/channel.ts'
 import { iso } from '../../ground/instant.ts'
@@ -80,7 +80,7 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
   return {
     add: (entry) => {
       const serialized = { ...entry, mail: jsonText(entry.mail) }
-      return writtenThroughOutage(() => batcher.submit(serialized))
+      return insertWithRetry(() => batcher.submit(serialized))
     },
     drained: async () => {
       await batcher.drained()

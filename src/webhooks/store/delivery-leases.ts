@@ -13,7 +13,7 @@ export type EndpointQueue = { org_id: string; endpoint_id: string }
  * queue is leased before any org's second. A queue that this worker already holds is returned again when something
  * became due in it, so that the worker reads it again.
  */
-export const leaseLanes = statement<{ worker: string; at: Date; until: Date; limit: number }, EndpointQueue>(
+export const leaseQueues = statement<{ worker: string; at: Date; until: Date; limit: number }, EndpointQueue>(
   'webhooks.lease_lanes',
   `with due as (
      (select org_id, endpoint_id, due_at from webhook_lanes
@@ -48,7 +48,7 @@ export const renewLeases = statement<{ worker: string; until: Date; orgIds: stri
 )
 
 /** Releases queues and stores when each is due next. */
-export const releaseLanes = statement<{ worker: string; orgIds: string[]; endpointIds: string[] }>(
+export const releaseQueues = statement<{ worker: string; orgIds: string[]; endpointIds: string[] }>(
   'webhooks.release_lanes',
   `update webhook_lanes l set lease = null, leased_until = null, due_at = least(l.due_at, (
      select d.next_attempt_at from webhook_deliveries d
@@ -77,7 +77,7 @@ export type DueRow = {
 }
 
 /** The due deliveries of each queue, oldest first and without those in flight, with the endpoint as it is now. */
-export const takeDue = statement<
+export const readDueDeliveries = statement<
   { at: Date; orgIds: string[]; endpointIds: string[]; limits: number[]; inFlight: string[] },
   DueRow
 >(

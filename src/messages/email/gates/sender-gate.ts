@@ -12,8 +12,8 @@ export const senderGate = (senders: Senders): Gate<EmailDraft> => ({
     const domain = from.address.slice(from.address.lastIndexOf('@') + 1)
     const { orgId, tenantId, environment, allowedDomainIds, boundProjectId: projectId } = by
     const caller = { orgId, tenantId, environment, allowedDomainIds, projectId }
-    if (environment === 'test') return senders.judgeTest(caller, domain)
-    return andThen(senders.judge(caller, domain), (sender) => {
+    if (environment === 'test') return senders.assertTestAllowed(caller, domain)
+    return andThen(senders.resolve(caller, domain), (sender) => {
       draft.sender = sender
     })
   },

@@ -2,7 +2,7 @@ import { invalid } from '../../../ground/errors.ts'
 import type { RenderTemplates } from '../../../templates/render.ts'
 import type { Gate } from '../../draft.ts'
 import type { EmailDraft } from '../email-draft.ts'
-import { longestSubject } from '../shapes.ts'
+import { maxSubjectLength } from '../shapes.ts'
 import { marked } from './unsubscribe-gate.ts'
 
 const orUndefined = (text: string | null): string | undefined => text ?? undefined
@@ -33,7 +33,7 @@ export const contentGate: Gate<EmailDraft> = {
   check: ({ subject, html, text }) => {
     if (!subject) throw invalid(['subject'], 'custom', 'The template does not supply a subject.')
     // The schema limits the subject of the request, but not a rendered one.
-    if (subject.length > longestSubject) throw invalid(['subject'], 'too_big', 'Must be at most 998 characters.')
+    if (subject.length > maxSubjectLength) throw invalid(['subject'], 'too_big', 'Must be at most 998 characters.')
     if (!html && !text) throw invalid(['html'], 'custom', 'The template supplies neither html nor text.')
   },
 }
