@@ -165,6 +165,9 @@ describe('hourly rate', () => {
     await insert(org, 17, 'operator')
     for (let i = 0; i < 12; i++) expect((await keys.create({})).status).toBe(402)
     await t.database.sql("update orgs set plan = 'enterprise' where id = $1", [org.org.id])
+    const planOfRequests = async () =>
+      (await t.ask('GET', '/api/v1/keys', { key: org.keys.live })).headers['x-ratelimit-plan']
+    await expect.poll(planOfRequests).toBe('enterprise')
 
     expect(tally(await make(keys, 10))).toEqual({ 201: 10 })
     const before = retryAfter(await keys.create({}))
