@@ -77,12 +77,12 @@ export const serve = async (config: Config, log: Log, parts: ServedParts): Promi
     await migrateAll(database.url, log)
     service = await build({ ...config, masterKey }, database.url, log)
     if (parts.api) {
-      const baseUrl = await service.startApi().catch((error) => {
+      const baseUrl = await service.startApi(parts).catch((error) => {
         throw portFault(config, error)
       })
       await printWelcome(config, service, baseUrl, makeVault(masterKey, config.masterKeyPrevious))
     }
-    if (parts.worker) await service.startWorker()
+    if (parts.worker) await Promise.race([service.startWorker(), stopped])
     const why = await stopped
     log.info({ why }, 'stopping')
     return why === 'database lost' ? 1 : 0

@@ -1,4 +1,4 @@
-import { type NoParams, statement } from '../db/statement.ts'
+import { statement } from '../db/statement.ts'
 
 export const readSetting = statement<{ name: string }, { value: unknown }>(
   'settings.read',
@@ -10,9 +10,6 @@ export const writeSetting = statement<{ name: string; value: string; at: Date }>
   `insert into settings (name, value, updated_at) values (:name, :value::jsonb, :at)
    on conflict (name) do update set value = excluded.value, updated_at = excluded.updated_at`,
 )
-
-/** The cheapest check that the database responds. */
-export const ping = statement<NoParams, { ok: number }>('settings.ping', 'select 1 as ok')
 
 /** Writes a setting that can be written only once. Only the first caller gets a row back. */
 export const claimSetting = statement<{ name: string; value: string; at: Date }, { name: string }>(

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../ground/log.ts'
 import type { Route } from '../http/route.ts'
+import { makeReadiness } from '../settings/readiness.ts'
 import type { Submission } from '../submission/smtp-server.ts'
 import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
@@ -26,7 +27,13 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const worker = makeWorker({ foundation, platform, sending, delivery })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery }), ...(addRoutes?.(modules) ?? [])]
-  const parts = { foundation, platform, sending, worker, routes, replacements }
+  let withWorker = false
+  const ready = makeReadiness({
+    db: foundation.db,
+    clock: foundation.clock,
+    workerRuns: () => !withWorker || worker.isRunning(),
+  })
+  const parts = { foundation, platform, sending, worker, routes, ready, replacements }
   let app: FastifyInstance | undefined
   let submission: Submission | undefined
 
@@ -38,8 +45,12 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     tasks: worker.tasks,
     modules,
     chain: platform.chain,
-    /** Starts to listen, and resolves with the URL that clients on this machine can use. */
-    startApi: async (): Promise<string> => {
+    /**
+     * Starts to listen, and resolves with the URL that clients on this machine can use. With `worker`, the service is
+     * not ready until the worker runs too.
+     */
+    startApi: async (run: { worker: boolean } = { worker: false }): Promise<string> => {
+      withWorker = run.worker
       app = makeHttp(parts)
       await app.listen({ host: config.host, port: config.port })
       const bound = app.server.address()

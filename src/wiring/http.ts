@@ -16,7 +16,7 @@ import { makeServer } from '../http/server.ts'
 import { describedEvents } from '../http/v1/webhooks.ts'
 import { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import { makeReadOutbox } from '../providers/outbox/read.ts'
-import { ping, writeSetting } from '../settings/store.ts'
+import { writeSetting } from '../settings/store.ts'
 import { makeSubmission, type Submission } from '../submission/smtp-server.ts'
 import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
 import type { Foundation } from './foundation.ts'
@@ -31,6 +31,7 @@ type Needs = {
   sending: Sending
   worker: Worker
   routes: Route[]
+  ready: () => Promise<void>
   replacements: Replacements
 }
 
@@ -47,12 +48,9 @@ const makeApi = ({ foundation, platform, routes, replacements }: Needs): Fastify
   })
 }
 
-const registerPublic = (app: FastifyInstance, { foundation, sending, routes, replacements }: Needs): void => {
+const registerPublic = (app: FastifyInstance, { foundation, sending, routes, ready, replacements }: Needs): void => {
   const { config, db, clock, log, metrics, appendEvents } = foundation
   const { tokens, countHits, suppress, messages } = sending
-  const ready = async () => {
-    await db.row(ping)
-  }
   registerHealth(app, { metrics, metricsToken: config.metricsToken, ready })
   registerReference(app, {
     routes,

@@ -2,6 +2,7 @@
 import { makeClaimLoop } from '../worker/claim-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
 import { makeRecurring } from '../worker/recurring.ts'
+import { startWhenAvailable } from '../worker/start-when-available.ts'
 import { makeTasks } from '../worker/tasks.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
@@ -36,18 +37,26 @@ export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) =
   })
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })
+  const stopping = new AbortController()
+  let running = false
+  const start = async (): Promise<void> => {
+    await messages.retention.ensurePartitions()
+    await deliveries.prepare()
+    await recurring.start()
+    linking.start()
+    scheduling.start()
+    webhooks.start()
+    running = true
+  }
   return {
     tasks,
-    start: async (): Promise<void> => {
-      await messages.retention.ensurePartitions()
-      await deliveries.prepare()
-      linking.start()
-      scheduling.start()
-      webhooks.start()
-      await recurring.start()
-    },
+    isRunning: () => running,
+    start: () => startWhenAvailable({ start, undo: recurring.stop, log, stopping: stopping.signal }),
     /** Stops recurring tasks, which use the loops; `drain` then stops the loops. */
-    stopTasks: () => recurring.stop(),
+    stopTasks: (): Promise<void> => {
+      stopping.abort()
+      return recurring.stop()
+    },
     drain: async (): Promise<void> => {
       await Promise.all([linking.drain(), scheduling.drain(), webhooks.drain()])
     },

@@ -57,6 +57,8 @@ export type ServiceOptions = Overrides & {
   config?: Partial<Config>
   env?: Record<string, string>
   log?: Log
+  /** The service is not ready until the test starts the worker. */
+  worker?: boolean
   database?: TestDatabase
 }
 
@@ -123,7 +125,7 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
       ...options,
     },
   )
-  const url = await service.startApi()
+  const url = await service.startApi({ worker: options.worker ?? false })
   const { db, clock } = service
   const { serviceDomain } = config
   const vault = makeVault(testMasterKey)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeTestDatabase } from '../../../test/service/database.ts'
 import { startTestService, type TestService } from '../../../test/service/service.ts'
+import { silentLog } from '../../ground/log.ts'
 
 let t: TestService
 beforeAll(async () => {
@@ -31,6 +32,58 @@ test('while the database is down readyz returns 503 and healthz 200, and readyz 
   await expect.poll(async () => (await service.ask('GET', '/readyz')).status, { timeout: 10_000 }).toBe(200)
   expect((await read()).status).toBe(200)
   await service.stop()
+  await database.drop()
+})
+
+test('readyz returns 503 while the database refuses writes', async () => {
+  const database = await makeTestDatabase()
+  const service = await startTestService({ database })
+  const name = new URL(database.url).pathname.slice(1)
+  const status = async () => (await service.ask('GET', '/readyz')).status
+  const setReadOnly = async (value: 'on' | 'off') => {
+    await t.database.sql(`alter database ${name} set default_transaction_read_only = ${value}`)
+    await t.database.sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  }
+  expect(await status()).toBe(200)
+  await setReadOnly('on')
+  await expect.poll(status, { timeout: 10_000 }).toBe(503)
+  await setReadOnly('off')
+  await expect.poll(status, { timeout: 10_000 }).toBe(200)
+  await service.stop()
+  await database.drop()
+})
+
+test('a worker that starts while the database is down waits for it, and readyz returns 503 until it runs', async () => {
+  const database = await makeTestDatabase()
+  const log = silentLog()
+  const errors: string[] = []
+  log.error = ((_: unknown, message: string) => void errors.push(message)) as typeof log.error
+  const service = await startTestService({ database, worker: true, log })
+  const name = new URL(database.url).pathname.slice(1)
+  const status = async () => (await service.ask('GET', '/readyz')).status
+  expect(await status()).toBe(503)
+  await t.database.sql(`alter database ${name} with allow_connections false`)
+  await t.database.sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  const starting = service.service.startWorker()
+  await expect.poll(() => errors, { timeout: 10_000 }).toContain('worker start failed, retrying')
+  expect(await status()).toBe(503)
+  await t.database.sql(`alter database ${name} with allow_connections true`)
+  await starting
+  await expect.poll(status, { timeout: 10_000 }).toBe(200)
+  await service.stop()
+  await database.drop()
+})
+
+test('a worker that waits for the database can be stopped', async () => {
+  const database = await makeTestDatabase()
+  const service = await startTestService({ database, worker: true })
+  const name = new URL(database.url).pathname.slice(1)
+  await t.database.sql(`alter database ${name} with allow_connections false`)
+  await t.database.sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  const starting = service.service.startWorker()
+  await service.stop()
+  await starting
+  await t.database.sql(`alter database ${name} with allow_connections true`)
   await database.drop()
 })
 
