@@ -88,6 +88,10 @@ const circles = (graph: Map<string, string[]>): string[] => {
 /** Statements are declared in a module's `store.ts`, or in the files of its `store/` folder. */
 export const isStore = (file: string): boolean => /(^|\/)store(\/[\w-]+)?\.ts$/.test(file)
 
+/** Each decides in one place how far the address of a connection can be believed. */
+const addressReaders = new Set(['http/caller-address.ts', 'http/this-machine.ts'])
+const readsAddress = /\bremoteAddress\b|x-forwarded-for|\brequest\.ips?\b/i
+
 /** A running process that prepared `select *` fails once a migration adds a column. */
 const everyColumn = /\b(select|returning)\s+([\w]+\.)?\*|,\s*\w+\.\*/i
 
@@ -104,6 +108,9 @@ const contentFaults = (file: string, text: string): string[] => {
   }
   if (isStore(file) && everyColumn.test(text)) {
     faults.push(`${file} selects every column: list the columns, so that a migration can add one`)
+  }
+  if (moduleOf(file)?.startsWith('http') && !addressReaders.has(file) && readsAddress.test(text)) {
+    faults.push(`${file} reads the address of a connection: use callerAddress or fromThisMachine`)
   }
   if (/(^|\/)(utils?|common|helpers?|services?|types|misc)(\/|\.ts$)/.test(file)) {
     faults.push(`${file} has a name that hides its purpose`)

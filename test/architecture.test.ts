@@ -69,6 +69,9 @@ describe('contents', () => {
     ['every column', 'keys/store.ts', '`select * from api_keys`'],
     ['every column of one table', 'keys/store.ts', '`select o.plan, k.* from api_keys k`'],
     ['every returned column', 'keys/store.ts', '`update api_keys set a = 1 returning *`'],
+    ['the address of a connection', 'http/v1/a.ts', 'request.socket.remoteAddress'],
+    ['a forwarded address', 'http/a.ts', "headers['x-forwarded-for']"],
+    ["the framework's address", 'http/dev/a.ts', 'request.ip'],
     ['a name that hides the purpose', 'keys/utils.ts', ''],
   ])('%s is a fault', (_, file, text) => {
     expect(faultsOf({ [file]: text })).toHaveLength(1)

@@ -1,7 +1,7 @@
 /** Reads the credentials from the headers of a /api/v1 request and runs the admission checks before its body is read. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AccessRule, Admission, Admitted, Rate } from '../admission/admit.ts'
-import { callerAddress } from './caller-address.ts'
+import { callerAddress, type ProxyTrust } from './caller-address.ts'
 
 export type { Admitted }
 
@@ -24,12 +24,12 @@ const setRateHeaders = (reply: FastifyReply, { limit, remaining, resetAt, plan, 
   })
 }
 
-type Needs = { admission: Admission; trustedProxyHops: number }
+type Needs = { admission: Admission; proxies: ProxyTrust }
 
 export const makeAdmitRequest =
-  ({ admission, trustedProxyHops }: Needs): AdmitRequest =>
+  ({ admission, proxies }: Needs): AdmitRequest =>
   async (request, reply, rule) => {
-    const address = callerAddress(request.raw, trustedProxyHops)
+    const address = callerAddress(request.raw, proxies)
     const caller = await admission.pass({
       key: request.headers.authorization?.match(bearer)?.[1],
       address,

@@ -31,8 +31,9 @@ export const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket
     return
   }
   const response = responseOn(socket)
-  if (response?.req.complete) {
-    // The broken bytes follow a complete request. That request gets its own response, then the connection closes.
+  if (response && (response.req.complete || response.headersSent)) {
+    // The broken bytes follow a complete request, or one that was refused before its body arrived. That request gets its
+    // own response, then the connection closes.
     if (response.headersSent) response.once('finish', () => socket.destroySoon())
     else response.setHeader('connection', 'close')
     return

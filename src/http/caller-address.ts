@@ -1,5 +1,9 @@
+/** The address of a caller, directly or through trusted proxies. Nothing else reads the socket or the header for it. */
 import type { IncomingMessage } from 'node:http'
-import { isLoopback, parseIp } from '../ground/ip-address.ts'
+import { contains, type IpRange, parseIp } from '../ground/ip-address.ts'
+
+/** The proxies in front of the service: the addresses they connect from, and how many of them a request passes. */
+export type ProxyTrust = { trustedProxies: readonly IpRange[]; trustedProxyHops: number }
 
 /** An X-Forwarded-For entry may carry a port: `203.0.113.9:51234`, `[2001:db8::1]:443`. */
 const withoutPort = (entry: string): string => {
@@ -9,19 +13,29 @@ const withoutPort = (entry: string): string => {
   return v4 ? (v4[1] as string) : entry
 }
 
+/** Node appends the network interface to a link-local peer: `fe80::1%eth0`. */
+const withoutZone = (peer: string): string => peer.replace(/%.*$/, '')
+
 /**
- * The caller's IP address. With N trusted proxies it is the Nth entry from the right of X-Forwarded-For: entries
- * further left come from the client and cannot be trusted. Null when the address cannot be parsed.
+ * The caller's IP address. X-Forwarded-For counts only if the peer is a trusted proxy, because anyone can send it. With
+ * N proxies the address is the Nth entry from the right: entries further left come from the client and cannot be
+ * trusted. Null when the address cannot be parsed.
  */
-export const callerAddress = (request: IncomingMessage, trustedHops: number): string | null => {
-  const forwarded = trustedHops > 0 ? request.headers['x-forwarded-for'] : undefined
-  if (forwarded === undefined) return parseIp(request.socket.remoteAddress ?? '')?.toString() ?? null
-  const entries = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded).split(',')
-  const entry = entries[entries.length - trustedHops]?.trim()
+export const addressBehindProxies = (
+  peer: string | undefined,
+  forwarded: string | undefined,
+  { trustedProxies, trustedProxyHops }: ProxyTrust,
+): string | null => {
+  const direct = parseIp(withoutZone(peer ?? ''))
+  if (!direct) return null
+  const isProxy = trustedProxyHops > 0 && trustedProxies.some((range) => contains(range, direct))
+  if (!isProxy || forwarded === undefined) return direct.toString()
+  const entries = forwarded.split(',')
+  const entry = entries[entries.length - trustedProxyHops]?.trim()
   return entry ? (parseIp(withoutPort(entry))?.toString() ?? null) : null
 }
 
-/** A proxy on this machine connects over loopback too, but its clients are elsewhere: forwarded requests do not count. */
-export const fromThisMachine = (request: IncomingMessage): boolean =>
-  isLoopback(request.socket.remoteAddress) &&
-  ['x-forwarded-for', 'forwarded', 'x-real-ip'].every((name) => request.headers[name] === undefined)
+export const callerAddress = ({ socket, headers }: IncomingMessage, trust: ProxyTrust): string | null => {
+  const forwarded = headers['x-forwarded-for']
+  return addressBehindProxies(socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trust)
+}

@@ -12,6 +12,7 @@ import { drainBody } from './drain-body.ts'
 import { envelope, flatBody, flatStatus, fromFramework, headersOf } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
 import type { Route } from './route.ts'
+import { codingFault, isUnambiguous } from './unambiguous.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -122,7 +123,7 @@ const makeFastify = (requestTimeoutMs: number, rejectUnknown: RejectUnknown, sen
     exposeHeadRoutes: true,
     http: {
       maxHeaderSize: 16_384,
-      // An onRequest hook rejects a missing Host header instead, with the usual error body.
+      // An onRequest hook rejects a missing or ambiguous Host header instead, with the usual error body.
       requireHostHeader: false,
       headersTimeout: Math.min(requestTimeoutMs, 15_000),
       connectionsCheckingInterval: Math.max(100, Math.min(2_000, requestTimeoutMs / 4)),
@@ -139,13 +140,19 @@ const makeFastify = (requestTimeoutMs: number, rejectUnknown: RejectUnknown, sen
 const addRequestChecks = (app: FastifyInstance, rejectUnknown: RejectUnknown): void => {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) {
+    if (!isUnambiguous(request.raw, request.originalUrl)) {
       reply.header('connection', 'close')
       done(notHttp())
     } else if (request.is404) {
       // Before the body is read: its type and size must not reveal whether a path exists.
       rejectUnknown(request, reply).catch(done)
     } else done()
+  })
+  // After the request is admitted and before its body is read. These methods have no body that the service reads.
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const fault = ['GET', 'HEAD', 'OPTIONS'].includes(request.method) ? undefined : codingFault(request.headers)
+    if (fault) done(fault)
+    else done(null, payload)
   })
 }
 

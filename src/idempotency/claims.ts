@@ -6,6 +6,7 @@ import { makeBatcher } from '../db/batch.ts'
 import { lostConnection } from '../db/faults.ts'
 import type { Db, Runner } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
+import { sha256 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
@@ -18,10 +19,27 @@ export const lockSeconds = 330
 export type IdempotencyClaim = { scope: Scope; key: string; id: string }
 export type ReplayedResponse = { status: number; body: string }
 
+/** The caller of a request: what it can reach, and the restrictions of its API key. */
+export type ClaimingCaller = Scope & { allowedDomainIds: readonly string[] | null }
+
+const unrestricted = Buffer.alloc(0)
+
+const bindingsOf = ({ projectId, allowedDomainIds }: ClaimingCaller): Buffer => {
+  if (projectId === null && allowedDomainIds === null) return unrestricted
+  return sha256(JSON.stringify([projectId, allowedDomainIds && [...new Set(allowedDomainIds)].sort()]))
+}
+
+/**
+ * A restricted key must not learn the result of a request that it could not make itself. Keys with the same restrictions
+ * share their results, so that a retry survives a rotation. A key without restrictions could make every request.
+ */
+const maySee = (own: Buffer, recorded: Buffer | null): boolean =>
+  recorded === null || own.length === 0 || own.equals(recorded)
+
 export interface Idempotency {
   /** A claim, or the response recorded earlier. Undefined when the database is down: the request runs unclaimed. */
   claim(
-    scope: Scope,
+    caller: ClaimingCaller,
     key: string,
     fingerprint: Buffer,
   ): Promise<{ claim: IdempotencyClaim } | { replay: ReplayedResponse } | undefined>
@@ -33,10 +51,11 @@ export interface Idempotency {
   sweep(): Promise<number>
 }
 
-type ClaimRequest = { scope: Scope; key: string; fingerprint: Buffer; id: string }
+type ClaimRequest = { scope: Scope; key: string; fingerprint: Buffer; bindings: Buffer; id: string }
 type ClaimResult = {
   claimed: boolean
   fingerprint: Buffer
+  bindings: Buffer | null
   locked: boolean
   status: number | null
   body: string | null
@@ -60,6 +79,7 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
         environments: requests.map((request) => request.scope.environment),
         keys: requests.map((request) => request.key),
         fingerprints: requests.map((request) => request.fingerprint),
+        bindings: requests.map((request) => request.bindings),
         claims: requests.map((request) => request.id),
         now,
         lockedUntil: new Date(now.getTime() + lockSeconds * 1000),
@@ -93,11 +113,12 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
   })
 
   return {
-    claim: async (scope, key, fingerprint) => {
+    claim: async (caller, key, fingerprint) => {
+      const bindings = bindingsOf(caller)
       const id = newId('request')
       let result: ClaimResult
       try {
-        result = await claims.submit({ scope, key, fingerprint, id })
+        result = await claims.submit({ scope: caller, key, fingerprint, bindings, id })
       } catch (error) {
         if (!lostConnection(error)) throw error
         // Sending twice is worse than making the caller retry.
@@ -105,8 +126,9 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
         log.warn({ err: error }, 'idempotency claim skipped: database unavailable')
         return undefined
       }
-      if (result.claimed) return { claim: { scope, key, id } }
-      if (!result.fingerprint.equals(fingerprint)) throw new Failure('IDEMPOTENCY_MISMATCH')
+      if (result.claimed) return { claim: { scope: caller, key, id } }
+      if (!result.fingerprint.equals(fingerprint) || !maySee(bindings, result.bindings))
+        throw new Failure('IDEMPOTENCY_MISMATCH')
       if (result.locked || result.status === null) {
         throw new Failure('IDEMPOTENCY_IN_FLIGHT', { retryAfter: 1 })
       }

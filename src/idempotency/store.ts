@@ -5,6 +5,8 @@ export type ClaimRow = {
   /** True when this request holds the key. */
   claimed: boolean
   fingerprint: Buffer
+  /** Null when an earlier release claimed the key. */
+  bindings: Buffer | null
   locked: boolean
   status: number | null
   body: string | null
@@ -21,6 +23,7 @@ export const claimKeys = statement<
     environments: string[]
     keys: string[]
     fingerprints: Buffer[]
+    bindings: Buffer[]
     claims: string[]
     now: Date
     lockedUntil: Date
@@ -30,25 +33,25 @@ export const claimKeys = statement<
 >(
   'idempotency.claim',
   `with requested as (
-     select org_id, tenant_id, environment, key, fingerprint, claim, ordinal
+     select org_id, tenant_id, environment, key, fingerprint, bindings, claim, ordinal
      from unnest(:orgIds::text[], :tenantIds::text[], :environments::text[], :keys::text[], :fingerprints::bytea[],
-       :claims::text[])
-       with ordinality as r (org_id, tenant_id, environment, key, fingerprint, claim, ordinal)
+       :bindings::bytea[], :claims::text[])
+       with ordinality as r (org_id, tenant_id, environment, key, fingerprint, bindings, claim, ordinal)
    ), claimed as (
      insert into idempotency_keys as held
-       (org_id, tenant_id, environment, key, fingerprint, claim, locked_until, created_at, expires_at)
-     select org_id, tenant_id, environment, key, fingerprint, claim, :lockedUntil, :now, :expiresAt
+       (org_id, tenant_id, environment, key, fingerprint, bindings, claim, locked_until, created_at, expires_at)
+     select org_id, tenant_id, environment, key, fingerprint, bindings, claim, :lockedUntil, :now, :expiresAt
      from requested
      order by ordinal
      on conflict (org_id, tenant_id, environment, key) do update set
-       fingerprint = excluded.fingerprint, claim = excluded.claim, locked_until = excluded.locked_until,
-       status = null, body = null, created_at = excluded.created_at, expires_at = excluded.expires_at
+       fingerprint = excluded.fingerprint, bindings = excluded.bindings, claim = excluded.claim,
+       locked_until = excluded.locked_until, status = null, body = null, created_at = excluded.created_at, expires_at = excluded.expires_at
      where (held.status is null and held.locked_until <= :now)
        or (held.expires_at <= :now and (held.locked_until is null or held.locked_until <= :now))
      returning claim
    )
    select r.ordinal::int as ordinal, c.claim is not null as claimed,
-     coalesce(held.fingerprint, r.fingerprint) as fingerprint,
+     coalesce(held.fingerprint, r.fingerprint) as fingerprint, held.bindings,
      coalesce(held.locked_until > :now, false) as locked, held.status, held.body
    from requested r
    left join claimed c on c.claim = r.claim

@@ -40,7 +40,7 @@ const makeApi = ({ foundation, platform, routes, replacements }: Needs): Fastify
   const { admission, tenants } = platform
   return makeServer({
     routes,
-    admit: makeAdmitRequest({ admission, trustedProxyHops: config.trustedProxyHops }),
+    admit: makeAdmitRequest({ admission, proxies: config }),
     serve: makeServe({ idempotency, tenants, log, checkResponses: replacements.checkResponses ?? false }),
     log,
     metrics,
@@ -62,7 +62,7 @@ const registerPublic = (app: FastifyInstance, { foundation, sending, routes, rea
     tokens,
     count: countHits,
     log,
-    trustedProxyHops: config.trustedProxyHops,
+    proxies: config,
     unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),
   })
   registerEmailIntake(app, {

@@ -214,6 +214,8 @@ describe('Ambiguous framing', () => {
       `Content-Length : ${outer.length}\r\n`,
       'Transfer-Encoding: chunked, identity\r\n',
       'Transfer-Encoding: xchunked\r\n',
+      'Transfer-Encoding: gzip, chunked\r\n',
+      'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n',
       'Transfer-Encoding : chunked\r\n',
       'Transfer-Encoding:\x0bchunked\r\n',
       'Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n',
@@ -230,6 +232,13 @@ describe('Ambiguous framing', () => {
       await expectRefused(head(fields) + outer + inner, 'VALIDATION_ERROR')
       expect([fields, await isThere()]).toEqual([fields, false])
     }
+    await expectUnchanged()
+  })
+
+  test('in a body that was refused before it arrived gets no second response', async () => {
+    const refused = head('Transfer-Encoding: chunked\r\n').replace('Host: a', 'Host: a, b')
+    const received = await exchange(t.url, `${refused}zz\r\n`, { untilClosed: true })
+    expect([codesOf(received), received.end]).toEqual([['VALIDATION_ERROR'], 'closed'])
     await expectUnchanged()
   })
 

@@ -1,6 +1,7 @@
 /** Parsers of environment variables, each with the text that describes the values it accepts. */
 import { Resolver } from 'node:dns'
 import { z } from 'zod'
+import { type IpRange, parseRange } from '../ip-address.ts'
 import { parseSmtpUrl } from '../smtp-url.ts'
 
 export type AcceptedValue<T> = {
@@ -116,6 +117,16 @@ export const nameServers = accepted(
       return false
     }
   }),
+)
+
+/** Every request is compared with each of them, so their number is limited. */
+const maxRanges = 100
+
+export const addressRanges = accepted(
+  `a comma-separated list of up to ${maxRanges} IP addresses and CIDR ranges`,
+  list
+    .transform((texts) => texts.map(parseRange))
+    .pipe(z.array(z.custom<IpRange>((range) => range !== undefined)).max(maxRanges)),
 )
 
 /** Never rejected: a value that is not a timestamp falls back to the default. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { formatRange } from '../ip-address.ts'
 import { ConfigFault, readConfig } from './config.ts'
 import { configurationPage } from './configuration-page.ts'
 import { variables } from './env-variables.ts'
@@ -197,4 +198,24 @@ test('TLS on the SMTP port requires a certificate and a key, and production requ
     'SMTP_SUBMISSION_TLS cannot be off in production: it must be `starttls` or `implicit`.',
   ])
   expect(faultsOf({ ...production, ...port, ...tlsFiles })).toEqual([])
+})
+
+test('TRUSTED_PROXIES accepts up to 100 addresses and ranges, and defaults to loopback and private ranges', () => {
+  const read = (TRUSTED_PROXIES: string) => readConfig({ TRUSTED_PROXIES }).trustedProxies.map(formatRange)
+  expect(read('203.0.113.7, 10.1.2.3/8,2001:db8::/32,::ffff:192.0.2.0/120')).toEqual([
+    '203.0.113.7/32',
+    '10.0.0.0/8',
+    '2001:db8::/32',
+    '192.0.2.0/24',
+  ])
+  expect(read(Array(100).fill('::1').join())).toHaveLength(100)
+  const fallback =
+    '127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,169.254.0.0/16,fc00::/7,fe80::/10'.split(',')
+  expect([read(''), readConfig({}).trustedProxies.map(formatRange)]).toEqual([fallback, fallback])
+  for (const wrong of ['proxy', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1,', ',', 'fe80::1%lo', '1.1.1.1/8/8']) {
+    expect(faultsOf({ TRUSTED_PROXIES: wrong }), wrong).toEqual([
+      `TRUSTED_PROXIES must be a comma-separated list of up to 100 IP addresses and CIDR ranges, not "${wrong}".`,
+    ])
+  }
+  expect(faultsOf({ TRUSTED_PROXIES: Array(101).fill('::1').join() })).toHaveLength(1)
 })

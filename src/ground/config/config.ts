@@ -1,4 +1,5 @@
 /** Turns the environment into the configuration, once. `main.ts` passes the environment in. */
+import { type IpRange, parseRange } from '../ip-address.ts'
 import { allVariables, type VariableValues } from './env-variables.ts'
 import { ruleFaults } from './rules.ts'
 
@@ -43,6 +44,7 @@ export type Config = {
   dnsServers: string[] | undefined
   devTools: boolean
   firstRunFile: string | undefined
+  trustedProxies: IpRange[]
   trustedProxyHops: number
   idempotencyTtlHours: number
   webhookAllowInsecure: boolean
@@ -86,6 +88,17 @@ const submissionOf = (values: VariableValues): SubmissionConfig | undefined => {
   if (tls === 'off' || certFile === undefined || keyFile === undefined) return { ...listen, tls: 'off' }
   return { ...listen, tls: tls ?? 'starttls', certFile, keyFile }
 }
+
+const privateRanges = [
+  '127.0.0.0/8',
+  '::1',
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '169.254.0.0/16',
+  'fc00::/7',
+  'fe80::/10',
+].map((text) => parseRange(text) as IpRange)
 
 const defaultCutover = '2026-08-10T00:00:00Z'
 
@@ -135,6 +148,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     dnsServers: values.DNS_SERVERS,
     devTools: values.DEV_TOOLS ?? !production,
     firstRunFile: values.FIRST_RUN_FILE,
+    trustedProxies: values.TRUSTED_PROXIES ?? privateRanges,
     trustedProxyHops: values.TRUSTED_PROXY_HOPS ?? 1,
     idempotencyTtlHours: values.IDEMPOTENCY_TTL_HOURS ?? 24,
     webhookAllowInsecure: values.WEBHOOK_ALLOW_INSECURE ?? false,

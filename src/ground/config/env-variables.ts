@@ -179,6 +179,12 @@ export const variables = {
     accepts: accept.nonEmptyText('a file path'),
     about: 'File to which the first start writes its credentials as JSON. Only its owner can read it.',
   }),
+  TRUSTED_PROXIES: variable({
+    accepts: accept.addressRanges,
+    fallback: 'loopback, link-local and private ranges',
+    about:
+      'Addresses of the proxies that connect to the service. `X-Forwarded-For` is ignored when any other address connects. The default is `127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,169.254.0.0/16,fc00::/7,fe80::/10`.',
+  }),
   TRUSTED_PROXY_HOPS: variable({
     accepts: accept.wholeNumber(0, 16),
     fallback: '1',

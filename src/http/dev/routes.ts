@@ -9,9 +9,9 @@ import { withRequestId } from '../../ground/request-context.ts'
 import { outcomes, type SimulateReport } from '../../messages/report-by-hand.ts'
 import type { ReadOutbox } from '../../providers/outbox/read.ts'
 import type { Tasks } from '../../worker/tasks.ts'
-import { fromThisMachine } from '../caller-address.ts'
 import { malformed } from '../envelope.ts'
 import { parseJson, validate } from '../read-request.ts'
+import { fromThisMachine } from '../this-machine.ts'
 
 const bodyOf = <T>(schema: z.ZodType<T>, request: FastifyRequest): T => {
   const bytes = request.body as Buffer | undefined

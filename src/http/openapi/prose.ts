@@ -61,7 +61,7 @@ export const statusTexts: Record<number, string> = {
   404: 'The resource does not exist or is not accessible with this API key.',
   409: 'The request conflicts with the current state of a resource.',
   413: 'The request is too large.',
-  415: 'The request body is not JSON.',
+  415: 'The request body is not JSON in UTF-8, or it is compressed.',
   422: 'The request is invalid.',
   429: 'A limit is exceeded.',
   500: 'An error occurred on our side.',

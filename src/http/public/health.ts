@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { sameBytes } from '../../ground/crypto.ts'
 import { Failure } from '../../ground/errors.ts'
-import { fromThisMachine } from '../caller-address.ts'
 import type { Metrics } from '../metrics.ts'
+import { fromThisMachine } from '../this-machine.ts'
 
 type Needs = {
   metrics: Metrics

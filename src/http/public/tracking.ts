@@ -7,7 +7,7 @@ import type { CountHits } from '../../tracking/count.ts'
 import { isWebUrl } from '../../tracking/rewrite.ts'
 import type { Tokens, UnsubscribeRef } from '../../tracking/tokens.ts'
 import type { SubscriptionState, Unsubscribe, UnsubscribeSource } from '../../tracking/unsubscribe.ts'
-import { callerAddress } from '../caller-address.ts'
+import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import {
   alreadyPage,
   confirmation,
@@ -41,7 +41,7 @@ type Needs = {
   count: CountHits
   unsubscribe: Unsubscribe
   log: Log
-  trustedProxyHops: number
+  proxies: ProxyTrust
   countTimeoutMs?: number
 }
 
@@ -76,14 +76,14 @@ const show = (reply: FastifyReply, status: number, page: string): FastifyReply =
   reply.code(status).headers(pageHeaders).send(page)
 
 export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
-  const { tokens, count, unsubscribe, log, trustedProxyHops, countTimeoutMs = defaultCountTimeoutMs } = needs
+  const { tokens, count, unsubscribe, log, proxies, countTimeoutMs = defaultCountTimeoutMs } = needs
 
   /** Counts an open or click. A failure is only logged. HEAD requests, such as link previews, do not count. */
   const counted = async (request: FastifyRequest, run: (address: string | null) => Promise<boolean>): Promise<void> => {
     if (request.method === 'HEAD') return
     const { promise: timedOut, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, countTimeoutMs)
-    const counting = withRequestId(request.id, () => run(callerAddress(request.raw, trustedProxyHops)))
+    const counting = withRequestId(request.id, () => run(callerAddress(request.raw, proxies)))
       .catch((error) => log.error({ err: error, request_id: request.id }, 'counting a tracking hit failed'))
       .finally(() => clearTimeout(timer))
     await Promise.race([counting, timedOut])
