@@ -73,6 +73,8 @@ const parameterTest = (kind: 'query' | 'headers') => async () => {
     for (const parameter of entry[kind]) {
       for (const { value, inside } of casesOf(parameter.schema, resolve)) {
         const text = String(value)
+        // Longer than Node accepts in a request line.
+        if (text.length > 15_000) continue
         const given: Given =
           kind === 'query'
             ? { query: `${encodeURIComponent(parameter.name)}=${encodeURIComponent(text)}` }

@@ -5,6 +5,8 @@ import type { Route } from '../../src/http/route.ts'
 import { BatchItem } from '../../src/messages/email/shapes.ts'
 import { type Reply, startTestService } from '../service/service.ts'
 import { nodesOf, type Step, unbounded } from './schemas.ts'
+import { readSurface } from './surface.ts'
+import type { Resolve, Schema } from './values.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())
@@ -45,6 +47,34 @@ test('Every list, text, map and number in every request has a bound', () => {
   const elsewhere = new Set(Object.keys(boundedElsewhere))
   expect(faults.filter(({ place }) => !elsewhere.has(place))).toEqual([])
   expect([...elsewhere].filter((place) => !faults.some((fault) => fault.place === place))).toEqual([])
+})
+
+/** The places in a JSON Schema whose list, map or text does not show its maximum. */
+const hidden = (schema: Schema, resolve: Resolve, path: string): string[] => {
+  if (typeof schema.$ref === 'string') return hidden(resolve(schema.$ref), resolve, path)
+  const { type, items, additionalProperties, enum: choices } = schema
+  const properties = (schema.properties ?? {}) as Record<string, Schema>
+  const union = ((schema.anyOf ?? schema.oneOf ?? []) as Schema[]).flatMap((one) => hidden(one, resolve, path))
+  const fields = Object.entries(properties).flatMap(([name, one]) => hidden(one, resolve, `${path}.${name}`))
+  const elements = items ? hidden(items as Schema, resolve, `${path}.0`) : []
+  const shown =
+    (type !== 'array' || 'maxItems' in schema) &&
+    (typeof additionalProperties !== 'object' || 'maxProperties' in schema) &&
+    (type !== 'string' || 'maxLength' in schema || 'pattern' in schema || 'const' in schema || choices !== undefined)
+  return [...(shown ? [] : [path]), ...union, ...fields, ...elements]
+}
+
+test('The OpenAPI document shows the maximum of every list, map and text in a request', async () => {
+  const { entries, resolve } = await readSurface(t)
+  const places = entries.flatMap(({ codes, query, body }) =>
+    codes === undefined
+      ? []
+      : [
+          ...query.flatMap(({ name, schema }) => hidden(schema, resolve, `query.${name}`)),
+          ...(body ? hidden(body, resolve, 'body') : []),
+        ],
+  )
+  expect([...new Set(places)].sort()).toEqual(['body.attachments.0.content', 'body.html', 'body.text'])
 })
 
 const text = z.string().max(5)
