@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { givenId, patternText } from '../ground/bounded-text.ts'
 import { longestName, normaliseName } from './name.ts'
 import { recordNames } from './records.ts'
 import { regions } from './region.ts'
@@ -36,17 +37,18 @@ const name = z
   })
   .meta({ examples: ['example.com'] })
 
-const label = z
-  .string()
-  .regex(/^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/, 'Must be a single DNS label, such as send.')
-  .toLowerCase()
+const label = patternText(
+  /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/,
+  63,
+  'Must be a single DNS label, such as send.',
+).toLowerCase()
 
 export const CreateDomain = z
   .object({
     name,
     region: z.enum(regions).default('us-east-1'),
-    project_id: z.string().nullable().optional(),
-    tenant_id: z.string().nullable().optional(),
+    project_id: givenId.nullable().optional(),
+    tenant_id: givenId.nullable().optional(),
     return_path: label.default('send'),
     inbound: z.boolean().default(false),
   })
@@ -61,7 +63,7 @@ export const CreateDomain = z
 export type CreateDomain = z.output<typeof CreateDomain>
 
 export const PatchDomain = z
-  .object({ ip_pool_id: z.string().nullable().optional(), inbound: z.boolean().optional() })
+  .object({ ip_pool_id: givenId.nullable().optional(), inbound: z.boolean().optional() })
   .meta({ id: 'PatchDomain' })
 export type PatchDomain = z.output<typeof PatchDomain>
 

@@ -12,9 +12,12 @@ const isRealDate = (text: string): boolean => {
 export const encodeCursor = ({ createdAt, id }: Position): string =>
   Buffer.from(JSON.stringify({ c: createdAt, i: id })).toString('base64url')
 
+export const maxCursorLength = 512
+const cursorText = new RegExp(`^[A-Za-z0-9_-]{1,${maxCursorLength}}$`)
+
 /** Undefined when the text is not a cursor of this service. */
 export const decodeCursor = (text: string): Position | undefined => {
-  if (!/^[A-Za-z0-9_-]{1,512}$/.test(text)) return undefined
+  if (!cursorText.test(text)) return undefined
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     if (typeof value !== 'object' || value === null) return undefined

@@ -39,3 +39,37 @@ test('X-160 a fault in a map key is reported at that key, also inside a union', 
   expect(rows(map, input)).toEqual(faults)
   expect(rows(z.union([map, z.array(z.string())]), input)).toEqual(faults)
 })
+
+test('Only the first 100 faults become rows, in a list, a map, a union and an object with unknown fields', () => {
+  const many = Array.from({ length: 150 }, (_, i) => `k${i}`)
+  const list = z.object({ list: z.array(z.string()).max(150) })
+  const map = z.object({ map: z.record(z.string(), z.string()) })
+  const inList = many.slice(0, 100).map((_, i) => ['list', i])
+  const inMap = many.slice(0, 100).map((key) => ['map', key])
+  const numbers = many.map((_, i) => i)
+  const object = Object.fromEntries(many.map((key) => [key, 1]))
+  const paths = (schema: z.ZodType, input: unknown) => rows(schema, input)?.map(({ path }) => path)
+  expect(paths(list, { list: numbers })).toEqual(inList)
+  expect(paths(map, { map: object })).toEqual(inMap)
+  expect(paths(z.union([list, map]), { list: numbers })).toEqual(inList)
+  expect(paths(z.strictObject({}), object)).toEqual(many.slice(0, 100).map((key) => [key]))
+})
+
+test('Rows beyond the first 100 are never made', () => {
+  let made = 0
+  const counted = z.string({
+    error: () => {
+      made++
+      return 'Must be text.'
+    },
+  })
+  const errors = rows(z.array(counted).max(500), new Array(500).fill(1))
+  expect([errors?.length, made]).toEqual([100, 100])
+})
+
+test('A list that is too long for one form of a union and of the wrong kind for the other gets one row', () => {
+  const schema = z.object({ to: z.union([z.array(z.string()).max(2), z.string().max(3)]) })
+  expect(rows(schema, { to: [1, 1, 1, 1] })).toEqual([
+    { path: ['to'], code: 'too_big', message: 'Too big: expected array to have <=2 items' },
+  ])
+})

@@ -1,5 +1,5 @@
 /** Validates input against a schema. Invalid input fails with VALIDATION_ERROR and one row per fault. */
-import type { z } from 'zod'
+import { z } from 'zod'
 import { readerOf, undecided } from './compile-schema.ts'
 import { Failure, type FieldError, malformed } from './errors.ts'
 
@@ -53,17 +53,21 @@ const isOtherKind = ({ code, path }: Issue): boolean => code === 'invalid_type' 
 /** The form that the caller most likely meant: the one whose faults are deepest in the input, and the last of equals. */
 const nearestForm = (issue: Union): Issue[] => {
   const reach = (issues: Issue[]) =>
-    issues.reduce(
-      (furthest, found) => Math.max(furthest, isOtherKind(found) ? -1 : depthIn(issue.input, found.path)),
-      -1,
-    )
+    // Zod also checks the length of a list where it expects a text, so there can be further issues.
+    issues.some(isOtherKind)
+      ? -1
+      : issues.reduce((furthest, found) => Math.max(furthest, depthIn(issue.input, found.path)), -1)
   return issue.errors.reduce<Issue[]>((best, form) => (reach(form) >= reach(best) ? form : best), [])
 }
 
 /** The library's own message, for a schema without one. */
 const defaultMessage = /^Invalid (?:input|option)\b/
 
-const rowsOf = (issue: Issue): FieldError[] => {
+/** More rows would only make the response to a hostile body larger. */
+const maxRows = 100
+
+/** Makes each row when it is taken, so that rows beyond the limit cost nothing. */
+const rowsOf = (issue: Issue): Iterable<FieldError> => {
   if (issue.code === 'invalid_union') {
     const form = nearestForm(issue)
     // There are no forms to compare when the field that selects the form has no known value.
@@ -77,15 +81,15 @@ const rowsOf = (issue: Issue): FieldError[] => {
         },
       ]
     }
-    return form.flatMap((inner) => rowsOf({ ...inner, path: [...issue.path, ...inner.path] }))
+    return form.values().flatMap((inner) => rowsOf({ ...inner, path: [...issue.path, ...inner.path] }))
   }
   // A fault in the key of a map is reported at that key.
   if (issue.code === 'invalid_key') {
-    return issue.issues.flatMap((inner) => rowsOf({ ...inner, path: [...issue.path, ...inner.path] }))
+    return issue.issues.values().flatMap((inner) => rowsOf({ ...inner, path: [...issue.path, ...inner.path] }))
   }
   // One row per unknown field, at its own path, so that a client can mark the field.
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({
+    return issue.keys.values().map((key) => ({
       path: [...pathOf(issue.path), key],
       code: 'unrecognized',
       message: 'Unknown field.',
@@ -96,24 +100,31 @@ const rowsOf = (issue: Issue): FieldError[] => {
   return [{ path: pathOf(issue.path), code, message }]
 }
 
-/** More rows would only make the response to a hostile body larger. */
-const maxRows = 100
+const settings = { async: false, reportInput: true }
+
+/** Parses like the schema's own `safeParse`, which composes a message for every issue, also for those beyond the limit. */
+const parse = <T>(schema: z.ZodType<T>, input: unknown): z.core.ParsePayload<T> => {
+  try {
+    return schema._zod.run({ value: input, issues: [] }, settings) as z.core.ParsePayload<T>
+  } catch (error) {
+    if (error instanceof RangeError) throw malformed('Nested too deeply.')
+    throw error
+  }
+}
+
+const complete = (issue: z.core.$ZodRawIssue): Issue => z.core.util.finalizeIssue(issue, settings, z.core.config())
 
 /** Returns the parsed value. Valid input usually takes the compiled form of the schema, which is several times faster. */
 export const validate = <T>(schema: z.ZodType<T>, input: unknown): T => {
   const read = readerOf(schema)(input)
   if (read !== undecided) return read
-  let result: z.ZodSafeParseResult<T>
-  try {
-    result = schema.safeParse(input, { reportInput: true })
-  } catch (error) {
-    if (error instanceof RangeError) throw malformed('Nested too deeply.')
-    throw error
-  }
-  if (result.success) return result.data
-  const cursorFault = result.error.issues.find((issue) => issue.code === 'custom' && issue.params?.cursor)
+  const { value, issues } = parse(schema, input)
+  if (issues.length === 0) return value
+  const cursorFault = issues.find((issue) => issue.code === 'custom' && issue.params?.cursor)
   if (cursorFault) throw new Failure('INVALID_CURSOR')
-  throw new Failure('VALIDATION_ERROR', { errors: result.error.issues.flatMap(rowsOf).slice(0, maxRows) })
+  throw new Failure('VALIDATION_ERROR', {
+    errors: issues.values().map(complete).flatMap(rowsOf).take(maxRows).toArray(),
+  })
 }
 
 /**

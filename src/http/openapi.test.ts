@@ -271,7 +271,11 @@ describe('an operation', () => {
         description: 'The number of items per page, 1 to 100.',
         schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
       },
-      expect.objectContaining({ name: 'cursor', required: false, schema: { type: 'string' } }),
+      expect.objectContaining({
+        name: 'cursor',
+        required: false,
+        schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{0,512}$' },
+      }),
       { name: 'after', in: 'query', required: true, schema: { type: 'string', format: 'date-time' } },
       {
         name: 'order',

@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { decodeCursor, encodeCursor, type Position } from '../ground/cursor.ts'
+import { patternText } from '../ground/bounded-text.ts'
+import { decodeCursor, encodeCursor, maxCursorLength, type Position } from '../ground/cursor.ts'
 
 /** The `limit` and `cursor` parameters of every list under /api/v1. An empty cursor requests the first page. */
 export const pageQuery = z.object({
-  limit: z
-    .string()
-    .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 100.')
+  limit: patternText(/^\d{1,3}$/, 3, 'Must be a whole number from 1 to 100.')
     .transform(Number)
     .pipe(z.number().min(1, 'Must be 1 to 100.').max(100, 'Must be 1 to 100.'))
     .default(20)
@@ -19,7 +18,10 @@ export const pageQuery = z.object({
       return position
     })
     .optional()
-    .meta({ description: 'The `next_cursor` of the previous page, unchanged.' }),
+    .meta({
+      description: 'The `next_cursor` of the previous page, unchanged.',
+      pattern: `^[A-Za-z0-9_-]{0,${maxCursorLength}}$`,
+    }),
 })
 
 export const pageOf = <T extends z.ZodType>(item: T) =>

@@ -1,25 +1,33 @@
 import { z } from 'zod'
+import { givenId } from '../ground/bounded-text.ts'
 import { formatRange, parseRange } from '../ground/ip-address.ts'
 import { scopes } from './scopes.ts'
 
-const cidr = z.string().transform((text, context) => {
-  const range = parseRange(text.trim())
-  if (!range) {
-    context.addIssue({
-      code: 'custom',
-      message: 'Must be an IPv4 or IPv6 address, or a range in CIDR notation such as 192.0.2.0/24.',
-    })
-  }
-  return range ? formatRange(range) : ''
-})
+/** Longer than any range, with spaces around it. */
+const maxCidrLength = 100
+
+const cidr = z
+  .string()
+  .max(maxCidrLength)
+  .transform((text, context) => {
+    const range = parseRange(text.trim())
+    if (!range) {
+      context.addIssue({
+        code: 'custom',
+        message: 'Must be an IPv4 or IPv6 address, or a range in CIDR notation such as 192.0.2.0/24.',
+      })
+    }
+    return range ? formatRange(range) : ''
+  })
 
 const name = z.string().trim().min(1).max(100)
 const scopeList = z
   .array(z.enum(scopes))
   .min(1)
+  .max(scopes.length)
   .transform((list) => [...new Set(list)])
 // An empty list is rejected, because it could mean either "no domain" or "any domain".
-const domainIds = z.array(z.string()).min(1).max(100)
+const domainIds = z.array(givenId).min(1).max(100)
 const cidrs = z
   .array(cidr)
   .min(1)
@@ -37,8 +45,8 @@ export const CreateKey = z
       .enum(['live', 'test'])
       .optional()
       .meta({ description: 'Defaults to the environment of the key that makes the request.' }),
-    tenant_id: z.string().nullable().optional(),
-    project_id: z.string().nullable().optional(),
+    tenant_id: givenId.nullable().optional(),
+    project_id: givenId.nullable().optional(),
     allowed_domain_ids: domainIds.nullable().optional(),
     allowed_cidrs: cidrs.nullable().optional(),
     expires_in_days: days.nullable().optional(),
@@ -52,7 +60,7 @@ export const PatchKey = z
   .strictObject({
     name: name.optional(),
     scopes: scopeList.optional(),
-    tenant_id: z.string().nullable().optional(),
+    tenant_id: givenId.nullable().optional(),
     allowed_domain_ids: domainIds.nullable().optional(),
     allowed_cidrs: cidrs.nullable().optional(),
     expires_in_days: days.nullable().optional().meta({ description: 'Days from the time of this request.' }),

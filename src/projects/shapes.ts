@@ -1,11 +1,11 @@
 import { z } from 'zod'
+import { patternText } from '../ground/bounded-text.ts'
 
-const slug = z
-  .string()
-  .regex(
-    /^[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?$/,
-    'Must be 1 to 48 lowercase letters, digits or hyphens, and must not start or end with a hyphen.',
-  )
+const slug = patternText(
+  /^[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?$/,
+  48,
+  'Must be 1 to 48 lowercase letters, digits or hyphens, and must not start or end with a hyphen.',
+)
 const name = z.string().trim().min(1).max(100)
 
 export const CreateProject = z.object({ name, slug: slug.optional() }).meta({ id: 'CreateProject' })

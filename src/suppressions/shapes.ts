@@ -1,14 +1,18 @@
 import { z } from 'zod'
+import { patternText } from '../ground/bounded-text.ts'
 import { channels } from '../ground/channel.ts'
 import { comparableAddress } from '../ground/mailbox.ts'
 
 export const reasons = ['bounce', 'complaint', 'unsubscribe', 'stop', 'manual'] as const
 export const sources = ['api', 'dashboard', 'provider', 'one_click', 'email_link', 'sms_reply'] as const
 
+/** The maximum length of an address in a request. */
+export const maxTargetLength = 1_000
+
 /** Parsed like the addresses of a send, so that every valid recipient can be suppressed and sends find the entry. */
 const emailAddress = z
   .string()
-  .max(1_000)
+  .max(maxTargetLength)
   .transform((text, context): string => {
     const address = comparableAddress(text)
     if (address !== undefined) return address
@@ -16,7 +20,7 @@ const emailAddress = z
     return z.NEVER
   })
   .meta({ examples: ['ada@example.com'] })
-const e164 = z.string().regex(/^\+[1-9]\d{1,14}$/, 'Must be a phone number in E.164 format, such as +14155550100.')
+const e164 = patternText(/^\+[1-9]\d{1,14}$/, 16, 'Must be a phone number in E.164 format, such as +14155550100.')
 
 /** An email address or a phone number, by channel. Addresses are compared in lower case. */
 export const SuppressionTarget = z.discriminatedUnion('channel', [

@@ -53,6 +53,9 @@ export const assertVariables = (variables: Record<string, unknown>, at: Path = [
   throw new Failure('VALIDATION_ERROR', { errors: [{ ...found, path: [...at, ...found.path] }] })
 }
 
+/** Each key takes at least four bytes of JSON. */
+const maxKeys = maxBytes / 4
+
 const ValidatedVariables = z.record(z.string(), z.unknown()).superRefine((variables, context) => {
   const found = variablesFault(variables)
   if (!found) return
@@ -62,10 +65,12 @@ const ValidatedVariables = z.record(z.string(), z.unknown()).superRefine((variab
 })
 
 /** The `variables` field of sends and previews. An object with too many keys is rejected before its values are read. */
-export const VariablesShape = z.preprocess((value, context) => {
-  const leastBytes = typeof value === 'object' && value !== null ? Object.keys(value).length * 4 : 0
-  if (leastBytes <= maxBytes) return value
-  const message = `Must be at most ${maxBytes} bytes of JSON.`
-  context.addIssue({ code: 'too_big', origin: 'string', maximum: maxBytes, input: value, message })
-  return z.NEVER
-}, ValidatedVariables)
+export const VariablesShape = z.preprocess(
+  (value, context) => {
+    if (typeof value !== 'object' || value === null || Object.keys(value).length <= maxKeys) return value
+    const message = `Must be at most ${maxBytes} bytes of JSON.`
+    context.addIssue({ code: 'too_big', origin: 'string', maximum: maxBytes, input: value, message })
+    return z.NEVER
+  },
+  ValidatedVariables.meta({ maxProperties: maxKeys }),
+)

@@ -1,13 +1,20 @@
 import { z } from 'zod'
+import { patternText } from '../ground/bounded-text.ts'
 
 /** References are case-insensitive. They are lowercased here because databases differ in how they lowercase text. */
 export const foldedRef = (ref: string): string => ref.toLowerCase()
+
+/** In characters, as OpenAPI counts them. JavaScript counts one or two units for each. */
+export const maxRefLength = 200
+const refTooLong = `Must be at most ${maxRefLength} characters.`
 
 const externalRef = z
   .string()
   .trim()
   .min(1)
-  .refine((text) => [...text].length <= 200, 'Must be at most 200 characters.')
+  .max(maxRefLength * 2, { error: refTooLong, abort: true })
+  .refine((text) => [...text].length <= maxRefLength, refTooLong)
+  .meta({ maxLength: maxRefLength })
   .transform(foldedRef)
 const name = z.string().trim().min(1).max(120)
 
@@ -16,10 +23,7 @@ export const tenantStatuses = ['active', 'suspended', 'archived', 'erased'] as c
 export const CreateTenant = z
   .object({
     name,
-    slug: z
-      .string()
-      .regex(/^[a-z0-9-]{1,48}$/, 'Must be 1 to 48 lowercase letters, digits or hyphens.')
-      .optional(),
+    slug: patternText(/^[a-z0-9-]{1,48}$/, 48, 'Must be 1 to 48 lowercase letters, digits or hyphens.').optional(),
     external_ref: externalRef.nullable().optional(),
   })
   .meta({ id: 'CreateTenant' })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { givenId, givenInstant } from '../ground/bounded-text.ts'
 import { type KnownEvent, knownEvents, sampleOf } from './samples.ts'
 
 const url = z
@@ -19,7 +20,7 @@ export const CreateWebhook = z
     url,
     events: events.default(['*']),
     description: description.default(null),
-    tenant_id: z.string().nullable().optional().meta({ description: 'Defaults to the tenant of the API key.' }),
+    tenant_id: givenId.nullable().optional().meta({ description: 'Defaults to the tenant of the API key.' }),
     enabled: z.boolean().default(true),
   })
   .meta({ id: 'CreateWebhook' })
@@ -139,8 +140,7 @@ export const Replayed = z
   .meta({ id: 'ReplayedDelivery' })
 
 /** PostgreSQL has no year zero. */
-const instant = z.iso
-  .datetime({ offset: true })
+const instant = givenInstant
   .refine((text) => !Number.isNaN(Date.parse(text)) && !text.startsWith('0000'), {
     message: 'Must be a date and time with an offset, such as 2026-01-15T12:00:00Z.',
   })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { givenInstant } from '../../ground/bounded-text.ts'
 import { Failure } from '../../ground/errors.ts'
 import { parseMailbox } from '../../ground/mailbox.ts'
 import type { CancelMessage } from '../../messages/cancel.ts'
@@ -85,10 +86,7 @@ const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
   ...(withBody && { html: row.html, text: row.text }),
 })
 
-const instant = z.iso
-  .datetime({ offset: true })
-  .transform((text) => new Date(text))
-  .optional()
+const instant = givenInstant.transform((text) => new Date(text)).optional()
 
 const ListQuery = pageQuery.extend({
   status: statusFilter.optional(),

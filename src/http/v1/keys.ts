@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
+import { givenId } from '../../ground/bounded-text.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { ManageKeys } from '../../keys/manage.ts'
 import { CreatedKey, CreateKey, Key, PatchKey, RevokedKey } from '../../keys/shapes.ts'
@@ -11,7 +12,7 @@ import { shownKey } from '../shown-key.ts'
 
 const ListQuery = pageQuery.extend({
   environment: z.enum(['live', 'test']).optional(),
-  tenant_id: z.string().optional(),
+  tenant_id: givenId.optional(),
   include_revoked: z.enum(['true', 'false']).default('false'),
 })
 

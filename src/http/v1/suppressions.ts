@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Actor } from '../../audit/append.ts'
 import type { Db } from '../../db/pool.ts'
+import { givenId } from '../../ground/bounded-text.ts'
 import { channels } from '../../ground/channel.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
@@ -10,6 +11,7 @@ import type { AddSuppressions } from '../../suppressions/add.ts'
 import type { RemoveSuppression, ToRemove } from '../../suppressions/remove.ts'
 import {
   CreateSuppressions,
+  maxTargetLength,
   reasons,
   Suppression,
   SuppressionList,
@@ -51,9 +53,9 @@ const ListQuery = pageQuery.extend({
 const normalized = (value: string): string => comparableAddress(value) ?? value.toLowerCase()
 
 const Target = z.object({
-  id: z.string().optional(),
+  id: givenId.optional(),
   channel: z.enum(channels).optional(),
-  value: z.string().optional(),
+  value: z.string().max(maxTargetLength).optional(),
 })
 type Target = z.output<typeof Target>
 

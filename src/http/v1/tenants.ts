@@ -9,6 +9,7 @@ import {
   CreateTenant,
   ErasedTenant,
   foldedRef,
+  maxRefLength,
   PatchQuota,
   PatchTenant,
   Tenant,
@@ -35,14 +36,14 @@ const show = (row: TenantRow): z.output<typeof Tenant> => ({
 })
 
 const ListQuery = pageQuery.extend({
-  external_ref: z.string().optional(),
+  external_ref: z.string().optional().meta({ minLength: 1, maxLength: maxRefLength }),
   status: z.enum(tenantStatuses).optional(),
 })
 
 const readRef = (text: string | undefined): string | null => {
   if (text === undefined) return null
   const ref = text.trim()
-  if (ref === '' || [...ref].length > 200) throw new Failure('INVALID_EXTERNAL_REF')
+  if (ref === '' || [...ref].length > maxRefLength) throw new Failure('INVALID_EXTERNAL_REF')
   return foldedRef(ref)
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { patternText } from '../../ground/bounded-text.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { Failure, invalid } from '../../ground/errors.ts'
 import type { TenantLifecycle } from '../../tenants/lifecycle.ts'
@@ -8,9 +9,7 @@ import { UsageReport } from '../../usage/shapes.ts'
 import { defineRoute, type Route } from '../route.ts'
 
 const periodQuery = z.object({
-  period: z
-    .string()
-    .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'Must be a month such as 2026-03.')
+  period: patternText(/^\d{4}-(?:0[1-9]|1[0-2])$/, 7, 'Must be a month such as 2026-03.')
     .optional()
     .meta({ description: 'A UTC month such as `2026-03`, up to 24 months back. Defaults to the current month.' }),
 })

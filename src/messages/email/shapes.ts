@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { givenInstant, patternText } from '../../ground/bounded-text.ts'
 import { domainPart, parseMailbox } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/email-provider.ts'
 import { isReservedHeader } from '../../providers/email/mail-headers.ts'
@@ -43,15 +44,20 @@ export const maxHeaders = 50
 
 /** Counts the keys before validating them: validating a map with a million keys takes seconds. */
 const smallMap = <M extends z.ZodType>(what: string, map: M) =>
-  z.preprocess((value, context) => {
-    if (typeof value !== 'object' || value === null || Object.keys(value).length <= maxHeaders) return value
-    context.addIssue({ code: 'custom', message: `Must have at most ${maxHeaders} ${what}.` })
-    return z.NEVER
-  }, map)
+  z.preprocess(
+    (value, context) => {
+      if (typeof value !== 'object' || value === null || Object.keys(value).length <= maxHeaders) return value
+      context.addIssue({ code: 'custom', message: `Must have at most ${maxHeaders} ${what}.` })
+      return z.NEVER
+    },
+    map.meta({ maxProperties: maxHeaders }),
+  )
 
-export const HeaderName = z
-  .string()
-  .regex(/^[!-9;-~]{1,126}$/, 'Must be 1 to 126 printable ASCII characters without colons or spaces.')
+export const HeaderName = patternText(
+  /^[!-9;-~]{1,126}$/,
+  126,
+  'Must be 1 to 126 printable ASCII characters without colons or spaces.',
+)
   .refine((name) => !isReservedHeader(name), 'This header is set by the service. Remove it.')
   .meta({ examples: ['X-Order'] })
 
@@ -213,10 +219,7 @@ export const SendEmail = z
     attachments: inline,
     template: z.string().min(1).max(64).optional().meta({ description: 'The slug of the template to render.' }),
     variables: VariablesShape.default({}),
-    scheduled_at: z.iso
-      .datetime({ offset: true })
-      .transform((text) => new Date(text))
-      .optional(),
+    scheduled_at: givenInstant.transform((text) => new Date(text)).optional(),
   })
   .superRefine(saysSomething)
   .meta({ id: 'SendEmail' })
