@@ -21,9 +21,9 @@ const recipientCodes: ReadonlySet<Code> = new Set<Code>([
 /** Temporary errors. A mail server may keep the message and retry. */
 const temporaryCodes: ReadonlySet<Code> = new Set<Code>(['RATE_LIMITED', 'IDEMPOTENCY_IN_FLIGHT', 'IP_POOL_PAUSED'])
 
-/** A message that the provider rejected, or that may have been sent, must not be retried automatically. */
-const isFinal = ({ cause }: Failure): boolean =>
-  cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain')
+/** A message that the provider rejected, or that was or may have been sent, must not be retried automatically. */
+const isFinal = ({ cause, detail }: Failure): boolean =>
+  detail.done === true || (cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain'))
 
 /** Too many recipients. A mail server sends to the remaining ones in another message. */
 const isTooMany = ({ detail }: Failure): boolean => detail.errors?.some(({ code }) => code === 'too_big') ?? false
