@@ -1,5 +1,5 @@
 /** Maps error codes of the catalogue to SMTP replies. */
-import { type Code, Failure, retryAfterOf, typeOf } from '../ground/errors.ts'
+import { type Code, Failure, invalid, retryAfterOf, typeOf } from '../ground/errors.ts'
 import { HandoverError } from '../providers/email/email-provider.ts'
 
 export type Reply = { code: number; text: string }
@@ -28,6 +28,14 @@ const isFinal = ({ cause, detail }: Failure): boolean =>
 /** Too many recipients. A mail server sends to the remaining ones in another message. */
 const isTooMany = ({ detail }: Failure): boolean => detail.errors?.some(({ code }) => code === 'too_big') ?? false
 
+const loneLineEndCode = 'lone_line_end'
+
+export const loneLineEnd = (): Failure =>
+  invalid(['message'], loneLineEndCode, 'Contains a CR or LF alone. End every line with CRLF and send it again.')
+
+const isLoneLineEnd = ({ detail }: Failure): boolean =>
+  detail.errors?.some(({ code }) => code === loneLineEndCode) ?? false
+
 const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   const { code, status } = failure
   if (status >= 500) {
@@ -42,7 +50,7 @@ const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   if (status === 413) return [552, '5.3.4']
   if (senderCodes.has(code)) return [553, '5.7.1']
   if (recipientCodes.has(code) || typeOf(code) === 'authentication_error') return [550, '5.7.1']
-  return [554, '5.6.0']
+  return [isLoneLineEnd(failure) ? 550 : 554, '5.6.0']
 }
 
 /** A reply line has at most 512 bytes, and not every client accepts characters other than ASCII. */

@@ -85,6 +85,7 @@ export const makeSubmission = (needs: Needs): Submission => {
     disabledCommands,
     // In production, AUTH is offered only after STARTTLS.
     requiresStartTls: config.tls === 'starttls' && production,
+    allowBareLf: config.allowBareLf,
   })
 
   const server = new SMTPServer({

@@ -2,7 +2,7 @@
 import { allVariables, type VariableValues } from './env-variables.ts'
 import { ruleFaults } from './rules.ts'
 
-export type SubmissionConfig = { host: string; port: number } & (
+export type SubmissionConfig = { host: string; port: number; allowBareLf: boolean } & (
   | { tls: 'off' }
   | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string }
 )
@@ -79,7 +79,11 @@ const parseVariables = (env: NodeJS.ProcessEnv): { values: VariableValues; fault
 const submissionOf = (values: VariableValues): SubmissionConfig | undefined => {
   const port = values.SMTP_SUBMISSION_PORT
   if (port === undefined) return undefined
-  const listen = { host: values.SMTP_SUBMISSION_HOST ?? values.HOST ?? '127.0.0.1', port }
+  const listen = {
+    host: values.SMTP_SUBMISSION_HOST ?? values.HOST ?? '127.0.0.1',
+    port,
+    allowBareLf: values.SMTP_ALLOW_BARE_LF ?? false,
+  }
   const tls = values.SMTP_SUBMISSION_TLS
   const certFile = values.SMTP_SUBMISSION_TLS_CERT
   const keyFile = values.SMTP_SUBMISSION_TLS_KEY
