@@ -59,9 +59,9 @@ export type SmtpConnection = {
 
 const lastLine = /^\d{3}(?: .*)?\r\n/m
 
-/** Opens a connection, and sends EHLO unless `greet` is false. */
-export const connectSmtp = async (port: number, greet = true): Promise<SmtpConnection> => {
-  const socket = connect(port, '127.0.0.1')
+/** Opens a connection from a loopback address, and sends EHLO unless `greet` is false. */
+export const connectSmtp = async (port: number, greet = true, from = '127.0.0.1'): Promise<SmtpConnection> => {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
   await once(socket, 'connect')
   const closed = new Promise((resolve) => socket.once('close', resolve))
   socket.on('error', () => undefined)

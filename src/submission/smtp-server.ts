@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import type { SubmissionConfig } from '../ground/config/config.ts'
+import { limitConnections } from './connection-limits.ts'
 import { makeMailParser } from './mail-parser.ts'
 import { makeSmtpHandlers } from './smtp-handlers.ts'
 import { makeSubmit, type SubmitNeeds } from './submit.ts'
@@ -93,7 +94,6 @@ export const makeSubmission = (needs: Needs): Submission => {
     name: serviceDomain,
     banner: 'Tidings',
     size: maxMessageBytes,
-    maxClients: maxConnections,
     socketTimeout: idleMs,
     authMethods: ['PLAIN', 'LOGIN'],
     allowInsecureAuth: !production,
@@ -107,6 +107,12 @@ export const makeSubmission = (needs: Needs): Submission => {
   })
   // A client that disconnects in the middle of a command, or does not speak SMTP.
   server.on('error', (error) => log.debug({ err: error }, 'smtp connection failed'))
+  limitConnections(server, {
+    total: maxConnections,
+    perAddress: config.maxConnectionsPerAddress,
+    implicitTls: config.tls === 'implicit',
+    log,
+  })
 
   return {
     start: async () => {

@@ -161,7 +161,7 @@ test('docs/configuration.md is up to date and lists every variable', async () =>
 
 const tlsFiles = { SMTP_SUBMISSION_TLS_CERT: '/c.pem', SMTP_SUBMISSION_TLS_KEY: '/k.pem' }
 const files = { certFile: '/c.pem', keyFile: '/k.pem' }
-const defaults = { allowBareLf: false }
+const defaults = { allowBareLf: false, maxConnectionsPerAddress: 20 }
 
 test('SMTP_SUBMISSION_PORT turns the SMTP port on, by default on the host of the API', () => {
   expect(readConfig(tlsFiles).submission).toBeUndefined()
@@ -180,6 +180,19 @@ test('SMTP_SUBMISSION_PORT turns the SMTP port on, by default on the host of the
   })
   const implicit = { ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'implicit', SMTP_SUBMISSION_HOST: '::1' }
   expect(readConfig(implicit).submission).toEqual({ host: '::1', port: 587, tls: 'implicit', ...files, ...defaults })
+})
+
+test('SMTP_MAX_CONNECTIONS_PER_ADDRESS accepts 1 to 1000', () => {
+  const port = { SMTP_SUBMISSION_PORT: '587' }
+  const name = 'SMTP_MAX_CONNECTIONS_PER_ADDRESS'
+  for (const value of [1, 1_000]) {
+    expect(readConfig({ ...port, [name]: String(value) }).submission?.maxConnectionsPerAddress).toBe(value)
+  }
+  for (const value of ['0', '1001', '-1', 'many']) {
+    expect(faultsOf({ ...port, [name]: value })).toEqual([
+      `${name} must be a whole number from 1 to 1000, not "${value}".`,
+    ])
+  }
 })
 
 test('SMTP_ALLOW_BARE_LF is read as a flag', () => {

@@ -2,10 +2,12 @@
 import { allVariables, type VariableValues } from './env-variables.ts'
 import { ruleFaults } from './rules.ts'
 
-export type SubmissionConfig = { host: string; port: number; allowBareLf: boolean } & (
-  | { tls: 'off' }
-  | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string }
-)
+export type SubmissionConfig = {
+  host: string
+  port: number
+  allowBareLf: boolean
+  maxConnectionsPerAddress: number
+} & ({ tls: 'off' } | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string })
 
 export type Config = {
   production: boolean
@@ -83,6 +85,7 @@ const submissionOf = (values: VariableValues): SubmissionConfig | undefined => {
     host: values.SMTP_SUBMISSION_HOST ?? values.HOST ?? '127.0.0.1',
     port,
     allowBareLf: values.SMTP_ALLOW_BARE_LF ?? false,
+    maxConnectionsPerAddress: values.SMTP_MAX_CONNECTIONS_PER_ADDRESS ?? 20,
   }
   const tls = values.SMTP_SUBMISSION_TLS
   const certFile = values.SMTP_SUBMISSION_TLS_CERT
