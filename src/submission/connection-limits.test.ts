@@ -52,7 +52,7 @@ const send = async (connection: SmtpConnection, key: string, to: string) => {
 }
 
 describe('the connections of one address', () => {
-  test('are limited to 20, other addresses are not affected, and a closed connection makes place', async () => {
+  test('are limited to 20, other addresses are not affected, and a closed one frees its place', async () => {
     const { port } = await startService()
     const allowed = await openMany(20, port, '127.0.0.2')
     expect(new Set(allowed.map(({ first }) => first))).toEqual(new Set(['220 tidings.test ESMTP Tidings']))
@@ -77,7 +77,7 @@ describe('the connections of one address', () => {
     expect(await outboxOf(service, 'two@example.com')).toHaveLength(1)
   })
 
-  test('make place after STARTTLS and after an incomplete handshake', async () => {
+  test('free their place after STARTTLS and after an incomplete handshake', async () => {
     const service = await startService({ env: { ...tlsFiles, SMTP_MAX_CONNECTIONS_PER_ADDRESS: '1' } })
     const org = await service.org()
     const viaTls = mailer(service.port, org.keys.live, { requireTLS: true, tls: { ca } })
@@ -158,12 +158,13 @@ describe('a silent connection loses its place', () => {
   const tls = { cert: ca, key: readFileSync(tlsFiles.SMTP_SUBMISSION_TLS_KEY) }
 
   /** A server with two places. */
-  const startServer = async (options: SMTPServerOptions) => {
+  const startServer = async (options: SMTPServerOptions, onStart?: (server: SMTPServer) => void) => {
     const server = new SMTPServer({ ...tls, logger: false, disableReverseLookup: true, ...options })
     server.on('error', () => undefined)
     limitConnections(server, { total: 2, perAddress: 2, implicitTls: options.secure === true, log: silentLog() })
     await once(server.listen(0, '127.0.0.1'), 'listening')
     onTestFinished(() => new Promise<void>((resolve) => server.close(resolve)))
+    onStart?.(server)
     return (server.server.address() as AddressInfo).port
   }
 
@@ -173,6 +174,24 @@ describe('a silent connection loses its place', () => {
     const next = await Promise.all([open(port, '127.0.0.3'), open(port, '127.0.0.3')])
     for (const { closed } of silent) await closed
     for (const { reply } of next) expect(await reply()).toMatch(/^220 /)
+  })
+
+  test.each([false, true])('when many clients connect in the same moment, with implicit TLS: %j', async (secure) => {
+    const accepted: unknown[] = []
+    const port = await startServer({ secure }, ({ server }) => {
+      // Six sockets in one turn: the session of none has started when the last one is accepted.
+      const [listener] = server.listeners('connection')
+      server.removeAllListeners('connection')
+      server.on('connection', (socket) => {
+        if (accepted.push(socket) === 6) for (const one of accepted) listener?.call(server, one)
+      })
+    })
+    const addresses = ['127.0.0.2', '127.0.0.2', '127.0.0.3', '127.0.0.3', '127.0.0.4', '127.0.0.4']
+    const connections = await Promise.all(addresses.map((from) => open(port, from)))
+    const isClosed = ({ socket }: SmtpConnection) => socket.destroyed
+    await expect.poll(() => connections.filter(isClosed).length).toBe(4)
+    const replies = await Promise.all(connections.filter(isClosed).map(({ reply }) => reply()))
+    expect(new Set(replies)).toEqual(new Set([secure ? 'closed' : replaced]))
   })
 
   test('during and after the handshake of STARTTLS', async () => {

@@ -22,6 +22,8 @@ type OpenConnection = {
   bytesRead: number
   /** The number of the admission before which its client last sent something. */
   activeAt: number
+  /** It lost its place and is about to be closed. */
+  replaced: boolean
 }
 
 export type ConnectionLimits = { total: number; perAddress: number }
@@ -35,7 +37,7 @@ type Needs = ConnectionLimits & {
 const normalized = (address: string | undefined): string => parseIp(address ?? '')?.toString() ?? address ?? ''
 
 const makeOpenConnections = ({ total, perAddress, isAuthenticated, replace }: Needs) => {
-  // In the order of their admission.
+  // In the order of their admission. Includes replaced ones until they are closed, because a session may still start.
   let open: OpenConnection[] = []
   let admissions = 0
 
@@ -51,8 +53,8 @@ const makeOpenConnections = ({ total, perAddress, isAuthenticated, replace }: Ne
     }
   }
 
-  const longestSilent = (): OpenConnection | undefined =>
-    open
+  const longestSilent = (connections: OpenConnection[]): OpenConnection | undefined =>
+    connections
       .filter((connection) => !isAuthenticated(connection))
       .reduce<OpenConnection | undefined>((a, b) => (a && a.activeAt <= b.activeAt ? a : b), undefined)
 
@@ -61,14 +63,15 @@ const makeOpenConnections = ({ total, perAddress, isAuthenticated, replace }: Ne
     admit: (socket: Socket): string | undefined => {
       refresh()
       const address = normalized(socket.remoteAddress)
-      if (open.filter((connection) => connection.address === address).length >= perAddress) return addressReply
-      if (open.length >= total) {
-        const silent = longestSilent()
+      const counted = open.filter(({ replaced }) => !replaced)
+      if (counted.filter((connection) => connection.address === address).length >= perAddress) return addressReply
+      if (counted.length >= total) {
+        const silent = longestSilent(counted)
         if (!silent) return totalReply
-        open = open.filter((connection) => connection !== silent)
+        silent.replaced = true
         replace(silent)
       }
-      open.push({ socket, address, port: socket.remotePort, bytesRead: 0, activeAt: admissions })
+      open.push({ socket, address, port: socket.remotePort, bytesRead: 0, activeAt: admissions, replaced: false })
       return undefined
     },
     startSession: (session: SmtpSession): void => {
@@ -76,6 +79,23 @@ const makeOpenConnections = ({ total, perAddress, isAuthenticated, replace }: Ne
       const connection = open.findLast((one) => one.port === session.remotePort && one.address === address)
       if (connection) connection.session = session
     },
+  }
+}
+
+type Intercepts = { onConnection(socket: Socket, accept: () => void): void; onSession(session: SmtpSession): void }
+
+/** The library has no hook for an accepted socket, only for a session, which starts after the TLS handshake. */
+const interceptConnections = (server: SMTPServer, { onConnection, onSession }: Intercepts): void => {
+  const [listener] = server.server.listeners('connection')
+  if (!listener) throw new Error('the SMTP server has no connection listener')
+  server.server.removeAllListeners('connection')
+  server.server.on('connection', (socket: Socket) => onConnection(socket, () => listener.call(server.server, socket)))
+
+  const connect = server.connect.bind(server)
+  server.connect = (...args) => {
+    connect(...args)
+    const newest = [...server.connections].at(-1)
+    if (newest) onSession(newest)
   }
 }
 
@@ -117,19 +137,12 @@ export const limitConnections = (server: SMTPServer, limits: ConnectionLimits & 
     socket.destroySoon()
   }
 
-  const [accept] = server.server.listeners('connection')
-  if (!accept) throw new Error('the SMTP server has no connection listener')
-  server.server.removeAllListeners('connection')
-  server.server.on('connection', (socket: Socket) => {
-    const reply = admit(socket)
-    if (reply === undefined) accept.call(server.server, socket)
-    else refuse(socket, reply)
+  interceptConnections(server, {
+    onConnection: (socket, accept) => {
+      const reply = admit(socket)
+      if (reply === undefined) accept()
+      else refuse(socket, reply)
+    },
+    onSession: startSession,
   })
-
-  const connect = server.connect.bind(server)
-  server.connect = (...args) => {
-    connect(...args)
-    const session = [...server.connections].at(-1)
-    if (session) startSession(session)
-  }
 }

@@ -41,8 +41,8 @@ const authenticated = (session: SMTPServerSession): AuthenticatedSession => {
 const tooLarge = (): Failure => new Failure('PAYLOAD_TOO_LARGE', { message: 'The message must be at most 10 MB.' })
 
 /**
- * Resolves with the message. Rejects at its end when it is too large or has a line end that is not accepted, and earlier
- * when the client disconnects. A rejected message is read to its end and not kept.
+ * Resolves with the message. Rejects at its end when it is too large or contains a lone CR or LF, and earlier when the
+ * client disconnects. A rejected message is read to its end and not kept.
  */
 const collect = (stream: SMTPServerDataStream, allowBareLf: boolean): Promise<Buffer> =>
   new Promise((resolve, reject) => {
