@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { createTransport } from 'nodemailer'
 import type { Options } from 'nodemailer/lib/smtp-transport'
+import { expect } from 'vitest'
 import { type ServiceOptions, startTestService, type TestService } from '../../test/service/service.ts'
 
 const file = (name: string): string => fileURLToPath(new URL(`../../test/servers/tls/${name}`, import.meta.url))
@@ -58,9 +59,9 @@ export type SmtpConnection = {
 
 const lastLine = /^\d{3}(?: .*)?\r\n/m
 
-/** Opens a connection, and sends EHLO unless `greet` is false. */
-export const connectSmtp = async (port: number, greet = true): Promise<SmtpConnection> => {
-  const socket = connect(port, '127.0.0.1')
+/** Opens a connection from a loopback address, and sends EHLO unless `greet` is false. */
+export const connectSmtp = async (port: number, greet = true, from = '127.0.0.1'): Promise<SmtpConnection> => {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
   await once(socket, 'connect')
   const closed = new Promise((resolve) => socket.once('close', resolve))
   socket.on('error', () => undefined)
@@ -97,6 +98,17 @@ export const connectSmtp = async (port: number, greet = true): Promise<SmtpConne
     write: (bytes) => socket.write(bytes),
     signIn: (key) => command(`AUTH PLAIN ${Buffer.from(`\0tidings\0${key}`).toString('base64')}`),
   }
+}
+
+/** A message as its bytes, without the final dot. */
+export const message = (to: string, text = 'Hello.') =>
+  `From: shop@example.test\r\nTo: ${to}\r\nSubject: Hi\r\n\r\n${text}\r\n`
+
+/** Sends the envelope and DATA. The test then writes the message. */
+export const startMessage = async (command: (line: string) => Promise<string>, to: string) => {
+  expect(await command('MAIL FROM:<shop@example.test>')).toMatch(/^250 /)
+  expect(await command(`RCPT TO:<${to}>`)).toMatch(/^250 /)
+  expect(await command('DATA')).toMatch(/^354 /)
 }
 
 /** The outbox entries of a recipient, newest first. */

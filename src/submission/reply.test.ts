@@ -52,6 +52,10 @@ test('for a recipient, an invalid address is permanent and one too many is tempo
   expect(replyLine('VALIDATION_ERROR', row('too_big'))).toMatch(/^554 5\.6\.0 /)
 })
 
+test('a message that was sent but not recorded is a permanent error, so that no mail server sends it again', () => {
+  expect(replyLine('INTERNAL_ERROR', { done: true })).toMatch(/^554 5\.3\.0 INTERNAL_ERROR /)
+})
+
 describe('a message that the provider did not accept', () => {
   const replyFor = (kind: HandoverFault) =>
     replyLine('INTERNAL_ERROR', {

@@ -1,5 +1,5 @@
 /** Maps error codes of the catalogue to SMTP replies. */
-import { type Code, Failure, retryAfterOf, typeOf } from '../ground/errors.ts'
+import { type Code, Failure, invalid, retryAfterOf, typeOf } from '../ground/errors.ts'
 import { HandoverError } from '../providers/email/email-provider.ts'
 
 export type Reply = { code: number; text: string }
@@ -21,12 +21,20 @@ const recipientCodes: ReadonlySet<Code> = new Set<Code>([
 /** Temporary errors. A mail server may keep the message and retry. */
 const temporaryCodes: ReadonlySet<Code> = new Set<Code>(['RATE_LIMITED', 'IDEMPOTENCY_IN_FLIGHT', 'IP_POOL_PAUSED'])
 
-/** A message that the provider rejected, or that may have been sent, must not be retried automatically. */
-const isFinal = ({ cause }: Failure): boolean =>
-  cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain')
+/** A message that the provider rejected, or that was or may have been sent, must not be retried automatically. */
+const isFinal = ({ cause, detail }: Failure): boolean =>
+  detail.done === true || (cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain'))
 
 /** Too many recipients. A mail server sends to the remaining ones in another message. */
 const isTooMany = ({ detail }: Failure): boolean => detail.errors?.some(({ code }) => code === 'too_big') ?? false
+
+const loneLineEndCode = 'lone_line_end'
+
+export const loneLineEnd = (): Failure =>
+  invalid(['message'], loneLineEndCode, 'Contains a CR or LF alone. End every line with CRLF and send it again.')
+
+const isLoneLineEnd = ({ detail }: Failure): boolean =>
+  detail.errors?.some(({ code }) => code === loneLineEndCode) ?? false
 
 const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   const { code, status } = failure
@@ -42,7 +50,7 @@ const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   if (status === 413) return [552, '5.3.4']
   if (senderCodes.has(code)) return [553, '5.7.1']
   if (recipientCodes.has(code) || typeOf(code) === 'authentication_error') return [550, '5.7.1']
-  return [554, '5.6.0']
+  return [isLoneLineEnd(failure) ? 550 : 554, '5.6.0']
 }
 
 /** A reply line has at most 512 bytes, and not every client accepts characters other than ASCII. */

@@ -6,7 +6,8 @@ import { parseIp } from '../ground/ip-address.ts'
 import type { Log } from '../ground/log.ts'
 import { parseMailbox } from '../ground/mailbox.ts'
 import { withRequestId } from '../ground/request-context.ts'
-import { asFailure, type Stage, smtpRefusal } from './reply.ts'
+import { makeLoneLineEndFinder } from './line-ends.ts'
+import { asFailure, loneLineEnd, type Stage, smtpRefusal } from './reply.ts'
 import type { AuthenticatedSession, Submit } from './submit.ts'
 
 const maxRecipients = 50
@@ -25,6 +26,8 @@ type Needs = {
   disconnect: Disconnect
   disabledCommands: string[]
   requiresStartTls: boolean
+  /** Accepts messages with a lone CR or LF. */
+  allowBareLf: boolean
 }
 
 const addressOf = (session: SMTPServerSession): string | null => parseIp(session.remoteAddress)?.toString() ?? null
@@ -35,15 +38,27 @@ const authenticated = (session: SMTPServerSession): AuthenticatedSession => {
   return { ...user, address: addressOf(session), client: String(session.hostNameAppearsAs).slice(0, 255) }
 }
 
-/** Resolves with the message, or undefined when it is too large. Rejects when the client disconnects before its end. */
-const collect = (stream: SMTPServerDataStream): Promise<Buffer | undefined> =>
+const tooLarge = (): Failure => new Failure('PAYLOAD_TOO_LARGE', { message: 'The message must be at most 10 MB.' })
+
+/**
+ * Resolves with the message. Rejects at its end when it is too large or contains a lone CR or LF, and earlier when the
+ * client disconnects. A rejected message is read to its end and not kept.
+ */
+const collect = (stream: SMTPServerDataStream, allowBareLf: boolean): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
+    const hasLoneLineEnd = allowBareLf ? () => false : makeLoneLineEndFinder()
+    let invalidLineEnd = false
     stream.on('data', (chunk: Buffer) => {
-      if (stream.sizeExceeded) chunks.length = 0
+      invalidLineEnd = hasLoneLineEnd(chunk)
+      if (stream.sizeExceeded || invalidLineEnd) chunks.length = 0
       else chunks.push(chunk)
     })
-    stream.once('end', () => resolve(stream.sizeExceeded ? undefined : Buffer.concat(chunks)))
+    stream.once('end', () => {
+      if (stream.sizeExceeded) reject(tooLarge())
+      else if (invalidLineEnd) reject(loneLineEnd())
+      else resolve(Buffer.concat(chunks))
+    })
     stream.once('error', () => undefined)
     stream.once('close', () => reject(malformed('The connection closed before the end of the message.')))
   })
@@ -101,7 +116,8 @@ const makeStep =
     })
   }
 
-export const makeSmtpHandlers = ({ submit, log, disconnect, disabledCommands, requiresStartTls }: Needs) => {
+export const makeSmtpHandlers = (needs: Needs) => {
+  const { submit, log, disconnect, disabledCommands, requiresStartTls, allowBareLf } = needs
   const step = makeStep(log)
   const deadlines = makeDeadlines(disconnect)
   // Keyed by session id, like every collection here.
@@ -115,13 +131,10 @@ export const makeSmtpHandlers = ({ submit, log, disconnect, disabledCommands, re
 
   const receive = async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<string> => {
     const recipients = session.envelope.rcptTo.map(({ address }) => address)
-    const bytes = await collect(stream).finally(() => {
+    const bytes = await collect(stream, allowBareLf).finally(() => {
       receiving.delete(session.id)
       deadlines.clear(session)
     })
-    if (!bytes) {
-      throw new Failure('PAYLOAD_TOO_LARGE', { message: 'The message must be at most 10 MB.' })
-    }
     const gone = disconnects.get(session.id)?.signal ?? AbortSignal.abort(clientGone())
     const id = await submit.send(authenticated(session), recipients, bytes, gone)
     log.info({ message_id: id, bytes: bytes.length, session: session.id }, 'email received over smtp')

@@ -2,7 +2,16 @@ import { once } from 'node:events'
 import { connect as connectTls } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { CreatedOrg } from '../operator/create-org.ts'
-import { ca, connectSmtp, mailer, outboxOf, startSubmissionService, tlsFiles } from './harness.ts'
+import {
+  ca,
+  connectSmtp,
+  mailer,
+  message,
+  outboxOf,
+  startMessage,
+  startSubmissionService,
+  tlsFiles,
+} from './harness.ts'
 
 let t: Awaited<ReturnType<typeof startSubmissionService>>
 let acme: CreatedOrg
@@ -13,21 +22,11 @@ beforeAll(async () => {
 })
 afterAll(() => t.stop())
 
-const message = (to: string, text = 'Hello.') =>
-  `From: shop@example.test\r\nTo: ${to}\r\nSubject: Hi\r\n\r\n${text}\r\n`
-
 const signedIn = async (port = t.port, key = acme.keys.live) => {
   const connection = await connectSmtp(port)
   onTestFinished(() => void connection.socket.destroy())
   expect(await connection.signIn(key)).toMatch(/^235 /)
   return connection
-}
-
-/** Sends the envelope and DATA. The test then writes the message. */
-const startMessage = async (command: (line: string) => Promise<string>, to: string) => {
-  expect(await command('MAIL FROM:<shop@example.test>')).toMatch(/^250 /)
-  expect(await command(`RCPT TO:<${to}>`)).toMatch(/^250 /)
-  expect(await command('DATA')).toMatch(/^354 /)
 }
 
 const sentTo = async (to: string) => (await outboxOf(t, to)).length
@@ -156,7 +155,7 @@ describe('an incomplete or invalid message', () => {
       Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i * 7_919) % 256)),
       'Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n'.repeat(300),
       `${'A'.repeat(300_000)}: x\r\n\r\nx`,
-      '\n'.repeat(200_001),
+      '\r\n'.repeat(200_001),
       `From: ${'<'.repeat(50_000)}\r\nSubject: =?utf-8?b?${'A'.repeat(9_999)}?=\r\n\r\nx`,
       'From: a@example.test\r\nSubject: s\r\n__proto__: x\r\nconstructor: y\r\nX-Service-Metadata-__proto__: z\r\n\r\n',
       'From: shop@example.test\r\nSubject: a\r\nContent-Type: text/plain; charset=nonsense\r\nContent-Transfer-Encoding: base64\r\n\r\n!!!!',

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import type { SubmissionConfig } from '../ground/config/config.ts'
+import { limitConnections } from './connection-limits.ts'
 import { makeMailParser } from './mail-parser.ts'
 import { makeSmtpHandlers } from './smtp-handlers.ts'
 import { makeSubmit, type SubmitNeeds } from './submit.ts'
@@ -85,6 +86,7 @@ export const makeSubmission = (needs: Needs): Submission => {
     disabledCommands,
     // In production, AUTH is offered only after STARTTLS.
     requiresStartTls: config.tls === 'starttls' && production,
+    allowBareLf: config.allowBareLf,
   })
 
   const server = new SMTPServer({
@@ -92,7 +94,6 @@ export const makeSubmission = (needs: Needs): Submission => {
     name: serviceDomain,
     banner: 'Tidings',
     size: maxMessageBytes,
-    maxClients: maxConnections,
     socketTimeout: idleMs,
     authMethods: ['PLAIN', 'LOGIN'],
     allowInsecureAuth: !production,
@@ -106,6 +107,12 @@ export const makeSubmission = (needs: Needs): Submission => {
   })
   // A client that disconnects in the middle of a command, or does not speak SMTP.
   server.on('error', (error) => log.debug({ err: error }, 'smtp connection failed'))
+  limitConnections(server, {
+    total: maxConnections,
+    perAddress: config.maxConnectionsPerAddress,
+    implicitTls: config.tls === 'implicit',
+    log,
+  })
 
   return {
     start: async () => {

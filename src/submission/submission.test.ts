@@ -238,6 +238,22 @@ describe('a message over SMTP', () => {
     expect((await mailer(t.port, acme.keys.live)(from('not-ours.test'))).code).toBe(553)
     expect((await mailer(t.port, acme.keys.live)(from('example.test'))).code).toBe(250)
   })
+
+  test('that was handed over but not recorded gets a permanent error and keeps its idempotency key', async () => {
+    const to = 'unrecorded@example.com'
+    const submit = () =>
+      mailer(t.port, acme.keys.live)(plain(to, { headers: { 'Idempotency-Key': 'accepted-not-recorded' } }))
+    await t.database.sql(`alter table messages add constraint rejecting check (status <> 'sent') not valid`)
+    const [first, second] = [await submit(), await submit()]
+    await t.database.sql('alter table messages drop constraint rejecting')
+    const third = await submit()
+    expect(first.response).toMatch(
+      /^554 5\.3\.0 INTERNAL_ERROR Accepted by the provider but not stored\. Do not send it again\. \(req_\w+\)$/,
+    )
+    for (const { response } of [second, third]) expect(response).toMatch(/^450 4\.7\.1 IDEMPOTENCY_IN_FLIGHT /)
+    expect(await outboxOf(t, to)).toHaveLength(1)
+    expect(await t.database.sql('select id from messages where to_addresses = $1', [[to]])).toEqual([])
+  })
 })
 
 describe('a rejected message', () => {

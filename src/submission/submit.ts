@@ -3,7 +3,7 @@ import type { Admission } from '../admission/admit.ts'
 import type { Actor } from '../audit/append.ts'
 import { canonicalJson } from '../ground/canonical.ts'
 import { sha256 } from '../ground/crypto.ts'
-import { malformed } from '../ground/errors.ts'
+import { Failure, malformed } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import { unstorable, validate } from '../ground/validate.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
@@ -52,7 +52,8 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
     try {
       return (await send.single(await drafts.single(caller, body), actor, claim)).id
     } catch (error) {
-      if (claim) {
+      const tookEffect = error instanceof Failure && error.detail.done
+      if (claim && !tookEffect) {
         await idempotency.free(claim).catch((err) => log.error({ err }, 'idempotency key release failed'))
       }
       throw error

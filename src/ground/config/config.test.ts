@@ -162,6 +162,7 @@ test('docs/configuration.md is up to date and lists every variable', async () =>
 
 const tlsFiles = { SMTP_SUBMISSION_TLS_CERT: '/c.pem', SMTP_SUBMISSION_TLS_KEY: '/k.pem' }
 const files = { certFile: '/c.pem', keyFile: '/k.pem' }
+const defaults = { allowBareLf: false, maxConnectionsPerAddress: 20 }
 
 test('SMTP_SUBMISSION_PORT turns the SMTP port on, by default on the host of the API', () => {
   expect(readConfig(tlsFiles).submission).toBeUndefined()
@@ -169,16 +170,38 @@ test('SMTP_SUBMISSION_PORT turns the SMTP port on, by default on the host of the
     host: '127.0.0.1',
     port: 2525,
     tls: 'off',
+    ...defaults,
   })
   const port = { SMTP_SUBMISSION_PORT: '587', HOST: '0.0.0.0' }
-  const listen = { host: '0.0.0.0', port: 587 }
+  const listen = { host: '0.0.0.0', port: 587, ...defaults }
   expect(readConfig({ ...port, ...tlsFiles }).submission).toEqual({ ...listen, tls: 'starttls', ...files })
   expect(readConfig({ ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'off' }).submission).toEqual({
     ...listen,
     tls: 'off',
   })
   const implicit = { ...port, ...tlsFiles, SMTP_SUBMISSION_TLS: 'implicit', SMTP_SUBMISSION_HOST: '::1' }
-  expect(readConfig(implicit).submission).toEqual({ host: '::1', port: 587, tls: 'implicit', ...files })
+  expect(readConfig(implicit).submission).toEqual({ host: '::1', port: 587, tls: 'implicit', ...files, ...defaults })
+})
+
+test('SMTP_MAX_CONNECTIONS_PER_ADDRESS accepts 1 to 1000', () => {
+  const port = { SMTP_SUBMISSION_PORT: '587' }
+  const name = 'SMTP_MAX_CONNECTIONS_PER_ADDRESS'
+  for (const value of [1, 1_000]) {
+    expect(readConfig({ ...port, [name]: String(value) }).submission?.maxConnectionsPerAddress).toBe(value)
+  }
+  for (const value of ['0', '1001', '-1', 'many']) {
+    expect(faultsOf({ ...port, [name]: value })).toEqual([
+      `${name} must be a whole number from 1 to 1000, not "${value}".`,
+    ])
+  }
+})
+
+test('SMTP_ALLOW_BARE_LF is read as a flag', () => {
+  const port = { SMTP_SUBMISSION_PORT: '587' }
+  expect(readConfig({ ...port, SMTP_ALLOW_BARE_LF: 'true' }).submission).toMatchObject({ allowBareLf: true })
+  expect(faultsOf({ ...port, SMTP_ALLOW_BARE_LF: 'yes' })).toEqual([
+    'SMTP_ALLOW_BARE_LF must be `true` or `false`, not "yes".',
+  ])
 })
 
 test('TLS on the SMTP port requires a certificate and a key, and production requires TLS', () => {

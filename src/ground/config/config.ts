@@ -3,10 +3,12 @@ import { type IpRange, parseRange } from '../ip-address.ts'
 import { allVariables, type VariableValues } from './env-variables.ts'
 import { ruleFaults } from './rules.ts'
 
-export type SubmissionConfig = { host: string; port: number } & (
-  | { tls: 'off' }
-  | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string }
-)
+export type SubmissionConfig = {
+  host: string
+  port: number
+  allowBareLf: boolean
+  maxConnectionsPerAddress: number
+} & ({ tls: 'off' } | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string })
 
 export type Config = {
   production: boolean
@@ -81,7 +83,12 @@ const parseVariables = (env: NodeJS.ProcessEnv): { values: VariableValues; fault
 const submissionOf = (values: VariableValues): SubmissionConfig | undefined => {
   const port = values.SMTP_SUBMISSION_PORT
   if (port === undefined) return undefined
-  const listen = { host: values.SMTP_SUBMISSION_HOST ?? values.HOST ?? '127.0.0.1', port }
+  const listen = {
+    host: values.SMTP_SUBMISSION_HOST ?? values.HOST ?? '127.0.0.1',
+    port,
+    allowBareLf: values.SMTP_ALLOW_BARE_LF ?? false,
+    maxConnectionsPerAddress: values.SMTP_MAX_CONNECTIONS_PER_ADDRESS ?? 20,
+  }
   const tls = values.SMTP_SUBMISSION_TLS
   const certFile = values.SMTP_SUBMISSION_TLS_CERT
   const keyFile = values.SMTP_SUBMISSION_TLS_KEY

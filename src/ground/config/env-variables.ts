@@ -136,6 +136,18 @@ export const variables = {
     fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
     about: 'Private key of that certificate.',
   }),
+  SMTP_ALLOW_BARE_LF: variable({
+    accepts: accept.trueOrFalse,
+    fallback: 'false',
+    about:
+      'Accepts messages over SMTP whose lines end with LF or CR alone. Turn it on only for a client that you cannot fix.',
+  }),
+  SMTP_MAX_CONNECTIONS_PER_ADDRESS: variable({
+    accepts: accept.wholeNumber(1, 1_000),
+    fallback: '20',
+    about:
+      'Open connections to the SMTP port per client address and process. Raise it when many clients share one address.',
+  }),
   SES_REGION: variable({
     accepts: accept.textMatching(/^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/, 'an AWS region'),
     fallback: 'us-east-1',
