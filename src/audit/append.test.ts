@@ -150,13 +150,13 @@ describe('a failing entry', () => {
       await t.database.sql('drop function fail_insert cascade')
     }
   }
-  type Lost = { audit_entries: Record<string, unknown>[]; request_id?: string; level: number; err: object }
+  type Lost = { audit_entries: Record<string, unknown>[]; request_id?: string; level: number; failure: object }
   const lost = async (resourceId: string) =>
     ((await logFile.lines('audit entry write failed')) as Lost[]).filter(({ audit_entries }) =>
       audit_entries.some((row) => row.resourceId === resourceId),
     )
 
-  test('A-113 R-10 does not block the action, and is logged completely instead', async () => {
+  test('A-113 R-44 does not block the action, and its action and ids are logged instead', async () => {
     const org = await t.org({ name: 'Failing' })
     const keyId = await keyIdOf(t, org.keys.live)
     const client = tenantClient(t, org)
@@ -201,20 +201,16 @@ describe('a failing entry', () => {
         (await lost(resourceId)).filter(({ audit_entries }) => audit_entries[0]?.action === action)
       await expect.poll(async () => (await line()).length, { timeout: 5_000 }).toBe(1)
       const [logged] = await line()
-      expect(logged).toMatchObject({ level: 50, err: { message: 'insert failed' } })
+      expect(logged).toMatchObject({ level: 50, failure: { type: 'error', code: 'P0001' } })
       expect(logged?.audit_entries).toEqual([
         {
           id: expect.stringMatching(/^aud_/),
           orgId: org.org.id,
-          actorUserId: null,
           action,
+          actorUserId: null,
+          apiKeyId: keyId,
           resourceType: expect.any(String),
           resourceId,
-          metadata: expect.stringContaining(keyId),
-          ip: '203.0.113.9',
-          userAgent: 'probe/1',
-          createdAt: expect.any(String),
-          signature: expect.stringMatching(/^[0-9a-f]{64}$/),
         },
       ])
       if (action !== 'suppression.added') expect(logged?.request_id).toBe(reply.headers['x-request-id'])
@@ -235,10 +231,14 @@ describe('a failing entry', () => {
         timeout: 5_000,
       })
       .toEqual(['org.suspended', 'plan.upgraded'])
-    expect((await lost(org.id))[0]?.audit_entries[0]).toMatchObject({
+    expect((await lost(org.id))[0]?.audit_entries[0]).toEqual({
+      id: expect.stringMatching(/^aud_/),
       orgId: org.id,
+      action: 'org.suspended',
+      actorUserId: null,
+      apiKeyId: null,
       resourceType: 'org',
-      metadata: { reason: 'unpaid', operator: 'kim' },
+      resourceId: org.id,
     })
 
     const { db, audit } = t.service.modules
@@ -257,6 +257,79 @@ describe('a failing entry', () => {
       expect(await db.tx(async (tx) => audit(tx, entry).then(() => 'continued'))).toBe('continued')
       await expect.poll(async () => (await lost(resourceId)).length, { timeout: 5_000 }).toBe(1)
     }
+  })
+
+  test('R-44 is logged without any address, whatever the database error quotes', async () => {
+    const { db, audit } = t.service.modules
+    const { org } = await t.org({ name: 'Quoting' })
+    const keyId = newId('key')
+    const address = 'ann.lost@reader.test'
+    const entry: AuditEntry = {
+      orgId: org.id,
+      actor: { kind: 'key', keyId, ip: '203.0.113.77', userAgent: `mail/1 (${address})` },
+      action: 'member.invited',
+      resourceType: 'invitation',
+      resourceId: address,
+      metadata: { email: address, nested: [{ to: address }] },
+    }
+    /** Each fails the insert with an error that quotes the row. */
+    const failures: [code: string, body: string][] = [
+      [
+        'P0001',
+        `raise exception E'at %\\n    at % (x:1:2)', new.resource_id, new.resource_id using detail = new.metadata::text, hint = new.resource_id`,
+      ],
+      ['22P02', 'perform new.resource_id::int'],
+      [
+        '23514',
+        'raise check_violation using message = new.resource_id, constraint = new.resource_id, table = new.resource_id',
+      ],
+      ['42P01', "execute format('select 1 from %I', new.resource_id)"],
+    ]
+    for (const [code, body] of failures) {
+      await t.database.sql(`create function fail_quoting() returns trigger language plpgsql as
+        $$ begin if new.org_id = '${org.id}' then ${body}; end if; return new; end $$`)
+      await t.database.sql(
+        'create trigger fail_quoting before insert on audit_entries for each row execute function fail_quoting()',
+      )
+      const written = db.tx((tx) => audit(tx, entry).then(() => 'continued'))
+      expect(await written.finally(() => t.database.sql('drop function fail_quoting cascade'))).toBe('continued')
+      const linesOf = async () =>
+        ((await logFile.lines('audit entry write failed')) as Lost[]).filter(
+          ({ audit_entries, failure }) =>
+            audit_entries[0]?.orgId === org.id && 'code' in failure && failure.code === code,
+        )
+      await expect.poll(async () => (await linesOf()).length, { timeout: 5_000 }).toBe(1)
+      const [line] = await linesOf()
+      expect(line?.audit_entries).toEqual([
+        {
+          id: expect.stringMatching(/^aud_/),
+          orgId: org.id,
+          action: 'member.invited',
+          actorUserId: null,
+          apiKeyId: keyId,
+          resourceType: 'invitation',
+          resourceId: null,
+        },
+      ])
+      expect(line?.failure).toMatchObject({ stack: expect.stringMatching(/^ {4}at .*:\d+:\d+/) })
+    }
+    // Metadata that cannot be stored at all fails before the insert.
+    const odd = {
+      ...entry,
+      metadata: {
+        email: address,
+        toJSON: () => {
+          throw new Error(address, { cause: address })
+        },
+      },
+    }
+    expect(await db.tx(async (tx) => audit(tx, odd).then(() => 'continued'))).toBe('continued')
+    const all = async () =>
+      (await logFile.lines('audit entry write failed')).filter((line) => JSON.stringify(line).includes(org.id))
+    await expect.poll(async () => (await all()).length, { timeout: 5_000 }).toBe(failures.length + 1)
+    const text = await logFile.text()
+    for (const secret of ['ann.lost', 'reader.test', '203.0.113.77']) expect(text).not.toContain(secret)
+    expect(await trailOf(t.database, org.id)).toEqual([])
   })
 
   const addScratch = statement<{ n: number }>('test.add_scratch', 'insert into scratch values (:n)')

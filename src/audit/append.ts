@@ -3,6 +3,7 @@ import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Action } from './actions.ts'
+import { logFailedWrite } from './log-failed-write.ts'
 import { canonicalMetadata, makeSign } from './sign-entry.ts'
 import { insertEntries } from './store.ts'
 
@@ -23,7 +24,7 @@ export type AuditEntry = {
 
 /**
  * Writes audit entries in the transaction of the action, under a savepoint. They commit together with the action. If
- * they cannot be written, the action still succeeds and the complete entries are logged instead.
+ * they cannot be written, the action still succeeds and the actions and ids of the entries are logged instead.
  */
 export interface Audit {
   (tx: Tx, ...entries: AuditEntry[]): Promise<void>
@@ -88,10 +89,9 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
 
   const audit = async (tx: Tx, ...entries: AuditEntry[]): Promise<void> => {
     if (entries.length === 0) return
-    let toLog: readonly (AuditEntry | EntryFields)[] = entries
+    let rows: EntryFields[] = []
     try {
-      const rows = entries.map(rowOf)
-      toLog = rows
+      rows = entries.map(rowOf)
       await tx.savepoint(() =>
         tx.change(insertEntries, {
           orgIds: rows.map((row) => row.orgId),
@@ -108,7 +108,8 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
         }),
       )
     } catch (error) {
-      log.error({ err: error, audit_entries: toLog }, 'audit entry write failed')
+      const failed = entries.map((entry, i) => ({ ...entry, id: rows[i]?.id }))
+      logFailedWrite(log, error, failed)
     }
   }
 

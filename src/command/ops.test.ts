@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tidings } from '../../test/service/command-line.ts'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
@@ -101,7 +102,7 @@ describe('ops org create', () => {
     const env = {
       NODE_ENV: 'production',
       SERVICE_DOMAIN: 'tidings.example',
-      MASTER_KEY: Buffer.alloc(32).toString('base64'),
+      MASTER_KEY: randomBytes(32).toString('base64'),
       EMAIL_PROVIDER: 'ses',
       SMS_PROVIDER: 'aws',
     }

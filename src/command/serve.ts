@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import type { Config } from '../ground/config/config.ts'
+import { productionWarnings } from '../ground/config/production-warnings.ts'
 import { makeVault, type Vault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
 import { type CreatedOrg, makeCreateOrg } from '../operator/create-org.ts'
@@ -65,6 +66,7 @@ const untilStopped = (databaseLost: Promise<void>): Promise<StopReason> =>
 
 /** Runs the service in the foreground until it is stopped. Resolves with the exit code. */
 export const serve = async (config: Config, log: Log, parts: ServedParts): Promise<number> => {
+  for (const warning of productionWarnings(config)) log.warn(warning, 'unsafe setting in production')
   const databaseLost = Promise.withResolvers<void>()
   const stopped = untilStopped(databaseLost.promise)
   // A process that runs both parts needs its own embedded server. Separate parts may share one.

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Reply, startTestService, type TestService } from '../../test/service/service.ts'
@@ -308,7 +308,7 @@ describe('when claiming a key fails', () => {
     const reply = await sendWithoutClaims({
       NODE_ENV: 'production',
       SERVICE_DOMAIN: 'tidings.example',
-      MASTER_KEY: Buffer.alloc(32).toString('base64'),
+      MASTER_KEY: randomBytes(32).toString('base64'),
       EMAIL_PROVIDER: 'ses',
       SMS_PROVIDER: 'aws',
     })

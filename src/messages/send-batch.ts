@@ -2,7 +2,9 @@
  * Sends many messages in one call. Usage is reserved once for the whole batch. Each item then passes the same pipeline
  * as a single send.
  */
+
 import type { Actor, Audit } from '../audit/append.ts'
+import { logFailedWrite } from '../audit/log-failed-write.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, catalogue, Failure } from '../ground/errors.ts'
@@ -209,9 +211,8 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     const succeeded = data.filter(({ status }) => status === 'sent').length
     const [first] = reservedItems
     if (first && succeeded > 0) {
-      await db
-        .tx((tx) => audit(tx, sentEntry(first.draft, actor, null, succeeded)))
-        .catch((error) => log.error({ err: error }, 'batch audit entry not recorded'))
+      const entry = sentEntry(first.draft, actor, null, succeeded)
+      await db.tx((tx) => audit(tx, entry)).catch((error) => logFailedWrite(log, error, [entry]))
     }
     return { data, total: data.length, succeeded, failed: data.length - succeeded }
   }

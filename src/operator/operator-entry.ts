@@ -1,3 +1,4 @@
+import { logFailedWrite } from '../audit/log-failed-write.ts'
 import { insertEntries } from '../audit/store.ts'
 import type { Tx } from '../db/pool.ts'
 import { newId } from '../ground/ids.ts'
@@ -37,7 +38,6 @@ export const writeOperatorEntry = async (
       }),
     )
   } catch (error) {
-    const entry = { id, orgId, action, resourceType: 'org', resourceId: orgId, metadata, createdAt: at }
-    log.error({ err: error, audit_entries: [entry] }, 'audit entry write failed')
+    logFailedWrite(log, error, [{ id, orgId, action, resourceType: 'org', resourceId: orgId }])
   }
 }

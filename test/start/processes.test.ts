@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -152,3 +153,48 @@ test('Acknowledged rows survive kill -9', async () => {
   const stored = new Set(rows.map((row) => row.value))
   expect(acknowledged.filter((value) => !stored.has(value))).toEqual([])
 })
+
+const productionEnv = {
+  NODE_ENV: 'production',
+  SERVICE_DOMAIN: 'mail.example.com',
+  MASTER_KEY: randomBytes(32).toString('base64'),
+  EMAIL_PROVIDER: 'smtp',
+  SMTP_URL: 'smtp://127.0.0.1:1',
+  SMS_PROVIDER: 'aws',
+  BASE_URL: 'https://api.example.com',
+}
+
+test.each(['start', 'api', 'worker'])('In production, %s logs one warning for each unsafe setting', async (part) => {
+  const child = start(part, { ...productionEnv, RATE_LIMITER: 'off' })
+  const printed = part === 'worker' ? undefined : untilPrints(child, /ready at/)
+  let logged = ''
+  child.stderr?.on('data', (chunk) => {
+    logged += chunk
+  })
+  const warnings = () =>
+    logged
+      .split('\n')
+      .filter((line) => line.includes('unsafe setting in production'))
+      .map((line) => JSON.parse(line) as { level: number; variable: string })
+  await expect.poll(() => warnings().length, { timeout: 20_000 }).toBe(2)
+  await printed
+  expect(await stopped(child, 'SIGTERM')).toBe(0)
+  expect(warnings().map(({ level, variable }) => [level, variable])).toEqual([
+    [40, 'RATE_LIMITER'],
+    [40, 'AUDIT_SIGNING_SECRET'],
+  ])
+})
+
+test.each(['start', 'api', 'worker', 'migrate'])(
+  'In production, %s exits with a message when MASTER_KEY is guessable or BASE_URL is plain http',
+  async (part) => {
+    const weak = Buffer.alloc(32, 'ab').toString('base64')
+    const env = { DATABASE_URL: database.url, DATA_DIR: folder, PORT: '0', ...productionEnv }
+    const ran = await tidings([part], { ...env, MASTER_KEY: weak, BASE_URL: 'http://api.example.com' })
+    expect(ran).toMatchObject({ code: 1, stdout: '' })
+    expect(ran.stderr).toContain('MASTER_KEY cannot be guessable in production')
+    expect(ran.stderr).toContain('openssl rand -base64 32')
+    expect(ran.stderr).toContain('BASE_URL cannot be a plain http URL in production')
+    expect(ran.stderr).not.toContain(weak)
+  },
+)

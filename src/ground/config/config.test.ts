@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { formatRange } from '../ip-address.ts'
 import { ConfigFault, readConfig } from './config.ts'
 import { configurationPage } from './configuration-page.ts'
 import { variables } from './env-variables.ts'
+import { productionWarnings } from './production-warnings.ts'
 
 const faultsOf = (env: Record<string, string>): string[] => {
   try {
@@ -18,7 +20,7 @@ const faultsOf = (env: Record<string, string>): string[] => {
 const production = {
   NODE_ENV: 'production',
   SERVICE_DOMAIN: 'mail.example.com',
-  MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+  MASTER_KEY: randomBytes(32).toString('base64'),
   EMAIL_PROVIDER: 'ses',
   SMS_PROVIDER: 'aws',
 }
@@ -152,7 +154,8 @@ test('the options of the providers are validated at start', () => {
 
 test('MASTER_KEY must be exactly 32 bytes in base64', () => {
   for (const bytes of [31, 33]) expect(faultsOf({ MASTER_KEY: Buffer.alloc(bytes).toString('base64') })).toHaveLength(1)
-  expect(readConfig({ MASTER_KEY: production.MASTER_KEY }).masterKey).toEqual(Buffer.alloc(32, 7))
+  const key = randomBytes(32)
+  expect(readConfig({ MASTER_KEY: key.toString('base64') }).masterKey).toEqual(key)
 })
 
 test('docs/configuration.md is up to date and lists every variable', async () => {
@@ -241,4 +244,35 @@ test('TRUSTED_PROXIES accepts up to 100 addresses and ranges, and defaults to lo
     ])
   }
   expect(faultsOf({ TRUSTED_PROXIES: Array(101).fill('::1').join() })).toHaveLength(1)
+})
+
+const guessable =
+  'MASTER_KEY cannot be guessable in production: make a random key with `openssl rand -base64 32`. If the service has already used the current key, move that key to MASTER_KEY_PREVIOUS.'
+const weakKey = Buffer.alloc(32, 7).toString('base64')
+
+test('production does not start with a guessable MASTER_KEY, and a previous key may be guessable', () => {
+  expect(faultsOf({ ...production, MASTER_KEY: weakKey })).toEqual([guessable])
+  expect(faultsOf({ MASTER_KEY: weakKey })).toEqual([])
+  expect(readConfig({ ...production, MASTER_KEY_PREVIOUS: weakKey }).masterKeyPrevious).toEqual([Buffer.alloc(32, 7)])
+})
+
+test('production does not start with a plain http BASE_URL', () => {
+  const plain =
+    'BASE_URL cannot be a plain http URL in production: set it to the https:// URL of the proxy in front of the service.'
+  for (const BASE_URL of ['http://api.example.com', 'HTTP://api.example.com', 'http://127.0.0.1:3000/']) {
+    expect(faultsOf({ ...production, BASE_URL }), BASE_URL).toEqual([plain])
+    expect(faultsOf({ BASE_URL }), BASE_URL).toEqual([])
+  }
+  expect(readConfig({ ...production, BASE_URL: 'https://api.example.com/' }).baseUrl).toBe('https://api.example.com')
+  expect(faultsOf({ ...production, MASTER_KEY: weakKey, BASE_URL: 'http://a.example' })).toEqual([guessable, plain])
+})
+
+test('production warns about unlimited requests, unsigned audit entries and links without a BASE_URL', () => {
+  const warned = (env: Record<string, string>) => productionWarnings(readConfig(env)).map(({ variable }) => variable)
+  const safe = { ...production, AUDIT_SIGNING_SECRET: 'secret', BASE_URL: 'https://api.example.com' }
+  expect(warned(safe)).toEqual([])
+  expect(warned({ ...safe, RATE_LIMITER: 'off' })).toEqual(['RATE_LIMITER'])
+  expect(warned({ ...safe, AUDIT_SIGNING_SECRET: '' })).toEqual(['AUDIT_SIGNING_SECRET'])
+  expect(warned({ ...safe, BASE_URL: '' })).toEqual(['BASE_URL'])
+  expect(warned({ RATE_LIMITER: 'off' })).toEqual([])
 })

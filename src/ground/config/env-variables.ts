@@ -18,7 +18,7 @@ export const variables = {
     accepts: accept.oneOf('development', 'test', 'production'),
     fallback: 'development',
     about:
-      'In `production` the service does not start when a variable that this page calls required is missing, or when the `local` provider, the development tools or insecure webhooks are turned on.',
+      'In `production` the service does not start when a variable that this page calls required is missing, or when the `local` provider, the development tools or insecure webhooks are turned on, or when `MASTER_KEY` or `BASE_URL` is unsafe. It logs a warning at start without `AUDIT_SIGNING_SECRET`, without `BASE_URL` and with `RATE_LIMITER=off`.',
   }),
   HOST: variable({
     accepts: accept.nonEmptyText('an address to listen on'),
@@ -33,7 +33,7 @@ export const variables = {
   BASE_URL: variable({
     accepts: accept.baseUrl,
     fallback: '`http://HOST:PORT`',
-    about: 'Public URL of the service, used in the links it sends.',
+    about: 'Public URL of the service, used in the links it sends. Production requires https when it is set.',
   }),
   SERVICE_DOMAIN: variable({
     accepts: accept.domainName,
@@ -73,13 +73,14 @@ export const variables = {
   MASTER_KEY: variable({
     accepts: accept.secretKey,
     fallback: 'generated once and stored in `DATA_DIR`; required in production',
-    about: 'Encrypts stored secrets and signs tracking and unsubscribe links.',
+    about:
+      'Encrypts stored secrets and signs tracking and unsubscribe links. Production refuses a key that does not look random: text, repeated patterns, counters.',
     secret: true,
   }),
   MASTER_KEY_PREVIOUS: variable({
     accepts: accept.secretKeys,
     about:
-      'Former master keys. They decrypt secrets that are not yet encrypted with the current `MASTER_KEY`, and verify tracking and unsubscribe links in mail already sent. Those links stop working when you remove the key that signed them.',
+      'Former master keys. They decrypt secrets that are not yet encrypted with the current `MASTER_KEY`, and verify tracking and unsubscribe links in mail already sent. They need not look random. Those links stop working when you remove the key that signed them.',
     secret: true,
   }),
   AUDIT_SIGNING_SECRET: variable({

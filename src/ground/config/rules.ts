@@ -1,5 +1,6 @@
 /** Rules that span several variables, and the rules of production. */
 import { type VariableName, type VariableValues, variables } from './env-variables.ts'
+import { looksRandom } from './key-strength.ts'
 
 type IsMissing = (name: VariableName) => boolean
 
@@ -31,6 +32,22 @@ const submissionFaults = (values: VariableValues, isMissing: IsMissing): string[
   return missingFiles.map((name) => required(name, reason))
 }
 
+/** Former keys are exempt, so that a weak key can be replaced without losing what it encrypted. */
+const secrecyFaults = (values: VariableValues): string[] => {
+  const faults: string[] = []
+  if (values.MASTER_KEY && !looksRandom(values.MASTER_KEY)) {
+    faults.push(
+      'MASTER_KEY cannot be guessable in production: make a random key with `openssl rand -base64 32`. If the service has already used the current key, move that key to MASTER_KEY_PREVIOUS.',
+    )
+  }
+  if (values.BASE_URL && new URL(values.BASE_URL).protocol === 'http:') {
+    faults.push(
+      'BASE_URL cannot be a plain http URL in production: set it to the https:// URL of the proxy in front of the service.',
+    )
+  }
+  return faults
+}
+
 const productionFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
   if (values.NODE_ENV !== 'production') return []
   const faults: string[] = []
@@ -46,7 +63,7 @@ const productionFaults = (values: VariableValues, isMissing: IsMissing): string[
   if (values.WEBHOOK_ALLOW_INSECURE) {
     faults.push('WEBHOOK_ALLOW_INSECURE cannot be true in production: remove it or set it to false.')
   }
-  return faults
+  return [...faults, ...secrecyFaults(values)]
 }
 
 /** A variable that is set to an invalid value is not missing: that value is already reported. */

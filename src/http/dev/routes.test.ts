@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/service/service.ts'
@@ -16,7 +17,7 @@ const production = {
   SERVICE_DOMAIN: 'tidings.example',
   EMAIL_PROVIDER: 'ses',
   SMS_PROVIDER: 'aws',
-  MASTER_KEY: Buffer.alloc(32).toString('base64'),
+  MASTER_KEY: randomBytes(32).toString('base64'),
 }
 
 describe('POST /api/dev/clock', () => {

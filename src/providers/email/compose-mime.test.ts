@@ -1,10 +1,8 @@
 import fc from 'fast-check'
-import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import PostalMime, { decodeWords, type Email } from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { composeMime, mailEnvelopeOf, wireAddress } from './compose-mime.ts'
-import { signDkim } from './dkim.ts'
-import { at, dkimKeys, testMail, to } from './harness.ts'
+import { at, testMail, to } from './harness.ts'
 
 const headOf = (raw: Buffer): string => raw.toString('utf8').split('\r\n\r\n', 1)[0] as string
 
@@ -428,64 +426,5 @@ describe('hostile input', () => {
         examples: ['\u2028', '\u00a0', '\u3000'].map((space) => [`"${'a'.repeat(70)}${space}b"`]),
       },
     )
-  })
-})
-
-describe('a DKIM signature', () => {
-  const { privateKey, record } = dkimKeys()
-  const dkim = { domain: 'example.test', selector: 'svc1', privateKey }
-  const resolver = async (name: string, type: string) => {
-    if (name === 'svc1._domainkey.example.test' && type === 'TXT') return [[record]]
-    throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
-  }
-  const verify = async (raw: Buffer) => (await dkimVerify(raw, { resolver })).results
-
-  test('passes an independent verifier as rsa-sha256, relaxed/relaxed, aligned with the sender', async () => {
-    const mails = [
-      testMail(),
-      testMail({ subject: 'Grüße', text: 'a\r\n\r\n\r\n', html: null }),
-      testMail({
-        subject: `"${'z'.repeat(990)}"`,
-        headers: {
-          'List-Id': '"Ácme  news" <news.example.test>',
-          'List-Unsubscribe': `<https://example.test/${'é'.repeat(900)}>,<mailto:"a"@example.test>`,
-        },
-      }),
-      testMail({
-        headers: {
-          'List-Unsubscribe': '<https://example.test/u>',
-          'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-        },
-        attachments: [
-          { filename: 'a.bin', contentType: 'application/octet-stream', content: Buffer.alloc(100_000, 7) },
-        ],
-      }),
-    ]
-    for (const mail of mails) {
-      const [result, ...others] = await verify(await signDkim(await composeMime(mail), dkim))
-      expect(others).toEqual([])
-      expect(result).toMatchObject({
-        signingDomain: 'example.test',
-        selector: 'svc1',
-        algo: 'rsa-sha256',
-        format: 'relaxed/relaxed',
-        status: { result: 'pass', aligned: 'example.test' },
-      })
-      const signedHeaders = result?.signingHeaders?.keys.toLowerCase().split(/:\s*/) ?? []
-      expect(signedHeaders).toEqual(expect.arrayContaining(['from', 'to', 'subject', 'date', 'message-id']))
-      for (const name of Object.keys(mail.headers)) expect(signedHeaders).toContain(name.toLowerCase())
-    }
-  })
-
-  test('fails when the message is changed', async () => {
-    const signed = (await signDkim(await composeMime(testMail()), dkim)).toString('latin1')
-    for (const changed of [signed.replace('A subject', 'B subject'), signed.replace('<p>Hi</p>', '<p>Ho</p>')]) {
-      expect((await verify(Buffer.from(changed, 'latin1')))[0]?.status.result).not.toBe('pass')
-    }
-  })
-
-  test('with a key that cannot sign is an error', async () => {
-    const raw = await composeMime(testMail())
-    await expect(signDkim(raw, { ...dkim, privateKey: 'not a key' })).rejects.toThrow('example.test cannot sign')
   })
 })
