@@ -102,9 +102,11 @@ export const makeDigest = async (database: TestDatabase): Promise<() => Promise<
   const text = tables
     .map(({ name }) => {
       const row = name === 'api_keys' ? "(to_jsonb(r) - 'last_used_at')::text" : 'r::text'
+      // Every request to /readyz may write this row, to find out whether the database accepts writes.
+      const where = name === 'settings' ? "where r.name <> 'readiness_probe'" : ''
       return `select '${name}' as name,
           count(*) || ' ' || coalesce(md5(string_agg(md5(${row}), '' order by md5(${row}))), '') as digest
-        from "${name}" r`
+        from "${name}" r ${where}`
     })
     .join(' union all ')
   return async () => {

@@ -91,10 +91,13 @@ const guardResolvers = (): Restore[] =>
 
 const restores = [guardSockets(), guardDatagrams(), ...guardResolvers()]
 
+/** Removes the guard for the rest of the test file. For tests that look at the call stack of a connection. */
+export const endLoopbackGuard = (): void => {
+  for (const restore of restores.splice(0).toReversed()) restore()
+}
+
 // Test files share their worker, and this file runs again for each of them.
-afterAll(() => {
-  for (const restore of restores.toReversed()) restore()
-})
+afterAll(endLoopbackGuard)
 
 afterEach(() => {
   const [first] = takeDials()
