@@ -6,10 +6,14 @@ import type { Draft } from '../draft.ts'
 
 export type Stream = 'transactional' | 'broadcast'
 
+/** Whether html and text contain a place of the unsubscribe link. */
+export type TaggedParts = { html: boolean; text: boolean }
+
 /** The content as read for its links. The drafts of a bulk call have the same content and share this. */
 export type SharedPages = {
   html?: Promise<Page>
   text?: Promise<Page>
+  tagged?: TaggedParts
   /** The end of the latest fill. */
   latest?: Promise<unknown>
 }

@@ -3,9 +3,10 @@ import type { MaybePromise } from '../../ground/maybe-promise.ts'
 import type { Links } from '../../tracking/links.ts'
 import { maxFilledCharacters, tooManyCharacters } from '../../tracking/rewrite.ts'
 import type { EmailDraft } from './email-draft.ts'
-import { containsUnsubscribeTag, unsubscribeTagOf } from './gates/unsubscribe-gate.ts'
+import { taggedParts, unsubscribeTagOf } from './gates/unsubscribe-gate.ts'
 
 const noTracking = { trackOpens: false, trackClicks: false }
+const noTags = { html: false, text: false }
 
 type Part = 'html' | 'text'
 
@@ -22,10 +23,10 @@ export const makeFillLinks = (links: Links): ((draft: EmailDraft) => MaybePromis
   }
 
   return (draft) => {
-    const { html, text, trackOpens, trackClicks, pages } = draft
-    const hasTag = (part: string | null) => draft.unsubscribeUrl !== null && containsUnsubscribeTag(draft, part)
-    const fillsHtml = html !== null && (trackOpens || trackClicks || hasTag(html))
-    const fillsText = hasTag(text)
+    const { html, trackOpens, trackClicks, pages, unsubscribeUrl } = draft
+    const tagged = unsubscribeUrl === null ? noTags : taggedParts(draft)
+    const fillsHtml = html !== null && (trackOpens || trackClicks || tagged.html)
+    const fillsText = tagged.text
     if (!fillsHtml && !fillsText) return assertShort(draft)
     const fill = async (): Promise<void> => {
       if (fillsHtml) await fillPart(draft, 'html', { trackOpens, trackClicks })

@@ -44,9 +44,10 @@ test('each recipient of a bulk call with too many links fails, and nothing is se
   expect(await acme.traces()).toEqual(before)
 })
 
-test('S-120 a bulk call reads its html and text once and writes them for each recipient', async () => {
+test('S-120 a bulk call searches and reads its html and text once and writes them for each recipient', async () => {
   const { links } = t.service.modules
   const [read, write] = [vi.spyOn(links, 'read'), vi.spyOn(links, 'write')]
+  const search = vi.spyOn(String.prototype, 'search')
   const body = mail({
     to: Array.from({ length: 60 }, (_, i) => `ada-${i}@example.com`),
     stream: 'broadcast',
@@ -56,7 +57,8 @@ test('S-120 a bulk call reads its html and text once and writes them for each re
     track_clicks: true,
   })
   const { body: sent } = await acme.batch(body)
-  expect([sent.succeeded, read.mock.calls.length, write.mock.calls.length]).toEqual([60, 2, 120])
+  const searched = search.mock.contexts.filter((text) => String(text).includes('unsubscribe_url'))
+  expect([sent.succeeded, searched.length, read.mock.calls.length, write.mock.calls.length]).toEqual([60, 2, 2, 120])
   vi.restoreAllMocks()
   const { orgId } = acme
   for (const [index, { id: messageId }] of (sent.data as { id: string }[]).entries()) {

@@ -2,7 +2,7 @@ import { Failure } from '../../../ground/errors.ts'
 import { linkMark } from '../../../templates/compiled.ts'
 import type { Links } from '../../../tracking/links.ts'
 import type { Gate } from '../../draft.ts'
-import { destinations, type EmailDraft } from '../email-draft.ts'
+import { destinations, type EmailDraft, type TaggedParts } from '../email-draft.ts'
 
 // The place of the link: a tag in html and text of the request, a mark in html and text rendered from a template.
 const tag = /\{\{\s*unsubscribe_url\s*\}\}/g
@@ -14,8 +14,15 @@ export const marked = (text: string): string => text.replace(tag, () => linkMark
 /** Matches the places of the link in html and text. */
 export const unsubscribeTagOf = ({ template }: EmailDraft): RegExp => (template ? mark : tag)
 
-export const containsUnsubscribeTag = (draft: EmailDraft, text: string | null): boolean =>
-  text?.includes('unsubscribe_url') === true && text.search(unsubscribeTagOf(draft)) >= 0
+const contains = (text: string | null, place: RegExp): boolean =>
+  text?.includes('unsubscribe_url') === true && text.search(place) >= 0
+
+/** Which parts contain a place of the link. The content of a bulk call is searched once for all its recipients. */
+export const taggedParts = (draft: EmailDraft): TaggedParts => {
+  const place = unsubscribeTagOf(draft)
+  draft.pages.tagged ??= { html: contains(draft.html, place), text: contains(draft.text, place) }
+  return draft.pages.tagged
+}
 
 const pair = new Set(['list-unsubscribe', 'list-unsubscribe-post'])
 
@@ -35,7 +42,8 @@ export const unsubscribeGate = (links: Links): Gate<EmailDraft> => ({
   name: 'unsubscribe',
   at: ['single', 'batch'],
   check: (draft) => {
-    const hasLink = containsUnsubscribeTag(draft, draft.html) || containsUnsubscribeTag(draft, draft.text)
+    const tagged = taggedParts(draft)
+    const hasLink = tagged.html || tagged.text
     const broadcast = draft.stream === 'broadcast'
     if (hasLink && !broadcast) throw new Failure('UNSUBSCRIBE_REQUIRES_BROADCAST')
     const single = destinations(draft).length === 1
