@@ -37,7 +37,7 @@ export interface ChannelAdapter<D extends Draft> {
   name: Channel
   gates: Gates<D>
   /** Turns the draft into the final content, for example with tracking links. Runs after every gate has passed. */
-  finish(draft: D): void
+  finish(draft: D): MaybePromise<void>
   priceOf(draft: D): MaybePromise<Price>
   contentOf(draft: D): MessageContent
   /** Throws only HandoverErrors. In test mode it simulates the handover and does not call a provider. */

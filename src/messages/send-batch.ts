@@ -116,7 +116,8 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     const { draft, reserved } = item
     try {
       await passGates(channel.gates, draft, 'batch')
-      channel.finish(draft)
+      const finishing = channel.finish(draft)
+      if (finishing) await finishing
       const { sandbox, warmup, ...price } = await channel.priceOf(draft)
       const itemReservation = await usage.reserve({ ...spendBy(draft), units: 0, sandbox, warmup })
       const used = batchPart(price)

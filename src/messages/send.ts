@@ -116,7 +116,8 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
   return {
     single: async (draft, actor, claim) => {
       await passGates(channel.gates, draft, 'single')
-      channel.finish(draft)
+      const finishing = channel.finish(draft)
+      if (finishing) await finishing
       if (draft.scheduledAt) return schedule(draft, actor, claim)
       const reservation = await andThen(channel.priceOf(draft), (price) =>
         usage.reserve({ ...spendBy(draft), ...price }),

@@ -286,6 +286,11 @@ describe('a rejected message', () => {
       /^552 5\.3\.4 ATTACHMENT_TOO_LARGE /,
       () => ({ attachments: [{ filename: 'a.bin', content: Buffer.alloc(7 * 1_048_576 + 1) }] }),
     ],
+    [
+      'more than 100,000 links to track',
+      /^552 5\.3\.4 PAYLOAD_TOO_LARGE The html has more than 100,000 links to track\. /,
+      () => ({ html: '<a href=http://a>\n'.repeat(100_001), headers: { 'X-Service-Track-Clicks': 'true' } }),
+    ],
     ['a NUL character', /^554 5\.6\.0 VALIDATION_ERROR text: /, () => ({ text: 'a\0b' })],
     [
       'an unsubscribe link in a transactional message',

@@ -1,19 +1,29 @@
-/** Counts opens and clicks, at most one an hour for each message, caller address and, for clicks, link. */
+/**
+ * Counts opens and clicks, at most one an hour for each message, caller address and, for clicks, link, and a limited
+ * number of them for each message and hour. One statement decides. This process remembers some of its results, so that
+ * most repeated hits do not reach the database.
+ */
 import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
-import { countHits, sweepOldMarks } from './store.ts'
+import { makeRecent } from './recent.ts'
+import { countHits, sweepOldMarks, sweepOldWindows } from './store.ts'
 import type { ClickRef, MessageRef } from './tokens.ts'
 
 export interface CountHits {
-  /** Whether the open counted. It does not when it repeats within an hour or when the message does not track opens. */
+  /**
+   * Whether the open counted. It does not when it repeats within an hour, when its message has reached the limit of the
+   * hour, or when the message does not track opens.
+   */
   opened(ref: MessageRef, address: string | null): Promise<boolean>
   /** Whether the click counted, by the same rule. */
   clicked(ref: ClickRef, address: string | null): Promise<boolean>
   /** Deletes expired marks in chunks and returns how many. */
   sweepMarks(): Promise<number>
+  /** Deletes expired counters of messages in chunks and returns how many. */
+  sweepWindows(): Promise<number>
   /** Resolves when all pending counts are written. */
   drained(): Promise<void>
 }
@@ -27,15 +37,32 @@ type Hit = MessageRef & {
 
 const hour = 3_600_000
 
+/** Counted opens and clicks of one message in an hour. */
+export const maxHitsPerHour = 10_000
+
+/** About 15 MB for each process. */
+const rememberedHits = 100_000
+const rememberedMessages = 10_000
+
+/** How many hits wait for a slow database. Further ones are lost. */
+const maxWaiting = 10_000
+
 /** Identifies a repeated open or click. All callers without a readable address share a mark. */
 const markOf = (kind: string, address: string | null, url: string | null): Buffer =>
   sha256(`${kind} ${address ?? ''} ${url ?? ''}`).subarray(0, 16)
 
-export const makeCountHits = ({ db, clock }: { db: Db; clock: Clock }): CountHits => {
-  const run = async (hits: Hit[]): Promise<boolean[]> => {
+const messageName = ({ orgId, messageId }: Hit): string => `${orgId} ${messageId}`
+const hitName = (hit: Hit): string => `${messageName(hit)} ${hit.mark.toString('latin1')}`
+
+type Needs = { db: Pick<Db, 'rows' | 'change'>; clock: Clock }
+
+/** Runs the statement. Calls `onRepeated` and `onFull` with the end of the hour in which such a hit does not count. */
+const makeRun =
+  ({ db, clock }: Needs, onRepeated: (hit: Hit, until: number) => void, onFull: (hit: Hit, until: number) => void) =>
+  async (hits: Hit[]): Promise<boolean[]> => {
     const now = clock.now()
     const ids = hits.map(() => newId('event', now.getTime()))
-    const counted = await db.rows(countHits, {
+    const rows = await db.rows(countHits, {
       orgIds: hits.map((hit) => hit.orgId),
       messageIds: hits.map((hit) => hit.messageId),
       createdAt: hits.map((hit) => new Date(timeOfId(hit.messageId))),
@@ -46,38 +73,69 @@ export const makeCountHits = ({ db, clock }: { db: Db; clock: Clock }): CountHit
       ids,
       now,
       anHourAgo: new Date(now.getTime() - hour),
+      limit: maxHitsPerHour,
     })
-    const countedIds = new Set(counted.map(({ id }) => id))
-    return ids.map((id) => countedIds.has(id))
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    return hits.map((hit, i) => {
+      const { counted = false, marked_at = null, full_since = null } = byId.get(ids[i] as string) ?? {}
+      const markedAt = counted ? now : marked_at
+      if (markedAt) onRepeated(hit, markedAt.getTime() + hour)
+      if (full_since) onFull(hit, full_since.getTime() + hour)
+      return counted
+    })
   }
 
+const makeSweep =
+  ({ db, clock }: Needs, statement: typeof sweepOldMarks) =>
+  async (): Promise<number> => {
+    const chunk = 1_000
+    // Twice as long as a row is needed, so that none is deleted while a count uses it.
+    const before = new Date(clock.millis() - 2 * hour)
+    for (let total = 0; ; ) {
+      const deleted = await db.change(statement, { before, limit: chunk })
+      total += deleted
+      if (deleted < chunk) return total
+    }
+  }
+
+export const makeCountHits = (needs: Needs): CountHits => {
+  const { clock } = needs
+  const repeated = makeRecent(rememberedHits)
+  const full = makeRecent(rememberedMessages)
+  const waiting = new Map<string, Promise<boolean>>()
   const batcher = makeBatcher<Hit, boolean>({
     name: 'tracking.count_hits',
-    run,
-    // A statement cannot write the same mark twice.
-    caller: ({ messageId, mark }) => messageId + mark.toString('latin1'),
-    onePerCaller: true,
+    run: makeRun(
+      needs,
+      (hit, until) => repeated.add(hitName(hit), until),
+      (hit, until) => full.add(messageName(hit), until),
+    ),
   })
+
+  const count = async (hit: Hit): Promise<boolean> => {
+    const name = hitName(hit)
+    const now = clock.millis()
+    if (repeated.has(name, now) || full.has(messageName(hit), now)) return false
+    // The same hit waits only once, because a statement cannot write the same mark twice.
+    const first = waiting.get(name)
+    if (first) return first.then(() => false)
+    if (waiting.size >= maxWaiting) throw new Error('too many opens and clicks are waiting to be counted')
+    const counting = batcher.submit(hit).finally(() => waiting.delete(name))
+    waiting.set(name, counting)
+    return counting
+  }
 
   return {
     opened: ({ orgId, messageId }, address) => {
       const mark = markOf('opened', address, null)
-      return batcher.submit({ orgId, messageId, kind: 'opened', url: null, address, mark })
+      return count({ orgId, messageId, kind: 'opened', url: null, address, mark })
     },
     clicked: ({ orgId, messageId, url }, address) => {
       const mark = markOf('clicked', address, url)
-      return batcher.submit({ orgId, messageId, kind: 'clicked', url, address, mark })
+      return count({ orgId, messageId, kind: 'clicked', url, address, mark })
     },
-    sweepMarks: async () => {
-      const chunk = 1_000
-      // Twice as long as a mark is needed, so that no mark is deleted while a count uses it.
-      const before = new Date(clock.millis() - 2 * hour)
-      for (let total = 0; ; ) {
-        const deleted = await db.change(sweepOldMarks, { before, limit: chunk })
-        total += deleted
-        if (deleted < chunk) return total
-      }
-    },
+    sweepMarks: makeSweep(needs, sweepOldMarks),
+    sweepWindows: makeSweep(needs, sweepOldWindows),
     drained: () => batcher.drained(),
   }
 }

@@ -1,16 +1,17 @@
 /** Builds the links in mail that lead back to this service. */
-import { prepareHtml } from './rewrite.ts'
+import { type Page, readPage, writePage } from './rewrite.ts'
 import type { MessageRef, Tokens, UnsubscribeRef } from './tokens.ts'
+import { longestTrackedUrl } from './web-url.ts'
 
-/** In bytes. A longer link is not wrapped, because the result might be too long for mail clients and proxies. */
-export const longestTrackedUrl = 2_048
-
-export type Tracked = MessageRef & {
+export type LinkOptions = {
   trackOpens: boolean
   trackClicks: boolean
-  /** The recipient's unsubscribe link, if the mail has one. It is never wrapped. */
-  unsubscribeUrl: string | null
+  /** Matches the places of the unsubscribe link, if the mail has one. */
+  unsubscribeTag: RegExp | null
 }
+
+/** The message that the links belong to, and the recipient's unsubscribe link, which is never wrapped. */
+export type LinkedMessage = MessageRef & { unsubscribeUrl: string | null }
 
 export interface Links {
   openUrl(ref: MessageRef): string
@@ -19,8 +20,10 @@ export interface Links {
   unsubscribeUrl(ref: UnsubscribeRef): string
   /** The headers that let mail clients offer one-click unsubscribe (RFC 8058). */
   listUnsubscribe(ref: UnsubscribeRef): { 'List-Unsubscribe': string; 'List-Unsubscribe-Post': string }
-  /** Adds the tracking pixel and wraps the links, each only if requested. */
-  track(html: string, tracked: Tracked): string
+  /** Reads a text once for all its recipients. Rejects one with too many links. */
+  read(text: string, options: LinkOptions): Promise<Page>
+  /** Fills in the links of one recipient. Rejects a text that becomes too long. */
+  write(page: Page, recipient: LinkedMessage): Promise<string>
 }
 
 type Needs = {
@@ -41,11 +44,16 @@ export const makeLinks = ({ tokens, baseUrl }: Needs): Links => {
       'List-Unsubscribe': `<${links.unsubscribeUrl(ref)}>`,
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
     }),
-    track: (html, { trackOpens, trackClicks, unsubscribeUrl, ...message }) =>
-      prepareHtml(html, {
-        openUrl: trackOpens ? links.openUrl(message) : null,
-        wrap: trackClicks ? (url) => links.clickUrl(message, url) : null,
-        keep: [`${baseUrl()}/u/`, ...(unsubscribeUrl === null ? [] : [unsubscribeUrl])],
+    read: (text, { trackOpens, trackClicks, unsubscribeTag }) => {
+      const unsubscribeFolder = `${baseUrl()}/u/`
+      const keep = [unsubscribeFolder]
+      return readPage(text, { opens: trackOpens, clicks: trackClicks, keep, unsubscribeTag, unsubscribeFolder })
+    },
+    write: (page, { unsubscribeUrl, ...message }) =>
+      writePage(page, {
+        openUrl: links.openUrl(message),
+        wrap: (url) => (url === unsubscribeUrl ? url : links.clickUrl(message, url)),
+        unsubscribeUrl,
       }),
   }
   return links

@@ -84,9 +84,20 @@ const reader = (payload: Buffer) => {
 
 type Form<Ref> = { purpose: string; pack(ref: Ref): Buffer[]; unpack(payload: Buffer): Ref }
 
+let lastPacked: MessageRef & { bytes: Buffer } = { orgId: '', messageId: '', bytes: Buffer.alloc(0) }
+
+/** Remembers the latest message, because a mail can have many links. */
+const packMessage = ({ orgId, messageId }: MessageRef): Buffer => {
+  if (lastPacked.orgId !== orgId || lastPacked.messageId !== messageId) {
+    const bytes = Buffer.concat([packId('org', orgId), packId('message', messageId)])
+    lastPacked = { orgId, messageId, bytes }
+  }
+  return lastPacked.bytes
+}
+
 const messageForm: Form<MessageRef> = {
   purpose: 'open',
-  pack: ({ orgId, messageId }) => [packId('org', orgId), packId('message', messageId)],
+  pack: (message) => [packMessage(message)],
   unpack: (payload) => {
     const read = reader(payload)
     return { orgId: read.id('org'), messageId: read.id('message') }
@@ -95,7 +106,7 @@ const messageForm: Form<MessageRef> = {
 
 const clickForm: Form<ClickRef> = {
   purpose: 'click',
-  pack: ({ url, ...message }) => [...messageForm.pack(message), Buffer.from(url)],
+  pack: (click) => [packMessage(click), Buffer.from(click.url)],
   unpack: (payload) => {
     const read = reader(payload)
     return { orgId: read.id('org'), messageId: read.id('message'), url: read.rest() }

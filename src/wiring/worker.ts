@@ -33,7 +33,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) =
     webhooks,
     deliveries,
     messages: messages.retention,
-    sweepMarks: countHits.sweepMarks,
+    tracking: countHits,
   })
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })

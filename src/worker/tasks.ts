@@ -3,6 +3,7 @@ import type { PruneAudit } from '../audit/retention.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 import type { MessageRetention } from '../messages/retention.ts'
+import type { CountHits } from '../tracking/count.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { WebhookLoop } from './webhook-loop.ts'
@@ -22,7 +23,7 @@ type Needs = {
   chain: Chain
   pruneAudit: PruneAudit
   checkDomains: CheckDomains
-  sweepMarks: () => Promise<number>
+  tracking: Pick<CountHits, 'sweepMarks' | 'sweepWindows'>
   messages: MessageRetention
   scheduling: ClaimLoop
   deliveries: KeepDeliveries
@@ -30,7 +31,7 @@ type Needs = {
 }
 
 export const makeTasks = (needs: Needs): Tasks => {
-  const { idempotency, chain, pruneAudit, checkDomains, sweepMarks, messages, deliveries } = needs
+  const { idempotency, chain, pruneAudit, checkDomains, tracking, messages, deliveries } = needs
   return {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
@@ -47,7 +48,8 @@ export const makeTasks = (needs: Needs): Tasks => {
           idempotency_keys_deleted: await idempotency.sweep(),
           audit_entries_linked,
           audit_entries_deleted: await pruneAudit(),
-          tracking_marks_deleted: await sweepMarks(),
+          tracking_marks_deleted: await tracking.sweepMarks(),
+          tracking_windows_deleted: await tracking.sweepWindows(),
           webhook_deliveries_deleted: await deliveries.prune(),
           provider_notifications_deleted: await messages.sweepNotifications(),
         }

@@ -48,6 +48,7 @@ describe('POST /api/dev/run', () => {
           audit_entries_linked: 0,
           audit_entries_deleted: 0,
           tracking_marks_deleted: 0,
+          tracking_windows_deleted: 0,
           webhook_deliveries_deleted: 0,
           provider_notifications_deleted: 0,
         },

@@ -587,6 +587,25 @@ describe('an unsubscribe request', () => {
   })
 })
 
+test('X-097 pixel and links of a message that has reached 10,000 hits in the hour still work and write nothing', async () => {
+  const message = await sent()
+  await t.database.sql(
+    'insert into tracking_windows (org_id, message_id, started_at, hits) values ($1, $2, $3, 10000)',
+    [acme.org.id, message.messageId, t.service.clock.now()],
+  )
+  await leavesNoTrace(async () => {
+    for (const address of ['203.0.113.1', '203.0.113.2']) {
+      const gif = await load(message, address)
+      expect([gif.status, gif.headers['content-type'], gif.headers['content-length']]).toEqual([200, 'image/gif', '42'])
+      const click = await follow(message, 'https://shop.example/', address)
+      expect([click.status, click.headers.location]).toEqual([302, 'https://shop.example/'])
+    }
+  })
+  await advance(3_605)
+  await load(message)
+  await expect.poll(() => counts(message)).toEqual([1, 1])
+})
+
 describe('tokens without a valid signature', () => {
   const token = () => pathOf(links().unsubscribeUrl(unsubscribeRef())).slice('/u/'.length)
   test('S-423 SD-111 SD-112 return 404 on every route, without a redirect or an effect', async () => {
@@ -702,7 +721,7 @@ describe('while the database is down', () => {
   })
 })
 
-test('retention deletes only marks older than two hours', async () => {
+test('retention deletes only marks and counters older than two hours', async () => {
   const [old, young] = [await sent(), await sent()]
   await load(old)
   await advance(7_195)
@@ -711,6 +730,8 @@ test('retention deletes only marks older than two hours', async () => {
   await advance(10)
   const { body } = await t.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
   expect(body.counts.tracking_marks_deleted).toBeGreaterThanOrEqual(1)
-  const left = await t.database.sql('select message_id from tracking_marks')
-  expect(left).toEqual([{ message_id: young.messageId }])
+  expect(body.counts.tracking_windows_deleted).toBeGreaterThanOrEqual(1)
+  for (const table of ['tracking_marks', 'tracking_windows']) {
+    expect(await t.database.sql(`select message_id from ${table}`)).toEqual([{ message_id: young.messageId }])
+  }
 })

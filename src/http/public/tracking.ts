@@ -4,9 +4,9 @@ import { Failure } from '../../ground/errors.ts'
 import type { Log } from '../../ground/log.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import type { CountHits } from '../../tracking/count.ts'
-import { isWebUrl } from '../../tracking/rewrite.ts'
 import type { Tokens, UnsubscribeRef } from '../../tracking/tokens.ts'
 import type { SubscriptionState, Unsubscribe, UnsubscribeSource } from '../../tracking/unsubscribe.ts'
+import { isWebUrl } from '../../tracking/web-url.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import {
   alreadyPage,

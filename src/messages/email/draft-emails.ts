@@ -51,7 +51,7 @@ export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails =
       boundProjectId: caller.projectId,
     }))
 
-  const draftOf = (by: SentBy, body: Common, envelope: Envelope): EmailDraft => {
+  const draftOf = (by: SentBy, body: Common, envelope: Envelope, pages: EmailDraft['pages'] = {}): EmailDraft => {
     assertAttachable(envelope.attachments)
     const id = newId('message', clock.millis())
     const [to = [], cc = [], bcc = []] = distinct([envelope.to, envelope.cc, envelope.bcc])
@@ -80,6 +80,7 @@ export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails =
       metadata: body.metadata,
       scheduledAt: null,
       unsubscribeUrl: null,
+      pages,
       sender: null,
     }
   }
@@ -94,8 +95,9 @@ export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails =
       }),
     item: (caller, body) => andThen(sentBy(caller), (by) => draftOf(by, body, body)),
     bulk: (caller, body, attachments) =>
-      andThen(sentBy(caller), (by) =>
-        body.to.map((recipient) => draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments })),
-      ),
+      andThen(sentBy(caller), (by) => {
+        const pages = {}
+        return body.to.map((recipient) => draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments }, pages))
+      }),
   }
 }

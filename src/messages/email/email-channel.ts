@@ -1,6 +1,5 @@
 import { warmupCap } from '../../domains/sender.ts'
 import type { Clock } from '../../ground/clock.ts'
-import { Failure } from '../../ground/errors.ts'
 import { andThen } from '../../ground/maybe-promise.ts'
 import { nonEmpty } from '../../ground/non-empty.ts'
 import type { Address, EmailProvider, Handover, Mail } from '../../providers/email/email-provider.ts'
@@ -11,6 +10,7 @@ import type { ChannelAdapter } from '../channel-adapter.ts'
 import { bySendKind } from '../draft.ts'
 import type { MessageRow } from '../store/message-row.ts'
 import { destinations, type EmailDraft, mailOf } from './email-draft.ts'
+import { makeFillLinks } from './fill-links.ts'
 import { type EmailGateNeeds, emailGates } from './gates/email-gates.ts'
 
 const addressesOf = (list: Address[]): string[] => list.map(({ address }) => address)
@@ -30,9 +30,6 @@ const namesOf = (draft: EmailDraft): Record<string, string> | undefined => {
   ])
 }
 
-/** The limit for html and for text. Unsubscribe and tracking links can make them many times longer than requested. */
-const maxCharacters = 20_000_000
-
 type Needs = EmailGateNeeds & {
   clock: Clock
   usage: Usage
@@ -47,18 +44,7 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
     name: 'email',
     gates: bySendKind(emailGates(needs)),
 
-    finish: (draft) => {
-      const { trackOpens, trackClicks, unsubscribeUrl } = draft
-      if (draft.html !== null && (trackOpens || trackClicks)) {
-        const ref = { orgId: draft.by.orgId, messageId: draft.id }
-        draft.html = links.track(draft.html, { ...ref, trackOpens, trackClicks, unsubscribeUrl })
-      }
-      const longest = Math.max(draft.html?.length ?? 0, draft.text?.length ?? 0)
-      if (longest > maxCharacters) {
-        const message = 'With its links filled in, html or text has more than 20,000,000 characters.'
-        throw new Failure('PAYLOAD_TOO_LARGE', { message })
-      }
-    },
+    finish: makeFillLinks(links),
 
     priceOf: (draft) =>
       andThen(usage.allowanceOf(draft.by.orgId, draft.by.tenantId), ({ plan }) => {
@@ -138,6 +124,7 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
         scheduledAt: row.scheduled_at,
         jobId: row.job_id,
         unsubscribeUrl: null,
+        pages: {},
         sender: null,
       }
     },

@@ -1,9 +1,22 @@
 /** An email in the send pipeline, and the mail that is handed to the provider. */
 import type { Sender } from '../../domains/sender.ts'
 import type { Address, Attachment, Mail } from '../../providers/email/email-provider.ts'
+import type { Page } from '../../tracking/rewrite.ts'
 import type { Draft } from '../draft.ts'
 
 export type Stream = 'transactional' | 'broadcast'
+
+/** Whether html and text contain a place of the unsubscribe link. */
+export type TaggedParts = { html: boolean; text: boolean }
+
+/** The content as read for its links. The drafts of a bulk call have the same content and share this. */
+export type SharedPages = {
+  html?: Promise<Page>
+  text?: Promise<Page>
+  tagged?: TaggedParts
+  /** The end of the latest fill. */
+  latest?: Promise<unknown>
+}
 
 export type EmailDraft = Draft & {
   channel: 'email'
@@ -25,6 +38,7 @@ export type EmailDraft = Draft & {
   requested: string[]
   /** The link by which the single recipient of a broadcast unsubscribes. */
   unsubscribeUrl: string | null
+  pages: SharedPages
   /** Set by the sender gate. Null in test mode, which does not check domains. */
   sender: Sender | null
 }

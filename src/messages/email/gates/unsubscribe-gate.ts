@@ -2,7 +2,7 @@ import { Failure } from '../../../ground/errors.ts'
 import { linkMark } from '../../../templates/compiled.ts'
 import type { Links } from '../../../tracking/links.ts'
 import type { Gate } from '../../draft.ts'
-import { destinations, type EmailDraft } from '../email-draft.ts'
+import { destinations, type EmailDraft, type TaggedParts } from '../email-draft.ts'
 
 // The place of the link: a tag in html and text of the request, a mark in html and text rendered from a template.
 const tag = /\{\{\s*unsubscribe_url\s*\}\}/g
@@ -11,10 +11,18 @@ const mark = new RegExp(RegExp.escape(linkMark), 'g')
 /** Replaces the tag with the mark. With a template, the gate looks only for marks, also in the request's own text. */
 export const marked = (text: string): string => text.replace(tag, () => linkMark)
 
+/** Matches the places of the link in html and text. */
+export const unsubscribeTagOf = ({ template }: EmailDraft): RegExp => (template ? mark : tag)
+
 const contains = (text: string | null, place: RegExp): boolean =>
   text?.includes('unsubscribe_url') === true && text.search(place) >= 0
 
-const fill = (text: string | null, place: RegExp, url: string): string | null => text?.replace(place, () => url) ?? null
+/** Which parts contain a place of the link. The content of a bulk call is searched once for all its recipients. */
+export const taggedParts = (draft: EmailDraft): TaggedParts => {
+  const place = unsubscribeTagOf(draft)
+  draft.pages.tagged ??= { html: contains(draft.html, place), text: contains(draft.text, place) }
+  return draft.pages.tagged
+}
 
 const pair = new Set(['list-unsubscribe', 'list-unsubscribe-post'])
 
@@ -26,15 +34,16 @@ const withoutPair = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !pair.has(name.toLowerCase())))
 
 /**
- * Adds the unsubscribe link and the List-Unsubscribe headers to a broadcast with a single recipient. With several
- * recipients, the shared link would let one of them unsubscribe another.
+ * Makes the unsubscribe link of a broadcast with a single recipient and adds its List-Unsubscribe headers. The link is
+ * filled into html and text after the last gate. With several recipients, the shared link would let one of them
+ * unsubscribe another.
  */
 export const unsubscribeGate = (links: Links): Gate<EmailDraft> => ({
   name: 'unsubscribe',
   at: ['single', 'batch'],
   check: (draft) => {
-    const place = draft.template ? mark : tag
-    const hasLink = contains(draft.html, place) || contains(draft.text, place)
+    const tagged = taggedParts(draft)
+    const hasLink = tagged.html || tagged.text
     const broadcast = draft.stream === 'broadcast'
     if (hasLink && !broadcast) throw new Failure('UNSUBSCRIBE_REQUIRES_BROADCAST')
     const single = destinations(draft).length === 1
@@ -43,10 +52,7 @@ export const unsubscribeGate = (links: Links): Gate<EmailDraft> => ({
     const { orgId, tenantId, environment } = draft.by
     const address = (draft.to[0] as { address: string }).address
     const ref = { orgId, tenantId, environment, address, messageId: draft.id }
-    const url = links.unsubscribeUrl(ref)
-    draft.unsubscribeUrl = url
-    draft.html = fill(draft.html, place, url)
-    draft.text = fill(draft.text, place, url)
+    draft.unsubscribeUrl = links.unsubscribeUrl(ref)
     if (!hasListUnsubscribe(draft.headers)) {
       // Removes a List-Unsubscribe-Post of the request, which is meaningless alone and must not appear twice.
       draft.headers = { ...withoutPair(draft.headers), ...links.listUnsubscribe(ref) }

@@ -1,0 +1,38 @@
+/**
+ * Long work on the event loop runs in slices of a few milliseconds. Between two slices it waits for its turn, so that
+ * requests are served in the meantime. All long work of the process shares one queue, and each turn of the event loop
+ * runs one slice: ten pieces of long work take ten times as long, but no pause is longer than a slice.
+ */
+
+/** In milliseconds. */
+const sliceMs = 5
+
+const waiting: (() => void)[] = []
+
+const runNext = (): void => {
+  const resume = waiting.shift()
+  if (waiting.length > 0) setImmediate(runNext)
+  resume?.()
+}
+
+export interface Slices {
+  /** Whether the slice has lasted long enough. */
+  over(): boolean
+  /** Resolves when the next slice may run. */
+  next(): Promise<void>
+}
+
+/** The slices of one piece of work. The first one starts now. */
+export const startSlices = (): Slices => {
+  let endsAt = performance.now() + sliceMs
+  return {
+    over: () => performance.now() >= endsAt,
+    next: async () => {
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve)
+        if (waiting.length === 1) setImmediate(runNext)
+      })
+      endsAt = performance.now() + sliceMs
+    },
+  }
+}
