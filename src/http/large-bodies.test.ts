@@ -75,8 +75,8 @@ describe('a body of an email', () => {
   })
 
   test('S-085 may have the most values that variables can have, in every item of a batch', async () => {
-    const [{ from }] = [{ from: 'a@example.com' }]
-    const item = { from, to: ['a@reader.test'], subject: 's', text: 't', variables: { a: Array(32_700).fill(1) } }
+    const email = { from: 'a@example.com', to: ['a@reader.test'], subject: 's', text: 't' }
+    const item = { ...email, variables: { a: Array(32_700).fill(1) } }
     const reply = await send('/emails/batch', JSON.stringify(Array(100).fill(item)))
     expect([reply.status, reply.body.total]).toEqual([200, 100])
     expect(reply.body.data[0].error.code).toBe('SENDER_NOT_VERIFIED')
@@ -103,7 +103,7 @@ const turnsDuring = async (work: () => unknown): Promise<number> => {
 }
 
 describe('a large list', () => {
-  const list = Array.from({ length: 100 }, (_, i) => ({ i, many: Array(30_000).fill({}), text: `"é\\${i}` }))
+  const list = Array.from({ length: 100 }, (_, i) => ({ i, many: Array(6_000).fill({}), text: `"é\\${i}` }))
   const bytes = Buffer.from(JSON.stringify(list))
   const bounds = { values: 100_000, elements: 100 }
 
@@ -112,7 +112,8 @@ describe('a large list', () => {
     const turns = await turnsDuring(async () => {
       parsed = await parseJson(bytes, bounds)
     })
-    expect(parsed).toEqual(JSON.parse(bytes.toString()))
+    // Comparing the values themselves would take much longer.
+    expect(JSON.stringify(parsed) === bytes.toString()).toBe(true)
     // One for each 250,000 bytes of the scan, at least.
     expect(turns).toBeGreaterThanOrEqual(Math.floor(bytes.length / 250_000))
   })
