@@ -12,6 +12,7 @@ import { drainBody } from './drain-body.ts'
 import { envelope, flatBody, flatStatus, fromFramework, headersOf } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
 import type { Route } from './route.ts'
+import { refuseWhileClosing, type Stopping } from './stopping.ts'
 import { codingFault, isUnambiguous } from './unambiguous.ts'
 
 declare module 'fastify' {
@@ -45,6 +46,7 @@ export type ServerNeeds = {
   log: Log
   metrics: Metrics
   requestTimeoutMs: number
+  stopping: Stopping
 }
 
 const sendFailure = (reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply => {
@@ -120,6 +122,8 @@ const makeFastify = (requestTimeoutMs: number, rejectUnknown: RejectUnknown, sen
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
+    // `refuseWhileClosing` sends that response instead, with the usual error body.
+    return503OnClosing: false,
     exposeHeadRoutes: true,
     http: {
       maxHeaderSize: 16_384,
@@ -139,7 +143,6 @@ const makeFastify = (requestTimeoutMs: number, rejectUnknown: RejectUnknown, sen
 
 const addRequestChecks = (app: FastifyInstance, rejectUnknown: RejectUnknown): void => {
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
     if (!isUnambiguous(request.raw, request.originalUrl)) {
       reply.header('connection', 'close')
       done(notHttp())
@@ -209,6 +212,11 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   // Bodies stay bytes until the request is admitted. The call parses them.
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    done()
+  })
+  refuseWhileClosing(app, needs.stopping)
   addRequestChecks(app, rejectUnknown)
   logResponses(app, needs)
   closeConnectionsOnStop(app)

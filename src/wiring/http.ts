@@ -13,6 +13,7 @@ import { registerReference } from '../http/public/reference.ts'
 import { registerTracking } from '../http/public/tracking.ts'
 import type { Route } from '../http/route.ts'
 import { makeServer } from '../http/server.ts'
+import type { Stopping } from '../http/stopping.ts'
 import { describedEvents } from '../http/v1/webhooks.ts'
 import { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import { makeReadOutbox } from '../providers/outbox/read.ts'
@@ -32,10 +33,11 @@ type Needs = {
   worker: Worker
   routes: Route[]
   ready: () => Promise<void>
+  stopping: Stopping
   replacements: Replacements
 }
 
-const makeApi = ({ foundation, platform, routes, replacements }: Needs): FastifyInstance => {
+const makeApi = ({ foundation, platform, routes, stopping, replacements }: Needs): FastifyInstance => {
   const { config, log, metrics, idempotency } = foundation
   const { admission, tenants } = platform
   return makeServer({
@@ -45,6 +47,7 @@ const makeApi = ({ foundation, platform, routes, replacements }: Needs): Fastify
     log,
     metrics,
     requestTimeoutMs: config.requestTimeoutMs,
+    stopping,
   })
 }
 

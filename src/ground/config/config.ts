@@ -51,6 +51,7 @@ export type Config = {
   idempotencyTtlHours: number
   webhookAllowInsecure: boolean
   requestTimeoutMs: number
+  drainDelayMs: number
   metricsToken: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   logFormat: 'json' | 'pretty'
@@ -160,6 +161,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     idempotencyTtlHours: values.IDEMPOTENCY_TTL_HOURS ?? 24,
     webhookAllowInsecure: values.WEBHOOK_ALLOW_INSECURE ?? false,
     requestTimeoutMs: (values.REQUEST_TIMEOUT_SECONDS ?? 60) * 1000,
+    drainDelayMs: (values.DRAIN_DELAY_SECONDS ?? (production ? 5 : 0)) * 1000,
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
     logFormat: values.LOG_FORMAT ?? (terminal ? 'pretty' : 'json'),
