@@ -36,6 +36,14 @@ export const headersOf = (failure: Failure): Record<string, string> => {
   }
 }
 
+const megabyte = 1_048_576
+
+/** The limits of all routes are whole kilobytes. */
+export const bodyTooLarge = (limit: number): Failure => {
+  const shown = limit % megabyte === 0 ? `${limit / megabyte} MB` : `${Math.floor(limit / 1_024)} KB`
+  return new Failure('PAYLOAD_TOO_LARGE', { message: `The request body exceeds ${shown}. Send a smaller body.` })
+}
+
 type FrameworkError = { code?: string; statusCode?: number }
 
 /** Maps Fastify's errors to the catalogue. Undefined for an error that the caller did not cause. */

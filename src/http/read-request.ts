@@ -60,7 +60,8 @@ export const readQuery = (query: unknown): Record<string, string> => {
   const out: Record<string, string> = {}
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
     if (typeof value !== 'string') throw malformed('Must be given only once.', [name])
-    if (value.includes('\0') || name.includes('\0'))
+    // A cursor with such a character is refused like any other invalid cursor.
+    if ((value.includes('\0') && name !== 'cursor') || name.includes('\0'))
       throw malformed('Contains a character that cannot be stored (NUL or an unpaired surrogate).', [name])
     out[name] = value
   }

@@ -1,6 +1,7 @@
 /** The two servers: HTTP with all its routes, and SMTP submission. */
 import type { FastifyInstance } from 'fastify'
 import { makeSimulateDomain } from '../domains/simulate-domain.ts'
+import { systemClock } from '../ground/clock.ts'
 import { readServiceVersion } from '../ground/version.ts'
 import { makeAdmitRequest } from '../http/admit-request.ts'
 import { makeServe } from '../http/call.ts'
@@ -10,6 +11,7 @@ import { registerDevTools } from '../http/dev/routes.ts'
 import { registerEmailIntake } from '../http/provider/email.ts'
 import { registerHealth } from '../http/public/health.ts'
 import { registerReference } from '../http/public/reference.ts'
+import { registerRoot } from '../http/public/root.ts'
 import { registerTracking } from '../http/public/tracking.ts'
 import type { Route } from '../http/route.ts'
 import { makeServer } from '../http/server.ts'
@@ -55,9 +57,11 @@ const registerPublic = (app: FastifyInstance, { foundation, sending, routes, rea
   const { config, db, clock, log, metrics, appendEvents } = foundation
   const { tokens, countHits, suppress, messages } = sending
   registerHealth(app, { metrics, metricsToken: config.metricsToken, ready })
+  const serviceVersion = readServiceVersion()
+  registerRoot(app, serviceVersion)
   registerReference(app, {
     routes,
-    serviceVersion: readServiceVersion(),
+    serviceVersion,
     baseUrl: config.baseUrl,
     webhooks: describedEvents,
   })
@@ -71,7 +75,8 @@ const registerPublic = (app: FastifyInstance, { foundation, sending, routes, rea
   registerEmailIntake(app, {
     outcomes: messages.outcomes,
     log,
-    ses: makeSesIntake({ topics: config.sesSnsTopics, clock, log, ...replacements.sns }),
+    // Certificates are valid in real time.
+    ses: makeSesIntake({ topics: config.sesSnsTopics, clock: systemClock, log, ...replacements.sns }),
   })
 }
 

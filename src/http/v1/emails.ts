@@ -23,6 +23,7 @@ import type { SendBatch } from '../../messages/send-batch.ts'
 import type { ListedRow } from '../../messages/store/list-messages.ts'
 import type { MessageRow } from '../../messages/store/message-row.ts'
 import { actorOf } from '../actor.ts'
+import { bodyTooLarge } from '../envelope.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
@@ -112,7 +113,7 @@ const Batch = z.union([BulkEmail, z.array(anyItem).min(1).max(100)]).meta({ id: 
 const oversize = {
   above: 6 * megabyte,
   failure: (raw: unknown) =>
-    new Failure(attachedBytes(raw) > maxAttachmentBytes ? 'ATTACHMENT_TOO_LARGE' : 'PAYLOAD_TOO_LARGE'),
+    attachedBytes(raw) > maxAttachmentBytes ? new Failure('ATTACHMENT_TOO_LARGE') : bodyTooLarge(6 * megabyte),
 }
 
 /** Errors that any send can return before the email is handed to a provider. */
