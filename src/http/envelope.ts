@@ -38,9 +38,14 @@ export const headersOf = (failure: Failure): Record<string, string> => {
 
 const megabyte = 1_048_576
 
-/** The limits of all routes are whole kilobytes. */
+const shownSize = (bytes: number): string => {
+  if (bytes % megabyte === 0) return `${bytes / megabyte} MB`
+  return bytes % 1_024 === 0 ? `${bytes / 1_024} KB` : `${bytes} bytes`
+}
+
+/** Names the limit, so that a caller knows what to send instead. */
 export const bodyTooLarge = (limit: number): Failure => {
-  const shown = limit % megabyte === 0 ? `${limit / megabyte} MB` : `${Math.floor(limit / 1_024)} KB`
+  const shown = shownSize(limit)
   return new Failure('PAYLOAD_TOO_LARGE', { message: `The request body exceeds ${shown}. Send a smaller body.` })
 }
 

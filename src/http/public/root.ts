@@ -45,8 +45,9 @@ export const registerRoot = (app: FastifyInstance, serviceVersion: string): void
     if (wantsPage(request.headers.accept)) return reply.type('text/html; charset=utf-8').send(html)
     return { name: 'Tidings', version: serviceVersion, links }
   })
+  // Without OPTIONS, because the router would also find this route for the target `*`.
   app.route({
-    method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+    method: ['POST', 'PUT', 'PATCH', 'DELETE'],
     url: '/',
     onRequest: async () => {
       throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } })
