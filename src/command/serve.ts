@@ -54,21 +54,28 @@ const printWelcome = async (config: Config, service: Service, baseUrl: string, v
   }
 }
 
-/** Resolves with the reason to stop. Further signals are ignored. */
-const untilStopped = (databaseLost: Promise<void>): Promise<StopReason> =>
+/** Resolves with the first of these reasons to stop. Other signals are ignored. */
+const untilStopped = (reasons: readonly StopReason[], databaseLost: Promise<void>): Promise<StopReason> =>
   new Promise((resolve) => {
-    process.on('SIGINT', () => resolve('SIGINT'))
-    process.on('SIGTERM', () => resolve('SIGTERM'))
+    const stop = (why: StopReason): void => {
+      if (reasons.includes(why)) resolve(why)
+    }
+    process.on('SIGINT', () => stop('SIGINT'))
+    process.on('SIGTERM', () => stop('SIGTERM'))
     // The launcher has the other end of this channel. If it is killed, nothing else would stop this process.
-    if (process.channel) process.once('disconnect', () => resolve('launcher exited'))
-    void databaseLost.then(() => resolve('database lost'))
+    if (process.channel) process.once('disconnect', () => stop('launcher exited'))
+    void databaseLost.then(() => stop('database lost'))
   })
+
+/** Reasons for which the service does not wait until a load balancer has noticed. */
+const urgentReasons: readonly StopReason[] = ['SIGINT', 'launcher exited', 'database lost']
 
 /** Runs the service in the foreground until it is stopped. Resolves with the exit code. */
 export const serve = async (config: Config, log: Log, parts: ServedParts): Promise<number> => {
   for (const warning of productionWarnings(config)) log.warn(warning, 'unsafe setting in production')
   const databaseLost = Promise.withResolvers<void>()
-  const stopped = untilStopped(databaseLost.promise)
+  const stopped = untilStopped([...urgentReasons, 'SIGTERM'], databaseLost.promise)
+  const urgent = untilStopped(urgentReasons, databaseLost.promise)
   // A process that runs both parts needs its own embedded server. Separate parts may share one.
   const openDatabase = parts.api && parts.worker ? ownDatabase : anyDatabase
   const database = await openDatabase(config, log, databaseLost.resolve)
@@ -87,7 +94,8 @@ export const serve = async (config: Config, log: Log, parts: ServedParts): Promi
     if (parts.worker) await Promise.race([service.startWorker(), stopped])
     const why = await stopped
     log.info({ why }, 'stopping')
-    return why === 'database lost' ? 1 : 0
+    const last = await Promise.race([service.leave().then(() => why), urgent])
+    return last === 'database lost' ? 1 : 0
   } finally {
     setTimeout(() => process.exit(1), stopTimeoutMs).unref()
     await service?.stop()

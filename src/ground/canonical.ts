@@ -1,6 +1,6 @@
 /** JSON with sorted keys, so that equal values give equal texts. */
 import { createHash } from 'node:crypto'
-import { makeTurns } from './turns.ts'
+import { startSlices } from './event-loop-turns.ts'
 
 /** More than any valid body needs. Without a limit, a hostile body could exhaust the stack. */
 const maxDepth = 200
@@ -37,10 +37,10 @@ function* piecesOf(value: unknown): Generator<string> {
 /** The SHA-256 of the prefix and the canonical JSON of a large value, computed over several turns of the event loop. */
 export const hashCanonical = async (prefix: string, value: unknown): Promise<Buffer> => {
   const hash = createHash('sha256').update(prefix)
-  const endTurn = makeTurns()
+  const slices = startSlices()
   for (const piece of piecesOf(value)) {
     hash.update(piece)
-    await endTurn()
+    if (slices.over()) await slices.next()
   }
   return hash.digest()
 }

@@ -11,8 +11,10 @@ export const systemClock: Clock = {
 }
 
 export interface MovableClock extends Clock {
-  /** Moves the clock forward. It cannot move back, because rows with later times may exist. */
+  /** Moves the clock forward. */
   advance(milliseconds: number): void
+  /** Returns to the system time. Rows that were created in between keep their times, which are then in the future. */
+  reset(): void
   /** Milliseconds by which this clock is ahead of the system clock. */
   offset(): number
 }
@@ -29,6 +31,9 @@ export const movableClock = (offsetMs = 0): MovableClock => {
         throw new RangeError('the clock only moves forward')
       }
       offset += milliseconds
+    },
+    reset: () => {
+      offset = 0
     },
   }
 }

@@ -417,7 +417,7 @@ describe('paths', () => {
       '/api/v1',
       '/api/v1/',
       '/api/v1/nowhere',
-      '/api/v1/suppressions/',
+      '/api/v1/suppressions//',
       '/api/v1/Suppressions',
       '/api/v1/%',
       '/api/v1/%ff',

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
 import { stopDraining } from './drain-body.ts'
 import { envelope, malformed } from './envelope.ts'
 
@@ -25,27 +26,30 @@ const failureOf = (error: NodeJS.ErrnoException): Failure => {
 }
 
 /** Writes the error straight to the socket, since Fastify has no reply for it. */
-export const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket): void => {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy()
-    return
+export const makeAnswerBrokenRequest =
+  (log: Log) =>
+  (error: NodeJS.ErrnoException, socket: Socket): void => {
+    if (!socket.writable || error.code === 'ECONNRESET') {
+      socket.destroy()
+      return
+    }
+    const response = responseOn(socket)
+    if (response && (response.req.complete || response.headersSent)) {
+      // The broken bytes follow a complete request, or one that was refused before its body arrived. That request gets its
+      // own response, then the connection closes.
+      if (response.headersSent) response.once('finish', () => socket.destroySoon())
+      else response.setHeader('connection', 'close')
+      return
+    }
+    // The request was already rejected as too large. Send that error, not one about how its body ended.
+    if (response && stopDraining(response.req)) return
+    const failure = failureOf(error)
+    const id = newId('request')
+    log.info({ request_id: id, route: 'unknown', status: failure.status }, 'request')
+    const body = envelope(failure, id)
+    socket.end(
+      `HTTP/1.1 ${failure.status} ${failure.status === 413 ? 'Content Too Large' : 'Unprocessable Content'}\r\n` +
+        `Content-Type: ${jsonType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${id}\r\n` +
+        `Connection: close\r\n\r\n${body}`,
+    )
   }
-  const response = responseOn(socket)
-  if (response && (response.req.complete || response.headersSent)) {
-    // The broken bytes follow a complete request, or one that was refused before its body arrived. That request gets its
-    // own response, then the connection closes.
-    if (response.headersSent) response.once('finish', () => socket.destroySoon())
-    else response.setHeader('connection', 'close')
-    return
-  }
-  // The request was already rejected as too large. Send that error, not one about how its body ended.
-  if (response && stopDraining(response.req)) return
-  const failure = failureOf(error)
-  const id = newId('request')
-  const body = envelope(failure, id)
-  socket.end(
-    `HTTP/1.1 ${failure.status} ${failure.status === 413 ? 'Content Too Large' : 'Unprocessable Content'}\r\n` +
-      `Content-Type: ${jsonType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${id}\r\n` +
-      `Connection: close\r\n\r\n${body}`,
-  )
-}

@@ -36,6 +36,19 @@ export const headersOf = (failure: Failure): Record<string, string> => {
   }
 }
 
+const megabyte = 1_048_576
+
+const shownSize = (bytes: number): string => {
+  if (bytes % megabyte === 0) return `${bytes / megabyte} MB`
+  return bytes % 1_024 === 0 ? `${bytes / 1_024} KB` : `${bytes} bytes`
+}
+
+/** Names the limit, so that a caller knows what to send instead. */
+export const bodyTooLarge = (limit: number): Failure => {
+  const shown = shownSize(limit)
+  return new Failure('PAYLOAD_TOO_LARGE', { message: `The request body exceeds ${shown}. Send a smaller body.` })
+}
+
 type FrameworkError = { code?: string; statusCode?: number }
 
 /** Maps Fastify's errors to the catalogue. Undefined for an error that the caller did not cause. */

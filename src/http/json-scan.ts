@@ -3,7 +3,7 @@
  * The cost of parsing and validating a body grows with its values more than with its bytes. The scan does not check the
  * grammar, because parsing does.
  */
-import { nextTurn } from '../ground/turns.ts'
+import { startSlices } from '../ground/event-loop-turns.ts'
 
 export type JsonBounds = {
   depth: number
@@ -152,9 +152,10 @@ const stepsPerTurn = 250_000
 /** Scans large text over several turns of the event loop. */
 export const scanJson = async (bytes: Buffer, bounds: JsonBounds): Promise<ScanResult> => {
   const scan = makeScan(bytes, bounds)
+  const slices = startSlices()
   for (;;) {
     const result = scan(stepsPerTurn)
     if (result) return result
-    await nextTurn()
+    await slices.next()
   }
 }

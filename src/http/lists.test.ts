@@ -99,6 +99,8 @@ describe('lists', () => {
     for (const cursor of [
       'x',
       '%00',
+      '\0',
+      `${good}\0`,
       `${good}x`,
       good.slice(1),
       good.toUpperCase(),
@@ -108,11 +110,7 @@ describe('lists', () => {
       'a'.repeat(5_000),
     ]) {
       const reply = await list(`?cursor=${encodeURIComponent(cursor)}`, org.keys.live)
-      expect([reply.status, ['INVALID_CURSOR', 'VALIDATION_ERROR'].includes(reply.body.error.code)], cursor).toEqual([
-        422,
-        true,
-      ])
-      if (!cursor.includes('%00')) expect(reply.body.error.code).toBe('INVALID_CURSOR')
+      expect(refusal(reply), cursor).toEqual([422, 'INVALID_CURSOR'])
     }
   })
 

@@ -295,7 +295,7 @@ describe('an operation', () => {
 
   test('describes the errors, headers and parameters that a body and an Idempotency-Key add', () => {
     const bare = described([probe()]).paths['/api/v1/probes']?.get
-    expect(Object.keys(bare?.responses ?? {})).toEqual(['200', '401', '402', '403', '409', '422', '429', '500'])
+    expect(Object.keys(bare?.responses ?? {})).toEqual(['200', '401', '402', '403', '409', '422', '429', '500', '503'])
     expect(bare?.responses['402']).toMatchObject({ 'x-error-codes': ['PLAN_RESOURCE_LIMIT'] })
     expect(bare?.responses['409']).toMatchObject({ 'x-error-codes': ['TENANT_NOT_USABLE'] })
     expect(bare?.responses['422']).toMatchObject({ 'x-error-codes': ['INVALID_TENANT_REF'] })

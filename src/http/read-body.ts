@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { Failure } from '../ground/errors.ts'
 import { callerAddress, type ProxyTrust } from './caller-address.ts'
-import { malformed } from './envelope.ts'
+import { bodyTooLarge, malformed } from './envelope.ts'
 import type { Uploads } from './uploads.ts'
 
 /** Refusals that leave a part of the body unread. It is read and discarded before the response is sent. */
@@ -16,7 +16,8 @@ const leavingRest = (failure: Failure): Failure => {
   return failure
 }
 
-export const bodyTooLarge = (): Failure => leavingRest(new Failure('PAYLOAD_TOO_LARGE'))
+/** The rest of the body is read and discarded before the response is sent. */
+export const refuseBody = (limit: number): Failure => leavingRest(bodyTooLarge(limit))
 
 type Needs = { uploads: Uploads; proxies: ProxyTrust }
 
@@ -26,9 +27,10 @@ export type ReadBody = (request: FastifyRequest, payload: IncomingMessage) => Pr
 export const makeReadBody =
   ({ uploads, proxies }: Needs): ReadBody =>
   (request, payload) => {
-    const limit = request.routeOptions.bodyLimit
+    const { bodyLimit: limit, config } = request.routeOptions
+    const documented = config.documentedLimit ?? limit
     const announced = Number(request.headers['content-length'])
-    if (announced > limit) return Promise.reject(bodyTooLarge())
+    if (announced > limit) return Promise.reject(refuseBody(documented))
     const caller = request.admitted?.caller.keyId ?? callerAddress(request.raw, proxies) ?? 'unknown'
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
@@ -43,7 +45,7 @@ export const makeReadBody =
       }
       const onData = (chunk: Buffer): void => {
         length += chunk.length
-        if (length > limit) refuse(bodyTooLarge())
+        if (length > limit) refuse(bodyTooLarge(documented))
         else {
           chunks.push(chunk)
           upload.add(chunk.length)

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { type Failure, invalid, malformed } from '../ground/errors.ts'
+import { startSlices } from '../ground/event-loop-turns.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
-import { makeTurns, nextTurn } from '../ground/turns.ts'
 import { unstorable } from '../ground/validate.ts'
 import { type ElementRange, type JsonBounds, type JsonFault, makeScan, scanJson } from './json-scan.ts'
 
@@ -61,21 +61,22 @@ const parseText = (text: string, at: number[] = []): unknown => {
 }
 
 const parseElements = async (bytes: Buffer, elements: ElementRange[]): Promise<unknown[]> => {
-  const endTurn = makeTurns()
+  const slices = startSlices()
   const list: unknown[] = []
   for (const [i, { start, end }] of elements.entries()) {
     list.push(parseText(bytes.toString('utf8', start, end), [i]))
-    await endTurn()
+    if (slices.over()) await slices.next()
   }
   return list
 }
 
 const parseLarge = async (bytes: Buffer, bounds: JsonBounds): Promise<unknown> => {
+  const slices = startSlices()
   const { fault, elements } = await scanJson(bytes, bounds)
   if (fault) throw failureOf(fault, bounds)
-  await nextTurn()
+  await slices.next()
   const value = elements ? await parseElements(bytes, elements) : parseText(bytes.toString('utf8'))
-  await nextTurn()
+  await slices.next()
   return value
 }
 
@@ -101,7 +102,8 @@ export const readQuery = (query: unknown): Record<string, string> => {
   const out: Record<string, string> = {}
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
     if (typeof value !== 'string') throw malformed('Must be given only once.', [name])
-    if (value.includes('\0') || name.includes('\0'))
+    // A cursor with such a character is refused like any other invalid cursor.
+    if ((value.includes('\0') && name !== 'cursor') || name.includes('\0'))
       throw malformed('Contains a character that cannot be stored (NUL or an unpaired surrogate).', [name])
     out[name] = value
   }

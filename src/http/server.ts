@@ -5,7 +5,7 @@ import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { AdmitRequest, Admitted } from './admit-request.ts'
-import { answerBrokenRequest, jsonType, notHttp } from './broken-request.ts'
+import { jsonType, makeAnswerBrokenRequest, notHttp } from './broken-request.ts'
 import type { Serve } from './call.ts'
 import { closeConnectionsOnStop } from './close-connections.ts'
 import { drainBody } from './drain-body.ts'
@@ -13,21 +13,32 @@ import { envelope, flatBody, flatStatus, fromFramework, headersOf } from './enve
 import type { Metrics } from './metrics.ts'
 import { isLeftUnread, type ReadBody } from './read-body.ts'
 import type { Route } from './route.ts'
+import { refuseWhileClosing, type Stopping } from './stopping.ts'
 import { codingFault, isUnambiguous } from './unambiguous.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     admitted: Admitted | null
+    /** True once the request has its line in the log. */
+    logged: boolean
+  }
+  interface FastifyContextConfig {
+    /** In bytes, if it is less than what the route reads. */
+    documentedLimit?: number
   }
 }
 
 const megabyte = 1_048_576
 const defaultBodyLimit = 6 * megabyte
 
-/** Reduces an absolute target to its path, and rewrites `/v1/…` to `/api/v1/…`. */
+/**
+ * Reduces an absolute target to its path, rewrites `/v1/…` to `/api/v1/…`, and removes one slash at the end of such a
+ * path, because some clients add one.
+ */
 const rewrite = (url: string): string => {
   const target = url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*(?=([/?#]?))/i, (_, next) => (next === '/' ? '' : '/'))
-  return /^\/v1(?=[/?#]|$)/.test(target) ? `/api${target}` : target
+  const path = /^\/v1(?=[/?#]|$)/.test(target) ? `/api${target}` : target
+  return path.replace(/^(\/api\/v1\/[^?#]*[^/?#])\/(?=[?#]|$)/, '$1')
 }
 
 /** The path as the router reads it: without query and fragment, and with percent-encoded ASCII decoded. */
@@ -47,6 +58,7 @@ export type ServerNeeds = {
   metrics: Metrics
   requestTimeoutMs: number
   readBody: ReadBody
+  stopping: Stopping
 }
 
 const sendFailure = (reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply => {
@@ -65,6 +77,17 @@ const toFailure = (error: unknown): Failure => {
   return known ?? new Failure('INTERNAL_ERROR', { cause: error })
 }
 
+/** What the log says about every request. */
+const loggedFields = (request: FastifyRequest, reply: FastifyReply, status: number) => ({
+  request_id: request.id,
+  method: request.method,
+  route: request.routeOptions.url ?? 'unknown',
+  status,
+  ms: Math.round(reply.elapsedTime * 10) / 10,
+  org_id: request.admitted?.caller.orgId,
+  key_id: request.admitted?.caller.keyId,
+})
+
 type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
 
 const makeSendError =
@@ -72,10 +95,9 @@ const makeSendError =
   (error, request, reply) => {
     const failure = toFailure(error)
     if (failure.code === 'INTERNAL_ERROR') {
-      log.error(
-        { err: failure.cause ?? failure, request_id: request.id, route: request.routeOptions.url },
-        'request failed',
-      )
+      // Logged now and not with the response, because a client that has gone gets no response.
+      request.logged = true
+      log.error({ ...loggedFields(request, reply, failure.status), err: failure.cause ?? failure }, 'request failed')
     }
     return sendFailure(reply, request, failure)
   }
@@ -113,7 +135,11 @@ const makeRejectUnknown = ({ routes, admit }: Pick<ServerNeeds, 'routes' | 'admi
   }
 }
 
-const makeFastify = (requestTimeoutMs: number, rejectUnknown: RejectUnknown, sendError: SendError): FastifyInstance =>
+const makeFastify = (
+  { requestTimeoutMs, log }: ServerNeeds,
+  rejectUnknown: RejectUnknown,
+  sendError: SendError,
+): FastifyInstance =>
   Fastify({
     logger: false,
     genReqId: () => newId('request'),
@@ -122,6 +148,8 @@ const makeFastify = (requestTimeoutMs: number, rejectUnknown: RejectUnknown, sen
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
+    // `refuseWhileClosing` sends that response instead, with the usual error body.
+    return503OnClosing: false,
     exposeHeadRoutes: true,
     http: {
       maxHeaderSize: 16_384,
@@ -131,7 +159,7 @@ const makeFastify = (requestTimeoutMs: number, rejectUnknown: RejectUnknown, sen
       connectionsCheckingInterval: Math.max(100, Math.min(2_000, requestTimeoutMs / 4)),
     },
     rewriteUrl: (request: IncomingMessage) => rewrite(request.url ?? '/'),
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: makeAnswerBrokenRequest(log),
     // A path that cannot be decoded never reaches the router.
     frameworkErrors: (_error, request, reply) => {
       const own = reply as unknown as FastifyReply
@@ -141,7 +169,6 @@ const makeFastify = (requestTimeoutMs: number, rejectUnknown: RejectUnknown, sen
 
 const addRequestChecks = (app: FastifyInstance, rejectUnknown: RejectUnknown): void => {
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
     if (!isUnambiguous(request.raw, request.originalUrl)) {
       reply.header('connection', 'close')
       done(notHttp())
@@ -160,17 +187,9 @@ const addRequestChecks = (app: FastifyInstance, rejectUnknown: RejectUnknown): v
 
 const logResponses = (app: FastifyInstance, { log, metrics }: Pick<ServerNeeds, 'log' | 'metrics'>): void => {
   app.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url ?? 'unknown'
-    metrics.request(request.method, route, reply.statusCode, reply.elapsedTime / 1000)
-    log.info({
-      request_id: request.id,
-      method: request.method,
-      route,
-      status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
-      org_id: request.admitted?.caller.orgId,
-      key_id: request.admitted?.caller.keyId,
-    })
+    const fields = loggedFields(request, reply, reply.statusCode)
+    metrics.request(fields.method, fields.route, fields.status, reply.elapsedTime / 1000)
+    if (!request.logged) log.info(fields, 'request')
     done()
   })
 }
@@ -184,6 +203,7 @@ const addRoutes = (app: FastifyInstance, { routes, admit, serve }: RoutesNeeds, 
       method: route.method,
       url: urlOf(route).replace(/\{(\w+)\}/g, ':$1'),
       bodyLimit: route.bodyLimit ?? defaultBodyLimit,
+      ...(route.oversize && { config: { documentedLimit: route.oversize.above } }),
       onRequest: async (request, reply) => {
         // When a literal path does not support a method, the router reads its last segment as an id.
         if (route.params && literalPaths.has(pathOf(request.url))) await rejectUnknown(request, reply)
@@ -201,21 +221,27 @@ const addRoutes = (app: FastifyInstance, { routes, admit, serve }: RoutesNeeds, 
 export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   const sendError = makeSendError(needs.log)
   const rejectUnknown = makeRejectUnknown(needs)
-  const app = makeFastify(needs.requestTimeoutMs, rejectUnknown, sendError)
+  const app = makeFastify(needs, rejectUnknown, sendError)
 
   // Node would respond to an unknown Expect header with an empty 417. The header is ignored instead.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.decorateRequest('admitted', null)
+  app.decorateRequest('logged', false)
   app.removeAllContentTypeParsers()
   // Bodies stay bytes until the request is admitted. The call parses them.
   app.addContentTypeParser('application/json', needs.readBody)
 
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    done()
+  })
+  refuseWhileClosing(app, needs.stopping)
   addRequestChecks(app, rejectUnknown)
   logResponses(app, needs)
   closeConnectionsOnStop(app)
   app.setErrorHandler((error: { code?: string }, request, reply) =>
-    isLeftUnread(error) || error.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+    isLeftUnread(error)
       ? drainBody(request.raw).then(() => sendError(error, request, reply))
       : sendError(error, request, reply),
   )

@@ -1,7 +1,7 @@
 /** Emails from the service itself to members of an org, sent through the same provider as customers' messages. */
 import { findMembersInRoles } from '../accounts/store.ts'
 import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
+import { type Clock, systemClock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { EmailProvider } from '../providers/email/email-provider.ts'
 
@@ -18,11 +18,10 @@ export const makeSendNotice =
     const members = await db.rows(findMembersInRoles, { orgId, roles: ['owner', 'developer'] })
     const from = { address: `notices@${serviceDomain}`, name: 'Tidings' }
     for (const { email } of members) {
-      const at = clock.now()
       await provider.send({
         orgId,
-        messageId: newId('message', at.getTime()),
-        at,
+        messageId: newId('message', clock.millis()),
+        at: systemClock.now(),
         from,
         subject,
         text,

@@ -1,4 +1,4 @@
-import type { Clock } from '../ground/clock.ts'
+import { type Clock, systemClock } from '../ground/clock.ts'
 import { type GuardedAgent, OutgoingFault } from '../outgoing/guarded.ts'
 import { type SignedDelivery, signedHeaders } from './sign-delivery.ts'
 import type { Attempt } from './store/delivery-rows.ts'
@@ -23,11 +23,16 @@ export type AttemptDelivery = (
   nth: number,
 ) => Promise<Attempt>
 
-type Needs = { agent: Pick<GuardedAgent, 'request'>; clock: Clock }
+type Needs = {
+  agent: Pick<GuardedAgent, 'request'>
+  clock: Clock
+  /** Receivers compare the signed time with their own clock, so it is not that of the development tools. */
+  realClock?: Clock
+}
 
 /** Signs and sends a delivery once. The returned attempt contains the receiver's error; only our own errors throw. */
 export const makeAttemptDelivery =
-  ({ agent, clock }: Needs): AttemptDelivery =>
+  ({ agent, clock, realClock = systemClock }: Needs): AttemptDelivery =>
   async ({ url, secret }, delivery, nth) => {
     const at = clock.now()
     const startedAt = performance.now()
@@ -40,7 +45,7 @@ export const makeAttemptDelivery =
     try {
       const { status, body } = await agent.request(url, {
         method: 'POST',
-        headers: signedHeaders(delivery, secret, at.getTime()),
+        headers: signedHeaders(delivery, secret, realClock.millis()),
         body: delivery.payload,
         timeoutMs,
         maxBytes: keptBytes,

@@ -1,7 +1,9 @@
 /** Builds the service from its layers, lowest first. */
+import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../ground/log.ts'
 import type { Route } from '../http/route.ts'
+import { makeStopping } from '../http/stopping.ts'
 import { makeReadiness } from '../settings/readiness.ts'
 import type { Submission } from '../submission/smtp-server.ts'
 import { makeDelivery } from './delivery.ts'
@@ -28,12 +30,14 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery }), ...(addRoutes?.(modules) ?? [])]
   let withWorker = false
+  const stopping = makeStopping()
   const ready = makeReadiness({
     db: foundation.db,
     clock: foundation.clock,
     workerRuns: () => !withWorker || worker.isRunning(),
+    stopping: stopping.begun,
   })
-  const parts = { foundation, platform, sending, worker, routes, ready, replacements }
+  const parts = { foundation, platform, sending, worker, routes, ready, stopping, replacements }
   let app: FastifyInstance | undefined
   let submission: Submission | undefined
 
@@ -62,6 +66,11 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     /** The port of SMTP submission, once the API has started; undefined when it is off. */
     submissionPort: () => submission?.port(),
     startWorker: worker.start,
+    /** Reports that it is not ready, so that a load balancer sends requests elsewhere, and serves until the delay is over. */
+    leave: async (): Promise<void> => {
+      stopping.begin()
+      if (app) await wait(config.drainDelayMs)
+    },
     /** Accepts nothing new, finishes what it has accepted, then closes every connection. */
     stop: async (): Promise<void> => {
       await Promise.all([app?.close(), submission?.stop(), worker.stopTasks()])

@@ -7,8 +7,9 @@ import { makeAppendEvents } from '../events/append-events.ts'
 import { movableClock, systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
 import { makeVault } from '../ground/crypto.ts'
+import { longPauseMs, watchEventLoop } from '../ground/event-loop.ts'
 import type { Log } from '../ground/log.ts'
-import { makeMetrics } from '../http/metrics.ts'
+import { type Metrics, makeMetrics } from '../http/metrics.ts'
 import { makeIdempotency } from '../idempotency/claims.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { makeMemoryLimiter } from '../limits/memory.ts'
@@ -44,9 +45,30 @@ const makeBaseUrl = (config: Config) => {
   }
 }
 
+/** Exports the pauses of the event loop. Each scrape starts a new window. Returns the function that stops measuring. */
+const measurePauses = (metrics: Metrics, log: Log): (() => void) => {
+  const long = metrics.counter('event_loop_long_pauses_total', `Pauses of the event loop longer than ${longPauseMs} ms`)
+  const { takeWindow, stop } = watchEventLoop({ log, countLong: () => long.add() })
+  let window = { max: 0, maxCpu: 0, p99: 0 }
+  // Metrics are read in the order in which they are declared.
+  metrics.gauge('event_loop_pause_max_seconds', 'Longest pause of the event loop since the previous scrape', () => {
+    window = takeWindow()
+    return window.max
+  })
+  metrics.gauge('event_loop_pause_max_cpu_seconds', 'Processor time during that longest pause', () => window.maxCpu)
+  metrics.gauge(
+    'event_loop_pause_p99_seconds',
+    'The 99th percentile of the pauses of the event loop since the previous scrape',
+    () => window.p99,
+  )
+  return stop
+}
+
 export const openFoundation = async (config: ServiceConfig, url: string, log: Log) => {
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
   const endGuard = guardNetwork(logOncePerPlace(log))
+  const metrics = makeMetrics()
+  const stopMeasuring = measurePauses(metrics, log)
   const { clock, moved } = await openClock(config, db)
   const limiter = await openLimiter(config, log)
   const caches = await openOrgCaches({ db, log })
@@ -60,7 +82,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     moved,
     limiter,
     caches,
-    metrics: makeMetrics(),
+    metrics,
     vault: makeVault(config.masterKey, config.masterKeyPrevious),
     baseUrl: makeBaseUrl(config),
     audit: makeAudit({ clock, log, secret: config.auditSigningSecret }),
@@ -76,6 +98,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
       await caches.close()
       await limiter?.close()
       await db.close()
+      stopMeasuring()
       endGuard()
     },
   }

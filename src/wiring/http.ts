@@ -1,6 +1,7 @@
 /** The two servers: HTTP with all its routes, and SMTP submission. */
 import type { FastifyInstance } from 'fastify'
 import { makeSimulateDomain } from '../domains/simulate-domain.ts'
+import { systemClock } from '../ground/clock.ts'
 import { readServiceVersion } from '../ground/version.ts'
 import { makeAdmitRequest } from '../http/admit-request.ts'
 import { makeServe } from '../http/call.ts'
@@ -11,10 +12,12 @@ import { emailIntake } from '../http/provider/email.ts'
 import { registerIntakes } from '../http/provider/intake.ts'
 import { registerHealth } from '../http/public/health.ts'
 import { registerReference } from '../http/public/reference.ts'
+import { registerRoot } from '../http/public/root.ts'
 import { registerTracking } from '../http/public/tracking.ts'
 import { makeReadBody, type ReadBody } from '../http/read-body.ts'
 import type { Route } from '../http/route.ts'
 import { makeServer } from '../http/server.ts'
+import type { Stopping } from '../http/stopping.ts'
 import { makeUploads } from '../http/uploads.ts'
 import { describedEvents } from '../http/v1/webhooks.ts'
 import { makeSesIntake } from '../providers/email/ses-notifications.ts'
@@ -35,10 +38,12 @@ type Needs = {
   worker: Worker
   routes: Route[]
   ready: () => Promise<void>
+  stopping: Stopping
   replacements: Replacements
 }
 
-const makeApi = ({ foundation, platform, routes, replacements }: Needs, readBody: ReadBody): FastifyInstance => {
+const makeApi = (needs: Needs, readBody: ReadBody): FastifyInstance => {
+  const { foundation, platform, routes, stopping, replacements } = needs
   const { config, log, metrics, idempotency } = foundation
   const { admission, tenants } = platform
   return makeServer({
@@ -49,6 +54,7 @@ const makeApi = ({ foundation, platform, routes, replacements }: Needs, readBody
     metrics,
     requestTimeoutMs: config.requestTimeoutMs,
     readBody,
+    stopping,
   })
 }
 
@@ -56,9 +62,11 @@ const registerPublic = (app: FastifyInstance, { foundation, sending, routes, rea
   const { config, db, clock, log, metrics, appendEvents } = foundation
   const { tokens, countHits, suppress } = sending
   registerHealth(app, { metrics, metricsToken: config.metricsToken, ready })
+  const serviceVersion = readServiceVersion()
+  registerRoot(app, serviceVersion)
   registerReference(app, {
     routes,
-    serviceVersion: readServiceVersion(),
+    serviceVersion,
     baseUrl: config.baseUrl,
     webhooks: describedEvents,
   })
@@ -75,7 +83,9 @@ const registerProviders = (app: FastifyInstance, needs: Needs, readBody: ReadBod
   const { config, clock, log, limiter } = needs.foundation
   const { outcomes } = needs.sending.messages
   const topics = config.sesSnsTopics
-  const ses = topics.length > 0 ? makeSesIntake({ topics, clock, log, ...needs.replacements.sns }) : undefined
+  // Certificates are valid in real time.
+  const ses =
+    topics.length > 0 ? makeSesIntake({ topics, clock: systemClock, log, ...needs.replacements.sns }) : undefined
   registerIntakes(
     app,
     [

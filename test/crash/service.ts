@@ -14,6 +14,9 @@ const launcher = join(import.meta.dirname, '..', '..', 'bin', 'tidings.js')
 export type Answer = { status: number; body: unknown }
 
 export type Service = {
+  url: string
+  /** The live key of the first org. */
+  key(): string
   start(): Promise<void>
   /** Kills the service with SIGKILL. The database keeps running. */
   kill(): Promise<void>
@@ -60,6 +63,8 @@ export const openService = async (): Promise<Service> => {
   }
 
   return {
+    url,
+    key: () => key,
     start: async () => {
       const env = {
         PATH: process.env.PATH,

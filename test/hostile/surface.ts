@@ -1,6 +1,6 @@
 /** Every path of the service: the routes of the API as the OpenAPI document describes them, and all other paths. */
 
-import type { IdKind } from '../../src/ground/ids.ts'
+import { type IdKind, prefixes } from '../../src/ground/ids.ts'
 import type { OpenApiDocument, Parameter, ResponseObject } from '../../src/http/openapi/document.ts'
 import type { TestService } from '../service/service.ts'
 import type { Resolve, Schema } from './values.ts'
@@ -93,12 +93,13 @@ const partOf = (document: OpenApiDocument, reference: string): unknown =>
     .split('/')
     .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], document)
 
-export const readSurface = async ({ service, ask }: TestService): Promise<Surface> => {
-  const document: OpenApiDocument = (await ask('GET', '/api/openapi.json')).body
+type Described = { method: string; path: string; params?: Record<string, IdKind> }
+
+const entriesOf = (document: OpenApiDocument, routes: readonly Described[]): Surface => {
   const follow = <T>(value: T | { $ref: string }): T =>
     typeof value === 'object' && value !== null && '$ref' in value ? (partOf(document, value.$ref) as T) : (value as T)
 
-  const routes = service.routes.map(({ method, path, params = {} }) => {
+  const described = routes.map(({ method, path, params = {} }) => {
     const operation = document.paths[`/api/v1${path}`]?.[method.toLowerCase() as 'get']
     if (!operation) throw new Error(`${method} ${path} is not described`)
     const parameters = (operation.parameters ?? []).map((parameter) => follow<Parameter>(parameter))
@@ -117,5 +118,27 @@ export const readSurface = async ({ service, ask }: TestService): Promise<Surfac
       codes: new Set(codes),
     })
   })
-  return { entries: [...routes, ...otherEntries], resolve: (reference) => partOf(document, reference) as Schema }
+  return { entries: [...described, ...otherEntries], resolve: (reference) => partOf(document, reference) as Schema }
+}
+
+export const readSurface = async ({ service, ask }: TestService): Promise<Surface> =>
+  entriesOf((await ask('GET', '/api/openapi.json')).body, service.routes)
+
+const kindOf = (pattern: string): IdKind | undefined =>
+  (Object.keys(prefixes) as IdKind[]).find((kind) => pattern.startsWith(`^${prefixes[kind]}_`))
+
+/** The same of a service in another process, of which only the description is known. */
+export const surfaceOf = (document: OpenApiDocument): Surface => {
+  const routes = Object.entries(document.paths).flatMap(([url, item]) =>
+    Object.entries(item).map(([method, operation]) => {
+      const params: Record<string, IdKind> = {}
+      for (const parameter of operation.parameters ?? []) {
+        if (!('in' in parameter) || parameter.in !== 'path') continue
+        const kind = kindOf(String((parameter.schema as Schema).pattern ?? ''))
+        if (kind) params[parameter.name] = kind
+      }
+      return { method: method.toUpperCase(), path: url.replace(/^\/api\/v1/, ''), params }
+    }),
+  )
+  return entriesOf(document, routes)
 }

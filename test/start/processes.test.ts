@@ -162,6 +162,7 @@ const productionEnv = {
   SMTP_URL: 'smtp://127.0.0.1:1',
   SMS_PROVIDER: 'aws',
   BASE_URL: 'https://api.example.com',
+  DRAIN_DELAY_SECONDS: '0',
 }
 
 test.each(['start', 'api', 'worker'])('In production, %s logs one warning for each unsafe setting', async (part) => {

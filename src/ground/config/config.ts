@@ -53,6 +53,7 @@ export type Config = {
   requestTimeoutMs: number
   /** The bytes of request bodies that may be arriving at once. */
   uploads: { perCaller: number; total: number }
+  drainDelayMs: number
   metricsToken: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   logFormat: 'json' | 'pretty'
@@ -168,6 +169,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
       perCaller: (values.UPLOAD_MEMORY_PER_KEY_MB ?? 64) * megabyte,
       total: (values.UPLOAD_MEMORY_MB ?? 256) * megabyte,
     },
+    drainDelayMs: (values.DRAIN_DELAY_SECONDS ?? (production ? 5 : 0)) * 1000,
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
     logFormat: values.LOG_FORMAT ?? (terminal ? 'pretty' : 'json'),

@@ -236,6 +236,12 @@ export const variables = {
     about:
       'Megabytes of request bodies that may be arriving at once in one process. Above it, the largest body of the caller with the most bytes gets a 503.',
   }),
+  DRAIN_DELAY_SECONDS: variable({
+    accepts: accept.wholeNumber(0, 300),
+    fallback: '5 in production, otherwise 0',
+    about:
+      'Seconds between SIGTERM and the moment the service stops to accept requests. Meanwhile `/readyz` is 503, so that a load balancer sends requests elsewhere. Set it longer than the interval of its checks.',
+  }),
   METRICS_TOKEN: variable({
     accepts: accept.textOfAtLeast(16),
     about: 'Bearer token for `/metrics`. If not set, only clients on the same machine can read it.',

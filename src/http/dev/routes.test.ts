@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../../../test/service/service.ts'
+import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
 import { movableClock } from '../../ground/clock.ts'
 import { testMail, to } from '../../providers/email/harness.ts'
 import { registerDevTools } from './routes.ts'
@@ -33,6 +33,24 @@ describe('POST /api/dev/clock', () => {
     const restarted = await startTestService({ database: t.database })
     expect(restarted.service.clock.millis()).toBeGreaterThanOrEqual(before + 86_400_000)
     await restarted.stop()
+  })
+
+  test('reset returns to the system time, also after a restart', async () => {
+    const own = await testService()
+    const ask = (body: unknown) => own.ask('POST', '/api/dev/clock', { body })
+    await ask({ advance_seconds: 86_400 })
+    for (const body of [{ reset: false }, { reset: 1 }, { reset: true, advance_seconds: 1 }, {}, null]) {
+      expect((await ask(body)).status, JSON.stringify(body)).toBe(422)
+    }
+    expect(own.service.clock.millis()).toBeGreaterThan(Date.now() + 86_000_000)
+    const before = Date.now()
+    const { status, body } = await ask({ reset: true })
+    expect([status, Object.keys(body)]).toEqual([200, ['now']])
+    const restarted = await testService({ database: own.database })
+    for (const now of [Date.parse(body.now), own.service.clock.millis(), restarted.service.clock.millis()]) {
+      expect(now).toBeGreaterThanOrEqual(before)
+      expect(now).toBeLessThanOrEqual(Date.now())
+    }
   })
 })
 

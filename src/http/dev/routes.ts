@@ -18,7 +18,10 @@ const bodyOf = async <T>(schema: z.ZodType<T>, request: FastifyRequest): Promise
   return validate(schema, bytes && bytes.length > 0 ? await parseJson(bytes) : undefined)
 }
 
-const ClockBody = z.strictObject({ advance_seconds: z.number().min(0).max(3_200_000_000) })
+const ClockBody = z.union([
+  z.strictObject({ reset: z.literal(true) }),
+  z.strictObject({ advance_seconds: z.number().min(0).max(3_200_000_000) }),
+])
 
 /** An empty parameter counts as absent. */
 const optionalParam = <T>(schema: z.ZodType<T>) =>
@@ -74,11 +77,15 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/clock', async (request) => {
-        const { advance_seconds } = await bodyOf(ClockBody, request)
-        if (clock.millis() + advance_seconds * 1000 > lastInstant) {
-          throw malformed('The clock cannot move past the year 9000. Advance it by less.', ['advance_seconds'])
+        const change = await bodyOf(ClockBody, request)
+        if ('reset' in change) clock.reset()
+        else {
+          const milliseconds = change.advance_seconds * 1000
+          if (clock.millis() + milliseconds > lastInstant) {
+            throw malformed('The clock cannot move past the year 9000. Advance it by less.', ['advance_seconds'])
+          }
+          clock.advance(milliseconds)
         }
-        clock.advance(advance_seconds * 1000)
         await keepOffset(clock.offset())
         return { now: clock.now().toISOString() }
       })

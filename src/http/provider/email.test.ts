@@ -178,7 +178,7 @@ describe('any other request', () => {
     const small = await t.ask('POST', path, { raw: Buffer.alloc(10 * 1_048_576, 32) })
     expect([small.status, small.body]).toEqual(rejected)
     const large = await leavesNoTrace(() => t.ask('POST', path, { raw: Buffer.alloc(10 * 1_048_576 + 1, 32) }))
-    expectRefusal(large, 'PAYLOAD_TOO_LARGE')
+    expectRefusal(large, 'PAYLOAD_TOO_LARGE', { message: 'The request body exceeds 10 MB. Send a smaller body.' })
   })
 
   test('R-04 returns 403 if SNS does not have the certificate, and UNAVAILABLE if it cannot be fetched', async () => {

@@ -12,7 +12,7 @@ import { BadSignature } from '../../providers/bad-signature.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { malformed } from '../envelope.ts'
 import { scanJson } from '../json-scan.ts'
-import { bodyTooLarge, type ReadBody } from '../read-body.ts'
+import { type ReadBody, refuseBody } from '../read-body.ts'
 import { makeJsonThread } from './json-thread.ts'
 
 export type Intake = {
@@ -53,13 +53,13 @@ const discardBody = async (payload: IncomingMessage): Promise<void> => {
   } catch {
     throw malformed('The connection closed before the whole body arrived.')
   }
-  if (length > bodyLimit) throw bodyTooLarge()
+  if (length > bodyLimit) throw refuseBody(bodyLimit)
 }
 
 /** Rejects at once if the announced length decides it. Node discards the rest of a body that is not read. */
 const rejectUnconfigured = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
   const announced = request.headers['content-length']
-  if (Number(announced) > bodyLimit) throw bodyTooLarge()
+  if (Number(announced) > bodyLimit) throw refuseBody(bodyLimit)
   if (announced === undefined) await discardBody(request.raw)
   return reply.code(403).send({ error: 'No provider is configured for these notifications' })
 }

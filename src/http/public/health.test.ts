@@ -99,6 +99,25 @@ test('metrics count requests by route and status, not by id', async () => {
   expect(text).toContain('process_resident_memory_bytes')
 })
 
+test('metrics show the pauses of the event loop since the previous scrape, and count the long ones', async () => {
+  const read = async () => {
+    const { text } = await t.ask('GET', '/metrics')
+    const value = (name: string) => Number(text.match(new RegExp(`^${name} (\\S+)$`, 'm'))?.[1])
+    return {
+      max: value('event_loop_pause_max_seconds'),
+      p99: value('event_loop_pause_p99_seconds'),
+      long: value('event_loop_long_pauses_total'),
+    }
+  }
+  const before = await read()
+  const end = performance.now() + 400
+  while (performance.now() < end);
+  const paused = await read()
+  expect(paused.max).toBeGreaterThan(0.35)
+  expect(paused.p99).toBeGreaterThan(0)
+  expect(paused.long).toBeGreaterThan(before.long)
+})
+
 test('metrics are available on this machine, or only with the token if one is set', async () => {
   const forwarded = await t.ask('GET', '/metrics', { headers: { 'x-forwarded-for': '203.0.113.9' } })
   expect(forwarded.status).toBe(404)

@@ -540,7 +540,7 @@ describe('an unsubscribe request', () => {
   test('rejects a body larger than 8 KB', async () => {
     const ref = unsubscribeRef()
     const reply = await leavesNoTrace(() => post(ref, `List-Unsubscribe=One-Click&x=${'x'.repeat(8_192)}`))
-    expectRefusal(reply, 'PAYLOAD_TOO_LARGE')
+    expectRefusal(reply, 'PAYLOAD_TOO_LARGE', { message: 'The request body exceeds 8 KB. Send a smaller body.' })
     expect((await post(ref, `List-Unsubscribe=One-Click&x=${'x'.repeat(8_000)}`)).status).toBe(200)
   })
 

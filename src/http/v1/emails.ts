@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { givenInstant } from '../../ground/bounded-text.ts'
 import { Failure } from '../../ground/errors.ts'
+import { startSlices } from '../../ground/event-loop-turns.ts'
 import { parseMailbox } from '../../ground/mailbox.ts'
-import { makeTurns } from '../../ground/turns.ts'
 import type { CancelMessage } from '../../messages/cancel.ts'
 import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
 import type { DraftEmails } from '../../messages/email/draft-emails.ts'
@@ -25,6 +25,7 @@ import type { ListedRow } from '../../messages/store/list-messages.ts'
 import type { MessageRow } from '../../messages/store/message-row.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
+import { bodyTooLarge } from '../envelope.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
@@ -119,7 +120,7 @@ const valuesPerEmail = maxVariableValues + 1_000
 const oversize = {
   above: 6 * megabyte,
   failure: (raw: unknown) =>
-    new Failure(attachedBytes(raw) > maxAttachmentBytes ? 'ATTACHMENT_TOO_LARGE' : 'PAYLOAD_TOO_LARGE'),
+    attachedBytes(raw) > maxAttachmentBytes ? new Failure('ATTACHMENT_TOO_LARGE') : bodyTooLarge(6 * megabyte),
 }
 
 /** Errors that any send can return before the email is handed to a provider. */
@@ -219,10 +220,10 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       // Sequential, so that ids increase in request order and lists keep that order.
       const itemsOf = async (list: unknown[]) => {
         const items: Awaited<ReturnType<typeof itemOf>>[] = []
-        const endTurn = makeTurns()
+        const slices = startSlices()
         for (const raw of list) {
           items.push(await itemOf(raw))
-          await endTurn()
+          if (slices.over()) await slices.next()
         }
         return items
       }

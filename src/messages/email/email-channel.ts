@@ -1,5 +1,5 @@
 import { warmupCap } from '../../domains/sender.ts'
-import type { Clock } from '../../ground/clock.ts'
+import { type Clock, systemClock } from '../../ground/clock.ts'
 import { andThen } from '../../ground/maybe-promise.ts'
 import { nonEmpty } from '../../ground/non-empty.ts'
 import type { Address, EmailProvider, Handover, Mail } from '../../providers/email/email-provider.ts'
@@ -79,8 +79,9 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
     }),
 
     handOver: (draft) => {
-      const mail = mailOf(draft, clock.now())
-      return draft.by.environment === 'test' ? simulate(mail) : provider.send(mail)
+      if (draft.by.environment === 'test') return simulate(mailOf(draft, clock.now()))
+      // Mail servers and readers compare the Date header with their own clock.
+      return provider.send(mailOf(draft, systemClock.now()))
     },
 
     draftOf: (row: MessageRow): EmailDraft => {

@@ -1,0 +1,57 @@
+/** The page at /: what this server is, and where to go on. Programs get the same as JSON. */
+import type { FastifyInstance } from 'fastify'
+import { Failure } from '../../ground/errors.ts'
+
+const links = {
+  documentation: '/docs',
+  openapi: '/api/openapi.json',
+  health: '/healthz',
+  readiness: '/readyz',
+}
+
+const page = (version: string): string => `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>Tidings</title>
+  </head>
+  <body>
+    <h1>Tidings ${version}</h1>
+    <p>This server sends email and webhooks. Its API is under <code>/api/v1</code>.</p>
+    <ul>
+      <li><a href="docs">API reference</a></li>
+      <li><a href="api/openapi.json">OpenAPI description</a></li>
+      <li><a href="healthz">Health</a> and <a href="readyz">readiness</a></li>
+    </ul>
+  </body>
+</html>
+`
+
+const pageHeaders = {
+  'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  vary: 'accept',
+}
+
+/** Browsers name the type. Programs that accept anything get JSON. */
+const wantsPage = (accept = ''): boolean => /(?:^|,)\s*text\/html\s*(?:;|,|$)/i.test(accept)
+
+export const registerRoot = (app: FastifyInstance, serviceVersion: string): void => {
+  const html = page(serviceVersion)
+  app.get('/', async (request, reply) => {
+    reply.headers(pageHeaders)
+    if (wantsPage(request.headers.accept)) return reply.type('text/html; charset=utf-8').send(html)
+    return { name: 'Tidings', version: serviceVersion, links }
+  })
+  // Without OPTIONS, because the router would also find this route for the target `*`.
+  app.route({
+    method: ['POST', 'PUT', 'PATCH', 'DELETE'],
+    url: '/',
+    onRequest: async () => {
+      throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } })
+    },
+    handler: () => undefined,
+  })
+}

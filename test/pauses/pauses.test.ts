@@ -1,0 +1,87 @@
+import { afterAll, expect, test } from 'vitest'
+import { readSurface, surfaceOf } from '../hostile/surface.ts'
+import { startTestService } from '../service/service.ts'
+import { makeRandom } from './largest.ts'
+import type { Reading } from './meter.ts'
+import { type Plan, payloadsOf } from './payloads.ts'
+import { readPaths } from './service.ts'
+import { isTooLong, leastPause } from './verdict.ts'
+
+const t = await startTestService()
+afterAll(() => t.stop())
+
+const planFor = async (quick: boolean): Promise<Plan> => ({
+  surface: await readPaths(t.url),
+  key: 'svc_test_x',
+  ids: new Map(),
+  seed: 1,
+  quick,
+})
+
+test('The description of a service in another process leads to the same routes as its own route table', async () => {
+  const document = (await t.ask('GET', '/api/openapi.json')).body
+  const byName = ({ entries }: { entries: { method: string; path: string }[] }) =>
+    entries.toSorted((a, b) => `${a.path} ${a.method}`.localeCompare(`${b.path} ${b.method}`))
+  expect(byName(surfaceOf(document))).toEqual(byName(await readSurface(t)))
+})
+
+test.each([true, false])(
+  'Every route gets payloads in its body, its query and its headers (quick: %s)',
+  async (quick) => {
+    const plan = await planFor(quick)
+    expect(plan.surface.entries.length).toBeGreaterThan(t.service.routes.length)
+    for (const entry of plan.surface.entries) {
+      const names = payloadsOf(entry, plan).map(({ name }) => name)
+      expect(new Set(names).size, entry.path).toBe(names.length)
+      expect(names.some((name) => name.startsWith('generated'))).toBe(true)
+      expect(
+        names.some((name) => /14 KB|headers|parameter|escapes/.test(name)),
+        entry.path,
+      ).toBe(true)
+      if (entry.body) expect(names).toContain('480,000 unknown members with an idempotency key')
+      if (entry.body) expect(names).toContain('the largest body, variant 1')
+    }
+  },
+)
+
+test('The same seed makes the same payloads, and another seed makes others', async () => {
+  const plan = await planFor(true)
+  const bytesOf = (seed: number) =>
+    plan.surface.entries
+      .filter(({ path, body }) => body && !path.includes('{'))
+      .slice(0, 2)
+      .flatMap((entry) => payloadsOf(entry, { ...plan, seed }))
+      .filter(({ name }) => /^(?:generated|the largest)/.test(name))
+      .map(({ make }) => make().body?.toString('base64').slice(0, 5_000))
+  expect(bytesOf(7)).toEqual(bytesOf(7))
+  expect(bytesOf(8)).not.toEqual(bytesOf(7))
+})
+
+const readings = (...values: number[]) => {
+  const left = values.map((ms): Reading => ({ insideMs: ms, cpuMs: ms - 40, outsideMs: ms + 1 }))
+  return { left, attempt: async () => left.shift() as Reading }
+}
+
+test.each([
+  ['one short pause is enough', [100, 900, 900], 100, 2],
+  ['a long pause is measured again', [900, 100, 900], 100, 1],
+  ['three long pauses give the shortest of them', [900, 400, 600, 1], 400, 1],
+])('Of the attempts, %s', async (_, values, inside, unused) => {
+  const { left, attempt } = readings(...values)
+  expect((await leastPause(attempt)).insideMs).toBe(inside)
+  expect(left).toHaveLength(unused)
+})
+
+test('A long pause in which other programs had the processor is not too long', () => {
+  expect(isTooLong({ insideMs: 900, cpuMs: 190, outsideMs: 920 })).toBe(false)
+  expect(isTooLong({ insideMs: 240, cpuMs: 230, outsideMs: 249 })).toBe(false)
+  expect(isTooLong({ insideMs: 240, cpuMs: 230, outsideMs: 260 })).toBe(true)
+  expect(isTooLong({ insideMs: 900, cpuMs: 210, outsideMs: 900 })).toBe(true)
+})
+
+test('The generator of the seed gives numbers from 0 to 1', () => {
+  const random = makeRandom(3)
+  const numbers = Array.from({ length: 1_000 }, random)
+  expect(numbers.every((n) => n >= 0 && n < 1)).toBe(true)
+  expect(new Set(numbers).size).toBeGreaterThan(990)
+})
