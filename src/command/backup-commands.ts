@@ -120,12 +120,12 @@ type Restoring = { db: Db; config: Config; log: Log; print: Print }
 /** The restored data is kept when the chain is broken, so that the operator can look at it. */
 const finishRestore = async ({ db, config, log, print }: Restoring, restored: Restored): Promise<void> => {
   const { unauthenticated: reason, takenAt } = restored
-  const needs = { db, clock: systemClock, log }
+  const needs = { db, clock: systemClock, log, secret: config.auditSigningSecret }
   if (reason !== null) {
     await recordUnauthenticatedRestore(needs, { reason, takenAt })
     print(`The backup is not authenticated: ${reason}. The audit log of every org says so.`)
   }
-  const broken = await brokenChains({ ...needs, secret: config.auditSigningSecret })
+  const broken = await brokenChains(needs)
   if (broken.length === 0) return
   throw new Fault(
     `The backup was restored, but the audit chain of ${formatCount(broken.length)} org(s) is not intact: ${broken.slice(0, 10).join(', ')}. Run \`tidings ops audit verify <org_id>\` for the details.`,

@@ -248,8 +248,8 @@ test('an unauthenticated backup that is restored anyway is recorded in the audit
       action: 'org.restored',
       resource_type: 'org',
       resource_id: org,
-      metadata: { authenticated: 'no', reason, taken_at: expect.stringMatching(/^20\S+Z$/) },
-      user_agent: 'operator-tool',
+      metadata: { authenticated: false, reason, via: 'system', taken_at: expect.stringMatching(/^20\S+Z$/) },
+      user_agent: '',
       signature: null,
     })),
   )

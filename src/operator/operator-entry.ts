@@ -6,7 +6,7 @@ import type { Log } from '../ground/log.ts'
 
 type OperatorEntry = {
   orgId: string
-  action: 'org.suspended' | 'org.unsuspended' | 'org.restored'
+  action: 'org.suspended' | 'org.unsuspended'
   metadata: Record<string, string>
   at: Date
 }
