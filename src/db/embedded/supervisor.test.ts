@@ -10,7 +10,8 @@ describe('a database created in an empty folder', { timeout: 30_000 }, () => {
   let dataDir: string
   let embedded: Embedded
 
-  const setting = async (name: string) => Object.values((await query(embedded.url, `show ${name}`))[0] ?? {})[0]
+  const setting = async (name: string) =>
+    Object.values((await query(embedded.maintenanceUrl ?? '', `show ${name}`))[0] ?? {})[0]
 
   beforeAll(async () => {
     dataDir = join(await temporaryFolder(), 'not', 'yet', 'there')
