@@ -40,13 +40,15 @@ const describeServer = (url: string, kind: string): Promise<string> =>
 
 const startEmbeddedIn = async (folder: string) => {
   const { startEmbedded } = await import('../src/db/embedded/supervisor.ts')
-  return startEmbedded({
+  const embedded = await startEmbedded({
     dataDir: join(folder, 'database'),
     // The only changed setting, because pgbench opens a session for each of its clients.
     settings: { max_connections: '640' },
     sharedDir: join(folder, 'shared'),
     log: silentLog(),
   })
+  await onServer(embedded.maintenanceUrl ?? '', (client) => client.query('alter role tidings createdb'))
+  return embedded
 }
 
 export const startDatabaseServer = async (folder: string, givenUrl: string | undefined): Promise<DatabaseServer> => {

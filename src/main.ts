@@ -15,8 +15,10 @@ const usage = `tidings start                    run the whole service in one pro
 tidings api                      run only the HTTP and SMTP servers
 tidings worker                   run only the background worker
 tidings migrate                  update the database schema and exit
-tidings backup <file>            write a backup of all data to a file
-tidings restore <file>           restore a backup into an empty database
+tidings backup <file> [--encrypt-to <age recipient>] [--passphrase-file <file>]
+                                 write a backup of all data to a file
+tidings restore <file> [--identity <file>] [--passphrase-file <file>] [--allow-unauthenticated]
+                                 restore a backup into an empty database
 ${opsUsage}
 
 Configure the service with environment variables. See docs/configuration.md.`

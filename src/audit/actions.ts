@@ -79,6 +79,7 @@ export const actions = [
   'org.sms_geo_updated',
   'org.suspended',
   'org.unsuspended',
+  'org.restored',
   'org.deleted',
   'org.ownership_transferred',
   'org.session_policy_updated',

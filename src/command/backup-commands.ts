@@ -1,26 +1,19 @@
 /** `tidings backup <file>` and `tidings restore <file>`. The file `-` is standard output or input. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import type { Db } from '../db/pool.ts'
 import { systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
 import type { Log } from '../ground/log.ts'
 import { readServiceVersion } from '../ground/version.ts'
+import { brokenChains, recordUnauthenticatedRestore } from '../operator/after-restore.ts'
 import { backUp, backUpToFile, type Progress } from '../operator/backup.ts'
 import { BackupFault, type Rows } from '../operator/backup-format.ts'
-import { restore as restoreFrom, type Source } from '../operator/restore.ts'
+import { findMasterKey, masterKeyLocation } from '../operator/master-key.ts'
+import { type Restored, restore as restoreFrom, type Source } from '../operator/restore.ts'
+import { backupOptions, restoreOptions } from './backup-options.ts'
 import { Fault } from './command-fault.ts'
 import { withUnmigratedDatabase } from './database.ts'
-
-const pathIn = (args: string[], command: string): string => {
-  const [path, ...rest] = args
-  if (path === undefined || path === '' || rest.length > 0 || (path.startsWith('-') && path !== '-')) {
-    throw new Fault(
-      `Usage: tidings ${command} <file>. Use - as the file for standard ${command === 'backup' ? 'output' : 'input'}.`,
-    )
-  }
-  return path
-}
 
 const formatCount = (count: number): string => count.toLocaleString('en-US')
 const formatMegabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
@@ -76,9 +69,6 @@ const summary = (rows: Rows): string => {
   return `${formatCount(counts.reduce((sum, count) => sum + count, 0))} rows from ${counts.length} tables`
 }
 
-const masterKeyLocation = (config: Config): string =>
-  config.masterKey ? 'MASTER_KEY' : join(config.dataDir, 'master.key')
-
 type Print = (text: string) => void
 
 /** Messages go to standard error, because standard output may carry the backup. */
@@ -86,35 +76,60 @@ const printToStandardError: Print = (text) => {
   process.stderr.write(`${text}\n`)
 }
 
+const noMasterKey = (config: Config, verb: string): Fault =>
+  new Fault(
+    `There is no master key: MASTER_KEY is not set and ${masterKeyLocation(config)} does not exist. ` +
+      `It is needed to ${verb} the backup. Run this command with the environment of the service.`,
+  )
+
 export const backupCommand = async (
   config: Config,
   log: Log,
   args: string[],
   print: Print = printToStandardError,
-): Promise<void> => {
-  const path = pathIn(args, 'backup')
-  return interruptible((signal) =>
-    withUnmigratedDatabase(config, log, async ({ connect }) => {
+): Promise<void> =>
+  interruptible(async (signal) => {
+    const { path, encryptTo } = await backupOptions(args, config)
+    const masterKey = await findMasterKey(config)
+    if (masterKey === null) throw noMasterKey(config, 'authenticate')
+    await withUnmigratedDatabase(config, log, async ({ connect }) => {
       const progress = makeProgress(process.stderr.isTTY === true)
       const serviceVersion = readServiceVersion()
-      const needs = { connect, clock: systemClock, serviceVersion, progress, signal }
+      const needs = { connect, clock: systemClock, serviceVersion, masterKey, encryptTo, progress, signal }
+      const encrypted = encryptTo ? ', encrypted' : ''
       if (path === '-') {
         const { rows } = await backUp(needs, process.stdout)
-        print(`Wrote ${summary(rows)}.`)
+        print(`Wrote ${summary(rows)}${encrypted}.`)
       } else {
         const { rows, bytes } = await backUpToFile(needs, path)
-        print(`Wrote ${summary(rows)} to ${path} (${formatMegabytes(bytes)}).`)
+        print(`Wrote ${summary(rows)} to ${path} (${formatMegabytes(bytes)}${encrypted}).`)
       }
       print(
-        `The backup does not contain the master key. Store ${masterKeyLocation(config)} separately: without it, the secrets in the backup cannot be decrypted.`,
+        `The backup does not contain the master key. Store ${masterKeyLocation(config)} separately: without it, the backup cannot be authenticated and the secrets in it cannot be decrypted.`,
       )
-    }),
-  )
-}
+    })
+  })
 
 const sourceOf = async (path: string): Promise<Source> => {
   if (path === '-') return { open: () => process.stdin, rereadable: false }
   return { open: () => createReadStream(path), rereadable: (await stat(path)).isFile() }
+}
+
+type Restoring = { db: Db; config: Config; log: Log; print: Print }
+
+/** The restored data is kept when the chain is broken, so that the operator can look at it. */
+const finishRestore = async ({ db, config, log, print }: Restoring, restored: Restored): Promise<void> => {
+  const { unauthenticated: reason, takenAt } = restored
+  const needs = { db, clock: systemClock, log, secret: config.auditSigningSecret }
+  if (reason !== null) {
+    await recordUnauthenticatedRestore(needs, { reason, takenAt })
+    print(`The backup is not authenticated: ${reason}. The audit log of every org says so.`)
+  }
+  const broken = await brokenChains(needs)
+  if (broken.length === 0) return
+  throw new Fault(
+    `The backup was restored, but the audit chain of ${formatCount(broken.length)} org(s) is not intact: ${broken.slice(0, 10).join(', ')}. Run \`tidings ops audit verify <org_id>\` for the details.`,
+  )
 }
 
 export const restoreCommand = async (
@@ -122,20 +137,27 @@ export const restoreCommand = async (
   log: Log,
   args: string[],
   print: Print = printToStandardError,
-): Promise<void> => {
-  const path = pathIn(args, 'restore')
-  return interruptible(async (signal) => {
+): Promise<void> =>
+  interruptible(async (signal) => {
+    const { path, decryptWith, allowUnauthenticated } = await restoreOptions(args, config)
+    const masterKey = await findMasterKey(config)
+    if (masterKey === null && !allowUnauthenticated) throw noMasterKey(config, 'verify')
+    const masterKeys = [...(masterKey ? [masterKey] : []), ...config.masterKeyPrevious]
+    const opening = { ...decryptWith, masterKeys, allowUnauthenticated }
     const source = await sourceOf(path)
-    await withUnmigratedDatabase(config, log, async ({ connect }) => {
+    await withUnmigratedDatabase(config, log, async (db) => {
       const progress = makeProgress(process.stderr.isTTY === true)
       const serviceVersion = readServiceVersion()
-      const needs = { connect, clock: systemClock, log, serviceVersion, progress, signal }
+      const { connect } = db
+      const needs = { connect, clock: systemClock, log, serviceVersion, opening, progress, signal }
       const restored = await restoreFrom(needs, source)
       const { rows, takenAt } = restored
       print(`Restored ${summary(rows)}. The backup was taken at ${takenAt} by version ${restored.serviceVersion}.`)
-      print(
-        `A backup does not contain the master key. Before you start the service, put the key of the backed-up service into ${masterKeyLocation(config)}.`,
-      )
+      if (masterKey === null) {
+        print(
+          `A backup does not contain the master key. Before you start the service, put the key of the backed-up service into ${masterKeyLocation(config)}.`,
+        )
+      }
+      await finishRestore({ db, config, log, print }, restored)
     })
   })
-}

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import type { Config } from '../ground/config/config.ts'
 import { productionWarnings } from '../ground/config/production-warnings.ts'
 import { makeVault, type Vault } from '../ground/crypto.ts'
@@ -8,6 +7,7 @@ import { resolveMasterKey } from '../operator/master-key.ts'
 import { build, type Service } from '../wiring/build.ts'
 import { Fault } from './command-fault.ts'
 import { anyDatabase, migrateAll, ownDatabase } from './database.ts'
+import { writeFirstRunFile } from './first-run-file.ts'
 import { welcome } from './welcome.ts'
 
 export type ServedParts = { api: boolean; worker: boolean }
@@ -32,9 +32,9 @@ const portFault = (config: Config, error: NodeJS.ErrnoException): unknown => {
   return error
 }
 
-const writeFirstRunFile = async (config: Config, created: CreatedOrg): Promise<void> => {
+const saveCredentials = async (config: Config, created: CreatedOrg): Promise<void> => {
   if (config.firstRunFile === undefined) return
-  await writeFile(config.firstRunFile, `${JSON.stringify(created)}\n`, { mode: 0o600 }).catch((error) => {
+  await writeFirstRunFile(config.firstRunFile, `${JSON.stringify(created)}\n`).catch((error) => {
     throw new Fault(`FIRST_RUN_FILE ${config.firstRunFile} cannot be written: ${error.message}`)
   })
 }
@@ -48,7 +48,7 @@ const printWelcome = async (config: Config, service: Service, baseUrl: string, v
     : await makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault }).createFirst()
   if (created) {
     process.stdout.write(welcome(created))
-    await writeFirstRunFile(config, created)
+    await saveCredentials(config, created)
   } else {
     process.stdout.write(`\n  Tidings is ready at ${baseUrl}      API reference: ${baseUrl}/docs\n\n`)
   }

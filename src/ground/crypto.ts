@@ -65,15 +65,16 @@ export interface Vault {
   open(sealed: string, context: string): string
 }
 
-const keyId = (key: Buffer): string => sha256Hex(key).slice(0, 8)
+/** Names a master key in what it encrypted or authenticated. */
+export const masterKeyId = (key: Buffer): string => sha256Hex(key).slice(0, 8)
 
 /**
  * AES-256-GCM with the master key. Each value contains the id of its key, so values sealed with a previous key still
  * open after the master key changes.
  */
 export const makeVault = (current: Buffer, previous: Buffer[] = []): Vault => {
-  const keys = new Map([current, ...previous].map((key) => [keyId(key), key]))
-  const currentId = keyId(current)
+  const keys = new Map([current, ...previous].map((key) => [masterKeyId(key), key]))
+  const currentId = masterKeyId(current)
   return {
     seal: (plain, context) => {
       const iv = randomBytes(12)

@@ -1,10 +1,10 @@
 /**
- * The backup file format: gzipped lines. The first line is the header. Each table follows as a line with its name, its
- * rows in the text format of PostgreSQL's COPY, and a line `\.`. The last line is the trailer. You can read a backup
- * with zcat and load a single table with psql.
+ * The content of a backup: gzipped lines. The first line is the header. Each table follows as a line with its name, its
+ * rows in the text format of PostgreSQL's COPY, and a line `\.`. The last line is the trailer. See backup-seal.ts for how
+ * the content is authenticated.
  */
 import { createHash } from 'node:crypto'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { z } from 'zod'
 
@@ -194,12 +194,19 @@ async function* partsIn(chunks: AsyncIterator<Buffer>, onHeader: () => void): As
   yield { kind: 'trailer', rows: trailer.rows }
 }
 
-/** Yields the parts of a backup in order. The trailer verifies all of them, so do not commit anything before it. */
-export async function* readBackup(file: Readable): AsyncGenerator<Part> {
+/**
+ * Yields the parts of a backup in order. The trailer verifies all of them, so do not commit anything before it. `open`
+ * turns the bytes of the file into the gzipped content.
+ */
+export async function* readBackup(
+  file: Readable,
+  open?: (bytes: AsyncIterable<Buffer>) => AsyncIterable<Buffer>,
+): AsyncGenerator<Part> {
   let headerSeen = false
   const gunzip = createGunzip({ chunkSize: 256 * 1024 })
-  file.on('error', (error) => gunzip.destroy(error))
-  file.pipe(gunzip)
+  const content = open ? Readable.from(open(file), { objectMode: false }) : file
+  content.on('error', (error) => gunzip.destroy(error))
+  content.pipe(gunzip)
   try {
     yield* partsIn(gunzip[Symbol.asyncIterator](), () => {
       headerSeen = true
@@ -208,6 +215,8 @@ export async function* readBackup(file: Readable): AsyncGenerator<Part> {
     throw asFault(error, headerSeen)
   } finally {
     gunzip.destroy()
+    // First the file: a read that waits for more of it then ends, and with it the content.
     file.destroy()
+    content.destroy()
   }
 }

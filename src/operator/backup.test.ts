@@ -1,6 +1,6 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import type pg from 'pg'
@@ -12,6 +12,7 @@ import { backUp, backUpToFile } from './backup.ts'
 import { readBackup } from './backup-format.ts'
 import {
   connectTo,
+  contentOf,
   contentsOf,
   empty,
   fileName,
@@ -197,7 +198,7 @@ describe('a backup restored into an empty database', () => {
     const partsOf = async (path: string) => {
       const rows: Record<string, string[]> = {}
       let table = ''
-      for await (const part of readBackup(createReadStream(path))) {
+      for await (const part of readBackup(Readable.from([await contentOf(path)]))) {
         if (part.kind === 'table') table = part.table
         if (part.kind === 'rows') rows[table] = [...(rows[table] ?? []), part.bytes.toString()]
       }
@@ -209,7 +210,7 @@ describe('a backup restored into an empty database', () => {
   test('is a file that only its owner can read, with a header line', async () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect(existsSync(`${file}.partial`)).toBe(false)
-    const [first = ''] = gunzipSync(await readFile(file))
+    const [first = ''] = gunzipSync(await contentOf(file))
       .toString()
       .split('\n')
     expect(JSON.parse(first)).toMatchObject({

@@ -13,6 +13,7 @@ import { hasHistory, partitionsIn, quoted, sequencesIn, type Table, tablesIn } f
 import { sqlState } from '../db/faults.ts'
 import { appliedMigrations } from '../db/migrate.ts'
 import type { Clock } from '../ground/clock.ts'
+import { type EncryptTo, encryptBackup } from './backup-encryption.ts'
 import {
   BackupFault,
   type BackupHeader,
@@ -23,6 +24,7 @@ import {
   tableLine,
   trailerLine,
 } from './backup-format.ts'
+import { sealBackup } from './backup-seal.ts'
 
 /** Callbacks that report progress. */
 export type Progress = {
@@ -36,6 +38,9 @@ export type Needs = {
   connect: () => Promise<pg.Client>
   clock: Clock
   serviceVersion: string
+  /** Authenticates the backup. */
+  masterKey: Buffer
+  encryptTo?: EncryptTo | undefined
   progress?: Progress
   signal?: AbortSignal
 }
@@ -164,7 +169,11 @@ export const backUp = async (needs: Needs, out: Writable): Promise<BackedUp> => 
       yield trailerLine(rows, digest.digest('hex'))
     }
     const gzip = createGzip({ level: constants.Z_BEST_SPEED, chunkSize: 256 * 1024 })
-    await pipeline(Readable.from(digested()), gzip, out, { signal: needs.signal })
+    const sealed = (chunks: AsyncIterable<Buffer>) => {
+      const content = sealBackup(chunks, needs.masterKey)
+      return needs.encryptTo ? encryptBackup(content, needs.encryptTo) : content
+    }
+    await pipeline(Readable.from(digested()), gzip, sealed, out, { signal: needs.signal })
     return { rows, takenAt: header.taken_at }
   } finally {
     await client.end()

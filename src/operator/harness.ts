@@ -1,5 +1,5 @@
 /** For the tests in this folder: databases to back up and restore, and helpers that compare their contents. */
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,6 +12,7 @@ import { catalogueOf } from '../../test/service/schema.ts'
 import { type Migration, migrate, readMigrations } from '../db/migrate.ts'
 import { systemClock } from '../ground/clock.ts'
 import { silentLog } from '../ground/log.ts'
+import { type Opening, openBackup } from './open-backup.ts'
 import { restore } from './restore.ts'
 
 export const testMigration = (name: string, sql: string): Migration => ({
@@ -79,6 +80,9 @@ const folder = await mkdtemp(join(tmpdir(), 'tidings-backup-'))
 // One folder for all test files of the worker.
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
+export const masterKey = randomBytes(32)
+export const opening: Opening = { masterKeys: [masterKey], identities: [], allowUnauthenticated: false }
+
 let files = 0
 export const fileName = (): string => join(folder, `${++files}.backup`)
 
@@ -108,14 +112,29 @@ export const needsOf = (database: TestDatabase) => ({
   clock: systemClock,
   log: silentLog(),
   serviceVersion: '1.2.3',
+  masterKey,
+  opening,
 })
 
 export const fileSource = (path: string) => ({ open: () => createReadStream(path), rereadable: true })
 export const pipeSource = (bytes: Buffer) => ({ open: () => Readable.from([bytes]), rereadable: false })
 
+type RestoreOptions = { allowUnauthenticated?: boolean }
+
 /** Restores with the migrations of this version and `strange`, unless `migrations` is given. */
-export const restoreInto = (database: TestDatabase, source: Parameters<typeof restore>[1], migrations = withStrange) =>
-  restore({ ...needsOf(database), migrations }, source)
+export const restoreInto = (
+  database: TestDatabase,
+  source: Parameters<typeof restore>[1],
+  migrations = withStrange,
+  options: RestoreOptions = {},
+) => restore({ ...needsOf(database), migrations, opening: { ...opening, ...options } }, source)
+
+/** The gzipped content of a backup. */
+export const contentOf = async (path: string): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of openBackup(createReadStream(path), opening, () => undefined)) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
 
 const tablesOf = async (database: TestDatabase): Promise<string[]> =>
   (

@@ -29,6 +29,7 @@ import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
 import { connectUntil, type Progress, prepareSession } from './backup.ts'
 import { BackupFault, type BackupHeader, type Part, type Rows, readBackup } from './backup-format.ts'
+import { type Opening, openBackup } from './open-backup.ts'
 
 export type Source = {
   open: () => Readable
@@ -41,13 +42,20 @@ type Needs = {
   clock: Clock
   log: Log
   serviceVersion: string
+  opening: Opening
   /** Defaults to the migrations of this version. */
   migrations?: Migration[]
   progress?: Progress
   signal?: AbortSignal
 }
 
-export type Restored = { rows: Rows; takenAt: string; serviceVersion: string }
+export type Restored = {
+  rows: Rows
+  takenAt: string
+  serviceVersion: string
+  /** Why the backup is not authenticated. Null if it is. */
+  unauthenticated: string | null
+}
 
 type Parts = AsyncGenerator<Part>
 
@@ -266,12 +274,19 @@ const analyse = async (connect: Needs['connect']): Promise<void> => {
 
 export const restore = async (needs: Needs, source: Source): Promise<Restored> => {
   const { connect, clock, log, migrations, progress, signal } = needs
+  let unauthenticated: string | null = null
+  const read = (): Parts =>
+    readBackup(source.open(), (bytes) =>
+      openBackup(bytes, needs.opening, (reason) => {
+        unauthenticated ??= reason
+      }),
+    )
   if (source.rereadable) {
     progress?.stage('verifying the backup')
-    await verifyAll(readBackup(source.open()), signal)
+    await verifyAll(read(), signal)
   }
   const client = await connectUntil(connect, signal)
-  const parts = readBackup(source.open())
+  const parts = read()
   try {
     const header = await headerOf(parts)
     const rows = await restoreAll(client, parts, header, needs).catch(async (error) => {
@@ -282,7 +297,7 @@ export const restore = async (needs: Needs, source: Source): Promise<Restored> =
     progress?.stage('migrating the schema and collecting statistics')
     await migrate({ connect, clock, log, ...(migrations && { migrations }) })
     await analyse(connect)
-    return { rows, takenAt: header.taken_at, serviceVersion: header.service_version }
+    return { rows, takenAt: header.taken_at, serviceVersion: header.service_version, unauthenticated }
   } finally {
     await parts.return(undefined)
     await client.end()

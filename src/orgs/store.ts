@@ -37,6 +37,12 @@ export const findOrg = statement<{ orgId: string }, OrgRow>(
   `select ${columns} from orgs where id = :orgId`,
 )
 
+/** All orgs, in the order of their ids. */
+export const orgIdsAfter = statement<{ afterOrgId: string; limit: number }, { id: string }>(
+  'orgs.ids_after',
+  'select id from orgs where id > :afterOrgId order by id limit :limit',
+)
+
 export const anyOrg = statement<NoParams, { id: string }>('orgs.any', 'select id from orgs limit 1')
 
 export const suspendOrg = statement<{ orgId: string; reason: string; at: Date }, { id: string }>(

@@ -16,6 +16,12 @@ declare module 'vitest' {
   }
 }
 
+const run = async (url: string | null, sql: string): Promise<void> => {
+  const client = new pg.Client(url ?? undefined)
+  await client.connect()
+  await client.query(sql).finally(() => client.end())
+}
+
 const startServer = async (): Promise<{ url: string; stop: () => Promise<void> }> => {
   const given = process.env.DATABASE_URL
   if (given) return { url: given, stop: async () => undefined }
@@ -28,6 +34,8 @@ const startServer = async (): Promise<{ url: string; stop: () => Promise<void> }
     max_connections: '200',
   }
   const server = await startEmbedded({ dataDir, log: silentLog(), settings })
+  // Otherwise tests run with the rights that the service has.
+  await run(server.maintenanceUrl, 'alter role tidings createdb')
   return {
     url: server.url,
     stop: async () => {
@@ -40,11 +48,7 @@ const startServer = async (): Promise<{ url: string; stop: () => Promise<void> }
 export default async (project: TestProject) => {
   const server = await startServer()
   const template = `tidings_template_${process.pid}`
-  const admin = async (sql: string): Promise<void> => {
-    const client = new pg.Client(server.url)
-    await client.connect()
-    await client.query(sql).finally(() => client.end())
-  }
+  const admin = (sql: string) => run(server.url, sql)
   await admin(`create database ${template}`)
   const url = new URL(server.url)
   url.pathname = `/${template}`

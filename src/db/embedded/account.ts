@@ -10,12 +10,20 @@ export const asRoot = (): boolean => process.getuid?.() === 0
 /** The usual ids of nobody, for minimal containers without /etc/passwd. */
 const defaultNobody: Account = { uid: 65534, gid: 65534 }
 
-const nobody = async (): Promise<Account> => {
-  const accounts = await readFile('/etc/passwd', 'utf8').catch(() => '')
-  const [, uid, gid] = /^nobody:[^:]*:(-?\d+):(-?\d+):/m.exec(accounts) ?? []
+/** Reads /etc/passwd. An account with uid 0 is root under another name. */
+const namedAccount = (passwd: string, name: string): Account | undefined => {
+  const fields = passwd
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([found]) => found === name)
   // On macOS nobody is -2, which spawn and chown accept.
-  return uid !== undefined && gid !== undefined ? { uid: Number(uid), gid: Number(gid) } : defaultNobody
+  const [uid, gid] = [Number(fields?.[2] || Number.NaN), Number(fields?.[3] || Number.NaN)]
+  return Number.isInteger(uid) && Number.isInteger(gid) && uid !== 0 ? { uid, gid } : undefined
 }
+
+/** Programs of other services run as nobody too and could read the database, so an account of its own is preferred. */
+export const accountIn = (passwd: string): Account =>
+  namedAccount(passwd, 'tidings') ?? namedAccount(passwd, 'nobody') ?? defaultNobody
 
 /**
  * Null: PostgreSQL runs under the account of this process. When this process is root, a cluster that another user made
@@ -24,7 +32,8 @@ const nobody = async (): Promise<Account> => {
 export const serverAccount = async (cluster: string): Promise<Account | null> => {
   if (!asRoot()) return null
   const owner = await stat(cluster).catch(absentAsNull)
-  return owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : nobody()
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
+  return accountIn(await readFile('/etc/passwd', 'utf8').catch(() => ''))
 }
 
 const canRead = 4

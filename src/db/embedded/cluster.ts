@@ -9,8 +9,14 @@ import { absentAsNull, EmbeddedFault, lastLines } from './embedded-fault.ts'
 import type { Layout } from './folder.ts'
 import type { ClusterMark } from './processes.ts'
 
+/** The role of the service. It owns the database and its tables, and has no other rights. */
 export const role = 'tidings'
+/** The superuser. It makes the role and the database, and no connection of the service uses it. */
+export const maintenanceRole = 'tidings_maintenance'
 export const database = 'tidings'
+
+export const roleDefinition = (password: string): string =>
+  `create role ${role} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls password '${password}'`
 
 /** PostgreSQL does not inherit our environment, which contains secrets and could change its locale and time zone. */
 export const serverEnvironment = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
@@ -57,7 +63,7 @@ const initdb = async (draft: string, { layout, binaries, account, durable }: Clu
       '-D',
       join(draft, 'cluster'),
       '-U',
-      role,
+      maintenanceRole,
       `--pwfile=${join(draft, 'password')}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
@@ -82,34 +88,67 @@ const initdb = async (draft: string, { layout, binaries, account, durable }: Clu
   )
 }
 
+/**
+ * Runs statements, one per line, in single-user mode, which needs no password. No server may be running on the cluster.
+ * Returns the output if a statement failed.
+ */
+export const runSingleUser = async (
+  cluster: string,
+  statements: string[],
+  { binaries, account, durable = true }: Pick<ClusterOptions, 'binaries' | 'account'> & { durable?: boolean },
+  name = 'postgres',
+): Promise<string | null> => {
+  const tool = spawn(binaries.postgres, ['--single', ...(durable ? [] : ['-F']), '-D', cluster, name], {
+    ...serverSpawn(account),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  tool.stdin.on('error', () => undefined)
+  tool.stdin.end(statements.map((statement) => `${statement}\n`).join(''))
+  const { ended, output } = await finished(tool)
+  return ended !== null || /ERROR|FATAL/.test(output) ? output : null
+}
+
+const makeRole = async (cluster: string, password: string, options: ClusterOptions): Promise<void> => {
+  const statements = [roleDefinition(password), `create database ${database} owner ${role}`]
+  const problem = await runSingleUser(cluster, statements, options)
+  if (problem === null) return
+  const { layout } = options
+  throw new EmbeddedFault(
+    `Could not create the role of the embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}):\n` +
+      lastLines(problem),
+  )
+}
+
 /** Creates the cluster in a draft folder and renames it when complete, so that a cluster is never incomplete. */
 export const makeCluster = async (options: ClusterOptions): Promise<void> => {
-  const { home, cluster, passwordFile } = options.layout
+  const { home, cluster, passwordFile, maintenanceFile } = options.layout
   for (const name of await readdir(home)) {
     if (name.startsWith(draftPrefix)) await rm(join(home, name), { recursive: true, force: true, maxRetries: 5 })
   }
   // A new name each time, because the initdb of a killed service may still be writing to the old folder.
   const draft = join(home, `${draftPrefix}${randomBytes(4).toString('hex')}`)
-  const password = newPassword()
+  const [password, maintenancePassword] = [newPassword(), newPassword()]
   try {
     await mkdir(draft, { mode: 0o700 })
     await mkdir(join(draft, 'cluster'), { mode: 0o700 })
-    await writeFile(join(draft, 'password'), password, { mode: 0o600 })
+    await writeFile(join(draft, 'password'), maintenancePassword, { mode: 0o600 })
     if (options.account) {
       const { uid, gid } = options.account
       for (const path of ['', 'cluster', 'password']) await chown(join(draft, path), uid, gid)
     }
     await initdb(draft, options)
+    await makeRole(join(draft, 'cluster'), password, options)
     await rename(join(draft, 'cluster'), cluster)
     if (options.durable) await sync(home)
   } finally {
     await rm(draft, { recursive: true, force: true, maxRetries: 5 })
   }
+  await savePassword(maintenanceFile, maintenancePassword)
   await savePassword(passwordFile, password)
 }
 
 /** Written after the cluster is complete, because an existing password file means that a cluster was created. */
-const savePassword = async (file: string, password: string): Promise<void> => {
+export const savePassword = async (file: string, password: string): Promise<void> => {
   const draft = `${file}.new`
   await rm(draft, { force: true })
   await writeFile(draft, `${password}\n`, { mode: 0o600, flag: 'wx' })
@@ -121,23 +160,14 @@ const savePassword = async (file: string, password: string): Promise<void> => {
 export const readPassword = async (file: string): Promise<string | null> =>
   (await readFile(file, 'utf8').catch(absentAsNull))?.trim() || null
 
-/** Uses single-user mode, which needs no password. No server may be running on the cluster. */
-export const resetPassword = async ({
-  layout,
-  binaries,
-  account,
-}: Omit<ClusterOptions, 'durable'>): Promise<string> => {
+/** No server may be running on the cluster. */
+export const resetPassword = async (options: Omit<ClusterOptions, 'durable'>): Promise<string> => {
+  const { layout } = options
   const password = newPassword()
-  const tool = spawn(binaries.postgres, ['--single', '-D', layout.cluster, 'postgres'], {
-    ...serverSpawn(account),
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
-  tool.stdin.on('error', () => undefined)
-  tool.stdin.end(`ALTER ROLE ${role} PASSWORD '${password}'\n`)
-  const { ended, output } = await finished(tool)
-  if (ended !== null || /ERROR|FATAL/.test(output)) {
+  const problem = await runSingleUser(layout.cluster, [`ALTER ROLE ${role} PASSWORD '${password}'`], options)
+  if (problem !== null) {
     throw new EmbeddedFault(
-      `${layout.passwordFile} is missing and a new password could not be set:\n${lastLines(output)}`,
+      `${layout.passwordFile} is missing and a new password could not be set:\n${lastLines(problem)}`,
     )
   }
   await savePassword(layout.passwordFile, password)

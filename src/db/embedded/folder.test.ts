@@ -105,7 +105,12 @@ describe.concurrent('DATA_DIR', { timeout: 30_000 }, () => {
     expect(await query(url, 'select word from kept')).toEqual(kept)
     await second.end('SIGTERM')
     expect(await processesIn(dataDir)).toEqual([])
-    expect((await readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.log', 'postgres.password'])
+    expect((await readdir(dataDir)).sort()).toEqual([
+      'postgres',
+      'postgres.log',
+      'postgres.maintenance',
+      'postgres.password',
+    ])
 
     // After one start as root, all files keep their owner, including the log file that this start creates.
     await rm(join(dataDir, 'postgres.log'))
@@ -124,7 +129,12 @@ describe.concurrent('DATA_DIR', { timeout: 30_000 }, () => {
     const embedded = await start(dataDir, { sharedDir: join(dataDir, 'must-not-be-created') })
     expect((await stat(dataDir)).mode & 0o777).toBe(0o711)
     await embedded.stop()
-    expect((await readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.log', 'postgres.password'])
+    expect((await readdir(dataDir)).sort()).toEqual([
+      'postgres',
+      'postgres.log',
+      'postgres.maintenance',
+      'postgres.password',
+    ])
   })
 
   test.runIf(asRoot())(
@@ -157,7 +167,12 @@ describe
       expect(await query(again.url, 'select word from kept')).toEqual(kept)
       await again.stop()
       expect(await processesIn(sharedDir)).toEqual([])
-      expect((await readdir(dataDir)).sort()).toEqual(['postgres.location', 'postgres.log', 'postgres.password'])
+      expect((await readdir(dataDir)).sort()).toEqual([
+        'postgres.location',
+        'postgres.log',
+        'postgres.maintenance',
+        'postgres.password',
+      ])
     })
 
     test('has its server adopted after a kill, and only by one service, even through a copy of DATA_DIR', async () => {

@@ -13,6 +13,8 @@ export type Layout = {
   home: string
   cluster: string
   passwordFile: string
+  /** The password of the maintenance role. */
+  maintenanceFile: string
   logFile: string
 }
 
@@ -21,6 +23,7 @@ const layoutAt = (dataDir: string, home: string): Layout => ({
   home,
   cluster: join(home, 'postgres'),
   passwordFile: join(dataDir, 'postgres.password'),
+  maintenanceFile: join(dataDir, 'postgres.maintenance'),
   logFile: join(dataDir, 'postgres.log'),
 })
 

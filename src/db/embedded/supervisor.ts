@@ -1,9 +1,8 @@
 /** The embedded PostgreSQL: created on first use, started or adopted, kept running, and stopped with the service. */
 import { join } from 'node:path'
-import pg from 'pg'
 import type { Log } from '../../ground/log.ts'
 import { nativeFolder, usableBinaries } from './binaries.ts'
-import { clusterState, database, makeCluster, markOf, readPassword, resetPassword, role } from './cluster.ts'
+import { clusterState, makeCluster, markOf, readPassword, resetPassword } from './cluster.ts'
 import { EmbeddedFault, errnoOf } from './embedded-fault.ts'
 import { findLayout, type Layout, prepareFolder } from './folder.ts'
 import { keepRunning } from './keep-running.ts'
@@ -19,6 +18,7 @@ import {
   type Postmaster,
   type Server,
 } from './postmaster.ts'
+import { ensureDatabase, maintenanceUrlOf, urlOf } from './roles.ts'
 import { lastLogLines, truncateLargeLog } from './server-log.ts'
 
 export { EmbeddedFault }
@@ -26,6 +26,8 @@ export { EmbeddedFault }
 export type Embedded = {
   /** postgres://tidings:<password>@127.0.0.1:<port>/tidings */
   url: string
+  /** The same with the superuser, for tests. Null if its password file was removed. */
+  maintenanceUrl: string | null
   /** Whether a server that a killed service left running was adopted. */
   adopted: boolean
   /** Fast shutdown. Waits until the server is gone. Can be called more than once. */
@@ -41,50 +43,6 @@ export type EmbeddedOptions = {
   onLost?: () => void
   /** For programs and data that PostgreSQL's account must reach when root runs the service in a private folder. */
   sharedDir?: string
-}
-
-const urlOf = (password: string, port: number, name = database) =>
-  `postgres://${role}:${password}@127.0.0.1:${port}/${name}`
-
-const sqlStates = { noSuchDatabase: '3D000', wrongPassword: '28P01' }
-
-const runSql = async (url: string, sql: string): Promise<void> => {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: 3000,
-    query_timeout: 30_000,
-  })
-  // Without a listener, a connection that is lost between two steps would end the process.
-  client.on('error', () => undefined)
-  try {
-    await client.connect()
-    await client.query(sql)
-  } finally {
-    await client.end().catch(() => undefined)
-  }
-}
-
-/** Checks that the server responds, and creates the database if it does not exist. */
-const ensureDatabase = async (password: string, port: number, layout: Layout): Promise<void> => {
-  try {
-    await runSql(urlOf(password, port), 'select 1')
-  } catch (error) {
-    const code = errnoOf(error)
-    if (code === sqlStates.noSuchDatabase) {
-      await runSql(urlOf(password, port, 'postgres'), `create database ${database}`)
-    } else if (code === sqlStates.wrongPassword) {
-      throw new EmbeddedFault(
-        `The password in ${layout.passwordFile} is not the password of the database in ${layout.cluster}. ` +
-          'Remove that file: the next start sets a new password.',
-      )
-    } else {
-      throw new EmbeddedFault(
-        `The embedded database in ${layout.cluster} (DATA_DIR ${layout.dataDir}) runs but does not respond on ` +
-          `127.0.0.1:${port}: ${error instanceof Error ? error.message : error}. Its log is ${layout.logFile}.`,
-        { cause: error },
-      )
-    }
-  }
 }
 
 const maxLaunches = 5
@@ -119,10 +77,10 @@ const passwordOf = async (server: Server): Promise<string> => {
 }
 
 const adoptOrLaunch = async (server: Server) => {
-  const { layout, mark } = server
+  const { layout, mark, log } = server
   const password = await passwordOf(server)
   const answers = (port: number) =>
-    ensureDatabase(password, port, layout).then(
+    ensureDatabase(password, port, layout, log).then(
       () => true,
       () => false,
     )
@@ -130,7 +88,7 @@ const adoptOrLaunch = async (server: Server) => {
   if (running) return { postmaster: running, adopted: true, password }
   const postmaster = await launchClean(server)
   try {
-    await ensureDatabase(password, postmaster.port, layout)
+    await ensureDatabase(password, postmaster.port, layout, log)
   } catch (error) {
     await endPostmaster(postmaster, mark)
     throw error
@@ -161,7 +119,8 @@ const embeddedOn = async (server: Server, claim: FolderClaim, onLost: () => void
   }
   let stopped: Promise<void> | undefined
   return {
-    url: urlOf(password, postmaster.port),
+    url: urlOf({ password, port: postmaster.port }),
+    maintenanceUrl: await maintenanceUrlOf(layout, postmaster.port),
     adopted,
     stop: () => {
       stopped ??= stop()
@@ -220,7 +179,7 @@ export const findEmbedded = async (dataDir: string): Promise<string | null> => {
     const password = layout && (await readPassword(layout.passwordFile))
     if (!layout || !password) return null
     const running = await findPostmaster(layout.cluster, await markOf(layout.cluster))
-    return running?.status === 'ready' ? urlOf(password, running.port) : null
+    return running?.status === 'ready' ? urlOf({ password, port: running.port }) : null
   } catch (error) {
     const code = errnoOf(error)
     if (code === 'ENOENT') return null

@@ -33,6 +33,9 @@ const alternatives = (names: readonly string[]): string =>
 
 export const nonEmptyText = (text: string) => accepted(text, z.string().min(1))
 
+export const textOfLength = (min: number, max: number) =>
+  accepted(`a text of ${min} to ${max} characters`, z.string().min(min).max(max))
+
 export const textOfAtLeast = (length: number) =>
   accepted(`a text of at least ${length} characters`, z.string().min(length))
 

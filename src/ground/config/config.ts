@@ -25,6 +25,7 @@ export type Config = {
   rateLimiter: 'auto' | 'off'
   masterKey: Buffer | undefined
   masterKeyPrevious: Buffer[]
+  backupPassphrase: string | undefined
   auditSigningSecret: string | undefined
   /** The time in force, and the text it was configured with, for display. */
   auditCutover: { text: string; at: Date }
@@ -143,6 +144,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     rateLimiter: values.RATE_LIMITER ?? 'auto',
     masterKey: values.MASTER_KEY,
     masterKeyPrevious: values.MASTER_KEY_PREVIOUS ?? [],
+    backupPassphrase: values.BACKUP_PASSPHRASE,
     auditSigningSecret: values.AUDIT_SIGNING_SECRET,
     auditCutover: auditCutoverOf(values.AUDIT_SIGNING_CUTOVER),
     auditRetentionDays: values.AUDIT_LOG_RETENTION_DAYS ?? 365,

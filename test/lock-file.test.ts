@@ -1,0 +1,32 @@
+/** `npm ci` installs only what the lock file lists, so it must list the packages of every platform. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+type Locked = {
+  version?: string
+  resolved?: string
+  integrity?: string
+  optionalDependencies?: Record<string, string>
+}
+
+const root = join(import.meta.dirname, '..')
+const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
+  packages: Record<string, Locked>
+}
+
+test('the lock file lists the optional packages of every platform', () => {
+  const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies)
+      .filter((name) => !packages[`node_modules/${name}`] && !packages[`${path}/node_modules/${name}`])
+      .map((name) => `${path || 'package.json'} needs ${name}`),
+  )
+  expect(missing).toEqual([])
+})
+
+test('the lock file names no registry and has a checksum for every package', async () => {
+  const listed = Object.entries(packages).filter(([path]) => path !== '')
+  expect(listed.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
+  expect(listed.filter(([, { integrity }]) => !integrity?.startsWith('sha512-'))).toEqual([])
+  expect((await readFile(join(root, '.npmrc'), 'utf8')).split('\n')).toContain('omit-lockfile-registry-resolved=true')
+})
