@@ -69,7 +69,7 @@ const makeSendError =
   (log: Log): SendError =>
   (error, request, reply) => {
     const failure = toFailure(error)
-    if (failure.code === 'INTERNAL_ERROR') {
+    if (failure.code === 'INTERNAL_ERROR' && !failure.detail.logged) {
       log.error(
         { err: failure.cause ?? failure, request_id: request.id, route: request.routeOptions.url },
         'request failed',

@@ -14,9 +14,10 @@ import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { ChannelAdapter, MessageContent } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import { asHandoverError, entryOf, type MessageEventName, messageEvent, responseOf } from './rows.ts'
-import { type ApplyReports, releasesUsage, spendBy } from './send.ts'
+import { type ApplyReports, releasesUsage, spendBy } from './sent-message.ts'
 import { type ClaimedRow, claimDue, nextDueOrgs, type Settled, settleClaimed } from './store/claim-messages.ts'
 import type { EventRow } from './store/message-row.ts'
+import type { SuppressRefused } from './suppress-refused.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -65,9 +66,11 @@ type Needs = {
   clock: Clock
   log: Log
   applyReports: ApplyReports
+  suppressRefused: SuppressRefused
 }
 
-export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }: Needs): Scheduler => {
+export const makeScheduler = (needs: Needs): Scheduler => {
+  const { db, channels, usage, clock, log, applyReports, suppressRefused } = needs
   let lastOrgId = ''
   let pausedUntil = 0
   let pauseMs = 0
@@ -188,7 +191,9 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
     try {
       handover = await channel.handOver(draft)
     } catch (error) {
-      return settleFault(row, reservation, asHandoverError(error))
+      const fault = asHandoverError(error)
+      await suppressRefused(draft, fault)
+      return settleFault(row, reservation, fault)
     }
     pauseMs = 0
     const at = clock.now()

@@ -92,6 +92,8 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
       track_clicks: draft.trackClicks || undefined,
     }),
 
+    canBeSentLater: (draft) => draft.attachments.length === 0,
+
     handOver: (draft) => {
       const mail = mailOf(draft, clock.now())
       return draft.by.environment === 'test' ? simulate(mail) : provider.send(mail)
