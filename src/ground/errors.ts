@@ -256,6 +256,8 @@ export type FailureDetail = {
   headers?: Record<string, string>
   /** The request took effect before it failed. Its Idempotency-Key stays locked, so a retry cannot repeat the effect. */
   done?: true
+  /** Logged where it happened, so the server does not log it again. */
+  logged?: true
   /** Logged, but never sent to the caller. */
   cause?: unknown
 }

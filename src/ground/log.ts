@@ -1,8 +1,10 @@
 import { pino } from 'pino'
 import pretty from 'pino-pretty'
 import { currentRequestId } from './request-context.ts'
+import { makeScrub, scrubText } from './scrub.ts'
 
-export type Log = pino.Logger
+/** Without child loggers: their fields would not be scrubbed. */
+export type Log = Pick<pino.Logger, 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'flush' | 'level'>
 
 /** Fields that are redacted in every logged object. */
 const secretPaths = [
@@ -27,7 +29,6 @@ const isFromDatabase = (error: unknown): error is FromDatabase => error instance
  * (data exceptions) quote the value in the message. The code, table and constraint are enough to find the cause.
  */
 const showError = (error: Error): unknown => {
-  if (!(error instanceof Error)) return error
   const { detail: _detail, where: _where, internalQuery: _query, ...shown } = pino.stdSerializers.err(error)
   let { message, stack } = shown
   const chain = new Set<Error>()
@@ -39,6 +40,18 @@ const showError = (error: Error): unknown => {
     stack = stack.replaceAll(link.message, () => masked)
   }
   return { ...shown, message, stack }
+}
+
+const scrub = makeScrub(showError)
+
+/** The arguments of one call without addresses. A record without a message gets that of its error, as pino does it. */
+const scrubArguments = ([first, ...others]: unknown[]): unknown[] => {
+  const fields = first instanceof Error ? { err: first } : first
+  if (typeof fields !== 'object' || fields === null) return [first, ...others].map(scrub)
+  const { err } = fields as { err?: unknown }
+  const message = others.length === 0 && err instanceof Error ? [scrubText(err.message)] : []
+  const shown = scrub(fields)
+  return [typeof shown === 'object' ? shown : { fields: shown }, ...others.map(scrub), ...message]
 }
 
 export type LogOptions = {
@@ -58,7 +71,13 @@ export const makeLog = ({ level, format, destination = 2 }: LogOptions): Log => 
       const id = currentRequestId()
       return id === undefined ? {} : { request_id: id }
     },
-    serializers: { err: showError },
+    // Errors are already plain objects: see `scrubArguments`.
+    serializers: { err: (shown: unknown) => shown },
+    hooks: {
+      logMethod(args, method) {
+        method.apply(this, scrubArguments(args) as typeof args)
+      },
+    },
     redact: { paths: secretPaths, censor: '[redacted]' },
   }
   if (format === 'pretty') {

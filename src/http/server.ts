@@ -94,7 +94,7 @@ const makeSendError =
   (log: Log): SendError =>
   (error, request, reply) => {
     const failure = toFailure(error)
-    if (failure.code === 'INTERNAL_ERROR') {
+    if (failure.code === 'INTERNAL_ERROR' && !failure.detail.logged) {
       // Logged now and not with the response, because a client that has gone gets no response.
       request.logged = true
       log.error({ ...loggedFields(request, reply, failure.status), err: failure.cause ?? failure }, 'request failed')

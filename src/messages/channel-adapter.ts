@@ -40,6 +40,8 @@ export interface ChannelAdapter<D extends Draft> {
   finish(draft: D): MaybePromise<void>
   priceOf(draft: D): MaybePromise<Price>
   contentOf(draft: D): MessageContent
+  /** Whether `contentOf` is enough to send the message later. Attachments, for example, are not stored. */
+  canBeSentLater(draft: D): boolean
   /** Throws only HandoverErrors. In test mode it simulates the handover and does not call a provider. */
   handOver(draft: D): MaybePromise<Handover>
   /** Rebuilds the draft of a scheduled message that is due. */

@@ -129,7 +129,7 @@ export const postOf = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | '
 export type Post = ReturnType<typeof postOf>
 
 /** An SMTP relay on loopback. `refusal` returns its error reply to a recipient, or undefined to accept the mail. */
-export const startRelay = async (refusal: () => { code: number; text: string } | undefined) => {
+export const startRelay = async (refusal: (recipient: string) => { code: number; text: string } | undefined) => {
   const accepted: string[] = []
   let attempts = 0
   const server = new SMTPServer({
@@ -138,9 +138,9 @@ export const startRelay = async (refusal: () => { code: number; text: string } |
     logger: false,
     disableReverseLookup: true,
     closeTimeout: 100,
-    onRcptTo: (_address, _session, done) => {
+    onRcptTo: ({ address }, _session, done) => {
       attempts++
-      const reply = refusal()
+      const reply = refusal(address)
       done(reply && Object.assign(new Error(reply.text), { responseCode: reply.code }))
     },
     onData: (stream, _session, done) => {

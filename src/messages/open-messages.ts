@@ -20,6 +20,7 @@ import { makeCancelMessage } from './cancel.ts'
 import { makeFetchAttachments } from './email/attachments.ts'
 import { makeDraftEmails } from './email/draft-emails.ts'
 import { makeEmailChannel } from './email/email-channel.ts'
+import { makeBeginHandOver } from './hand-over.ts'
 import { makeOutcomes } from './outcomes.ts'
 import { makeReadMessages } from './read.ts'
 import { makeRecordMessage } from './record.ts'
@@ -30,6 +31,7 @@ import { makeScheduler } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
 import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
+import { makeSuppressRefused } from './suppress-refused.ts'
 
 /** How many items of one batch are sent at the same time. */
 const batchConcurrency = 50
@@ -50,12 +52,13 @@ type Needs = {
   agent: Pick<GuardedAgent, 'request'>
   serviceDomain: string
   contentDays: number | undefined
+  onProviderOutage: 'refuse' | 'queue'
 }
 
 type TenantRows = { orgId: string; tenantId: string; limit: number }
 
 export const openMessages = (needs: Needs) => {
-  const { db, clock, log, usage, audit, appendEvents, idempotency, suppress, serviceDomain } = needs
+  const { db, clock, log, usage, audit, appendEvents, idempotency, suppress, serviceDomain, onProviderOutage } = needs
   const outcomes = makeOutcomes({ db, clock, log, appendEvents, suppress })
   const email = makeEmailChannel({
     clock,
@@ -72,19 +75,26 @@ export const openMessages = (needs: Needs) => {
     },
   })
   const record = makeRecordMessage({ db, audit, idempotency })
-  const sending = { usage, record, clock, log, applyReports: outcomes.applyInBackground }
+  const suppressRefused = makeSuppressRefused({ db, log, suppress })
+  const settling = { usage, clock, log, applyReports: outcomes.applyInBackground, suppressRefused }
+  const sending = {
+    channel: email,
+    beginHandOver: makeBeginHandOver({ channel: email, clock, log }),
+    record,
+    ...settling,
+  }
   return {
     outcomes,
     emails: {
       drafts: makeDraftEmails({ clock, defaultProject: makeDefaultProject({ db }) }),
-      send: makeSendMessage({ channel: email, ...sending }),
-      sendBatch: makeSendBatch({ channel: email, db, audit, concurrency: batchConcurrency, ...sending }),
+      send: makeSendMessage({ onProviderOutage, ...sending }),
+      sendBatch: makeSendBatch({ db, audit, concurrency: batchConcurrency, ...sending }),
       fetchAttachments: makeFetchAttachments(needs.agent),
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
     notify: makeSimulateReport({ db, clock, outcomes }),
-    scheduler: makeScheduler({ db, channels: { email }, usage, clock, log, applyReports: outcomes.applyInBackground }),
+    scheduler: makeScheduler({ db, channels: { email }, ...settling }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
     /** For suspended, archived and erased tenants. */
     forTenant: {

@@ -196,6 +196,21 @@ describe('from other statuses', () => {
     expect(await eventNames(id)).toEqual(['message.sent', 'message.bounced'])
   })
 
+  test("R-17 X-090 a complaint after another recipient's bounce fires message.complained, once per recipient", async () => {
+    const [a, b, c] = [address(), address(), address()]
+    const id = await post.sent({ to: [a], cc: [b, c] })
+    await report(id, { kind: 'hard_bounce', recipients: [a], detail: 'gone' })
+    const { status, error_message } = await post.row(id)
+    for (let times = 0; times < 2; times++) await report(id, { kind: 'complaint', recipients: [b], detail: 'abuse' })
+    await report(id, { kind: 'complaint', recipients: [b, c], detail: 'abuse' })
+    expect((await post.events(id)).slice(2).map(({ event, data }) => [event, data])).toEqual(
+      new Array(2).fill(['message.complained', { message_id: id, channel: 'email', status: 'bounced' }]),
+    )
+    expect(await eventNames(id)).toHaveLength(4)
+    expect(await post.row(id)).toMatchObject({ status, error_message })
+    for (const to of [b, c]) expect(await suppressed(to)).toMatchObject([{ reason: 'complaint', message_id: id }])
+  })
+
   test('SD-61 reports do not change failed and canceled messages', async () => {
     const canceled = await post.scheduled()
     await post.cancel(canceled)

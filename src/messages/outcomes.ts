@@ -12,7 +12,7 @@ import type { Log } from '../ground/log.ts'
 import type { Report } from '../providers/email/email-provider.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
 import type { MessageEventName } from './rows.ts'
-import type { ApplyReports } from './send.ts'
+import type { ApplyReports } from './sent-message.ts'
 import {
   applyReport,
   insertMessageEvents,
@@ -89,6 +89,16 @@ const reportable = ({ status, attempts, to_addresses }: MessageRow): boolean => 
 /** The status after the report, or undefined when the status does not change. */
 const nextStatus = (row: MessageRow, { kind }: Report): Status | undefined =>
   changes[kind].includes(row.status) ? effects[kind].status : undefined
+
+/**
+ * How often the report fires its event. A complaint fires once per recipient, even when another recipient's bounce or
+ * complaint came first. Any other report fires once, and only when it changes the status.
+ */
+const eventCount = (row: MessageRow, { kind }: Report, recipients: number): number => {
+  const changed = changes[kind].includes(row.status)
+  if (kind === 'complaint') return changed || row.status === 'bounced' ? recipients : 0
+  return changed ? 1 : 0
+}
 
 /** One entry per recipient, without those that the history already contains. */
 const newEntries = (row: MessageRow, report: Report): (HistoryEntry & { recipient: string })[] => {
@@ -197,15 +207,16 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
       kinds: entries.map(() => kind),
       recipients: entries.map(({ recipient }) => recipient),
     })
-    if (!status) return
     const reason = event === 'message.bounced' && report.detail !== null ? { reason: report.detail } : {}
-    await appendEvents(tx, {
-      orgId,
-      tenantId: row.tenant_id,
-      environment: row.environment,
-      event,
-      data: { message_id: messageId, channel: row.channel, status, ...reason },
-    })
+    for (let fired = eventCount(row, report, entries.length); fired > 0; fired--) {
+      await appendEvents(tx, {
+        orgId,
+        tenantId: row.tenant_id,
+        environment: row.environment,
+        event,
+        data: { message_id: messageId, channel: row.channel, status: status ?? row.status, ...reason },
+      })
+    }
   }
 
   const applyAll = async (orgId: string, messageId: string, reports: Report[]): Promise<void> => {

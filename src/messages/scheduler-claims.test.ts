@@ -1,10 +1,12 @@
 /** Claims with several workers, stale claims, races with cancel, long backlogs, and providers that fail or throttle. */
 import { expect, test } from 'vitest'
 import { trailOf } from '../../test/audit/trail.ts'
-import { startTestService, testService } from '../../test/service/service.ts'
+import { startTestService, type TestService, testService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
+import { silentLog } from '../ground/log.ts'
 import { insertScheduled, postOf, startRelay } from './harness.ts'
 import type { Outcomes } from './outcomes.ts'
+import { makeScheduler } from './scheduler.ts'
 
 const minutes = (count: number) => count * 60
 
@@ -134,6 +136,52 @@ test('S-151 a backlog of five thousand messages and orgs without due messages do
   expect((await scheduler.claim(100)).map(({ org_id }) => org_id)).toEqual(
     Array.from({ length: 100 }, () => big.org.id),
   )
+})
+
+/** Sets the content of every message of these orgs to that many bytes, half of them in `html`. */
+const fillContent = ({ database }: TestService, orgIds: string[], bytes: number) =>
+  database.sql("update messages set html = repeat('é', $1), text = repeat('x', 2 * $1) where org_id = any ($2)", [
+    bytes / 4,
+    orgIds,
+  ])
+
+test('S-151 a claim ends with the message that reaches its size in bytes, and no org is passed over', async () => {
+  const t = await testService()
+  const orgs = [await t.org(), await t.org(), await t.org()].map(({ org }) => org.id).sort()
+  const { db, clock, modules } = t.service
+  for (const orgId of orgs) await insertScheduled(t, 4, { orgId, dueAt: clock.now() })
+  const scheduler = makeScheduler({
+    db,
+    clock,
+    usage: modules.usage,
+    channels: {},
+    log: silentLog(),
+    applyReports: () => undefined,
+    suppressRefused: async () => undefined,
+    claimBytes: 30_000,
+  })
+  const claim = async () => (await scheduler.claim(200)).map(({ org_id }) => orgs.indexOf(org_id)).sort()
+  await fillContent(t, orgs, 20_000)
+  // The second message reaches the size. The next claim begins with the org that had no turn.
+  expect([await claim(), await claim(), await claim()]).toEqual([
+    [0, 1],
+    [2, 2],
+    [0, 1],
+  ])
+  await fillContent(t, orgs, 100_000)
+  expect(await claim()).toHaveLength(1)
+  await fillContent(t, orgs, 400)
+  expect(await claim()).toHaveLength(5)
+  expect(await claim()).toEqual([])
+})
+
+test('the scheduler claims at most 32 MB of messages, and one more', { timeout: 60_000 }, async () => {
+  const t = await testService()
+  const { org } = await t.org()
+  await insertScheduled(t, 4, { orgId: org.id, dueAt: t.service.clock.now() })
+  await fillContent(t, [org.id], 12 * 1_048_576)
+  const claimed = await t.service.modules.messages.scheduler.claim(200)
+  expect(claimed.map(({ bytes }) => bytes)).toEqual(new Array(3).fill(12 * 1_048_576))
 })
 
 test('S-151 with more orgs than fit into one claim, every org has a turn before any has a second one', async () => {

@@ -221,7 +221,7 @@ describe('when it is due', () => {
     expect([(await row(id)).status, await used('sandbox'), await used()]).toEqual(['sent', 1, 1])
   })
 
-  test('S-106 S-157 a sandbox message is canceled with the reason when its recipient is no longer a verified member', async () => {
+  test('X-195 S-106 S-157 a sandbox message is canceled with the reason when its recipient is no longer a verified member', async () => {
     const { org, orgId, owner, scheduled, advance, fire, row, handed, events, used } = await orgWith()
     const id = await scheduled({ from: `hi@${org.slug}.sandbox.tidings.test`, to: [owner.email] })
     await t.database.sql('update users set email_verified_at = null where email = $1', [owner.email])

@@ -14,9 +14,10 @@ import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { ChannelAdapter, MessageContent } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import { asHandoverError, entryOf, type MessageEventName, messageEvent, responseOf } from './rows.ts'
-import { type ApplyReports, releasesUsage, spendBy } from './send.ts'
+import { type ApplyReports, releasesUsage, spendBy } from './sent-message.ts'
 import { type ClaimedRow, claimDue, nextDueOrgs, type Settled, settleClaimed } from './store/claim-messages.ts'
 import type { EventRow } from './store/message-row.ts'
+import type { SuppressRefused } from './suppress-refused.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -24,6 +25,8 @@ const hour = 60 * minute
 const staleMs = 5 * minute
 /** The wait after each transient fault. When all are used, the message fails. */
 const retriesMs = [1, 5, 15, 60].map((minutes) => minutes * minute)
+/** A claim ends with the message that reaches this size, because all its messages are in memory at the same time. */
+const defaultClaimBytes = 32 * 1_048_576
 /** How many orgs share one claim. */
 const orgsPerClaim = 100
 /** The size of a claim after a provider has throttled, until it accepts a message again. */
@@ -65,9 +68,12 @@ type Needs = {
   clock: Clock
   log: Log
   applyReports: ApplyReports
+  suppressRefused: SuppressRefused
+  claimBytes?: number
 }
 
-export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }: Needs): Scheduler => {
+export const makeScheduler = (needs: Needs): Scheduler => {
+  const { db, channels, usage, clock, log, applyReports, suppressRefused, claimBytes = defaultClaimBytes } = needs
   let lastOrgId = ''
   let pausedUntil = 0
   let pauseMs = 0
@@ -188,7 +194,9 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
     try {
       handover = await channel.handOver(draft)
     } catch (error) {
-      return settleFault(row, reservation, asHandoverError(error))
+      const fault = asHandoverError(error)
+      await suppressRefused(draft, fault)
+      return settleFault(row, reservation, fault)
     }
     pauseMs = 0
     const at = clock.now()
@@ -213,6 +221,14 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
     return turn.map(({ org_id }) => org_id)
   }
 
+  /** The orgs that got nothing because the claim had reached its size come first in the next one. */
+  const resumeAtUnserved = (orgIds: string[], rows: ClaimedRow[]): void => {
+    if (rows.reduce((sum, { bytes }) => sum + bytes, 0) < claimBytes) return
+    const served = new Set(rows.map(({ org_id }) => org_id))
+    const firstUnserved = orgIds.findIndex((orgId) => !served.has(orgId))
+    if (firstUnserved > 0) lastOrgId = orgIds[firstUnserved - 1] as string
+  }
+
   return {
     claim: async (most) => {
       if (clock.millis() < pausedUntil) return []
@@ -221,14 +237,17 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
       // Never more orgs than messages: an org beyond the limit would lose its turn without a message being claimed.
       const orgIds = await nextOrgs(now, Math.min(orgsPerClaim, limit))
       if (orgIds.length === 0) return []
-      return db.rows(claimDue, {
+      const rows = await db.rows(claimDue, {
         orgIds,
         now,
         staleAt: new Date(now.getTime() + staleMs),
         claim: newId('request', now.getTime()),
         perOrg: Math.ceil(limit / orgIds.length),
         limit,
+        maxBytes: claimBytes,
       })
+      resumeAtUnserved(orgIds, rows)
+      return rows
     },
     fire: async (row) => {
       if (clock.millis() < pausedUntil) return defer(row, new Date(pausedUntil))

@@ -14,9 +14,11 @@ import type { Handover, HandoverError } from '../providers/email/email-provider.
 import type { Reservation, Usage } from '../usage/reserve.ts'
 import type { ChannelAdapter, Price } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
+import type { BeginHandOver, HandOver } from './hand-over.ts'
 import type { RecordMessage } from './record.ts'
 import { asHandoverError, failedRow, sentRow } from './rows.ts'
-import { type ApplyReports, notRecorded, releasesUsage, sentEntry, spendBy } from './send.ts'
+import { type ApplyReports, notRecorded, recipientRefusal, releasesUsage, sentEntry, spendBy } from './sent-message.ts'
+import type { SuppressRefused } from './suppress-refused.ts'
 
 export type ItemError = { code: string; message: string }
 export type ItemResult = {
@@ -67,8 +69,14 @@ const notRecordedItem: ItemError = { code: 'MESSAGE_NOT_RECORDED', message: notR
 
 const providerError = (message: string): ItemError => ({ code: 'PROVIDER_ERROR', message })
 
+const itemErrorOf = (fault: HandoverError): ItemError => {
+  const refusal = recipientRefusal(fault)
+  return providerError(refusal ? `${refusal}: ${fault.message}` : fault.message)
+}
+
 type Needs<D extends Draft> = {
   channel: ChannelAdapter<D>
+  beginHandOver: BeginHandOver<D>
   usage: Usage
   record: RecordMessage
   audit: Audit
@@ -76,6 +84,7 @@ type Needs<D extends Draft> = {
   clock: Clock
   log: Log
   applyReports: ApplyReports
+  suppressRefused: SuppressRefused
   /** How many items are sent at the same time. */
   concurrency: number
 }
@@ -100,7 +109,7 @@ const differenceOf = (reserved: Price, used: Price): Price => ({
 type ReservedItem<D extends Draft> = { index: number; draft: D; reserved: Price; batchReservation: Reservation }
 
 export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> => {
-  const { channel, usage, record, audit, db, clock, log, applyReports, concurrency } = needs
+  const { channel, beginHandOver, usage, record, audit, db, clock, log, applyReports, concurrency } = needs
 
   const release = (item: ReservedItem<D>, part: Price, itemReservation?: Reservation): Promise<void> =>
     Promise.all([
@@ -134,10 +143,10 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     const event = { at, more: { error: fault.message } }
     try {
       await record({ message: failedRow(draft, channel.contentOf(draft), fault, at), event })
-      return failedItem(index, providerError(fault.message), draft.id)
+      return failedItem(index, itemErrorOf(fault), draft.id)
     } catch (error) {
       log.error({ err: error, message_id: draft.id }, 'failed message not recorded')
-      return failedItem(index, providerError(fault.message))
+      return failedItem(index, itemErrorOf(fault))
     }
   }
 
@@ -153,7 +162,7 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     return { index, id: draft.id, status: 'sent', error: null }
   }
 
-  const runItem = async (item: ReservedItem<D>): Promise<ItemResult> => {
+  const runItem = async (item: ReservedItem<D>, handOver: HandOver<D>): Promise<ItemResult> => {
     const { index, draft } = item
     let admitted: Awaited<ReturnType<typeof admit>>
     try {
@@ -165,9 +174,10 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     }
     let handover: Handover
     try {
-      handover = await channel.handOver(draft)
+      handover = await handOver(draft)
     } catch (error) {
       const fault = asHandoverError(error)
+      await needs.suppressRefused(draft, fault)
       log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message handover failed')
       if (releasesUsage(fault)) await release(item, admitted.used, admitted.itemReservation)
       return recordFailed(item, fault)
@@ -187,10 +197,11 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
 
   const runAll = async (items: ReservedItem<D>[], until: number): Promise<ItemResult[]> => {
     const results: ItemResult[] = []
+    const handOver = beginHandOver(until)
     const next = items.values()
     const runNext = async (): Promise<void> => {
       for (const item of next) {
-        if (clock.millis() < until) results.push(await runItem(item))
+        if (clock.millis() < until) results.push(await runItem(item, handOver))
         else {
           await release(item, item.reserved)
           const message = 'Not sent: the batch reached its time limit. It is safe to try again.'

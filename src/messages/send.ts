@@ -2,31 +2,31 @@
  * The send pipeline: gates, reservation, provider, record. Single sends run it here. Batch items run it in
  * send-batch.ts, and scheduled messages run it in scheduler.ts when they are due.
  */
-import type { Actor, AuditEntry } from '../audit/append.ts'
+import type { Actor } from '../audit/append.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { iso } from '../ground/instant.ts'
 import type { Log } from '../ground/log.ts'
-import { andThen } from '../ground/maybe-promise.ts'
 import type { IdempotencyClaim } from '../idempotency/claims.ts'
-import type { Handover, HandoverError, Report } from '../providers/email/email-provider.ts'
+import type { Handover, HandoverError } from '../providers/email/email-provider.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
+import { makeAcceptForLater, type SendRequest, type Unsent } from './accept-for-later.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
+import { type BeginHandOver, isTransient } from './hand-over.ts'
 import type { RecordMessage } from './record.ts'
-import { asHandoverError, failedRow, scheduledRow, sentRow } from './rows.ts'
-
-/** The response to a single send. */
-export type AcceptedMessage = {
-  id: string
-  channel: string
-  status: 'sent' | 'scheduled'
-  created_at: string
-  scheduled_at?: string
-}
-
-/** Applies reports that came with the handover. They are handled like reports that a provider sends later. */
-export type ApplyReports = (orgId: string, messageId: string, reports: Report[]) => void
+import { asHandoverError, failedRow, sentRow } from './rows.ts'
+import {
+  type AcceptedMessage,
+  type ApplyReports,
+  idempotentAnswer,
+  notRecorded,
+  recipientRefusal,
+  releasesUsage,
+  sentEntry,
+  spendBy,
+} from './sent-message.ts'
+import type { SuppressRefused } from './suppress-refused.ts'
 
 export interface SendMessage<D extends Draft> {
   /** With an idempotency claim, the response is stored together with the message. */
@@ -35,69 +35,19 @@ export interface SendMessage<D extends Draft> {
 
 type Needs<D extends Draft> = {
   channel: ChannelAdapter<D>
+  beginHandOver: BeginHandOver<D>
   usage: Usage
   record: RecordMessage
   clock: Clock
   log: Log
   applyReports: ApplyReports
+  suppressRefused: SuppressRefused
+  onProviderOutage: 'refuse' | 'queue'
 }
 
-export const spendBy = (draft: Draft) => ({
-  orgId: draft.by.orgId,
-  tenantId: draft.by.tenantId,
-  environment: draft.by.environment,
-  keyId: draft.by.keyId,
-  channel: draft.channel,
-})
-
-/** Usage is released when the message was certainly not sent. When that is uncertain, it stays counted. */
-export const releasesUsage = (fault: HandoverError): boolean => fault.kind !== 'uncertain'
-
-/** Returned when the provider accepted a message that could not be stored afterwards. */
-export const notRecorded = 'Accepted by the provider but not stored. Do not send it again.'
-
-export const sentEntry = (draft: Draft, actor: Actor, resourceId: string | null, count: number): AuditEntry => ({
-  orgId: draft.by.orgId,
-  actor,
-  action: 'message.sent',
-  resourceType: 'message',
-  resourceId,
-  metadata: { channel: draft.channel, count, environment: draft.by.environment },
-})
-
 export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D> => {
-  const { channel, usage, record, clock, log, applyReports } = needs
-
-  const answerOf = (draft: D, status: 'sent' | 'scheduled'): AcceptedMessage => ({
-    id: draft.id,
-    channel: draft.channel,
-    status,
-    created_at: iso(draft.createdAt),
-    ...(status === 'scheduled' && { scheduled_at: (draft.scheduledAt as Date).toISOString() }),
-  })
-
-  const idempotentAnswer = (claim: IdempotencyClaim | undefined, answer: AcceptedMessage) =>
-    claim && { answer: { claim, status: 200, body: JSON.stringify(answer) } }
-
-  const schedule = async (draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage> => {
-    const { sandbox, units, segments, costMicros } = await channel.priceOf(draft)
-    // Limits are checked now so that the caller gets the error, but usage is counted when the message is sent. Only
-    // the sandbox limit counts on the day of the request.
-    await usage.check({ ...spendBy(draft), units, segments, costMicros, sandbox })
-    const reservation = sandbox ? await usage.reserve({ ...spendBy(draft), units: 0, sandbox }) : undefined
-    const answer = answerOf(draft, 'scheduled')
-    try {
-      await record({
-        message: scheduledRow(draft, channel.contentOf(draft), clock.now()),
-        entry: sentEntry(draft, actor, draft.id, 1),
-        ...idempotentAnswer(claim, answer),
-      })
-    } catch (error) {
-      if (reservation) await usage.release(reservation)
-      throw error
-    }
-    return answer
-  }
+  const { channel, beginHandOver, usage, record, clock, log, applyReports, suppressRefused } = needs
+  const later = makeAcceptForLater(needs)
 
   const recordFailed = async (draft: D, reservation: Reservation, fault: HandoverError): Promise<never> => {
     if (releasesUsage(fault)) await usage.release(reservation)
@@ -110,36 +60,59 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
         return false
       },
     )
-    throw new Failure('INTERNAL_ERROR', { cause: fault, ...(stored && { extra: { message_id: draft.id } }) })
+    const refusal = recipientRefusal(fault)
+    throw new Failure('INTERNAL_ERROR', {
+      cause: fault,
+      logged: true,
+      ...(refusal && { message: `${refusal} by the provider. The message was not sent.` }),
+      ...(stored && { extra: { message_id: draft.id } }),
+    })
+  }
+
+  const recordSent = async (draft: D, { actor, claim }: SendRequest, handover: Handover): Promise<AcceptedMessage> => {
+    const at = clock.now()
+    const answer: AcceptedMessage = {
+      id: draft.id,
+      channel: draft.channel,
+      status: 'sent',
+      created_at: iso(draft.createdAt),
+    }
+    await record({
+      message: sentRow(draft, channel.contentOf(draft), handover, at),
+      event: { at },
+      entry: sentEntry(draft, actor, draft.id, 1),
+      ...idempotentAnswer(claim, answer),
+    }).catch((cause) => {
+      throw new Failure('INTERNAL_ERROR', { message: notRecorded, done: true, cause })
+    })
+    if (handover.reports) applyReports(draft.by.orgId, draft.id, handover.reports)
+    return answer
+  }
+
+  const settleFault = async (draft: D, request: SendRequest, unsent: Unsent): Promise<AcceptedMessage> => {
+    const { fault, reservation } = unsent
+    await suppressRefused(draft, fault)
+    const queued = needs.onProviderOutage === 'queue' && isTransient(fault) && channel.canBeSentLater(draft)
+    return queued ? later.queue(draft, request, unsent) : recordFailed(draft, reservation, fault)
   }
 
   return {
     single: async (draft, actor, claim) => {
+      const request = { actor, claim }
       await passGates(channel.gates, draft, 'single')
       const finishing = channel.finish(draft)
       if (finishing) await finishing
-      if (draft.scheduledAt) return schedule(draft, actor, claim)
-      const reservation = await andThen(channel.priceOf(draft), (price) =>
-        usage.reserve({ ...spendBy(draft), ...price }),
-      )
+      if (draft.scheduledAt) return later.schedule(draft, request)
+      const pricing = channel.priceOf(draft)
+      const price = pricing instanceof Promise ? await pricing : pricing
+      const reservation = await usage.reserve({ ...spendBy(draft), ...price })
       let handover: Handover
       try {
-        handover = await channel.handOver(draft)
+        handover = await beginHandOver()(draft)
       } catch (error) {
-        return recordFailed(draft, reservation, asHandoverError(error))
+        return settleFault(draft, request, { reservation, price, fault: asHandoverError(error) })
       }
-      const at = clock.now()
-      const answer = answerOf(draft, 'sent')
-      await record({
-        message: sentRow(draft, channel.contentOf(draft), handover, at),
-        event: { at },
-        entry: sentEntry(draft, actor, draft.id, 1),
-        ...idempotentAnswer(claim, answer),
-      }).catch((cause) => {
-        throw new Failure('INTERNAL_ERROR', { message: notRecorded, done: true, cause })
-      })
-      if (handover.reports) applyReports(draft.by.orgId, draft.id, handover.reports)
-      return answer
+      return recordSent(draft, request, handover)
     },
   }
 }

@@ -25,6 +25,10 @@ const temporaryCodes: ReadonlySet<Code> = new Set<Code>(['RATE_LIMITED', 'IDEMPO
 const isFinal = ({ cause, detail }: Failure): boolean =>
   detail.done === true || (cause instanceof HandoverError && (cause.kind === 'refused' || cause.kind === 'uncertain'))
 
+/** The provider accepted the message for nobody because the addresses do not exist. */
+const isRecipientRefused = ({ cause }: Failure): boolean =>
+  cause instanceof HandoverError && cause.kind === 'refused' && cause.refusedRecipients.length > 0
+
 /** Too many recipients. A mail server sends to the remaining ones in another message. */
 const isTooMany = ({ detail }: Failure): boolean => detail.errors?.some(({ code }) => code === 'too_big') ?? false
 
@@ -39,6 +43,7 @@ const isLoneLineEnd = ({ detail }: Failure): boolean =>
 const codeOf = (failure: Failure, stage: Stage): [number, string] => {
   const { code, status } = failure
   if (status >= 500) {
+    if (isRecipientRefused(failure)) return [550, '5.1.1']
     if (isFinal(failure)) return [554, '5.3.0']
     return stage === 'auth' ? [454, '4.7.0'] : [451, '4.3.0']
   }

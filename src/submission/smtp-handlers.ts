@@ -108,7 +108,7 @@ const makeStep =
       } catch (error) {
         const failure = asFailure(error)
         const fields = { stage, code: failure.code, request_id: requestId, session: session.id }
-        if (failure.code === 'INTERNAL_ERROR') {
+        if (failure.code === 'INTERNAL_ERROR' && !failure.detail.logged) {
           log.error({ ...fields, err: failure.cause ?? failure }, 'smtp command failed')
         } else log.info(fields, 'smtp command refused')
         return { refused: smtpRefusal(failure, stage, requestId) }

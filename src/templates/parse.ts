@@ -42,6 +42,10 @@ const namePattern = new RegExp(`^(?:@index|${segment}(?:\\.${segment})*)$`, 'u')
 const openPattern = /^#\s*(each|if|unless)\s+(\S+)$/
 const closePattern = /^\/\s*(each|if|unless)$/
 
+/** Braces that are sent as text: they contain no tag, or a tag that is not valid in its place. */
+export type IgnoredBraces = { start: number; end: number; misplaced: boolean }
+export type OnIgnored = (braces: IgnoredBraces) => void
+
 type Tag = { start: number; end: number } & (
   | { kind: 'value'; name: string }
   | { kind: 'open'; block: Block; name: string }
@@ -62,7 +66,7 @@ const meaningOf = (content: string): Meaning | undefined => {
 }
 
 /** Every tag, delimited by the innermost braces: `{{{x}}}` is a tag between two literal braces. */
-const tagsIn = (text: Text): Tag[] => {
+const tagsIn = (text: Text, onIgnored?: OnIgnored): Tag[] => {
   const tags: Tag[] = []
   for (let at = 0; ; ) {
     const open = text.indexOf('{{', at)
@@ -72,6 +76,10 @@ const tagsIn = (text: Text): Tag[] => {
     const inner = span.lastIndexOf('{{')
     const meaning = meaningOf(span.slice(inner + 2))
     at = close + 2
+    // Outer braces stay in the text, also around a tag.
+    if (onIgnored && (inner > 0 || !meaning)) {
+      onIgnored({ start: open, end: text.slice(at, at + 1) === '}' ? at + 1 : at, misplaced: false })
+    }
     if (meaning) tags.push({ ...meaning, start: open + inner, end: at })
   }
 }
@@ -111,8 +119,8 @@ const readName = (full: string, inLoop: boolean): Name => {
 type OpenBlock = { block: Block; at: number; elseAt: number }
 
 /** @param link Replaces the tag of the unsubscribe link. */
-export const parse = (text: Text, link = unsubscribeTag): Program => {
-  const tags = tagsIn(text)
+export const parse = (text: Text, link = unsubscribeTag, onIgnored?: OnIgnored): Program => {
+  const tags = tagsIn(text, onIgnored)
   const paired = pairsIn(tags)
   const steps: Step[] = []
   const required = new Map<string, Name>()
@@ -176,7 +184,10 @@ export const parse = (text: Text, link = unsubscribeTag): Program => {
   }
 
   for (const tag of tags) {
-    if (!isValid(tag)) continue
+    if (!isValid(tag)) {
+      onIgnored?.({ start: tag.start, end: tag.end, misplaced: true })
+      continue
+    }
     literal += text.slice(from, tag.start)
     from = tag.end
     if (tag.kind === 'value') compileTag.value(readName(tag.name, loops > 0))

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Channel, channels } from '../ground/channel.ts'
 import { VariablesShape } from './variables.ts'
+import { maxWarnings, warningCodes } from './warnings.ts'
 
 const slug = z
   .string()
@@ -70,6 +71,16 @@ export const PreviewTemplate = z
   .meta({ id: 'PreviewTemplate' })
 export type PreviewTemplate = z.output<typeof PreviewTemplate>
 
+const TemplateWarning = z
+  .strictObject({
+    field: z.enum(['subject', 'html', 'text']),
+    line: z.int().min(1),
+    column: z.int().min(1).meta({ description: 'The position in its line, in UTF-16 code units.' }),
+    code: z.enum(warningCodes),
+    message: z.string().meta({ description: 'What is wrong and what to write instead.' }),
+  })
+  .meta({ id: 'TemplateWarning' })
+
 export const TemplatePreview = Template.pick({
   id: true,
   slug: true,
@@ -77,4 +88,11 @@ export const TemplatePreview = Template.pick({
   subject: true,
   html: true,
   text: true,
-}).meta({ id: 'TemplatePreview' })
+})
+  .extend({
+    warnings: z
+      .array(TemplateWarning)
+      .max(maxWarnings)
+      .meta({ description: 'Braces that the template language does not know and that are sent as text, in order.' }),
+  })
+  .meta({ id: 'TemplatePreview' })

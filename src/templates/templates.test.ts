@@ -317,11 +317,55 @@ describe('preview', () => {
           subject: 'Hello Ann & <Bob>',
           html: '<p>Hi Ann &amp; &lt;Bob&gt;</p>',
           text: 'Hi Ann & <Bob>',
+          warnings: [],
         },
       ])
     }
     expect((await patch(id, { text: 'Bye {{name}}' })).status).toBe(200)
     expect((await preview({ id, variables })).body.text).toBe('Bye Ann & <Bob>')
+  })
+
+  test('warns of braces that are not in the language, with their place and what to write', async () => {
+    const id = await idOf(
+      email({
+        subject: '{{{name}}}',
+        html: '<p>\n  {{! internal }} {{name}}\n{{#each l}}{{../name}}{{/each}}</p>',
+        text: '{{#if a}}A{{else if b}}B{{/if}}',
+      }),
+    )
+    const reply = await leavesNoTrace(() => preview({ id, variables: { name: 'Ann', l: [1] } }))
+    expect([reply.status, reply.body.subject]).toEqual([200, '{Ann}'])
+    expect(reply.body.warnings).toEqual([
+      {
+        field: 'subject',
+        line: 1,
+        column: 1,
+        code: 'triple_braces',
+        message: 'The outer braces of {{{name}}} are sent as text. Write {{name}}: values in html are always escaped.',
+      },
+      {
+        field: 'html',
+        line: 2,
+        column: 3,
+        code: 'comment',
+        message: '{{! internal }} is sent as text: there are no comments in templates. Remove it.',
+      },
+      {
+        field: 'html',
+        line: 3,
+        column: 12,
+        code: 'parent_path',
+        message:
+          '{{../name}} is sent as text. Write {{name}}: a name that the item does not have is looked up outside the loop.',
+      },
+      {
+        field: 'text',
+        line: 1,
+        column: 11,
+        code: 'else_if',
+        message: '{{else if b}} is sent as text. Write {{else}}{{#if b}} and close both blocks with {{/if}}{{/if}}.',
+      },
+    ])
   })
 
   test('S-305 renders only the text of an SMS template and requires only its variables', async () => {

@@ -135,7 +135,7 @@ test('X-040 a known reference finds its tenant whatever the case and surrounding
   expect((await withRef('unicode-ref', org.keys.live)).body.tenant_id).not.toBe(body.tenant_id)
 })
 
-test('X-041 X-208 a reference must have 1 to 200 characters after trimming', async () => {
+test('X-041 X-208 X-358 a reference must have 1 to 200 characters after trimming', async () => {
   const org = await t.org({ name: 'Lengths' })
   const key = org.keys.live
   await leavesNoTrace(async () => {

@@ -164,9 +164,17 @@ describe('creating', () => {
     expect(row).toEqual({ path, code: expect.any(String), message: expect.any(String) })
   })
 
-  test('AD-100 a name of 120 and a reference of 200 characters are accepted', async () => {
+  test('X-358 AD-100 a name of 120 and a reference of 200 characters are accepted, and one of 201 is not', async () => {
     const { status, body } = await create({ name: 'x'.repeat(120), external_ref: '😀'.repeat(200) })
     expect([status, body.name, body.external_ref]).toEqual([201, 'x'.repeat(120), '😀'.repeat(200)])
+    expect((await patch(body.id, { external_ref: 'é'.repeat(200) })).body.external_ref).toBe('é'.repeat(200))
+    const refused = { errors: [{ path: ['external_ref'], code: 'custom', message: expect.any(String) }] }
+    for (const external_ref of ['😀'.repeat(201), ` ${'x'.repeat(201)} `]) {
+      const replies = await leavesNoTrace(() =>
+        Promise.all([create({ name: 'x', external_ref }), patch(body.id, { external_ref })]),
+      )
+      for (const reply of replies) expectRefusal(reply, 'VALIDATION_ERROR', refused)
+    }
   })
 
   test('X-279 the plan limits active and suspended tenants, also for concurrent creations, but not archived ones', async () => {

@@ -83,6 +83,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     agent,
     serviceDomain,
     contentDays: config.messageContentDays,
+    onProviderOutage: config.onProviderOutage,
   })
   return { ...domains, ...tracking, templates, suppress, agent, emailProvider, messages }
 }

@@ -33,6 +33,7 @@ export type Config = {
   /** Undefined: bodies are kept. */
   messageContentDays: number | undefined
   emailProviders: ('local' | 'smtp' | 'ses')[]
+  onProviderOutage: 'refuse' | 'queue'
   smtpUrl: string | undefined
   smtpPoolSize: number
   /** Undefined: the SMTP port is off. */
@@ -150,6 +151,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     auditRetentionDays: values.AUDIT_LOG_RETENTION_DAYS ?? 365,
     messageContentDays: values.MESSAGE_CONTENT_TTL_DAYS,
     emailProviders: values.EMAIL_PROVIDER ?? ['local'],
+    onProviderOutage: values.ON_PROVIDER_OUTAGE ?? 'refuse',
     smtpUrl: values.SMTP_URL,
     smtpPoolSize: values.SMTP_POOL_SIZE ?? 5,
     submission: submissionOf(values),

@@ -109,6 +109,12 @@ export const variables = {
     fallback: '`local`; required in production',
     about: 'Email providers, in the order they are tried. `smtp` requires `SMTP_URL`.',
   }),
+  ON_PROVIDER_OUTAGE: variable({
+    accepts: accept.oneOf('refuse', 'queue'),
+    fallback: 'refuse',
+    about:
+      'What happens to an email that no provider can take for [10 seconds](providers.md#when-a-provider-fails). `refuse` responds with 500 and stores it as `failed`. `queue` accepts it as `scheduled`, due at once, unless it has attachments or is part of a batch.',
+  }),
   SMTP_URL: variable({
     accepts: accept.smtpUrl,
     about: 'Relay of the `smtp` provider. See [Providers](providers.md#smtp) for its options.',

@@ -178,7 +178,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     tag: 'Emails',
     summary: 'Send an email',
     description:
-      'Sends the email immediately. If `scheduled_at` is more than one second in the future, the email is stored with status `scheduled` and sent at that time.',
+      'Sends the email immediately. If `scheduled_at` is more than one second in the future, the email is stored with status `scheduled` and sent at that time. An email that no provider can take at the moment is stored in the same way if the operator has set `ON_PROVIDER_OUTAGE=queue`.',
     scope: 'send:email',
     idempotent: true,
     body: SendEmail,

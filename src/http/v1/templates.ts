@@ -10,6 +10,7 @@ import type { RenderTemplates } from '../../templates/render.ts'
 import { CreateTemplate, PatchTemplate, PreviewTemplate, Template, TemplatePreview } from '../../templates/shapes.ts'
 import { listTemplates, listTenantTemplates, type TemplateRow } from '../../templates/store.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
+import { warningsOf } from '../../templates/warnings.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
@@ -128,7 +129,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       tag: 'Templates',
       summary: 'Preview a template',
       description:
-        'Renders a template without sending it. Identify the template by `id` or `slug`. Missing variables and size limits return the same errors as a send.',
+        'Renders a template without sending it. Identify the template by `id` or `slug`. Missing variables and size limits return the same errors as a send. `warnings` lists braces of other template languages, which are sent as text.',
       scope: 'read:templates',
       body: PreviewTemplate,
       bounds: { values: maxVariableValues + 100 },
@@ -137,7 +138,8 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       handle: async ({ caller, body }) => {
         const row = await named(caller, body)
         const { id, slug, channel } = row
-        return { status: 200, body: { id, slug, channel, ...render.preview(row, body.variables) } }
+        const warnings = warningsOf(row)
+        return { status: 200, body: { id, slug, channel, ...render.preview(row, body.variables), warnings } }
       },
     }),
   ]

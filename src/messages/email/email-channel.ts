@@ -78,6 +78,8 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
       track_clicks: draft.trackClicks || undefined,
     }),
 
+    canBeSentLater: (draft) => draft.attachments.length === 0,
+
     handOver: (draft) => {
       if (draft.by.environment === 'test') return simulate(mailOf(draft, clock.now()))
       // Mail servers and readers compare the Date header with their own clock.

@@ -182,7 +182,10 @@ describe('when the database rejects the row', () => {
 
 describe('with an SMTP relay', () => {
   /** A service that sends through an SMTP relay of the test. */
-  const withRelay = async (options: SMTPServerOptions): Promise<[TestService, Mailer, () => void]> => {
+  const withRelay = async (
+    options: SMTPServerOptions,
+    env: Record<string, string> = {},
+  ): Promise<[TestService, Mailer, () => void]> => {
     const server = new SMTPServer({
       authOptional: true,
       disabledCommands: ['STARTTLS'],
@@ -199,7 +202,7 @@ describe('with an SMTP relay', () => {
     onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
     const { port } = server.server.address() as { port: number }
     const service = await testService({
-      env: { EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${port}?tls=off` },
+      env: { EMAIL_PROVIDER: 'smtp', SMTP_URL: `smtp://127.0.0.1:${port}?tls=off`, ...env },
     })
     return [service, await mailer(service), hangUp]
   }
@@ -236,17 +239,28 @@ describe('with an SMTP relay', () => {
     expect(await own.used()).toEqual({})
   })
 
-  test('SD-37 a connection lost after the message was transmitted fails it but counts it, since it may be delivered', async () => {
-    const [, own, hangUp] = await withRelay({
-      onData: (stream) => {
-        stream.resume()
-        stream.on('end', () => hangUp())
-      },
-    })
-    const reply = await own.send(mail())
-    expect([reply.status, (await own.get(reply.body.error.message_id)).body.status]).toEqual([500, 'failed'])
-    expect(await own.used()).toMatchObject({ 'org live email': 1 })
-  })
+  test.each(['refuse', 'queue'])(
+    'SD-37 R-20 a connection lost after the message was transmitted fails it, counts it and does not retry it (%s)',
+    async (onProviderOutage) => {
+      let transmitted = 0
+      const [, own, hangUp] = await withRelay(
+        {
+          onData: (stream) => {
+            stream.resume()
+            stream.on('end', () => {
+              transmitted++
+              hangUp()
+            })
+          },
+        },
+        { ON_PROVIDER_OUTAGE: onProviderOutage },
+      )
+      const reply = await own.send(mail())
+      expect([reply.status, (await own.get(reply.body.error.message_id)).body.status]).toEqual([500, 'failed'])
+      expect(await own.used()).toMatchObject({ 'org live email': 1 })
+      expect(transmitted).toBe(1)
+    },
+  )
 })
 
 test('S-114 SD-39 batch items that have not started within 300 seconds are not sent', { timeout: 60_000 }, async () => {

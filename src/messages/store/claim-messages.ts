@@ -36,36 +36,48 @@ export const nextDueOrgs = statement<{ after: string; now: Date; limit: number }
    select org_id from turn where due_at <= :now`,
 )
 
-export type ClaimedRow = MessageRow & { org_suspended: boolean; tenant_status: string | null }
+export type ClaimedRow = MessageRow & {
+  org_suspended: boolean
+  tenant_status: string | null
+  /** The bytes of the content. */
+  bytes: number
+}
 
 /**
- * Claims due messages, at most `perOrg` of each org. A claim moves `due_at` to the time when the claim becomes stale,
- * so the messages of a worker that died become due again.
+ * Claims due messages, at most `perOrg` of each org: the first of every org, then the second of every org, and so on,
+ * until their content reaches `maxBytes`. A claim moves `due_at` to the time when the claim becomes stale, so the
+ * messages of a worker that died become due again.
  */
 export const claimDue = statement<
-  { orgIds: string[]; now: Date; staleAt: Date; claim: string; perOrg: number; limit: number },
+  { orgIds: string[]; now: Date; staleAt: Date; claim: string; perOrg: number; limit: number; maxBytes: number },
   ClaimedRow
 >(
   'messages.claim_due',
   `with due as (
-     select m.org_id, m.id, m.created_at
-     from unnest(:orgIds::text[]) as o (org_id)
+     select m.org_id, m.id, m.created_at, m.bytes, o.place,
+       row_number() over (partition by m.org_id order by m.due_at) as turn
+     from unnest(:orgIds::text[]) with ordinality as o (org_id, place)
      cross join lateral (
-       select org_id, id, created_at
+       select org_id, id, created_at, due_at, coalesce(octet_length(html), 0) + coalesce(octet_length(text), 0) as bytes
        from messages
        where org_id = o.org_id and status in ('scheduled', 'sending') and due_at <= :now
        order by due_at
        limit :perOrg
        for update skip locked
      ) m
+   ), fitting as (
+     select org_id, id, created_at, bytes,
+       sum(bytes) over (order by turn, place rows unbounded preceding) - bytes as bytes_before
+     from due
+     order by turn, place
      limit :limit
    ), claimed as (
      update messages m set status = 'sending', claim = :claim, claimed_at = :now, due_at = :staleAt
-     from due d
-     where m.org_id = d.org_id and m.id = d.id and m.created_at = d.created_at
-     returning ${messageColumnsOf('m')}
+     from fitting f
+     where m.org_id = f.org_id and m.id = f.id and m.created_at = f.created_at and f.bytes_before < :maxBytes
+     returning ${messageColumnsOf('m')}, f.bytes
    )
-   select ${messageColumnsOf('c')}, o.suspended_at is not null as org_suspended, t.status as tenant_status
+   select ${messageColumnsOf('c')}, c.bytes, o.suspended_at is not null as org_suspended, t.status as tenant_status
    from claimed c
    join orgs o on o.id = c.org_id
    left join tenants t on t.org_id = c.org_id and t.id = c.tenant_id`,

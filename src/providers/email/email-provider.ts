@@ -59,12 +59,20 @@ export type HandoverFault = 'refused' | 'throttled' | 'unavailable' | 'uncertain
 export class HandoverError extends Error {
   readonly kind: HandoverFault
   readonly provider: string
+  /** Recipients that the provider refused for good, because their address does not exist. */
+  readonly refusedRecipients: readonly string[]
 
   /** The message is shown to the sender, so it must not contain secrets. */
-  constructor(kind: HandoverFault, provider: string, message: string, options?: { cause?: unknown }) {
-    super(message, options)
+  constructor(
+    kind: HandoverFault,
+    provider: string,
+    message: string,
+    { cause, refusedRecipients = [] }: { cause?: unknown; refusedRecipients?: readonly string[] } = {},
+  ) {
+    super(message, { cause })
     this.kind = kind
     this.provider = provider
+    this.refusedRecipients = refusedRecipients
   }
 }
 

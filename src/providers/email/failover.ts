@@ -13,6 +13,8 @@ export interface FailoverProvider extends EmailProvider {
 
 const failuresToOpen = 5
 const openForMs = 30_000
+/** While no other provider can take the messages, the failing one is tried more often. */
+const openForWithoutAlternativeMs = 1_000
 const defaultTimeoutMs = 30_000
 
 type Link = {
@@ -59,9 +61,12 @@ export const makeFailoverProvider = (providers: EmailProvider[], needs: Needs): 
     probing: false,
   }))
 
-  const stateOf = ({ openedAt }: Link): BreakerState => {
-    if (openedAt === undefined) return 'closed'
-    return clock.millis() - openedAt >= openForMs ? 'half_open' : 'open'
+  const openFor = (link: Link): number =>
+    links.some((other) => other !== link && other.openedAt === undefined) ? openForMs : openForWithoutAlternativeMs
+
+  const stateOf = (link: Link): BreakerState => {
+    if (link.openedAt === undefined) return 'closed'
+    return clock.millis() - link.openedAt >= openFor(link) ? 'half_open' : 'open'
   }
 
   const closeBreaker = (link: Link): void => {
@@ -74,8 +79,10 @@ export const makeFailoverProvider = (providers: EmailProvider[], needs: Needs): 
     link.failures++
     // Messages that were being sent when the breaker opened do not keep it open longer.
     if (!probe && (link.failures < failuresToOpen || link.openedAt !== undefined)) return
+    if (link.openedAt === undefined) {
+      log.warn({ provider: link.provider.name }, 'email provider failing, circuit breaker opened')
+    }
     link.openedAt = clock.millis()
-    log.warn({ provider: link.provider.name }, 'email provider failing, circuit breaker opened')
   }
 
   const sendThrough = (link: Link, mail: Mail): Promise<Handover> => {
@@ -97,22 +104,27 @@ export const makeFailoverProvider = (providers: EmailProvider[], needs: Needs): 
     )
   }
 
+  /** A fault that ends the send is thrown and logged by the caller. One that leads to the next provider is logged here. */
+  const logFailover = ({ provider, kind, cause }: HandoverError, next: Link, mail: Mail): void => {
+    const { code } = (cause ?? {}) as { code?: unknown }
+    const fields = { provider, kind, code, next_provider: next.provider.name, message_id: mail.messageId }
+    log.warn(fields, 'email handover failed, trying the next provider')
+  }
+
   const send = async (mail: Mail): Promise<Handover> => {
     assertNotInTransaction('handing over an email')
     let fault: HandoverError | undefined
+    let last: HandoverError | undefined
     for (const link of links) {
       const state = stateOf(link)
       if (state === 'open' || (state === 'half_open' && link.probing)) continue
+      if (last) logFailover(last, link, mail)
       try {
         return await sendThrough(link, mail)
       } catch (error) {
-        const handover = error as HandoverError
-        const { kind, provider, cause } = handover
-        if (kind === 'refused' || kind === 'uncertain') throw handover
-        // The provider's text is not logged, because servers quote addresses in it.
-        const { code } = (cause ?? {}) as { code?: unknown }
-        log.warn({ provider, kind, code, message_id: mail.messageId }, 'email handover failed')
-        if (fault?.kind !== 'throttled') fault = handover
+        last = error as HandoverError
+        if (last.kind === 'refused' || last.kind === 'uncertain') throw last
+        if (fault?.kind !== 'throttled') fault = last
       }
     }
     throw fault ?? new HandoverError('unavailable', name, 'No email provider is available right now.')

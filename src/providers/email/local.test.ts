@@ -150,13 +150,16 @@ describe('the local provider', () => {
     expect((await read()).map(({ id }) => id)).toEqual([handed.providerMessageId])
   })
 
-  test('is unavailable when it cannot store a mail', async () => {
+  test.each([
+    ['unavailable', 'it cannot store a mail', new Error('no disk')],
+    ['uncertain', 'it cannot know whether it stored a mail', Object.assign(new Error('lost'), { code: 'ECONNRESET' })],
+  ])('is %s when %s', async (kind, _, error) => {
     const broken: Outbox = {
-      add: () => Promise.reject(new Error('no disk')),
+      add: () => Promise.reject(error),
       drained: async () => undefined,
     }
     const local = makeLocalProvider({ outbox: broken, clock, serviceDomain: 'tidings.test' })
-    expect((await faultOf(local.send(testMail()))).kind).toBe('unavailable')
+    expect((await faultOf(local.send(testMail()))).kind).toBe(kind)
   })
 })
 

@@ -1,5 +1,6 @@
 /** The provider for development: accepts every message, stores it in the outbox, and simulates outcomes. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { lostConnection } from '../../db/faults.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { newId } from '../../ground/ids.ts'
 import type { Outbox } from '../outbox/local-outbox.ts'
@@ -30,7 +31,9 @@ export const makeLocalProvider = ({ outbox, clock, serviceDomain, wait = pause }
     try {
       await outbox.add({ id, channel: 'email', messageId, verificationId: null, mail: toStored(mail), at })
     } catch (cause) {
-      throw new HandoverError('unavailable', name, 'The message could not be written to the outbox.', { cause })
+      // After a lost connection the message may be in the outbox, and another attempt would add it again.
+      const kind = lostConnection(cause) ? 'uncertain' : 'unavailable'
+      throw new HandoverError(kind, name, 'The message could not be written to the outbox.', { cause })
     }
     const reports = simulatedReports(mail, serviceDomain, at)
     return { provider: name, providerMessageId: id, ...(reports.length > 0 && { reports }) }

@@ -11,6 +11,9 @@ export type SmtpError = Error & {
   command?: string
 }
 
+/** A reply to RCPT TO. */
+export type RecipientError = SmtpError & { recipient?: string }
+
 export type SmtpFault = { kind: HandoverFault; message: string }
 
 /** Replies about the session, not about the message. Another relay may accept the message. */
@@ -54,16 +57,30 @@ export const classifySmtpError = (error: SmtpError, sent: boolean): SmtpFault =>
   return { kind: 'unavailable', message: 'The mail relay could not be reached or closed the connection.' }
 }
 
+const enhancedCode = /\b5\.(\d{1,3})\.(\d{1,3})\b/
+/** 5.1.7 and 5.1.8 are about the sender, and 5.1.9 is about the relay of the recipient. */
+const notTheRecipient = new Set(['7', '8', '9'])
+/** How servers without enhanced codes say that an address does not exist. */
+const unknownMailbox =
+  /\b(no such|unknown|invalid) (user|mailbox|recipient|address|account)\b|\b(user|mailbox|recipient|address|account) (is )?(unknown|not found|invalid|does not exist)\b/i
+
 /**
- * Reports a recipient that the relay rejected while it accepted others. Only a permanent reply about the mailbox is a
- * hard bounce. Policy replies (5.7) and temporary ones (4xx) do not mean that the address is invalid.
+ * Whether the reply to RCPT TO means that the address does not exist. Any other permanent reply, such as a policy (5.7)
+ * or a full mailbox (5.2), says nothing about the address.
  */
+export const isRefusedForGood = ({ responseCode = 0, response = '' }: SmtpError): boolean => {
+  if (responseCode < 500) return false
+  const enhanced = enhancedCode.exec(response)
+  if (enhanced) return enhanced[1] === '1' && !notTheRecipient.has(enhanced[2] as string)
+  return unknownMailbox.test(response)
+}
+
+/** Reports a recipient that the relay rejected while it accepted others. */
 export const reportRefused = (recipient: string, error: SmtpError, at: Date): Report => {
   const detail = error.response ?? error.message
   const isPermanent = (error.responseCode ?? 0) >= 500
-  const isHardBounce = isPermanent && !/\b5\.7\.\d/.test(detail)
   return {
-    kind: isHardBounce ? 'hard_bounce' : 'soft_bounce',
+    kind: isRefusedForGood(error) ? 'hard_bounce' : 'soft_bounce',
     recipients: [recipient],
     at,
     detail,

@@ -9,7 +9,13 @@ import { composeMime, type MailEnvelope, mailEnvelopeOf } from './compose-mime.t
 import { signDkim } from './dkim.ts'
 import { type EmailProvider, type Handover, HandoverError, type Mail } from './email-provider.ts'
 import { makeSemaphore } from './semaphore.ts'
-import { classifySmtpError, reportRefused, type SmtpError } from './smtp-faults.ts'
+import {
+  classifySmtpError,
+  isRefusedForGood,
+  type RecipientError,
+  reportRefused,
+  type SmtpError,
+} from './smtp-faults.ts'
 
 const name = 'smtp'
 
@@ -106,10 +112,14 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
   const inFlight = new Set<Promise<unknown>>()
   let closed = false
 
-  const handoverError = (error: unknown, attempt: Attempt | undefined): HandoverError => {
+  const handoverError = (error: unknown, attempt?: Attempt, envelope?: MailEnvelope): HandoverError => {
     if (error instanceof HandoverError) return error
     const { kind, message } = classifySmtpError(error as SmtpError, attempt?.body?.readableEnded === true)
-    return new HandoverError(kind, name, message, { cause: error })
+    const { rejectedErrors = [] } = error as { rejectedErrors?: RecipientError[] }
+    const refusedRecipients = rejectedErrors
+      .filter(isRefusedForGood)
+      .flatMap(({ recipient = '' }) => envelope?.to.get(recipient) ?? [])
+    return new HandoverError(kind, name, message, { cause: error, refusedRecipients })
   }
 
   const composeSigned = async (mail: Mail): Promise<Buffer> => {
@@ -160,7 +170,7 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
       const info = await withDeadline(attempt, work)
       const at = clock.now()
       const reports = (info.rejectedErrors ?? []).map((error) => {
-        const refused = error as SmtpError & { recipient?: string }
+        const refused = error as RecipientError
         const wireAddress = refused.recipient ?? ''
         return reportRefused(envelope.to.get(wireAddress) ?? wireAddress, refused, at)
       })
@@ -170,7 +180,7 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
         ...(reports.length > 0 && { reports }),
       }
     } catch (error) {
-      throw handoverError(error, attempt)
+      throw handoverError(error, attempt, envelope)
     }
   }
 
@@ -178,7 +188,7 @@ export const makeSmtpProvider = ({ url, poolSize, clock, log, timeouts = default
     name,
     send: async (mail) => {
       const work = handOver(mail).catch((error) => {
-        throw handoverError(error, undefined)
+        throw handoverError(error)
       })
       inFlight.add(work)
       try {

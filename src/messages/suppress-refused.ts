@@ -1,0 +1,36 @@
+/** Suppresses the recipients that a provider refused for good when it accepted the message for nobody. */
+import { retryOnOutage } from '../db/outage.ts'
+import type { Db } from '../db/pool.ts'
+import type { Log } from '../ground/log.ts'
+import type { HandoverError } from '../providers/email/email-provider.ts'
+import type { Suppress } from '../suppressions/suppress.ts'
+import type { Draft } from './draft.ts'
+
+export type SuppressRefused = (
+  draft: Pick<Draft, 'id' | 'channel' | 'by'>,
+  fault: Pick<HandoverError, 'refusedRecipients'>,
+) => Promise<void>
+
+type Needs = { db: Db; log: Log; suppress: Suppress }
+
+export const makeSuppressRefused =
+  ({ db, log, suppress }: Needs): SuppressRefused =>
+  async ({ id, channel, by }, { refusedRecipients }) => {
+    if (refusedRecipients.length === 0) return
+    // Sorted, so that two messages suppress addresses in the same order and cannot deadlock.
+    const values = [...new Set(refusedRecipients.map((recipient) => recipient.toLowerCase()))].sort()
+    const { orgId, tenantId, environment } = by
+    try {
+      await retryOnOutage(() =>
+        db.tx(async (tx) => {
+          for (const value of values) {
+            const source = { reason: 'bounce', source: 'provider', messageId: id } as const
+            await suppress(tx, { orgId, tenantId, channel, value, environment, ...source })
+          }
+        }),
+      )
+    } catch (error) {
+      // The message is settled all the same. The next one to this address is refused and tries again.
+      log.error({ err: error, message_id: id }, 'refused recipient not suppressed')
+    }
+  }
