@@ -85,6 +85,7 @@ export const actions = [
   'org.sso_updated',
   'org.sso_removed',
   'audit.verified',
+  'audit.ends_signed',
   'scim.token_created',
   'scim.token_revoked',
   'ip_pool.created',

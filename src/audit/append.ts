@@ -1,9 +1,10 @@
 import type { Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
+import { newId, timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Action } from './actions.ts'
 import { logFailedWrite } from './log-failed-write.ts'
+import { makeSealer } from './seal-entry.ts'
 import { canonicalMetadata, makeSign } from './sign-entry.ts'
 import { insertEntries } from './store.ts'
 
@@ -45,6 +46,7 @@ export type EntryFields = {
   userAgent: string
   createdAt: Date
   signature: string | null
+  seal: string | null
 }
 
 /**
@@ -64,10 +66,11 @@ type Needs = { clock: Clock; log: Log; secret: string | undefined }
 
 export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
   const sign = secret === undefined ? undefined : makeSign(secret)
+  const sealer = secret === undefined ? undefined : makeSealer(secret)
 
   const rowOf = ({ orgId, actor, action, resourceType, resourceId, metadata }: AuditEntry): EntryFields => {
-    const createdAt = clock.now()
-    const id = newId('auditEntry', createdAt.getTime())
+    const ms = clock.millis()
+    const id = sealer ? sealer.newEntryId(ms) : newId('auditEntry', ms)
     const actorUserId = actor.kind === 'user' ? actor.userId : null
     const text = canonicalMetadata(withActor(actor, metadata))
     const row: EntryFields = {
@@ -77,13 +80,16 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
       action,
       resourceType,
       resourceId,
-      createdAt,
+      // The time of the id, which can be a little later than the clock: verification compares the two.
+      createdAt: new Date(timeOfId(id)),
       metadata: text,
       ip: actor.kind === 'system' ? null : actor.ip,
       userAgent: actor.kind === 'system' ? '' : actor.userAgent.slice(0, 512),
       signature: null,
+      seal: null,
     }
     if (sign) row.signature = sign(row, text)
+    if (sealer) row.seal = sealer.seal({ ...row, signed: true }, text)
     return row
   }
 
@@ -105,6 +111,7 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
           userAgents: rows.map((row) => row.userAgent),
           at: rows.map((row) => row.createdAt),
           signatures: rows.map((row) => row.signature),
+          seals: rows.map((row) => row.seal),
         }),
       )
     } catch (error) {

@@ -37,6 +37,7 @@ const linkedRows = (event: StateEvent | undefined, entry: EntryFields | undefine
   entry_agent: entry?.userAgent,
   entry_at: entry && iso(entry.createdAt),
   entry_signature: entry?.signature ?? undefined,
+  entry_seal: entry?.seal ?? undefined,
 })
 
 export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMessage => {
