@@ -31,6 +31,8 @@ export interface Audit {
   (tx: Tx, ...entries: AuditEntry[]): Promise<void>
   /** Returns the row for a statement that writes action and entry together. See appendEntries in the store. */
   rowOf(entry: AuditEntry): EntryFields
+  /** Must be called with the rows of such a statement after its commit. */
+  committed(rows: readonly EntryFields[]): void
 }
 
 export type EntryFields = {
@@ -62,9 +64,15 @@ const withActor = (actor: Actor, metadata: AuditEntry['metadata']): Record<strin
   return metadata && Object.keys(metadata).length > 0 ? metadata : null
 }
 
-type Needs = { clock: Clock; log: Log; secret: string | undefined }
+type Needs = {
+  clock: Clock
+  log: Log
+  secret: string | undefined
+  /** Receives the entries that were committed. */
+  committed?: Audit['committed']
+}
 
-export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
+export const makeAudit = ({ clock, log, secret, committed = () => undefined }: Needs): Audit => {
   const sign = secret === undefined ? undefined : makeSign(secret)
   const sealer = secret === undefined ? undefined : makeSealer(secret)
 
@@ -114,11 +122,12 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
           seals: rows.map((row) => row.seal),
         }),
       )
+      tx.afterCommit(() => committed(rows))
     } catch (error) {
       const failed = entries.map((entry, i) => ({ ...entry, id: rows[i]?.id }))
       logFailedWrite(log, error, failed)
     }
   }
 
-  return Object.assign(audit, { rowOf })
+  return Object.assign(audit, { rowOf, committed })
 }

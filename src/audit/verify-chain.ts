@@ -82,6 +82,8 @@ export const makeVerifyChain = ({ db, clock, secrets, cutover }: Needs) => {
     if (verdict === 'invalid' || verdict === 'stripped' || verdict === 'misdated') note(findings, verdict, row.id)
     // The rest cannot be linked either, but is no finding in an entry that was linked before.
     else if (waits && !isLinkable(verdict)) note(findings, 'stripped', row.id)
+    // Written by the process that wrote the lost entry: see watch-written.ts.
+    else if (row.action === 'audit.entry_lost') note(findings, 'missing', row.resource_id ?? row.id)
   }
 
   /** Checks the links from the pruned end up to the head in `chain`. Links added since then are not included. */
