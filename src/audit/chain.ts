@@ -4,10 +4,13 @@
  * wait for each other.
  */
 import { type LinkNeeds, makeLinkEntries } from './link-entries.ts'
+import { makeRegisterChains } from './register.ts'
 import { type ChainReport, makeVerifyChain, type VerifyOptions } from './verify-chain.ts'
 
 export interface Chain {
   link(): Promise<number>
+  /** Adds the chains of earlier releases to the register. Returns how many. */
+  register(): Promise<number>
   verify(orgId: string, options?: VerifyOptions): Promise<ChainReport>
   /** Writes the heads that the witness does not have yet. */
   close(): Promise<void>
@@ -15,6 +18,7 @@ export interface Chain {
 
 export const makeChain = (needs: LinkNeeds): Chain => ({
   link: makeLinkEntries(needs),
+  register: makeRegisterChains(needs),
   verify: makeVerifyChain(needs),
   close: async () => needs.witness?.flush(),
 })

@@ -3,8 +3,11 @@
  * leaves a trace outside that log.
  */
 import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Log } from '../ground/log.ts'
 import { type EndStatus, endStatus, isSignedAs, registerDigest, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
+import { lockChain, setEndSignatures } from './store/chain-rows.ts'
 import {
   addToRegister,
   beginRegister,
@@ -45,6 +48,36 @@ export const registerOrg = async (tx: Tx, secrets: AuditSecrets, orgId: string, 
   await tx.change(addToRegister, { seq, orgId, digest, signature, at })
   return { org_id: registerName, seq, digest: digest.toString('hex'), signature }
 }
+
+/** Registers the chains of earlier releases. A chain whose head does not verify is left as it is. */
+export const makeRegisterChains =
+  ({ db, clock, log, secrets }: { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }) =>
+  async (): Promise<number> => {
+    const registerOne = (orgId: string): Promise<boolean> =>
+      db.tx(async (tx) => {
+        const chain = await tx.row(lockChain, { orgId })
+        if (!chain || chain.registered || !isSignedAs(secrets, 'head', orgId, chain)) return false
+        const at = clock.now()
+        await registerOrg(tx, secrets, orgId, at)
+        const { head_seq: seq, head_digest: digest, pruned_signature: prunedSignature } = chain
+        const headSignature = signEnd(secrets[0], { end: 'registered', orgId, seq, digest })
+        await tx.change(setEndSignatures, { orgId, headSignature, prunedSignature, at })
+        return true
+      })
+    let registered = 0
+    for (let after = ''; ; ) {
+      const chains = await db.rows(unregisteredChains, { afterOrgId: after, limit: page })
+      for (const { org_id } of chains) {
+        after = org_id
+        const done = await registerOne(org_id).catch((error: unknown) => {
+          log.error({ err: error, org_id }, 'audit chain registration failed')
+          return false
+        })
+        if (done) registered++
+      }
+      if (chains.length < page) return registered
+    }
+  }
 
 const rowsMatch = async (db: Db, head: RegisterHead): Promise<boolean> => {
   let last = { seq: 0, digest: Buffer.alloc(0) as Buffer }

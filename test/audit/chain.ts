@@ -46,8 +46,8 @@ export const unwitnessed = { witnessed: null, rolled_back: [], forged_lines: [],
 
 export const cutover = readConfig({}).auditCutover.at
 
-export const chainOf = (t: TestService, secret: string | undefined, log: Log = silentLog()) =>
-  makeChain({ db: t.service.db, clock: t.service.clock, log, secrets: secret === undefined ? [] : [secret], cutover })
+export const chainOf = (t: TestService, secrets: string | string[] | undefined, log: Log = silentLog()) =>
+  makeChain({ db: t.service.db, clock: t.service.clock, log, secrets: [secrets ?? []].flat(), cutover })
 
 export type LinkRow = { seq: number; entry_id: string; digest: Buffer; resource_id: string | null }
 export const linksOf = (t: TestService, orgId: string) =>

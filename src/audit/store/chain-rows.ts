@@ -141,7 +141,7 @@ export const countUnlinked = statement<{ orgId: string }, { n: number }>(
   'select count(*) as n from audit_unlinked where org_id = :orgId',
 )
 
-/** Signs both ends of a chain again. Used by an operator who has decided to trust them. */
+/** Replaces the signatures of both ends. Only for ends that verify, or that an operator has decided to trust. */
 export const setEndSignatures = statement<{
   orgId: string
   headSignature: string | null
