@@ -164,6 +164,44 @@ test('a line that someone else added to the witness is reported, and a torn line
   expect([absent.code, absent.error]).toEqual([1, expect.stringMatching(/^Cannot read the witness: .*--witness\.$/)])
 })
 
+test('A-200 A-201 operator commands write entries without a signature that verify', async () => {
+  const config = readConfig({ DATABASE_URL: t.database.url, AUDIT_SIGNING_SECRET: secret })
+  const command = (...args: string[]) =>
+    ops(config, silentLog(), ['org', ...args, '--operator', 'ann'], () => undefined)
+  await command('suspend', orgId, '--reason', 'abuse')
+  await command('unsuspend', orgId)
+  expect(await verify()).toEqual({ code: 0, report: { ...clean(), checked: 7 }, error: '' })
+  const rows = await t.database.sql<{ id: string; signature: string | null }>(
+    "select id, signature from audit_entries where org_id = $1 and user_agent = 'operator-tool' order by id",
+    [orgId],
+  )
+  expect(rows.map((row) => row.signature)).toEqual([null, null])
+  await target().sql(
+    `update audit_entries set metadata = '{"reason":"none","operator":"bob"}' where id = '${rows[0]?.id}'`,
+  )
+  const changed = [rows[0]?.id]
+  expect((await verify()).report).toEqual({ ...clean(), checked: 7, broken: changed, invalid: changed })
+  await restoreTables(t)
+})
+
+test('an operator can continue a log that was deleted, and the witness still shows what is lost', async () => {
+  await target().sql(
+    'delete from audit_entries where org_id = $1',
+    'delete from audit_links where org_id = $1',
+    'delete from audit_chains where org_id = $1',
+  )
+  const trusted = await run('trust', orgId, '--operator', 'ann', '--json')
+  expect(trusted).toEqual({
+    code: 0,
+    output: `${JSON.stringify({ org_id: orgId, head: 'deleted', pruned: 'none' })}\n`,
+    error: '',
+  })
+  expect(await verify()).toEqual({ code: 0, report: { ...clean(), checked: 1, pruned: 'ok' }, error: '' })
+  expect(await verify('--witness', witness)).toMatchObject({ code: 1, report: { rolled_back: [5] }, error: fault })
+  expect(await run('trust', orgId)).toMatchObject({ code: 1, error: expect.stringMatching(/^--operator is required/) })
+  await restoreTables(t)
+})
+
 test('without the secret, the command exits with 1 and says what to set', async () => {
   const env = { DATABASE_URL: t.database.url, LOG_LEVEL: 'silent' }
   expect(await tidings(['ops', 'audit', 'verify', orgId], env)).toEqual({

@@ -2,6 +2,7 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { whole, writer } from '../../test/audit/chain.ts'
 import { tamper } from '../../test/audit/tamper.ts'
+import { mail, mailer } from '../../test/clients/mailer.ts'
 import { openLogFile } from '../../test/service/log-file.ts'
 import { startTestService } from '../../test/service/service.ts'
 import type { MovableClock } from '../ground/clock.ts'
@@ -49,10 +50,9 @@ test('an entry that is gone is logged, and an entry about it is chained', async 
 })
 
 test('the entry of a send is noticed too', async () => {
-  const { org, keys } = await t.org()
-  const from = 'hello@example.test'
-  const body = { from, to: 'delivered@simulator.tidings.test', subject: 'Hi', text: 'Hi' }
-  const reply = await t.ask('POST', '/api/v1/emails', { key: keys.test, body })
+  const client = await mailer(t)
+  const { org } = client
+  const reply = await client.send(mail())
   const [row] = await t.database.sql<{ id: string }>(
     "select id from audit_entries where org_id = $1 and action = 'message.sent'",
     [org.id],
