@@ -9,7 +9,7 @@ import { makeTrustEnds } from '../audit/trust-ends.ts'
 import { type ChainReport, isIntact } from '../audit/verify-chain.ts'
 import { headToken, parseHeadToken, readWitness, type WitnessedHead, type WitnessLine } from '../audit/witness.ts'
 import { Fault } from './command-fault.ts'
-import { asLines, type Context, existing, print, required, text } from './ops-context.ts'
+import { asLines, type Context, existing, optionText, print, required } from './ops-context.ts'
 
 const page = 1_000
 
@@ -21,7 +21,7 @@ const requireSecret = ({ config }: Context): void => {
 }
 
 const createdAfterOf = ({ options }: Context): Date | undefined => {
-  const value = text(options, 'created-after')
+  const value = optionText(options, 'created-after')
   if (value === undefined) return undefined
   if (!/^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:?\d{2})$/.test(value) || Number.isNaN(Date.parse(value))) {
     throw new Fault('--created-after must be an ISO 8601 timestamp with a time zone.')
@@ -31,7 +31,7 @@ const createdAfterOf = ({ options }: Context): Date | undefined => {
 
 /** The head that the operator kept, which must be signed: an unsigned one could be anyone's. */
 const givenHead = ({ config, options }: Context): WitnessedHead | undefined => {
-  const token = text(options, 'head')
+  const token = optionText(options, 'head')
   if (token === undefined) return undefined
   const head = parseHeadToken(token)
   if (!head) throw new Fault('--head must be a head as `tidings ops audit head` prints it.')
@@ -47,7 +47,7 @@ async function* keptHeads(file: string | undefined, head: WitnessedHead | undefi
 /** Compares with the witness and with `--head`. Undefined when there is nothing to compare with. */
 const compareWithKept = async (context: Context, orgId?: string): Promise<ComparedHeads | undefined> => {
   const { db, config, options } = context
-  const given = text(options, 'witness')
+  const given = optionText(options, 'witness')
   const file = given ?? config.auditWitness
   const head = givenHead(context)
   if (file === undefined && !head) return undefined

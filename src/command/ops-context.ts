@@ -38,13 +38,13 @@ export const print = ({ options, out }: Context, value: unknown, text: string): 
   out(`${options.json ? JSON.stringify(value) : text.trimEnd()}\n`)
 }
 
-export const text = (options: Options, name: string): string | undefined => {
+export const optionText = (options: Options, name: string): string | undefined => {
   const value = options[name]
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
 
 export const required = (options: Options, name: string): string => {
-  const value = text(options, name)
+  const value = optionText(options, name)
   if (value === undefined) throw new Fault(`--${name} is required.\n\n${opsUsage}`)
   return value
 }

@@ -24,15 +24,15 @@ import {
   type Options,
   type Out,
   opsUsage,
+  optionText,
   orgIdOf,
   print,
   required,
-  text,
 } from './ops-context.ts'
 import { credentials } from './welcome.ts'
 
 const wholeNumber = (options: Options, name: string, min: number): number | null => {
-  const value = text(options, name)
+  const value = optionText(options, name)
   if (value === undefined) return null
   if (!/^\d{1,15}$/.test(value) || Number(value) < min) {
     throw new Fault(`--${name} must be a whole number of at least ${min}.`)
@@ -61,14 +61,14 @@ const showOrg = (org: OrgRow) => ({
 const createOrg = async (context: Context): Promise<void> => {
   const { db, clock, config, options } = context
   const baseUrl = config.baseUrl ?? `http://${config.host}:${config.port}`
-  const owner = text(options, 'owner')
+  const owner = optionText(options, 'owner')
   if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner)) throw new Fault('--owner must be an email address.')
   const { serviceDomain } = config
   const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
   const { create } = makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault })
   const created = await create({
     name: required(options, 'name').slice(0, 80),
-    plan: planOf(text(options, 'plan') ?? 'free'),
+    plan: planOf(optionText(options, 'plan') ?? 'free'),
     ...(owner !== undefined && { ownerEmail: owner }),
     withSenders: !config.production,
   })
@@ -140,14 +140,14 @@ const changePlan = async (context: Context, orgId: string, plan: string | undefi
 const createKey = async (context: Context, orgId: string): Promise<void> => {
   const { db, clock, audit, options } = context
   await existing(db, orgId)
-  const environment = text(options, 'environment') ?? 'live'
+  const environment = optionText(options, 'environment') ?? 'live'
   if (environment !== 'live' && environment !== 'test') throw new Fault('--environment must be live or test.')
-  const requested = text(options, 'scopes')
+  const requested = optionText(options, 'scopes')
     ?.split(',')
     .map((name) => name.trim()) ?? [...scopes]
   const unknown = requested.filter((name) => !(scopes as readonly string[]).includes(name))
   if (unknown.length > 0) throw new Fault(`Unknown scope: ${unknown.join(', ')}.`)
-  const name = (text(options, 'name') ?? 'API key').slice(0, 100)
+  const name = (optionText(options, 'name') ?? 'API key').slice(0, 100)
   const key = await db.tx(async (tx) => {
     const issued = await issueKey(tx, { orgId, name, environment, scopes: requested, at: clock.now() })
     const entry = {
