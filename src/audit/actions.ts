@@ -86,6 +86,8 @@ export const actions = [
   'org.sso_updated',
   'org.sso_removed',
   'audit.verified',
+  'audit.ends_signed',
+  'audit.entry_lost',
   'scim.token_created',
   'scim.token_revoked',
   'ip_pool.created',

@@ -1,9 +1,10 @@
 import type { Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
-import { newId } from '../ground/ids.ts'
+import { newId, timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Action } from './actions.ts'
 import { logFailedWrite } from './log-failed-write.ts'
+import { makeSealer } from './seal-entry.ts'
 import { canonicalMetadata, makeSign } from './sign-entry.ts'
 import { insertEntries } from './store.ts'
 
@@ -30,6 +31,8 @@ export interface Audit {
   (tx: Tx, ...entries: AuditEntry[]): Promise<void>
   /** Returns the row for a statement that writes action and entry together. See appendEntries in the store. */
   rowOf(entry: AuditEntry): EntryFields
+  /** Must be called with the rows of such a statement after its commit. */
+  committed(rows: readonly EntryFields[]): void
 }
 
 export type EntryFields = {
@@ -45,6 +48,7 @@ export type EntryFields = {
   userAgent: string
   createdAt: Date
   signature: string | null
+  seal: string | null
 }
 
 /**
@@ -60,14 +64,21 @@ const withActor = (actor: Actor, metadata: AuditEntry['metadata']): Record<strin
   return metadata && Object.keys(metadata).length > 0 ? metadata : null
 }
 
-type Needs = { clock: Clock; log: Log; secret: string | undefined }
+type Needs = {
+  clock: Clock
+  log: Log
+  secret: string | undefined
+  /** Receives the entries that were committed. */
+  committed?: Audit['committed']
+}
 
-export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
+export const makeAudit = ({ clock, log, secret, committed = () => undefined }: Needs): Audit => {
   const sign = secret === undefined ? undefined : makeSign(secret)
+  const sealer = secret === undefined ? undefined : makeSealer(secret)
 
   const rowOf = ({ orgId, actor, action, resourceType, resourceId, metadata }: AuditEntry): EntryFields => {
-    const createdAt = clock.now()
-    const id = newId('auditEntry', createdAt.getTime())
+    const ms = clock.millis()
+    const id = sealer ? sealer.newEntryId(ms) : newId('auditEntry', ms)
     const actorUserId = actor.kind === 'user' ? actor.userId : null
     const text = canonicalMetadata(withActor(actor, metadata))
     const row: EntryFields = {
@@ -77,13 +88,16 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
       action,
       resourceType,
       resourceId,
-      createdAt,
+      // The time of the id, which can be a little later than the clock: verification compares the two.
+      createdAt: new Date(timeOfId(id)),
       metadata: text,
       ip: actor.kind === 'system' ? null : actor.ip,
       userAgent: actor.kind === 'system' ? '' : actor.userAgent.slice(0, 512),
       signature: null,
+      seal: null,
     }
     if (sign) row.signature = sign(row, text)
+    if (sealer) row.seal = sealer.seal({ ...row, signed: true }, text)
     return row
   }
 
@@ -105,13 +119,15 @@ export const makeAudit = ({ clock, log, secret }: Needs): Audit => {
           userAgents: rows.map((row) => row.userAgent),
           at: rows.map((row) => row.createdAt),
           signatures: rows.map((row) => row.signature),
+          seals: rows.map((row) => row.seal),
         }),
       )
+      tx.afterCommit(() => committed(rows))
     } catch (error) {
       const failed = entries.map((entry, i) => ({ ...entry, id: rows[i]?.id }))
       logFailedWrite(log, error, failed)
     }
   }
 
-  return Object.assign(audit, { rowOf })
+  return Object.assign(audit, { rowOf, committed })
 }

@@ -1,7 +1,7 @@
 /** The hash chain of the audit log: linking entries, and the command that verifies it. */
 import { createHash, createHmac } from 'node:crypto'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { chainOf, linksOf, whole, writer } from '../../test/audit/chain.ts'
+import { chainOf, linksOf, unwitnessed, whole, writer } from '../../test/audit/chain.ts'
 import { tamper } from '../../test/audit/tamper.ts'
 import { tidings } from '../../test/service/command-line.ts'
 import { openLogFile } from '../../test/service/log-file.ts'
@@ -10,7 +10,6 @@ import { ops as runOps } from '../command/ops.ts'
 import { readConfig } from '../ground/config/config.ts'
 import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
-import { makeChain } from './chain.ts'
 
 const secret = 'audit-test-secret'
 
@@ -23,7 +22,7 @@ describe('linking', async () => {
   test('links entries in order, each with a digest over the previous link and the entry', async () => {
     const { org } = await t.org()
     for (const name of ['a', 'b', 'c']) await one(org.id, name)
-    expect(await chain.verify(org.id)).toEqual(whole(org.id, 0, { head: 'none', waiting: 3 }))
+    expect(await chain.verify(org.id)).toEqual(whole(org.id, 0, { head: 'none', register: 'none', waiting: 3 }))
     expect(await chain.link()).toBe(3)
     expect(await chain.link()).toBe(0)
     const links = await linksOf(t, org.id)
@@ -66,7 +65,7 @@ describe('linking', async () => {
       pruned_digest: null,
       pruned_signature: null,
       head_signature: createHmac('sha256', secret)
-        .update(JSON.stringify(['head', org.id, 3, digest.toString('hex')]))
+        .update(JSON.stringify(['registered', org.id, 3, digest.toString('hex')]))
         .digest('hex'),
     })
     expect(await chain.verify(org.id)).toEqual(whole(org.id, 3))
@@ -114,10 +113,11 @@ describe('linking', async () => {
     await one(second, 'c')
     const logFile = await openLogFile()
     onTestFinished(logFile.remove)
-    const linker = makeChain({ db: t.service.db, clock: t.service.clock, log: logFile.log, secret })
+    const linker = chainOf(t, secret, logFile.log)
     expect(await linker.link()).toBe(1)
     expect(await chain.verify(second)).toEqual(whole(second, 1))
-    expect(await chain.verify(first)).toMatchObject({ broken: [1], head: 'none', waiting: 1 })
+    const links = await linksOf(t, first)
+    expect(await chain.verify(first)).toMatchObject({ broken: [links[0]?.entry_id], head: 'deleted', waiting: 1 })
     await expect
       .poll(async () => (await logFile.lines('audit chain linking failed')).map((line) => line.org_id))
       .toEqual([first])
@@ -128,7 +128,7 @@ describe('linking', async () => {
     const logFile = await openLogFile()
     onTestFinished(logFile.remove)
     await many(org.id, 3)
-    await makeChain({ db: t.service.db, clock: t.service.clock, log: logFile.log, secret }).link()
+    await chainOf(t, secret, logFile.log).link()
     const [last] = (await linksOf(t, org.id)).slice(-1)
     await expect
       .poll(async () =>
@@ -172,7 +172,7 @@ describe('tidings ops audit verify', async () => {
     const { org } = await t.org()
     await many(org.id, 3)
     expect(await verify(org.id, '--json')).toEqual({
-      output: `${JSON.stringify(whole(org.id, 3))}\n`,
+      output: `${JSON.stringify({ ...whole(org.id, 3), ...unwitnessed })}\n`,
       error: undefined,
     })
     expect((await verify(org.id)).output).toBe(
@@ -181,10 +181,18 @@ describe('tidings ops audit verify', async () => {
         'checked            3',
         'missing            none',
         'broken             none',
+        'invalid            none',
+        'stripped           none',
+        'misdated           none',
         'stray              none',
         'head               ok',
         'pruned             none',
+        'register           ok',
         'waiting            0',
+        'witnessed          none',
+        'rolled_back        none',
+        'forged_lines       none',
+        'unreadable_lines   0',
         '',
       ].join('\n'),
     )
@@ -205,14 +213,15 @@ describe('tidings ops audit verify', async () => {
     await tamper(t.database, [sql, [org.id]])
     const { output, error } = await verify(org.id, '--json')
     expect(error).toBe(fault)
-    expect(JSON.parse(output)).toEqual(await t.service.chain.verify(org.id))
-    expect(JSON.parse(output)).not.toEqual(whole(org.id, 3))
+    const report = await t.service.chain.verify(org.id)
+    expect(JSON.parse(output)).toEqual({ ...report, ...unwitnessed })
+    expect(report).not.toEqual(whole(org.id, 3))
   })
 
   test('succeeds for an org without entries, and fails for an unknown org', async () => {
     const { org } = await t.org()
     expect(await verify(org.id, '--json')).toEqual({
-      output: `${JSON.stringify(whole(org.id, 0, { head: 'none' }))}\n`,
+      output: `${JSON.stringify({ ...whole(org.id, 0, { head: 'none' }), ...unwitnessed })}\n`,
       error: undefined,
     })
     const unknown = newId('org')
@@ -226,7 +235,7 @@ describe('tidings ops audit verify', async () => {
     const command = ['ops', 'audit', 'verify', org.id, '--json']
     expect(await tidings(command, env)).toEqual({
       code: 0,
-      stdout: `${JSON.stringify(whole(org.id, 2))}\n`,
+      stdout: `${JSON.stringify({ ...whole(org.id, 2), ...unwitnessed })}\n`,
       stderr: '',
     })
     await tamper(t.database, ['delete from audit_entries where org_id = $1', [org.id]])

@@ -6,9 +6,9 @@ import { startTestService } from '../../test/service/service.ts'
 import { readConfig } from '../ground/config/config.ts'
 import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
-import { fieldsOf, makeEraseActor } from './erase-actor.ts'
+import { makeEraseActor } from './erase-actor.ts'
 import { type SignedFields, sign } from './sign-entry.ts'
-import { type SignatureStatus, signatureStatus } from './signature-status.ts'
+import { fieldsOf, type SignatureStatus, signatureStatus } from './signature-status.ts'
 import type { EntryRow } from './store.ts'
 
 const secret = 'audit-test-secret'
@@ -16,7 +16,7 @@ const cutover = readConfig({}).auditCutover.at
 const t = await startTestService({ env: { AUDIT_SIGNING_SECRET: secret } })
 afterAll(() => t.stop())
 const { db } = t.service.modules
-const erase = makeEraseActor({ db, log: silentLog(), secret, cutover })
+const erase = makeEraseActor({ db, log: silentLog(), secrets: [secret], cutover })
 
 const before = new Date('2026-08-09T23:59:59.999Z')
 const after = new Date('2026-09-01T12:00:00.000Z')
@@ -196,7 +196,7 @@ test('AD-91 without a secret the user is erased, no entry is signed again, and a
   const [userId, unknownUser] = [newId('user'), newId('user')]
   const signed = await insertEntry({ actorUserId: userId })
   const row = await stored(signed)
-  const eraseUnsigned = makeEraseActor({ db, log: logFile.log, secret: undefined, cutover })
+  const eraseUnsigned = makeEraseActor({ db, log: logFile.log, secrets: [], cutover })
   expect([await eraseUnsigned(userId), await eraseUnsigned(unknownUser)]).toEqual([1, 0])
   expect(await stored(signed)).toEqual({ ...row, actor_user_id: null })
   expect(await statusOf(signed)).toBe('invalid')

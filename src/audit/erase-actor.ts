@@ -1,41 +1,32 @@
 import type { Db } from '../db/pool.ts'
 import type { Log } from '../ground/log.ts'
-import { type SignedFields, sign } from './sign-entry.ts'
-import { signatureStatus } from './signature-status.ts'
+import type { AuditSecrets } from './judge-entry.ts'
+import { sign } from './sign-entry.ts'
+import { fieldsOf, signatureStatus } from './signature-status.ts'
 import { anonymise, type EntryRow, entriesOfActor, forbidChanges, permitChanges } from './store.ts'
 
 const chunk = 500
 
-export const fieldsOf = (row: EntryRow): SignedFields & { signature: string | null } => ({
-  id: row.id,
-  orgId: row.org_id,
-  action: row.action,
-  actorUserId: row.actor_user_id,
-  resourceType: row.resource_type,
-  resourceId: row.resource_id,
-  metadata: row.metadata,
-  createdAt: row.created_at,
-  signature: row.signature,
-})
-
 /** Removes a user's id from their audit entries. Returns the number of entries. */
 export type EraseActor = (userId: string) => Promise<number>
 
-type Needs = { db: Db; log: Log; secret: string | undefined; cutover: Date }
+type Needs = { db: Db; log: Log; secrets: AuditSecrets; cutover: Date }
 
 /**
- * An entry with a valid signature is signed again without its actor. Any other entry keeps its signature, so that
- * erasing a user never makes a forged entry valid.
+ * An entry with a valid signature is signed again without its actor, with the secret that signed it before. Any other
+ * entry keeps its signature, so that erasing a user never makes a forged entry valid.
  */
-export const makeEraseActor = ({ db, log, secret, cutover }: Needs): EraseActor => {
+export const makeEraseActor = ({ db, log, secrets, cutover }: Needs): EraseActor => {
   const signatureWithout = (row: EntryRow): string | null => {
-    if (secret === undefined) return row.signature
     const fields = fieldsOf(row)
-    const withoutActor = sign(secret, { ...fields, actorUserId: null })
-    if (signatureStatus(fields, { secret, cutover }) === 'ok') return withoutActor
-    // Someone forged this entry by adding a user to an entry that had none. Clearing the user would make the stored
-    // signature valid again, so it is kept in uppercase: still recognizable, but not valid.
-    return row.signature === withoutActor ? withoutActor.toUpperCase() : row.signature
+    for (const secret of secrets) {
+      const withoutActor = sign(secret, { ...fields, actorUserId: null })
+      if (signatureStatus(fields, { secret, cutover }) === 'ok') return withoutActor
+      // Someone forged this entry by adding a user to an entry that had none. Clearing the user would make the stored
+      // signature valid again, so it is kept in uppercase: still recognizable, but not valid.
+      if (row.signature === withoutActor) return withoutActor.toUpperCase()
+    }
+    return row.signature
   }
 
   const eraseChunk = (userId: string): Promise<number> =>
@@ -53,7 +44,7 @@ export const makeEraseActor = ({ db, log, secret, cutover }: Needs): EraseActor 
     })
 
   return async (userId) => {
-    if (secret === undefined) {
+    if (secrets.length === 0) {
       log.warn({ user_id: userId }, 'erasing audit actor without signing secret: signed entries become invalid')
     }
     for (let total = 0; ; ) {

@@ -1,13 +1,16 @@
 /** Entries older than the retention period are removed from the old end of the chain, and the rest stays valid. */
-import { afterAll, describe, expect, test } from 'vitest'
-import { chainOf, linksOf, whole, writer } from '../../test/audit/chain.ts'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { chainOf, cutover, linksOf, whole, writer } from '../../test/audit/chain.ts'
 import { tamper } from '../../test/audit/tamper.ts'
+import { openLogFile } from '../../test/service/log-file.ts'
 import { startTestService } from '../../test/service/service.ts'
 import type { Db } from '../db/pool.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import { silentLog } from '../ground/log.ts'
+import { makeAudit } from './append.ts'
 import { makeChain } from './chain.ts'
 import { makePruneAudit } from './retention.ts'
+import { makeTrustEnds } from './trust-ends.ts'
 
 const secret = 'audit-test-secret'
 const day = 86_400_000
@@ -79,18 +82,28 @@ test('an old entry that is linked after a newer one is kept as long as that one'
   expect(await chain.verify(org.id)).toEqual(whole(org.id, 0, { pruned: 'ok' }))
 })
 
-test('a deleted entry is reported for as long as it would have been kept', async () => {
+test('retention stops at a deleted entry, logs it and keeps what comes after it', async () => {
   const { org } = await t.org()
-  for (const name of ['a', 'b']) await one(org.id, name)
-  clock.advance(20 * day)
-  for (const name of ['c', 'd']) await one(org.id, name)
+  for (const name of ['a', 'b', 'c']) await one(org.id, name)
   await chain.link()
-  const ids = (await linksOf(t, org.id)).map((link) => link.entry_id) as [string, string, string, string]
-  await tamper(t.database, ['delete from audit_entries where id = any($1)', [[ids[0], ids[2], ids[3]]]])
-  clock.advance(11 * day)
-  // The first is removed with the second, which has expired. The age of the last two is unknown.
-  await runRetention()
-  expect(await chain.verify(org.id)).toEqual(whole(org.id, 2, { missing: [ids[2], ids[3]], pruned: 'ok' }))
+  const ids = (await linksOf(t, org.id)).map((link) => link.entry_id) as [string, string, string]
+  await tamper(t.database, ['delete from audit_entries where id = $1', [ids[1]]])
+  clock.advance(31 * day)
+  const logFile = await openLogFile()
+  onTestFinished(logFile.remove)
+  const prune = makePruneAudit({ db, clock, log: logFile.log, secrets: [secret], cutover, days: 30 })
+  expect([await prune(), await prune()]).toEqual([1, 0])
+  expect(await chain.verify(org.id)).toEqual(whole(org.id, 2, { missing: [ids[1]], pruned: 'ok' }))
+  await expect
+    .poll(async () =>
+      (await logFile.lines('audit retention stopped'))
+        .filter((line) => line.org_id === org.id)
+        .map(({ level, entry_id, fault }) => [level, entry_id, fault]),
+    )
+    .toEqual([
+      [50, ids[1], 'missing'],
+      [50, ids[1], 'missing'],
+    ])
 })
 
 test('a chain that is being linked is skipped', async () => {
@@ -109,22 +122,58 @@ test('a chain that is being linked is skipped', async () => {
   expect(await remaining(org.id)).toEqual([])
 })
 
-test('the pruned end is unsigned without a secret, and stripped after a secret is set until the next run', async () => {
-  const { org } = await t.org()
-  const unsigned = chainOf(t, undefined)
-  await one(org.id, 'a')
-  await one(org.id, 'b')
+test('ends from a time without a secret are not extended or pruned until an operator trusts them', async () => {
+  const plain = await startTestService()
+  onTestFinished(plain.stop)
+  const { clock: plainClock, modules } = plain.service
+  const movable = plainClock as MovableClock
+  const { org } = await plain.org()
+  const { one: writeUnsigned } = writer(plain)
+  const unsigned = plain.service.chain
+  const pruneWith = (...secrets: string[]) =>
+    makePruneAudit({ db: modules.db, clock: movable, log: silentLog(), secrets, cutover, days: 30 })()
+  await writeUnsigned(org.id, 'a')
   await unsigned.link()
-  clock.advance(31 * day)
-  await makePruneAudit({ db, clock, secret: undefined, days: 30 })()
-  await one(org.id, 'c')
+  movable.advance(31 * day)
+  await writeUnsigned(org.id, 'b')
   await unsigned.link()
-  expect(await unsigned.verify(org.id)).toEqual(whole(org.id, 1, { head: 'unsigned', pruned: 'unsigned' }))
-  expect(await chain.verify(org.id)).toEqual(whole(org.id, 1, { head: 'stripped', pruned: 'stripped' }))
-  clock.advance(31 * day)
-  await one(org.id, 'd')
-  await runRetention()
-  expect(await chain.verify(org.id)).toEqual(whole(org.id, 1, { pruned: 'ok' }))
+  expect(await pruneWith()).toBe(1)
+  const ends = { head: 'unsigned', pruned: 'unsigned', register: 'unsigned' } as const
+  expect(await unsigned.verify(org.id)).toEqual(whole(org.id, 1, ends))
+
+  const signed = chainOf(plain, secret)
+  const audit = makeAudit({ clock: movable, log: silentLog(), secret })
+  const [b] = await linksOf(plain, org.id)
+  const stripped = { stripped: [b?.entry_id as string] }
+  const strippedEnds = { head: 'stripped', pruned: 'stripped', register: 'stripped' } as const
+  await modules.db.tx((tx) =>
+    audit(tx, {
+      orgId: org.id,
+      actor: { kind: 'system' },
+      action: 'org.updated',
+      resourceType: 'org',
+      resourceId: 'c',
+    }),
+  )
+  expect(await signed.link()).toBe(0)
+  expect(await signed.verify(org.id)).toEqual(whole(org.id, 1, { ...stripped, ...strippedEnds, waiting: 1 }))
+  const trust = makeTrustEnds({ db: modules.db, clock: movable, audit, secrets: [secret] })
+  expect(await trust(org.id, 'ann')).toEqual({ head: 'stripped', pruned: 'stripped' })
+  expect(await signed.link()).toBe(2)
+  expect(await signed.verify(org.id)).toEqual(whole(org.id, 3, { ...stripped, pruned: 'ok' }))
+  const createdAfter = new Date(movable.millis() - 86_400_000)
+  expect(await signed.verify(org.id, { createdAfter: movable.now() })).toEqual(whole(org.id, 3, { pruned: 'ok' }))
+  expect(await signed.verify(org.id, { createdAfter })).toEqual(whole(org.id, 3, { ...stripped, pruned: 'ok' }))
+  const rows = await plain.database.sql(
+    "select metadata from audit_entries where org_id = $1 and action = 'audit.ends_signed'",
+    [org.id],
+  )
+  expect(rows).toEqual([{ metadata: { operator: 'ann', head: 'stripped', pruned: 'stripped', via: 'system' } }])
+  // Without the secret, a signed chain is left as it is.
+  await writeUnsigned(org.id, 'd')
+  expect(await unsigned.link()).toBe(0)
+  movable.advance(31 * day)
+  expect(await pruneWith()).toBe(0)
 })
 
 describe('a chain that changes while it is verified', () => {
@@ -138,7 +187,7 @@ describe('a chain that changes while it is verified', () => {
         return db.rows(statement, ...params)
       },
     }
-    return makeChain({ db: interrupted, clock, log: silentLog(), secret })
+    return makeChain({ db: interrupted, clock, log: silentLog(), secrets: [secret], cutover })
   }
 
   test('is intact up to the previous head when entries are added', async () => {

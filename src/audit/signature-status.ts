@@ -1,4 +1,5 @@
 import { type SignedFields, signatureMatches } from './sign-entry.ts'
+import type { EntryRow } from './store.ts'
 
 /** The result of checking a stored entry's signature. Computed at every read, never stored. */
 export type SignatureStatus = 'ok' | 'unsigned' | 'legacy' | 'invalid' | 'stripped'
@@ -21,3 +22,15 @@ export const signatureStatus = (
   if (signatureMatches(secret, entry, entry.signature)) return 'ok'
   return !after && hasAmbiguousOrder(entry.metadata) ? 'legacy' : 'invalid'
 }
+
+export const fieldsOf = (row: EntryRow): SignedFields & { signature: string | null } => ({
+  id: row.id,
+  orgId: row.org_id,
+  action: row.action,
+  actorUserId: row.actor_user_id,
+  resourceType: row.resource_type,
+  resourceId: row.resource_id,
+  metadata: row.metadata,
+  createdAt: row.created_at,
+  signature: row.signature,
+})

@@ -1,80 +1,43 @@
 /** `tidings ops …`: commands for an operator with access to the database. None of them has an HTTP route. */
 import { parseArgs } from 'node:util'
-import { type Audit, makeAudit } from '../audit/append.ts'
-import { type Chain, isIntact, makeChain } from '../audit/chain.ts'
-import type { Db } from '../db/pool.ts'
-import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
+import { makeAudit } from '../audit/append.ts'
+import { makeChain } from '../audit/chain.ts'
+import { makeFileWitness } from '../audit/witness.ts'
+import { movableClock, systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
 import { makeVault } from '../ground/crypto.ts'
-import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import { scopes } from '../keys/scopes.ts'
 import { issueKey, makeCreateOrg } from '../operator/create-org.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
 import { writeOperatorEntry } from '../operator/operator-entry.ts'
 import { isPlan, plans, requestsPerMinute } from '../orgs/plans.ts'
-import { findOrg, type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
+import { type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
 import { readSetting } from '../settings/store.ts'
+import { keepHead, trustAudit, verifyAudit } from './audit-commands.ts'
 import { Fault } from './command-fault.ts'
 import { withDatabase } from './database.ts'
+import {
+  asLines,
+  type Context,
+  existing,
+  type Options,
+  type Out,
+  opsUsage,
+  optionText,
+  orgIdOf,
+  print,
+  required,
+} from './ops-context.ts'
 import { credentials } from './welcome.ts'
 
-export const opsUsage = `tidings ops org create --name <name> [--plan <plan>] [--owner <email>] [--json]
-tidings ops org suspend <org_id> --reason <text> --operator <name>
-tidings ops org unsuspend <org_id> --operator <name>
-tidings ops org status <org_id> [--json]
-tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [--sms <monthly>] [--json]
-tidings ops audit verify <org_id> [--json]
-tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]`
-
-type Options = Record<string, string | boolean | undefined>
-type Context = {
-  db: Db
-  clock: Clock
-  log: Log
-  audit: Audit
-  chain: Chain
-  config: Config
-  options: Options
-  out: Out
-}
-
-/** Receives the output of a command: standard output, or a test. */
-export type Out = (text: string) => void
-
-const print = ({ options, out }: Context, value: unknown, text: string): void => {
-  out(`${options.json ? JSON.stringify(value) : text.trimEnd()}\n`)
-}
-
-const text = (options: Options, name: string): string | undefined => {
-  const value = options[name]
-  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
-}
-
-const required = (options: Options, name: string): string => {
-  const value = text(options, name)
-  if (value === undefined) throw new Fault(`--${name} is required.\n\n${opsUsage}`)
-  return value
-}
-
 const wholeNumber = (options: Options, name: string, min: number): number | null => {
-  const value = text(options, name)
+  const value = optionText(options, name)
   if (value === undefined) return null
   if (!/^\d{1,15}$/.test(value) || Number(value) < min) {
     throw new Fault(`--${name} must be a whole number of at least ${min}.`)
   }
   return Number(value)
-}
-
-const orgIdOf = (value: string | undefined): string => {
-  if (value === undefined || !isId('org', value)) throw new Fault(`An org id (org_…) is required.\n\n${opsUsage}`)
-  return value
-}
-
-const existing = async (db: Db, orgId: string): Promise<OrgRow> => {
-  const org = await db.row(findOrg, { orgId })
-  if (!org) throw new Fault(`Org ${orgId} does not exist.`)
-  return org
 }
 
 const planOf = (value: string): OrgRow['plan'] => {
@@ -95,22 +58,17 @@ const showOrg = (org: OrgRow) => ({
   created_at: org.created_at.toISOString(),
 })
 
-const asLines = (value: Record<string, unknown>): string =>
-  Object.entries(value)
-    .map(([name, shown]) => `${name.padEnd(18)} ${shown ?? 'none'}`)
-    .join('\n')
-
 const createOrg = async (context: Context): Promise<void> => {
   const { db, clock, config, options } = context
   const baseUrl = config.baseUrl ?? `http://${config.host}:${config.port}`
-  const owner = text(options, 'owner')
+  const owner = optionText(options, 'owner')
   if (owner !== undefined && !/^[^\s@]+@[^\s@]+$/.test(owner)) throw new Fault('--owner must be an email address.')
   const { serviceDomain } = config
   const vault = makeVault(await resolveMasterKey(config), config.masterKeyPrevious)
   const { create } = makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault })
   const created = await create({
     name: required(options, 'name').slice(0, 80),
-    plan: planOf(text(options, 'plan') ?? 'free'),
+    plan: planOf(optionText(options, 'plan') ?? 'free'),
     ...(owner !== undefined && { ownerEmail: owner }),
     withSenders: !config.production,
   })
@@ -119,15 +77,16 @@ const createOrg = async (context: Context): Promise<void> => {
 }
 
 const suspend = async (context: Context, orgId: string): Promise<void> => {
-  const { db, clock, log, options } = context
+  const { db, clock, log, config, options } = context
   const reason = required(options, 'reason')
   const operator = required(options, 'operator')
   await existing(db, orgId)
   const changed = await db.tx(async (tx) => {
     const at = clock.now()
+    const secret = config.auditSigningSecret
     const done = await tx.row(suspendOrg, { orgId, reason, at })
     const metadata = { reason, operator }
-    if (done) await writeOperatorEntry(tx, log, { orgId, action: 'org.suspended', metadata, at })
+    if (done) await writeOperatorEntry(tx, log, { orgId, action: 'org.suspended', metadata, at, secret })
     return done
   })
   const org = await existing(db, orgId)
@@ -140,14 +99,15 @@ const suspend = async (context: Context, orgId: string): Promise<void> => {
 }
 
 const unsuspend = async (context: Context, orgId: string): Promise<void> => {
-  const { db, clock, log, options } = context
+  const { db, clock, log, config, options } = context
   const operator = required(options, 'operator')
   const { suspension_reason } = await existing(db, orgId)
   const metadata = { reason: suspension_reason ?? '', operator }
   const changed = await db.tx(async (tx) => {
     const at = clock.now()
+    const secret = config.auditSigningSecret
     const done = await tx.row(unsuspendOrg, { orgId, at })
-    if (done) await writeOperatorEntry(tx, log, { orgId, action: 'org.unsuspended', metadata, at })
+    if (done) await writeOperatorEntry(tx, log, { orgId, action: 'org.unsuspended', metadata, at, secret })
     return done
   })
   const org = await existing(db, orgId)
@@ -180,14 +140,14 @@ const changePlan = async (context: Context, orgId: string, plan: string | undefi
 const createKey = async (context: Context, orgId: string): Promise<void> => {
   const { db, clock, audit, options } = context
   await existing(db, orgId)
-  const environment = text(options, 'environment') ?? 'live'
+  const environment = optionText(options, 'environment') ?? 'live'
   if (environment !== 'live' && environment !== 'test') throw new Fault('--environment must be live or test.')
-  const requested = text(options, 'scopes')
+  const requested = optionText(options, 'scopes')
     ?.split(',')
     .map((name) => name.trim()) ?? [...scopes]
   const unknown = requested.filter((name) => !(scopes as readonly string[]).includes(name))
   if (unknown.length > 0) throw new Fault(`Unknown scope: ${unknown.join(', ')}.`)
-  const name = (text(options, 'name') ?? 'API key').slice(0, 100)
+  const name = (optionText(options, 'name') ?? 'API key').slice(0, 100)
   const key = await db.tx(async (tx) => {
     const issued = await issueKey(tx, { orgId, name, environment, scopes: requested, at: clock.now() })
     const entry = {
@@ -200,24 +160,6 @@ const createKey = async (context: Context, orgId: string): Promise<void> => {
     return issued
   })
   print(context, { ...key, environment }, `${key.id}  ${key.key}\nSave this key: it is shown only once.`)
-}
-
-/** Verifies the whole chain of the org. Fails if an entry was removed, inserted or reordered. */
-const verifyAudit = async (context: Context, orgId: string): Promise<void> => {
-  await existing(context.db, orgId)
-  await context.chain.link()
-  const report = await context.chain.verify(orgId)
-  print(
-    context,
-    report,
-    asLines({
-      ...report,
-      missing: report.missing.join(' ') || null,
-      broken: report.broken.join(' ') || null,
-      stray: report.stray.join(' ') || null,
-    }),
-  )
-  if (!isIntact(report)) throw new Fault('The audit chain of this org is not intact.')
 }
 
 const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Promise<void> => {
@@ -238,7 +180,11 @@ const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Prom
     case 'key create':
       return createKey(context, orgIdOf(rest[0]))
     case 'audit verify':
-      return verifyAudit(context, orgIdOf(rest[0]))
+      return verifyAudit(context, context.options.all ? undefined : orgIdOf(rest[0]))
+    case 'audit head':
+      return keepHead(context, rest[0] === undefined ? undefined : orgIdOf(rest[0]))
+    case 'audit trust':
+      return trustAudit(context, orgIdOf(rest[0]))
     default:
       throw new Fault(`Unknown command.\n\n${opsUsage}`)
   }
@@ -252,6 +198,7 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
       allowPositionals: true,
       options: {
         json: { type: 'boolean' },
+        all: { type: 'boolean' },
         name: string,
         plan: string,
         owner: string,
@@ -262,6 +209,9 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
         sms: string,
         environment: string,
         scopes: string,
+        witness: string,
+        head: string,
+        'created-after': string,
       },
     })
   } catch (error) {
@@ -274,9 +224,10 @@ export const ops = (config: Config, log: Log, args: string[], out: Out): Promise
   return withDatabase(config, log, async (db) => {
     const offset = config.devTools ? await db.row(readSetting, { name: 'clock_offset_ms' }) : undefined
     const clock = offset ? movableClock(Number(offset.value)) : systemClock
-    const secret = config.auditSigningSecret
-    const audit = makeAudit({ clock, log, secret })
-    const chain = makeChain({ db, clock, log, secret })
-    await dispatch({ db, clock, log, audit, chain, config, options, out }, positionals)
+    const { auditSecrets: secrets, auditWitness } = config
+    const audit = makeAudit({ clock, log, secret: config.auditSigningSecret })
+    const witness = auditWitness === undefined ? undefined : makeFileWitness({ path: auditWitness, clock, log })
+    const chain = makeChain({ db, clock, log, secrets, cutover: config.auditCutover.at, witness })
+    await dispatch({ db, clock, log, audit, chain, config, options, out }, positionals).finally(() => chain.close())
   })
 }

@@ -258,6 +258,32 @@ describe('a savepoint', () => {
   })
 })
 
+describe('work after the commit', () => {
+  test('runs once the transaction has committed', async () => {
+    const seen: string[] = []
+    await db.tx(async (tx) => {
+      tx.afterCommit(() => seen.push('first'))
+      await tx.savepoint(async () => tx.afterCommit(() => seen.push('second')))
+      expect(seen).toEqual([])
+    })
+    expect(seen).toEqual(['first', 'second'])
+  })
+
+  test('does not run when the transaction or its savepoint is rolled back', async () => {
+    const seen: string[] = []
+    const failing = async (tx: Tx) => {
+      tx.afterCommit(() => seen.push('lost'))
+      throw new Error('no')
+    }
+    await expect(db.tx(failing)).rejects.toThrow('no')
+    await db.tx(async (tx) => {
+      await expect(tx.savepoint(() => failing(tx))).rejects.toThrow('no')
+      tx.afterCommit(() => seen.push('kept'))
+    })
+    expect(seen).toEqual(['kept'])
+  })
+})
+
 describe('a lost connection', () => {
   test('during a statement fails the transaction and is not returned to the pool', async () => {
     const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })

@@ -14,6 +14,8 @@ export interface Runner {
 export interface Tx extends Runner {
   /** Rolls back only its own work when it fails, so that the transaction can continue. */
   savepoint<T>(work: () => Promise<T>): Promise<T>
+  /** Runs `work` after the commit. It does not run if the transaction, or the savepoint around the call, is rolled back. */
+  afterCommit(work: () => void): void
 }
 
 export interface Db extends Runner {
@@ -75,7 +77,7 @@ const runnerOn = (query: (config: pg.QueryConfig) => Promise<pg.QueryResult>): R
   change: async (statement, ...[params]) => (await query(queryOf(statement, params))).rowCount ?? 0,
 })
 
-const transactionOn = (client: pg.PoolClient, scope: TransactionScope): Tx => {
+const transactionOn = (client: pg.PoolClient, scope: TransactionScope, committed: (() => void)[]): Tx => {
   let savepoints = 0
   const query = async (config: pg.QueryConfig): Promise<pg.QueryResult> => {
     // The connection may already belong to another transaction.
@@ -86,16 +88,21 @@ const transactionOn = (client: pg.PoolClient, scope: TransactionScope): Tx => {
     ...runnerOn(query),
     savepoint: async (work) => {
       const name = `s${++savepoints}`
+      const before = committed.length
       await query({ text: `savepoint ${name}` })
       try {
         const result = await work()
         await query({ text: `release savepoint ${name}` })
         return result
       } catch (error) {
+        committed.length = before
         // If the rollback fails too, the connection is lost, and the first error says more about the cause.
         await query({ text: `rollback to savepoint ${name}` }).catch(() => undefined)
         throw error
       }
+    },
+    afterCommit: (work) => {
+      committed.push(work)
     },
   }
 }
@@ -120,6 +127,7 @@ export const openDb = (options: DbOptions): Db => {
       assertNotInTransaction('a second transaction')
       const client = await pool.connect()
       const scope: TransactionScope = { open: true }
+      const committed: (() => void)[] = []
       let broken: Error | undefined
       // The pool handles errors of idle connections only. Without this listener, a connection that is lost between two
       // statements would end the process.
@@ -130,7 +138,7 @@ export const openDb = (options: DbOptions): Db => {
       try {
         await client.query('begin')
         const result = await openTransaction
-          .run(scope, async () => work(transactionOn(client, scope)))
+          .run(scope, async () => work(transactionOn(client, scope, committed)))
           // Work that outlives the transaction may use the network again.
           .finally(() => {
             scope.open = false
@@ -139,6 +147,7 @@ export const openDb = (options: DbOptions): Db => {
         // The server answers COMMIT with ROLLBACK when a statement failed and the work ignored the error.
         if (command === 'ROLLBACK')
           throw new Error('the transaction was rolled back at commit because one of its statements had failed')
+        for (const notify of committed) notify()
         return result
       } catch (error) {
         await client.query('rollback').catch((rollbackError: Error) => {

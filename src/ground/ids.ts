@@ -124,3 +124,10 @@ export const timeOfId = (id: string): number => {
   }
   return time
 }
+
+/** Digits of an id from hexadecimal text, one for every two of its characters. */
+export const idDigits = (hex: string, count: number): string => {
+  let digits = ''
+  for (let i = 0; i < count; i++) digits += crockford[Number.parseInt(hex.slice(i * 2, i * 2 + 2), 16) & 31]
+  return digits
+}

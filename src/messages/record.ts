@@ -37,21 +37,26 @@ const linkedRows = (event: StateEvent | undefined, entry: EntryFields | undefine
   entry_agent: entry?.userAgent,
   entry_at: entry && iso(entry.createdAt),
   entry_signature: entry?.signature ?? undefined,
+  entry_seal: entry?.seal ?? undefined,
 })
 
 export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMessage => {
-  const insert = (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<number> => {
+  /** Returns the audit entries that it inserted. */
+  const insert = async (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<EntryFields[]> => {
     const messages = batch.map(({ message }) => message)
-    const linked = batch.map(({ event, entry }) => linkedRows(event, entry && audit.rowOf(entry)))
-    return runner.change(insertMessages, { messages: JSON.stringify(messages), linked: JSON.stringify(linked) })
+    const entries = batch.map(({ entry }) => entry && audit.rowOf(entry))
+    const linked = batch.map(({ event }, i) => linkedRows(event, entries[i]))
+    await runner.change(insertMessages, { messages: JSON.stringify(messages), linked: JSON.stringify(linked) })
+    return entries.filter((entry) => entry !== undefined)
   }
 
   const recordAll = async (batch: Recording[]): Promise<void> => {
     const answers = batch.flatMap(({ answer }) => answer ?? [])
-    if (answers.length === 0) await insert(db, batch)
+    if (answers.length === 0) audit.committed(await insert(db, batch))
     else {
       await db.tx(async (tx) => {
-        await insert(tx, batch)
+        const entries = await insert(tx, batch)
+        tx.afterCommit(() => audit.committed(entries))
         await idempotency.recordWith(tx, answers)
       })
     }

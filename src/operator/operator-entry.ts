@@ -1,7 +1,9 @@
 import { logFailedWrite } from '../audit/log-failed-write.ts'
+import { makeSealer } from '../audit/seal-entry.ts'
+import { canonicalMetadata } from '../audit/sign-entry.ts'
 import { insertEntries } from '../audit/store.ts'
 import type { Tx } from '../db/pool.ts'
-import { newId } from '../ground/ids.ts'
+import { newId, timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 
 type OperatorEntry = {
@@ -9,18 +11,24 @@ type OperatorEntry = {
   action: 'org.suspended' | 'org.unsuspended'
   metadata: Record<string, string>
   at: Date
+  secret: string | undefined
 }
 
 /**
- * Writes the audit entry of an operator command. It is deliberately unsigned: the operator has direct access to the
- * database, so a signature would prove nothing. Like every audit entry, it never makes the command itself fail.
+ * Writes the audit entry of an operator command. It has no signature by definition, but it is sealed, so that nobody
+ * without the secret can forge one. Like every audit entry, it never makes the command itself fail.
  */
 export const writeOperatorEntry = async (
   tx: Tx,
   log: Log,
-  { orgId, action, metadata, at }: OperatorEntry,
+  { orgId, action, metadata, at, secret }: OperatorEntry,
 ): Promise<void> => {
-  const id = newId('auditEntry', at.getTime())
+  const sealer = secret === undefined ? undefined : makeSealer(secret)
+  const id = sealer ? sealer.newEntryId(at.getTime()) : newId('auditEntry', at.getTime())
+  const createdAt = new Date(timeOfId(id))
+  const text = canonicalMetadata(metadata)
+  const fields = { id, orgId, action, resourceType: 'org', resourceId: orgId, createdAt, ip: null }
+  const seal = sealer?.seal({ ...fields, userAgent: 'operator-tool', signed: false }, text) ?? null
   try {
     await tx.savepoint(() =>
       tx.change(insertEntries, {
@@ -30,11 +38,12 @@ export const writeOperatorEntry = async (
         actions: [action],
         resourceTypes: ['org'],
         resourceIds: [orgId],
-        metadata: [JSON.stringify(metadata)],
+        metadata: [text],
         ips: [null],
         userAgents: ['operator-tool'],
-        at: [at],
+        at: [createdAt],
         signatures: [null],
+        seals: [seal],
       }),
     )
   } catch (error) {

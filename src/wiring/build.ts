@@ -75,6 +75,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     stop: async (): Promise<void> => {
       await Promise.all([app?.close(), submission?.stop(), worker.stopTasks()])
       await worker.drain()
+      await platform.chain.close()
       await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
       await Promise.all([sending.emailProvider.close(), sending.agent.close()])
       await foundation.close()

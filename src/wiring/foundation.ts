@@ -1,10 +1,11 @@
 /** The parts that every module builds on: database, clock, caches, limiter, metrics, audit entries and events. */
-import { makeAudit } from '../audit/append.ts'
+import { type Audit, makeAudit } from '../audit/append.ts'
+import { makeWrittenEntries } from '../audit/watch-written.ts'
 import { guardNetwork, logOncePerPlace } from '../db/network-guard.ts'
 import { openOrgCaches } from '../db/org-caches.ts'
 import { type Db, openDb } from '../db/pool.ts'
 import { makeAppendEvents } from '../events/append-events.ts'
-import { movableClock, systemClock } from '../ground/clock.ts'
+import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
 import { makeVault } from '../ground/crypto.ts'
 import { longPauseMs, watchEventLoop } from '../ground/event-loop.ts'
@@ -64,6 +65,14 @@ const measurePauses = (metrics: Metrics, log: Log): (() => void) => {
   return stop
 }
 
+/** The audit, and the memory of what it wrote. Without a secret nothing can be proven, so nothing is remembered. */
+const openAudit = (config: Config, db: Db, clock: Clock, log: Log) => {
+  const { auditSigningSecret: secret, auditRetentionDays: days } = config
+  const writtenEntries = makeWrittenEntries({ db, clock, log, days, audit: (): Audit => audit })
+  const audit = makeAudit({ clock, log, secret, ...(secret !== undefined && { committed: writtenEntries.note }) })
+  return { audit, writtenEntries }
+}
+
 export const openFoundation = async (config: ServiceConfig, url: string, log: Log) => {
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
   const endGuard = guardNetwork(logOncePerPlace(log))
@@ -72,6 +81,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
   const { clock, moved } = await openClock(config, db)
   const limiter = await openLimiter(config, log)
   const caches = await openOrgCaches({ db, log })
+  const { audit, writtenEntries } = openAudit(config, db, clock, log)
   return {
     config,
     url,
@@ -85,7 +95,8 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     metrics,
     vault: makeVault(config.masterKey, config.masterKeyPrevious),
     baseUrl: makeBaseUrl(config),
-    audit: makeAudit({ clock, log, secret: config.auditSigningSecret }),
+    audit,
+    writtenEntries,
     appendEvents: makeAppendEvents({ clock }),
     idempotency: makeIdempotency({
       db,
@@ -95,6 +106,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
       production: config.production,
     }),
     close: async (): Promise<void> => {
+      writtenEntries.close()
       await caches.close()
       await limiter?.close()
       await db.close()

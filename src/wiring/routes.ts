@@ -32,7 +32,7 @@ import type { Platform } from './platform.ts'
 import type { Sending } from './sending.ts'
 
 /** What additional routes of tests and benchmarks can use. */
-export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'appendEvents'> &
+export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'writtenEntries' | 'appendEvents'> &
   Pick<Platform, 'usage'> &
   Pick<Sending, 'templates' | 'emailProvider' | 'senders' | 'suppress' | 'links' | 'messages'>
 

@@ -42,6 +42,7 @@ export const makeTasks = (needs: Needs): Tasks => {
       run: async () => {
         // Audit entries must be linked before they can be pruned.
         const audit_entries_linked = await chain.link()
+        await chain.register()
         await messages.ensurePartitions()
         await deliveries.prepare()
         return {

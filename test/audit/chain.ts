@@ -1,8 +1,10 @@
 /** Writes and links audit entries, and builds the expected reports of a chain. */
 
 import type { AuditEntry } from '../../src/audit/append.ts'
-import { type ChainReport, makeChain } from '../../src/audit/chain.ts'
-import { silentLog } from '../../src/ground/log.ts'
+import { makeChain } from '../../src/audit/chain.ts'
+import type { ChainReport } from '../../src/audit/verify-chain.ts'
+import { readConfig } from '../../src/ground/config/config.ts'
+import { type Log, silentLog } from '../../src/ground/log.ts'
 import type { TestService } from '../service/service.ts'
 
 /** Writes audit entries: `one` in its own transaction, `many` in a single transaction. */
@@ -28,15 +30,24 @@ export const whole = (orgId: string, checked: number, more: Partial<ChainReport>
   checked,
   missing: [],
   broken: [],
+  invalid: [],
+  stripped: [],
+  misdated: [],
   stray: [],
   head: 'ok',
   pruned: 'none',
+  register: 'ok',
   waiting: 0,
   ...more,
 })
 
-export const chainOf = (t: TestService, secret: string | undefined) =>
-  makeChain({ db: t.service.db, clock: t.service.clock, log: silentLog(), secret })
+/** What `ops audit verify` adds to a report when there is no witness. */
+export const unwitnessed = { witnessed: null, rolled_back: [], forged_lines: [], unreadable_lines: 0 }
+
+export const cutover = readConfig({}).auditCutover.at
+
+export const chainOf = (t: TestService, secrets: string | string[] | undefined, log: Log = silentLog()) =>
+  makeChain({ db: t.service.db, clock: t.service.clock, log, secrets: [secrets ?? []].flat(), cutover })
 
 export type LinkRow = { seq: number; entry_id: string; digest: Buffer; resource_id: string | null }
 export const linksOf = (t: TestService, orgId: string) =>

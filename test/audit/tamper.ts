@@ -2,7 +2,7 @@
 import pg from 'pg'
 import type { TestDatabase } from '../service/database.ts'
 
-const tables = ['audit_entries', 'audit_links']
+const tables = ['audit_entries', 'audit_links', 'audit_register']
 
 /** Runs statements in one transaction with the triggers of the audit tables disabled. Returns the rows of the last one. */
 export const tamper = async (database: TestDatabase, ...statements: [sql: string, params?: unknown[]][]) => {

@@ -104,6 +104,8 @@ export const secretKeys = accepted(
   list.pipe(z.array(base64Key)),
 )
 
+export const secretTexts = accepted('a comma-separated list of secret texts', list.pipe(z.array(z.string().min(1))))
+
 export const snsTopics = accepted(
   'a comma-separated list of SNS topic ARNs',
   list.pipe(z.array(z.string().regex(/^arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(\.fifo)?$/))),

@@ -27,6 +27,10 @@ export type Config = {
   masterKeyPrevious: Buffer[]
   backupPassphrase: string | undefined
   auditSigningSecret: string | undefined
+  /** The signing secret and then the former ones. Empty without a signing secret. */
+  auditSecrets: string[]
+  /** The file that receives the heads of the audit chains. */
+  auditWitness: string | undefined
   /** The time in force, and the text it was configured with, for display. */
   auditCutover: { text: string; at: Date }
   auditRetentionDays: number
@@ -120,6 +124,11 @@ const defaultCutover = '2026-08-10T00:00:00Z'
 const isTimestamp = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$/.test(text) && !Number.isNaN(Date.parse(text))
 
+const auditSecretsOf = (values: VariableValues): string[] => {
+  const current = values.AUDIT_SIGNING_SECRET
+  return current === undefined ? [] : [current, ...(values.AUDIT_SIGNING_SECRET_PREVIOUS ?? [])]
+}
+
 const auditCutoverOf = (configured: string | undefined): Config['auditCutover'] => {
   const text = configured !== undefined && isTimestamp(configured) ? configured : defaultCutover
   return { text, at: new Date(text) }
@@ -147,6 +156,8 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     masterKeyPrevious: values.MASTER_KEY_PREVIOUS ?? [],
     backupPassphrase: values.BACKUP_PASSPHRASE,
     auditSigningSecret: values.AUDIT_SIGNING_SECRET,
+    auditSecrets: auditSecretsOf(values),
+    auditWitness: values.AUDIT_WITNESS,
     auditCutover: auditCutoverOf(values.AUDIT_SIGNING_CUTOVER),
     auditRetentionDays: values.AUDIT_LOG_RETENTION_DAYS ?? 365,
     messageContentDays: values.MESSAGE_CONTENT_TTL_DAYS,

@@ -94,10 +94,21 @@ export const variables = {
     about: 'Signs audit entries. If not set, entries are unsigned and cannot be verified.',
     secret: true,
   }),
+  AUDIT_SIGNING_SECRET_PREVIOUS: variable({
+    accepts: accept.secretTexts,
+    about:
+      'Former values of `AUDIT_SIGNING_SECRET`. They verify audit entries and chains that are not yet signed with the current secret. Remove one when the last entry that it signed has been deleted by retention.',
+    secret: true,
+  }),
   AUDIT_SIGNING_CUTOVER: variable({
     accepts: accept.timestamp,
     fallback: '2026-08-10T00:00:00Z',
     about: 'Audit entries from this time on must carry a valid signature.',
+  }),
+  AUDIT_WITNESS: variable({
+    accepts: accept.nonEmptyText('a file path'),
+    about:
+      'File to which the worker appends the newest links of the audit chains, at most once a minute. Keep it where someone with access to the database cannot change it. See [Audit log](audit.md#the-witness).',
   }),
   AUDIT_LOG_RETENTION_DAYS: variable({
     accepts: accept.wholeNumber(1, 36_500),

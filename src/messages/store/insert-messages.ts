@@ -43,6 +43,7 @@ export type LinkedRows = {
   entry_agent?: string | undefined
   entry_at?: string | undefined
   entry_signature?: string | undefined
+  entry_seal?: string | undefined
 }
 
 const messageTypes: Record<keyof NewMessage, string> = {
@@ -95,6 +96,7 @@ const linkedTypes: Record<keyof LinkedRows, string> = {
   entry_agent: 'text',
   entry_at: 'timestamptz',
   entry_signature: 'text',
+  entry_seal: 'text',
 }
 
 /** Values of absent columns that the table does not allow to be null. */
@@ -121,7 +123,7 @@ const valuesOf = (types: Record<string, string>): string =>
 
 const insertEntries = appendEntries(
   `select org_id, entry_id, entry_actor, entry_action, 'message', id, entry_metadata::jsonb, entry_ip, entry_agent,
-       entry_at, entry_signature
+       entry_at, entry_signature, entry_seal
      from input where entry_id is not null`,
 )
 

@@ -1,0 +1,45 @@
+/** Retention of audit entries: the old ends of the chains. */
+import { statement } from '../../db/statement.ts'
+import { entryColumns } from '../store.ts'
+import type { LinkedEntry } from './chain-rows.ts'
+
+/** The chains after `afterOrgId`, each with the entry of its oldest link. */
+export const oldestEntries = statement<
+  { afterOrgId: string; limit: number },
+  { org_id: string; entry_id: string | null }
+>(
+  'audit.oldest_entries',
+  `select org_id,
+     (select l.entry_id from audit_links l where l.org_id = c.org_id order by l.seq limit 1) as entry_id
+   from audit_chains c
+   where org_id > :afterOrgId
+   order by org_id
+   limit :limit`,
+)
+
+export const oldestLinks = statement<{ orgId: string; limit: number }, LinkedEntry>(
+  'audit.oldest_links',
+  `select l.seq, l.entry_id, l.digest, ${entryColumns('e')}
+   from audit_links l left join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id
+   where l.org_id = :orgId
+   order by l.seq
+   limit :limit`,
+)
+
+export const deleteEntries = statement<{ orgId: string; entryIds: string[] }>(
+  'audit.delete_entries',
+  `with links as (delete from audit_links where org_id = :orgId and entry_id = any(:entryIds::text[]))
+   delete from audit_entries where org_id = :orgId and id = any(:entryIds::text[])`,
+)
+
+export const setPrunedEnd = statement<{
+  orgId: string
+  seq: number
+  digest: Buffer
+  signature: string | null
+  at: Date
+}>(
+  'audit.set_pruned_end',
+  `update audit_chains set pruned_seq = :seq, pruned_digest = :digest, pruned_signature = :signature, updated_at = :at
+   where org_id = :orgId`,
+)

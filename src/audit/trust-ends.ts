@@ -1,0 +1,71 @@
+/**
+ * Signs the ends of a chain with the current secret on the decision of an operator. Nothing else signs an end that did
+ * not verify before: after a change of the secret, or after tampering, the chain is not extended until then.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Audit } from './append.ts'
+import { type EndStatus, type HeadStatus, headStatus, prunedStatus, signEnd } from './chain-ends.ts'
+import type { AuditSecrets } from './judge-entry.ts'
+import { registerName, registerOrg } from './register.ts'
+import { beginChain, type ChainRow, lockChain, restartChain, setEndSignatures } from './store/chain-rows.ts'
+import { lockRegister, setRegisterSignature } from './store/register-rows.ts'
+
+type Needs = { db: Db; clock: Clock; audit: Audit; secrets: AuditSecrets }
+
+/** What the ends were before, or undefined if another process is using the chain. */
+export type TrustEnds = (
+  orgId: string,
+  operator: string,
+) => Promise<{ head: HeadStatus; pruned: EndStatus } | undefined>
+
+export const makeTrustEnds = ({ db, clock, audit, secrets }: Needs): TrustEnds => {
+  const signRegister = async (tx: Tx): Promise<void> => {
+    const register = await tx.row(lockRegister)
+    if (!register || register.seq === 0) return
+    const { seq, digest } = register
+    const signature = signEnd(secrets[0], { end: 'register', orgId: registerName, seq, digest })
+    await tx.change(setRegisterSignature, { signature, at: clock.now() })
+  }
+
+  /** A log that was deleted continues after a first link that belongs to no entry. */
+  const restart = (tx: Tx, orgId: string) => {
+    const link = { orgId, seq: 1, digest: randomBytes(32) }
+    return tx.change(restartChain, {
+      ...link,
+      headSignature: signEnd(secrets[0], { ...link, end: 'registered' }),
+      prunedSignature: signEnd(secrets[0], { ...link, end: 'pruned' }),
+      at: clock.now(),
+    })
+  }
+
+  const signEnds = (tx: Tx, orgId: string, chain: ChainRow) => {
+    const { head_seq, head_digest, pruned_seq, pruned_digest } = chain
+    const head = { end: 'registered', orgId, seq: head_seq, digest: head_digest } as const
+    const pruned = pruned_digest && ({ end: 'pruned', orgId, seq: pruned_seq, digest: pruned_digest } as const)
+    return tx.change(setEndSignatures, {
+      orgId,
+      headSignature: signEnd(secrets[0], head),
+      prunedSignature: pruned && signEnd(secrets[0], pruned),
+      at: clock.now(),
+    })
+  }
+
+  return (orgId, operator) =>
+    db.tx(async (tx) => {
+      await tx.change(beginChain, { orgId, at: clock.now() })
+      const chain = await tx.row(lockChain, { orgId })
+      if (!chain) return undefined
+      const ends = { head: headStatus(secrets, orgId, chain), pruned: prunedStatus(secrets, orgId, chain) }
+      await signRegister(tx)
+      if (ends.head === 'deleted') await restart(tx, orgId)
+      else if (chain.head_seq > 0) {
+        if (!chain.registered) await registerOrg(tx, secrets, orgId, clock.now())
+        await signEnds(tx, orgId, chain)
+      }
+      const entry = { orgId, actor: { kind: 'system' }, resourceType: 'audit', resourceId: orgId } as const
+      await audit(tx, { ...entry, action: 'audit.ends_signed', metadata: { operator, ...ends } })
+      return ends
+    })
+}

@@ -1,0 +1,97 @@
+/**
+ * Remembers the entries that this process has committed until they are linked. An entry that is deleted together with
+ * its place in the queue before it is linked leaves no trace in the database, but this process knows that it existed.
+ */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { timeOfId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import type { Audit, EntryFields } from './append.ts'
+import { stateOfEntries } from './store/watch-rows.ts'
+
+const checkEveryMs = 5_000
+const chunk = 1_000
+/** Enough for minutes of full load without a worker. Above it, new entries are not remembered. */
+const maxRemembered = 100_000
+
+type Remembered = Pick<EntryFields, 'orgId' | 'id' | 'action'>
+
+export interface WrittenEntries {
+  note(rows: readonly Remembered[]): void
+  /** Looks for entries that are gone, and writes an audit entry about each. Returns how many it found. */
+  check(): Promise<number>
+  close(): void
+}
+
+type Needs = { db: Db; clock: Clock; log: Log; days: number; audit: () => Audit }
+
+export const makeWrittenEntries = ({ db, clock, log, days, audit }: Needs): WrittenEntries => {
+  const remembered = new Map<string, Remembered>()
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+
+  const isExpired = (id: string): boolean => timeOfId(id) < clock.millis() - days * 86_400_000
+
+  /** Forgets the entries that are linked or that retention may have removed, and returns those that are gone. */
+  const sort = async (entries: Remembered[]): Promise<Remembered[]> => {
+    const states = await db.rows(stateOfEntries, {
+      orgIds: entries.map((entry) => entry.orgId),
+      ids: entries.map((entry) => entry.id),
+    })
+    return entries.filter((entry, i) => {
+      const waits = states[i]?.present && !states[i]?.linked
+      if (!waits) remembered.delete(entry.id)
+      return !states[i]?.present && !states[i]?.linked && !isExpired(entry.id)
+    })
+  }
+
+  const report = async ({ orgId, id, action }: Remembered): Promise<void> => {
+    log.error({ org_id: orgId, entry_id: id, action }, 'audit entry lost')
+    await db.tx((tx) =>
+      audit()(tx, {
+        orgId,
+        actor: { kind: 'system' },
+        action: 'audit.entry_lost',
+        resourceType: 'audit',
+        resourceId: id,
+        metadata: { action },
+      }),
+    )
+  }
+
+  const check = async (): Promise<number> => {
+    const entries = [...remembered.values()]
+    let lost = 0
+    for (let i = 0; i < entries.length; i += chunk) {
+      for (const entry of await sort(entries.slice(i, i + chunk))) {
+        await report(entry)
+        lost++
+      }
+    }
+    return lost
+  }
+
+  const schedule = (): void => {
+    if (closed || timer || remembered.size === 0) return
+    timer = setTimeout(async () => {
+      await check().catch((error: unknown) => log.warn({ err: error }, 'audit entries not checked'))
+      timer = undefined
+      schedule()
+    }, checkEveryMs)
+    timer.unref()
+  }
+
+  return {
+    note: (rows) => {
+      for (const { orgId, id, action } of rows) {
+        if (remembered.size < maxRemembered) remembered.set(id, { orgId, id, action })
+      }
+      schedule()
+    },
+    check,
+    close: () => {
+      closed = true
+      clearTimeout(timer)
+    },
+  }
+}

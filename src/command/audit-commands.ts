@@ -1,0 +1,202 @@
+/** `tidings ops audit …`: verifying the audit log, keeping copies of its heads, and trusting its ends. */
+import { access, constants } from 'node:fs/promises'
+import { type ComparedHeads, compareHeads, isSignedHead, noFindings } from '../audit/compare-heads.ts'
+import { registerName, verifyRegister } from '../audit/register.ts'
+import { findChain, orgsWithLogs } from '../audit/store/chain-rows.ts'
+import { findRegister } from '../audit/store/register-rows.ts'
+import { headsAfter } from '../audit/store/witness-rows.ts'
+import { makeTrustEnds } from '../audit/trust-ends.ts'
+import { type ChainReport, isIntact } from '../audit/verify-chain.ts'
+import { headToken, parseHeadToken, readWitness, type WitnessedHead, type WitnessLine } from '../audit/witness.ts'
+import { Fault } from './command-fault.ts'
+import { asLines, type Context, existing, optionText, print, required } from './ops-context.ts'
+
+const page = 1_000
+
+const requireSecret = ({ config }: Context): void => {
+  if (config.auditSecrets.length > 0) return
+  throw new Fault(
+    'AUDIT_SIGNING_SECRET is not set, so the audit log cannot be verified. This does not mean that the log is intact. Set AUDIT_SIGNING_SECRET to the secret that the service uses.',
+  )
+}
+
+const createdAfterOf = ({ options }: Context): Date | undefined => {
+  const value = optionText(options, 'created-after')
+  if (value === undefined) return undefined
+  if (!/^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:?\d{2})$/.test(value) || Number.isNaN(Date.parse(value))) {
+    throw new Fault('--created-after must be an ISO 8601 timestamp with a time zone.')
+  }
+  return new Date(value)
+}
+
+/** The head that the operator kept, which must be signed: an unsigned one could be anyone's. */
+const givenHead = ({ config, options }: Context): WitnessedHead | undefined => {
+  const token = optionText(options, 'head')
+  if (token === undefined) return undefined
+  const head = parseHeadToken(token)
+  if (!head) throw new Fault('--head must be a head as `tidings ops audit head` prints it.')
+  if (!isSignedHead(config.auditSecrets, head)) throw new Fault('--head is not signed with AUDIT_SIGNING_SECRET.')
+  return head
+}
+
+async function* keptHeads(file: string | undefined, head: WitnessedHead | undefined): AsyncGenerator<WitnessLine> {
+  if (head) yield { line: 0, head }
+  if (file !== undefined) yield* readWitness(file)
+}
+
+/** Compares with the witness and with `--head`. Undefined when there is nothing to compare with. */
+const compareWithKept = async (context: Context, orgId?: string): Promise<ComparedHeads | undefined> => {
+  const { db, config, options } = context
+  const given = optionText(options, 'witness')
+  const file = given ?? config.auditWitness
+  const head = givenHead(context)
+  if (file === undefined && !head) return undefined
+  if (file !== undefined) {
+    await access(file, constants.R_OK).catch((error: Error) => {
+      throw new Fault(`Cannot read the witness: ${error.message}. Check ${given ? '--witness' : 'AUDIT_WITNESS'}.`)
+    })
+  }
+  return compareHeads({ db, secrets: config.auditSecrets }, keptHeads(file, head), orgId)
+}
+
+type KeptReport = ChainReport & {
+  /** How many kept heads were compared, or null without a witness. */
+  witnessed: number | null
+  rolled_back: number[]
+  forged_lines: number[]
+  unreadable_lines: number
+}
+
+const withKept = (report: ChainReport, kept: ComparedHeads | undefined): KeptReport => {
+  const own = kept?.findings.get(report.org_id) ?? noFindings()
+  const register = kept?.findings.get(registerName) ?? noFindings()
+  return {
+    ...report,
+    register:
+      register.rolled_back.length > 0 ? 'rolled_back' : register.forged_lines.length > 0 ? 'invalid' : report.register,
+    witnessed: kept ? own.compared : null,
+    rolled_back: own.rolled_back,
+    forged_lines: own.forged_lines,
+    unreadable_lines: kept?.unreadable ?? 0,
+  }
+}
+
+const isSound = (report: KeptReport): boolean =>
+  isIntact(report) && report.rolled_back.length + report.forged_lines.length === 0
+
+const shown = (report: KeptReport): string =>
+  asLines(
+    Object.fromEntries(
+      Object.entries(report).map(([name, value]) => [name, Array.isArray(value) ? value.join(' ') || null : value]),
+    ),
+  )
+
+/** An org may have been deleted together with its log, so traces of the log are enough. */
+const requireTrace = async ({ db }: Context, orgId: string, kept: ComparedHeads | undefined): Promise<void> => {
+  const chain = await db.row(findChain, { orgId })
+  const traced = chain?.registered || (chain?.head_seq ?? 0) > 0 || kept?.findings.has(orgId)
+  if (!traced) await existing(db, orgId)
+}
+
+const verifyOrg = async (context: Context, orgId: string): Promise<void> => {
+  const kept = await compareWithKept(context, orgId)
+  await requireTrace(context, orgId, kept)
+  const report = withKept(await context.chain.verify(orgId, { createdAfter: createdAfterOf(context) }), kept)
+  print(context, report, shown(report))
+  if (!isSound(report)) throw new Fault('The audit chain of this org is not intact.')
+}
+
+async function* allOrgs({ db }: Context): AsyncGenerator<string> {
+  for (let after = ''; ; ) {
+    const orgs = await db.rows(orgsWithLogs, { afterOrgId: after, limit: page })
+    for (const { org_id } of orgs) yield org_id
+    if (orgs.length < page) return
+    after = orgs.at(-1)?.org_id as string
+  }
+}
+
+/** Prints the reports of the orgs whose log is not intact, or with `--json` all reports, one per line. */
+const verifyAll = async (context: Context): Promise<void> => {
+  const { db, config, options, chain } = context
+  const createdAfter = createdAfterOf(context)
+  const kept = await compareWithKept(context)
+  const register = await verifyRegister(db, config.auditSecrets)
+  const unseen = new Set(kept?.findings.keys() ?? [])
+  unseen.delete(registerName)
+  const faulty: string[] = []
+  let orgs = 0
+  const verifyNext = async (orgId: string): Promise<void> => {
+    const report = withKept(await chain.verify(orgId, { createdAfter, register }), kept)
+    orgs++
+    unseen.delete(orgId)
+    if (!isSound(report)) faulty.push(orgId)
+    if (options.json || !isSound(report)) print(context, report, `${shown(report)}\n`)
+  }
+  for await (const orgId of allOrgs(context)) await verifyNext(orgId)
+  for (const orgId of [...unseen]) await verifyNext(orgId)
+  if (!options.json) context.out(`orgs verified      ${orgs}\n`)
+  if (faulty.length > 0) throw new Fault(`The audit chains of these orgs are not intact: ${faulty.join(' ')}`)
+}
+
+/** Links what is waiting, then verifies one org or all. Fails if anything was tampered with. */
+export const verifyAudit = async (context: Context, orgId: string | undefined): Promise<void> => {
+  requireSecret(context)
+  await context.chain.link()
+  await (orgId === undefined ? verifyAll(context) : verifyOrg(context, orgId))
+}
+
+const headOf = (row: {
+  org_id: string
+  head_seq: number
+  head_digest: Buffer
+  head_signature: string | null
+}): WitnessedHead => ({
+  org_id: row.org_id,
+  seq: row.head_seq,
+  digest: row.head_digest.toString('hex'),
+  signature: row.head_signature,
+})
+
+async function* currentHeads({ db }: Context): AsyncGenerator<WitnessedHead> {
+  for (let after = ''; ; ) {
+    const rows = await db.rows(headsAfter, { afterOrgId: after, limit: page })
+    for (const row of rows) yield headOf(row)
+    if (rows.length < page) break
+    after = rows.at(-1)?.org_id as string
+  }
+  const register = await db.row(findRegister)
+  if (register && register.seq > 0) {
+    const { seq, digest, signature } = register
+    yield { org_id: registerName, seq, digest: digest.toString('hex'), signature }
+  }
+}
+
+const printHead = (context: Context, head: WitnessedHead): void => {
+  if (!isSignedHead(context.config.auditSecrets, head)) {
+    throw new Fault(`The head of ${head.org_id} is not signed with AUDIT_SIGNING_SECRET. Verify the log first.`)
+  }
+  print(context, { ...head, at: context.clock.now().toISOString() }, headToken(head))
+}
+
+/** Prints heads to be kept elsewhere. With `--json`, the lines can be used as a witness file. */
+export const keepHead = async (context: Context, orgId: string | undefined): Promise<void> => {
+  requireSecret(context)
+  await context.chain.link()
+  if (orgId === undefined) {
+    for await (const head of currentHeads(context)) printHead(context, head)
+    return
+  }
+  const chain = await context.db.row(findChain, { orgId })
+  if (!chain || chain.head_seq === 0) throw new Fault(`Org ${orgId} has no linked audit entries.`)
+  printHead(context, headOf({ org_id: orgId, ...chain }))
+}
+
+export const trustAudit = async (context: Context, orgId: string): Promise<void> => {
+  requireSecret(context)
+  const { db, clock, audit, config, options } = context
+  const operator = required(options, 'operator')
+  await existing(db, orgId)
+  const ends = await makeTrustEnds({ db, clock, audit, secrets: config.auditSecrets })(orgId, operator)
+  if (!ends) throw new Fault('The chain is in use by another process. Run the command again.')
+  print(context, { org_id: orgId, ...ends }, `The ends of the audit chain of ${orgId} are signed again.`)
+}
