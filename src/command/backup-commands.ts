@@ -120,7 +120,7 @@ type Restoring = { db: Db; config: Config; log: Log; print: Print }
 /** The restored data is kept when the chain is broken, so that the operator can look at it. */
 const finishRestore = async ({ db, config, log, print }: Restoring, restored: Restored): Promise<void> => {
   const { unauthenticated: reason, takenAt } = restored
-  const needs = { db, clock: systemClock, log, secret: config.auditSigningSecret }
+  const needs = { db, clock: systemClock, log, secrets: config.auditSecrets, cutover: config.auditCutover.at }
   if (reason !== null) {
     await recordUnauthenticatedRestore(needs, { reason, takenAt })
     print(`The backup is not authenticated: ${reason}. The audit log of every org says so.`)

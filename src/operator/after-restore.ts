@@ -1,6 +1,8 @@
 /** What follows a restore: an audit entry if the backup was not authenticated, and the check of every audit chain. */
 import { makeAudit } from '../audit/append.ts'
-import { isIntact, makeChain } from '../audit/chain.ts'
+import type { AuditSecrets } from '../audit/judge-entry.ts'
+import { verifyRegister } from '../audit/register.ts'
+import { isIntact, makeVerifyChain } from '../audit/verify-chain.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
@@ -17,14 +19,15 @@ async function* orgIds(db: Db): AsyncGenerator<string> {
   }
 }
 
-type Needs = { db: Db; clock: Clock; log: Log; secret: string | undefined }
+/** The first secret signs new entries. */
+type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets; cutover: Date }
 
 /** Writes an entry to the audit log of every org. */
 export const recordUnauthenticatedRestore = async (
-  { db, ...needs }: Needs,
+  { db, clock, log, secrets: [secret] }: Needs,
   { reason, takenAt }: { reason: string; takenAt: string },
 ): Promise<void> => {
-  const audit = makeAudit(needs)
+  const audit = makeAudit({ clock, log, secret })
   const metadata = { authenticated: false, reason, taken_at: takenAt }
   for await (const orgId of orgIds(db)) {
     const entry = { orgId, actor: { kind: 'system' }, resourceType: 'org', resourceId: orgId } as const
@@ -33,9 +36,10 @@ export const recordUnauthenticatedRestore = async (
 }
 
 /** The orgs whose audit chain is not intact. */
-export const brokenChains = async ({ db, ...needs }: Needs): Promise<string[]> => {
-  const chain = makeChain({ db, ...needs })
+export const brokenChains = async (needs: Needs): Promise<string[]> => {
+  const verify = makeVerifyChain(needs)
+  const register = await verifyRegister(needs.db, needs.secrets)
   const broken: string[] = []
-  for await (const orgId of orgIds(db)) if (!isIntact(await chain.verify(orgId))) broken.push(orgId)
+  for await (const orgId of orgIds(needs.db)) if (!isIntact(await verify(orgId, { register }))) broken.push(orgId)
   return broken
 }
