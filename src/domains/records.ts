@@ -1,5 +1,5 @@
 /** The DNS records that the owner of a domain publishes. */
-import type { Region } from './region.ts'
+import { type Region, regions } from './region.ts'
 
 export const recordNames = ['DKIM', 'RETURN_PATH', 'SPF', 'DMARC', 'INBOUND'] as const
 export type RecordName = (typeof recordNames)[number]
@@ -30,6 +30,12 @@ const ttl = 3600
 
 export const returnHost = ({ name, return_path }: Pick<PublishedDomain, 'name' | 'return_path'>): string =>
   `${return_path}.${name}`
+
+/** The hosts of the service that receive bounces: one for domains without a return path, and one for each region. */
+export const feedbackHosts = (serviceDomain: string): string[] => [
+  `feedback.${serviceDomain}`,
+  ...regions.map((region) => `feedback.${region}.${serviceDomain}`),
+]
 
 export const recordsOf = (row: PublishedDomain, serviceDomain: string): DnsRecord[] => {
   const txt = { type: 'TXT', ttl, priority: null, required: false } as const

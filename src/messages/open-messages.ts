@@ -20,6 +20,7 @@ import { makeCancelMessage } from './cancel.ts'
 import { makeFetchAttachments } from './email/attachments.ts'
 import { makeDraftEmails } from './email/draft-emails.ts'
 import { makeEmailChannel } from './email/email-channel.ts'
+import type { ReturnPathOf } from './email/email-draft.ts'
 import { makeOutcomes } from './outcomes.ts'
 import { makeReadMessages } from './read.ts'
 import { makeRecordMessage } from './record.ts'
@@ -49,6 +50,7 @@ type Needs = {
   emailProvider: EmailProvider
   agent: Pick<GuardedAgent, 'request'>
   serviceDomain: string
+  returnPathOf: ReturnPathOf
   contentDays: number | undefined
 }
 
@@ -64,6 +66,7 @@ export const openMessages = (needs: Needs) => {
     links: needs.links,
     senders: needs.senders,
     provider: needs.emailProvider,
+    returnPathOf: needs.returnPathOf,
     simulate: (mail) => simulate(mail, serviceDomain),
     findSuppressed: makeFindSuppressed({ db }),
     findMembers: async (orgId, addresses) => {

@@ -4,6 +4,9 @@ import { dkimKeyContext, newDkimKey } from '../domains/dkim-key.ts'
 import { makeCheckDns } from '../domains/dns.ts'
 import { makeManageDomains } from '../domains/manage.ts'
 import { makeSenders } from '../domains/sender.ts'
+import { plainReturnPath } from '../messages/email/email-draft.ts'
+import { makeReturnPathOf } from '../messages/email/return-path.ts'
+import { makeReturnTokens } from '../messages/email/return-token.ts'
 import { openMessages } from '../messages/open-messages.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
 import { openEmailProvider } from '../providers/email/open-email-provider.ts'
@@ -67,6 +70,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   metrics.gauge('email_providers_failing', 'Email providers that are skipped after consecutive failures', () => {
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
+  const returnTokens = makeReturnTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
   const messages = openMessages({
     db,
     clock,
@@ -82,9 +86,10 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     emailProvider,
     agent,
     serviceDomain,
+    returnPathOf: config.inboundSmtp ? makeReturnPathOf({ tokens: returnTokens, serviceDomain }) : plainReturnPath,
     contentDays: config.messageContentDays,
   })
-  return { ...domains, ...tracking, templates, suppress, agent, emailProvider, messages }
+  return { ...domains, ...tracking, templates, suppress, agent, emailProvider, returnTokens, messages }
 }
 
 export type Sending = ReturnType<typeof makeSending>

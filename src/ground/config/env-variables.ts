@@ -130,7 +130,7 @@ export const variables = {
   SMTP_SUBMISSION_TLS_CERT: variable({
     accepts: accept.nonEmptyText('the path of a PEM file'),
     fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
-    about: 'Certificate of the SMTP port, with its chain. Read at start.',
+    about: 'Certificate of the SMTP port, with its chain. Read at start. `INBOUND_SMTP_PORT` offers STARTTLS with it.',
   }),
   SMTP_SUBMISSION_TLS_KEY: variable({
     accepts: accept.nonEmptyText('the path of a PEM file'),
@@ -147,7 +147,17 @@ export const variables = {
     accepts: accept.wholeNumber(1, 1_000),
     fallback: '20',
     about:
-      'Open connections to the SMTP port per client address and process. Raise it when many clients share one address.',
+      'Open connections to each SMTP port per client address and process. Raise it when many clients share one address.',
+  }),
+  INBOUND_SMTP_PORT: variable({
+    accepts: accept.wholeNumber(0, 65535),
+    about:
+      'Port on which the service receives [bounces and complaints](deliverability.md#bounces) by mail, usually 25. 0 picks a free port. If not set, they are not received, and return paths have no token. Set it for the worker too, which sends scheduled mail.',
+  }),
+  INBOUND_SMTP_HOST: variable({
+    accepts: accept.nonEmptyText('an address to listen on'),
+    fallback: 'the value of `HOST`',
+    about: 'Address on which that port listens.',
   }),
   SES_REGION: variable({
     accepts: accept.textMatching(/^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/, 'an AWS region'),

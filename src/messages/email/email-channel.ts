@@ -10,7 +10,7 @@ import type { Usage } from '../../usage/reserve.ts'
 import type { ChannelAdapter } from '../channel-adapter.ts'
 import { bySendKind } from '../draft.ts'
 import type { MessageRow } from '../store/message-row.ts'
-import { destinations, type EmailDraft, mailOf } from './email-draft.ts'
+import { destinations, type EmailDraft, mailOf, type ReturnPathOf } from './email-draft.ts'
 import { type EmailGateNeeds, emailGates } from './gates/email-gates.ts'
 
 const addressesOf = (list: Address[]): string[] => list.map(({ address }) => address)
@@ -39,10 +39,11 @@ type Needs = EmailGateNeeds & {
   links: Links
   provider: EmailProvider
   simulate: (mail: Mail) => Handover
+  returnPathOf: ReturnPathOf
 }
 
 export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
-  const { clock, usage, links, provider, simulate } = needs
+  const { clock, usage, links, provider, simulate, returnPathOf } = needs
   return {
     name: 'email',
     gates: bySendKind(emailGates(needs)),
@@ -93,7 +94,7 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
     }),
 
     handOver: (draft) => {
-      const mail = mailOf(draft, clock.now())
+      const mail = mailOf(draft, clock.now(), returnPathOf)
       return draft.by.environment === 'test' ? simulate(mail) : provider.send(mail)
     },
 
