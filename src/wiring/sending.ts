@@ -2,6 +2,7 @@
 import { makeCheckDomains } from '../domains/check.ts'
 import { dkimKeyContext, newDkimKey } from '../domains/dkim-key.ts'
 import { makeCheckDns } from '../domains/dns.ts'
+import { makeKeepIdentities } from '../domains/identities.ts'
 import { makeManageDomains } from '../domains/manage.ts'
 import { makeSenders } from '../domains/sender.ts'
 import { plainReturnPath } from '../messages/email/email-draft.ts'
@@ -9,7 +10,7 @@ import { makeReturnPathOf } from '../messages/email/return-path.ts'
 import { makeReturnTokens } from '../messages/email/return-token.ts'
 import { openMessages } from '../messages/open-messages.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
-import { openEmailProvider } from '../providers/email/open-email-provider.ts'
+import { openDomainIdentities, openEmailProvider } from '../providers/email/open-email-provider.ts'
 import { makeSuppress } from '../suppressions/suppress.ts'
 import { makeRenderTemplates } from '../templates/render.ts'
 import { makeCountHits } from '../tracking/count.ts'
@@ -25,13 +26,17 @@ const makeDomains = (foundation: Foundation, replacements: Replacements) => {
   const { forget, trusted } = caches
   /** The local provider accepts any domain, and its DNS records count as published. */
   const simulated = config.emailProviders.includes('local')
+  const mailHosts = { serviceDomain, ses: config.emailProviders.includes('ses') }
+  const provider = openDomainIdentities(config)
+  const identities = provider && makeKeepIdentities({ identities: provider, db, vault, log })
   const check = makeCheckDomains({
     db,
     clock,
     log,
     audit,
     appendEvents,
-    serviceDomain,
+    hosts: mailHosts,
+    identities,
     simulated,
     forget,
     checkDns: makeCheckDns({ servers: config.dnsServers }),
@@ -45,12 +50,20 @@ const makeDomains = (foundation: Foundation, replacements: Replacements) => {
     limiter,
     vault,
     serviceDomain,
+    identities,
     forget,
     newKey: replacements.newDkimKey ?? newDkimKey,
   })
   const open = (sealed: string, domainId: string) => vault.open(sealed, dkimKeyContext(domainId))
-  const senders = caches.add(makeSenders({ db, trusted, serviceDomain, open }))
-  return { simulated, checkDomains: check, manageDomains: manage, senders }
+  const senders = caches.add(makeSenders({ db, trusted, serviceDomain, ownReturnPaths: !mailHosts.ses, open }))
+  return {
+    simulated,
+    mailHosts,
+    checkDomains: check,
+    manageDomains: manage,
+    senders,
+    closeIdentities: async () => provider?.close(),
+  }
 }
 
 const makeTracking = ({ config, db, clock, baseUrl }: Foundation) => {

@@ -5,6 +5,7 @@ import type { Log } from '../../ground/log.ts'
 import type { Outcomes } from '../../messages/outcomes.ts'
 import type { SesIntake } from '../../providers/email/ses-notifications.ts'
 import { BadSignature } from '../../providers/email/sns.ts'
+import { sesNotificationPath } from '../openapi/prose.ts'
 
 const bodyLimit = 10 * 1_048_576
 
@@ -20,7 +21,7 @@ export const registerEmailIntake = (app: FastifyInstance, { ses, outcomes, log }
     intake.addContentTypeParser('text/plain', { parseAs: 'buffer', bodyLimit }, (_request, body, done) =>
       done(null, body),
     )
-    intake.post('/api/webhooks/provider/email', { bodyLimit }, async (request, reply) => {
+    intake.post(sesNotificationPath, { bodyLimit }, async (request, reply) => {
       try {
         const body = request.body as Buffer | undefined
         const received = await ses.take(body?.toString('utf8') ?? '')
