@@ -17,6 +17,7 @@ import { findOrg, type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs
 import { readSetting } from '../settings/store.ts'
 import { Fault } from './command-fault.ts'
 import { withDatabase } from './database.ts'
+import { checkServiceDns, dnsReportText, unpublishedText } from './ops-dns.ts'
 import { credentials } from './welcome.ts'
 
 export const opsUsage = `tidings ops org create --name <name> [--plan <plan>] [--owner <email>] [--json]
@@ -24,6 +25,7 @@ tidings ops org suspend <org_id> --reason <text> --operator <name>
 tidings ops org unsuspend <org_id> --operator <name>
 tidings ops org status <org_id> [--json]
 tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [--sms <monthly>] [--json]
+tidings ops dns [--address <public address>] [--json]
 tidings ops audit verify <org_id> [--json]
 tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]`
 
@@ -220,9 +222,19 @@ const verifyAudit = async (context: Context, orgId: string): Promise<void> => {
   if (!isIntact(report)) throw new Fault('The audit chain of this org is not intact.')
 }
 
+/** Fails if a record is missing, so that a script can wait for the records. */
+const checkDns = async (context: Context): Promise<void> => {
+  const { db, clock, config, options } = context
+  const report = await checkServiceDns({ db, clock, config, address: text(options, 'address') })
+  print(context, report, dnsReportText(report))
+  if (!report.published) throw new Fault(unpublishedText(report))
+}
+
 const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Promise<void> => {
   const { db } = context
-  switch (`${noun} ${verb}`) {
+  switch ([noun, verb].join(' ').trim()) {
+    case 'dns':
+      return checkDns(context)
     case 'org create':
       return createOrg(context)
     case 'org suspend':
@@ -262,6 +274,7 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
         sms: string,
         environment: string,
         scopes: string,
+        address: string,
       },
     })
   } catch (error) {

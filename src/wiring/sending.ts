@@ -5,6 +5,7 @@ import { makeCheckDns } from '../domains/dns.ts'
 import { makeKeepIdentities } from '../domains/identities.ts'
 import { makeManageDomains } from '../domains/manage.ts'
 import { makeSenders } from '../domains/sender.ts'
+import { makeServiceDkim, signServiceMail } from '../domains/service-dkim.ts'
 import { plainReturnPath } from '../messages/email/email-draft.ts'
 import { makeReturnPathOf } from '../messages/email/return-path.ts'
 import { makeReturnTokens } from '../messages/email/return-token.ts'
@@ -79,7 +80,11 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   const templates = caches.add(makeRenderTemplates({ db, trusted: caches.trusted }))
   const suppress = makeSuppress({ clock })
   const agent = replacements.agent ?? makeGuardedAgent({ allowInsecure, ...(dnsServers && { dnsServers }) })
-  const emailProvider = openEmailProvider({ config, db, clock, log })
+  const emailProvider = signServiceMail(openEmailProvider({ config, db, clock, log }), {
+    dkim: makeServiceDkim({ db, vault: foundation.vault, clock }),
+    serviceDomain,
+    log,
+  })
   metrics.gauge('email_providers_failing', 'Email providers that are skipped after consecutive failures', () => {
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
