@@ -112,6 +112,26 @@ describe('adding a domain', () => {
   })
 })
 
+describe('a domain that cannot be stored', () => {
+  test('leaves no identity behind when another request adds the name first', async () => {
+    const name = newName()
+    ses.whileCreating = () =>
+      t.database.sql(
+        `insert into domains (org_id, id, project_id, name, status, dkim_status, region, created_environment,
+           dkim_selector, created_at, updated_at)
+         select org_id, 'dom_' || md5(random()::text), project_id, $2, 'pending', 'PENDING', region, 'live', 'svc7',
+           created_at, updated_at
+         from domains where org_id = $1 and name = 'example.test'`,
+        [acme.org.id, name],
+      )
+    expectRefusal(await domains.create({ name }), 'DOMAIN_ALREADY_ADDED')
+    expect([identityOf(name), ses.requests.at(-1)]).toEqual([
+      undefined,
+      `DELETE /v2/email/identities/${name} us-east-1`,
+    ])
+  })
+})
+
 describe('checking a domain', () => {
   test('verifies it once DNS and SES both have the key', async () => {
     const name = newName()

@@ -26,6 +26,12 @@ test('Notices of the service are signed with its own key once that exists, and m
   })
   expect(results.map(({ status, signingDomain }) => [status.result, signingDomain])).toEqual([['pass', 'tidings.test']])
 
+  const sandbox = { from: `try@${acme.org.slug}.sandbox.tidings.test`, to: [acme.owner.email] }
+  const sent = { key: acme.keys.live, body: { ...sandbox, subject: 'Hi', text: 'Hi' } }
+  expect((await t.ask('POST', '/api/v1/emails', sent)).status).toBe(200)
+  expect(t.relayed.at(-1)?.raw).toMatch(/d=tidings\.test;/)
+  expect(t.relayed.at(-1)?.from).toMatch(/^b[0-9a-z]{63}@feedback\.tidings\.test$/)
+
   const body = { from: 'hello@example.test', to: ['ann@reader.test'], subject: 'Hi', text: 'Hi' }
   expect((await t.ask('POST', '/api/v1/emails', { key: acme.keys.live, body })).status).toBe(200)
   expect(t.relayed.at(-1)?.raw).toMatch(/d=example\.test;/)

@@ -23,6 +23,8 @@ export type SesServer = {
   requests: string[]
   /** Fails every request whose `method path` matches, until it is removed. */
   faults: { on: RegExp; fault: SesFault }[]
+  /** Runs once while the next identity is created. */
+  whileCreating: (() => Promise<unknown>) | undefined
   close(): Promise<void>
 }
 
@@ -72,6 +74,17 @@ export const startSesServer = async (): Promise<SesServer> => {
   const identities: SesServer['identities'] = new Map()
   const requests: string[] = []
   const faults: SesServer['faults'] = []
+  const ses: SesServer = {
+    url: '',
+    identities,
+    requests,
+    faults,
+    whileCreating: undefined,
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
   const server = createServer(async (request, response) => {
     const { method = '', url = '', headers } = request
     const region = /\/\d{8}\/([a-z0-9-]+)\/ses\//.exec(headers.authorization ?? '')?.[1] ?? ''
@@ -81,7 +94,12 @@ export const startSesServer = async (): Promise<SesServer> => {
     const found = faults.find(({ on }) => on.test(`${method} ${url}`))
     if (found) return fail(response, found.fault)
     const [, name = '', what] = /^\/v[12]\/email\/identities\/([^/]+)(?:\/(.+))?$/.exec(url) ?? []
-    if (name === '') return create(identities, region, body, response)
+    if (name === '') {
+      const { whileCreating } = ses
+      ses.whileCreating = undefined
+      await whileCreating?.()
+      return create(identities, region, body, response)
+    }
     const key = `${region} ${decodeURIComponent(name)}`
     const identity = identities.get(key)
     if (!identity) return send(response, 404, { message: 'no such identity' }, 'NotFoundException')
@@ -94,14 +112,6 @@ export const startSesServer = async (): Promise<SesServer> => {
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    identities,
-    requests,
-    faults,
-    close: async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
+  ses.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return ses
 }

@@ -21,6 +21,24 @@ test('A token is a local part of 64 lower-case characters, and reads as what it 
   )
 })
 
+test('Every bit of an id is in its token', () => {
+  const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+  const digit = fc.integer({ min: 0, max: 31 })
+  fc.assert(
+    fc.property(fc.array(digit, { minLength: 26, maxLength: 26 }), (values) => {
+      // The first two bits are zero, the version is 7 and the variant is 2.
+      const fixed = values.map((value, at) => {
+        if (at === 0) return value & 7
+        if (at === 10) return (value & 1) | 14
+        return at === 13 ? (value & 19) | 8 : value
+      })
+      const text = fixed.map((value) => alphabet[value]).join('')
+      const signed = { orgId: `org_${text}`, messageId: `msg_${text}`, recipient: null }
+      expect(tokens.read(tokens.sign(signed) as string)).toEqual(signed)
+    }),
+  )
+})
+
 test('A token survives a server that changes its case', () => {
   expect(tokens.read(token.toUpperCase())).toEqual(ref)
 })

@@ -5,8 +5,8 @@
  * It has 64 characters, the longest local part that SMTP allows: a letter for its kind, 50 digits of payload and 13 of
  * signature. The digits are base32 in lower case, because some servers change the case of addresses.
  */
-import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
-import { sameBytes } from '../../ground/crypto.ts'
+import { hkdfSync } from 'node:crypto'
+import { makeHmac, sameBytes } from '../../ground/crypto.ts'
 import { type IdKind, isId, prefixes } from '../../ground/ids.ts'
 
 export type ReturnRef = {
@@ -29,88 +29,92 @@ const payloadDigits = 50
 const signatureDigits = 13
 const shape = new RegExp(`^${kindLetter}[${digits}]{${payloadDigits + signatureDigits}}$`)
 
-/** An id is a UUIDv7. Its version and variant are constants, which leaves 122 bits. */
-const idBits = 122n
-const lowBits = 62n
-const counterBits = 12n
-const version = 7n
-const variant = 2n
-const recipientBits = 6n
-/** The value of the recipient field for an envelope with several recipients. */
+const digitValues = new Map([...digits].map((digit, value) => [digit, value]))
+const valueAt = (text: string, at: number): number => digitValues.get(text[at] as string) ?? 0
+
+/** The value of the recipient field, of 6 bits, for an envelope with several recipients. */
 const several = 63
 
-const mask = (bits: bigint): bigint => (1n << bits) - 1n
+/**
+ * An id is a UUIDv7 in 26 digits. Its version and variant are constants, and its first two bits are zero. They are in the
+ * digits 0, 10 and 13, of which 7 bits remain. The other 23 digits are copied.
+ */
+type PackedId = { copied: string; bits: number }
 
-const toNumber = (text: string): bigint => {
-  let value = 0n
-  for (const digit of text) value = (value << 5n) | BigInt(digits.indexOf(digit))
-  return value
-}
+/** Digit 10: four bits of the version and one of the counter. Digit 13: the counter's last, the variant, two random. */
+const versionDigit = 0b01110
+const variantDigit = 0b01000
+const variantBits = 0b01100
 
-const toDigits = (value: bigint, count: number): string => {
-  let out = ''
-  for (let rest = value; out.length < count; rest >>= 5n) out = digits[Number(rest & 31n)] + out
-  return out
-}
-
-const unpackId = (kind: IdKind, packed: bigint): string => {
-  const low = packed & mask(lowBits)
-  const counter = (packed >> lowBits) & mask(counterBits)
-  const time = packed >> (lowBits + counterBits)
-  const high = (((time << 4n) | version) << counterBits) | counter
-  return `${prefixes[kind]}_${toDigits((((high << 2n) | variant) << lowBits) | low, 26)}`
-}
-
-const packId = (kind: IdKind, id: string): bigint | undefined => {
+const packId = (kind: IdKind, id: string): PackedId | undefined => {
   if (!isId(kind, id)) return undefined
-  const uuid = toNumber(id.slice(-26))
-  const high = uuid >> (lowBits + 2n)
-  const packed =
-    ((((high >> (counterBits + 4n)) << counterBits) | (high & mask(counterBits))) << lowBits) | (uuid & mask(lowBits))
-  return unpackId(kind, packed) === id ? packed : undefined
+  const text = id.slice(-26)
+  const tenth = valueAt(text, 10)
+  const thirteenth = valueAt(text, 13)
+  if ((tenth & 0b11110) !== versionDigit || (thirteenth & variantBits) !== variantDigit) return undefined
+  const counter = (tenth & 1) * 8 + (thirteenth >> 4) * 4
+  return {
+    copied: text.slice(1, 10) + text.slice(11, 13) + text.slice(14),
+    bits: valueAt(text, 0) * 16 + counter + (thirteenth & 0b00011),
+  }
 }
+
+const unpackId = (kind: IdKind, copied: string, bits: number): string => {
+  const first = digits[(bits >> 4) & 7]
+  const tenth = digits[versionDigit | ((bits >> 3) & 1)]
+  const thirteenth = digits[(((bits >> 2) & 1) << 4) | variantDigit | (bits & 3)]
+  return `${prefixes[kind]}_${first}${copied.slice(0, 9)}${tenth}${copied.slice(9, 11)}${thirteenth}${copied.slice(11)}`
+}
+
+const copiedDigits = 23
 
 const payloadOf = ({ orgId, messageId, recipient }: ReturnRef): string | undefined => {
   const org = packId('org', orgId)
   const message = packId('message', messageId)
-  if (org === undefined || message === undefined) return undefined
+  if (!org || !message) return undefined
   const index = recipient === null || recipient < 0 || recipient >= several ? several : recipient
-  return toDigits((((org << idBits) | message) << recipientBits) | BigInt(index), payloadDigits)
+  const rest = (org.bits << 13) | (message.bits << 6) | index
+  const restDigits = `${digits[rest >> 15]}${digits[(rest >> 10) & 31]}${digits[(rest >> 5) & 31]}${digits[rest & 31]}`
+  return org.copied + message.copied + restDigits
 }
 
 const refOf = (payload: string): ReturnRef => {
-  const value = toNumber(payload)
-  const index = Number(value & mask(recipientBits))
+  let rest = 0
+  for (let at = 2 * copiedDigits; at < payloadDigits; at++) rest = rest * 32 + valueAt(payload, at)
+  const index = rest & 63
   return {
-    orgId: unpackId('org', value >> (idBits + recipientBits)),
-    messageId: unpackId('message', (value >> recipientBits) & mask(idBits)),
+    orgId: unpackId('org', payload.slice(0, copiedDigits), rest >> 13),
+    messageId: unpackId('message', payload.slice(copiedDigits, 2 * copiedDigits), (rest >> 6) & 127),
     recipient: index === several ? null : index,
   }
 }
 
-/** The first 65 bits. Each guess needs an SMTP command, and a guess is of use only with the ids of a recent message. */
-const signatureOf = (key: KeyObject, payload: string): string => {
-  const digest = createHmac('sha256', key).update(payload).digest()
-  return toDigits(BigInt(`0x${digest.subarray(0, 9).toString('hex')}`) >> 7n, signatureDigits)
+/** 65 bits of the digest. Each guess needs an SMTP command, and is of use only with the ids of a message. */
+const signatureOf = (hmac: (text: string) => string, payload: string): string => {
+  const digest = Buffer.from(hmac(payload).slice(0, 2 * signatureDigits), 'hex')
+  let out = ''
+  for (const byte of digest) out += digits[byte & 31]
+  return out
 }
 
 type Keys = { masterKey: Buffer; previous: Buffer[] }
 
 export const makeReturnTokens = ({ masterKey, previous }: Keys): ReturnTokens => {
-  const keys = [masterKey, ...previous].map((key) =>
-    createSecretKey(Buffer.from(hkdfSync('sha256', key, '', 'tidings return path', 32))),
+  const hmacs = [masterKey, ...previous].map((key) =>
+    makeHmac(Buffer.from(hkdfSync('sha256', key, '', 'tidings return path', 32)).toString('hex')),
   )
+  const current = hmacs[0] as (text: string) => string
   return {
     sign: (ref) => {
       const payload = payloadOf(ref)
-      return payload && `${kindLetter}${payload}${signatureOf(keys[0] as KeyObject, payload)}`
+      return payload && `${kindLetter}${payload}${signatureOf(current, payload)}`
     },
     read: (localPart) => {
       const token = localPart.toLowerCase()
       if (!shape.test(token)) return undefined
       const payload = token.slice(1, 1 + payloadDigits)
       const signature = token.slice(1 + payloadDigits)
-      return keys.some((key) => sameBytes(signatureOf(key, payload), signature)) ? refOf(payload) : undefined
+      return hmacs.some((hmac) => sameBytes(signatureOf(hmac, payload), signature)) ? refOf(payload) : undefined
     },
   }
 }
