@@ -74,13 +74,13 @@ export const variables = {
     accepts: accept.secretKey,
     fallback: 'generated once and stored in `DATA_DIR`; required in production',
     about:
-      'Encrypts stored secrets and signs tracking and unsubscribe links. Production refuses a key that does not look random: text, repeated patterns, counters.',
+      'Encrypts stored secrets and signs tracking links, unsubscribe links and return paths. Production refuses a key that does not look random: text, repeated patterns, counters.',
     secret: true,
   }),
   MASTER_KEY_PREVIOUS: variable({
     accepts: accept.secretKeys,
     about:
-      'Former master keys. They decrypt secrets that are not yet encrypted with the current `MASTER_KEY`, and verify tracking and unsubscribe links in mail already sent. They need not look random. Those links stop working when you remove the key that signed them.',
+      'Former master keys. They decrypt secrets that are not yet encrypted with the current `MASTER_KEY`, and verify the links and return paths of mail already sent. They need not look random. Those links and return paths stop working when you remove the key that signed them.',
     secret: true,
   }),
   AUDIT_SIGNING_SECRET: variable({
