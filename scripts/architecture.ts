@@ -20,7 +20,7 @@ export const layers: string[][] = [
   ['operator'],
   ['worker'],
   ['http', 'submission'],
-  ['http/v1', 'http/dashboard', 'http/public', 'http/provider', 'http/dev'],
+  ['http/v1', 'http/dashboard', 'http/public', 'http/provider', 'http/dev', 'inbound'],
   ['wiring'],
   ['command'],
   ['main.ts'],

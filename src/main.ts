@@ -10,7 +10,7 @@ import { SchemaFault } from './db/migrate.ts'
 import { ConfigFault, readConfig } from './ground/config/config.ts'
 import { makeLog } from './ground/log.ts'
 import { MasterKeyFault } from './operator/master-key.ts'
-import { SubmissionFault } from './submission/smtp-server.ts'
+import { SubmissionFault } from './submission/listen-smtp.ts'
 
 const usage = `tidings start                    run the whole service in one process
 tidings api                      run only the HTTP and SMTP servers

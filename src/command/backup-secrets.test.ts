@@ -93,7 +93,13 @@ beforeAll(async () => {
   await addOrg(source, 'org_a')
   await addOrg(source, 'org_b')
   const db = openDb({ url: source.url, log: silentLog(), poolSize: 1 })
-  await makeChain({ db, clock: systemClock, log: silentLog(), secrets: [], cutover: new Date('2026-08-10T00:00:00Z') }).link()
+  await makeChain({
+    db,
+    clock: systemClock,
+    log: silentLog(),
+    secrets: [],
+    cutover: new Date('2026-08-10T00:00:00Z'),
+  }).link()
   await db.close()
   plain = fileName()
   await backUpTo(plain)

@@ -29,6 +29,7 @@ import {
   print,
   required,
 } from './ops-context.ts'
+import { checkServiceDns, dnsReportText, unpublishedText } from './ops-dns.ts'
 import { credentials } from './welcome.ts'
 
 const wholeNumber = (options: Options, name: string, min: number): number | null => {
@@ -162,9 +163,19 @@ const createKey = async (context: Context, orgId: string): Promise<void> => {
   print(context, { ...key, environment }, `${key.id}  ${key.key}\nSave this key: it is shown only once.`)
 }
 
+/** Fails if a record is missing, so that a script can wait for the records. */
+const checkDns = async (context: Context): Promise<void> => {
+  const { db, clock, config, options } = context
+  const report = await checkServiceDns({ db, clock, config, address: optionText(options, 'address') })
+  print(context, report, dnsReportText(report))
+  if (!report.published) throw new Fault(unpublishedText(report))
+}
+
 const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Promise<void> => {
   const { db } = context
-  switch (`${noun} ${verb}`) {
+  switch ([noun, verb].join(' ').trim()) {
+    case 'dns':
+      return checkDns(context)
     case 'org create':
       return createOrg(context)
     case 'org suspend':
@@ -212,6 +223,7 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
         witness: string,
         head: string,
         'created-after': string,
+        address: string,
       },
     })
   } catch (error) {

@@ -8,13 +8,18 @@ import { Failure, invalid } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { lockOrg } from '../orgs/store.ts'
+import type { NewIdentity } from '../providers/email/domain-identities.ts'
 import { resourceLimit } from '../usage/plan-limits.ts'
 import { type DkimKey, dkimKeyContext } from './dkim-key.ts'
+import type { IdentityOrigin, KeepIdentities } from './identities.ts'
 import { isReserved } from './name.ts'
+import { returnHost } from './records.ts'
 import type { CreateDomain } from './shapes.ts'
 import type { DomainRow } from './store/domain-rows.ts'
 import {
+  type DomainAllowance,
   findDomainAllowance,
+  findFreeSelector,
   findProjectFor,
   findTenantFor,
   insertDomain,
@@ -32,6 +37,8 @@ type Needs = {
   vault: Vault
   newKey: () => Promise<DkimKey>
   serviceDomain: string
+  /** Undefined when no provider needs to know the domain. */
+  identities: KeepIdentities | undefined
 }
 
 /** The request, with the project and the tenant that the domain will belong to. */
@@ -55,18 +62,24 @@ const domainToAdd = ({ scope, body, projectId }: Addition) => ({
 })
 
 /** Promoting an existing row does not add a domain, so the plan limit does not apply. */
-const assertMayAdd = async (runner: Runner, addition: Addition): Promise<void> => {
+const assertMayAdd = async (runner: Runner, addition: Addition): Promise<DomainAllowance> => {
   const allowance = await runner.row(findDomainAllowance, domainToAdd(addition))
   if (!allowance) throw new Failure('NOT_FOUND')
-  if (allowance.promotable) return
+  if (allowance.promotable) return allowance
   if (allowance.added) throw new Failure('DOMAIN_ALREADY_ADDED')
   const limit = resourceLimit.domains[allowance.plan]
   if (allowance.domains >= limit) {
     throw new Failure('PLAN_RESOURCE_LIMIT', { message: `The ${allowance.plan} plan allows ${limit} domains.` })
   }
+  return allowance
 }
 
-export const makeAddDomain = ({ db, clock, audit, vault, newKey, serviceDomain }: Needs): AddDomain => {
+/** The key of a new domain and, when a provider has to know the domain, where its identity comes from. */
+type Prepared = { key: DkimKey; identity: IdentityOrigin | null }
+
+export const makeAddDomain = (needs: Needs): AddDomain => {
+  const { db, clock, audit, vault, newKey, serviceDomain, identities } = needs
+
   const resolve = async (scope: Scope, body: CreateDomain): Promise<Addition> => {
     const tenantId = tenantFor(scope, body.tenant_id)
     if (tenantId !== null && !(await db.row(findTenantFor, { orgId: scope.orgId, id: tenantId }))) {
@@ -98,7 +111,7 @@ export const makeAddDomain = ({ db, clock, audit, vault, newKey, serviceDomain }
       : row
   }
 
-  const insert = async (tx: Tx, addition: Addition, key: DkimKey): Promise<DomainRow> => {
+  const insert = async (tx: Tx, addition: Addition, { key, identity }: Prepared): Promise<DomainRow> => {
     const { scope, body, projectId, tenantId } = addition
     await assertMayAdd(tx, addition)
     await tx.row(lockDomainName, { name: body.name })
@@ -116,16 +129,17 @@ export const makeAddDomain = ({ db, clock, audit, vault, newKey, serviceDomain }
       inbound: body.inbound,
       publicKey: key.publicKey,
       sealedPrivateKey: vault.seal(key.privateKey, dkimKeyContext(id)),
+      identity,
       at,
     })
     if (!row) throw new Failure('DOMAIN_ALREADY_ADDED')
     return row
   }
 
-  const add = async (tx: Tx, addition: Addition, key: DkimKey, actor: Actor): Promise<DomainRow> => {
+  const add = async (tx: Tx, addition: Addition, prepared: Prepared, actor: Actor): Promise<DomainRow> => {
     const { orgId } = addition.scope
     await tx.row(lockOrg, { orgId })
-    const row = (await promote(tx, addition)) ?? (await insert(tx, addition, key))
+    const row = (await promote(tx, addition)) ?? (await insert(tx, addition, prepared))
     const { id, name, region, project_id, tenant_id } = row
     await audit(tx, {
       orgId,
@@ -138,15 +152,33 @@ export const makeAddDomain = ({ db, clock, audit, vault, newKey, serviceDomain }
     return row
   }
 
+  const newIdentity = async (body: CreateDomain, key: DkimKey): Promise<NewIdentity> => {
+    const { name, region, return_path } = body
+    const free = await db.row(findFreeSelector, { name })
+    return {
+      name,
+      region,
+      // If another row takes the selector first, the first successful check gives the identity this row's own.
+      selector: free?.selector ?? 'svc1',
+      privateKey: key.privateKey,
+      returnHost: returnHost({ name, return_path }),
+    }
+  }
+
   return async (scope, actor, body) => {
     if (isReserved(body.name, serviceDomain)) throw new Failure('DOMAIN_RESERVED')
     const addition = await resolve(scope, body)
     // Checked twice: here so that a rejected request costs no key, and again under the lock, where the count is exact.
-    await assertMayAdd(db, addition)
+    const { promotable } = await assertMayAdd(db, addition)
     const key = await newKey()
+    // Its first check registers a promoted domain, which keeps its own key. A test-mode domain never reaches a provider.
+    const isLive = scope.environment === 'live' && !promotable
+    const identity = isLive && identities ? await newIdentity(body, key) : undefined
+    const origin = (identity && (await identities?.create(identity))) ?? null
     try {
-      return await db.tx((tx) => add(tx, addition, key, actor))
+      return await db.tx((tx) => add(tx, addition, { key, identity: origin }, actor))
     } catch (error) {
+      if (identity && origin) await identities?.undo(identity, origin)
       // The project was deleted while the key was being generated.
       throw foreignKeyViolation(error) ? noSuch('project') : error
     }

@@ -342,7 +342,9 @@ describe('the simulated provider', () => {
   })
 
   test('is used only when the local provider is configured', async () => {
-    const own = await testService({ env: { DNS_SERVERS: dns.address, EMAIL_PROVIDER: 'ses' } })
+    const own = await testService({
+      env: { DNS_SERVERS: dns.address, EMAIL_PROVIDER: 'smtp', SMTP_URL: 'smtp://127.0.0.1:1' },
+    })
     const client = domainClient(own, await own.org())
     const id = await client.added('real.test')
     await report(own, id, 'SUCCESS')

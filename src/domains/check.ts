@@ -7,7 +7,8 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import type { CheckDns, CheckResult } from './dns.ts'
-import { type RecordStatuses, recordsOf } from './records.ts'
+import type { KeepIdentities } from './identities.ts'
+import { type MailHosts, type RecordStatuses, recordsOf } from './records.ts'
 import type { DkimStatus, DomainStatus } from './shapes.ts'
 import { claimDomain, claimDueDomains, type RecordedCheck, recordCheck } from './store/domain-checks.ts'
 import type { DomainRow } from './store/domain-rows.ts'
@@ -50,7 +51,9 @@ type Needs = {
   audit: Audit
   appendEvents: AppendEvents
   checkDns: CheckDns
-  serviceDomain: string
+  hosts: MailHosts
+  /** Undefined when no provider needs to know the domains. */
+  identities: KeepIdentities | undefined
   /** Whether the provider of this installation is simulated. */
   simulated: boolean
   /** Drops this process's cached senders of the org immediately. Other processes are notified. */
@@ -69,11 +72,11 @@ const transitionOf = ({ status, status_before }: RecordedCheck): Transition => {
 }
 
 export const makeCheckDomains = (needs: Needs): CheckDomains => {
-  const { db, clock, log, audit, appendEvents, checkDns, serviceDomain, simulated, forget } = needs
+  const { db, clock, log, audit, appendEvents, checkDns, hosts, identities, simulated, forget } = needs
   const { batch = 100, concurrency = 20 } = needs
 
   const everyRecord = (row: DomainRow, status: 'found' | 'pending'): RecordStatuses =>
-    Object.fromEntries(recordsOf(row, serviceDomain).map(({ record }) => [record, status]))
+    Object.fromEntries(recordsOf(row, hosts).map(({ record }) => [record, status]))
 
   /** The result of the simulated provider. Undefined when the domain must be checked in DNS. */
   const simulatedCheck = (row: DomainRow): CheckResult | undefined => {
@@ -91,7 +94,8 @@ export const makeCheckDomains = (needs: Needs): CheckDomains => {
     const simulatedResult = simulatedCheck(row)
     if (simulatedResult) return simulatedResult
     if (row.dkim_public_key === null) return { dkim: 'NOT_STARTED', records: {} }
-    return checkDns(recordsOf(row, serviceDomain))
+    const dns = await checkDns(recordsOf(row, hosts))
+    return identities ? identities.check(row, dns) : dns
   }
 
   /** Appends the event and the audit entry of a transition, if there is one. Returns the transition. */

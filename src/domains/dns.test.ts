@@ -16,7 +16,7 @@ const domain = {
   dkim_selector: 'svc1',
   dkim_public_key: publicKey,
 }
-const records = recordsOf(domain, 'tidings.example')
+const records = recordsOf(domain, { serviceDomain: 'tidings.example', ses: false })
 const check = makeCheckDns({ servers: [dns.address] })
 /** For names that the server never answers. */
 const impatient = makeCheckDns({ servers: [dns.address], timeoutMs: 50, tries: 1 })

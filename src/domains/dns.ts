@@ -10,7 +10,7 @@ export type CheckResult = { dkim: DkimStatus; records: RecordStatuses }
 export type CheckDns = (records: readonly DnsRecord[]) => Promise<CheckResult>
 
 /** The name does not exist or has no record of the type. Every other DNS error counts as temporary. */
-const absentCodes = new Set(['ENOTFOUND', 'ENODATA'])
+export const absentCodes = new Set(['ENOTFOUND', 'ENODATA'])
 
 const squeeze = (text: string): string => text.trim().replace(/\s+/g, ' ')
 const withoutDot = (host: string): string => host.toLowerCase().replace(/\.$/, '')
@@ -18,7 +18,7 @@ const withoutDot = (host: string): string => host.toLowerCase().replace(/\.$/, '
 /** `others` means that different records are published where ours belongs. */
 const statusOf = (found: boolean, others: boolean): RecordStatus => (found ? 'found' : others ? 'mismatch' : 'pending')
 
-const spfRecordsIn = (texts: string[]): string[] =>
+export const spfRecordsIn = (texts: readonly string[]): string[] =>
   texts.map((text) => squeeze(text).toLowerCase()).filter((text) => /^v=spf1( |$)/.test(text))
 
 /** An SPF record may include other senders too. A DMARC record may be stricter than the one we suggest. */

@@ -12,6 +12,7 @@ import { dayOf } from '../usage/periods.ts'
 import { makeAddDomain } from './add-domain.ts'
 import type { CheckDomains } from './check.ts'
 import type { DkimKey } from './dkim-key.ts'
+import type { KeepIdentities } from './identities.ts'
 import type { CreateDomain, PatchDomain } from './shapes.ts'
 import { type DomainRow, deleteDomain, findDomain, listDomains, lockDomain, updateDomain } from './store/domain-rows.ts'
 import { shareLockIpPool } from './store/ip-pool-rows.ts'
@@ -45,6 +46,8 @@ type Needs = {
   vault: Vault
   newKey: () => Promise<DkimKey>
   serviceDomain: string
+  /** Undefined when no provider needs to know the domains. */
+  identities: KeepIdentities | undefined
   /** Drops this process's cached senders of the org immediately. Other processes are notified. */
   forget: (orgId: string) => void
 }
@@ -77,8 +80,8 @@ const assertAssignable = async (tx: Tx, row: DomainRow, poolId: string): Promise
 }
 
 export const makeManageDomains = (needs: Needs): ManageDomains => {
-  const { db, clock, audit, appendEvents, check, limiter, vault, newKey, serviceDomain, forget } = needs
-  const addDomain = makeAddDomain({ db, clock, audit, vault, newKey, serviceDomain })
+  const { db, clock, audit, appendEvents, check, limiter, vault, newKey, serviceDomain, identities, forget } = needs
+  const addDomain = makeAddDomain({ db, clock, audit, vault, newKey, serviceDomain, identities })
 
   const viewsOf = async (orgId: string, rows: DomainRow[]): Promise<DomainView[]> => {
     const at = clock.now()
@@ -158,8 +161,10 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     },
 
     remove: async (scope, actor, id) => {
+      await identities?.remove(assertMayChange(scope, await find(scope, id)))
       await change(scope, id, async (tx, row, at) => {
         await tx.row(deleteDomain, { orgId: scope.orgId, id })
+        await identities?.inherit(tx, row)
         const { name, tenant_id: tenantId, project_id } = row
         await appendEvents(tx, {
           orgId: scope.orgId,

@@ -1,5 +1,5 @@
 /** The DNS records that the owner of a domain publishes. */
-import type { Region } from './region.ts'
+import { type Region, regions } from './region.ts'
 
 export const recordNames = ['DKIM', 'RETURN_PATH', 'SPF', 'DMARC', 'INBOUND'] as const
 export type RecordName = (typeof recordNames)[number]
@@ -28,13 +28,24 @@ export type PublishedDomain = {
 
 const ttl = 3600
 
+/** Where mail of this installation goes. With `ses`, Amazon SES is one of its providers and receives the bounces. */
+export type MailHosts = { serviceDomain: string; ses: boolean }
+
 export const returnHost = ({ name, return_path }: Pick<PublishedDomain, 'name' | 'return_path'>): string =>
   `${return_path}.${name}`
 
-export const recordsOf = (row: PublishedDomain, serviceDomain: string): DnsRecord[] => {
+/** The hosts of the service that receive bounces: one for domains without a return path, and one for each region. */
+export const feedbackHosts = (serviceDomain: string): string[] => [
+  `feedback.${serviceDomain}`,
+  ...regions.map((region) => `feedback.${region}.${serviceDomain}`),
+]
+
+export const recordsOf = (row: PublishedDomain, { serviceDomain, ses }: MailHosts): DnsRecord[] => {
   const txt = { type: 'TXT', ttl, priority: null, required: false } as const
   const mx = { type: 'MX', ttl, priority: 10, required: false } as const
   const bounceHost = returnHost(row)
+  // SES uses the return path only if its MX record names a host of SES.
+  const bounceMx = ses ? `feedback-smtp.${row.region}.amazonses.com` : `feedback.${row.region}.${serviceDomain}`
   return [
     {
       ...txt,
@@ -43,7 +54,7 @@ export const recordsOf = (row: PublishedDomain, serviceDomain: string): DnsRecor
       value: `v=DKIM1; k=rsa; p=${row.dkim_public_key ?? ''}`,
       required: true,
     },
-    { ...mx, record: 'RETURN_PATH', name: bounceHost, value: `feedback.${row.region}.${serviceDomain}` },
+    { ...mx, record: 'RETURN_PATH', name: bounceHost, value: bounceMx },
     { ...txt, record: 'SPF', name: bounceHost, value: `v=spf1 include:spf.${serviceDomain} ~all` },
     { ...txt, record: 'DMARC', name: `_dmarc.${row.name}`, value: 'v=DMARC1; p=none;' },
     ...(row.inbound

@@ -44,6 +44,8 @@ type Needs = {
   db: Db
   trusted: () => boolean
   serviceDomain: string
+  /** Whether the return paths of domains lead to this service. With SES they lead to Amazon. */
+  ownReturnPaths: boolean
   open: (sealed: string, domainId: string) => string
 }
 
@@ -68,7 +70,7 @@ const highestRanked = (caller: Scope, candidates: Candidate[]): Candidate | unde
 
 const canReceiveBounces = ({ RETURN_PATH, SPF }: RecordStatuses): boolean => RETURN_PATH === 'found' && SPF === 'found'
 
-export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Senders => {
+export const makeSenders = ({ db, trusted, serviceDomain, ownReturnPaths, open }: Needs): Senders => {
   const copies = makeShortCache<Known>({ trusted })
   const sandboxes = `.sandbox.${serviceDomain.toLowerCase()}`
 
@@ -106,7 +108,7 @@ export const makeSenders = ({ db, trusted, serviceDomain, open }: Needs): Sender
     tenantId: row.tenant_id,
     region: row.region,
     ipPool: row.ip_pool_name,
-    returnPath: canReceiveBounces(row.record_statuses) ? returnHost(row) : null,
+    returnPath: ownReturnPaths && canReceiveBounces(row.record_statuses) ? returnHost(row) : null,
     dkim:
       row.dkim_private_key === null
         ? null

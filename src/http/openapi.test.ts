@@ -114,6 +114,12 @@ describe('the description of the running service', () => {
     expect(Object.keys(paths)).not.toContain('/api/v1/outside-the-table')
   })
 
+  test('R-04 the description names the address of provider notifications, which the service serves', async () => {
+    const address = '/api/webhooks/provider/email'
+    expect(document.info.description).toContain(`\`POST ${address}\``)
+    expect((await running.ask('POST', address, { raw: '{}' })).status).toBe(403)
+  })
+
   test('X-361 the path includes the version: /api/v1 is served, no version and other versions are not', async () => {
     const { keys } = await running.org()
     for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\/api\/v1\/./)

@@ -20,6 +20,7 @@ import { makeCancelMessage } from './cancel.ts'
 import { makeFetchAttachments } from './email/attachments.ts'
 import { makeDraftEmails } from './email/draft-emails.ts'
 import { makeEmailChannel } from './email/email-channel.ts'
+import type { ReturnPathOf } from './email/email-draft.ts'
 import { makeBeginHandOver } from './hand-over.ts'
 import { makeOutcomes } from './outcomes.ts'
 import { makeReadMessages } from './read.ts'
@@ -51,6 +52,7 @@ type Needs = {
   emailProvider: EmailProvider
   agent: Pick<GuardedAgent, 'request'>
   serviceDomain: string
+  returnPathOf: ReturnPathOf
   contentDays: number | undefined
   onProviderOutage: 'refuse' | 'queue'
 }
@@ -67,6 +69,7 @@ export const openMessages = (needs: Needs) => {
     links: needs.links,
     senders: needs.senders,
     provider: needs.emailProvider,
+    returnPathOf: needs.returnPathOf,
     simulate: (mail) => simulate(mail, serviceDomain),
     findSuppressed: makeFindSuppressed({ db }),
     findMembers: async (orgId, addresses) => {

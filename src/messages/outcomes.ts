@@ -15,6 +15,7 @@ import type { MessageEventName } from './rows.ts'
 import type { ApplyReports } from './sent-message.ts'
 import {
   applyReport,
+  findRecipients,
   insertMessageEvents,
   lockMessage,
   messageExists,
@@ -32,6 +33,8 @@ export type ProviderNotification = {
 }
 
 export interface Outcomes {
+  /** The recipients of a message in the order To, Cc, Bcc. Empty for an unknown or erased message. */
+  recipientsOf(orgId: string, messageId: string): Promise<string[]>
   take(notification: ProviderNotification): Promise<void>
   /** For reports that came with the handover. `drained` waits for them. */
   applyInBackground: ApplyReports
@@ -230,6 +233,12 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
   }
 
   return {
+    recipientsOf: async (orgId, messageId) => {
+      await waitUntilStored(orgId, messageId)
+      const createdAt = new Date(timeOfId(messageId))
+      const row = await db.row(findRecipients, { orgId, id: messageId, createdAt })
+      return row ? [...row.to_addresses, ...row.cc, ...row.bcc] : []
+    },
     take: async ({ provider, id, orgId, messageId, report }) => {
       await waitUntilStored(orgId, messageId)
       await db.tx(async (tx) => {

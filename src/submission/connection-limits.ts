@@ -9,7 +9,8 @@ import type { Log } from '../ground/log.ts'
 
 const addressReply = '4.7.0 Too many connections from this address. Close one of them and try again.'
 const totalReply = '4.3.2 Too many connections. Try again later.'
-const replacedReply = '4.3.2 Too many connections. Connect again and authenticate at once.'
+/** For a server whose clients authenticate. */
+const authenticateReply = '4.3.2 Too many connections. Connect again and authenticate at once.'
 
 type SmtpSession = SMTPServer['connections'] extends Set<infer Session> ? Session : never
 
@@ -100,8 +101,11 @@ const interceptConnections = (server: SMTPServer, { onConnection, onSession }: I
 }
 
 /** Refused and replaced sockets are destroyed once the reply is written, so they do not hold descriptors. */
-export const limitConnections = (server: SMTPServer, limits: ConnectionLimits & { implicitTls: boolean; log: Log }) => {
-  const { implicitTls, log } = limits
+export const limitConnections = (
+  server: SMTPServer,
+  limits: ConnectionLimits & { implicitTls: boolean; log: Log; replacedReply?: string },
+) => {
+  const { implicitTls, log, replacedReply = authenticateReply } = limits
 
   const close = (connection: OpenConnection): void => {
     const { socket, session } = connection

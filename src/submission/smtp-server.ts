@@ -1,11 +1,9 @@
 /** The SMTP server that mail clients submit messages to. */
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { createSecureContext } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import type { SubmissionConfig } from '../ground/config/config.ts'
 import { limitConnections } from './connection-limits.ts'
+import { listenOn, readTlsPair, unsupportedCommands } from './listen-smtp.ts'
 import { makeMailParser } from './mail-parser.ts'
 import { makeSmtpHandlers } from './smtp-handlers.ts'
 import { makeSubmit, type SubmitNeeds } from './submit.ts'
@@ -17,9 +15,6 @@ const idleMs = 60_000
 /** When the service stops, a client has this long to send the rest of a message. */
 const stopGraceMs = 5_000
 
-/** A configuration error that the operator can fix. Reported at startup. */
-export class SubmissionFault extends Error {}
-
 export interface Submission {
   start(): Promise<void>
   /** The port it listens on. */
@@ -28,45 +23,8 @@ export interface Submission {
   stop(): Promise<void>
 }
 
-const readTlsFile = (variable: string, file: string): Buffer => {
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    throw new SubmissionFault(`${variable} ${file} cannot be read: ${(error as Error).message}`)
-  }
-}
-
-const tlsOptions = (config: SubmissionConfig): SMTPServerOptions => {
-  if (config.tls === 'off') return {}
-  const cert = readTlsFile('SMTP_SUBMISSION_TLS_CERT', config.certFile)
-  const key = readTlsFile('SMTP_SUBMISSION_TLS_KEY', config.keyFile)
-  try {
-    createSecureContext({ cert, key })
-  } catch (error) {
-    throw new SubmissionFault(
-      `SMTP_SUBMISSION_TLS_CERT and SMTP_SUBMISSION_TLS_KEY are not a valid pair: ${(error as Error).message}`,
-    )
-  }
-  return { cert, key, secure: config.tls === 'implicit' }
-}
-
-const listenFault = ({ host, port }: SubmissionConfig, error: NodeJS.ErrnoException): unknown => {
-  if (error.code === 'EADDRINUSE') {
-    return new SubmissionFault(`Port ${port} on ${host} is already in use. Set SMTP_SUBMISSION_PORT to a free port.`)
-  }
-  if (error.code === 'EACCES') {
-    return new SubmissionFault(
-      `This user is not allowed to listen on port ${port}. Set SMTP_SUBMISSION_PORT to another port.`,
-    )
-  }
-  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
-    return new SubmissionFault(`SMTP_SUBMISSION_HOST ${host} is not an address of this machine. Set it to one that is.`)
-  }
-  return error
-}
-
-/** Commands that the library implements and this server does not offer. */
-const unsupportedCommands = ['WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
+const tlsOptions = (config: SubmissionConfig): SMTPServerOptions =>
+  config.tls === 'off' ? {} : { ...readTlsPair(config), secure: config.tls === 'implicit' }
 
 type Needs = SubmitNeeds & { config: SubmissionConfig; production: boolean; serviceDomain: string }
 
@@ -116,11 +74,7 @@ export const makeSubmission = (needs: Needs): Submission => {
 
   return {
     start: async () => {
-      const listening = once(server.server, 'listening')
-      server.listen(config.port, config.host)
-      await listening.catch((error) => {
-        throw listenFault(config, error)
-      })
+      await listenOn(server, config, { port: 'SMTP_SUBMISSION_PORT', host: 'SMTP_SUBMISSION_HOST' })
     },
     port: () => (server.server.address() as AddressInfo).port,
     stop: async () => {

@@ -4,11 +4,12 @@ import type { FastifyInstance } from 'fastify'
 import type { Log } from '../ground/log.ts'
 import type { Route } from '../http/route.ts'
 import { makeStopping } from '../http/stopping.ts'
+import type { InboundSmtp } from '../inbound/inbound-server.ts'
 import { makeReadiness } from '../settings/readiness.ts'
 import type { Submission } from '../submission/smtp-server.ts'
 import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
-import { makeHttp, makeSmtp } from './http.ts'
+import { makeBounces, makeHttp, makeSmtp } from './http.ts'
 import { makePlatform } from './platform.ts'
 import type { Replacements } from './replacements.ts'
 import { type Modules, makeRoutes } from './routes.ts'
@@ -40,6 +41,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const parts = { foundation, platform, sending, worker, routes, ready, stopping, replacements }
   let app: FastifyInstance | undefined
   let submission: Submission | undefined
+  let bounces: InboundSmtp | undefined
 
   return {
     db: foundation.db,
@@ -61,10 +63,14 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       if (typeof bound === 'object' && bound) foundation.baseUrl.boundTo(bound.port)
       submission = makeSmtp(parts)
       await submission?.start()
+      bounces = makeBounces(parts)
+      await bounces?.start()
       return foundation.baseUrl.read()
     },
     /** The port of SMTP submission, once the API has started; undefined when it is off. */
     submissionPort: () => submission?.port(),
+    /** The port that receives bounces, once the API has started; undefined when it is off. */
+    inboundSmtpPort: () => bounces?.port(),
     startWorker: worker.start,
     /** Reports that it is not ready, so that a load balancer sends requests elsewhere, and serves until the delay is over. */
     leave: async (): Promise<void> => {
@@ -73,11 +79,11 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     },
     /** Accepts nothing new, finishes what it has accepted, then closes every connection. */
     stop: async (): Promise<void> => {
-      await Promise.all([app?.close(), submission?.stop(), worker.stopTasks()])
+      await Promise.all([app?.close(), submission?.stop(), bounces?.stop(), worker.stopTasks()])
       await worker.drain()
       await platform.chain.close()
       await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
-      await Promise.all([sending.emailProvider.close(), sending.agent.close()])
+      await Promise.all([sending.emailProvider.close(), sending.closeIdentities(), sending.agent.close()])
       await foundation.close()
     },
   }

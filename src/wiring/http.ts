@@ -1,6 +1,8 @@
-/** The two servers: HTTP with all its routes, and SMTP submission. */
+/** The servers: HTTP with all its routes, SMTP submission, and SMTP for bounces. */
 import type { FastifyInstance } from 'fastify'
+import { feedbackHosts } from '../domains/records.ts'
 import { makeSimulateDomain } from '../domains/simulate-domain.ts'
+import { findReturnHost } from '../domains/store/sender-rows.ts'
 import { systemClock } from '../ground/clock.ts'
 import { readServiceVersion } from '../ground/version.ts'
 import { makeAdmitRequest } from '../http/admit-request.ts'
@@ -20,6 +22,10 @@ import { makeServer } from '../http/server.ts'
 import type { Stopping } from '../http/stopping.ts'
 import { makeUploads } from '../http/uploads.ts'
 import { describedEvents } from '../http/v1/webhooks.ts'
+import { type InboundSmtp, makeInboundSmtp } from '../inbound/inbound-server.ts'
+import { makeFindReturnPath } from '../inbound/mailboxes.ts'
+import { makeTakeReport } from '../inbound/take-report.ts'
+import { feedbackHost } from '../messages/email/return-path.ts'
 import { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import { makeReadOutbox } from '../providers/outbox/read.ts'
 import { writeSetting } from '../settings/store.ts'
@@ -140,5 +146,25 @@ export const makeSmtp = ({ foundation, platform, sending }: Needs): Submission |
     drafts: sending.messages.emails.drafts,
     send: sending.messages.emails.send,
     production: config.production,
+  })
+}
+
+/** Undefined unless bounces are received by mail. */
+export const makeBounces = ({ foundation, sending }: Needs): InboundSmtp | undefined => {
+  const { config, db, clock, log } = foundation
+  if (!config.inboundSmtp) return undefined
+  const { serviceDomain } = config
+  const findReturnPath = makeFindReturnPath({
+    tokens: sending.returnTokens,
+    takeReport: makeTakeReport({ outcomes: sending.messages.outcomes, clock, log }),
+    hosts: new Set(feedbackHosts(serviceDomain)),
+    isReturnHost: async (orgId, host) => (await db.row(findReturnHost, { orgId, host })) !== undefined,
+  })
+  return makeInboundSmtp({
+    config: config.inboundSmtp,
+    host: feedbackHost(serviceDomain),
+    // Mail for domains that receive mail would be another kind of mailbox.
+    mailboxes: [findReturnPath],
+    log,
   })
 }

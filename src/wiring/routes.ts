@@ -62,7 +62,7 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { m
 }
 
 export const makeRoutes = ({ foundation, platform, sending, delivery }: Needs): Route[] => {
-  const { config, db, clock, log, limiter, caches, vault, audit } = foundation
+  const { db, clock, log, limiter, caches, vault, audit } = foundation
   const { createTenants, usage } = platform
   const { messages, templates, manageDomains, simulated, agent } = sending
   const { forget } = caches
@@ -77,7 +77,7 @@ export const makeRoutes = ({ foundation, platform, sending, delivery }: Needs): 
     limits: makeWebhookLimits({ limiter, clock }),
   })
   return [
-    ...domainRoutes({ manage: manageDomains, serviceDomain: config.serviceDomain }),
+    ...domainRoutes({ manage: manageDomains, hosts: sending.mailHosts }),
     ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
     ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),

@@ -2,11 +2,16 @@
 import { makeCheckDomains } from '../domains/check.ts'
 import { dkimKeyContext, newDkimKey } from '../domains/dkim-key.ts'
 import { makeCheckDns } from '../domains/dns.ts'
+import { makeKeepIdentities } from '../domains/identities.ts'
 import { makeManageDomains } from '../domains/manage.ts'
 import { makeSenders } from '../domains/sender.ts'
+import { makeServiceDkim, signServiceMail } from '../domains/service-dkim.ts'
+import { plainReturnPath } from '../messages/email/email-draft.ts'
+import { makeReturnPathOf } from '../messages/email/return-path.ts'
+import { makeReturnTokens } from '../messages/email/return-token.ts'
 import { openMessages } from '../messages/open-messages.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
-import { openEmailProvider } from '../providers/email/open-email-provider.ts'
+import { openDomainIdentities, openEmailProvider } from '../providers/email/open-email-provider.ts'
 import { makeSuppress } from '../suppressions/suppress.ts'
 import { makeRenderTemplates } from '../templates/render.ts'
 import { makeCountHits } from '../tracking/count.ts'
@@ -22,13 +27,17 @@ const makeDomains = (foundation: Foundation, replacements: Replacements) => {
   const { forget, trusted } = caches
   /** The local provider accepts any domain, and its DNS records count as published. */
   const simulated = config.emailProviders.includes('local')
+  const mailHosts = { serviceDomain, ses: config.emailProviders.includes('ses') }
+  const provider = openDomainIdentities(config)
+  const identities = provider && makeKeepIdentities({ identities: provider, db, vault, log })
   const check = makeCheckDomains({
     db,
     clock,
     log,
     audit,
     appendEvents,
-    serviceDomain,
+    hosts: mailHosts,
+    identities,
     simulated,
     forget,
     checkDns: makeCheckDns({ servers: config.dnsServers }),
@@ -42,12 +51,20 @@ const makeDomains = (foundation: Foundation, replacements: Replacements) => {
     limiter,
     vault,
     serviceDomain,
+    identities,
     forget,
     newKey: replacements.newDkimKey ?? newDkimKey,
   })
   const open = (sealed: string, domainId: string) => vault.open(sealed, dkimKeyContext(domainId))
-  const senders = caches.add(makeSenders({ db, trusted, serviceDomain, open }))
-  return { simulated, checkDomains: check, manageDomains: manage, senders }
+  const senders = caches.add(makeSenders({ db, trusted, serviceDomain, ownReturnPaths: !mailHosts.ses, open }))
+  return {
+    simulated,
+    mailHosts,
+    checkDomains: check,
+    manageDomains: manage,
+    senders,
+    closeIdentities: async () => provider?.close(),
+  }
 }
 
 const makeTracking = ({ config, db, clock, baseUrl }: Foundation) => {
@@ -63,10 +80,15 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   const templates = caches.add(makeRenderTemplates({ db, trusted: caches.trusted }))
   const suppress = makeSuppress({ clock })
   const agent = replacements.agent ?? makeGuardedAgent({ allowInsecure, ...(dnsServers && { dnsServers }) })
-  const emailProvider = openEmailProvider({ config, db, clock, log })
+  const emailProvider = signServiceMail(openEmailProvider({ config, db, clock, log }), {
+    dkim: makeServiceDkim({ db, vault: foundation.vault, clock }),
+    serviceDomain,
+    log,
+  })
   metrics.gauge('email_providers_failing', 'Email providers that are skipped after consecutive failures', () => {
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
+  const returnTokens = makeReturnTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
   const messages = openMessages({
     db,
     clock,
@@ -82,10 +104,11 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     emailProvider,
     agent,
     serviceDomain,
+    returnPathOf: config.inboundSmtp ? makeReturnPathOf({ tokens: returnTokens, serviceDomain }) : plainReturnPath,
     contentDays: config.messageContentDays,
     onProviderOutage: config.onProviderOutage,
   })
-  return { ...domains, ...tracking, templates, suppress, agent, emailProvider, messages }
+  return { ...domains, ...tracking, templates, suppress, agent, emailProvider, returnTokens, messages }
 }
 
 export type Sending = ReturnType<typeof makeSending>

@@ -14,10 +14,13 @@ import {
 } from 'dns-packet'
 
 type Mx = { preference: number; exchange: string }
-/** TXT records, each as one string or in chunks, and MX records; or the way in which the look-up fails. */
+/** TXT records, each as one string or in chunks, MX records and addresses; or the way in which the look-up fails. */
 export type Zone =
   /** The answer is prepared when the question arrives, and sent when `after` resolves. */
-  { TXT?: (string | string[])[]; MX?: Mx[]; after?: Promise<void> } | 'SERVFAIL' | 'REFUSED' | 'silent'
+  | { TXT?: (string | string[])[]; MX?: Mx[]; A?: string[]; AAAA?: string[]; after?: Promise<void> }
+  | 'SERVFAIL'
+  | 'REFUSED'
+  | 'silent'
 
 export type DnsServer = {
   /** The value for DNS_SERVERS. */
@@ -47,6 +50,7 @@ const answersOf = (zone: Exclude<Zone, string>, type: string, name: string): Ans
       data: typeof text === 'string' ? inChunks(text) : text,
     }))
   }
+  if (type === 'A' || type === 'AAAA') return (zone[type] ?? []).map((data) => ({ type, name, ttl: 60, data }))
   return type === 'MX' ? (zone.MX ?? []).map((data) => ({ type: 'MX', name, ttl: 60, data })) : []
 }
 

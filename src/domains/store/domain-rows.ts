@@ -29,12 +29,14 @@ export type DomainRow = {
   temporary_failures: number
   record_statuses: RecordStatuses
   simulated_status: DkimStatus | null
+  /** Whether the provider has the domain, and who put it there. Null when it has not been asked. */
+  identity: 'created' | 'adopted' | null
 }
 
 export const domainColumns = `
   org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment, created_at,
   verified_at, dkim_selector, dkim_public_key, return_path, inbound, ip_pool_id, warmup_days, warmup_started_at,
-  last_checked_at, waiting_since, temporary_failures, record_statuses, simulated_status`
+  last_checked_at, waiting_since, temporary_failures, record_statuses, simulated_status, identity`
 
 /** Finds a domain in the org, or in one project of it. The caller checks the tenant. */
 export const findDomain = statement<{ orgId: string; projectId: string | null; id: string }, DomainRow>(

@@ -108,6 +108,17 @@ export const lockDomainName = statement<{ name: string }, { held: unknown }>(
   "select pg_advisory_xact_lock(hashtextextended('domains.name ' || :name::text, 0)) as held",
 )
 
+/** The first selector that no row of the name has, in any org. */
+const freeSelector = `(
+     select 'svc' || min(n) from generate_series(1, (select count(*) + 1 from domains where name = :name)) n
+     where not exists (select 1 from domains where name = :name and dkim_selector = 'svc' || n))`
+
+/** The selector that the next row of the name gets, unless another one is added first. */
+export const findFreeSelector = statement<{ name: string }, { selector: string }>(
+  'domains.find_free_selector',
+  `select ${freeSelector} as selector`,
+)
+
 /**
  * Gives each row of a name its own selector, across all orgs. A name has only one DNS zone, and receivers cannot use
  * two keys under one selector. The caller locks the name first. Returns no row when the project already has the name.
@@ -125,6 +136,7 @@ export const insertDomain = statement<
     inbound: boolean
     publicKey: string
     sealedPrivateKey: string
+    identity: 'created' | 'adopted' | null
     at: Date
   },
   DomainRow
@@ -132,13 +144,12 @@ export const insertDomain = statement<
   'domains.insert',
   `insert into domains (org_id, id, project_id, tenant_id, name, status, dkim_status, region, created_environment,
      return_path, inbound, dkim_selector, dkim_public_key, dkim_private_key, created_at, updated_at, waiting_since,
-     next_check_at)
+     next_check_at, identity)
    select :orgId, :id, :projectId, :tenantId, :name, 'pending', 'PENDING', :region, :environment,
      :returnPath, :inbound,
-     (select 'svc' || min(n) from generate_series(1, (select count(*) + 1 from domains where name = :name)) n
-      where not exists (select 1 from domains where name = :name and dkim_selector = 'svc' || n)),
+     ${freeSelector},
      :publicKey, :sealedPrivateKey, :at, :at, :at,
-     :at
+     :at, :identity
    on conflict (org_id, project_id, name) do nothing
    returning ${domainColumns}`,
 )

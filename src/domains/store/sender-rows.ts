@@ -41,3 +41,9 @@ export const findOrgSlug = statement<{ orgId: string }, { slug: string }>(
   'domains.find_org_slug',
   'select slug from orgs where id = :orgId',
 )
+
+/** Whether a host is the return path of a domain of the org. */
+export const findReturnHost = statement<{ orgId: string; host: string }, { id: string }>(
+  'domains.find_return_host',
+  "select id from domains where org_id = :orgId and return_path || '.' || name = :host limit 1",
+)

@@ -167,6 +167,26 @@ const tlsFiles = { SMTP_SUBMISSION_TLS_CERT: '/c.pem', SMTP_SUBMISSION_TLS_KEY: 
 const files = { certFile: '/c.pem', keyFile: '/k.pem' }
 const defaults = { allowBareLf: false, maxConnectionsPerAddress: 20 }
 
+test('INBOUND_SMTP_PORT turns the port for bounces on, with TLS if there is a certificate', () => {
+  expect(readConfig({}).inboundSmtp).toBeUndefined()
+  expect(readConfig({ INBOUND_SMTP_PORT: '25', HOST: '0.0.0.0' }).inboundSmtp).toEqual({
+    host: '0.0.0.0',
+    port: 25,
+    maxConnectionsPerAddress: 20,
+    tls: undefined,
+  })
+  const env = { INBOUND_SMTP_PORT: '25', INBOUND_SMTP_HOST: '::1', SMTP_MAX_CONNECTIONS_PER_ADDRESS: '3', ...tlsFiles }
+  expect(readConfig(env).inboundSmtp).toEqual({
+    host: '::1',
+    port: 25,
+    maxConnectionsPerAddress: 3,
+    tls: { certFile: '/c.pem', keyFile: '/k.pem' },
+  })
+  expect(() => readConfig({ INBOUND_SMTP_PORT: '25', SMTP_SUBMISSION_TLS_CERT: '/c.pem' })).toThrow(
+    'SMTP_SUBMISSION_TLS_KEY is required by TLS on INBOUND_SMTP_PORT and must be the path of a PEM file.',
+  )
+})
+
 test('SMTP_SUBMISSION_PORT turns the SMTP port on, by default on the host of the API', () => {
   expect(readConfig(tlsFiles).submission).toBeUndefined()
   expect(readConfig({ SMTP_SUBMISSION_PORT: '2525' }).submission).toEqual({

@@ -10,6 +10,14 @@ export type SubmissionConfig = {
   maxConnectionsPerAddress: number
 } & ({ tls: 'off' } | { tls: 'starttls' | 'implicit'; certFile: string; keyFile: string })
 
+export type InboundSmtpConfig = {
+  host: string
+  port: number
+  maxConnectionsPerAddress: number
+  /** STARTTLS is offered with a certificate. */
+  tls: { certFile: string; keyFile: string } | undefined
+}
+
 export type Config = {
   production: boolean
   host: string
@@ -42,6 +50,8 @@ export type Config = {
   smtpPoolSize: number
   /** Undefined: the SMTP port is off. */
   submission: SubmissionConfig | undefined
+  /** Undefined: bounces are not received by mail. */
+  inboundSmtp: InboundSmtpConfig | undefined
   sesRegion: string
   sesConfigurationSet: string | undefined
   sesEndpoint: string | undefined
@@ -105,6 +115,19 @@ const submissionOf = (values: VariableValues): SubmissionConfig | undefined => {
   return { ...listen, tls: tls ?? 'starttls', certFile, keyFile }
 }
 
+const inboundSmtpOf = (values: VariableValues): InboundSmtpConfig | undefined => {
+  const port = values.INBOUND_SMTP_PORT
+  if (port === undefined) return undefined
+  const certFile = values.SMTP_SUBMISSION_TLS_CERT
+  const keyFile = values.SMTP_SUBMISSION_TLS_KEY
+  return {
+    host: values.INBOUND_SMTP_HOST ?? values.HOST ?? '127.0.0.1',
+    port,
+    maxConnectionsPerAddress: values.SMTP_MAX_CONNECTIONS_PER_ADDRESS ?? 20,
+    tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
+  }
+}
+
 const privateRanges = [
   '127.0.0.0/8',
   '::1',
@@ -166,6 +189,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     smtpUrl: values.SMTP_URL,
     smtpPoolSize: values.SMTP_POOL_SIZE ?? 5,
     submission: submissionOf(values),
+    inboundSmtp: inboundSmtpOf(values),
     sesRegion: values.SES_REGION ?? 'us-east-1',
     sesConfigurationSet: values.SES_CONFIGURATION_SET,
     sesEndpoint: values.SES_ENDPOINT,

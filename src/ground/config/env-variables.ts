@@ -74,13 +74,13 @@ export const variables = {
     accepts: accept.secretKey,
     fallback: 'generated once and stored in `DATA_DIR`; required in production',
     about:
-      'Encrypts stored secrets, signs tracking and unsubscribe links, and authenticates backups. Production refuses a key that does not look random: text, repeated patterns, counters.',
+      'Encrypts stored secrets, signs tracking links, unsubscribe links and return paths, and authenticates backups. Production refuses a key that does not look random: text, repeated patterns, counters.',
     secret: true,
   }),
   MASTER_KEY_PREVIOUS: variable({
     accepts: accept.secretKeys,
     about:
-      'Former master keys. They decrypt secrets that are not yet encrypted with the current `MASTER_KEY`, and verify tracking and unsubscribe links in mail already sent. They need not look random. Those links stop working when you remove the key that signed them.',
+      'Former master keys. They decrypt secrets that are not yet encrypted with the current `MASTER_KEY`, and verify the links and return paths of mail already sent. They need not look random. Those links and return paths stop working when you remove the key that signed them.',
     secret: true,
   }),
   BACKUP_PASSPHRASE: variable({
@@ -153,7 +153,7 @@ export const variables = {
   SMTP_SUBMISSION_TLS_CERT: variable({
     accepts: accept.nonEmptyText('the path of a PEM file'),
     fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
-    about: 'Certificate of the SMTP port, with its chain. Read at start.',
+    about: 'Certificate of the SMTP port, with its chain. Read at start. `INBOUND_SMTP_PORT` offers STARTTLS with it.',
   }),
   SMTP_SUBMISSION_TLS_KEY: variable({
     accepts: accept.nonEmptyText('the path of a PEM file'),
@@ -170,7 +170,17 @@ export const variables = {
     accepts: accept.wholeNumber(1, 1_000),
     fallback: '20',
     about:
-      'Open connections to the SMTP port per client address and process. Raise it when many clients share one address.',
+      'Open connections to each SMTP port per client address and process. Raise it when many clients share one address.',
+  }),
+  INBOUND_SMTP_PORT: variable({
+    accepts: accept.wholeNumber(0, 65535),
+    about:
+      'Port on which the service receives [bounces and complaints](deliverability.md#bounces) by mail, usually 25. 0 picks a free port. If not set, they are not received, and return paths have no token. Set it for the worker too, which sends scheduled mail.',
+  }),
+  INBOUND_SMTP_HOST: variable({
+    accepts: accept.nonEmptyText('an address to listen on'),
+    fallback: 'the value of `HOST`',
+    about: 'Address on which that port listens.',
   }),
   SES_REGION: variable({
     accepts: accept.textMatching(/^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/, 'an AWS region'),

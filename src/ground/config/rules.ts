@@ -32,6 +32,13 @@ const submissionFaults = (values: VariableValues, isMissing: IsMissing): string[
   return missingFiles.map((name) => required(name, reason))
 }
 
+/** Without a certificate the port for bounces has no TLS. With one file only, the other was forgotten. */
+const inboundFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
+  if (values.INBOUND_SMTP_PORT === undefined || values.SMTP_SUBMISSION_PORT !== undefined) return []
+  const missingFiles = (['SMTP_SUBMISSION_TLS_CERT', 'SMTP_SUBMISSION_TLS_KEY'] as const).filter(isMissing)
+  return missingFiles.length === 1 ? missingFiles.map((name) => required(name, 'by TLS on INBOUND_SMTP_PORT')) : []
+}
+
 /** Former keys are exempt, so that a weak key can be replaced without losing what it encrypted. */
 const secrecyFaults = (values: VariableValues): string[] => {
   const faults: string[] = []
@@ -72,6 +79,7 @@ export const ruleFaults = (env: NodeJS.ProcessEnv, values: VariableValues): stri
   return [
     ...providerFaults(values, isMissing),
     ...submissionFaults(values, isMissing),
+    ...inboundFaults(values, isMissing),
     ...productionFaults(values, isMissing),
   ]
 }

@@ -1,5 +1,8 @@
 /** Texts of the API description that do not belong to a single route. */
 
+/** Where Amazon SNS delivers the notifications of SES. */
+export const sesNotificationPath = '/api/webhooks/provider/email'
+
 export const apiDescription = `One HTTP API for email, SMS and one-time codes.
 
 ## Plain HTTP
@@ -51,6 +54,12 @@ same key with a different request returns a 409.
 
 Requests are counted over a sliding window of 60 seconds, per organisation and, if an API key has its own limit, per key.
 The \`X-RateLimit-*\` headers show your current usage. After a 429, wait for the number of seconds in \`Retry-After\`.
+
+## Provider notifications
+
+\`POST ${sesNotificationPath}\` receives the notifications of Amazon SES. It is not part of \`/api/v1\` and takes no API
+key: it accepts messages of Amazon SNS whose signature is valid and whose topic the operator has listed in
+\`SES_SNS_TOPICS\`. Subscribe this address of your installation to the topic, with HTTPS and without raw message delivery.
 `
 
 export const statusTexts: Record<number, string> = {

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { DomainView, ManageDomains } from '../../domains/manage.ts'
-import { recordsOf } from '../../domains/records.ts'
+import { type MailHosts, recordsOf } from '../../domains/records.ts'
 import { CreateDomain, Domain, PatchDomain, StartWarmup } from '../../domains/shapes.ts'
 import { warmupCap, warmupDay, warmupEnd } from '../../domains/warmup.ts'
 import { Failure } from '../../ground/errors.ts'
@@ -28,7 +28,7 @@ const showWarmup = ({ row, sentToday, at }: DomainView): Shown['warmup'] => {
 }
 
 const makeShow =
-  (serviceDomain: string) =>
+  (hosts: MailHosts) =>
   (view: DomainView): Shown => {
     const { row } = view
     return {
@@ -45,7 +45,7 @@ const makeShow =
       created_at: row.created_at.toISOString(),
       verified_at: row.verified_at?.toISOString() ?? null,
       last_checked_at: row.last_checked_at?.toISOString() ?? null,
-      records: recordsOf(row, serviceDomain).map((record) => ({
+      records: recordsOf(row, hosts).map((record) => ({
         ...record,
         status: row.record_statuses[record.record] ?? 'pending',
       })),
@@ -54,10 +54,13 @@ const makeShow =
 
 const writeErrors = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'] as const
 
-type Needs = { manage: ManageDomains; serviceDomain: string }
+type Needs = { manage: ManageDomains; hosts: MailHosts }
 
-export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
-  const show = makeShow(serviceDomain)
+/** The provider has to know a domain before it sends mail from it. */
+const identityErrors = ['PROVIDER_UNAVAILABLE', 'PROVIDER_EMPTY', 'PROVIDER_ERROR'] as const
+
+export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
+  const show = makeShow(hosts)
   const base = { tag: 'Domains', scope: 'write:domains', params: { id: 'domain' } } as const
   const responses = { 200: { schema: Domain, description: 'The updated domain.' } }
 
@@ -71,7 +74,7 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       scope: 'write:domains',
       body: CreateDomain,
       responses: { 201: { schema: Domain, description: 'The new domain.' } },
-      errors: ['DOMAIN_ALREADY_ADDED', 'DOMAIN_RESERVED', 'PLAN_RESOURCE_LIMIT', 'TENANT_FORBIDDEN'],
+      errors: ['DOMAIN_ALREADY_ADDED', 'DOMAIN_RESERVED', 'PLAN_RESOURCE_LIMIT', 'TENANT_FORBIDDEN', ...identityErrors],
       handle: async (call) => ({
         status: 201,
         body: show(await manage.create(call.caller, actorOf(call), call.body)),
@@ -146,7 +149,7 @@ export const domainRoutes = ({ manage, serviceDomain }: Needs): Route[] => {
       description:
         'You can no longer send from the domain. API keys that were restricted to it do not gain access to other domains.',
       responses: { 200: { schema: Deleted, description: 'The domain was deleted.' } },
-      errors: writeErrors,
+      errors: [...writeErrors, ...identityErrors],
       handle: async (call) => {
         const id = call.params.id as string
         await manage.remove(call.caller, actorOf(call), id)

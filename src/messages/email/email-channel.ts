@@ -9,7 +9,7 @@ import type { Usage } from '../../usage/reserve.ts'
 import type { ChannelAdapter } from '../channel-adapter.ts'
 import { bySendKind } from '../draft.ts'
 import type { MessageRow } from '../store/message-row.ts'
-import { destinations, type EmailDraft, mailOf } from './email-draft.ts'
+import { destinations, type EmailDraft, mailOf, type ReturnPathOf } from './email-draft.ts'
 import { makeFillLinks } from './fill-links.ts'
 import { type EmailGateNeeds, emailGates } from './gates/email-gates.ts'
 
@@ -36,10 +36,11 @@ type Needs = EmailGateNeeds & {
   links: Links
   provider: EmailProvider
   simulate: (mail: Mail) => Handover
+  returnPathOf: ReturnPathOf
 }
 
 export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
-  const { clock, usage, links, provider, simulate } = needs
+  const { clock, usage, links, provider, simulate, returnPathOf } = needs
   return {
     name: 'email',
     gates: bySendKind(emailGates(needs)),
@@ -81,9 +82,9 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
     canBeSentLater: (draft) => draft.attachments.length === 0,
 
     handOver: (draft) => {
-      if (draft.by.environment === 'test') return simulate(mailOf(draft, clock.now()))
+      if (draft.by.environment === 'test') return simulate(mailOf(draft, clock.now(), returnPathOf))
       // Mail servers and readers compare the Date header with their own clock.
-      return provider.send(mailOf(draft, systemClock.now()))
+      return provider.send(mailOf(draft, systemClock.now(), returnPathOf))
     },
 
     draftOf: (row: MessageRow): EmailDraft => {

@@ -47,16 +47,19 @@ export type EmailDraft = Draft & {
 export const destinations = ({ to, cc, bcc }: Pick<EmailDraft, 'to' | 'cc' | 'bcc'>): readonly Address[] =>
   cc.length + bcc.length === 0 ? to : [...to, ...cc, ...bcc]
 
-const deliveryOf = ({ id, sender }: EmailDraft): Pick<Mail, 'returnPath' | 'dkim' | 'region' | 'ipPool'> => {
-  if (sender?.kind !== 'domain') return { returnPath: null, dkim: null, region: 'us-east-1', ipPool: null }
-  const { returnPath, dkim, region, ipPool } = sender
-  // The message id in the return path identifies the message that a bounce is about.
-  return { returnPath: returnPath && `${id}@${returnPath}`, dkim, region, ipPool }
-}
+/** The envelope sender of an email. Null uses its from address. */
+export type ReturnPathOf = (draft: EmailDraft) => string | null
+
+/** For an installation that does not receive bounces itself. The message id identifies the bounced message. */
+export const plainReturnPath: ReturnPathOf = ({ id, sender }) =>
+  sender?.kind === 'domain' && sender.returnPath !== null ? `${id}@${sender.returnPath}` : null
+
+const deliveryOf = ({ sender }: EmailDraft): Pick<Mail, 'dkim' | 'region' | 'ipPool'> =>
+  sender?.kind === 'domain' ? sender : { dkim: null, region: 'us-east-1', ipPool: null }
 
 /** A single object literal, for speed: this runs for every message. */
-export const mailOf = (draft: EmailDraft, at: Date): Mail => {
-  const { returnPath, dkim, region, ipPool } = deliveryOf(draft)
+export const mailOf = (draft: EmailDraft, at: Date, returnPathOf: ReturnPathOf = plainReturnPath): Mail => {
+  const { dkim, region, ipPool } = deliveryOf(draft)
   return {
     orgId: draft.by.orgId,
     messageId: draft.id,
@@ -71,7 +74,7 @@ export const mailOf = (draft: EmailDraft, at: Date): Mail => {
     headers: draft.headers,
     attachments: draft.attachments,
     at,
-    returnPath,
+    returnPath: returnPathOf(draft),
     dkim,
     region,
     ipPool,

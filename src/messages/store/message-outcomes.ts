@@ -8,6 +8,14 @@ export const messageExists = statement<{ orgId: string; id: string; createdAt: D
   'select id from messages where org_id = :orgId and id = :id and created_at = :createdAt',
 )
 
+export const findRecipients = statement<
+  { orgId: string; id: string; createdAt: Date },
+  Pick<MessageRow, 'to_addresses' | 'cc' | 'bcc'>
+>(
+  'messages.find_recipients',
+  'select to_addresses, cc, bcc from messages where org_id = :orgId and id = :id and created_at = :createdAt',
+)
+
 /** Locks the message while a report is compared with its current status. */
 export const lockMessage = statement<{ orgId: string; id: string; createdAt: Date }, MessageRow>(
   'messages.lock',

@@ -4,10 +4,12 @@ import type { Clock } from '../../ground/clock.ts'
 import type { Config } from '../../ground/config/config.ts'
 import type { Log } from '../../ground/log.ts'
 import { makeOutbox } from '../outbox/local-outbox.ts'
+import type { DomainIdentities } from './domain-identities.ts'
 import type { EmailProvider } from './email-provider.ts'
 import { type FailoverProvider, makeFailoverProvider } from './failover.ts'
 import { makeLocalProvider } from './local.ts'
 import { makeSesProvider } from './ses.ts'
+import { makeSesIdentities } from './ses-identities.ts'
 import { makeSmtpProvider } from './smtp.ts'
 
 type Needs = { config: Config; db: Db; clock: Clock; log: Log }
@@ -34,3 +36,9 @@ export const openEmailProvider = (needs: Needs): FailoverProvider => {
     { clock, log },
   )
 }
+
+/** Undefined when no provider has to know the domains that it sends from. Next to the local provider, none has to. */
+export const openDomainIdentities = (config: Config): DomainIdentities | undefined =>
+  config.emailProviders.includes('ses') && !config.emailProviders.includes('local')
+    ? makeSesIdentities({ endpoint: config.sesEndpoint, configurationSet: config.sesConfigurationSet })
+    : undefined

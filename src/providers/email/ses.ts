@@ -1,9 +1,9 @@
 /** Sends mail through Amazon SES, in the region of its sending domain. */
 import { createHash } from 'node:crypto'
-import type { SESv2Client, SESv2ClientConfig } from '@aws-sdk/client-sesv2'
 import { composeMime, mailEnvelopeOf, wireAddress } from './compose-mime.ts'
 import { type Address, type EmailProvider, HandoverError, type HandoverFault, type Mail } from './email-provider.ts'
-import { type HttpTimeouts, LostRequest, makeSdkHandler } from './ses-http.ts'
+import { isAwsRegion, loadSesSdk, makeSesClients, type SesConnection } from './ses-client.ts'
+import { LostRequest } from './ses-http.ts'
 
 const name = 'ses'
 
@@ -12,21 +12,11 @@ export const sesTags = { org: 'tidings-org', message: 'tidings-message' } as con
 /** Links a feedback notification to its org, because those notifications contain headers but no tags. */
 export const orgHeader = 'X-Service-Org-Id'
 
-type Needs = {
+type Needs = SesConnection & {
   /** Used for mail whose domain has no region. */
   region: string
   configurationSet: string | undefined
-  /** For tests: replaces the endpoint of the region. */
-  endpoint: string | undefined
-  /** Defaults to the SDK's credential provider chain. */
-  credentials?: SESv2ClientConfig['credentials']
-  timeouts?: HttpTimeouts
 }
-
-const defaultTimeouts: HttpTimeouts = { connectMs: 5_000, responseMs: 20_000 }
-
-/** Checked because the region becomes part of a host name. */
-const isRegion = (text: string): boolean => /^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/.test(text)
 
 /** Replaces characters that SES does not allow in tags. Ids do not contain any today. */
 const tagValue = (text: string): string => text.replace(/[^A-Za-z0-9_.@-]/g, '_').slice(0, 256)
@@ -88,36 +78,17 @@ const faultOf = (error: unknown): HandoverError => {
 const wireAddresses = (list: Address[]): string[] => list.map(({ address }) => wireAddress(address))
 
 export const makeSesProvider = (needs: Needs): EmailProvider => {
-  const { configurationSet, endpoint, credentials, timeouts = defaultTimeouts } = needs
-  const handler = makeSdkHandler(timeouts)
-  const clients = new Map<string, SESv2Client>()
-
-  // Loaded with the first mail, because the SDK is large and most processes never use it.
-  const loadSdk = () => import('@aws-sdk/client-sesv2')
-
-  const clientFor = async (region: string): Promise<SESv2Client> => {
-    const { SESv2Client } = await loadSdk()
-    const known = clients.get(region)
-    if (known) return known
-    const client = new SESv2Client({
-      region,
-      ...(endpoint !== undefined && { endpoint }),
-      ...(credentials !== undefined && { credentials }),
-      // No retries here: the failover chain and the scheduler decide which attempts may be repeated.
-      maxAttempts: 1,
-      requestHandler: handler as NonNullable<SESv2ClientConfig['requestHandler']>,
-    })
-    clients.set(region, client)
-    return client
-  }
+  const { configurationSet } = needs
+  // No retries here: the failover chain and the scheduler decide which attempts may be repeated.
+  const clients = makeSesClients(needs, 1)
 
   /** SES selects a dedicated IP pool through a configuration set, which is named after the pool. */
   const configurationSetFor = ({ ipPool }: Mail): string | undefined =>
     ipPool === null ? configurationSet : poolConfigurationSet(configurationSet ?? 'tidings', ipPool)
 
   const handOver = async (mail: Mail): Promise<string> => {
-    const client = await clientFor(isRegion(mail.region) ? mail.region : needs.region)
-    const { SendEmailCommand } = await loadSdk()
+    const client = await clients.clientFor(isAwsRegion(mail.region) ? mail.region : needs.region)
+    const { SendEmailCommand } = await loadSesSdk()
     const set = configurationSetFor(mail)
     const { MessageId } = await client.send(
       new SendEmailCommand({
@@ -154,9 +125,6 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
         throw error instanceof HandoverError ? error : faultOf(error)
       }
     },
-    close: async () => {
-      for (const client of clients.values()) client.destroy()
-      await handler.close()
-    },
+    close: clients.close,
   }
 }

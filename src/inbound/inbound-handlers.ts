@@ -1,0 +1,140 @@
+/** Handles the commands of inbound SMTP sessions. Mail is accepted only for known mailboxes, and never relayed. */
+import type { SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
+import { Failure, malformed } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import { withRequestId } from '../ground/request-context.ts'
+import type { MailParser } from '../submission/mail-parser.ts'
+import type { FindMailbox, InboundMailbox } from './mailboxes.ts'
+
+/**
+ * A report comes before the message that it returns, which can be large. The rest is read and dropped, so that memory is
+ * bounded and no report is lost for the size of what it returns.
+ */
+const keptBytes = 524_288
+/** A client is disconnected after this time, however many messages it has sent. */
+const sessionMs = 5 * 60_000
+const maxUnknownRecipients = 5
+
+const refusal = (code: number, text: string): Error => Object.assign(new Error(text), { responseCode: code })
+
+const unknownRecipient = () => refusal(550, '5.1.1 There is no such mailbox here.')
+const oneRecipient = () => refusal(452, '4.5.3 Send to one recipient at a time.')
+const tryLater = () => refusal(451, '4.3.0 The message could not be processed. Try again later.')
+
+/** Resolves with the beginning of the message when all of it has arrived. */
+const collectStart = (stream: SMTPServerDataStream): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let kept = 0
+    stream.on('data', (chunk: Buffer) => {
+      if (kept >= keptBytes) return
+      chunks.push(chunk.subarray(0, keptBytes - kept))
+      kept += chunk.length
+    })
+    stream.once('end', () => resolve(Buffer.concat(chunks)))
+    stream.once('error', reject)
+    stream.once('close', () => reject(malformed('The connection closed before the end of the message.')))
+  })
+
+const split = (address: string): [localPart: string, host: string] => {
+  const at = address.lastIndexOf('@')
+  return [address.slice(0, Math.max(at, 0)), address.slice(at + 1).toLowerCase()]
+}
+
+/** A message that cannot be parsed never will be. It is dropped, because its sender could not do anything about it. */
+const isUnreadable = (error: unknown): boolean => error instanceof Failure && error.status < 429
+
+type Needs = {
+  /** Tried in order. */
+  mailboxes: readonly FindMailbox[]
+  parser: MailParser
+  log: Log
+  /** Sends a 421 reply to the session and closes it. */
+  disconnect(id: string, reply: string): void
+}
+
+export const makeInboundHandlers = ({ mailboxes, parser, log, disconnect }: Needs) => {
+  // Keyed by session id, like every collection here.
+  const recipients = new Map<string, InboundMailbox>()
+  const unknown = new Map<string, number>()
+  const deadlines = new Map<string, NodeJS.Timeout>()
+  /** Sessions whose message is being received or recorded. */
+  const inFlight = new Map<string, Promise<void>>()
+
+  const findMailbox = async (address: string): Promise<InboundMailbox | undefined> => {
+    const [localPart, host] = split(address)
+    for (const find of mailboxes) {
+      const found = await find(localPart, host)
+      if (found) return found
+    }
+    return undefined
+  }
+
+  const refuseUnknown = ({ id }: SMTPServerSession): Error => {
+    const count = (unknown.get(id) ?? 0) + 1
+    unknown.set(id, count)
+    return count < maxUnknownRecipients ? unknownRecipient() : refusal(421, '4.7.0 Too many unknown recipients.')
+  }
+
+  const receive = async (stream: SMTPServerDataStream, { orgId, receive: deliver }: InboundMailbox): Promise<void> => {
+    const bytes = await collectStart(stream)
+    try {
+      await deliver(await parser.parse(bytes, { orgId }))
+    } catch (error) {
+      if (!isUnreadable(error)) throw error
+      log.info({ bytes: bytes.length }, 'mail to a return path dropped: it cannot be read')
+    }
+  }
+
+  /** Runs one step of a session under its own request id. An error that is not expected becomes a temporary reply. */
+  const attempt = <T>(session: SMTPServerSession, work: () => Promise<T>): Promise<T | Error> => {
+    const requestId = newId('request')
+    return withRequestId(requestId, () =>
+      work().catch((error: unknown) => {
+        const fields = { request_id: requestId, session: session.id }
+        if (error instanceof Failure) log.info({ ...fields, code: error.code }, 'inbound smtp command refused')
+        else log.error({ ...fields, err: error }, 'inbound smtp command failed')
+        return tryLater()
+      }),
+    )
+  }
+
+  const handlers = {
+    onConnect: (session, done) => {
+      const onTimeout = () => disconnect(session.id, '4.4.2 The session timed out.')
+      deadlines.set(session.id, setTimeout(onTimeout, sessionMs).unref())
+      done()
+    },
+    onClose: ({ id }) => {
+      clearTimeout(deadlines.get(id))
+      deadlines.delete(id)
+      recipients.delete(id)
+      unknown.delete(id)
+    },
+    onMailFrom: (_address, session, done) => {
+      recipients.delete(session.id)
+      done()
+    },
+    onRcptTo: async ({ address }, session, done) => {
+      if (session.envelope.rcptTo.length > 0) return done(oneRecipient())
+      const found = await attempt(session, () => findMailbox(address))
+      if (found instanceof Error) return done(found)
+      if (!found) return done(refuseUnknown(session))
+      recipients.set(session.id, found)
+      done()
+    },
+    onData: (stream, session, done) => {
+      const mailbox = recipients.get(session.id)
+      if (!mailbox) return done(unknownRecipient())
+      const work = attempt(session, () => receive(stream, mailbox)).then((failed) => {
+        inFlight.delete(session.id)
+        if (failed instanceof Error) done(failed)
+        else done(null, '2.0.0 Accepted.')
+      })
+      inFlight.set(session.id, work)
+    },
+  } satisfies SMTPServerOptions
+
+  return { handlers, inFlight }
+}

@@ -1,0 +1,38 @@
+/** Who receives mail over SMTP. Each kind of mailbox decides which addresses it knows. */
+import type { ReturnRef, ReturnTokens } from '../messages/email/return-token.ts'
+import type { ParsedMail } from '../submission/reader.ts'
+import type { TakeReport } from './take-report.ts'
+
+export type InboundMailbox = {
+  /** Mail of one org is parsed one message at a time, so that it does not delay the mail of others. */
+  orgId: string
+  receive(mail: ParsedMail): Promise<void>
+}
+
+/** The mailbox of an address, or undefined if this kind does not know the address. */
+export type FindMailbox = (localPart: string, host: string) => Promise<InboundMailbox | undefined>
+
+type Needs = {
+  tokens: ReturnTokens
+  takeReport: TakeReport
+  /** The hosts of the service that receive bounces, in lower case. */
+  hosts: ReadonlySet<string>
+  /** Whether the host is the return path of a domain of the org. */
+  isReturnHost(orgId: string, host: string): Promise<boolean>
+}
+
+/**
+ * The return paths of sent mail. The token is checked first, so an address without a valid one costs no query. A token is
+ * accepted at the service's own hosts and at those of its org, whose MX record points here.
+ */
+export const makeFindReturnPath = ({ tokens, takeReport, hosts, isReturnHost }: Needs): FindMailbox => {
+  const mailboxOf = (ref: ReturnRef): InboundMailbox => ({
+    orgId: ref.orgId,
+    receive: (mail) => takeReport(ref, mail),
+  })
+  return async (localPart, host) => {
+    const ref = tokens.read(localPart)
+    if (!ref) return undefined
+    return hosts.has(host) || (await isReturnHost(ref.orgId, host)) ? mailboxOf(ref) : undefined
+  }
+}
