@@ -15,7 +15,9 @@ import { makeFindSuppressed } from '../suppressions/find-suppressed.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
 import type { RenderTemplates } from '../templates/render.ts'
 import type { Links } from '../tracking/links.ts'
+import { makeExpiredReservations } from '../usage/expired-reservations.ts'
 import type { Usage } from '../usage/reserve.ts'
+import { makeAdmitDraft } from './admit-draft.ts'
 import { makeCancelMessage } from './cancel.ts'
 import { makeFetchAttachments } from './email/attachments.ts'
 import { makeDraftEmails } from './email/draft-emails.ts'
@@ -29,6 +31,7 @@ import { entryOf } from './rows.ts'
 import { makeScheduler } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
+import { makeSettleUsage } from './settle-usage.ts'
 import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
 
 /** How many items of one batch are sent at the same time. */
@@ -65,26 +68,34 @@ export const openMessages = (needs: Needs) => {
     senders: needs.senders,
     provider: needs.emailProvider,
     simulate: (mail) => simulate(mail, serviceDomain),
-    findSuppressed: makeFindSuppressed({ db }),
     findMembers: async (orgId, addresses) => {
       const rows = await db.rows(findVerifiedMembers, { orgId, emails: addresses })
       return new Set(rows.map((row) => row.email))
     },
   })
+  const admit = makeAdmitDraft({ channel: email, usage, findSuppressed: makeFindSuppressed({ db }) })
   const record = makeRecordMessage({ db, audit, idempotency })
-  const sending = { usage, record, clock, log, applyReports: outcomes.applyInBackground }
+  const sending = { channel: email, admit, usage, record, clock, log, applyReports: outcomes.applyInBackground }
   return {
     outcomes,
     emails: {
       drafts: makeDraftEmails({ clock, defaultProject: makeDefaultProject({ db }) }),
-      send: makeSendMessage({ channel: email, ...sending }),
-      sendBatch: makeSendBatch({ channel: email, db, audit, concurrency: batchConcurrency, ...sending }),
+      send: makeSendMessage(sending),
+      sendBatch: makeSendBatch({ db, audit, concurrency: batchConcurrency, ...sending }),
       fetchAttachments: makeFetchAttachments(needs.agent),
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
     notify: makeSimulateReport({ db, clock, outcomes }),
-    scheduler: makeScheduler({ db, channels: { email }, usage, clock, log, applyReports: outcomes.applyInBackground }),
+    scheduler: makeScheduler({
+      db,
+      channels: { email: { channel: email, admit } },
+      usage,
+      clock,
+      log,
+      applyReports: outcomes.applyInBackground,
+    }),
+    settleUsage: makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
     /** For suspended, archived and erased tenants. */
     forTenant: {

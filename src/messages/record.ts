@@ -43,7 +43,12 @@ export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMess
   const insert = (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<number> => {
     const messages = batch.map(({ message }) => message)
     const linked = batch.map(({ event, entry }) => linkedRows(event, entry && audit.rowOf(entry)))
-    return runner.change(insertMessages, { messages: JSON.stringify(messages), linked: JSON.stringify(linked) })
+    return runner.change(insertMessages, {
+      orgIds: messages.map((message) => message.org_id),
+      ids: messages.map((message) => message.id),
+      messages: JSON.stringify(messages),
+      linked: JSON.stringify(linked),
+    })
   }
 
   const recordAll = async (batch: Recording[]): Promise<void> => {

@@ -58,6 +58,8 @@ test('S-152 SD-47 a claim is stale after five minutes; then only its next owner 
     expect((await post.events(id)).map(({ event }) => event)).toEqual(['message.sent'])
     // All three have the same message id, by which a provider can recognize duplicates.
     expect(await post.handed(id)).toHaveLength(3)
+    expect(await post.used()).toBe(1)
+    expect(await first.database.sql('select id from usage_reservations')).toEqual([])
   } finally {
     await stop()
   }

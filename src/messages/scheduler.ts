@@ -11,6 +11,7 @@ import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Handover, HandoverError } from '../providers/email/email-provider.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
+import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter, MessageContent } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import { asHandoverError, entryOf, type MessageEventName, messageEvent, responseOf } from './rows.ts'
@@ -57,10 +58,12 @@ const fewerRecipients = (row: ClaimedRow, content: MessageContent): Partial<Sett
 
 const nextMidnight = (at: Date): Date => new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1))
 
+// biome-ignore lint/suspicious/noExplicitAny: each channel only gets drafts that it made itself
+type SchedulerChannel = { channel: ChannelAdapter<any>; admit: AdmitDraft<any> }
+
 type Needs = {
   db: Db
-  // biome-ignore lint/suspicious/noExplicitAny: each channel only gets drafts that it made itself
-  channels: Record<string, ChannelAdapter<any>>
+  channels: Record<string, SchedulerChannel>
   usage: Usage
   clock: Clock
   log: Log
@@ -95,7 +98,8 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
     },
   })
 
-  const settle = async (row: ClaimedRow, outcome: Outcome): Promise<void> => {
+  /** Returns whether the claim was still current. */
+  const settle = async (row: ClaimedRow, outcome: Outcome): Promise<boolean> => {
     const at = clock.now()
     const { event, more, ...columns } = outcome
     const subject = {
@@ -126,12 +130,13 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
     }
     const updated = await retryOnOutage(() => settlements.submit(item))
     if (!updated) log.warn({ message_id: row.id }, 'message claim lost')
+    return updated
   }
 
-  const defer = (row: ClaimedRow, until: Date, attempts = row.attempts): Promise<void> =>
+  const defer = (row: ClaimedRow, until: Date, attempts = row.attempts): Promise<boolean> =>
     settle(row, { status: 'scheduled', due_at: until, attempts })
 
-  const fail = (row: ClaimedRow, message: string, more: Partial<Settled> = {}): Promise<void> =>
+  const fail = (row: ClaimedRow, message: string, more: Partial<Settled> = {}): Promise<boolean> =>
     settle(row, {
       status: 'failed',
       error_message: message,
@@ -141,7 +146,7 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
       ...more,
     })
 
-  const cancel = (row: ClaimedRow, reason: string): Promise<void> => {
+  const cancel = (row: ClaimedRow, reason: string): Promise<boolean> => {
     const at = clock.now()
     return settle(row, {
       status: 'canceled',
@@ -152,7 +157,7 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
   }
 
   /** Cancels, defers by an hour, defers to the next UTC day, or fails the message, depending on the code. */
-  const settleFailure = (row: ClaimedRow, failure: Failure): Promise<void> => {
+  const settleFailure = (row: ClaimedRow, failure: Failure): Promise<boolean> => {
     const { code } = failure
     const now = clock.now()
     if (canceledBy.has(code)) return cancel(row, `${code}: ${failure.message}`)
@@ -161,10 +166,10 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
     return fail(row, `${code}: ${failure.message}`)
   }
 
-  const settleFault = async (row: ClaimedRow, reservation: Reservation, fault: HandoverError) => {
+  const settleFault = async (row: ClaimedRow, reservation: Reservation, fault: HandoverError): Promise<boolean> => {
     const wait = fault.kind === 'refused' ? undefined : retriesMs[row.attempts]
-    // A retry reserves its usage again.
-    if (releasesUsage(fault) || wait !== undefined) await usage.release(reservation)
+    // A retry reserves its usage again, except after an uncertain handover: it then finds its earlier reservation.
+    if (releasesUsage(fault)) await usage.release(reservation)
     log.warn({ err: fault, message_id: row.id, kind: fault.kind }, 'scheduled message handover failed')
     if (fault.kind === 'throttled') return defer(row, pause())
     if (wait !== undefined) return defer(row, new Date(clock.millis() + wait), row.attempts + 1)
@@ -172,14 +177,23 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
     return fail(row, fault.message, response)
   }
 
-  const send = async (row: ClaimedRow, channel: ChannelAdapter<Draft>): Promise<void> => {
-    const draft = channel.draftOf(row)
+  /** The worker that holds the message now makes its own reservation, or has taken this one over. */
+  const releaseIfLost = async (reservation: Reservation, settled: boolean): Promise<void> => {
+    if (!settled) await usage.release(reservation)
+  }
+
+  const send = async (row: ClaimedRow, { channel, admit }: SchedulerChannel): Promise<unknown> => {
+    const draft: Draft = channel.draftOf(row)
     let reservation: Reservation
     try {
       await passGates(channel.gates, draft, 'fire')
-      // The sandbox limit was counted on the day of the request.
-      const { sandbox: _, ...price } = await channel.priceOf(draft)
-      reservation = await usage.reserve({ ...spendBy(draft), ...price })
+      const admitted = await admit.reserve(draft, 'fire', {
+        // The sandbox limit was counted on the day of the request.
+        spendOf: ({ sandbox: _, ...price }) => ({ ...spendBy(draft), ...price }),
+        // If another worker died with this message, its reservation serves this claim.
+        keep: { id: row.id, claim: row.claim },
+      })
+      reservation = admitted.reservation
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       return settleFailure(row, error)
@@ -188,11 +202,11 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
     try {
       handover = await channel.handOver(draft)
     } catch (error) {
-      return settleFault(row, reservation, asHandoverError(error))
+      return releaseIfLost(reservation, await settleFault(row, reservation, asHandoverError(error)))
     }
     pauseMs = 0
     const at = clock.now()
-    await settle(row, {
+    const settled = await settle(row, {
       status: 'sent',
       sent_at: at,
       provider: handover.provider,
@@ -201,6 +215,7 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
       event: 'message.sent',
       ...fewerRecipients(row, channel.contentOf(draft)),
     })
+    await releaseIfLost(reservation, settled)
     if (handover.reports) applyReports(row.org_id, row.id, handover.reports)
   }
 
@@ -211,6 +226,17 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
     const turn = rows.length > 0 || lastOrgId === '' ? rows : await orgsAfter('')
     lastOrgId = turn.length < limit ? '' : (turn.at(-1)?.org_id ?? '')
     return turn.map(({ org_id }) => org_id)
+  }
+
+  const fire = async (row: ClaimedRow): Promise<unknown> => {
+    if (clock.millis() < pausedUntil) return defer(row, new Date(pausedUntil))
+    if (row.org_suspended) return defer(row, new Date(clock.millis() + hour))
+    if (row.tenant_id !== null && row.tenant_status !== 'active') {
+      return cancel(row, row.tenant_status === 'suspended' ? 'Tenant suspended' : 'Tenant archived')
+    }
+    const channel = channels[row.channel]
+    if (!channel) throw new Error(`The channel ${row.channel} is not configured`)
+    return send(row, channel)
   }
 
   return {
@@ -231,14 +257,7 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
       })
     },
     fire: async (row) => {
-      if (clock.millis() < pausedUntil) return defer(row, new Date(pausedUntil))
-      if (row.org_suspended) return defer(row, new Date(clock.millis() + hour))
-      if (row.tenant_id !== null && row.tenant_status !== 'active') {
-        return cancel(row, row.tenant_status === 'suspended' ? 'Tenant suspended' : 'Tenant archived')
-      }
-      const channel = channels[row.channel]
-      if (!channel) throw new Error(`The channel ${row.channel} is not configured`)
-      return send(row, channel)
+      await fire(row)
     },
   }
 }

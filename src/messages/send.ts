@@ -3,14 +3,15 @@
  * send-batch.ts, and scheduled messages run it in scheduler.ts when they are due.
  */
 import type { Actor, AuditEntry } from '../audit/append.ts'
+import { retryOnOutage } from '../db/outage.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { iso } from '../ground/instant.ts'
 import type { Log } from '../ground/log.ts'
-import { andThen } from '../ground/maybe-promise.ts'
 import type { IdempotencyClaim } from '../idempotency/claims.ts'
 import type { Handover, HandoverError, Report } from '../providers/email/email-provider.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
+import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import type { RecordMessage } from './record.ts'
@@ -35,6 +36,7 @@ export interface SendMessage<D extends Draft> {
 
 type Needs<D extends Draft> = {
   channel: ChannelAdapter<D>
+  admit: AdmitDraft<D>
   usage: Usage
   record: RecordMessage
   clock: Clock
@@ -66,7 +68,7 @@ export const sentEntry = (draft: Draft, actor: Actor, resourceId: string | null,
 })
 
 export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D> => {
-  const { channel, usage, record, clock, log, applyReports } = needs
+  const { channel, admit, usage, record, clock, log, applyReports } = needs
 
   const answerOf = (draft: D, status: 'sent' | 'scheduled'): AcceptedMessage => ({
     id: draft.id,
@@ -84,7 +86,9 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
     // Limits are checked now so that the caller gets the error, but usage is counted when the message is sent. Only
     // the sandbox limit counts on the day of the request.
     await usage.check({ ...spendBy(draft), units, segments, costMicros, sandbox })
-    const reservation = sandbox ? await usage.reserve({ ...spendBy(draft), units: 0, sandbox }) : undefined
+    const reservation = sandbox
+      ? await usage.reserve({ ...spendBy(draft), units: 0, sandbox }, { id: draft.id })
+      : undefined
     const answer = answerOf(draft, 'scheduled')
     try {
       await record({
@@ -116,11 +120,14 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
   return {
     single: async (draft, actor, claim) => {
       await passGates(channel.gates, draft, 'single')
-      channel.finish(draft)
-      if (draft.scheduledAt) return schedule(draft, actor, claim)
-      const reservation = await andThen(channel.priceOf(draft), (price) =>
-        usage.reserve({ ...spendBy(draft), ...price }),
-      )
+      if (draft.scheduledAt) {
+        await admit.check(draft, 'single')
+        return schedule(draft, actor, claim)
+      }
+      const { reservation } = await admit.reserve(draft, 'single', {
+        spendOf: (price) => ({ ...spendBy(draft), ...price }),
+        keep: { id: draft.id },
+      })
       let handover: Handover
       try {
         handover = await channel.handOver(draft)
@@ -135,6 +142,10 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
         entry: sentEntry(draft, actor, draft.id, 1),
         ...idempotentAnswer(claim, answer),
       }).catch((cause) => {
+        // The message was sent, so its usage stays counted although it has no row.
+        retryOnOutage(() => usage.close(reservation)).catch((err) =>
+          log.error({ err, message_id: draft.id }, 'usage reservation not closed'),
+        )
         throw new Failure('INTERNAL_ERROR', { message: notRecorded, done: true, cause })
       })
       if (handover.reports) applyReports(draft.by.orgId, draft.id, handover.reports)

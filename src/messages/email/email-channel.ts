@@ -11,7 +11,8 @@ import type { ChannelAdapter } from '../channel-adapter.ts'
 import { bySendKind } from '../draft.ts'
 import type { MessageRow } from '../store/message-row.ts'
 import { destinations, type EmailDraft, mailOf } from './email-draft.ts'
-import { type EmailGateNeeds, emailGates } from './gates/email-gates.ts'
+import { type EmailGateNeeds, emailGates, lateEmailGates } from './gates/email-gates.ts'
+import { recipientsOfEmail, removeSuppressed } from './gates/suppression.ts'
 
 const addressesOf = (list: Address[]): string[] => list.map(({ address }) => address)
 
@@ -46,6 +47,9 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
   return {
     name: 'email',
     gates: bySendKind(emailGates(needs)),
+    recipientsOf: recipientsOfEmail,
+    removeSuppressed,
+    lateGates: bySendKind(lateEmailGates(needs)),
 
     finish: (draft) => {
       const { trackOpens, trackClicks, unsubscribeUrl } = draft
