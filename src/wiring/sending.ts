@@ -7,6 +7,7 @@ import { makeSenders } from '../domains/sender.ts'
 import { openMessages } from '../messages/open-messages.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
 import { openEmailProvider } from '../providers/email/open-email-provider.ts'
+import { makeOutbox } from '../providers/outbox/local-outbox.ts'
 import { makeSuppress } from '../suppressions/suppress.ts'
 import { makeRenderTemplates } from '../templates/render.ts'
 import { makeCountHits } from '../tracking/count.ts'
@@ -63,7 +64,8 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   const templates = caches.add(makeRenderTemplates({ db, trusted: caches.trusted }))
   const suppress = makeSuppress({ clock })
   const agent = replacements.agent ?? makeGuardedAgent({ allowInsecure, ...(dnsServers && { dnsServers }) })
-  const emailProvider = openEmailProvider({ config, db, clock, log })
+  const outbox = makeOutbox({ db, log })
+  const emailProvider = openEmailProvider({ config, outbox, clock, log })
   metrics.gauge('email_providers_failing', 'Email providers that are skipped after consecutive failures', () => {
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
@@ -84,7 +86,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     serviceDomain,
     contentDays: config.messageContentDays,
   })
-  return { ...domains, ...tracking, templates, suppress, agent, emailProvider, messages }
+  return { ...domains, ...tracking, templates, suppress, agent, outbox, emailProvider, messages }
 }
 
 export type Sending = ReturnType<typeof makeSending>

@@ -75,11 +75,28 @@ const checkUsage = async (service: Service, faults: string[]): Promise<{ used: n
   return { used, sent }
 }
 
-export const countOutcomes = async (service: Service, load: Load, stale: ReadonlySet<string>): Promise<CrashReport> => {
+/** The local outbox is written after the send, within milliseconds. A killed service loses what it has not written. */
+const writtenWithinMs = 1_000
+
+/** `killed` lists the times at which the service was killed. */
+export const countOutcomes = async (
+  service: Service,
+  load: Load,
+  stale: ReadonlySet<string>,
+  killed: readonly number[] = [],
+): Promise<CrashReport> => {
   const reservationsSettled = await settle(service, stale)
   const faults: string[] = []
-  const messages = await service.sql<{ id: string; status: string }>('select id, status from messages')
+  const messages = await service.sql<{ id: string; status: string; sent_at: Date | null }>(
+    'select id, status, sent_at from messages',
+  )
   const statuses = new Map(messages.map(({ id, status }) => [id, status]))
+  const sentAt = new Map(messages.map(({ id, sent_at }) => [id, sent_at?.getTime() ?? 0]))
+  const sentBeforeKill = (id: string) => {
+    const at = sentAt.get(id) ?? 0
+    return killed.some((kill) => kill >= at && kill - at < writtenWithinMs)
+  }
+  await service.ask('GET', '/api/dev/outbox?limit=1')
   const handed = new Map(
     (
       await service.sql<{ message_id: string; n: number }>(
@@ -104,7 +121,9 @@ export const countOutcomes = async (service: Service, load: Load, stale: Readonl
     acknowledged[how]++
     const status = statuses.get(id)
     if (status !== expectedStatus[how]) faults.push(`${how} ${id} was acknowledged and is ${status ?? 'missing'}`)
-    if (expectedStatus[how] === 'sent' && !handed.has(id)) faults.push(`${how} ${id} never reached the provider`)
+    if (expectedStatus[how] === 'sent' && !handed.has(id) && !sentBeforeKill(id)) {
+      faults.push(`${how} ${id} never reached the provider`)
+    }
   }
   for (const [id, status] of statuses) {
     const events = sentEvents.get(id) ?? 0

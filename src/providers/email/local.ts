@@ -27,11 +27,7 @@ export const makeLocalProvider = ({ outbox, clock, serviceDomain, wait = pause }
     const at = clock.now()
     const id = `local_${newId('message', at.getTime())}`
     const { messageId } = mail
-    try {
-      await outbox.add({ id, channel: 'email', messageId, verificationId: null, mail: toStored(mail), at })
-    } catch (cause) {
-      throw new HandoverError('unavailable', name, 'The message could not be written to the outbox.', { cause })
-    }
+    await outbox.add({ id, channel: 'email', messageId, verificationId: null, mail: toStored(mail), at })
     const reports = simulatedReports(mail, serviceDomain, at)
     return { provider: name, providerMessageId: id, ...(reports.length > 0 && { reports }) }
   },
