@@ -35,7 +35,7 @@ create function reserve_sends(
 as $$
 begin
   if cardinality(recipients) > 0 then
-    select array_agg(distinct r.n) into blocked
+    select array_agg(r.n) into blocked
       from unnest(recipient_orgs, recipient_tenants, recipient_channels, recipients, broadcasts)
         with ordinality as r (org, tenant, channel, value, broadcast, n)
       join suppressions s on s.org_id = r.org and s.channel = r.channel and s.value = r.value
