@@ -58,7 +58,9 @@ export const makeAcceptForLater = <D extends Draft>(needs: Needs<D>): AcceptForL
       // Limits are checked now so that the caller gets the error, but usage is counted when the message is sent. Only
       // the sandbox limit counts on the day of the request.
       await usage.check({ ...spendBy(draft), units, segments, costMicros, sandbox })
-      const reservation = sandbox ? await usage.reserve({ ...spendBy(draft), units: 0, sandbox }) : undefined
+      const reservation = sandbox
+        ? await usage.reserve({ ...spendBy(draft), units: 0, sandbox }, { id: draft.id })
+        : undefined
       try {
         return await store(draft, draft.scheduledAt as Date, request)
       } catch (error) {
@@ -70,13 +72,14 @@ export const makeAcceptForLater = <D extends Draft>(needs: Needs<D>): AcceptForL
     queue: async (draft, request, { reservation, price, fault }) => {
       // As for every scheduled message, only the sandbox limit stays counted until the message is sent.
       const { sandbox, ...later } = price
-      await usage.releasePart(reservation, { ...spendBy(draft), ...later })
+      const kept = sandbox ? { ...spendBy(draft), units: 0, sandbox } : undefined
+      await usage.releasePart(reservation, draft.id, { ...spendBy(draft), ...later }, kept)
       try {
         const answer = await store(draft, clock.now(), request)
         log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message queued, no provider can take it')
         return answer
       } catch (error) {
-        if (sandbox) await usage.releasePart(reservation, { ...spendBy(draft), units: 0, sandbox })
+        if (kept) await usage.releasePart(reservation, draft.id, kept)
         throw error
       }
     },

@@ -2,7 +2,8 @@
 import type { Channel } from '../ground/channel.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 import type { Handover } from '../providers/email/email-provider.ts'
-import type { Spend } from '../usage/reserve.ts'
+import type { Recipients } from '../usage/decide-reservations.ts'
+import type { Spend } from '../usage/lines.ts'
 import type { Draft, Gates } from './draft.ts'
 import type { NewMessage } from './store/insert-messages.ts'
 import type { MessageRow } from './store/message-row.ts'
@@ -35,8 +36,17 @@ export type Price = Pick<Spend, 'units' | 'segments' | 'costMicros' | 'sandbox' 
 
 export interface ChannelAdapter<D extends Draft> {
   name: Channel
+  /** The gates before the suppression check. */
   gates: Gates<D>
-  /** Turns the draft into the final content, for example with tracking links. Runs after every gate has passed. */
+  recipientsOf(draft: D): Recipients
+  /** Removes suppressed recipients. Throws a Failure when too few are left. */
+  removeSuppressed(draft: D, suppressed: ReadonlySet<string>): void
+  /** The gates after the suppression check. */
+  lateGates: Gates<D>
+  /**
+   * Turns the draft into the final content, for example with tracking links. Its content does not depend on the
+   * recipients that are left.
+   */
   finish(draft: D): MaybePromise<void>
   priceOf(draft: D): MaybePromise<Price>
   contentOf(draft: D): MessageContent

@@ -34,6 +34,8 @@ export type Gate<D extends Draft> = {
   name: string
   at: readonly SendKind[]
   check: (draft: D, kind: SendKind) => MaybePromise<void>
+  /** Whether the gate concerns this draft. Absent if it concerns every draft. */
+  applies?: (draft: D) => boolean
 }
 
 export type Gates<D extends Draft> = Record<SendKind, readonly Gate<D>[]>
@@ -43,9 +45,12 @@ export const bySendKind = <D extends Draft>(gates: readonly Gate<D>[]): Gates<D>
   return { single: at('single'), batch: at('batch'), fire: at('fire') }
 }
 
+export const appliesTo = <D extends Draft>(gate: Gate<D>, draft: D): boolean => gate.applies?.(draft) ?? true
+
 /** Runs the gates one after another. The first failure stops the run, so later gates have no effect. */
 export const passGates = async <D extends Draft>(gates: Gates<D>, draft: D, kind: SendKind): Promise<void> => {
   for (const gate of gates[kind]) {
+    if (!appliesTo(gate, draft)) continue
     const checking = gate.check(draft, kind)
     if (checking) await checking
   }

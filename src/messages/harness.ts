@@ -109,11 +109,13 @@ export const postOf = (t: TestService, { org, keys }: Pick<CreatedOrg, 'org' | '
         ).map(({ status, n }) => [status, n]),
       ),
     /** The mails of a message that the local provider accepted. */
-    handed: (id: string) =>
-      t.database.sql<{ mail: { recipients: string[]; subject: string } }>(
+    handed: async (id: string) => {
+      await t.service.modules.outbox.flushed()
+      return t.database.sql<{ mail: { recipients: string[]; subject: string } }>(
         'select mail::json as mail from local_outbox where message_id = $1 order by id',
         [id],
-      ),
+      )
+    },
     events: eventsOf,
     used: async (measure = 'email', subject = 'org'): Promise<number> =>
       (

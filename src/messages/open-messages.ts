@@ -15,7 +15,9 @@ import { makeFindSuppressed } from '../suppressions/find-suppressed.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
 import type { RenderTemplates } from '../templates/render.ts'
 import type { Links } from '../tracking/links.ts'
+import { makeExpiredReservations } from '../usage/expired-reservations.ts'
 import type { Usage } from '../usage/reserve.ts'
+import { makeAdmitDraft } from './admit-draft.ts'
 import { makeCancelMessage } from './cancel.ts'
 import { makeFetchAttachments } from './email/attachments.ts'
 import { makeDraftEmails } from './email/draft-emails.ts'
@@ -31,6 +33,7 @@ import { entryOf } from './rows.ts'
 import { makeScheduler } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
+import { makeSettleUsage } from './settle-usage.ts'
 import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
 import { makeSuppressRefused } from './suppress-refused.ts'
 
@@ -71,17 +74,18 @@ export const openMessages = (needs: Needs) => {
     provider: needs.emailProvider,
     returnPathOf: needs.returnPathOf,
     simulate: (mail) => simulate(mail, serviceDomain),
-    findSuppressed: makeFindSuppressed({ db }),
     findMembers: async (orgId, addresses) => {
       const rows = await db.rows(findVerifiedMembers, { orgId, emails: addresses })
       return new Set(rows.map((row) => row.email))
     },
   })
+  const admit = makeAdmitDraft({ channel: email, usage, findSuppressed: makeFindSuppressed({ db }) })
   const record = makeRecordMessage({ db, audit, idempotency })
   const suppressRefused = makeSuppressRefused({ db, log, suppress })
   const settling = { usage, clock, log, applyReports: outcomes.applyInBackground, suppressRefused }
   const sending = {
     channel: email,
+    admit,
     beginHandOver: makeBeginHandOver({ channel: email, clock, log }),
     record,
     ...settling,
@@ -97,7 +101,8 @@ export const openMessages = (needs: Needs) => {
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
     notify: makeSimulateReport({ db, clock, outcomes }),
-    scheduler: makeScheduler({ db, channels: { email }, ...settling }),
+    scheduler: makeScheduler({ db, channels: { email: { channel: email, admit } }, ...settling }),
+    settleUsage: makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
     /** For suspended, archived and erased tenants. */
     forTenant: {

@@ -46,7 +46,12 @@ export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMess
     const messages = batch.map(({ message }) => message)
     const entries = batch.map(({ entry }) => entry && audit.rowOf(entry))
     const linked = batch.map(({ event }, i) => linkedRows(event, entries[i]))
-    await runner.change(insertMessages, { messages: JSON.stringify(messages), linked: JSON.stringify(linked) })
+    await runner.change(insertMessages, {
+      orgIds: messages.map((message) => message.org_id),
+      ids: messages.map((message) => message.id),
+      messages: JSON.stringify(messages),
+      linked: JSON.stringify(linked),
+    })
     return entries.filter((entry) => entry !== undefined)
   }
 

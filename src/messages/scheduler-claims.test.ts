@@ -58,8 +58,11 @@ test('S-152 SD-47 a claim is stale after five minutes; then only its next owner 
     await one.fire(stale as NonNullable<typeof stale>)
     expect(await post.row(id)).toEqual(settled)
     expect((await post.events(id)).map(({ event }) => event)).toEqual(['message.sent'])
+    await second.service.modules.outbox.flushed()
     // All three have the same message id, by which a provider can recognize duplicates.
     expect(await post.handed(id)).toHaveLength(3)
+    expect(await post.used()).toBe(1)
+    expect(await first.database.sql('select id from usage_reservations')).toEqual([])
   } finally {
     await stop()
   }
@@ -73,6 +76,7 @@ test('S-151 S-152 two services on one database send five hundred due messages on
     const worked = (await Promise.all(passes)).map((counts) => counts?.messages_worked_on as number)
     expect(worked.reduce((a, b) => a + b, 0)).toBe(500)
     expect(await post.statuses()).toEqual({ sent: 500 })
+    for (const { service } of [first, second]) await service.modules.outbox.flushed()
     const handed = await first.database.sql<{ message_id: string }>('select message_id from local_outbox')
     expect(handed.map(({ message_id }) => message_id).sort()).toEqual([...ids].sort())
     const events = await first.database.sql("select 1 from events where event = 'message.sent'")
@@ -97,6 +101,7 @@ test('S-153 S-155 S-156 when a cancel and a claim race, exactly one of them wins
       const late = racing.slice(4).map((id) => post.cancel(id))
       replies.push(...(await Promise.all([...early, ...late])))
       await Promise.all(passes)
+      await second.service.modules.outbox.flushed()
       replies.push(await post.cancel(ids.at(-1) as string))
       for (const [i, id] of ids.entries()) {
         const { status } = await post.row(id)

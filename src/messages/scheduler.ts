@@ -11,6 +11,7 @@ import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Handover, HandoverError } from '../providers/email/email-provider.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
+import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter, MessageContent } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import { asHandoverError, entryOf, type MessageEventName, messageEvent, responseOf } from './rows.ts'
@@ -60,10 +61,12 @@ const fewerRecipients = (row: ClaimedRow, content: MessageContent): Partial<Sett
 
 const nextMidnight = (at: Date): Date => new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1))
 
+// biome-ignore lint/suspicious/noExplicitAny: each channel only gets drafts that it made itself
+type SchedulerChannel = { channel: ChannelAdapter<any>; admit: AdmitDraft<any> }
+
 type Needs = {
   db: Db
-  // biome-ignore lint/suspicious/noExplicitAny: each channel only gets drafts that it made itself
-  channels: Record<string, ChannelAdapter<any>>
+  channels: Record<string, SchedulerChannel>
   usage: Usage
   clock: Clock
   log: Log
@@ -101,7 +104,8 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     },
   })
 
-  const settle = async (row: ClaimedRow, outcome: Outcome): Promise<void> => {
+  /** Returns whether the claim was still current. */
+  const settle = async (row: ClaimedRow, outcome: Outcome): Promise<boolean> => {
     const at = clock.now()
     const { event, more, ...columns } = outcome
     const subject = {
@@ -132,12 +136,13 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     }
     const updated = await retryOnOutage(() => settlements.submit(item))
     if (!updated) log.warn({ message_id: row.id }, 'message claim lost')
+    return updated
   }
 
-  const defer = (row: ClaimedRow, until: Date, attempts = row.attempts): Promise<void> =>
+  const defer = (row: ClaimedRow, until: Date, attempts = row.attempts): Promise<boolean> =>
     settle(row, { status: 'scheduled', due_at: until, attempts })
 
-  const fail = (row: ClaimedRow, message: string, more: Partial<Settled> = {}): Promise<void> =>
+  const fail = (row: ClaimedRow, message: string, more: Partial<Settled> = {}): Promise<boolean> =>
     settle(row, {
       status: 'failed',
       error_message: message,
@@ -147,7 +152,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
       ...more,
     })
 
-  const cancel = (row: ClaimedRow, reason: string): Promise<void> => {
+  const cancel = (row: ClaimedRow, reason: string): Promise<boolean> => {
     const at = clock.now()
     return settle(row, {
       status: 'canceled',
@@ -158,7 +163,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
   }
 
   /** Cancels, defers by an hour, defers to the next UTC day, or fails the message, depending on the code. */
-  const settleFailure = (row: ClaimedRow, failure: Failure): Promise<void> => {
+  const settleFailure = (row: ClaimedRow, failure: Failure): Promise<boolean> => {
     const { code } = failure
     const now = clock.now()
     if (canceledBy.has(code)) return cancel(row, `${code}: ${failure.message}`)
@@ -167,10 +172,10 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     return fail(row, `${code}: ${failure.message}`)
   }
 
-  const settleFault = async (row: ClaimedRow, reservation: Reservation, fault: HandoverError) => {
+  const settleFault = async (row: ClaimedRow, reservation: Reservation, fault: HandoverError): Promise<boolean> => {
     const wait = fault.kind === 'refused' ? undefined : retriesMs[row.attempts]
-    // A retry reserves its usage again.
-    if (releasesUsage(fault) || wait !== undefined) await usage.release(reservation)
+    // A retry reserves its usage again, except after an uncertain handover: it then finds its earlier reservation.
+    if (releasesUsage(fault)) await usage.release(reservation)
     log.warn({ err: fault, message_id: row.id, kind: fault.kind }, 'scheduled message handover failed')
     if (fault.kind === 'throttled') return defer(row, pause())
     if (wait !== undefined) return defer(row, new Date(clock.millis() + wait), row.attempts + 1)
@@ -178,14 +183,23 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     return fail(row, fault.message, response)
   }
 
-  const send = async (row: ClaimedRow, channel: ChannelAdapter<Draft>): Promise<void> => {
-    const draft = channel.draftOf(row)
+  /** The worker that holds the message now makes its own reservation, or has taken this one over. */
+  const releaseIfLost = async (reservation: Reservation, settled: boolean): Promise<void> => {
+    if (!settled) await usage.release(reservation)
+  }
+
+  const send = async (row: ClaimedRow, { channel, admit }: SchedulerChannel): Promise<unknown> => {
+    const draft: Draft = channel.draftOf(row)
     let reservation: Reservation
     try {
       await passGates(channel.gates, draft, 'fire')
-      // The sandbox limit was counted on the day of the request.
-      const { sandbox: _, ...price } = await channel.priceOf(draft)
-      reservation = await usage.reserve({ ...spendBy(draft), ...price })
+      const admitted = await admit.reserve(draft, 'fire', {
+        // The sandbox limit was counted on the day of the request.
+        spendOf: ({ sandbox: _, ...price }) => ({ ...spendBy(draft), ...price }),
+        // If another worker died with this message, its reservation serves this claim.
+        keep: { id: row.id, claim: row.claim },
+      })
+      reservation = admitted.reservation
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       return settleFailure(row, error)
@@ -196,11 +210,11 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     } catch (error) {
       const fault = asHandoverError(error)
       await suppressRefused(draft, fault)
-      return settleFault(row, reservation, fault)
+      return releaseIfLost(reservation, await settleFault(row, reservation, fault))
     }
     pauseMs = 0
     const at = clock.now()
-    await settle(row, {
+    const settled = await settle(row, {
       status: 'sent',
       sent_at: at,
       provider: handover.provider,
@@ -209,6 +223,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
       event: 'message.sent',
       ...fewerRecipients(row, channel.contentOf(draft)),
     })
+    await releaseIfLost(reservation, settled)
     if (handover.reports) applyReports(row.org_id, row.id, handover.reports)
   }
 
@@ -227,6 +242,17 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     const served = new Set(rows.map(({ org_id }) => org_id))
     const firstUnserved = orgIds.findIndex((orgId) => !served.has(orgId))
     if (firstUnserved > 0) lastOrgId = orgIds[firstUnserved - 1] as string
+  }
+
+  const fire = async (row: ClaimedRow): Promise<unknown> => {
+    if (clock.millis() < pausedUntil) return defer(row, new Date(pausedUntil))
+    if (row.org_suspended) return defer(row, new Date(clock.millis() + hour))
+    if (row.tenant_id !== null && row.tenant_status !== 'active') {
+      return cancel(row, row.tenant_status === 'suspended' ? 'Tenant suspended' : 'Tenant archived')
+    }
+    const channel = channels[row.channel]
+    if (!channel) throw new Error(`The channel ${row.channel} is not configured`)
+    return send(row, channel)
   }
 
   return {
@@ -250,14 +276,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
       return rows
     },
     fire: async (row) => {
-      if (clock.millis() < pausedUntil) return defer(row, new Date(pausedUntil))
-      if (row.org_suspended) return defer(row, new Date(clock.millis() + hour))
-      if (row.tenant_id !== null && row.tenant_status !== 'active') {
-        return cancel(row, row.tenant_status === 'suspended' ? 'Tenant suspended' : 'Tenant archived')
-      }
-      const channel = channels[row.channel]
-      if (!channel) throw new Error(`The channel ${row.channel} is not configured`)
-      return send(row, channel)
+      await fire(row)
     },
   }
 }

@@ -8,10 +8,13 @@ import { logFailedWrite } from '../audit/log-failed-write.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, catalogue, Failure } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 import type { Handover, HandoverError } from '../providers/email/email-provider.ts'
+import { partOf } from '../usage/lines.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
+import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter, Price } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import type { BeginHandOver, HandOver } from './hand-over.ts'
@@ -65,6 +68,8 @@ const failedItem = (index: number, error: ItemError, id: string | null = null): 
   error,
 })
 
+const closingFailed = 'usage reservation not closed'
+
 const notRecordedItem: ItemError = { code: 'MESSAGE_NOT_RECORDED', message: notRecorded }
 
 const providerError = (message: string): ItemError => ({ code: 'PROVIDER_ERROR', message })
@@ -76,6 +81,7 @@ const itemErrorOf = (fault: HandoverError): ItemError => {
 
 type Needs<D extends Draft> = {
   channel: ChannelAdapter<D>
+  admit: AdmitDraft<D>
   beginHandOver: BeginHandOver<D>
   usage: Usage
   record: RecordMessage
@@ -109,28 +115,31 @@ const differenceOf = (reserved: Price, used: Price): Price => ({
 type ReservedItem<D extends Draft> = { index: number; draft: D; reserved: Price; batchReservation: Reservation }
 
 export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> => {
-  const { channel, beginHandOver, usage, record, audit, db, clock, log, applyReports, concurrency } = needs
+  const { channel, admit, beginHandOver, usage, record, audit, db, clock, log, applyReports, concurrency } = needs
 
-  const release = (item: ReservedItem<D>, part: Price, itemReservation?: Reservation): Promise<void> =>
-    Promise.all([
-      usage.releasePart(item.batchReservation, { ...spendBy(item.draft), ...part }),
-      itemReservation && usage.release(itemReservation),
-    ]).then(
+  /** Releases usage that the item does not need. `left` is what it still uses. */
+  const release = ({ draft, batchReservation }: ReservedItem<D>, part: Price, left?: Price): Promise<void> => {
+    const spendOf = (price: Price) => ({ ...spendBy(draft), ...price })
+    return logFailure(draft, usage.releasePart(batchReservation, draft.id, spendOf(part), left && spendOf(left)))
+  }
+
+  const logFailure = (draft: D, releasing: Promise<void>): Promise<void> =>
+    releasing.then(
       () => undefined,
-      (error) => log.error({ err: error, message_id: item.draft.id }, 'usage release failed'),
+      (error) => log.error({ err: error, message_id: draft.id }, 'usage release failed'),
     )
 
   /** Runs every step before the provider. An item that fails here is neither counted nor stored. */
-  const admit = async (item: ReservedItem<D>): Promise<{ used: Price; itemReservation: Reservation }> => {
+  const admitItem = async (item: ReservedItem<D>): Promise<{ used: Price; itemReservation: Reservation }> => {
     const { draft, reserved } = item
     try {
       await passGates(channel.gates, draft, 'batch')
-      const finishing = channel.finish(draft)
-      if (finishing) await finishing
-      const { sandbox, warmup, ...price } = await channel.priceOf(draft)
-      const itemReservation = await usage.reserve({ ...spendBy(draft), units: 0, sandbox, warmup })
+      const { price, reservation: itemReservation } = await admit.reserve(draft, 'batch', {
+        spendOf: ({ sandbox, warmup }) => ({ ...spendBy(draft), units: 0, sandbox, warmup }),
+        keep: { id: draft.id },
+      })
       const used = batchPart(price)
-      if (used.units < reserved.units) await release(item, differenceOf(reserved, used))
+      if (used.units < reserved.units) await release(item, differenceOf(reserved, used), used)
       return { used, itemReservation }
     } catch (error) {
       await release(item, reserved)
@@ -164,9 +173,9 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
 
   const runItem = async (item: ReservedItem<D>, handOver: HandOver<D>): Promise<ItemResult> => {
     const { index, draft } = item
-    let admitted: Awaited<ReturnType<typeof admit>>
+    let admitted: Awaited<ReturnType<typeof admitItem>>
     try {
-      admitted = await admit(item)
+      admitted = await admitItem(item)
     } catch (error) {
       if (error instanceof Failure) return failedItem(index, errorOf(error))
       log.error({ err: error, message_id: draft.id }, 'batch item check failed')
@@ -179,7 +188,9 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
       const fault = asHandoverError(error)
       await needs.suppressRefused(draft, fault)
       log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message handover failed')
-      if (releasesUsage(fault)) await release(item, admitted.used, admitted.itemReservation)
+      if (releasesUsage(fault)) {
+        await Promise.all([release(item, admitted.used), logFailure(draft, usage.release(admitted.itemReservation))])
+      }
       return recordFailed(item, fault)
     }
     return recordSent(item, handover)
@@ -191,7 +202,13 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     const [first] = drafts
     if (!first) return []
     const prices = await Promise.all(drafts.map(async ({ draft }) => batchPart(await channel.priceOf(draft))))
-    const batchReservation = await usage.reserve({ ...spendBy(first.draft), ...sumOf(prices) })
+    const parts = Object.fromEntries(
+      drafts.map(({ draft }, i) => [draft.id, partOf({ ...spendBy(draft), ...(prices[i] as Price) })]),
+    )
+    const batchReservation = await usage.reserve(
+      { ...spendBy(first.draft), ...sumOf(prices) },
+      { id: newId('request', clock.millis()), parts },
+    )
     return drafts.map(({ index, draft }, i) => ({ index, draft, batchReservation, reserved: prices[i] as Price }))
   }
 
@@ -218,14 +235,16 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
     const items = await itemsOf()
     const reservedItems = await reserveAll(items)
     const results = await runAll(reservedItems, until)
+    const [first] = reservedItems
+    const closing = first && usage.close(first.batchReservation).catch((err) => log.error({ err }, closingFailed))
     const invalid = items.flatMap((item, index) => (item instanceof Failure ? [failedItem(index, errorOf(item))] : []))
     const data = [...results, ...invalid].sort((a, b) => a.index - b.index)
     const succeeded = data.filter(({ status }) => status === 'sent').length
-    const [first] = reservedItems
     if (first && succeeded > 0) {
       const entry = sentEntry(first.draft, actor, null, succeeded)
       await db.tx((tx) => audit(tx, entry)).catch((error) => logFailedWrite(log, error, [entry]))
     }
+    await closing
     return { data, total: data.length, succeeded, failed: data.length - succeeded }
   }
 }

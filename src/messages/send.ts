@@ -3,6 +3,7 @@
  * send-batch.ts, and scheduled messages run it in scheduler.ts when they are due.
  */
 import type { Actor } from '../audit/append.ts'
+import { retryOnOutage } from '../db/outage.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { iso } from '../ground/instant.ts'
@@ -11,6 +12,7 @@ import type { IdempotencyClaim } from '../idempotency/claims.ts'
 import type { Handover, HandoverError } from '../providers/email/email-provider.ts'
 import type { Reservation, Usage } from '../usage/reserve.ts'
 import { makeAcceptForLater, type SendRequest, type Unsent } from './accept-for-later.ts'
+import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import { type BeginHandOver, isTransient } from './hand-over.ts'
@@ -28,6 +30,8 @@ import {
 } from './sent-message.ts'
 import type { SuppressRefused } from './suppress-refused.ts'
 
+type Sent = { handover: Handover; reservation: Reservation }
+
 export interface SendMessage<D extends Draft> {
   /** With an idempotency claim, the response is stored together with the message. */
   single(draft: D, actor: Actor, claim: IdempotencyClaim | undefined): Promise<AcceptedMessage>
@@ -35,6 +39,7 @@ export interface SendMessage<D extends Draft> {
 
 type Needs<D extends Draft> = {
   channel: ChannelAdapter<D>
+  admit: AdmitDraft<D>
   beginHandOver: BeginHandOver<D>
   usage: Usage
   record: RecordMessage
@@ -46,7 +51,7 @@ type Needs<D extends Draft> = {
 }
 
 export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D> => {
-  const { channel, beginHandOver, usage, record, clock, log, applyReports, suppressRefused } = needs
+  const { channel, admit, beginHandOver, usage, record, clock, log, applyReports, suppressRefused } = needs
   const later = makeAcceptForLater(needs)
 
   const recordFailed = async (draft: D, reservation: Reservation, fault: HandoverError): Promise<never> => {
@@ -69,7 +74,8 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
     })
   }
 
-  const recordSent = async (draft: D, { actor, claim }: SendRequest, handover: Handover): Promise<AcceptedMessage> => {
+  const recordSent = async (draft: D, { actor, claim }: SendRequest, sent: Sent): Promise<AcceptedMessage> => {
+    const { handover, reservation } = sent
     const at = clock.now()
     const answer: AcceptedMessage = {
       id: draft.id,
@@ -83,6 +89,10 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
       entry: sentEntry(draft, actor, draft.id, 1),
       ...idempotentAnswer(claim, answer),
     }).catch((cause) => {
+      // The message was sent, so its usage stays counted although it has no row.
+      retryOnOutage(() => usage.close(reservation)).catch((err) =>
+        log.error({ err, message_id: draft.id }, 'usage reservation not closed'),
+      )
       throw new Failure('INTERNAL_ERROR', { message: notRecorded, done: true, cause })
     })
     if (handover.reports) applyReports(draft.by.orgId, draft.id, handover.reports)
@@ -100,19 +110,21 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
     single: async (draft, actor, claim) => {
       const request = { actor, claim }
       await passGates(channel.gates, draft, 'single')
-      const finishing = channel.finish(draft)
-      if (finishing) await finishing
-      if (draft.scheduledAt) return later.schedule(draft, request)
-      const pricing = channel.priceOf(draft)
-      const price = pricing instanceof Promise ? await pricing : pricing
-      const reservation = await usage.reserve({ ...spendBy(draft), ...price })
+      if (draft.scheduledAt) {
+        await admit.check(draft, 'single')
+        return later.schedule(draft, request)
+      }
+      const { price, reservation } = await admit.reserve(draft, 'single', {
+        spendOf: (spent) => ({ ...spendBy(draft), ...spent }),
+        keep: { id: draft.id },
+      })
       let handover: Handover
       try {
         handover = await beginHandOver()(draft)
       } catch (error) {
         return settleFault(draft, request, { reservation, price, fault: asHandoverError(error) })
       }
-      return recordSent(draft, request, handover)
+      return recordSent(draft, request, { handover, reservation })
     },
   }
 }

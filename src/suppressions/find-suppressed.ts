@@ -1,17 +1,10 @@
 import { makeStepBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import type { Channel } from '../ground/channel.ts'
+import type { Recipients } from '../usage/decide-reservations.ts'
 import { findBlocked } from './store.ts'
 
-export type SuppressionQuery = {
-  orgId: string
-  tenantId: string | null
-  channel: Channel
-  /** In the stored form: lower-case addresses, numbers in E.164 format. */
-  values: string[]
-  /** Unsubscribes block only broadcasts. */
-  broadcast: boolean
-}
+export type SuppressionQuery = Recipients & { orgId: string; channel: Channel }
 
 /** Returns the values that the list of the tenant or of the org suppresses. */
 export type FindSuppressed = (query: SuppressionQuery) => Promise<ReadonlySet<string>>

@@ -6,7 +6,7 @@ import { startTestService } from '../../test/service/service.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Plan } from '../orgs/plans.ts'
-import type { Spend } from './reserve.ts'
+import type { Spend } from './lines.ts'
 
 const t = await startTestService()
 const second = await startTestService({ database: t.database })

@@ -12,7 +12,8 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
-import { makeUsage, type Reservation, type Spend, type Usage } from './reserve.ts'
+import type { Spend } from './lines.ts'
+import { makeUsage, type Reservation, type Usage } from './reserve.ts'
 
 const database = await makeTestDatabase()
 const pools = [0, 1].map(() => openDb({ url: database.url, log: silentLog(), poolSize: 6 }))
@@ -385,6 +386,33 @@ test('reservations and releases lock counters in the same order', async () => {
     }
   }
   await blocker.end()
+})
+
+test('X-305 concurrent reservations of one message by two processes count once, and only the last claim releases them', async () => {
+  const { orgs } = await makeFixture()
+  const [orgId] = orgs as [string]
+  const usages = pools.map((db) => makeUsage({ db, clock, trusted: () => true }))
+  const spend: Spend = { orgId, tenantId: null, environment: 'live', keyId: null, channel: 'email', units: 1 }
+  const used = async () =>
+    (
+      await database.sql<{ used: number }>(
+        "select used::int from usage_counters where org_id = $1 and subject = 'org' and measure = 'email'",
+        [orgId],
+      )
+    )[0]?.used
+  const ids = Array.from({ length: 20 }, () => newId('message'))
+  const reserved = await Promise.all(
+    ids.flatMap((id) =>
+      usages.flatMap((usage, i) => [1, 2].map((n) => usage.reserve(spend, { id, claim: `claim ${i} ${n} ${id}` }))),
+    ),
+  )
+  expect([reserved.length, await used()]).toEqual([80, 20])
+  // Releasing all claims, twice, releases each message once.
+  for (let pass = 0; pass < 2; pass++) {
+    await Promise.all(reserved.map((reservation, i) => (usages[i % 2] as Usage).release(reservation)))
+    expect(await used()).toBe(0)
+  }
+  expect(await database.sql('select id from usage_reservations')).toEqual([])
 })
 
 test('concurrent reservations and releases never deadlock', async () => {

@@ -4,7 +4,7 @@ import { tenantClient } from '../../test/clients/tenant-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
 import type { MovableClock } from '../ground/clock.ts'
-import type { Spend } from './reserve.ts'
+import type { Spend } from './lines.ts'
 
 const t = await startTestService()
 afterAll(() => t.stop())

@@ -1,13 +1,26 @@
 import { statement } from '../db/statement.ts'
 import type { Plan } from '../orgs/plans.ts'
+import type { Parts } from './lines.ts'
 
 /**
  * Makes several reservations in one statement. It locks the counters in a fixed order, accepts or refuses each
- * reservation as a whole in the given order, and writes the accepted ones with the alerts they cause. See
- * reserve_usage in the migrations.
+ * reservation as a whole in the given order, and writes the accepted ones with the alerts they cause. If a recipient is
+ * suppressed or a message already has a reservation, it only returns these. See reserve_sends in the migrations.
  */
 export const reserveUsage = statement<
   {
+    recipientOrgs: string[]
+    recipientTenants: (string | null)[]
+    recipientChannels: string[]
+    recipients: string[]
+    broadcasts: boolean[]
+    heldOrgs: string[]
+    heldIds: string[]
+    heldClaims: (string | null)[]
+    heldAt: Date[]
+    heldParts: string[]
+    heldReservations: number[]
+    expiresAt: Date
     orgIds: string[]
     subjects: string[]
     environments: string[]
@@ -22,20 +35,38 @@ export const reserveUsage = statement<
     channels: string[]
     at: Date
   },
-  { refused_lines: number[] }
+  {
+    blocked: number[] | null
+    held: { n: number; at: string; parts: Parts }[] | null
+    refused_lines: number[] | null
+  }
 >(
   'usage.reserve',
-  `select refused_lines from reserve_usage(
+  `select blocked, held, refused_lines from reserve_sends(
+     :recipientOrgs::text[], :recipientTenants::text[], :recipientChannels::text[], :recipients::text[],
+     :broadcasts::boolean[],
+     :heldOrgs::text[], :heldIds::text[], :heldClaims::text[], :heldAt::timestamptz[], :heldParts::jsonb[],
+     :heldReservations::int[], :expiresAt,
      :orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[],
      :lineReservation::int[], :lineCounter::int[], :amounts::bigint[], :caps::bigint[],
      :alertKinds::text[], :alertIds::text[], :channels::text[], :at)`,
 )
 
 /**
- * Subtracts released amounts. The counters are distinct and locked in the same order as by reservations, so that the
- * two cannot deadlock. A counter never goes below zero, even if an amount is released twice by mistake.
+ * Subtracts released amounts. A stored reservation is released only if it exists with this claim and still has the part,
+ * which is then removed from it: so nothing is released twice. The counters are locked in the same order as by
+ * reservations, so that the two cannot deadlock. A counter never goes below zero.
  */
 export const releaseUsage = statement<{
+  /** One per release. All are null for usage that was reserved without a stored reservation. */
+  storedOrgs: (string | null)[]
+  ids: (string | null)[]
+  claims: (string | null)[]
+  messageIds: (string | null)[]
+  /** What the message still uses. Null removes it from the reservation. */
+  left: (string | null)[]
+  /** One per line: the number of its release, from 1, and its counter. */
+  lineRelease: number[]
   orgIds: string[]
   subjects: string[]
   environments: string[]
@@ -44,19 +75,114 @@ export const releaseUsage = statement<{
   amounts: number[]
 }>(
   'usage.release',
-  `with held as (
-     select c.org_id, c.subject, c.environment, c.measure, c.period, r.amount
+  `with releases as materialized (
+     select org_id, id, claim, message_id, still_used, n
+     from unnest(:storedOrgs::text[], :ids::text[], :claims::text[], :messageIds::text[], :left::jsonb[])
+       with ordinality as r (org_id, id, claim, message_id, still_used, n)
+   ), removed as (
+     delete from usage_reservations u using releases r
+     where u.org_id = r.org_id and u.id = r.id and u.claim is not distinct from r.claim
+       and u.parts ? r.message_id and r.still_used is null and u.parts - r.message_id = '{}'
+     returning r.n
+   ), reduced as (
+     update usage_reservations u
+     set parts = case when r.still_used is null then u.parts - r.message_id
+       else jsonb_set(u.parts, array[r.message_id], r.still_used) end
+     from releases r
+     where u.org_id = r.org_id and u.id = r.id and u.claim is not distinct from r.claim
+       and u.parts ? r.message_id
+       and case when r.still_used is null then u.parts - r.message_id <> '{}'
+         else u.parts -> r.message_id <> r.still_used end
+     returning r.n
+   ), released as (
+     select n from removed union all select n from reduced union all select n from releases where id is null
+   ), amounts as (
+     select l.org_id, l.subject, l.environment, l.measure, l.period, sum(l.amount)::bigint as amount
      from unnest(
-       :orgIds::text[], :subjects::text[], :environments::text[], :measures::text[], :periods::text[], :amounts::bigint[]
-     ) with ordinality as r (org_id, subject, environment, measure, period, amount, place)
-     join usage_counters c using (org_id, subject, environment, measure, period)
-     order by r.place
+       :lineRelease::int[], :orgIds::text[], :subjects::text[], :environments::text[], :measures::text[],
+       :periods::text[], :amounts::bigint[]
+     ) as l (n, org_id, subject, environment, measure, period, amount)
+     join released using (n)
+     group by l.org_id, l.subject, l.environment, l.measure, l.period
+   ), held as (
+     select c.org_id, c.subject, c.environment, c.measure, c.period, a.amount
+     from amounts a join usage_counters c using (org_id, subject, environment, measure, period)
+     order by concat_ws(' ', c.org_id, c.subject, c.environment, c.measure, c.period) collate "C"
      for update of c
    )
    update usage_counters c set used = greatest(0, c.used - h.amount)
    from held h
    where c.org_id = h.org_id and c.subject = h.subject and c.environment = h.environment
      and c.measure = h.measure and c.period = h.period`,
+)
+
+/** Deletes stored reservations. Their usage stays counted. See close_reservations in the migrations. */
+export const closeReservations = statement<{ orgIds: string[]; ids: string[] }, { closed: string }>(
+  'usage.close_reservations',
+  'select close_reservations(:orgIds::text[], :ids::text[])::text as closed',
+)
+
+export type ReservationRow = {
+  org_id: string
+  id: string
+  claim: string | null
+  reserved_at: Date
+  expires_at: Date
+  parts: Parts
+}
+
+export const findExpired = statement<{ now: Date; limit: number }, ReservationRow>(
+  'usage.find_expired',
+  `select org_id, id, claim, reserved_at, expires_at, parts
+   from usage_reservations
+   where expires_at <= :now
+   order by expires_at
+   limit :limit`,
+)
+
+/** Applies only while nobody has taken the reservation over since it was read. */
+export const postponeExpired = statement<{ orgId: string; id: string; expiresAt: Date; until: Date }>(
+  'usage.postpone_expired',
+  `update usage_reservations set expires_at = :until
+   where org_id = :orgId and id = :id and expires_at = :expiresAt`,
+)
+
+/** Deletes a reservation, and releases the given amounts of it if it was still as it was read. */
+export const settleExpired = statement<{
+  orgId: string
+  id: string
+  expiresAt: Date
+  subjects: string[]
+  environments: string[]
+  measures: string[]
+  periods: string[]
+  amounts: number[]
+}>(
+  'usage.settle_expired',
+  `with settled as (
+     delete from usage_reservations
+     where org_id = :orgId and id = :id and expires_at = :expiresAt
+     returning org_id
+   ), held as (
+     select c.org_id, c.subject, c.environment, c.measure, c.period, l.amount
+     from settled s
+     cross join (
+       select subject, environment, measure, period, sum(amount)::bigint as amount
+       from unnest(:subjects::text[], :environments::text[], :measures::text[], :periods::text[], :amounts::bigint[])
+         as line (subject, environment, measure, period, amount)
+       group by subject, environment, measure, period
+     ) l
+     join usage_counters c on c.org_id = s.org_id and c.subject = l.subject and c.environment = l.environment
+       and c.measure = l.measure and c.period = l.period
+     order by concat_ws(' ', c.org_id, c.subject, c.environment, c.measure, c.period) collate "C"
+     for update of c
+   ), released as (
+     update usage_counters c set used = greatest(0, c.used - h.amount)
+     from held h
+     where c.org_id = h.org_id and c.subject = h.subject and c.environment = h.environment
+       and c.measure = h.measure and c.period = h.period
+   )
+   select org_id from settled`,
 )
 
 export type AllowanceRow = {

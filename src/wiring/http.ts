@@ -110,7 +110,7 @@ const registerDev = (app: FastifyInstance, { foundation, sending, worker }: Need
   registerDevTools(app, {
     clock: moved,
     tasks: worker.tasks,
-    readOutbox: makeReadOutbox({ db }),
+    readOutbox: makeReadOutbox({ db, outbox: sending.outbox }),
     notify: sending.messages.notify,
     simulateDomain: makeSimulateDomain({ db, clock }),
     keepOffset: async (offset) => {

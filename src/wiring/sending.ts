@@ -12,6 +12,7 @@ import { makeReturnTokens } from '../messages/email/return-token.ts'
 import { openMessages } from '../messages/open-messages.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
 import { openDomainIdentities, openEmailProvider } from '../providers/email/open-email-provider.ts'
+import { makeOutbox } from '../providers/outbox/local-outbox.ts'
 import { makeSuppress } from '../suppressions/suppress.ts'
 import { makeRenderTemplates } from '../templates/render.ts'
 import { makeCountHits } from '../tracking/count.ts'
@@ -80,7 +81,8 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   const templates = caches.add(makeRenderTemplates({ db, trusted: caches.trusted }))
   const suppress = makeSuppress({ clock })
   const agent = replacements.agent ?? makeGuardedAgent({ allowInsecure, ...(dnsServers && { dnsServers }) })
-  const emailProvider = signServiceMail(openEmailProvider({ config, db, clock, log }), {
+  const outbox = makeOutbox({ db, log })
+  const emailProvider = signServiceMail(openEmailProvider({ config, outbox, clock, log }), {
     dkim: makeServiceDkim({ db, vault: foundation.vault, clock }),
     serviceDomain,
     log,
@@ -108,7 +110,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     contentDays: config.messageContentDays,
     onProviderOutage: config.onProviderOutage,
   })
-  return { ...domains, ...tracking, templates, suppress, agent, emailProvider, returnTokens, messages }
+  return { ...domains, ...tracking, templates, suppress, agent, outbox, emailProvider, returnTokens, messages }
 }
 
 export type Sending = ReturnType<typeof makeSending>

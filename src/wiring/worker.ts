@@ -29,6 +29,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) =
     chain,
     pruneAudit,
     checkDomains,
+    settleUsage: messages.settleUsage,
     scheduling,
     webhooks,
     deliveries,

@@ -3,6 +3,7 @@ import type { PruneAudit } from '../audit/retention.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 import type { MessageRetention } from '../messages/retention.ts'
+import type { SettleUsage } from '../messages/settle-usage.ts'
 import type { CountHits } from '../tracking/count.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
@@ -25,6 +26,7 @@ type Needs = {
   checkDomains: CheckDomains
   tracking: Pick<CountHits, 'sweepMarks' | 'sweepWindows'>
   messages: MessageRetention
+  settleUsage: SettleUsage
   scheduling: ClaimLoop
   deliveries: KeepDeliveries
   webhooks: WebhookLoop
@@ -35,6 +37,7 @@ export const makeTasks = (needs: Needs): Tasks => {
   return {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
+    usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
     redaction: { cron: '17 * * * *', run: async () => ({ messages_redacted: await messages.redact() }) },
     retention: {

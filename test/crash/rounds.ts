@@ -17,6 +17,7 @@ export const crashRounds = async (
   const service = await openService()
   const load = makeLoad()
   const stale = new Set<string>()
+  const killed: number[] = []
   try {
     await service.start()
     for (let round = 1; round <= rounds; round++) {
@@ -26,6 +27,7 @@ export const crashRounds = async (
       const ms = Math.round(300 + Math.random() * 1_900)
       await wait(ms)
       await service.kill()
+      killed.push(Date.now())
       await stop()
       // Messages that were claimed when the service died may be sent a second time.
       const claimed = await service.sql<{ id: string }>("select id from messages where status = 'sending'")
@@ -33,7 +35,7 @@ export const crashRounds = async (
       report(`round ${round}: killed after ${ms} ms, ${load.promised.length} acknowledged, ${claimed.length} claimed`)
       await service.start()
     }
-    return { ...(await countOutcomes(service, load, stale)), refused: load.refused }
+    return { ...(await countOutcomes(service, load, stale, killed)), refused: load.refused }
   } finally {
     await service.close()
   }

@@ -110,6 +110,7 @@ export const makeDigest = async (database: TestDatabase): Promise<() => Promise<
     })
     .join(' union all ')
   return async () => {
+    for (const written of database.backgroundWrites) await written()
     const rows = await database.sql<{ name: string; digest: string }>(text)
     return Object.fromEntries(rows.map(({ name, digest }) => [name, digest]))
   }

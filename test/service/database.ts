@@ -6,6 +6,8 @@ export type TestDatabase = {
   url: string
   /** Queries the database directly, as an operator would, not through the code under test. */
   sql<R = Record<string, unknown>>(text: string, params?: unknown[]): Promise<R[]>
+  /** Waits for what the services on this database write in the background. */
+  backgroundWrites: (() => Promise<void>)[]
   drop(): Promise<void>
 }
 
@@ -25,6 +27,7 @@ export const makeTestDatabase = async (from: 'migrated' | 'empty' = 'migrated'):
   pool.on('error', () => undefined)
   return {
     url: url.href,
+    backgroundWrites: [],
     sql: async <R>(text: string, params?: unknown[]) => (await pool.query(text, params)).rows as R[],
     drop: async () => {
       await pool.end()

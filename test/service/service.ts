@@ -125,6 +125,7 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
       ...options,
     },
   )
+  database.backgroundWrites.push(service.modules.outbox.flushed)
   const url = await service.startApi({ worker: options.worker ?? false })
   const { db, clock } = service
   const { serviceDomain } = config

@@ -11,7 +11,8 @@ import { bySendKind } from '../draft.ts'
 import type { MessageRow } from '../store/message-row.ts'
 import { destinations, type EmailDraft, mailOf, type ReturnPathOf } from './email-draft.ts'
 import { makeFillLinks } from './fill-links.ts'
-import { type EmailGateNeeds, emailGates } from './gates/email-gates.ts'
+import { type EmailGateNeeds, emailGates, lateEmailGates } from './gates/email-gates.ts'
+import { recipientsOfEmail, removeSuppressed } from './gates/suppression.ts'
 
 const addressesOf = (list: Address[]): string[] => list.map(({ address }) => address)
 
@@ -44,6 +45,9 @@ export const makeEmailChannel = (needs: Needs): ChannelAdapter<EmailDraft> => {
   return {
     name: 'email',
     gates: bySendKind(emailGates(needs)),
+    recipientsOf: recipientsOfEmail,
+    removeSuppressed,
+    lateGates: bySendKind(lateEmailGates(needs)),
 
     finish: makeFillLinks(links),
 

@@ -107,7 +107,8 @@ export type Settled = {
 /**
  * Records outcomes, each only while its claim is still current: a message that another worker has claimed meanwhile
  * stays as it is, and its event is not inserted. If a provider's report arrived first, the status and error message
- * from the report stay, and only the fact that the message was sent is added.
+ * from the report stay, and only the fact that the message was sent is added. A message with a final state needs its
+ * usage reservation no longer.
  */
 export const settleClaimed = statement<{ settled: string; events: string }, { id: string }>(
   'messages.settle_claimed',
@@ -127,7 +128,8 @@ export const settleClaimed = statement<{ settled: string; events: string }, { id
        canceled_at timestamptz, error_message text, provider text, provider_response jsonb, history jsonb,
        attempts integer, to_addresses text[], cc text[], bcc text[])
      where m.org_id = s.org_id and m.id = s.id and m.created_at = s.created_at and m.claim = s.claim
-     returning m.org_id, m.id, m.status = s.status or s.status = 'sent' as event_applies
+     returning m.org_id, m.id, m.status = s.status or s.status = 'sent' as event_applies,
+       s.status <> 'scheduled' as is_final
    ), inserted_events as (
      insert into events (${eventColumns})
      select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at
@@ -136,5 +138,8 @@ export const settleClaimed = statement<{ settled: string; events: string }, { id
        message_id text)
      join updated u on u.org_id = e.org_id and u.id = e.message_id and u.event_applies
    )
-   select id from updated`,
+   select id
+   from updated, (
+     select close_reservations(array_agg(org_id), array_agg(id)) from updated where is_final
+   ) as closed`,
 )

@@ -129,13 +129,15 @@ const insertEntries = appendEntries(
 
 /**
  * Inserts any number of messages in one statement: all of them or none. `linked` holds the event and the audit entry
- * of each message, in the order of `messages`.
+ * of each message, in the order of `messages`. The usage reservations of the messages are no longer needed.
  */
-export const insertMessages = statement<{ messages: string; linked: string }>(
+export const insertMessages = statement<{ orgIds: string[]; ids: string[]; messages: string; linked: string }>(
   'messages.insert',
-  `with input as materialized (
+  `with closed as materialized (
+     select close_reservations(:orgIds::text[], :ids::text[])
+   ), input as materialized (
      select ${columnsOf(messageTypes)}, ${columnsOf(linkedTypes)}
-     from rows from (
+     from closed, rows from (
        json_to_recordset(:messages::json) as (${columnDefinitions(messageTypes)}),
        json_to_recordset(:linked::json) as (${columnDefinitions(linkedTypes)})
      ) as m

@@ -16,6 +16,16 @@ export const findRecipients = statement<
   'select to_addresses, cc, bcc from messages where org_id = :orgId and id = :id and created_at = :createdAt',
 )
 
+export const findStatuses = statement<
+  { orgIds: string[]; ids: string[]; createdAt: Date[] },
+  { id: string; status: Status; claim: string | null }
+>(
+  'messages.find_statuses',
+  `select m.id, m.status, m.claim
+   from unnest(:orgIds::text[], :ids::text[], :createdAt::timestamptz[]) as r (org_id, id, created_at)
+   join messages m on m.org_id = r.org_id and m.id = r.id and m.created_at = r.created_at`,
+)
+
 /** Locks the message while a report is compared with its current status. */
 export const lockMessage = statement<{ orgId: string; id: string; createdAt: Date }, MessageRow>(
   'messages.lock',

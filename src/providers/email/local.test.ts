@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { makeTestDatabase, type TestDatabase } from '../../../test/service/database.ts'
 import { type Db, openDb } from '../../db/pool.ts'
 import { movableClock } from '../../ground/clock.ts'
-import { silentLog } from '../../ground/log.ts'
+import { type Log, silentLog } from '../../ground/log.ts'
 import { makeOutbox, type Outbox } from '../outbox/local-outbox.ts'
 import { makeReadOutbox } from '../outbox/read.ts'
 import { insertOutboxEntries } from '../outbox/store.ts'
@@ -44,8 +44,11 @@ const provider = () =>
     },
   })
 const read = (query: Partial<Parameters<ReturnType<typeof makeReadOutbox>>[0]> = {}) =>
-  makeReadOutbox({ db })({ limit: 100, ...query })
-const count = async () => Number((await database.sql<{ n: string }>('select count(*) as n from local_outbox'))[0]?.n)
+  makeReadOutbox({ db, outbox })({ limit: 100, ...query })
+const count = async () => {
+  await outbox.flushed()
+  return Number((await database.sql<{ n: string }>('select count(*) as n from local_outbox'))[0]?.n)
+}
 
 describe('the local provider', () => {
   test('stores a mail without its DKIM key and shows it as it would have been sent', async () => {
@@ -58,6 +61,7 @@ describe('the local provider', () => {
     })
     const handed = await provider().send(mail)
     expect(handed).toEqual({ provider: 'local', providerMessageId: expect.stringMatching(/^local_msg_/) })
+    await outbox.flushed()
     const [row] = await database.sql<{ stored: string }>('select mail::text as stored from local_outbox')
     expect(row?.stored).not.toContain('PRIVATE KEY')
     const [entry, ...others] = await read()
@@ -145,21 +149,44 @@ describe('the local provider', () => {
       end $$`)
     await database.sql('create trigger cut after insert on local_outbox execute function cut_once()')
     const handed = await provider().send(testMail())
+    await outbox.flushed()
     await database.sql('drop trigger cut on local_outbox')
     expect(await database.sql('select last_value::int as writes from cuts')).toEqual([{ writes: 2 }])
     expect((await read()).map(({ id }) => id)).toEqual([handed.providerMessageId])
   })
 
-  test.each([
-    ['unavailable', 'it cannot store a mail', new Error('no disk')],
-    ['uncertain', 'it cannot know whether it stored a mail', Object.assign(new Error('lost'), { code: 'ECONNRESET' })],
-  ])('is %s when %s', async (kind, _, error) => {
-    const broken: Outbox = {
-      add: () => Promise.reject(error),
-      drained: async () => undefined,
-    }
+  test('accepts a mail that cannot be stored, and logs it', async () => {
+    const logged: unknown[] = []
+    const log = { ...silentLog(), warn: (...line: unknown[]) => logged.push(line) } as unknown as Log
+    const failing: Db = { ...db, change: () => Promise.reject(new Error('no disk')) }
+    const broken = makeOutbox({ db: failing, log })
     const local = makeLocalProvider({ outbox: broken, clock, serviceDomain: 'tidings.test' })
-    expect((await faultOf(local.send(testMail()))).kind).toBe(kind)
+    const mail = testMail()
+    expect((await local.send(mail)).provider).toBe('local')
+    await broken.flushed()
+    expect(logged).toEqual([[{ err: new Error('no disk'), message_id: mail.messageId }, 'outbox entry lost']])
+  })
+
+  test('makes sends wait while a thousand mails are not yet stored', async () => {
+    let store = (): void => undefined
+    const stored = new Promise<void>((resolve) => {
+      store = resolve
+    })
+    const change: Db['change'] = async (statement, ...params) => {
+      await stored
+      return db.change(statement, ...params)
+    }
+    const slow = makeOutbox({ db: { ...db, change }, log: silentLog() })
+    const local = makeLocalProvider({ outbox: slow, clock, serviceDomain: 'tidings.test' })
+    for (let sent = 0; sent < 1_000; sent++) await local.send(testMail())
+    const states: string[] = []
+    const waiting = local.send(testMail()).then(() => states.push('sent'))
+    await new Promise((resolve) => setImmediate(resolve))
+    states.push('stored')
+    store()
+    await waiting
+    await slow.drained()
+    expect([states, await count()]).toEqual([['stored', 'sent'], 1_001])
   })
 })
 

@@ -1,9 +1,8 @@
 /** Combines the configured email providers into one. */
-import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import type { Config } from '../../ground/config/config.ts'
 import type { Log } from '../../ground/log.ts'
-import { makeOutbox } from '../outbox/local-outbox.ts'
+import type { Outbox } from '../outbox/local-outbox.ts'
 import type { DomainIdentities } from './domain-identities.ts'
 import type { EmailProvider } from './email-provider.ts'
 import { type FailoverProvider, makeFailoverProvider } from './failover.ts'
@@ -12,11 +11,10 @@ import { makeSesProvider } from './ses.ts'
 import { makeSesIdentities } from './ses-identities.ts'
 import { makeSmtpProvider } from './smtp.ts'
 
-type Needs = { config: Config; db: Db; clock: Clock; log: Log }
+type Needs = { config: Config; outbox: Outbox; clock: Clock; log: Log }
 
 const makers: Record<Config['emailProviders'][number], (needs: Needs) => EmailProvider> = {
-  local: ({ config: { serviceDomain }, db, clock, log }) =>
-    makeLocalProvider({ outbox: makeOutbox({ db, log }), clock, serviceDomain }),
+  local: ({ config: { serviceDomain }, outbox, clock }) => makeLocalProvider({ outbox, clock, serviceDomain }),
   smtp: ({ config, clock, log }) =>
     makeSmtpProvider({ url: config.smtpUrl ?? '', poolSize: config.smtpPoolSize, clock, log }),
   ses: ({ config }) =>

@@ -1,10 +1,14 @@
-/** Stores the newest messages sent through the local providers, for developers and tests to read. */
+/**
+ * Stores the newest messages sent through the local providers, for developers and tests to read. Sends do not wait for
+ * it: entries are written together shortly after, and a process that is killed loses those it has not written.
+ */
 import { makeStepBatcher } from '../../db/batch.ts'
 import { insertWithRetry } from '../../db/outage.ts'
 import type { Db } from '../../db/pool.ts'
 import type { Channel } from '../../ground/channel.ts'
 import { iso } from '../../ground/instant.ts'
 import type { Log } from '../../ground/log.ts'
+import type { MaybePromise } from '../../ground/maybe-promise.ts'
 import { insertOutboxEntries, separator, trimOutbox } from './store.ts'
 
 export type NewOutboxEntry = {
@@ -20,13 +24,23 @@ export type NewOutboxEntry = {
 type SerializedEntry = Omit<NewOutboxEntry, 'mail'> & { mail: string }
 
 export interface Outbox {
-  /** Retries during a short database outage, so that the outage does not count as a failure of the provider. */
-  add(entry: NewOutboxEntry): Promise<void>
+  /** Waits only while too many entries are unwritten. An entry that cannot be written is logged. */
+  add(entry: NewOutboxEntry): MaybePromise<void>
+  /** Resolves when every entry that was added before is written. */
+  flushed(): Promise<void>
+  /** Also waits for the trim. */
   drained(): Promise<void>
 }
 
 const maxEntries = 10_000
 const trimEvery = 2_000
+/** How long an entry waits for others before it is written. */
+const collectMs = 20
+/** This many entries are written at once without waiting for more. */
+const collectEntries = 100
+/** Limits of what is not yet written. Beyond them, sends wait. */
+const maxUnwritten = 1_000
+const maxUnwrittenCharacters = 16_000_000
 
 /** Replaces NUL and lone surrogates, which cannot be read back as jsonb. Both are rare, so most values are serialized once. */
 export const jsonText = (value: unknown): string => {
@@ -77,13 +91,60 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
     },
   })
 
+  let collected: SerializedEntry[] = []
+  let timer: NodeJS.Timeout | undefined
+  let unwritten = 0
+  let unwrittenCharacters = 0
+  const writing = new Set<Promise<void>>()
+
+  const write = async (entries: SerializedEntry[]): Promise<void> => {
+    const writes = entries.map((entry) => insertWithRetry(() => batcher.submit(entry)))
+    for (const [i, result] of (await Promise.allSettled(writes)).entries()) {
+      const { messageId, mail } = entries[i] as SerializedEntry
+      unwritten--
+      unwrittenCharacters -= mail.length
+      if (result.status === 'rejected') log.warn({ err: result.reason, message_id: messageId }, 'outbox entry lost')
+    }
+  }
+
+  const flush = (): void => {
+    clearTimeout(timer)
+    timer = undefined
+    if (collected.length === 0) return
+    const entries = collected
+    collected = []
+    const written = write(entries).finally(() => writing.delete(written))
+    writing.add(written)
+  }
+
+  const isFull = (): boolean => unwritten >= maxUnwritten || unwrittenCharacters >= maxUnwrittenCharacters
+
+  const waitForSpace = async (): Promise<void> => {
+    while (isFull()) {
+      flush()
+      await Promise.race(writing)
+    }
+  }
+
+  const collect = (entry: NewOutboxEntry): void => {
+    const serialized = { ...entry, mail: jsonText(entry.mail) }
+    unwritten++
+    unwrittenCharacters += serialized.mail.length
+    collected.push(serialized)
+    if (collected.length >= collectEntries) flush()
+    else timer ??= setTimeout(flush, collectMs)
+  }
+
+  const flushed = async (): Promise<void> => {
+    flush()
+    await Promise.all(writing)
+  }
+
   return {
-    add: (entry) => {
-      const serialized = { ...entry, mail: jsonText(entry.mail) }
-      return insertWithRetry(() => batcher.submit(serialized))
-    },
+    add: (entry) => (isFull() ? waitForSpace().then(() => collect(entry)) : collect(entry)),
+    flushed,
     drained: async () => {
-      await batcher.drained()
+      await flushed()
       await trimming
     },
   }

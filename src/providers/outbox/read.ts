@@ -2,6 +2,7 @@ import type { Db } from '../../db/pool.ts'
 import type { Channel } from '../../ground/channel.ts'
 import { composeMime } from '../email/compose-mime.ts'
 import { fromStored, type StoredMail } from '../email/stored-mail.ts'
+import type { Outbox } from './local-outbox.ts'
 import { listOutbox, type OutboxRow } from './store.ts'
 
 /** A message that a local provider accepted. Fields that its channel does not have are null or empty. */
@@ -75,8 +76,9 @@ const entryOf = async (row: OutboxRow): Promise<OutboxEntry> => {
 export type ReadOutbox = (query: OutboxQuery) => Promise<OutboxEntry[]>
 
 export const makeReadOutbox =
-  ({ db }: { db: Db }): ReadOutbox =>
+  ({ db, outbox }: { db: Db; outbox: Pick<Outbox, 'flushed'> }): ReadOutbox =>
   async ({ channel, to, limit }) => {
+    await outbox.flushed()
     const rows = await db.rows(listOutbox, { channel: channel ?? null, to: to?.toLowerCase() ?? null, limit })
     const entries: OutboxEntry[] = []
     for (const row of rows) entries.push(await entryOf(row))

@@ -1,6 +1,5 @@
 import type { Senders } from '../../../domains/sender.ts'
 import type { Clock } from '../../../ground/clock.ts'
-import type { FindSuppressed } from '../../../suppressions/find-suppressed.ts'
 import type { RenderTemplates } from '../../../templates/render.ts'
 import type { Links } from '../../../tracking/links.ts'
 import type { Gate } from '../../draft.ts'
@@ -9,7 +8,6 @@ import { fromGate } from './from-gate.ts'
 import { type FindMembers, sandboxGate } from './sandbox-gate.ts'
 import { scheduleGate } from './schedule-gate.ts'
 import { senderGate } from './sender-gate.ts'
-import { suppressionGate } from './suppression-gate.ts'
 import { contentGate, templateGate } from './template-gate.ts'
 import { unsubscribeGate } from './unsubscribe-gate.ts'
 
@@ -18,11 +16,10 @@ export type EmailGateNeeds = {
   templates: RenderTemplates
   links: Links
   senders: Senders
-  findSuppressed: FindSuppressed
   findMembers: FindMembers
 }
 
-/** The gates of an email, in order. Usage limits are checked after them, in one reservation. */
+/** The gates of an email, in order. The suppression check, the late gates and the usage limits follow. */
 export const emailGates = (needs: EmailGateNeeds): readonly Gate<EmailDraft>[] => [
   fromGate,
   scheduleGate(needs.clock),
@@ -30,6 +27,6 @@ export const emailGates = (needs: EmailGateNeeds): readonly Gate<EmailDraft>[] =
   contentGate,
   unsubscribeGate(needs.links),
   senderGate(needs.senders),
-  suppressionGate(needs.findSuppressed),
-  sandboxGate(needs.findMembers),
 ]
+
+export const lateEmailGates = (needs: EmailGateNeeds): readonly Gate<EmailDraft>[] => [sandboxGate(needs.findMembers)]

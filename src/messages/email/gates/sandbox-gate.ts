@@ -22,6 +22,7 @@ export const sandboxGate = (findMembers: FindMembers): Gate<EmailDraft> => {
   return {
     name: 'sandbox',
     at: ['single', 'batch', 'fire'],
-    check: (draft, kind) => (draft.sender?.kind === 'sandbox' ? membersOnly(draft, kind) : undefined),
+    applies: (draft) => draft.sender?.kind === 'sandbox',
+    check: membersOnly,
   }
 }

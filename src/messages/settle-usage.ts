@@ -1,0 +1,65 @@
+/**
+ * Settles usage that a process reserved before it died. A message that was recorded stays counted. One that was never
+ * recorded is released: nobody got a response for it.
+ */
+import type { Db } from '../db/pool.ts'
+import { timeOfId } from '../ground/ids.ts'
+import type { ExpiredReservations } from '../usage/expired-reservations.ts'
+import type { ReservationRow } from '../usage/store.ts'
+import { findStatuses } from './store/message-outcomes.ts'
+import type { Status } from './store/message-row.ts'
+
+/** Returns how many reservations were settled. */
+export type SettleUsage = () => Promise<number>
+
+const chunk = 100
+
+/** The scheduler sends these, and the message then uses its reservation. */
+const unsent: ReadonlySet<Status> = new Set(['scheduled', 'sending'])
+const sent: ReadonlySet<Status> = new Set(['sent', 'delivered', 'bounced'])
+
+type Found = { status: Status; claim: string | null }
+
+/**
+ * Whether the usage of a message is released. A message without a row is not counted. One that was sent under another
+ * claim has its own reservation, so this one would count it twice. Every other message was or may have been sent.
+ */
+const isReleased = ({ claim }: ReservationRow, message: Found | undefined): boolean =>
+  message === undefined || (claim !== null && sent.has(message.status) && message.claim !== claim)
+
+type Needs = { db: Db; expired: ExpiredReservations }
+
+export const makeSettleUsage = ({ db, expired }: Needs): SettleUsage => {
+  const findMessages = async (rows: ReservationRow[]): Promise<Map<string, Found>> => {
+    const messages = rows.flatMap(({ org_id, parts }) => Object.keys(parts).map((id) => ({ org_id, id })))
+    const found = await db.rows(findStatuses, {
+      orgIds: messages.map(({ org_id }) => org_id),
+      ids: messages.map(({ id }) => id),
+      createdAt: messages.map(({ id }) => new Date(timeOfId(id))),
+    })
+    return new Map(found.map(({ id, status, claim }) => [id, { status, claim }]))
+  }
+
+  const settle = async (row: ReservationRow, messages: Map<string, Found>): Promise<boolean> => {
+    const ids = Object.keys(row.parts)
+    const waits = ids.some((id) => {
+      const message = messages.get(id)
+      return message !== undefined && unsent.has(message.status)
+    })
+    if (waits) {
+      await expired.postpone(row)
+      return false
+    }
+    await expired.settle(row, new Set(ids.filter((id) => isReleased(row, messages.get(id)))))
+    return true
+  }
+
+  return async () => {
+    for (let total = 0; ; ) {
+      const rows = await expired.find(chunk)
+      const messages = await findMessages(rows)
+      for (const row of rows) if (await settle(row, messages)) total++
+      if (rows.length < chunk) return total
+    }
+  }
+}

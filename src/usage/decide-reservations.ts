@@ -1,0 +1,230 @@
+/** Decides reservations: those of one org together where possible, and otherwise one by one. */
+import { uniqueViolation } from '../db/faults.ts'
+import type { Db } from '../db/pool.ts'
+import type { Channel } from '../ground/channel.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import { type Counter, countersOf, type Line, nameOf, type Parts } from './lines.ts'
+import { reserveUsage } from './store.ts'
+
+/** A reservation that is stored until its message has a final state. */
+export type Hold = {
+  /** The message, or the batch. */
+  id: string
+  /** The scheduler's claim. A later claim of the same message takes the reservation over. */
+  claim: string | null
+  at: Date
+  parts: Parts
+}
+
+/** Recipients that must not be suppressed. */
+export type Recipients = {
+  tenantId: string | null
+  /** In the stored form: lower-case addresses, numbers in E.164 format. */
+  values: string[]
+  /** Unsubscribes block only broadcasts. */
+  broadcast: boolean
+}
+
+export type ReservationRequest = {
+  orgId: string
+  channel: Channel
+  lines: Line[]
+  hold?: Hold | undefined
+  recipients?: Recipients | undefined
+}
+
+export type Decision = {
+  /** The index of the line whose cap would be exceeded. */
+  refusedBy?: number
+  /** The recipients that are suppressed. Nothing is reserved. */
+  suppressed?: Set<string>
+  /** The reservation that the message already has. Nothing more is reserved. */
+  held?: Pick<Hold, 'at' | 'parts'>
+  /** The error if the statement failed. */
+  failed?: unknown
+}
+
+/**
+ * After this time the process that made a reservation is presumed dead. No request takes longer: a batch starts its last
+ * message within 300 seconds.
+ */
+export const reservationLeaseMs = 15 * 60_000
+
+const lower = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.min(a, b)
+
+/** Requests that are decided together, and their sum as one request. */
+type Group = { sum: ReservationRequest; requests: ReservationRequest[] }
+
+/** Both counters must belong to the same org. */
+const sameCounter = (a: Counter, b: Counter): boolean =>
+  a.subject === b.subject && a.measure === b.measure && a.environment === b.environment && a.period === b.period
+
+/** Adds up requests of one org per counter, under the lowest cap of each counter. */
+const sumOf = (requests: ReservationRequest[]): Line[] => {
+  const sums: Line[] = []
+  const byName = new Map<string, Line>()
+  for (const { lines } of requests) {
+    for (const [place, line] of lines.entries()) {
+      // Most requests use the same counters in the same order. Names are built only for those that do not.
+      const likely = sums[place]
+      const name = likely && sameCounter(likely, line) ? undefined : nameOf(line)
+      const sum = name === undefined ? likely : byName.get(name)
+      if (sum) {
+        sum.amount += line.amount
+        sum.cap = lower(sum.cap, line.cap)
+      } else {
+        const first = { ...line }
+        sums.push(first)
+        byName.set(nameOf(line), first)
+      }
+    }
+  }
+  return sums
+}
+
+const alone = (request: ReservationRequest): Group => ({ sum: request, requests: [request] })
+
+/**
+ * Groups the requests of an org. Requests for different channels are not grouped, because an alert names the channel
+ * that caused it.
+ */
+const groupsOf = (requests: ReservationRequest[]): Group[] => {
+  const [first] = requests as [ReservationRequest, ...ReservationRequest[]]
+  if (requests.length === 1 || requests.some(({ channel }) => channel !== first.channel)) {
+    return requests.map(alone)
+  }
+  return [{ sum: { ...first, lines: sumOf(requests) }, requests }]
+}
+
+const holdColumns = (groups: Group[]) => {
+  const held = groups.flatMap(({ requests }, group) =>
+    requests.flatMap(({ orgId, hold }) => (hold ? [{ orgId, hold, group }] : [])),
+  )
+  return {
+    heldOrgs: held.map(({ orgId }) => orgId),
+    heldIds: held.map(({ hold }) => hold.id),
+    heldClaims: held.map(({ hold }) => hold.claim),
+    heldAt: held.map(({ hold }) => hold.at),
+    heldParts: held.map(({ hold }) => JSON.stringify(hold.parts)),
+    heldReservations: held.map(({ group }) => group),
+  }
+}
+
+type Recipient = { request: ReservationRequest; value: string; recipients: Recipients }
+
+const recipientColumns = (recipients: Recipient[]) => ({
+  recipientOrgs: recipients.map(({ request }) => request.orgId),
+  recipientTenants: recipients.map(({ recipients: { tenantId } }) => tenantId),
+  recipientChannels: recipients.map(({ request }) => request.channel),
+  recipients: recipients.map(({ value }) => value),
+  broadcasts: recipients.map(({ recipients: { broadcast } }) => broadcast),
+})
+
+const lineColumns = (requests: ReservationRequest[], at: Date) => {
+  const flat = requests.flatMap(({ lines }) => lines)
+  const { names, counters } = countersOf(flat)
+  const place = new Map(names.map((name, i) => [name, i + 1]))
+  return {
+    orgIds: counters.map((c) => c.orgId),
+    subjects: counters.map((c) => c.subject),
+    environments: counters.map((c) => c.environment),
+    measures: counters.map((c) => c.measure),
+    periods: counters.map((c) => c.period),
+    lineReservation: requests.flatMap(({ lines }, r) => lines.map(() => r)),
+    lineCounter: flat.map((line) => place.get(nameOf(line)) as number),
+    amounts: flat.map((line) => line.amount),
+    caps: flat.map((line) => line.cap),
+    alertKinds: counters.map((c) => c.alert ?? null),
+    alertIds: counters.flatMap((c) => {
+      const newAlertId = () => (c.alert ? newId('event', at.getTime()) : null)
+      // One for each of the two thresholds.
+      return [newAlertId(), newAlertId()]
+    }),
+    channels: requests.map(({ channel }) => channel),
+  }
+}
+
+/** The requests that got a decision, and those whose group was refused and which are decided one by one next. */
+type Answer = { decided: Map<ReservationRequest, Decision>; refusedGroups: ReservationRequest[] }
+
+type Needs = { db: Db; clock: Clock }
+
+export const makeDecide = ({ db, clock }: Needs) => {
+  const ask = async (groups: Group[], withRecipients: boolean): Promise<Answer> => {
+    const at = clock.now()
+    const recipients: Recipient[] = []
+    const holders: ReservationRequest[] = []
+    for (const { requests } of groups) {
+      for (const request of requests) {
+        if (request.hold) holders.push(request)
+        if (!withRecipients || !request.recipients) continue
+        for (const value of request.recipients.values)
+          recipients.push({ request, value, recipients: request.recipients })
+      }
+    }
+    const answer = await db.row(reserveUsage, {
+      ...recipientColumns(recipients),
+      ...holdColumns(groups),
+      ...lineColumns(
+        groups.map(({ sum }) => sum),
+        at,
+      ),
+      expiresAt: new Date(at.getTime() + reservationLeaseMs),
+      at,
+    })
+    const decided: Answer['decided'] = new Map()
+    for (const n of answer?.blocked ?? []) {
+      const { request, value } = recipients[n - 1] as Recipient
+      const decision = decided.get(request) ?? { suppressed: new Set() }
+      decision.suppressed?.add(value)
+      decided.set(request, decision)
+    }
+    for (const { n, at: reservedAt, parts } of answer?.held ?? []) {
+      decided.set(holders[n - 1] as ReservationRequest, { held: { at: new Date(reservedAt), parts } })
+    }
+    const refusedGroups: ReservationRequest[] = []
+    if (decided.size > 0) return { decided, refusedGroups }
+    groups.forEach(({ requests }, group) => {
+      const line = answer?.refused_lines?.[group] as number
+      if (line > 0 && requests.length > 1) refusedGroups.push(...requests)
+      else for (const request of requests) decided.set(request, line > 0 ? { refusedBy: line - 1 } : {})
+    })
+    return { decided, refusedGroups }
+  }
+
+  /** If another process made one of the reservations at the same moment, the second try finds it. */
+  const askAgain: typeof ask = (groups, withRecipients) =>
+    ask(groups, withRecipients).catch((error) => {
+      if (!uniqueViolation(error, 'usage_reservations_pkey')) throw error
+      return ask(groups, withRecipients)
+    })
+
+  /**
+   * Decides all requests of an org as one first. Only if their sum does not fit is each decided separately. Requests
+   * with suppressed recipients or an earlier reservation drop out before that.
+   */
+  return async (requests: ReservationRequest[]): Promise<Decision[]> => {
+    const decisions = new Map<ReservationRequest, Decision>()
+    let open = requests
+    let groups = [...Map.groupBy(open, ({ orgId }) => orgId).values()].flatMap(groupsOf)
+    while (open.length > 0) {
+      const first = open === requests
+      const undecided = open
+      // An earlier statement is already committed, so an error of a later one fails only the undecided requests.
+      const failAll = (failed: unknown): Answer => {
+        if (first) throw failed
+        return { decided: new Map(undecided.map((request) => [request, { failed }])), refusedGroups: [] }
+      }
+      const { decided, refusedGroups } = await askAgain(groups, first).catch(failAll)
+      for (const [request, decision] of decided) decisions.set(request, decision)
+      open = open.filter((request) => !decisions.has(request))
+      groups =
+        refusedGroups.length > 0
+          ? open.map(alone)
+          : [...Map.groupBy(open, ({ orgId }) => orgId).values()].flatMap(groupsOf)
+    }
+    return requests.map((request) => decisions.get(request) as Decision)
+  }
+}

@@ -1,0 +1,37 @@
+/** Settles the reservations of processes that died before their messages had a final state. */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { reservationLeaseMs } from './decide-reservations.ts'
+import { linesOfParts } from './lines.ts'
+import { findExpired, postponeExpired, type ReservationRow, settleExpired } from './store.ts'
+
+export interface ExpiredReservations {
+  find(limit: number): Promise<ReservationRow[]>
+  /** Deletes the reservation. Releases the usage of these messages and keeps that of the others counted. */
+  settle(row: ReservationRow, releasedIds: ReadonlySet<string>): Promise<void>
+  /** Leaves the reservation to a message that has yet to be sent. */
+  postpone(row: ReservationRow): Promise<void>
+}
+
+type Needs = { db: Db; clock: Clock }
+
+export const makeExpiredReservations = ({ db, clock }: Needs): ExpiredReservations => ({
+  find: (limit) => db.rows(findExpired, { now: clock.now(), limit }),
+  settle: async ({ org_id: orgId, id, expires_at: expiresAt, reserved_at: at, parts }, releasedIds) => {
+    const released = Object.entries(parts).filter(([messageId]) => releasedIds.has(messageId))
+    const lines = linesOfParts(orgId, Object.fromEntries(released), at)
+    await db.change(settleExpired, {
+      orgId,
+      id,
+      expiresAt,
+      subjects: lines.map((line) => line.subject),
+      environments: lines.map((line) => line.environment),
+      measures: lines.map((line) => line.measure),
+      periods: lines.map((line) => line.period),
+      amounts: lines.map((line) => line.amount),
+    })
+  },
+  postpone: async ({ org_id: orgId, id, expires_at: expiresAt }) => {
+    await db.change(postponeExpired, { orgId, id, expiresAt, until: new Date(clock.millis() + reservationLeaseMs) })
+  },
+})

@@ -1,0 +1,47 @@
+import { makeBatcher } from '../db/batch.ts'
+import type { Db } from '../db/pool.ts'
+import type { Line, Spend } from './lines.ts'
+import { releaseUsage } from './store.ts'
+
+/** A message of a stored reservation. `left` is what the message still uses; without it, nothing. */
+type StoredPart = {
+  orgId: string
+  id: string
+  claim: string | null
+  messageId: string
+  left?: Omit<Spend, 'orgId'> | undefined
+}
+
+export type Release = { lines: Line[]; stored?: StoredPart | undefined }
+
+export const makeRelease = ({ db }: { db: Db }): ((release: Release) => Promise<void>) => {
+  let unstored = 0
+  const releases = makeBatcher<Release, void>({
+    name: 'usage.release',
+    // A statement changes a stored reservation only once.
+    caller: ({ stored }) => (stored ? `${stored.orgId} ${stored.id}` : String(unstored++)),
+    onePerCaller: true,
+    run: async (batch) => {
+      const lines = batch.flatMap((release, i) => release.lines.map((line) => ({ ...line, n: i + 1 })))
+      const stored = batch.map((release) => release.stored)
+      await db.change(releaseUsage, {
+        storedOrgs: stored.map((part) => part?.orgId ?? null),
+        ids: stored.map((part) => part?.id ?? null),
+        claims: stored.map((part) => part?.claim ?? null),
+        messageIds: stored.map((part) => part?.messageId ?? null),
+        left: stored.map((part) => (part?.left ? JSON.stringify(part.left) : null)),
+        lineRelease: lines.map((line) => line.n),
+        orgIds: lines.map((line) => line.orgId),
+        subjects: lines.map((line) => line.subject),
+        environments: lines.map((line) => line.environment),
+        measures: lines.map((line) => line.measure),
+        periods: lines.map((line) => line.period),
+        amounts: lines.map((line) => line.amount),
+      })
+      return batch.map(() => undefined)
+    },
+  })
+  return async (release) => {
+    if (release.lines.length > 0) await releases.submit(release)
+  }
+}
