@@ -25,6 +25,7 @@ export type MessageContent = Pick<
   | 'attachments'
   | 'track_opens'
   | 'track_clicks'
+  | 'sms'
 >
 
 /**
@@ -40,6 +41,10 @@ export interface ChannelAdapter<D extends Draft> {
   finish(draft: D): void
   priceOf(draft: D): MaybePromise<Price>
   contentOf(draft: D): MessageContent
+  /** Fields that the channel adds to the response of a single send. */
+  acceptedFields?(draft: D): { segments: number }
+  /** When a message that was scheduled for a local time is due, by the present rules of its time zone. */
+  dueAt?(row: MessageRow): Date | null
   /** Throws only HandoverErrors. In test mode it simulates the handover and does not call a provider. */
   handOver(draft: D): MaybePromise<Handover>
   /** Rebuilds the draft of a scheduled message that is due. */

@@ -7,10 +7,14 @@ import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
+import type { SmsGeo } from '../orgs/sms-geo.ts'
 import type { GuardedAgent } from '../outgoing/guarded.ts'
 import { makeDefaultProject } from '../projects/default.ts'
 import type { EmailProvider } from '../providers/email/email-provider.ts'
 import { simulate } from '../providers/email/simulator.ts'
+import type { SmsProvider } from '../providers/sms/sms-provider.ts'
+import type { ResolveDlt } from '../senders/resolve-dlt.ts'
+import type { SmsSenders } from '../senders/sms-senders.ts'
 import { makeFindSuppressed } from '../suppressions/find-suppressed.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
 import type { RenderTemplates } from '../templates/render.ts'
@@ -29,10 +33,13 @@ import { entryOf } from './rows.ts'
 import { makeScheduler } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
+import { makeDraftSms } from './sms/draft-sms.ts'
+import { makeSmsChannel } from './sms/sms-channel.ts'
 import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
 
 /** How many items of one batch are sent at the same time. */
-const batchConcurrency = 50
+const emailConcurrency = 50
+const smsConcurrency = 10
 
 type Needs = {
   db: Db
@@ -47,6 +54,11 @@ type Needs = {
   links: Links
   suppress: Suppress
   emailProvider: EmailProvider
+  geo: SmsGeo
+  smsSenders: SmsSenders
+  /** Null while DLT rules are not enforced. */
+  resolveDlt: ResolveDlt | null
+  smsProvider: SmsProvider
   agent: Pick<GuardedAgent, 'request'>
   serviceDomain: string
   contentDays: number | undefined
@@ -57,6 +69,8 @@ type TenantRows = { orgId: string; tenantId: string; limit: number }
 export const openMessages = (needs: Needs) => {
   const { db, clock, log, usage, audit, appendEvents, idempotency, suppress, serviceDomain } = needs
   const outcomes = makeOutcomes({ db, clock, log, appendEvents, suppress })
+  const findSuppressed = makeFindSuppressed({ db })
+  const defaultProject = makeDefaultProject({ db })
   const email = makeEmailChannel({
     clock,
     usage,
@@ -65,26 +79,48 @@ export const openMessages = (needs: Needs) => {
     senders: needs.senders,
     provider: needs.emailProvider,
     simulate: (mail) => simulate(mail, serviceDomain),
-    findSuppressed: makeFindSuppressed({ db }),
+    findSuppressed,
     findMembers: async (orgId, addresses) => {
       const rows = await db.rows(findVerifiedMembers, { orgId, emails: addresses })
       return new Set(rows.map((row) => row.email))
     },
+  })
+  const sms = makeSmsChannel({
+    clock,
+    usage,
+    templates: needs.templates,
+    geo: needs.geo,
+    resolveDlt: needs.resolveDlt,
+    smsSenders: needs.smsSenders,
+    provider: needs.smsProvider,
+    findSuppressed,
   })
   const record = makeRecordMessage({ db, audit, idempotency })
   const sending = { usage, record, clock, log, applyReports: outcomes.applyInBackground }
   return {
     outcomes,
     emails: {
-      drafts: makeDraftEmails({ clock, defaultProject: makeDefaultProject({ db }) }),
+      drafts: makeDraftEmails({ clock, defaultProject }),
       send: makeSendMessage({ channel: email, ...sending }),
-      sendBatch: makeSendBatch({ channel: email, db, audit, concurrency: batchConcurrency, ...sending }),
+      sendBatch: makeSendBatch({ channel: email, db, audit, concurrency: emailConcurrency, ...sending }),
       fetchAttachments: makeFetchAttachments(needs.agent),
+    },
+    sms: {
+      drafts: makeDraftSms({ clock, defaultProject }),
+      send: makeSendMessage({ channel: sms, ...sending }),
+      sendBatch: makeSendBatch({ channel: sms, db, audit, concurrency: smsConcurrency, ...sending }),
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
     notify: makeSimulateReport({ db, clock, outcomes }),
-    scheduler: makeScheduler({ db, channels: { email }, usage, clock, log, applyReports: outcomes.applyInBackground }),
+    scheduler: makeScheduler({
+      db,
+      channels: { email, sms },
+      usage,
+      clock,
+      log,
+      applyReports: outcomes.applyInBackground,
+    }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
     /** For suspended, archived and erased tenants. */
     forTenant: {

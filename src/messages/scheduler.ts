@@ -24,6 +24,8 @@ const hour = 60 * minute
 const staleMs = 5 * minute
 /** The wait after each transient fault. When all are used, the message fails. */
 const retriesMs = [1, 5, 15, 60].map((minutes) => minutes * minute)
+/** A message may be sent this much early. */
+const toleranceMs = 1_000
 /** How many orgs share one claim. */
 const orgsPerClaim = 100
 /** The size of a claim after a provider has throttled, until it accepts a message again. */
@@ -238,6 +240,8 @@ export const makeScheduler = ({ db, channels, usage, clock, log, applyReports }:
       }
       const channel = channels[row.channel]
       if (!channel) throw new Error(`The channel ${row.channel} is not configured`)
+      const localDue = channel.dueAt?.(row)
+      if (localDue && localDue.getTime() > clock.millis() + toleranceMs) return defer(row, localDue)
       return send(row, channel)
     },
   }

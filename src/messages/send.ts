@@ -21,6 +21,7 @@ export type AcceptedMessage = {
   id: string
   channel: string
   status: 'sent' | 'scheduled'
+  segments?: number
   created_at: string
   scheduled_at?: string
 }
@@ -72,6 +73,7 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
     id: draft.id,
     channel: draft.channel,
     status,
+    ...channel.acceptedFields?.(draft),
     created_at: iso(draft.createdAt),
     ...(status === 'scheduled' && { scheduled_at: (draft.scheduledAt as Date).toISOString() }),
   })

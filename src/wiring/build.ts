@@ -67,7 +67,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await Promise.all([app?.close(), submission?.stop(), worker.stopTasks()])
       await worker.drain()
       await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
-      await Promise.all([sending.emailProvider.close(), sending.agent.close()])
+      await Promise.all([sending.emailProvider.close(), sending.smsProvider.close(), sending.agent.close()])
       await foundation.close()
     },
   }

@@ -5,8 +5,12 @@ import { makeCheckDns } from '../domains/dns.ts'
 import { makeManageDomains } from '../domains/manage.ts'
 import { makeSenders } from '../domains/sender.ts'
 import { openMessages } from '../messages/open-messages.ts'
+import { makeSmsGeo } from '../orgs/sms-geo.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
 import { openEmailProvider } from '../providers/email/open-email-provider.ts'
+import { openSmsProvider } from '../providers/sms/open-sms-provider.ts'
+import { makeResolveDlt } from '../senders/resolve-dlt.ts'
+import { makeSmsSenders } from '../senders/sms-senders.ts'
 import { makeSuppress } from '../suppressions/suppress.ts'
 import { makeRenderTemplates } from '../templates/render.ts'
 import { makeCountHits } from '../tracking/count.ts'
@@ -67,6 +71,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   metrics.gauge('email_providers_failing', 'Email providers that are skipped after consecutive failures', () => {
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
+  const smsProvider = openSmsProvider({ config, db, clock, log })
   const messages = openMessages({
     db,
     clock,
@@ -80,11 +85,15 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     links: tracking.links,
     suppress,
     emailProvider,
+    geo: caches.add(makeSmsGeo({ db, trusted: caches.trusted })),
+    smsSenders: caches.add(makeSmsSenders({ db, clock, trusted: caches.trusted })),
+    resolveDlt: config.dltEnforce ? caches.add(makeResolveDlt({ db, trusted: caches.trusted })) : null,
+    smsProvider,
     agent,
     serviceDomain,
     contentDays: config.messageContentDays,
   })
-  return { ...domains, ...tracking, templates, suppress, agent, emailProvider, messages }
+  return { ...domains, ...tracking, templates, suppress, agent, emailProvider, smsProvider, messages }
 }
 
 export type Sending = ReturnType<typeof makeSending>
