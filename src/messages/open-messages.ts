@@ -34,6 +34,7 @@ import { makeScheduler } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
 import { makeDraftSms } from './sms/draft-sms.ts'
+import { makeRescheduleLocal } from './sms/reschedule-local.ts'
 import { makeSmsChannel } from './sms/sms-channel.ts'
 import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
 
@@ -121,6 +122,8 @@ export const openMessages = (needs: Needs) => {
       log,
       applyReports: outcomes.applyInBackground,
     }),
+    /** Runs when the worker starts. */
+    rescheduleLocal: makeRescheduleLocal({ db, clock, log }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
     /** For suspended, archived and erased tenants. */
     forTenant: {

@@ -8,6 +8,10 @@ alter table messages add column sms jsonb;
 create index messages_dlt on messages (org_id, (sms ->> 'dlt_template_id'))
   where status in ('scheduled', 'sending') and sms ->> 'dlt_template_id' is not null;
 
+-- Scheduled for a local time, whose instant may change with the rules of the zone.
+create index messages_local on messages (org_id, id)
+  where status = 'scheduled' and sms ->> 'scheduled_local' is not null;
+
 -- The destination countries that the org allows, such as "US,GB". Null allows every country, '' none.
 alter table orgs add column sms_geo text;
 
