@@ -41,6 +41,7 @@ export const makeAcceptForLater = <D extends Draft>(needs: Needs<D>): AcceptForL
       id: draft.id,
       channel: draft.channel,
       status: 'scheduled',
+      ...channel.acceptedFields?.(draft),
       created_at: iso(draft.createdAt),
       scheduled_at: iso(scheduledAt),
     }

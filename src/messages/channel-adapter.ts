@@ -26,6 +26,7 @@ export type MessageContent = Pick<
   | 'attachments'
   | 'track_opens'
   | 'track_clicks'
+  | 'sms'
 >
 
 /**
@@ -52,6 +53,10 @@ export interface ChannelAdapter<D extends Draft> {
   contentOf(draft: D): MessageContent
   /** Whether `contentOf` is enough to send the message later. Attachments, for example, are not stored. */
   canBeSentLater(draft: D): boolean
+  /** Fields that the channel adds to the response of a single send. */
+  acceptedFields?(draft: D): { segments: number }
+  /** When a message that was scheduled for a local time is due, by the present rules of its time zone. */
+  dueAt?(row: MessageRow): Date | null
   /** Throws only HandoverErrors. In test mode it simulates the handover and does not call a provider. */
   handOver(draft: D): MaybePromise<Handover>
   /** Rebuilds the draft of a scheduled message that is due. */

@@ -7,10 +7,14 @@ import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
+import type { SmsGeo } from '../orgs/sms-geo.ts'
 import type { GuardedAgent } from '../outgoing/guarded.ts'
 import { makeDefaultProject } from '../projects/default.ts'
 import type { EmailProvider } from '../providers/email/email-provider.ts'
 import { simulate } from '../providers/email/simulator.ts'
+import type { SmsProvider } from '../providers/sms/sms-provider.ts'
+import type { ResolveDlt } from '../senders/resolve-dlt.ts'
+import type { SmsSenders } from '../senders/sms-senders.ts'
 import { makeFindSuppressed } from '../suppressions/find-suppressed.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
 import type { RenderTemplates } from '../templates/render.ts'
@@ -19,6 +23,8 @@ import { makeExpiredReservations } from '../usage/expired-reservations.ts'
 import type { Usage } from '../usage/reserve.ts'
 import { makeAdmitDraft } from './admit-draft.ts'
 import { makeCancelMessage } from './cancel.ts'
+import type { ChannelAdapter } from './channel-adapter.ts'
+import type { Draft } from './draft.ts'
 import { makeFetchAttachments } from './email/attachments.ts'
 import { makeDraftEmails } from './email/draft-emails.ts'
 import { makeEmailChannel } from './email/email-channel.ts'
@@ -34,11 +40,15 @@ import { makeScheduler } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
 import { makeSettleUsage } from './settle-usage.ts'
+import { makeDraftSms } from './sms/draft-sms.ts'
+import { makeRescheduleLocal } from './sms/reschedule-local.ts'
+import { makeSmsChannel } from './sms/sms-channel.ts'
 import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
 import { makeSuppressRefused } from './suppress-refused.ts'
 
 /** How many items of one batch are sent at the same time. */
-const batchConcurrency = 50
+const emailConcurrency = 50
+const smsConcurrency = 10
 
 type Needs = {
   db: Db
@@ -53,6 +63,11 @@ type Needs = {
   links: Links
   suppress: Suppress
   emailProvider: EmailProvider
+  geo: SmsGeo
+  smsSenders: SmsSenders
+  /** Null while DLT rules are not enforced. */
+  resolveDlt: ResolveDlt | null
+  smsProvider: SmsProvider
   agent: Pick<GuardedAgent, 'request'>
   serviceDomain: string
   returnPathOf: ReturnPathOf
@@ -65,6 +80,8 @@ type TenantRows = { orgId: string; tenantId: string; limit: number }
 export const openMessages = (needs: Needs) => {
   const { db, clock, log, usage, audit, appendEvents, idempotency, suppress, serviceDomain, onProviderOutage } = needs
   const outcomes = makeOutcomes({ db, clock, log, appendEvents, suppress })
+  const findSuppressed = makeFindSuppressed({ db })
+  const defaultProject = makeDefaultProject({ db })
   const email = makeEmailChannel({
     clock,
     usage,
@@ -79,30 +96,48 @@ export const openMessages = (needs: Needs) => {
       return new Set(rows.map((row) => row.email))
     },
   })
-  const admit = makeAdmitDraft({ channel: email, usage, findSuppressed: makeFindSuppressed({ db }) })
+  const sms = makeSmsChannel({
+    clock,
+    usage,
+    templates: needs.templates,
+    geo: needs.geo,
+    resolveDlt: needs.resolveDlt,
+    smsSenders: needs.smsSenders,
+    provider: needs.smsProvider,
+  })
   const record = makeRecordMessage({ db, audit, idempotency })
   const suppressRefused = makeSuppressRefused({ db, log, suppress })
   const settling = { usage, clock, log, applyReports: outcomes.applyInBackground, suppressRefused }
-  const sending = {
-    channel: email,
-    admit,
-    beginHandOver: makeBeginHandOver({ channel: email, clock, log }),
+  const pipelineOf = <D extends Draft>(channel: ChannelAdapter<D>) => ({
+    channel,
+    admit: makeAdmitDraft({ channel, usage, findSuppressed }),
+    beginHandOver: makeBeginHandOver({ channel, clock, log }),
     record,
+    onProviderOutage,
     ...settling,
-  }
+  })
+  const emailPipeline = pipelineOf(email)
+  const smsPipeline = pipelineOf(sms)
   return {
     outcomes,
     emails: {
-      drafts: makeDraftEmails({ clock, defaultProject: makeDefaultProject({ db }) }),
-      send: makeSendMessage({ onProviderOutage, ...sending }),
-      sendBatch: makeSendBatch({ db, audit, concurrency: batchConcurrency, ...sending }),
+      drafts: makeDraftEmails({ clock, defaultProject }),
+      send: makeSendMessage(emailPipeline),
+      sendBatch: makeSendBatch({ db, audit, concurrency: emailConcurrency, ...emailPipeline }),
       fetchAttachments: makeFetchAttachments(needs.agent),
+    },
+    sms: {
+      drafts: makeDraftSms({ clock, defaultProject }),
+      send: makeSendMessage(smsPipeline),
+      sendBatch: makeSendBatch({ db, audit, concurrency: smsConcurrency, ...smsPipeline }),
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
     notify: makeSimulateReport({ db, clock, outcomes }),
-    scheduler: makeScheduler({ db, channels: { email: { channel: email, admit } }, ...settling }),
+    scheduler: makeScheduler({ db, channels: { email: emailPipeline, sms: smsPipeline }, ...settling }),
     settleUsage: makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) }),
+    /** Runs when the worker starts. */
+    rescheduleLocal: makeRescheduleLocal({ db, clock, log }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
     /** For suspended, archived and erased tenants. */
     forTenant: {

@@ -67,6 +67,7 @@ const effects: Record<Report['kind'], ReportEffect> = {
     errorPrefix: 'Complaint',
     suppress: 'complaint',
   },
+  failed: { status: 'failed', event: 'message.failed', kind: 'failed', errorPrefix: 'Not delivered' },
 }
 
 /** A report can arrive while the result of an attempt is unknown, so it may find a message scheduled for a retry. */
@@ -78,6 +79,7 @@ const changes: Record<Report['kind'], readonly Status[]> = {
   hard_bounce: [...notYetReported, 'delivered'],
   soft_bounce: [...notYetReported, 'delivered'],
   complaint: [...notYetReported, 'delivered'],
+  failed: notYetReported,
 }
 
 /**
@@ -112,10 +114,11 @@ const newEntries = (row: MessageRow, report: Report): (HistoryEntry & { recipien
     .map((recipient) => ({ status, at: report.at.toISOString(), recipient, detail: report.detail }))
 }
 
-const responseOf = (report: Report): Partial<ProviderResponse> | null =>
-  report.kind === 'delivered'
-    ? null
-    : { bounce_type: report.bounceType, bounce_subtype: report.bounceSubtype, detail: report.detail }
+const responseOf = ({ kind, token, bounceType, bounceSubtype, detail }: Report): Partial<ProviderResponse> | null => {
+  const reported = token === undefined ? {} : { token }
+  if (kind === 'delivered') return token === undefined ? null : reported
+  return { ...reported, bounce_type: bounceType, bounce_subtype: bounceSubtype, detail }
+}
 
 /** Remote servers send arbitrary bytes, but PostgreSQL cannot store a NUL or half of a surrogate pair. */
 const storableText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')

@@ -28,6 +28,8 @@ const staleMs = 5 * minute
 const retriesMs = [1, 5, 15, 60].map((minutes) => minutes * minute)
 /** A claim ends with the message that reaches this size, because all its messages are in memory at the same time. */
 const defaultClaimBytes = 32 * 1_048_576
+/** A message may be sent this much early. */
+const toleranceMs = 1_000
 /** How many orgs share one claim. */
 const orgsPerClaim = 100
 /** The size of a claim after a provider has throttled, until it accepts a message again. */
@@ -252,6 +254,8 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     }
     const channel = channels[row.channel]
     if (!channel) throw new Error(`The channel ${row.channel} is not configured`)
+    const localDue = channel.channel.dueAt?.(row)
+    if (localDue && localDue.getTime() > clock.millis() + toleranceMs) return defer(row, localDue)
     return send(row, channel)
   }
 

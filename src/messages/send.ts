@@ -81,6 +81,7 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
       id: draft.id,
       channel: draft.channel,
       status: 'sent',
+      ...channel.acceptedFields?.(draft),
       created_at: iso(draft.createdAt),
     }
     await record({

@@ -10,6 +10,7 @@ export type AcceptedMessage = {
   id: string
   channel: string
   status: 'sent' | 'scheduled'
+  segments?: number
   created_at: string
   scheduled_at?: string
 }

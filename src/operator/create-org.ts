@@ -16,7 +16,7 @@ import { insertKey } from '../keys/store.ts'
 import type { Plan } from '../orgs/plans.ts'
 import { anyOrg, insertOrg, setOwner } from '../orgs/store.ts'
 import { insertProject } from '../projects/store.ts'
-import { insertAlphanumeric } from '../senders/store.ts'
+import { insertAlphanumeric } from '../senders/store/phone-number-rows.ts'
 import { claimSetting } from '../settings/store.ts'
 
 export type CreatedOrg = {

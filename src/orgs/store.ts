@@ -80,3 +80,18 @@ export const lockOrg = statement<{ orgId: string }, { plan: Plan }>(
   'orgs.lock',
   'select plan from orgs where id = :orgId for no key update',
 )
+
+export const findSmsGeo = statement<{ orgId: string }, { sms_geo: string | null }>(
+  'orgs.find_sms_geo',
+  'select sms_geo from orgs where id = :orgId',
+)
+
+/** Returns the former value. */
+export const setSmsGeo = statement<{ orgId: string; geo: string | null; at: Date }, { former: string | null }>(
+  'orgs.set_sms_geo',
+  `with former as (select sms_geo from orgs where id = :orgId for update)
+   update orgs set sms_geo = :geo, updated_at = :at
+   from former
+   where id = :orgId
+   returning former.sms_geo as former`,
+)

@@ -2,7 +2,8 @@
 import { domainToASCII } from 'node:url'
 import mime from 'mime/lite'
 import { malformed } from '../ground/errors.ts'
-import { HeaderName, HeaderValue, maxHeaders, maxMailboxLength } from '../messages/email/shapes.ts'
+import { HeaderName, HeaderValue, maxMailboxLength } from '../messages/email/shapes.ts'
+import { maxMapKeys } from '../messages/shapes.ts'
 import type { AttachedFile, Mailbox, ParsedMail } from './reader.ts'
 
 export type EmailInput = {
@@ -72,7 +73,7 @@ const isHeaderText = (value: string): boolean => value.isWellFormed() && !/[^\P{
 const customHeaders = (mail: ParsedMail): Record<string, string> => {
   const accepted = new Map<string, [string, string]>()
   for (const { name, value } of mail.headers) {
-    if (accepted.size === maxHeaders) break
+    if (accepted.size === maxMapKeys) break
     if (droppedHeaders.test(name) || accepted.has(name.toLowerCase())) continue
     if (!isHeaderText(value)) continue
     if (!HeaderName.safeParse(name).success || !HeaderValue.safeParse(value).success) continue

@@ -68,8 +68,13 @@ describe('plans', () => {
     },
   )
 
-  test('XD-27 an MMS costs 0.020000 USD on all paid plans', () => {
-    expect(plans.map((plan) => mmsPrice[plan])).toEqual([0, 20_000, 20_000, 20_000])
+  test('R-41 an MMS has one price in the US and Canada and another elsewhere, less the discount of the plan', () => {
+    for (const country of ['US', 'CA']) {
+      expect(plans.map((plan) => mmsPrice(plan, country))).toEqual([0, 20_000, 18_000, 16_000])
+    }
+    for (const country of ['JM', 'GB', 'IN']) {
+      expect(plans.map((plan) => mmsPrice(plan, country))).toEqual([0, 60_000, 54_000, 48_000])
+    }
   })
 
   test('XD-27 every price is a whole number of millionths', () => {

@@ -52,7 +52,7 @@ const listPrice: Record<string, number> = {
   BR: 60_000,
 }
 const defaultListPrice = 90_000
-/** The discount on list prices outside the US and Canada, in percent. */
+/** The discount on MMS and on segments outside the US and Canada, in percent. */
 const discount: Record<Plan, number> = { free: 100, payg: 0, pro: 10, enterprise: 20 }
 
 const isDomestic = (country: string): boolean => country === 'US' || country === 'CA'
@@ -61,5 +61,9 @@ const isDomestic = (country: string): boolean => country === 'US' || country ===
 export const segmentPrice = (plan: Plan, country: string): number =>
   isDomestic(country) ? domesticPrice[plan] : ((listPrice[country] ?? defaultListPrice) * (100 - discount[plan])) / 100
 
-/** The price per MMS. MMS can be sent only in the US and Canada. */
-export const mmsPrice: Record<Plan, number> = { free: 0, payg: 20_000, pro: 20_000, enterprise: 20_000 }
+const domesticMmsPrice = 20_000
+const foreignMmsPrice = 60_000
+
+/** The price per MMS, whatever its length. */
+export const mmsPrice = (plan: Plan, country: string): number =>
+  ((isDomestic(country) ? domesticMmsPrice : foreignMmsPrice) * (100 - discount[plan])) / 100

@@ -83,7 +83,8 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await worker.drain()
       await platform.chain.close()
       await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
-      await Promise.all([sending.emailProvider.close(), sending.closeIdentities(), sending.agent.close()])
+      const { emailProvider, smsProvider, closeIdentities, agent } = sending
+      await Promise.all([emailProvider.close(), smsProvider.close(), closeIdentities(), agent.close()])
       await foundation.close()
     },
   }

@@ -6,6 +6,7 @@ import { emailRoutes } from '../http/v1/emails.ts'
 import { ipPoolRoutes } from '../http/v1/ip-pools.ts'
 import { keyRoutes } from '../http/v1/keys.ts'
 import { projectRoutes } from '../http/v1/projects.ts'
+import { smsRoutes } from '../http/v1/sms.ts'
 import { suppressionRoutes } from '../http/v1/suppressions.ts'
 import { templateRoutes } from '../http/v1/templates.ts'
 import { tenantRoutes } from '../http/v1/tenants.ts'
@@ -82,6 +83,7 @@ export const makeRoutes = ({ foundation, platform, sending, delivery }: Needs): 
     ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
     ...projectRoutes({ db, manage: makeManageProjects({ db, clock }) }),
+    ...smsRoutes({ ...messages.sms, cancel: messages.cancel, read: messages.read }),
     ...suppressionRoutes({
       db,
       add: makeAddSuppressions({ db, clock, audit }),

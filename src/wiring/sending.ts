@@ -10,9 +10,13 @@ import { plainReturnPath } from '../messages/email/email-draft.ts'
 import { makeReturnPathOf } from '../messages/email/return-path.ts'
 import { makeReturnTokens } from '../messages/email/return-token.ts'
 import { openMessages } from '../messages/open-messages.ts'
+import { makeSmsGeo } from '../orgs/sms-geo.ts'
 import { makeGuardedAgent } from '../outgoing/guarded.ts'
 import { openDomainIdentities, openEmailProvider } from '../providers/email/open-email-provider.ts'
 import { makeOutbox } from '../providers/outbox/local-outbox.ts'
+import { openSmsProvider } from '../providers/sms/open-sms-provider.ts'
+import { makeResolveDlt } from '../senders/resolve-dlt.ts'
+import { makeSmsSenders } from '../senders/sms-senders.ts'
 import { makeSuppress } from '../suppressions/suppress.ts'
 import { makeRenderTemplates } from '../templates/render.ts'
 import { makeCountHits } from '../tracking/count.ts'
@@ -91,6 +95,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
   const returnTokens = makeReturnTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
+  const smsProvider = openSmsProvider({ outbox, clock })
   const messages = openMessages({
     db,
     clock,
@@ -104,13 +109,18 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     links: tracking.links,
     suppress,
     emailProvider,
+    geo: caches.add(makeSmsGeo({ db, trusted: caches.trusted })),
+    smsSenders: caches.add(makeSmsSenders({ db, clock, trusted: caches.trusted })),
+    resolveDlt: config.dltEnforce ? caches.add(makeResolveDlt({ db, trusted: caches.trusted })) : null,
+    smsProvider,
     agent,
     serviceDomain,
     returnPathOf: config.inboundSmtp ? makeReturnPathOf({ tokens: returnTokens, serviceDomain }) : plainReturnPath,
     contentDays: config.messageContentDays,
     onProviderOutage: config.onProviderOutage,
   })
-  return { ...domains, ...tracking, templates, suppress, agent, outbox, emailProvider, returnTokens, messages }
+  const providers = { outbox, emailProvider, smsProvider }
+  return { ...domains, ...tracking, ...providers, templates, suppress, agent, returnTokens, messages }
 }
 
 export type Sending = ReturnType<typeof makeSending>

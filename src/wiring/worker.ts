@@ -42,6 +42,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) =
   let running = false
   const start = async (): Promise<void> => {
     await messages.retention.ensurePartitions()
+    await messages.rescheduleLocal()
     await deliveries.prepare()
     await recurring.start()
     linking.start()

@@ -58,6 +58,7 @@ export type Config = {
   sesSnsTopics: string[]
   smsProviders: ('local' | 'aws' | 'smpp')[]
   smppUrl: string | undefined
+  dltEnforce: boolean
   /** Undefined: the servers of the operating system. */
   dnsServers: string[] | undefined
   devTools: boolean
@@ -196,6 +197,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     sesSnsTopics: values.SES_SNS_TOPICS ?? [],
     smsProviders: values.SMS_PROVIDER ?? ['local'],
     smppUrl: values.SMPP_URL,
+    dltEnforce: production || (values.DLT_ENFORCE ?? true),
     dnsServers: values.DNS_SERVERS,
     devTools: values.DEV_TOOLS ?? !production,
     firstRunFile: values.FIRST_RUN_FILE,

@@ -211,6 +211,12 @@ export const variables = {
     about: 'Message centre of the `smpp` provider.',
     secret: true,
   }),
+  DLT_ENFORCE: variable({
+    accepts: accept.trueOrFalse,
+    fallback: 'true',
+    about:
+      'Requires an approved DLT template for messages to +91 numbers. `false` lifts the rule for development and is ignored in production.',
+  }),
   DNS_SERVERS: variable({
     accepts: accept.nameServers,
     fallback: 'the servers of the operating system',

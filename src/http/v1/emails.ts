@@ -10,17 +10,16 @@ import type { EmailDraft } from '../../messages/email/email-draft.ts'
 import {
   AcceptedEmail,
   BatchItem,
-  BatchResponse,
   BulkEmail,
   Canceled,
   Email,
   EmailItem,
   SendEmail,
-  statusFilter,
 } from '../../messages/email/shapes.ts'
 import type { ReadMessages } from '../../messages/read.ts'
 import type { SendMessage } from '../../messages/send.ts'
 import type { SendBatch } from '../../messages/send-batch.ts'
+import { BatchResponse, statusFilter } from '../../messages/shapes.ts'
 import type { ListedRow } from '../../messages/store/list-messages.ts'
 import type { MessageRow } from '../../messages/store/message-row.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
@@ -29,10 +28,9 @@ import { bodyTooLarge } from '../envelope.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
+import { isoOrNull, shownOutcome, shownTimes } from '../shown-message.ts'
 
 const megabyte = 1_048_576
-
-const iso = (at: Date | null): string | null => at?.toISOString() ?? null
 
 const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({
   id: row.id,
@@ -42,8 +40,8 @@ const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({
   to: row.to_addresses[0] ?? null,
   subject: row.subject,
   created_at: row.created_at.toISOString(),
-  sent_at: iso(row.sent_at),
-  delivered_at: iso(row.delivered_at),
+  sent_at: isoOrNull(row.sent_at),
+  delivered_at: isoOrNull(row.delivered_at),
 })
 
 const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
@@ -64,28 +62,8 @@ const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
   track_clicks: row.track_clicks,
   tags: row.tags,
   metadata: row.metadata ?? {},
-  created_at: row.created_at.toISOString(),
-  scheduled_at: iso(row.scheduled_at),
-  sent_at: iso(row.sent_at),
-  delivered_at: iso(row.delivered_at),
-  canceled_at: iso(row.canceled_at),
-  redacted_at: iso(row.redacted_at),
-  error_message: row.error_message,
-  provider_response: row.provider_response && {
-    message_id: row.provider_response.message_id ?? null,
-    token: row.provider_response.token ?? null,
-    bounce_type: row.provider_response.bounce_type ?? null,
-    bounce_subtype: row.provider_response.bounce_subtype ?? null,
-    detail: row.provider_response.detail ?? null,
-  },
-  status_history: row.history.map(({ status, at, recipient = null, detail = null }) => ({
-    status,
-    at,
-    recipient,
-    detail,
-  })),
-  job_id: row.job_id,
-  tenant_id: row.tenant_id,
+  ...shownTimes(row),
+  ...shownOutcome(row),
   ...(withBody && { html: row.html, text: row.text }),
 })
 

@@ -3,15 +3,12 @@ import type { Clock } from '../../ground/clock.ts'
 import { newId, timeOfId } from '../../ground/ids.ts'
 import { comparable } from '../../ground/mailbox.ts'
 import { andThen, type MaybePromise } from '../../ground/maybe-promise.ts'
-import type { Scope } from '../../ground/scope.ts'
 import type { Address, Attachment } from '../../providers/email/email-provider.ts'
 import type { SentBy } from '../draft.ts'
+import { type DraftCaller, makeSentBy } from '../sent-by.ts'
 import { assertAttachable } from './attachments.ts'
 import { destinations, type EmailDraft } from './email-draft.ts'
 import type { BatchItem, BulkEmail, SendEmail } from './shapes.ts'
-
-/** The caller: an API key with its restrictions, or the service on behalf of a person. */
-export type DraftCaller = Scope & { keyId: string | null; allowedDomainIds: readonly string[] | null }
 
 export interface DraftEmails {
   single(caller: DraftCaller, body: SendEmail): MaybePromise<EmailDraft>
@@ -40,16 +37,7 @@ type Envelope = { to: Address[]; cc: Address[]; bcc: Address[]; attachments: Att
 type Needs = { clock: Clock; defaultProject: (orgId: string) => MaybePromise<string> }
 
 export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails => {
-  const sentBy = (caller: DraftCaller): MaybePromise<SentBy> =>
-    andThen(caller.projectId ?? defaultProject(caller.orgId), (projectId) => ({
-      orgId: caller.orgId,
-      tenantId: caller.tenantId,
-      environment: caller.environment,
-      projectId,
-      keyId: caller.keyId,
-      allowedDomainIds: caller.allowedDomainIds,
-      boundProjectId: caller.projectId,
-    }))
+  const sentBy = makeSentBy(defaultProject)
 
   const draftOf = (by: SentBy, body: Common, envelope: Envelope, pages: EmailDraft['pages'] = {}): EmailDraft => {
     assertAttachable(envelope.attachments)

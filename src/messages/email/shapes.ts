@@ -4,6 +4,16 @@ import { domainPart, parseMailbox } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/email-provider.ts'
 import { isReservedHeader } from '../../providers/email/mail-headers.ts'
 import { VariablesShape } from '../../templates/variables.ts'
+import {
+  HistoryShape,
+  instant,
+  metadata,
+  ProviderResponseShape,
+  smallMap,
+  statusFilter,
+  stringMap,
+  tags,
+} from '../shapes.ts'
 import { contentTypeOf } from './content-type.ts'
 
 const notAnAddress = (context: z.RefinementCtx): never => {
@@ -39,19 +49,6 @@ const addressList = (max: number) =>
   z.union([z.array(written).max(max), written.transform((address) => [address]).meta(asWritten)]).default([])
 
 const oneLine = /^[^\r\n]*$/
-
-export const maxHeaders = 50
-
-/** Counts the keys before validating them: validating a map with a million keys takes seconds. */
-const smallMap = <M extends z.ZodType>(what: string, map: M) =>
-  z.preprocess(
-    (value, context) => {
-      if (typeof value !== 'object' || value === null || Object.keys(value).length <= maxHeaders) return value
-      context.addIssue({ code: 'custom', message: `Must have at most ${maxHeaders} ${what}.` })
-      return z.NEVER
-    },
-    map.meta({ maxProperties: maxHeaders }),
-  )
 
 export const HeaderName = patternText(
   /^[!-9;-~]{1,126}$/,
@@ -137,16 +134,6 @@ const linked = z
     contentType: given.content_type ?? contentTypeOf(given.filename),
   }))
   .meta({ id: 'LinkedAttachment' })
-
-export const maxTagLength = 128
-export const maxTags = 10
-const tags = z.array(z.string().min(1).max(maxTagLength)).max(maxTags).default([])
-
-export const maxValueLength = 2_048
-const metadata = smallMap(
-  'keys',
-  z.record(z.string().min(1).max(maxTagLength), z.string().max(maxValueLength)),
-).default({})
 
 /** The maximum length of a line in an email. */
 export const maxSubjectLength = 998
@@ -254,9 +241,6 @@ export const BulkEmail = z
   .meta({ id: 'BulkEmail' })
 export type BulkEmail = z.output<typeof BulkEmail>
 
-const instant = z.iso.datetime()
-const statuses = ['scheduled', 'sending', 'sent', 'delivered', 'bounced', 'failed', 'canceled'] as const
-
 export const AcceptedEmail = z
   .strictObject({
     id: z.string(),
@@ -280,7 +264,7 @@ export const EmailItem = z
   .strictObject({
     id: z.string(),
     channel: z.literal('email'),
-    status: z.enum(statuses),
+    status: statusFilter,
     from: z.string(),
     to: z.string().nullable(),
     subject: z.string().nullable(),
@@ -290,13 +274,11 @@ export const EmailItem = z
   })
   .meta({ id: 'EmailListItem' })
 
-const stringMap = z.record(z.string(), z.string())
-
 export const Email = z
   .strictObject({
     id: z.string(),
     channel: z.literal('email'),
-    status: z.enum(statuses),
+    status: statusFilter,
     stream: z.enum(['transactional', 'broadcast']),
     from: z.string(),
     from_name: z.string().nullable(),
@@ -318,44 +300,11 @@ export const Email = z
     canceled_at: instant.nullable(),
     redacted_at: instant.nullable(),
     error_message: z.string().nullable(),
-    provider_response: z
-      .strictObject({
-        message_id: z.string().nullable(),
-        token: z.string().nullable(),
-        bounce_type: z.string().nullable(),
-        bounce_subtype: z.string().nullable(),
-        detail: z.string().nullable(),
-      })
-      .nullable(),
-    status_history: z.array(
-      z.strictObject({
-        status: z.enum(statuses),
-        at: instant,
-        recipient: z.string().nullable(),
-        detail: z.string().nullable(),
-      }),
-    ),
+    provider_response: ProviderResponseShape.nullable(),
+    status_history: z.array(HistoryShape),
     job_id: z.string().nullable(),
     tenant_id: z.string().nullable(),
     html: z.string().nullable().optional(),
     text: z.string().nullable().optional(),
   })
   .meta({ id: 'Email' })
-
-export const BatchResponse = z
-  .strictObject({
-    data: z.array(
-      z.strictObject({
-        index: z.int(),
-        id: z.string().nullable(),
-        status: z.enum(['sent', 'failed']),
-        error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
-      }),
-    ),
-    total: z.int(),
-    succeeded: z.int(),
-    failed: z.int(),
-  })
-  .meta({ id: 'BatchResult' })
-
-export const statusFilter = z.enum(statuses)

@@ -80,6 +80,7 @@ const messageTypes: Record<keyof NewMessage, string> = {
   provider_response: 'jsonb',
   history: 'jsonb',
   job_id: 'text',
+  sms: 'jsonb',
   due_at: 'timestamptz',
   marks: 'integer[]',
 }

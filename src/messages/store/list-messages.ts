@@ -30,7 +30,16 @@ export const findMessage = statement<
 
 export type ListedRow = Pick<
   MessageRow,
-  'id' | 'channel' | 'status' | 'from_address' | 'to_addresses' | 'subject' | 'created_at' | 'sent_at' | 'delivered_at'
+  | 'id'
+  | 'channel'
+  | 'status'
+  | 'from_address'
+  | 'to_addresses'
+  | 'subject'
+  | 'created_at'
+  | 'sent_at'
+  | 'delivered_at'
+  | 'sms'
 >
 
 type ListParams = Keyset & {
@@ -48,7 +57,7 @@ type ListParams = Keyset & {
   createdBefore: Date | null
 }
 
-const listedColumns = 'id, channel, status, from_address, to_addresses, subject, created_at, sent_at, delivered_at'
+const listedColumns = 'id, channel, status, from_address, to_addresses, subject, created_at, sent_at, delivered_at, sms'
 
 // Filters that apply only when their parameter is set.
 const optionalTenant = '(:tenantId::text is null or tenant_id = :tenantId)'

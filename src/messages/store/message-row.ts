@@ -20,6 +20,19 @@ export type ProviderResponse = {
   detail?: string | null
 }
 
+/** What only text messages have. Fields without a value are absent. */
+export type SmsFields = {
+  /** How many segments the message is billed as. */
+  segments: number
+  /** The slug of the pool that the sender was chosen from. */
+  from_pool?: string
+  media_url?: string[]
+  dlt_template_id?: string
+  /** The local time and zone that the message was scheduled for. */
+  scheduled_local?: string
+  scheduled_at_tz?: string
+}
+
 export type MessageRow = {
   org_id: string
   id: string
@@ -58,6 +71,7 @@ export type MessageRow = {
   provider_response: ProviderResponse | null
   history: HistoryEntry[]
   job_id: string | null
+  sms: SmsFields | null
   due_at: Date | null
   claim: string | null
   attempts: number
@@ -100,6 +114,7 @@ const messageColumns: readonly (keyof MessageRow)[] = [
   'provider_response',
   'history',
   'job_id',
+  'sms',
   'due_at',
   'claim',
   'attempts',

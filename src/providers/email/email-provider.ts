@@ -1,4 +1,7 @@
 /** The interface between the sending pipeline and email providers. */
+import type { Handover } from '../handover.ts'
+
+export { type Handover, HandoverError, type HandoverFault, type Report } from '../handover.ts'
 
 export type Address = { address: string; name: string | null }
 
@@ -28,52 +31,6 @@ export type Mail = {
   region: string
   /** A dedicated IP pool at the provider. */
   ipPool: string | null
-}
-
-/** What a provider reports about recipients after it accepted the message. */
-export type Report = {
-  kind: 'delivered' | 'hard_bounce' | 'soft_bounce' | 'complaint'
-  recipients: string[]
-  at: Date
-  /** The response of the remote server. */
-  detail: string | null
-  bounceType: string | null
-  bounceSubtype: string | null
-}
-
-export type Handover = {
-  provider: string
-  providerMessageId: string
-  /** Outcomes that are already known: simulated ones, and recipients that a relay rejected while accepting others. */
-  reports?: Report[]
-}
-
-/**
- * `refused`: the provider rejected the message. Retries and other providers cannot help.
- * `throttled`: we send too fast. The message may be retried.
- * `unavailable`: the message was not sent. Another provider may be tried.
- * `uncertain`: the connection was lost after the message was sent. It may be delivered.
- */
-export type HandoverFault = 'refused' | 'throttled' | 'unavailable' | 'uncertain'
-
-export class HandoverError extends Error {
-  readonly kind: HandoverFault
-  readonly provider: string
-  /** Recipients that the provider refused for good, because their address does not exist. */
-  readonly refusedRecipients: readonly string[]
-
-  /** The message is shown to the sender, so it must not contain secrets. */
-  constructor(
-    kind: HandoverFault,
-    provider: string,
-    message: string,
-    { cause, refusedRecipients = [] }: { cause?: unknown; refusedRecipients?: readonly string[] } = {},
-  ) {
-    super(message, { cause })
-    this.kind = kind
-    this.provider = provider
-    this.refusedRecipients = refusedRecipients
-  }
 }
 
 export interface EmailProvider {

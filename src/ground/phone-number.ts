@@ -1,0 +1,51 @@
+/** Phone numbers in E.164 form: their calling code, its countries, and ranges that are never sent to. */
+import { parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import metadata from 'libphonenumber-js/metadata.max.json' with { type: 'json' }
+
+const e164 = /^\+[1-9]\d{1,14}$/
+
+export const isE164 = (value: string): boolean => e164.test(value)
+
+/** A calling code and its countries as ISO 3166-1 alpha-2 codes. `XK` is Kosovo. Codes of no country have none. */
+export type CallingCode = { code: string; countries: readonly string[] }
+
+const { country_calling_codes: geographic, nonGeographic } = metadata as unknown as {
+  country_calling_codes: Record<string, string[]>
+  nonGeographic: Record<string, unknown>
+}
+
+const callingCodes = new Map<string, CallingCode>([
+  ...Object.keys(nonGeographic).map((code): [string, CallingCode] => [code, { code, countries: [] }]),
+  ...Object.entries(geographic).map(([code, countries]): [string, CallingCode] => [code, { code, countries }]),
+])
+
+const longestCode = Math.max(...[...callingCodes.keys()].map((code) => code.length))
+
+/** The calling code that the number begins with. Undefined when the code is not assigned. */
+export const callingCodeOf = (number: string): CallingCode | undefined => {
+  for (let length = longestCode; length > 0; length--) {
+    const found = callingCodes.get(number.slice(1, 1 + length))
+    if (found) return found
+  }
+  return undefined
+}
+
+/**
+ * The country of the number. Of a shared calling code the range of the number decides, and for an unassigned range the
+ * main country of the code.
+ */
+export const countryOf = (number: string): string | undefined => {
+  const code = callingCodeOf(number)
+  if (!code || code.countries.length < 2) return code?.countries[0]
+  return parsePhoneNumberFromString(number)?.country ?? code.countries[0]
+}
+
+/** Every country that has a calling code. */
+export const isCountry = (country: string): boolean => allCountries.has(country)
+
+const allCountries: ReadonlySet<string> = new Set(Object.values(geographic).flat())
+
+/** Satellite and international networks, whose price per message is a multiple of any country's. */
+const highCostCodes: ReadonlySet<string> = new Set(['870', '878', '881', '882', '883'])
+
+export const isHighCost = (number: string): boolean => highCostCodes.has(number.slice(1, 4))

@@ -1,0 +1,214 @@
+import { z } from 'zod'
+import { givenInstant } from '../../ground/bounded-text.ts'
+import { Failure } from '../../ground/errors.ts'
+import type { CancelMessage } from '../../messages/cancel.ts'
+import type { ReadMessages } from '../../messages/read.ts'
+import type { SendMessage } from '../../messages/send.ts'
+import type { Item, SendBatch } from '../../messages/send-batch.ts'
+import { BatchResponse, statusFilter } from '../../messages/shapes.ts'
+import type { DraftSms } from '../../messages/sms/draft-sms.ts'
+import {
+  AcceptedSms,
+  assertMedia,
+  BulkSms,
+  CanceledSms,
+  SendSms,
+  SmsBatchItem,
+  SmsDetail,
+  SmsItem,
+} from '../../messages/sms/shapes.ts'
+import { localDueAt } from '../../messages/sms/sms-channel.ts'
+import type { SmsDraft } from '../../messages/sms/sms-draft.ts'
+import type { ListedRow } from '../../messages/store/list-messages.ts'
+import type { MessageRow } from '../../messages/store/message-row.ts'
+import { actorOf } from '../actor.ts'
+import { page, pageOf, pageQuery } from '../page.ts'
+import { validate } from '../read-request.ts'
+import { defineRoute, type Route } from '../route.ts'
+import { isoOrNull, shownOutcome, shownTimes } from '../shown-message.ts'
+
+const megabyte = 1_048_576
+
+const showItem = (row: ListedRow): z.output<typeof SmsItem> => ({
+  id: row.id,
+  channel: 'sms',
+  status: row.status,
+  from: row.from_address,
+  to: row.to_addresses[0] ?? null,
+  segments: row.sms?.segments ?? 1,
+  created_at: row.created_at.toISOString(),
+  sent_at: isoOrNull(row.sent_at),
+  delivered_at: isoOrNull(row.delivered_at),
+})
+
+/** A message that waits for a local time shows the instant by the present rules of its zone. */
+const scheduledAt = (row: MessageRow): string | null =>
+  isoOrNull((row.status === 'scheduled' ? localDueAt(row) : null) ?? row.scheduled_at)
+
+const show = (row: MessageRow): z.output<typeof SmsDetail> => ({
+  id: row.id,
+  channel: 'sms',
+  status: row.status,
+  from: row.from_address,
+  from_pool: row.sms?.from_pool ?? null,
+  to: row.to_addresses[0] ?? null,
+  body: row.text,
+  segments: row.sms?.segments ?? 1,
+  media_url: row.sms?.media_url ?? [],
+  dlt_template_id: row.sms?.dlt_template_id ?? null,
+  tags: row.tags,
+  metadata: row.metadata ?? {},
+  ...shownTimes(row),
+  scheduled_at: scheduledAt(row),
+  scheduled_local: row.sms?.scheduled_local ?? null,
+  scheduled_at_tz: row.sms?.scheduled_at_tz ?? null,
+  ...shownOutcome(row),
+})
+
+const instant = givenInstant.transform((text) => new Date(text)).optional()
+
+const ListQuery = pageQuery.extend({
+  status: statusFilter.optional(),
+  tag: z.string().max(128).optional(),
+  to: z.string().max(320).optional().meta({ description: 'Return only messages to this exact number.' }),
+  created_after: instant,
+  created_before: instant,
+})
+
+/** Each item is validated separately, so an invalid item fails without failing the batch. */
+const anyItem = z.unknown().meta({
+  description: 'The same fields as `POST /sms`, except `template`, `from_pool`, `scheduled_at` and `scheduled_local`.',
+})
+const Batch = z.union([BulkSms, z.array(anyItem).min(1).max(100)]).meta({ id: 'SmsBatch' })
+
+/** Errors of a single send before the message is handed to a provider. */
+const sendErrors = [
+  'MMS_TOO_MANY_ATTACHMENTS',
+  'MMS_INVALID_MEDIA_URI',
+  'SCHEDULED_AT_IN_PAST',
+  'SCHEDULED_AT_TOO_FAR',
+  'TEMPLATE_MISSING_VARIABLES',
+  'TEMPLATE_TENANT_SCOPED',
+  'PAYLOAD_TOO_LARGE',
+  'HIGH_COST_DESTINATION',
+  'SMS_DESTINATION_NOT_ALLOWED',
+  'DLT_TEMPLATE_REQUIRED',
+  'DLT_TEMPLATE_NOT_FOUND',
+  'DLT_TEMPLATE_NOT_APPROVED',
+  'DLT_TEMPLATE_NOT_PROVISIONED',
+  'SENDER_NOT_REGISTERED',
+  'SENDER_NOT_VERIFIED',
+  'SUPPRESSED',
+] as const
+const quotaErrors = ['USAGE_LIMIT_EXCEEDED', 'TENANT_QUOTA_EXCEEDED', 'SPEND_CAP_EXCEEDED', 'TEST_DAILY_LIMIT'] as const
+
+type Needs = {
+  drafts: DraftSms
+  send: SendMessage<SmsDraft>
+  sendBatch: SendBatch<SmsDraft>
+  cancel: CancelMessage
+  read: ReadMessages
+}
+
+export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Route[] => [
+  defineRoute({
+    method: 'POST',
+    path: '/sms',
+    tag: 'SMS',
+    summary: 'Send an SMS or MMS',
+    description:
+      'Sends the message immediately, or at `scheduled_at` or `scheduled_local` if that is more than one second in the future. With `media_url` it is an MMS.',
+    scope: 'send:sms',
+    idempotent: true,
+    body: SendSms,
+    check: ({ body }) => assertMedia(body.media_url),
+    responses: { 200: { schema: AcceptedSms, description: 'The message was accepted.' } },
+    errors: [...sendErrors, ...quotaErrors],
+    handle: async (call) => {
+      const draft = await drafts.single(call.caller, call.body)
+      const body = await send.single(draft, actorOf(call), call.claim)
+      return { status: 200, body, ...(call.claim && { recorded: true }) }
+    },
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/sms/batch',
+    tag: 'SMS',
+    summary: 'Send up to 100 SMS',
+    description:
+      'Send an array of messages, or one message with up to 100 `to` numbers. The response is 200 even if every item fails; check the result of each item.',
+    scope: 'send:sms',
+    idempotent: true,
+    body: Batch,
+    bodyLimit: 10 * megabyte,
+    check: ({ body }) => {
+      if (!Array.isArray(body)) assertMedia(body.media_url)
+    },
+    responses: { 200: { schema: BatchResponse, description: 'The result of each item, in request order.' } },
+    errors: [...quotaErrors, 'MMS_TOO_MANY_ATTACHMENTS', 'MMS_INVALID_MEDIA_URI'],
+    handle: async (call) => {
+      const { caller, body } = call
+      const itemOf = async (raw: unknown): Promise<Item<SmsDraft>> => {
+        try {
+          const given = validate(SmsBatchItem, raw)
+          assertMedia(given.media_url)
+          return await drafts.item(caller, given)
+        } catch (error) {
+          if (error instanceof Failure) return error
+          throw error
+        }
+      }
+      // Sequential, so that ids increase in request order and lists keep that order.
+      const itemsOf = async (list: unknown[]) => {
+        const items: Item<SmsDraft>[] = []
+        for (const raw of list) items.push(await itemOf(raw))
+        return items
+      }
+      const items = () => (Array.isArray(body) ? itemsOf(body) : drafts.bulk(caller, body))
+      return { status: 200, body: await sendBatch(items, actorOf(call)) }
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/sms',
+    tag: 'SMS',
+    summary: 'List SMS',
+    scope: 'read:messages',
+    query: ListQuery,
+    responses: { 200: { schema: pageOf(SmsItem), description: 'A page of messages, newest first.' } },
+    handle: async ({ caller, query }) => {
+      const { limit, cursor, status, tag, to, created_after, created_before } = query
+      const filters = { status, tag, to, createdAfter: created_after, createdBefore: created_before }
+      const rows = await read.list(caller, 'sms', filters, { cursor, limit })
+      return { status: 200, body: page(rows, limit, showItem) }
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/sms/{id}',
+    tag: 'SMS',
+    summary: 'Get an SMS',
+    scope: 'read:messages',
+    params: { id: 'message' },
+    responses: { 200: { schema: SmsDetail, description: 'The message and its status history.' } },
+    errors: ['NOT_FOUND'],
+    handle: async ({ caller, params }) => {
+      return { status: 200, body: show(await read.find(caller, 'sms', params.id as string)) }
+    },
+  }),
+  defineRoute({
+    method: 'DELETE',
+    path: '/sms/{id}',
+    tag: 'SMS',
+    summary: 'Cancel a scheduled SMS',
+    scope: 'send:sms',
+    params: { id: 'message' },
+    responses: { 200: { schema: CanceledSms, description: 'The message was canceled and will not be sent.' } },
+    errors: ['NOT_FOUND', 'NOT_SCHEDULED', 'TENANT_FORBIDDEN'],
+    handle: async (call) => {
+      const { id, canceled_at } = await cancel(call.caller, actorOf(call), 'sms', call.params.id as string)
+      const canceledAt = canceled_at.toISOString()
+      return { status: 200, body: { id, channel: 'sms', status: 'canceled', canceled_at: canceledAt } }
+    },
+  }),
+]

@@ -1,0 +1,65 @@
+/** Builds drafts from the bodies of single, batch and bulk requests. */
+import type { Clock } from '../../ground/clock.ts'
+import { newId, timeOfId } from '../../ground/ids.ts'
+import { instantOfLocal } from '../../ground/local-time.ts'
+import { andThen, type MaybePromise } from '../../ground/maybe-promise.ts'
+import type { SentBy } from '../draft.ts'
+import { type DraftCaller, makeSentBy } from '../sent-by.ts'
+import type { BulkSms, SendSms, SmsBatchItem } from './shapes.ts'
+import type { SmsDraft } from './sms-draft.ts'
+
+export interface DraftSms {
+  single(caller: DraftCaller, body: SendSms): MaybePromise<SmsDraft>
+  item(caller: DraftCaller, body: SmsBatchItem): MaybePromise<SmsDraft>
+  /** One message per recipient. */
+  bulk(caller: DraftCaller, body: BulkSms): MaybePromise<SmsDraft[]>
+}
+
+type Common = Pick<SendSms, 'from' | 'body' | 'tags' | 'metadata' | 'media_url' | 'dlt_template_id'>
+
+type Needs = { clock: Clock; defaultProject: (orgId: string) => MaybePromise<string> }
+
+export const makeDraftSms = ({ clock, defaultProject }: Needs): DraftSms => {
+  const sentBy = makeSentBy(defaultProject)
+
+  const draftOf = (by: SentBy, given: Common, to: string): SmsDraft => {
+    const id = newId('message', clock.millis())
+    return {
+      id,
+      createdAt: new Date(timeOfId(id)),
+      by,
+      channel: 'sms',
+      tags: given.tags,
+      metadata: given.metadata,
+      scheduledAt: null,
+      jobId: null,
+      from: given.from ?? null,
+      fromPool: null,
+      to,
+      body: given.body ?? '',
+      template: null,
+      mediaUrl: given.media_url,
+      dltTemplateId: given.dlt_template_id ?? null,
+      local: null,
+      dlt: null,
+      messageType: 'transactional',
+    }
+  }
+
+  const timeOf = ({ scheduled_at, scheduled_local: time, scheduled_at_tz: zone }: SendSms) => {
+    if (time === undefined || zone === undefined) return { scheduledAt: scheduled_at ?? null, local: null }
+    return { scheduledAt: instantOfLocal(time, zone), local: { time, zone } }
+  }
+
+  return {
+    single: (caller, body) =>
+      andThen(sentBy(caller), (by) => ({
+        ...draftOf(by, body, body.to),
+        ...timeOf(body),
+        fromPool: body.from_pool ?? null,
+        template: body.template === undefined ? null : { slug: body.template, variables: body.variables },
+      })),
+    item: (caller, body) => andThen(sentBy(caller), (by) => draftOf(by, body, body.to)),
+    bulk: (caller, body) => andThen(sentBy(caller), (by) => body.to.map((to) => draftOf(by, body, to))),
+  }
+}

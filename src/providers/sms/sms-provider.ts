@@ -1,0 +1,26 @@
+/** The interface between the sending pipeline and SMS providers. */
+import type { Handover } from '../handover.ts'
+
+/** One text message to one recipient. With media it is an MMS. */
+export type Sms = {
+  orgId: string
+  /** Identifies every attempt to send the message. */
+  messageId: string
+  /** A number in E.164 form, or an alphanumeric sender id. */
+  from: string
+  to: string
+  body: string
+  /** URIs such as s3://bucket/key. */
+  mediaUrl: readonly string[]
+  /** The registered ids of a message to India. Both are sent, or neither. */
+  dlt: { entityId: string; templateId: string } | null
+  messageType: 'transactional' | 'promotional'
+  at: Date
+}
+
+export interface SmsProvider {
+  readonly name: string
+  /** Throws only HandoverError. */
+  send(sms: Sms): Promise<Handover>
+  close(): Promise<void>
+}

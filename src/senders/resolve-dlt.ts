@@ -1,0 +1,39 @@
+/** Finds the registered ids that a message to India has to carry. */
+import type { Db } from '../db/pool.ts'
+import { makeShortCache } from '../db/short-cache.ts'
+import { Failure } from '../ground/errors.ts'
+import { isId } from '../ground/ids.ts'
+import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
+import type { Scope } from '../ground/scope.ts'
+import { type DltTemplateRow, findDltTemplate } from './store/sender-lookups.ts'
+
+export type DltIds = { entityId: string; templateId: string; content: string }
+
+export interface ResolveDlt {
+  /** Throws the error that explains why the template cannot be used. */
+  (caller: Pick<Scope, 'orgId' | 'environment'>, id: string | null): MaybePromise<DltIds>
+  forgetOrg(orgId: string): void
+  forgetAll(): void
+}
+
+type Needs = { db: Db; trusted: () => boolean }
+
+export const makeResolveDlt = ({ db, trusted }: Needs): ResolveDlt => {
+  const rows = makeShortCache<{ row: DltTemplateRow | undefined }>({ trusted })
+
+  const resolve = ({ orgId, environment }: Pick<Scope, 'orgId' | 'environment'>, id: string | null) => {
+    if (id === null) throw new Failure('DLT_TEMPLATE_REQUIRED')
+    if (!isId('dltTemplate', id)) throw new Failure('DLT_TEMPLATE_NOT_FOUND')
+    const found = rows.through(`${orgId} ${id}`, orgId, async () => ({
+      row: await db.row(findDltTemplate, { orgId, id }),
+    }))
+    return andThen(found, ({ row }) => {
+      // A test key's registration was only simulated.
+      if (!row || (environment === 'live' && row.environment === 'test')) throw new Failure('DLT_TEMPLATE_NOT_FOUND')
+      if (row.status !== 'approved') throw new Failure('DLT_TEMPLATE_NOT_APPROVED')
+      if (row.provider_template_id === null) throw new Failure('DLT_TEMPLATE_NOT_PROVISIONED')
+      return { entityId: row.entity_id, templateId: row.provider_template_id, content: row.content }
+    })
+  }
+  return Object.assign(resolve, { forgetOrg: rows.forgetOrg, forgetAll: rows.clear })
+}

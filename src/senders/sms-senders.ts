@@ -1,0 +1,120 @@
+/** Decides which sender a text message is sent from. Runs before every live message, so rows are cached briefly. */
+import type { Db } from '../db/pool.ts'
+import { makeShortCache } from '../db/short-cache.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
+import { isE164 } from '../ground/phone-number.ts'
+import type { Scope } from '../ground/scope.ts'
+import {
+  assignPoolRecipient,
+  findNumber,
+  findPoolBySlug,
+  findPoolRecipient,
+  findSenderId,
+  listPoolSenders,
+  type SmsSenderRow,
+} from './store/sender-lookups.ts'
+
+export type MessageType = 'transactional' | 'promotional'
+
+export type SmsSender = { from: string; messageType: MessageType }
+
+type SmsCaller = Pick<Scope, 'orgId' | 'tenantId'>
+
+export interface SmsSenders {
+  /** The sender of a live message. */
+  resolve(caller: SmsCaller, from: string): MaybePromise<SmsSender>
+  /** The member of the pool that this recipient keeps. */
+  chooseFromPool(caller: SmsCaller, slug: string, recipient: string): Promise<SmsSender>
+  /** A simulated message may be sent from members that are not verified. Undefined when there is no such pool. */
+  chooseForTest(caller: SmsCaller, slug: string, recipient: string): Promise<SmsSender | undefined>
+  forgetOrg(orgId: string): void
+  forgetAll(): void
+}
+
+const promotionalUseCases: ReadonlySet<string> = new Set(['marketing', 'mixed', 'low_volume'])
+
+/** Messages of a registered campaign take their type from its use case. All others are transactional. */
+export const messageTypeOf = (useCase: string | null): MessageType =>
+  useCase !== null && promotionalUseCases.has(useCase.toLowerCase()) ? 'promotional' : 'transactional'
+
+const senderOf = (row: SmsSenderRow): SmsSender => ({
+  from: (row.kind === 'number' ? row.e164 : row.sender_id) as string,
+  messageType: messageTypeOf(row.use_case),
+})
+
+/** A number of a tenant's pool belongs to that tenant. */
+const isOpenTo = ({ tenantId }: SmsCaller, row: SmsSenderRow): boolean =>
+  tenantId === null || row.tenant_id === null || row.tenant_id === tenantId
+
+type Pool = { id: string; members: SmsSenderRow[] }
+
+type Needs = { db: Db; clock: Clock; trusted: () => boolean }
+
+export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
+  const rows = makeShortCache<{ row: SmsSenderRow | undefined }>({ trusted })
+  const pools = makeShortCache<{ pool: Pool | undefined }>({ trusted })
+
+  const find = (orgId: string, from: string) =>
+    rows.through(`${orgId} ${from}`, orgId, async () => ({
+      row: await db.row(isE164(from) ? findNumber : findSenderId, { orgId, from }),
+    }))
+
+  const findPool = ({ orgId, tenantId }: SmsCaller, slug: string) =>
+    pools.through(`${orgId} ${tenantId ?? ''} ${slug}`, orgId, async () => {
+      const found = await db.row(findPoolBySlug, { orgId, tenantId, slug })
+      if (!found) return { pool: undefined }
+      return { pool: { id: found.id, members: await db.rows(listPoolSenders, { orgId, poolId: found.id }) } }
+    })
+
+  /** Reads first: nearly every message of a pool goes to a recipient that has a sender. */
+  const choose = async (orgId: string, pool: Pool, recipient: string, among: SmsSenderRow[]) => {
+    const key = { orgId, poolId: pool.id, recipient }
+    const memberOf = (id: string | undefined) => among.find((member) => member.id === id)
+    const kept = memberOf((await db.row(findPoolRecipient, key))?.phone_number_id)
+    if (kept) return senderOf(kept)
+    const candidates = among.map(({ id }) => id)
+    const assigned = await db.row(assignPoolRecipient, { ...key, candidates, at: clock.now() })
+    const member = memberOf(assigned?.phone_number_id)
+    // The pool lost its members since they were read.
+    if (!member) throw new Failure('SENDER_NOT_VERIFIED')
+    return senderOf(member)
+  }
+
+  return {
+    resolve: (caller, from) =>
+      andThen(find(caller.orgId, from), ({ row }) => {
+        if (!row || !isOpenTo(caller, row)) throw new Failure('SENDER_NOT_REGISTERED')
+        if (row.status !== 'verified') throw new Failure('SENDER_NOT_VERIFIED')
+        return senderOf(row)
+      }),
+
+    chooseFromPool: async (caller, slug, recipient) => {
+      const { pool } = await findPool(caller, slug)
+      if (!pool) throw new Failure('SENDER_NOT_REGISTERED')
+      const live = pool.members.filter(({ environment, status }) => environment === 'live' && status === 'verified')
+      if (live.length === 0) throw new Failure('SENDER_NOT_VERIFIED')
+      return choose(caller.orgId, pool, recipient, live)
+    },
+
+    chooseForTest: async (caller, slug, recipient) => {
+      const { pool } = await findPool(caller, slug)
+      const usable = pool?.members.filter(({ e164, sender_id }) => e164 !== null || sender_id !== null) ?? []
+      const [first] = usable
+      if (!pool || !first) return undefined
+      const kept = await db.row(findPoolRecipient, { orgId: caller.orgId, poolId: pool.id, recipient })
+      // A simulated message does not assign a sender: live messages share the pool.
+      return senderOf(usable.find(({ id }) => id === kept?.phone_number_id) ?? first)
+    },
+
+    forgetOrg: (orgId) => {
+      rows.forgetOrg(orgId)
+      pools.forgetOrg(orgId)
+    },
+    forgetAll: () => {
+      rows.clear()
+      pools.clear()
+    },
+  }
+}
