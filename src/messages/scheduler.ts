@@ -54,11 +54,11 @@ const deferredBy: ReadonlySet<Code> = new Set([
   'IP_POOL_PAUSED',
 ])
 
-/** The recipients to store when the message was sent to fewer than it was scheduled for. */
-const fewerRecipients = (row: ClaimedRow, content: MessageContent): Partial<Settled> => {
-  const { to_addresses, cc = [], bcc = [] } = content
-  const left = to_addresses.length + cc.length + bcc.length
-  return left < row.to_addresses.length + row.cc.length + row.bcc.length ? { to_addresses, cc, bcc } : {}
+/** What to store when the message was sent to fewer recipients, or from another sender, than it was scheduled for. */
+const changedParties = (row: ClaimedRow, content: MessageContent): Partial<Settled> => {
+  const { from_address, to_addresses, cc = [], bcc = [] } = content
+  const fewer = to_addresses.length + cc.length + bcc.length < row.to_addresses.length + row.cc.length + row.bcc.length
+  return { ...(fewer && { to_addresses, cc, bcc }), ...(from_address !== row.from_address && { from_address }) }
 }
 
 const nextMidnight = (at: Date): Date => new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1))
@@ -223,7 +223,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
       provider_response: responseOf(handover.providerMessageId),
       history: [entryOf('sent', at)],
       event: 'message.sent',
-      ...fewerRecipients(row, channel.contentOf(draft)),
+      ...changedParties(row, channel.contentOf(draft)),
     })
     await releaseIfLost(reservation, settled)
     if (handover.reports) applyReports(row.org_id, row.id, handover.reports)

@@ -76,7 +76,7 @@ const cappedLines = (spend: Spend, allowance: Allowance, at: Date): Line[] => {
       refusal: 'SANDBOX_DAILY_LIMIT',
     })
   }
-  lines.push({
+  const ofPlan: Line = {
     orgId,
     subject: 'org',
     environment,
@@ -86,9 +86,10 @@ const cappedLines = (spend: Spend, allowance: Allowance, at: Date): Line[] => {
     cap: live ? allowance.quota[channel] : null,
     refusal: 'USAGE_LIMIT_EXCEEDED',
     alert: 'plan_allowance',
-  })
-  if (tenantId !== null) {
-    lines.push({
+  }
+  if (tenantId === null) lines.push(ofPlan)
+  else {
+    const ofTenant: Line = {
       orgId,
       subject: tenantId,
       environment,
@@ -97,7 +98,9 @@ const cappedLines = (spend: Spend, allowance: Allowance, at: Date): Line[] => {
       amount: units,
       cap: allowance.tenantQuota[channel],
       refusal: 'TENANT_QUOTA_EXCEEDED',
-    })
+    }
+    // When both are used up, an email reports the plan and a text message the tenant.
+    lines.push(...(channel === 'sms' ? [ofTenant, ofPlan] : [ofPlan, ofTenant]))
   }
   if (live && costMicros > 0) {
     lines.push({

@@ -100,6 +100,8 @@ export type Settled = {
   attempts: number
   /** The remaining recipients. Set only when some were suppressed. */
   to_addresses?: string[]
+  /** Set when another member of the pool was chosen. */
+  from_address?: string
   cc?: string[]
   bcc?: string[]
 }
@@ -121,12 +123,12 @@ export const settleClaimed = statement<{ settled: string; events: string }, { id
        provider_response = case when s.provider_response is null then m.provider_response
          else s.provider_response || coalesce(m.provider_response, '{}'::jsonb) end,
        history = case when m.status = 'sending' or s.status = 'sent' then m.history || s.history else m.history end,
-       to_addresses = coalesce(s.to_addresses, m.to_addresses), cc = coalesce(s.cc, m.cc),
+       from_address = coalesce(s.from_address, m.from_address), to_addresses = coalesce(s.to_addresses, m.to_addresses), cc = coalesce(s.cc, m.cc),
        bcc = coalesce(s.bcc, m.bcc), attempts = s.attempts, claim = null, claimed_at = null
      from json_to_recordset(:settled::json) as s (
        org_id text, id text, created_at timestamptz, claim text, status text, due_at timestamptz, sent_at timestamptz,
        canceled_at timestamptz, error_message text, provider text, provider_response jsonb, history jsonb,
-       attempts integer, to_addresses text[], cc text[], bcc text[])
+       attempts integer, from_address text, to_addresses text[], cc text[], bcc text[])
      where m.org_id = s.org_id and m.id = s.id and m.created_at = s.created_at and m.claim = s.claim
      returning m.org_id, m.id, m.status = s.status or s.status = 'sent' as event_applies,
        s.status <> 'scheduled' as is_final
