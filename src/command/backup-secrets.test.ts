@@ -11,6 +11,7 @@ import { makeChain } from '../audit/chain.ts'
 import { openDb } from '../db/pool.ts'
 import { systemClock } from '../ground/clock.ts'
 import { readConfig } from '../ground/config/config.ts'
+import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
 import { backupCommand, restoreCommand } from './backup-commands.ts'
 import { Fault } from './command-fault.ts'
@@ -77,8 +78,8 @@ const addOrg = async (database: TestDatabase, id: string): Promise<void> => {
   )
   await database.sql(
     `insert into audit_entries (org_id, id, action, created_at, user_agent)
-     select $1, 'aud_' || $1 || i, 'org.updated', $2, '' from generate_series(1, 3) i`,
-    [id, at],
+     select $1, entry_id, 'org.updated', $2, '' from unnest($3::text[]) entry_id`,
+    [id, at, Array.from({ length: 3 }, () => newId('auditEntry', Date.parse(at)))],
   )
   await database.sql(
     `insert into audit_unlinked (org_id, created_at, entry_id)
@@ -272,7 +273,7 @@ test('restore exits with 1 when an audit chain of the backup is not intact, and 
   onTestFinished(tampered.drop)
   await restoreTo(tampered, [plain])
   await tampered.sql('alter table audit_entries disable trigger all')
-  await tampered.sql(`delete from audit_entries where id = 'aud_org_b2'`)
+  await tampered.sql(`delete from audit_entries where id = (select min(id) from audit_entries where org_id = 'org_b')`)
   await tampered.sql('alter table audit_entries enable trigger all')
   const file = fileName()
   await backupCommand(readConfig(envOf(tampered)), silentLog(), [file], () => undefined)

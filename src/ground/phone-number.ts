@@ -1,6 +1,5 @@
 /** Phone numbers in E.164 form: their calling code, its countries, and ranges that are never sent to. */
-import { parsePhoneNumberFromString } from 'libphonenumber-js/max'
-import metadata from 'libphonenumber-js/metadata.max.json' with { type: 'json' }
+import { getCountries, getCountryCallingCode, parsePhoneNumberFromString } from 'libphonenumber-js/max'
 
 const e164 = /^\+[1-9]\d{1,14}$/
 
@@ -9,14 +8,35 @@ export const isE164 = (value: string): boolean => e164.test(value)
 /** A calling code and its countries as ISO 3166-1 alpha-2 codes. `XK` is Kosovo. Codes of no country have none. */
 export type CallingCode = { code: string; countries: readonly string[] }
 
-const { country_calling_codes: geographic, nonGeographic } = metadata as unknown as {
-  country_calling_codes: Record<string, string[]>
-  nonGeographic: Record<string, unknown>
-}
+/** Codes of services and networks that belong to no country. */
+const withoutCountry = ['800', '808', '870', '878', '881', '882', '883', '888', '979']
+
+/** The country that most numbers of a shared code belong to. */
+const mainCountries: ReadonlySet<string> = new Set([
+  'US',
+  'RU',
+  'GB',
+  'IT',
+  'NO',
+  'AU',
+  'MA',
+  'RE',
+  'SH',
+  'FI',
+  'GP',
+  'CW',
+])
+
+const mainFirst = (a: string, b: string): number => Number(mainCountries.has(b)) - Number(mainCountries.has(a))
+
+const byCode = Map.groupBy(getCountries(), (country) => getCountryCallingCode(country) as string)
 
 const callingCodes = new Map<string, CallingCode>([
-  ...Object.keys(nonGeographic).map((code): [string, CallingCode] => [code, { code, countries: [] }]),
-  ...Object.entries(geographic).map(([code, countries]): [string, CallingCode] => [code, { code, countries }]),
+  ...withoutCountry.map((code): [string, CallingCode] => [code, { code, countries: [] }]),
+  ...[...byCode].map(([code, countries]): [string, CallingCode] => [
+    code,
+    { code, countries: countries.sort(mainFirst) },
+  ]),
 ])
 
 const longestCode = Math.max(...[...callingCodes.keys()].map((code) => code.length))
@@ -43,7 +63,7 @@ export const countryOf = (number: string): string | undefined => {
 /** Every country that has a calling code. */
 export const isCountry = (country: string): boolean => allCountries.has(country)
 
-const allCountries: ReadonlySet<string> = new Set(Object.values(geographic).flat())
+const allCountries: ReadonlySet<string> = new Set(getCountries())
 
 /** Satellite and international networks, whose price per message is a multiple of any country's. */
 const highCostCodes: ReadonlySet<string> = new Set(['870', '878', '881', '882', '883'])

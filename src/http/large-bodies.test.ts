@@ -61,7 +61,9 @@ describe('a body of an email', () => {
 
   test('S-108 X-333 is refused for its size above 6 MB, also if it has too many values or is not JSON', async () => {
     for (const raw of [`[${'[],'.repeat(5_500_000)}[]]`, '['.repeat(7_000_000), 'x'.repeat(7_000_000)]) {
-      expectRefusal(await leavesNoTrace(() => send('/emails', raw)), 'PAYLOAD_TOO_LARGE')
+      expectRefusal(await leavesNoTrace(() => send('/emails', raw)), 'PAYLOAD_TOO_LARGE', {
+        message: 'The request body exceeds 6 MB. Send a smaller body.',
+      })
     }
   })
 

@@ -9,7 +9,7 @@ import { jsonType, makeAnswerBrokenRequest, notHttp } from './broken-request.ts'
 import type { Serve } from './call.ts'
 import { closeConnectionsOnStop } from './close-connections.ts'
 import { drainBody } from './drain-body.ts'
-import { envelope, flatBody, flatStatus, fromFramework, headersOf } from './envelope.ts'
+import { bodyTooLarge, envelope, flatBody, flatStatus, fromFramework, headersOf } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
 import { isLeftUnread, type ReadBody } from './read-body.ts'
 import type { Route } from './route.ts'
@@ -240,11 +240,13 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   addRequestChecks(app, rejectUnknown)
   logResponses(app, needs)
   closeConnectionsOnStop(app)
-  app.setErrorHandler((error: { code?: string }, request, reply) =>
-    isLeftUnread(error)
-      ? drainBody(request.raw).then(() => sendError(error, request, reply))
-      : sendError(error, request, reply),
-  )
+  app.setErrorHandler((error: { code?: string }, request, reply) => {
+    // Forms are read by Fastify, all other bodies by `readBody`.
+    const tooLarge = error.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+    const shown = tooLarge ? bodyTooLarge(request.routeOptions.bodyLimit) : error
+    if (!tooLarge && !isLeftUnread(error)) return sendError(shown, request, reply)
+    return drainBody(request.raw).then(() => sendError(shown, request, reply))
+  })
   app.setNotFoundHandler(rejectUnknown)
   addRoutes(app, needs, rejectUnknown)
   return app

@@ -37,6 +37,7 @@ describe('without a provider', () => {
         expectRefusal(
           await t.ask('POST', pathOf(name), { raw: Buffer.alloc(bodyLimit + 1, 0x5b) }),
           'PAYLOAD_TOO_LARGE',
+          { message: 'The request body exceeds 10 MB. Send a smaller body.' },
         )
       })
     },

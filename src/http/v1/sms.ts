@@ -21,6 +21,7 @@ import { localDueAt } from '../../messages/sms/sms-channel.ts'
 import type { SmsDraft } from '../../messages/sms/sms-draft.ts'
 import type { ListedRow } from '../../messages/store/list-messages.ts'
 import type { MessageRow } from '../../messages/store/message-row.ts'
+import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { validate } from '../read-request.ts'
@@ -28,6 +29,7 @@ import { defineRoute, type Route } from '../route.ts'
 import { isoOrNull, shownOutcome, shownTimes } from '../shown-message.ts'
 
 const megabyte = 1_048_576
+const maxBatch = 100
 
 const showItem = (row: ListedRow): z.output<typeof SmsItem> => ({
   id: row.id,
@@ -79,7 +81,7 @@ const ListQuery = pageQuery.extend({
 const anyItem = z.unknown().meta({
   description: 'The same fields as `POST /sms`, except `template`, `from_pool`, `scheduled_at` and `scheduled_local`.',
 })
-const Batch = z.union([BulkSms, z.array(anyItem).min(1).max(100)]).meta({ id: 'SmsBatch' })
+const Batch = z.union([BulkSms, z.array(anyItem).min(1).max(maxBatch)]).meta({ id: 'SmsBatch' })
 
 /** Errors of a single send before the message is handed to a provider. */
 const sendErrors = [
@@ -121,6 +123,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     scope: 'send:sms',
     idempotent: true,
     body: SendSms,
+    bounds: { values: maxVariableValues + 1_000 },
     check: ({ body }) => assertMedia(body.media_url),
     responses: { 200: { schema: AcceptedSms, description: 'The message was accepted.' } },
     errors: [...sendErrors, ...quotaErrors],
@@ -141,6 +144,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     idempotent: true,
     body: Batch,
     bodyLimit: 10 * megabyte,
+    bounds: { values: 1_000, elements: maxBatch },
     check: ({ body }) => {
       if (!Array.isArray(body)) assertMedia(body.media_url)
     },

@@ -44,10 +44,15 @@ export const maxMedia = 10
 
 /** More entries than an MMS can have are accepted here, because they have an error code of their own. */
 const mediaUrl = z
-  .array(z.string().max(2_048))
+  .array(
+    z
+      .string()
+      .max(2_048)
+      .meta({ examples: ['s3://media/cat.jpg'] }),
+  )
   .max(100)
   .default([])
-  .meta({ description: 'Up to 10 files of an MMS, as `s3://bucket/key`.', examples: [['s3://media/cat.jpg']] })
+  .meta({ description: 'Up to 10 files of an MMS, as `s3://bucket/key`.' })
 
 const mediaForm = /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\/[^\s\p{Cc}]{1,1024}$/u
 
@@ -129,7 +134,10 @@ export const SendSms = z
     textOrTemplate(given, context)
     oneTime(given, context)
   })
-  .meta({ id: 'SendSms' })
+  .meta({
+    id: 'SendSms',
+    examples: [{ from: '+15125550199', to: '+15125550100', body: 'Your order has shipped.' }],
+  })
 export type SendSms = z.output<typeof SendSms>
 
 /** Fields that would change the sender, the content or the time. A batch rejects them instead of ignoring them. */
