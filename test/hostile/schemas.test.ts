@@ -157,8 +157,10 @@ const placesOf = (type: 'array' | 'record') => {
   return [...new Map(places.map((place) => [place[0], place])).values()]
 }
 
-const longList = `[${'1,'.repeat(524_287)}1]`
-const largeMap = `{${Array.from({ length: 90_000 }, (_, i) => `"k${i}":1`).join()}}`
+/** Fewer values than any route accepts in a body, so that the schema itself has to refuse them. */
+const many = 9_000
+const longList = `[${'1,'.repeat(many - 1)}1]`
+const largeMap = `{${Array.from({ length: many }, (_, i) => `"k${i}":1`).join()}}`
 
 const rowsAt = (reply: Reply, path: Step[]): Row[] => {
   expect([reply.status, reply.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
@@ -167,14 +169,14 @@ const rowsAt = (reply: Reply, path: Step[]): Row[] => {
   return rows.filter((row) => path.every((step, i) => row.path[i] === step))
 }
 
-test.each(placesOf('array'))('%s refuses a list of 1 MB with one row', async (_, route, path) => {
+test.each(placesOf('array'))('%s refuses a list of 9,000 elements with one row', async (_, route, path) => {
   const rows = rowsAt(await send(route, bodyWith(path, longList)), path)
   expect(rows).toEqual([
     { path, code: 'too_big', message: expect.stringMatching(/^Too big: expected array to have <=\d+ items$/) },
   ])
 })
 
-test.each(placesOf('record'))('%s refuses a map of 1 MB with one row', async (_, route, path) => {
+test.each(placesOf('record'))('%s refuses a map of 9,000 keys with one row', async (_, route, path) => {
   const rows = rowsAt(await send(route, bodyWith(path, largeMap)), path)
   expect(rows).toEqual([
     {
@@ -193,12 +195,12 @@ const strictBodies = t.service.routes.flatMap((route) =>
     : [],
 )
 
-test.each(strictBodies)('%s refuses a body of 90,000 unknown fields with 100 rows', async (_, route) => {
+test.each(strictBodies)('%s refuses a body of 9,000 unknown fields with 100 rows', async (_, route) => {
   const { status, body } = await send(route, largeMap)
   expect([status, body.error.code, body.error.errors.length]).toEqual([422, 'VALIDATION_ERROR', 100])
 })
 
-test('Each list in an item of a batch refuses 1 MB without an effect on the other items', async () => {
+test('Each list in an item of a batch refuses 9,000 elements without an effect on the other items', async () => {
   const batch = t.service.routes.find(({ method, path }) => method === 'POST' && path === '/emails/batch') as Route
   const lists = nodesOf(BatchItem).filter(({ schema }) => schema._zod.def.type === 'array')
   expect(lists.map(({ path }) => path.join('.'))).toEqual(['reply_to', 'tags', 'to', 'cc', 'bcc', 'attachments'])

@@ -258,7 +258,7 @@ describe('a template', () => {
 
 describe('an invalid request is rejected with the path of each error:', () => {
   const nested = (levels: number): unknown => (levels === 0 ? 1 : { a: nested(levels - 1) })
-  const manyKeys = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`:${i}`, 0]))
+  const manyKeys = Object.fromEntries(Array.from({ length: 9_000 }, (_, i) => [`:${i}`, 0]))
   const cases: [rule: string, body: unknown, ...paths: (string | number)[][]][] = [
     ['S-076 from is required', mail({ from: undefined }), ['from']],
     ['S-078 X-336 to is required', mail({ to: undefined }), ['to']],
@@ -330,7 +330,7 @@ describe('an invalid request is rejected with the path of each error:', () => {
     ],
     // Rejected by the number of keys. Validating each key would block all other requests.
     ...['headers', 'metadata', 'variables'].map((name): [string, unknown, string[]] => [
-      `100,000 ${name}`,
+      `9,000 ${name}`,
       mail({ [name]: manyKeys }),
       [name],
     ]),
