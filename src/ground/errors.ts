@@ -260,6 +260,16 @@ export type FailureDetail = {
   cause?: unknown
 }
 
+/** Longer than any name of a field. A caller's own names may have megabytes, and the response must not repeat them. */
+const maxPathPart = 200
+
+const shortened = (row: FieldError): FieldError => ({
+  ...row,
+  path: row.path.map((part) =>
+    typeof part === 'string' && part.length > maxPathPart ? `${part.slice(0, maxPathPart).toWellFormed()}…` : part,
+  ),
+})
+
 /** An error that a caller can cause and handle by its code. Any other thrown error becomes INTERNAL_ERROR. */
 export class Failure extends Error {
   readonly code: Code
@@ -269,7 +279,7 @@ export class Failure extends Error {
     super(detail.message ?? catalogue[code].text, { cause: detail.cause })
     this.name = 'Failure'
     this.code = code
-    this.detail = detail
+    this.detail = detail.errors ? { ...detail, errors: detail.errors.map(shortened) } : detail
   }
 
   get status(): number {

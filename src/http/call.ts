@@ -1,18 +1,19 @@
 /** Serves an admitted request: validates its input, claims its Idempotency-Key and calls the route's handler. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../audit/append.ts'
-import { canonicalJson, TooDeep } from '../ground/canonical.ts'
+import { canonicalJson, hashCanonical } from '../ground/canonical.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
 import { withRequestId } from '../ground/request-context.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
 import { idempotencyKeyRule, isIdempotencyKey } from '../idempotency/key.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
 import type { Admitted } from './admit-request.ts'
 import { malformed } from './envelope.ts'
-import { parseJson, readQuery, validate } from './read-request.ts'
+import { largeBody, parseJson, readQuery, validate } from './read-request.ts'
 import type { Route, RouteResponse } from './route.ts'
 
 const readIdempotencyKey = (request: FastifyRequest): string | undefined => {
@@ -23,13 +24,18 @@ const readIdempotencyKey = (request: FastifyRequest): string | undefined => {
   return key
 }
 
-const fingerprintOf = (request: FastifyRequest, body: unknown): Buffer => {
-  try {
-    return sha256(`${request.method} ${request.url.split('?', 1)[0]}\n${canonicalJson(body)}`)
-  } catch (error) {
-    if (error instanceof TooDeep) throw malformed('The body is nested too deeply.')
-    throw error
-  }
+/** The size of a request without a body is 0. */
+const sizeOf = (request: FastifyRequest): number => (request.body as Buffer | undefined)?.length ?? 0
+
+const fingerprintOf = (request: FastifyRequest, body: unknown): MaybePromise<Buffer> => {
+  const target = `${request.method} ${request.url.split('?', 1)[0]}\n`
+  return sizeOf(request) > largeBody ? hashCanonical(target, body) : sha256(`${target}${canonicalJson(body)}`)
+}
+
+/** A body over the size limit is rejected for its size, also when it is not valid JSON or exceeds another bound. */
+const readBody = async ({ oversize, bounds }: Route, bytes: Buffer): Promise<unknown> => {
+  if (!oversize || bytes.length <= oversize.above) return parseJson(bytes, bounds)
+  throw oversize.failure(await Promise.try(parseJson, bytes, bounds).catch(() => undefined))
 }
 
 const checkParams = (route: Route, params: Record<string, string>): void => {
@@ -71,12 +77,11 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
     withRequestId(request.id, async () => {
       const query = route.query && validate(route.query, readQuery(request.query))
       const bytes = request.body as Buffer | undefined
-      const raw = route.body && bytes && bytes.length > 0 ? parseJson(bytes) : undefined
-      if (route.oversize && bytes && bytes.length > route.oversize.above) throw route.oversize.failure(raw)
+      const raw = route.body && bytes && bytes.length > 0 ? await readBody(route, bytes) : undefined
       const body = route.body && validate(route.body, raw)
       route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)
-      const fingerprint = key === undefined ? undefined : fingerprintOf(request, raw)
+      const fingerprint = key === undefined ? undefined : await fingerprintOf(request, raw)
       const params = request.params as Record<string, string>
       checkParams(route, params)
 

@@ -324,6 +324,7 @@ describe('an operation', () => {
       '422',
       '429',
       '500',
+      '503',
     ])
     expect(full?.requestBody?.required).toBe(false)
     expect(full?.parameters).toContainEqual({ $ref: '#/components/parameters/Idempotency-Key' })

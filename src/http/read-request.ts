@@ -1,6 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { malformed } from '../ground/errors.ts'
+import { type Failure, invalid, malformed } from '../ground/errors.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
+import { makeTurns, nextTurn } from '../ground/turns.ts'
 import { unstorable } from '../ground/validate.ts'
+import { type ElementRange, type JsonBounds, type JsonFault, makeScan, scanJson } from './json-scan.ts'
 
 export { validate } from '../ground/validate.ts'
 
@@ -9,6 +12,12 @@ const suspectEscape = /\\u(?:0000|[dD][89a-fA-F])/
 
 /** Deeper than any valid body. The limit keeps code that walks or serializes the value from overflowing the stack. */
 const maxDepth = 200
+
+/** More values than the largest body of an ordinary route has: a thousand suppressions. */
+export const ordinaryValues = 10_000
+
+/** Larger bodies are read over several turns of the event loop. */
+export const largeBody = 262_144
 
 /** A cheap first check: whether the text has enough opening brackets to be nested that deeply. */
 const opensMany = (json: string): boolean => {
@@ -21,27 +30,21 @@ const opensMany = (json: string): boolean => {
   return false
 }
 
-const tooDeep = (json: Buffer): boolean => {
-  let depth = 0
-  let quoted = false
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at]
-    if (quoted) {
-      if (byte === 0x5c) at++
-      else if (byte === 0x22) quoted = false
-    } else if (byte === 0x22) quoted = true
-    else if (byte === 0x5b || byte === 0x7b) {
-      if (++depth > maxDepth) return true
-    } else if (byte === 0x5d || byte === 0x7d) depth--
+const failureOf = (fault: JsonFault, { values, elements }: JsonBounds): Failure => {
+  switch (fault) {
+    case 'depth':
+      return malformed('The body is nested too deeply.')
+    case 'elements':
+      return invalid([], 'too_big', `Must have at most ${elements} elements.`)
+    case 'values':
+      return malformed(`The body has too many values: ${elements ? 'each element' : 'it'} can have ${values} at most.`)
+    case 'syntax':
+      return malformed('The body must be valid JSON.')
   }
-  return false
 }
 
-/** Parses a JSON body. Also rejects bytes that are not UTF-8 and characters that cannot be stored. */
-export const parseJson = (bytes: Buffer): unknown => {
-  if (!isUtf8(bytes)) throw malformed('The body must be UTF-8.')
-  const text = bytes.toString('utf8')
-  if (opensMany(text) && tooDeep(bytes)) throw malformed('The body is nested too deeply.')
+/** Parses text that has passed its bounds. Also rejects characters that cannot be stored. */
+const parseText = (text: string, at: number[] = []): unknown => {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -50,9 +53,47 @@ export const parseJson = (bytes: Buffer): unknown => {
   }
   if (suspectEscape.test(text)) {
     const path = unstorable(value)
-    if (path) throw malformed('Contains a character that cannot be stored (NUL or an unpaired surrogate).', path)
+    if (path) {
+      throw malformed('Contains a character that cannot be stored (NUL or an unpaired surrogate).', [...at, ...path])
+    }
   }
   return value
+}
+
+const parseElements = async (bytes: Buffer, elements: ElementRange[]): Promise<unknown[]> => {
+  const endTurn = makeTurns()
+  const list: unknown[] = []
+  for (const [i, { start, end }] of elements.entries()) {
+    list.push(parseText(bytes.toString('utf8', start, end), [i]))
+    await endTurn()
+  }
+  return list
+}
+
+const parseLarge = async (bytes: Buffer, bounds: JsonBounds): Promise<unknown> => {
+  const { fault, elements } = await scanJson(bytes, bounds)
+  if (fault) throw failureOf(fault, bounds)
+  await nextTurn()
+  const value = elements ? await parseElements(bytes, elements) : parseText(bytes.toString('utf8'))
+  await nextTurn()
+  return value
+}
+
+const parseSmall = (bytes: Buffer, bounds: JsonBounds): unknown => {
+  const text = bytes.toString('utf8')
+  // A text has at most one value for every two bytes.
+  if (bytes.length / 2 > bounds.values || opensMany(text)) {
+    const fault = makeScan(bytes, bounds)(Number.POSITIVE_INFINITY)?.fault
+    if (fault) throw failureOf(fault, bounds)
+  }
+  return parseText(text)
+}
+
+/** Parses a JSON body within its bounds. Also rejects bytes that are not UTF-8 and characters that cannot be stored. */
+export const parseJson = (bytes: Buffer, given: Partial<JsonBounds> = {}): MaybePromise<unknown> => {
+  if (!isUtf8(bytes)) throw malformed('The body must be UTF-8.')
+  const bounds = { depth: maxDepth, values: ordinaryValues, ...given }
+  return bytes.length > largeBody ? parseLarge(bytes, bounds) : parseSmall(bytes, bounds)
 }
 
 /** Query parameters as strings. A repeated parameter is rejected instead of choosing one of its values. */

@@ -5,6 +5,7 @@ import type { IdKind } from '../ground/ids.ts'
 import type { IdempotencyClaim } from '../idempotency/claims.ts'
 import type { Caller } from '../keys/caller.ts'
 import type { ScopeName } from '../keys/scopes.ts'
+import type { JsonBounds } from './json-scan.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -53,6 +54,8 @@ export type Route = {
   idempotent?: true
   /** In bytes; default 6 MB. */
   bodyLimit?: number
+  /** How many values the body may have, when that is not the default. */
+  bounds?: Pick<JsonBounds, 'elements' | 'values'>
   /** Rejects a body larger than `above` after parsing it, so that the error can name the part that is too large. */
   oversize?: { above: number; failure: (raw: unknown) => Failure }
   /** Kinds of key that may not call the route, each with the error code it gets. */

@@ -11,6 +11,7 @@ import { closeConnectionsOnStop } from './close-connections.ts'
 import { drainBody } from './drain-body.ts'
 import { envelope, flatBody, flatStatus, fromFramework, headersOf } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
+import { isLeftUnread, type ReadBody } from './read-body.ts'
 import type { Route } from './route.ts'
 import { codingFault, isUnambiguous } from './unambiguous.ts'
 
@@ -45,6 +46,7 @@ export type ServerNeeds = {
   log: Log
   metrics: Metrics
   requestTimeoutMs: number
+  readBody: ReadBody
 }
 
 const sendFailure = (reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply => {
@@ -207,13 +209,13 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   app.decorateRequest('admitted', null)
   app.removeAllContentTypeParsers()
   // Bodies stay bytes until the request is admitted. The call parses them.
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser('application/json', needs.readBody)
 
   addRequestChecks(app, rejectUnknown)
   logResponses(app, needs)
   closeConnectionsOnStop(app)
   app.setErrorHandler((error: { code?: string }, request, reply) =>
-    error.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+    isLeftUnread(error) || error.code === 'FST_ERR_CTP_BODY_TOO_LARGE'
       ? drainBody(request.raw).then(() => sendError(error, request, reply))
       : sendError(error, request, reply),
   )

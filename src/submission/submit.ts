@@ -1,8 +1,7 @@
 /** Treats a message over SMTP as a call to POST /emails, with the same admission, schema and pipeline. */
 import type { Admission } from '../admission/admit.ts'
 import type { Actor } from '../audit/append.ts'
-import { canonicalJson } from '../ground/canonical.ts'
-import { sha256 } from '../ground/crypto.ts'
+import { hashCanonical } from '../ground/canonical.ts'
 import { Failure, malformed } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import { unstorable, validate } from '../ground/validate.ts'
@@ -87,7 +86,7 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
         caller = { ...caller, tenantId: await tenants.findOrCreate(caller, actor, admitted.newTenantRef) }
       }
       if (idempotencyKey === undefined) return sendClaimed(caller, body, actor, undefined)
-      const fingerprint = sha256(`SMTP\n${canonicalJson(input)}`)
+      const fingerprint = await hashCanonical('SMTP\n', input)
       const outcome = await idempotency.claim(caller, idempotencyKey, fingerprint)
       if (outcome && 'replay' in outcome) return (JSON.parse(outcome.replay.body) as { id: string }).id
       return sendClaimed(caller, body, actor, outcome?.claim)

@@ -6,6 +6,8 @@ import { Failure, type FieldError } from '../ground/errors.ts'
 export const maxDepth = 10
 /** The size of all variables as UTF-8 JSON. */
 export const maxBytes = 65_536
+/** Each value takes at least two bytes of JSON. */
+export const maxVariableValues = maxBytes / 2
 
 type Path = FieldError['path']
 

@@ -7,12 +7,15 @@ import { makeServe } from '../http/call.ts'
 import { registerDashboardKeys } from '../http/dashboard/api-keys.ts'
 import { makeSessionGates } from '../http/dashboard/session-gates.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
-import { registerEmailIntake } from '../http/provider/email.ts'
+import { emailIntake } from '../http/provider/email.ts'
+import { registerIntakes } from '../http/provider/intake.ts'
 import { registerHealth } from '../http/public/health.ts'
 import { registerReference } from '../http/public/reference.ts'
 import { registerTracking } from '../http/public/tracking.ts'
+import { makeReadBody, type ReadBody } from '../http/read-body.ts'
 import type { Route } from '../http/route.ts'
 import { makeServer } from '../http/server.ts'
+import { makeUploads } from '../http/uploads.ts'
 import { describedEvents } from '../http/v1/webhooks.ts'
 import { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import { makeReadOutbox } from '../providers/outbox/read.ts'
@@ -35,7 +38,7 @@ type Needs = {
   replacements: Replacements
 }
 
-const makeApi = ({ foundation, platform, routes, replacements }: Needs): FastifyInstance => {
+const makeApi = ({ foundation, platform, routes, replacements }: Needs, readBody: ReadBody): FastifyInstance => {
   const { config, log, metrics, idempotency } = foundation
   const { admission, tenants } = platform
   return makeServer({
@@ -45,12 +48,13 @@ const makeApi = ({ foundation, platform, routes, replacements }: Needs): Fastify
     log,
     metrics,
     requestTimeoutMs: config.requestTimeoutMs,
+    readBody,
   })
 }
 
-const registerPublic = (app: FastifyInstance, { foundation, sending, routes, ready, replacements }: Needs): void => {
+const registerPublic = (app: FastifyInstance, { foundation, sending, routes, ready }: Needs): void => {
   const { config, db, clock, log, metrics, appendEvents } = foundation
-  const { tokens, countHits, suppress, messages } = sending
+  const { tokens, countHits, suppress } = sending
   registerHealth(app, { metrics, metricsToken: config.metricsToken, ready })
   registerReference(app, {
     routes,
@@ -65,11 +69,23 @@ const registerPublic = (app: FastifyInstance, { foundation, sending, routes, rea
     proxies: config,
     unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),
   })
-  registerEmailIntake(app, {
-    outcomes: messages.outcomes,
-    log,
-    ses: makeSesIntake({ topics: config.sesSnsTopics, clock, log, ...replacements.sns }),
-  })
+}
+
+const registerProviders = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
+  const { config, clock, log, limiter } = needs.foundation
+  const { outcomes } = needs.sending.messages
+  const topics = config.sesSnsTopics
+  const ses = topics.length > 0 ? makeSesIntake({ topics, clock, log, ...needs.replacements.sns }) : undefined
+  registerIntakes(
+    app,
+    [
+      emailIntake({ ses, outcomes }),
+      { name: 'inbound-email', counts: 'bad signatures', take: undefined },
+      { name: 'sms', counts: 'bad signatures', take: undefined },
+      { name: 'inbound-sms', counts: 'every request', take: undefined },
+    ],
+    { limiter, clock, log, proxies: config, readBody },
+  )
 }
 
 const registerDev = (app: FastifyInstance, { foundation, sending, worker }: Needs): void => {
@@ -88,9 +104,13 @@ const registerDev = (app: FastifyInstance, { foundation, sending, worker }: Need
 }
 
 export const makeHttp = (needs: Needs): FastifyInstance => {
-  const { db, clock } = needs.foundation
-  const app = makeApi(needs)
+  const { config, db, clock, metrics } = needs.foundation
+  const uploads = makeUploads(config.uploads)
+  metrics.gauge('http_upload_bytes', 'Bytes of request bodies that have not arrived completely', uploads.held)
+  const readBody = makeReadBody({ uploads, proxies: config })
+  const app = makeApi(needs, readBody)
   registerPublic(app, needs)
+  registerProviders(app, needs, readBody)
   registerDashboardKeys(app, { db, clock, gates: makeSessionGates({ sessions: needs.platform.sessions }) })
   registerDev(app, needs)
   return app

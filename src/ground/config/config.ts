@@ -52,6 +52,8 @@ export type Config = {
   idempotencyTtlHours: number
   webhookAllowInsecure: boolean
   requestTimeoutMs: number
+  /** The bytes of request bodies that may be arriving at once. */
+  uploads: { perCaller: number; total: number }
   metricsToken: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   logFormat: 'json' | 'pretty'
@@ -108,6 +110,8 @@ const privateRanges = [
   'fe80::/10',
 ].map((text) => parseRange(text) as IpRange)
 
+const megabyte = 1_048_576
+
 const defaultCutover = '2026-08-10T00:00:00Z'
 
 /** The time zone is required: without it, a text means a different time on each machine. */
@@ -162,6 +166,10 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     idempotencyTtlHours: values.IDEMPOTENCY_TTL_HOURS ?? 24,
     webhookAllowInsecure: values.WEBHOOK_ALLOW_INSECURE ?? false,
     requestTimeoutMs: (values.REQUEST_TIMEOUT_SECONDS ?? 60) * 1000,
+    uploads: {
+      perCaller: (values.UPLOAD_MEMORY_PER_KEY_MB ?? 64) * megabyte,
+      total: (values.UPLOAD_MEMORY_MB ?? 256) * megabyte,
+    },
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
     logFormat: values.LOG_FORMAT ?? (terminal ? 'pretty' : 'json'),

@@ -230,6 +230,18 @@ export const variables = {
     fallback: '60',
     about: 'Seconds within which the headers and body of a request must arrive.',
   }),
+  UPLOAD_MEMORY_PER_KEY_MB: variable({
+    accepts: accept.wholeNumber(16, 65_536),
+    fallback: '64',
+    about:
+      'Megabytes of request bodies that may be arriving at once for one API key, or for one address without a key. A request above it gets a 429.',
+  }),
+  UPLOAD_MEMORY_MB: variable({
+    accepts: accept.wholeNumber(16, 65_536),
+    fallback: '256',
+    about:
+      'Megabytes of request bodies that may be arriving at once in one process. Above it, the largest body of the caller with the most bytes gets a 503.',
+  }),
   METRICS_TOKEN: variable({
     accepts: accept.textOfAtLeast(16),
     about: 'Bearer token for `/metrics`. If not set, only clients on the same machine can read it.',

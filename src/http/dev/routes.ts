@@ -13,9 +13,9 @@ import { malformed } from '../envelope.ts'
 import { parseJson, validate } from '../read-request.ts'
 import { fromThisMachine } from '../this-machine.ts'
 
-const bodyOf = <T>(schema: z.ZodType<T>, request: FastifyRequest): T => {
+const bodyOf = async <T>(schema: z.ZodType<T>, request: FastifyRequest): Promise<T> => {
   const bytes = request.body as Buffer | undefined
-  return validate(schema, bytes && bytes.length > 0 ? parseJson(bytes) : undefined)
+  return validate(schema, bytes && bytes.length > 0 ? await parseJson(bytes) : undefined)
 }
 
 const ClockBody = z.strictObject({ advance_seconds: z.number().min(0).max(3_200_000_000) })
@@ -74,7 +74,7 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/clock', async (request) => {
-        const { advance_seconds } = bodyOf(ClockBody, request)
+        const { advance_seconds } = await bodyOf(ClockBody, request)
         if (clock.millis() + advance_seconds * 1000 > lastInstant) {
           throw malformed('The clock cannot move past the year 9000. Advance it by less.', ['advance_seconds'])
         }
@@ -89,7 +89,7 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/notify', async (request) => {
-        const { message_id, outcome } = bodyOf(NotifyBody, request)
+        const { message_id, outcome } = await bodyOf(NotifyBody, request)
         if (!isId('message', message_id) || !(await notify(message_id, outcome))) {
           throw new Failure('NOT_FOUND')
         }
@@ -97,7 +97,7 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/registry', async (request) => {
-        const { id, status } = bodyOf(RegistryBody, request)
+        const { id, status } = await bodyOf(RegistryBody, request)
         if (!isId('domain', id)) throw new Failure('NOT_FOUND')
         const dkim = dkimStatusOf(status)
         if (!dkim) throw malformed(`Must be one of: ${reportable.join(', ')}.`, ['status'])
@@ -107,7 +107,7 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
 
       dev.post('/run', (request) =>
         withRequestId(request.id, async () => {
-          const { task } = bodyOf(RunBody, request)
+          const { task } = await bodyOf(RunBody, request)
           return { task, counts: await tasks[task]?.run() }
         }),
       )

@@ -72,7 +72,10 @@ export const codesOf = (route: Route): Code[] => {
   if (Object.keys(params).length > 0) codes.push('NOT_FOUND')
   codes.push(...errors, ...Object.values(forbiddenKeys))
   if (idempotent) codes.push('IDEMPOTENCY_MISMATCH', 'IDEMPOTENCY_IN_FLIGHT')
-  codes.push(...admissionCodes, 'INTERNAL_ERROR')
+  codes.push(...admissionCodes)
+  // Too many bodies are arriving at once.
+  if (method !== 'GET') codes.push('UNAVAILABLE')
+  codes.push('INTERNAL_ERROR')
   return [...new Set(codes)]
 }
 
@@ -82,11 +85,12 @@ export const sharedErrors: Partial<Record<Code, string>> = {
   PAYLOAD_TOO_LARGE: 'PayloadTooLarge',
   UNSUPPORTED_MEDIA_TYPE: 'UnsupportedMediaType',
   RATE_LIMITED: 'RateLimited',
+  UNAVAILABLE: 'Unavailable',
   INTERNAL_ERROR: 'InternalError',
 }
 
 export const errorResponse = (status: number, codes: Code[]): ResponseObject => {
-  const waits = status === 429 || codes.includes('IDEMPOTENCY_IN_FLIGHT')
+  const waits = status === 429 || codes.includes('IDEMPOTENCY_IN_FLIGHT') || codes.includes('UNAVAILABLE')
   const names = [
     'X-Request-Id',
     // Without a valid key there is no rate limit to report.

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { givenInstant } from '../../ground/bounded-text.ts'
 import { Failure } from '../../ground/errors.ts'
 import { parseMailbox } from '../../ground/mailbox.ts'
+import { makeTurns } from '../../ground/turns.ts'
 import type { CancelMessage } from '../../messages/cancel.ts'
 import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
 import type { DraftEmails } from '../../messages/email/draft-emails.ts'
@@ -21,6 +22,7 @@ import type { SendBatch } from '../../messages/send-batch.ts'
 import { BatchResponse, statusFilter } from '../../messages/shapes.ts'
 import type { ListedRow } from '../../messages/store/list-messages.ts'
 import type { MessageRow } from '../../messages/store/message-row.ts'
+import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { validate } from '../read-request.ts'
@@ -81,11 +83,16 @@ const GetQuery = z.object({
     .meta({ description: 'Set to `body` to include the rendered `html` and `text`.' }),
 })
 
+const maxBatch = 100
+
 /** Each item is validated separately, so an invalid item fails without failing the batch. */
 const anyItem = z
   .unknown()
   .meta({ description: 'The same fields as `POST /emails`, except `template` and `scheduled_at`.' })
-const Batch = z.union([BulkEmail, z.array(anyItem).min(1).max(100)]).meta({ id: 'EmailBatch' })
+const Batch = z.union([BulkEmail, z.array(anyItem).min(1).max(maxBatch)]).meta({ id: 'EmailBatch' })
+
+/** Other fields than the variables have a few hundred values at most. */
+const valuesPerEmail = maxVariableValues + 1_000
 
 const oversize = {
   above: 6 * megabyte,
@@ -153,6 +160,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     idempotent: true,
     body: SendEmail,
     bodyLimit: 16 * megabyte,
+    bounds: { values: valuesPerEmail },
     oversize,
     responses: { 200: { schema: AcceptedEmail, description: 'The email was accepted.' } },
     errors: [...sendErrors, ...quotaErrors],
@@ -173,6 +181,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     idempotent: true,
     body: Batch,
     bodyLimit: 10 * megabyte,
+    bounds: { values: valuesPerEmail, elements: maxBatch },
     responses: { 200: { schema: BatchResponse, description: 'The result of each item, in request order.' } },
     errors: [...quotaErrors, 'ATTACHMENT_TOO_LARGE'],
     handle: async (call) => {
@@ -188,7 +197,11 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       // Sequential, so that ids increase in request order and lists keep that order.
       const itemsOf = async (list: unknown[]) => {
         const items: Awaited<ReturnType<typeof itemOf>>[] = []
-        for (const raw of list) items.push(await itemOf(raw))
+        const endTurn = makeTurns()
+        for (const raw of list) {
+          items.push(await itemOf(raw))
+          await endTurn()
+        }
         return items
       }
       const items = async () =>

@@ -9,6 +9,7 @@ import type { ManageTemplates } from '../../templates/manage.ts'
 import type { RenderTemplates } from '../../templates/render.ts'
 import { CreateTemplate, PatchTemplate, PreviewTemplate, Template, TemplatePreview } from '../../templates/shapes.ts'
 import { listTemplates, listTenantTemplates, type TemplateRow } from '../../templates/store.ts'
+import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
@@ -130,6 +131,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
         'Renders a template without sending it. Identify the template by `id` or `slug`. Missing variables and size limits return the same errors as a send.',
       scope: 'read:templates',
       body: PreviewTemplate,
+      bounds: { values: maxVariableValues + 100 },
       responses: { 200: { schema: TemplatePreview, description: 'The rendered template.' } },
       errors: ['NOT_FOUND', 'TEMPLATE_TENANT_SCOPED', 'TEMPLATE_MISSING_VARIABLES'],
       handle: async ({ caller, body }) => {

@@ -3,9 +3,10 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { movableClock } from '../../ground/clock.ts'
 import { newId } from '../../ground/ids.ts'
 import { silentLog } from '../../ground/log.ts'
+import { BadSignature } from '../bad-signature.ts'
 import { type Signer, selfSigned } from './harness.ts'
 import { makeSesIntake } from './ses-notifications.ts'
-import { BadSignature, snsAddress } from './sns.ts'
+import { snsAddress } from './sns.ts'
 
 const topic = 'arn:aws:sns:eu-west-1:123456789012:ses-events'
 const certificateUrl = 'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-abc.pem'
@@ -68,7 +69,7 @@ const intakeWith = (changes: Partial<Parameters<typeof makeSesIntake>[0]> = {}) 
     },
     ...changes,
   })
-  return { take: (fields: unknown) => intake.take(JSON.stringify(fields)), intake, fetched, confirmed }
+  return { take: (fields: unknown) => intake.take(JSON.parse(JSON.stringify(fields))), intake, fetched, confirmed }
 }
 
 const mail = {

@@ -171,7 +171,7 @@ export type IntakeResult =
 
 export interface SesIntake {
   /** Throws BadSignature when the message is not from one of our topics. After any other error, SNS should redeliver. */
-  take(bodyText: string): Promise<IntakeResult>
+  take(notification: unknown): Promise<IntakeResult>
 }
 
 type Needs = {
@@ -201,8 +201,8 @@ export const makeSesIntake = (needs: Needs): SesIntake => {
   }
 
   return {
-    take: async (bodyText) => {
-      const message = await read(bodyText)
+    take: async (notification) => {
+      const message = await read(notification)
       if (message.Type === 'SubscriptionConfirmation') {
         return confirmSubscription(message.SubscribeURL, message.TopicArn)
       }
@@ -210,8 +210,8 @@ export const makeSesIntake = (needs: Needs): SesIntake => {
         log.warn({ topic: message.TopicArn }, 'sns subscription ended')
         return { kind: 'ignored' }
       }
-      const notification = parseSesNotification(message)
-      return notification === 'ignored' ? { kind: 'ignored' } : { kind: 'notification', notifications: [notification] }
+      const parsed = parseSesNotification(message)
+      return parsed === 'ignored' ? { kind: 'ignored' } : { kind: 'notification', notifications: [parsed] }
     },
   }
 }

@@ -3,14 +3,7 @@ import { verify, X509Certificate } from 'node:crypto'
 import { request } from 'undici'
 import { z } from 'zod'
 import type { Clock } from '../../ground/clock.ts'
-
-/** The message is not proven to come from one of our topics. The reason is for the log, not for the sender. */
-export class BadSignature extends Error {
-  constructor(reason: string, options?: { cause?: unknown }) {
-    super(reason, options)
-    this.name = 'BadSignature'
-  }
-}
+import { BadSignature } from '../bad-signature.ts'
 
 const text = z.string().max(262_144)
 
@@ -107,29 +100,18 @@ const makeCertificates = (fetchCertificate: FetchText) => {
   }
 }
 
-const parse = (body: string): SnsMessage => {
-  let json: unknown
-  try {
-    json = JSON.parse(body)
-  } catch (cause) {
-    throw new BadSignature('body is not JSON', { cause })
-  }
-  const parsed = SnsMessage.safeParse(json)
-  if (!parsed.success) throw new BadSignature('body is not an SNS message')
-  return parsed.data
-}
-
 type Needs = { topics: readonly string[]; fetchCertificate: FetchText; clock: Clock }
 
 /**
- * Parses and verifies a message. Throws BadSignature when verification fails, and any other error when it could not
+ * Verifies a message that was parsed from JSON. Throws BadSignature when verification fails, and any other error when it could not
  * be completed.
  */
 export const makeSnsReader = ({ topics, fetchCertificate, clock }: Needs) => {
   const certificateAt = makeCertificates(fetchCertificate)
 
-  return async (body: string): Promise<SnsMessage> => {
-    const message = parse(body)
+  return async (notification: unknown): Promise<SnsMessage> => {
+    const { data: message } = SnsMessage.safeParse(notification)
+    if (!message) throw new BadSignature('body is not an SNS message')
     // Checked before the certificate is fetched. The signature alone is not enough: SNS signs everyone's topics.
     if (!topics.includes(message.TopicArn)) throw new BadSignature('topic is not configured')
     const url = snsAddress(message.SigningCertURL)

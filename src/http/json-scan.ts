@@ -1,0 +1,160 @@
+/**
+ * Counts the values and the depth of JSON text without parsing it, and stops at the first bound that the text exceeds.
+ * The cost of parsing and validating a body grows with its values more than with its bytes. The scan does not check the
+ * grammar, because parsing does.
+ */
+import { nextTurn } from '../ground/turns.ts'
+
+export type JsonBounds = {
+  depth: number
+  /** The root, elements and members all count. */
+  values: number
+  /** For a body that may be a list: how many elements it may have. `values` then applies to each of them. */
+  elements?: number
+}
+
+export type JsonFault = 'depth' | 'values' | 'elements' | 'syntax'
+
+/** Where an element of the list is in the text. */
+export type ElementRange = { start: number; end: number }
+
+export type ScanResult = {
+  fault: JsonFault | undefined
+  /** Set when the root is a list and its elements are bounded. */
+  elements: ElementRange[] | undefined
+}
+
+const quote = 0x22
+const comma = 0x2c
+const backslash = 0x5c
+const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
+const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+
+/** After this many bytes of a string, its end is searched for. Calling the search for each short string is slower. */
+const longString = 256
+
+/** Finds the next occurrence of a byte, and remembers it, so that each byte of the text is searched once. */
+const makeFinder = (bytes: Buffer, wanted: number) => {
+  let found = -1
+  return (from: number): number => {
+    if (found < from) {
+      const next = bytes.indexOf(wanted, from)
+      found = next < 0 ? bytes.length : next
+    }
+    return found
+  }
+}
+
+/** Returns a function that reads on by a number of bytes, and returns undefined until the scan is complete. */
+export const makeScan = (bytes: Buffer, bounds: JsonBounds): ((steps: number) => ScanResult | undefined) => {
+  const nextQuote = makeFinder(bytes, quote)
+  const nextBackslash = makeFinder(bytes, backslash)
+  const ranges: ElementRange[] = []
+  let at = 0
+  let depth = 0
+  let values = 1
+  let start = 0
+  let inString = false
+  /** Steps since the last search in this string. */
+  let sinceSearch = 0
+  /** A container was opened, and none of its values has been seen. */
+  let isFresh = false
+  let root: 'unseen' | 'list' | 'other' | 'closed list' = 'unseen'
+  let fault: JsonFault | undefined
+
+  const countValue = (): void => {
+    values++
+    if (values > bounds.values) fault ??= 'values'
+  }
+
+  const startElement = (from: number): void => {
+    start = from
+    values = 1
+    if (ranges.length >= (bounds.elements ?? 0)) fault ??= 'elements'
+  }
+
+  const startValue = (): void => {
+    isFresh = false
+    if (depth === 1 && root === 'list') startElement(at)
+    else countValue()
+  }
+
+  const open = (): void => {
+    depth++
+    isFresh = true
+    if (depth > bounds.depth) fault ??= 'depth'
+  }
+
+  const close = (byte: number): void => {
+    depth--
+    if (depth === 0 && root === 'list') {
+      if (!isFresh) ranges.push({ start, end: at })
+      root = 'closed list'
+      if (byte !== closeList) fault ??= 'syntax'
+    }
+    isFresh = false
+  }
+
+  const separate = (): void => {
+    if (depth === 1 && root === 'list') {
+      ranges.push({ start, end: at })
+      startElement(at + 1)
+    } else countValue()
+  }
+
+  const readByte = (byte: number): void => {
+    if (root === 'unseen') root = bounds.elements !== undefined && byte === openList ? 'list' : 'other'
+    else if (root === 'closed list') fault ??= 'syntax'
+    if (byte === closeList || byte === closeObject) {
+      close(byte)
+      return
+    }
+    if (isFresh) startValue()
+    if (byte === openList || byte === openObject) open()
+    else if (byte === comma) separate()
+    else if (byte === quote) {
+      inString = true
+      sinceSearch = 0
+    }
+  }
+
+  const readStringByte = (byte: number): void => {
+    if (byte === quote) inString = false
+    else if (byte === backslash) at++
+    else if (++sinceSearch === longString) {
+      sinceSearch = 0
+      // One before it, because every step ends with moving on by one.
+      at = Math.min(nextQuote(at), nextBackslash(at)) - 1
+    }
+  }
+
+  const read = (steps: number): void => {
+    for (let left = steps; left > 0 && at < bytes.length && !fault; left--) {
+      const byte = bytes[at] as number
+      if (inString) readStringByte(byte)
+      else if (!isSpace(byte)) readByte(byte)
+      at++
+    }
+  }
+
+  return (steps) => {
+    read(steps)
+    if (!fault && at < bytes.length) return undefined
+    const isList = root === 'list' || root === 'closed list'
+    if (root === 'list') fault ??= 'syntax'
+    return { fault, elements: isList && !fault ? ranges : undefined }
+  }
+}
+
+/** Takes a few milliseconds. */
+const stepsPerTurn = 250_000
+
+/** Scans large text over several turns of the event loop. */
+export const scanJson = async (bytes: Buffer, bounds: JsonBounds): Promise<ScanResult> => {
+  const scan = makeScan(bytes, bounds)
+  for (;;) {
+    const result = scan(stepsPerTurn)
+    if (result) return result
+    await nextTurn()
+  }
+}
