@@ -113,7 +113,7 @@ export const openMessages = (needs: Needs) => {
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
-    notify: makeSimulateReport({ db, clock, outcomes }),
+    notify: makeSimulateReport({ db, clock, log, outcomes }),
     scheduler: makeScheduler({
       db,
       channels: { email, sms },

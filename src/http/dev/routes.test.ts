@@ -133,7 +133,7 @@ describe('access to the dev tools', () => {
       clock: movableClock(),
       tasks,
       readOutbox: async () => [],
-      notify: async () => false,
+      notify: async () => 'no message',
       keepOffset: async () => undefined,
       simulateDomain: async () => false,
     })
