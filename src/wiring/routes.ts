@@ -35,7 +35,7 @@ import type { Sending } from './sending.ts'
 /** What additional routes of tests and benchmarks can use. */
 export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'appendEvents'> &
   Pick<Platform, 'usage'> &
-  Pick<Sending, 'templates' | 'emailProvider' | 'senders' | 'suppress' | 'links' | 'messages'>
+  Pick<Sending, 'templates' | 'emailProvider' | 'smsProvider' | 'senders' | 'suppress' | 'links' | 'messages'>
 
 type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: WebhookDelivery }
 

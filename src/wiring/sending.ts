@@ -71,7 +71,17 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   metrics.gauge('email_providers_failing', 'Email providers that are skipped after consecutive failures', () => {
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
-  const smsProvider = openSmsProvider({ config, db, clock, log })
+  const smsProvider = openSmsProvider({
+    config,
+    db,
+    clock,
+    log,
+    // Receipts arrive only after the connection is open, and the messages exist by then.
+    report: (notification) => messages.outcomes.take(notification),
+  })
+  metrics.gauge('sms_providers_failing', 'SMS providers that are skipped after consecutive failures', () => {
+    return smsProvider.states().filter(({ state }) => state !== 'closed').length
+  })
   const messages = openMessages({
     db,
     clock,

@@ -23,6 +23,7 @@ type Needs = {
   pruneAudit: PruneAudit
   checkDomains: CheckDomains
   sweepMarks: () => Promise<number>
+  sweepReceipts: () => Promise<number>
   messages: MessageRetention
   scheduling: ClaimLoop
   deliveries: KeepDeliveries
@@ -30,7 +31,7 @@ type Needs = {
 }
 
 export const makeTasks = (needs: Needs): Tasks => {
-  const { idempotency, chain, pruneAudit, checkDomains, sweepMarks, messages, deliveries } = needs
+  const { idempotency, chain, pruneAudit, checkDomains, sweepMarks, sweepReceipts, messages, deliveries } = needs
   return {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
@@ -50,6 +51,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           tracking_marks_deleted: await sweepMarks(),
           webhook_deliveries_deleted: await deliveries.prune(),
           provider_notifications_deleted: await messages.sweepNotifications(),
+          sms_receipts_deleted: await sweepReceipts(),
         }
       },
     },

@@ -50,6 +50,7 @@ describe('POST /api/dev/run', () => {
           tracking_marks_deleted: 0,
           webhook_deliveries_deleted: 0,
           provider_notifications_deleted: 0,
+          sms_receipts_deleted: 0,
         },
       },
     ])

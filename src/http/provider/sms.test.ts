@@ -108,7 +108,9 @@ describe('an event signed by a configured topic', () => {
     }
     const logged = () => lines.lines('unknown sms status token')
     await expect
-      .poll(async () => (await logged()).map(({ sms_status, message_id, country }) => [sms_status, message_id, country]))
+      .poll(async () =>
+        (await logged()).map(({ sms_status, message_id, country }) => [sms_status, message_id, country]),
+      )
       .toEqual([
         ['TEXT_UNKNOWN', id, 'GB'],
         ['TEXT_SOMETHING_NEW', id, 'GB'],

@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { movableClock } from '../../ground/clock.ts'
-import { silentLog } from '../../ground/log.ts'
-import { type EmailProvider, type Handover, HandoverError, type HandoverFault, type Mail } from './email-provider.ts'
+import { movableClock } from '../ground/clock.ts'
+import { silentLog } from '../ground/log.ts'
+import {
+  type EmailProvider,
+  type Handover,
+  HandoverError,
+  type HandoverFault,
+  type Mail,
+} from './email/email-provider.ts'
+import { faultOf, testMail } from './email/harness.ts'
 import { makeFailoverProvider } from './failover.ts'
-import { faultOf, testMail } from './harness.ts'
 
 type Behaviour = HandoverFault | 'accept' | 'hang' | 'crash'
 
@@ -38,10 +44,26 @@ const fakeProvider = (name: string, initial: Behaviour = 'accept') => {
 
 const chainOf = (...providers: EmailProvider[]) => {
   const clock = movableClock()
-  return { clock, chain: makeFailoverProvider(providers, { clock, log: silentLog(), timeoutMs: 20_000 }) }
+  return {
+    clock,
+    chain: makeFailoverProvider(providers, { channel: 'email', clock, log: silentLog(), timeoutMs: 20_000 }),
+  }
 }
 
 describe('failover', () => {
+  test('passes a message over providers that cannot send its kind, and refuses it when none can', async () => {
+    const [a, b] = [fakeProvider('a'), fakeProvider('b')]
+    const unable = { ...a, accepts: () => false }
+    const { chain } = chainOf(unable, b)
+    for (let i = 0; i < 6; i++) expect((await chain.send(testMail())).provider).toBe('b')
+    expect([a.calls, chain.states()[0]?.state]).toEqual([[], 'closed'])
+    const fault = await faultOf(chainOf(unable).chain.send(testMail()))
+    expect([fault.kind, fault.message]).toEqual([
+      'refused',
+      'No configured email provider can send this kind of message.',
+    ])
+  })
+
   test('stops at the first provider that accepts the message', async () => {
     const [a, b] = [fakeProvider('a'), fakeProvider('b')]
     const mail = testMail()
@@ -97,7 +119,12 @@ describe('failover', () => {
 
   test('does not try the next provider after a timeout, because the message may have been sent', async () => {
     const [a, b] = [fakeProvider('a', 'hang'), fakeProvider('b')]
-    const chain = makeFailoverProvider([a, b], { clock: movableClock(), log: silentLog(), timeoutMs: 20 })
+    const chain = makeFailoverProvider([a, b], {
+      channel: 'email',
+      clock: movableClock(),
+      log: silentLog(),
+      timeoutMs: 20,
+    })
     const fault = await faultOf(chain.send(testMail()))
     expect([fault.kind, fault.provider, b.calls]).toEqual(['uncertain', 'a', []])
     a.release()
@@ -146,12 +173,28 @@ describe('the circuit breaker of a provider', () => {
     expect([a.calls.length, chain.states()]).toEqual([12, [{ name: 'a', state: 'closed' }]])
   })
 
-  test('allows one message at a time after 30 seconds, and closes when it succeeds', async () => {
+  test.each([
+    ['30 seconds while another provider works', 'accept', 30_000],
+    ['a second while the other provider fails too', 'unavailable', 1_000],
+  ] as const)('tries the provider again after %s', async (_, other, openForMs) => {
+    const [a, b] = [fakeProvider('a', 'unavailable'), fakeProvider('b', other)]
+    const { chain, clock } = chainOf(a, b)
+    await failTimes(() => chain.send(testMail()), 5)
+    clock.advance(openForMs - 500)
+    expect(chain.states()[0]?.state).toBe('open')
+    await failTimes(() => chain.send(testMail()), 1)
+    expect(a.calls).toHaveLength(5)
+    clock.advance(500)
+    expect(chain.states()[0]?.state).toBe('half_open')
+    await failTimes(() => chain.send(testMail()), 1)
+    expect(a.calls).toHaveLength(6)
+  })
+
+  test('R-20 of the only provider lets one message through every second, and closes when it succeeds', async () => {
     const a = fakeProvider('a', 'unavailable')
     const { chain, clock } = chainOf(a)
     const send = () => chain.send(testMail())
     await failTimes(send, 5)
-    clock.advance(29_000)
     expect((await faultOf(send())).message).toBe('No email provider is available right now.')
     expect(a.calls).toHaveLength(5)
     clock.advance(1_000)
@@ -168,14 +211,14 @@ describe('the circuit breaker of a provider', () => {
     expect(a.calls).toHaveLength(8)
   })
 
-  test('opens for another 30 seconds when that message fails', async () => {
+  test('stays open when that message fails, and closes when the provider refuses one', async () => {
     const a = fakeProvider('a', 'unavailable')
     const { chain, clock } = chainOf(a)
     await failTimes(() => chain.send(testMail()), 5)
-    clock.advance(30_000)
+    clock.advance(1_000)
     await failTimes(() => chain.send(testMail()), 3)
     expect([a.calls.length, chain.states()[0]?.state]).toEqual([6, 'open'])
-    clock.advance(30_000)
+    clock.advance(1_000)
     a.behaviour = 'refused'
     expect((await faultOf(chain.send(testMail()))).kind).toBe('refused')
     expect([a.calls.length, chain.states()[0]?.state]).toEqual([7, 'closed'])

@@ -1,0 +1,165 @@
+/** Combines several providers: when one cannot accept a message, the next one is tried. */
+import { assertNotInTransaction } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Log } from '../ground/log.ts'
+import { type Handover, HandoverError } from './handover.ts'
+
+export type BreakerState = 'closed' | 'open' | 'half_open'
+
+type Message = { messageId: string }
+
+type Provider<M extends Message> = {
+  readonly name: string
+  /** Whether the provider can send this kind of message. Absent: it can send all. */
+  accepts?(message: M): boolean
+  /** Throws only HandoverError. */
+  send(message: M): Promise<Handover>
+  close(): Promise<void>
+}
+
+export interface FailoverProvider<M extends Message> extends Provider<M> {
+  /** The circuit breaker of each provider, in the order in which they are tried. For metrics. */
+  states(): { name: string; state: BreakerState }[]
+}
+
+const failuresToOpen = 5
+const openForMs = 30_000
+/** While no other provider can take the messages, the failing one is tried more often. */
+const openForWithoutAlternativeMs = 1_000
+const defaultTimeoutMs = 30_000
+
+type Link<M extends Message> = {
+  provider: Provider<M>
+  failures: number
+  /** When the breaker opened. Undefined while it is closed. */
+  openedAt: number | undefined
+  /** A message is being sent that decides whether the breaker closes. */
+  probing: boolean
+}
+
+type Needs = { channel: 'email' | 'sms'; clock: Clock; log: Log; timeoutMs?: number }
+
+const texts = {
+  email: { provider: 'email provider', handingOver: 'handing over an email' },
+  sms: { provider: 'SMS provider', handingOver: 'handing over an SMS' },
+} as const
+
+const unconfirmed = (provider: string, cause: unknown): HandoverError =>
+  new HandoverError('uncertain', provider, 'The provider did not confirm the message. It may have been sent.', {
+    cause,
+  })
+
+/** After a timeout the message may have been sent, so no other provider may be tried. */
+const sendWithTimeout = <M extends Message>(provider: Provider<M>, message: M, timeoutMs: number): Promise<Handover> =>
+  new Promise((resolve, reject) => {
+    const onTimeout = () => reject(unconfirmed(provider.name, new Error('provider timed out')))
+    const timer = setTimeout(onTimeout, timeoutMs)
+    Promise.try(() => provider.send(message)).then(
+      (handed) => {
+        clearTimeout(timer)
+        resolve(handed)
+      },
+      (error) => {
+        clearTimeout(timer)
+        // The message may have been sent before an unexpected error, so that is treated like a timeout.
+        reject(error instanceof HandoverError ? error : unconfirmed(provider.name, error))
+      },
+    )
+  })
+
+export const makeFailoverProvider = <M extends Message>(
+  providers: readonly Provider<M>[],
+  needs: Needs,
+): FailoverProvider<M> => {
+  const { channel, clock, log, timeoutMs = defaultTimeoutMs } = needs
+  const text = texts[channel]
+  const name = providers.map((provider) => provider.name).join(',')
+  const links: Link<M>[] = providers.map((provider) => ({
+    provider,
+    failures: 0,
+    openedAt: undefined,
+    probing: false,
+  }))
+
+  const openFor = (link: Link<M>): number =>
+    links.some((other) => other !== link && other.openedAt === undefined) ? openForMs : openForWithoutAlternativeMs
+
+  const stateOf = (link: Link<M>): BreakerState => {
+    if (link.openedAt === undefined) return 'closed'
+    return clock.millis() - link.openedAt >= openFor(link) ? 'half_open' : 'open'
+  }
+
+  const closeBreaker = (link: Link<M>): void => {
+    if (link.openedAt !== undefined) log.info({ provider: link.provider.name }, `${channel} provider recovered`)
+    link.failures = 0
+    link.openedAt = undefined
+  }
+
+  const countFailure = (link: Link<M>, probe: boolean): void => {
+    link.failures++
+    // Messages that were being sent when the breaker opened do not keep it open longer.
+    if (!probe && (link.failures < failuresToOpen || link.openedAt !== undefined)) return
+    if (link.openedAt === undefined) {
+      log.warn({ provider: link.provider.name }, `${channel} provider failing, circuit breaker opened`)
+    }
+    link.openedAt = clock.millis()
+  }
+
+  const sendThrough = (link: Link<M>, message: M): Promise<Handover> => {
+    const probe = link.openedAt !== undefined
+    if (probe) link.probing = true
+    return sendWithTimeout(link.provider, message, timeoutMs).then(
+      (handed) => {
+        if (probe) link.probing = false
+        closeBreaker(link)
+        return handed
+      },
+      (error: HandoverError) => {
+        if (probe) link.probing = false
+        // A provider that refuses or throttles a message is working.
+        if (error.kind === 'unavailable' || error.kind === 'uncertain') countFailure(link, probe)
+        else closeBreaker(link)
+        throw error
+      },
+    )
+  }
+
+  /** A fault that ends the send is thrown and logged by the caller. One that leads to the next provider is logged here. */
+  const logFailover = ({ provider, kind, cause }: HandoverError, next: Link<M>, message: M): void => {
+    const { code } = (cause ?? {}) as { code?: unknown }
+    const fields = { provider, kind, code, next_provider: next.provider.name, message_id: message.messageId }
+    log.warn(fields, `${channel} handover failed, trying the next provider`)
+  }
+
+  const send = async (message: M): Promise<Handover> => {
+    assertNotInTransaction(text.handingOver)
+    const able = links.filter(({ provider }) => provider.accepts?.(message) !== false)
+    if (able.length === 0) {
+      throw new HandoverError('refused', name, `No configured ${text.provider} can send this kind of message.`)
+    }
+    let fault: HandoverError | undefined
+    let last: HandoverError | undefined
+    for (const link of able) {
+      const state = stateOf(link)
+      if (state === 'open' || (state === 'half_open' && link.probing)) continue
+      if (last) logFailover(last, link, message)
+      try {
+        return await sendThrough(link, message)
+      } catch (error) {
+        last = error as HandoverError
+        if (last.kind === 'refused' || last.kind === 'uncertain') throw last
+        if (fault?.kind !== 'throttled') fault = last
+      }
+    }
+    throw fault ?? new HandoverError('unavailable', name, `No ${text.provider} is available right now.`)
+  }
+
+  return {
+    name,
+    send,
+    states: () => links.map((link) => ({ name: link.provider.name, state: stateOf(link) })),
+    close: async () => {
+      await Promise.all(providers.map((provider) => provider.close()))
+    },
+  }
+}
