@@ -6,7 +6,7 @@ import { testService } from '../../../../test/service/service.ts'
 import { movableClock } from '../../../ground/clock.ts'
 import { silentLog } from '../../../ground/log.ts'
 import { testSms } from '../harness.ts'
-import type { SmppReceipt } from './deliver.ts'
+import type { SmppReceipt } from './deliver-sm.ts'
 import { makeSmppReceipts, type ReportSms, type SubmittedPart } from './receipts.ts'
 
 type Reported = Parameters<ReportSms>[0]

@@ -7,7 +7,7 @@ import type { Log } from '../../../ground/log.ts'
 import type { Report } from '../../handover.ts'
 import { meaningOfToken, reportOfToken } from '../status-tokens.ts'
 import { smppName } from './command-status.ts'
-import type { SmppReceipt } from './deliver.ts'
+import type { SmppReceipt } from './deliver-sm.ts'
 import { findReceipts, insertReceipts, lockParts, markDelivered, type ReceiptRow } from './store.ts'
 
 export type SubmittedPart = {

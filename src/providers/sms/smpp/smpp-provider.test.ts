@@ -8,7 +8,7 @@ import { silentLog } from '../../../ground/log.ts'
 import { faultOf, selfSigned } from '../../email/harness.ts'
 import { testSms } from '../harness.ts'
 import type { InboundSms } from '../sms-provider.ts'
-import type { SmppReceipt } from './deliver.ts'
+import type { SmppReceipt } from './deliver-sm.ts'
 import type { SubmittedPart } from './receipts.ts'
 import { makeSmppProvider } from './smpp-provider.ts'
 

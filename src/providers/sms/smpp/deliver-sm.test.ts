@@ -1,6 +1,6 @@
 import smpp, { type Pdu } from 'smpp'
 import { describe, expect, test } from 'vitest'
-import { endOfNumber, isReceipt, plainId, readInbound, readReceipt } from './deliver.ts'
+import { endOfNumber, isReceipt, plainId, readInbound, readReceipt } from './deliver-sm.ts'
 
 const gsm = smpp.encodings.ASCII
 
