@@ -45,6 +45,7 @@ type RequestName = 'bind_transceiver' | 'submit_sm' | 'enquire_link' | 'unbind'
 
 const interfaceVersion = 0x34
 const unbindMs = 2_000
+const closeMs = 1_000
 
 /** Sends requests and pairs them with their answers. */
 const makeRequests = (session: Session, maxMissing: number) => {
@@ -95,6 +96,8 @@ const answerRequests = ({ smpp, onDeliver }: Pick<Needs, 'smpp' | 'onDeliver'>, 
   session.on('unbind', (pdu: Pdu) => {
     session.send(pdu.response())
     session.close()
+    // A message centre may leave its side of the connection open.
+    setTimeout(() => session.destroy(), closeMs).unref()
   })
   session.on('deliver_sm', (pdu: Pdu) => {
     onDeliver(pdu).then(

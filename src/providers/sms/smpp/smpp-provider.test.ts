@@ -1,50 +1,15 @@
 /** The smpp provider at the wire, against a message centre on loopback. */
 import fc from 'fast-check'
 import smpp, { type Pdu } from 'smpp'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { openSmsc, receiptFields, type Smsc } from '../../../../test/servers/smsc.ts'
-import { systemClock } from '../../../ground/clock.ts'
-import { silentLog } from '../../../ground/log.ts'
-import { faultOf, selfSigned } from '../../email/harness.ts'
+import { describe, expect, test } from 'vitest'
+import { receiptFields } from '../../../../test/servers/smsc.ts'
+import { faultOf } from '../../email/harness.ts'
 import { testSms } from '../harness.ts'
 import type { InboundSms } from '../sms-provider.ts'
-import type { SmppReceipt } from './deliver-sm.ts'
-import type { SubmittedPart } from './receipts.ts'
-import { makeSmppProvider } from './smpp-provider.ts'
-
-type Options = Partial<Parameters<typeof makeSmppProvider>[0]>
-
-const openProvider = (url: string, options: Options = {}) => {
-  const remembered: SubmittedPart[] = []
-  const taken: SmppReceipt[] = []
-  const provider = makeSmppProvider({
-    url,
-    clock: systemClock,
-    log: silentLog(),
-    backoff: { firstMs: 10, maxMs: 50 },
-    receipts: {
-      remember: async (part) => {
-        remembered.push(part)
-      },
-      take: async (receipt) => {
-        taken.push(receipt)
-      },
-      close: async () => undefined,
-    },
-    ...options,
-  })
-  onTestFinished(() => provider.close())
-  return { ...provider, remembered, taken }
-}
-
-const withSmsc = async (options: Options = {}) => {
-  const smsc = await openSmsc()
-  return { smsc, provider: openProvider(smsc.url, options) }
-}
+import { isBound, withSmsc } from './harness.ts'
 
 const textOf = ({ short_message }: Pdu): string => String(short_message?.message ?? '')
 const headerOf = ({ short_message }: Pdu): number[] => [...((short_message?.udh as Buffer[] | undefined)?.[0] ?? [])]
-const isBound = (smsc: Smsc) => expect.poll(() => smsc.binds.length).toBeGreaterThan(0)
 
 describe('a text message', () => {
   test('is submitted over a transceiver bind, and its id is remembered', async () => {
@@ -216,146 +181,6 @@ describe('when the message centre does not accept a message', () => {
   })
 })
 
-describe('when the connection is not there', () => {
-  test('nothing is sent, and the provider is unavailable', async () => {
-    const smsc = await openSmsc()
-    await smsc.stop()
-    const provider = openProvider(smsc.url)
-    const fault = await faultOf(provider.send(testSms()))
-    expect([fault.kind, fault.message]).toEqual(['unavailable', 'The message centre did not take the message.'])
-  })
-
-  test('it comes back after the message centre does, however often binding failed', async () => {
-    const smsc = await openSmsc()
-    const provider = openProvider(smsc.url)
-    await provider.send(testSms())
-    await smsc.stop()
-    await expect.poll(async () => (await faultOf(provider.send(testSms()))).kind).toBe('unavailable')
-    await smsc.start()
-    await expect
-      .poll(() =>
-        provider.send(testSms()).then(
-          ({ provider }) => provider,
-          () => 'not yet',
-        ),
-      )
-      .toBe('smpp')
-  })
-
-  test('a refused bind makes it unavailable until the message centre accepts one', async () => {
-    const { smsc, provider } = await withSmsc()
-    smsc.answer.bind = () => ({ command_status: smpp.errors.ESME_RINVPASWD })
-    const fault = await faultOf(provider.send(testSms()))
-    expect(fault.kind).toBe('unavailable')
-    expect(smsc.submits).toEqual([])
-    smsc.answer.bind = () => ({ system_id: 'smsc' })
-    await expect
-      .poll(() =>
-        provider.send(testSms()).then(
-          ({ provider }) => provider,
-          () => 'not yet',
-        ),
-      )
-      .toBe('smpp')
-  })
-
-  test('bytes that are not SMPP end the connection, and a new one is opened', async () => {
-    const { smsc, provider } = await withSmsc()
-    await provider.send(testSms())
-    const { socket } = smsc.session() as unknown as { socket: { write(bytes: Buffer): void } }
-    socket.write(Buffer.alloc(64, 0xff))
-    await expect.poll(() => smsc.binds.length).toBe(2)
-    expect((await provider.send(testSms())).provider).toBe('smpp')
-  })
-
-  test('a message centre that unbinds gets an answer, and a new bind', async () => {
-    const { smsc, provider } = await withSmsc()
-    await provider.send(testSms())
-    expect((await smsc.ask('unbind')).command).toBe('unbind_resp')
-    await expect.poll(() => smsc.binds.length).toBe(2)
-  })
-})
-
-describe('when an answer is missing', () => {
-  test('a connection that drops makes the message uncertain, and the next one is sent over a new connection', async () => {
-    const { smsc, provider } = await withSmsc()
-    smsc.answer.submit = (_, session) => {
-      session.destroy()
-      return 'silent'
-    }
-    expect((await faultOf(provider.send(testSms()))).kind).toBe('uncertain')
-    smsc.answer.submit = () => ({ message_id: 'second' })
-    await expect.poll(() => smsc.binds.length).toBe(2)
-    expect((await provider.send(testSms())).providerMessageId).toBe('second')
-    expect(smsc.submits).toHaveLength(2)
-  })
-
-  test('a late answer makes the message uncertain, and its id is remembered when it arrives', async () => {
-    const { smsc, provider } = await withSmsc({ timeouts: { answerMs: 100 } })
-    await isBound(smsc)
-    const late = Promise.withResolvers<Record<string, unknown>>()
-    smsc.answer.submit = () => late.promise
-    const sms = testSms()
-    const fault = await faultOf(provider.send(sms))
-    expect([fault.kind, fault.message]).toEqual([
-      'uncertain',
-      'The message centre did not confirm the message. It may have been sent.',
-    ])
-    expect(provider.remembered).toEqual([])
-    late.resolve({ message_id: 'LATE-1' })
-    await expect
-      .poll(() => provider.remembered.map((part) => [part.providerMessageId, part.messageId]))
-      .toEqual([['LATE-1', sms.messageId]])
-  })
-
-  test('a connection with more than a window of missing answers is replaced', async () => {
-    const { smsc, provider } = await withSmsc({ timeouts: { answerMs: 50, waitMs: 20_000 } })
-    await isBound(smsc)
-    smsc.answer.submit = () => 'silent'
-    const kinds = await Promise.all(
-      Array.from({ length: 120 }, async () => (await faultOf(provider.send(testSms()))).kind),
-    )
-    expect(new Set(kinds)).toEqual(new Set(['uncertain']))
-    await expect.poll(() => smsc.binds.length).toBeGreaterThan(1)
-  })
-
-  test('a connection check without an answer replaces the connection', async () => {
-    const { smsc } = await withSmsc({ timeouts: { enquireMs: 20, answerMs: 50 } })
-    await expect.poll(() => smsc.commands.filter((name) => name === 'enquire_link').length).toBeGreaterThan(2)
-    expect(smsc.binds).toHaveLength(1)
-    smsc.answer.enquire = () => 'silent'
-    await expect.poll(() => smsc.binds.length).toBeGreaterThan(1)
-  })
-})
-
-describe('the window', () => {
-  test('has at most 100 requests without an answer', async () => {
-    const { smsc, provider } = await withSmsc({ timeouts: { waitMs: 20_000 } })
-    const waiting: (() => void)[] = []
-    smsc.answer.submit = () =>
-      new Promise((resolve) => waiting.push(() => resolve({ message_id: `w-${smsc.submits.length}` })))
-    const sends = Array.from({ length: 250 }, () => provider.send(testSms()))
-    for (const expected of [100, 200, 250]) {
-      await expect.poll(() => smsc.submits.length).toBe(expected)
-      for (const answer of waiting.splice(0)) answer()
-    }
-    await Promise.all(sends)
-    expect(smsc.submits).toHaveLength(250)
-  })
-
-  test('throttles a message that gets no place in it in time', async () => {
-    const { smsc, provider } = await withSmsc({ timeouts: { waitMs: 200, answerMs: 60_000 } })
-    await isBound(smsc)
-    const waiting: (() => void)[] = []
-    smsc.answer.submit = () => new Promise((resolve) => waiting.push(() => resolve({ message_id: 'w' })))
-    const sends = Array.from({ length: 100 }, () => provider.send(testSms()))
-    await expect.poll(() => waiting.length).toBe(100)
-    expect((await faultOf(provider.send(testSms()))).kind).toBe('throttled')
-    for (const answer of waiting) answer()
-    await Promise.all(sends)
-  })
-})
-
 describe('requests of the message centre', () => {
   test('a receipt is processed before it is answered', async () => {
     const { smsc, provider } = await withSmsc()
@@ -421,12 +246,4 @@ test('Closing waits for the messages that are being sent, and then unbinds', asy
   expect(smsc.commands).toEqual(['bind_transceiver', 'unbind'])
   expect((await faultOf(provider.send(testSms()))).kind).toBe('unavailable')
   expect(smsc.connections()).toBe(1)
-})
-
-test('A TLS connection requires a valid certificate unless the URL turns that off', async () => {
-  const { key, certificate: cert } = await selfSigned('smsc.test')
-  const smsc = await openSmsc({ key, cert })
-  const fault = await faultOf(openProvider(smsc.url).send(testSms()))
-  expect([fault.kind, smsc.binds]).toEqual(['unavailable', []])
-  expect((await openProvider(`${smsc.url}?verify=off`).send(testSms())).provider).toBe('smpp')
 })
