@@ -1,5 +1,11 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { smsClient } from '../../../test/clients/sms-client.ts'
 import { openSmsc } from '../../../test/servers/smsc.ts'
+import { makeSns } from '../../../test/servers/sns.ts'
 import { testService } from '../../../test/service/service.ts'
 import { faultOf } from '../email/harness.ts'
 import { testSms } from './harness.ts'
@@ -62,4 +68,33 @@ test('sending an SMS inside a database transaction is refused', async () => {
   await expect(service.db.tx(() => service.modules.smsProvider.send(testSms()))).rejects.toThrow(
     'handing over an SMS inside a database transaction',
   )
+})
+
+test('SD-47 an SMS through AWS carries its id, and the event that returns the id changes its status', async () => {
+  const contexts: unknown[] = []
+  const server = createServer(async (request, response) => {
+    contexts.push(((await json(request)) as { Context: unknown }).Context)
+    response.setHeader('content-type', 'application/x-amz-json-1.0').end('{"MessageId":"aws-1"}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'secret')
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+    server.closeAllConnections()
+    server.close()
+  })
+  const sns = await makeSns()
+  const TopicArn = 'arn:aws:sns:eu-west-1:123456789012:sms-events'
+  const AWS_ENDPOINT_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const env = { SMS_PROVIDER: 'aws', SMS_SNS_TOPICS: TopicArn, AWS_ENDPOINT_URL }
+  const t = await testService({ ...sns.overrides, env })
+  const acme = await t.org()
+  const phone = smsClient(t, acme)
+  const id = await phone.sent()
+  expect(contexts).toEqual([{ 'tidings-org': acme.org.id, 'tidings-message': id }])
+  const event = { eventType: 'TEXT_DELIVERED', eventTimestamp: Date.now(), context: contexts[0] }
+  const raw = JSON.stringify(sns.signed(sns.notification(event, { TopicArn })))
+  expect((await t.ask('POST', '/api/webhooks/provider/sms', { raw })).body).toEqual({ status: 'notification' })
+  expect((await phone.row(id)).status).toBe('delivered')
 })
