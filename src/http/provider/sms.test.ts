@@ -108,8 +108,9 @@ describe('an event signed by a configured topic', () => {
     }
     const logged = () => lines.lines('unknown sms status token')
     await expect
-      .poll(async () =>
-        (await logged()).map(({ sms_status, message_id, country }) => [sms_status, message_id, country]),
+      .poll(
+        async () => (await logged()).map(({ sms_status, message_id, country }) => [sms_status, message_id, country]),
+        { timeout: 15_000 },
       )
       .toEqual([
         ['TEXT_UNKNOWN', id, 'GB'],

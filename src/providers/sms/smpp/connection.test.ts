@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { openSmsc } from '../../../../test/servers/smsc.ts'
 import { faultOf, selfSigned } from '../../email/harness.ts'
 import { testSms } from '../harness.ts'
-import { isBound, openSmppProvider, withSmsc } from './harness.ts'
+import { isBound, openSmppProvider, patient, withSmsc } from './harness.ts'
 
 describe('when the connection is not there', () => {
   test('nothing is sent, and the provider is unavailable', async () => {
@@ -20,14 +20,16 @@ describe('when the connection is not there', () => {
     const provider = openSmppProvider(smsc.url)
     await provider.send(testSms())
     await smsc.stop()
-    await expect.poll(async () => (await faultOf(provider.send(testSms()))).kind).toBe('unavailable')
+    await expect.poll(async () => (await faultOf(provider.send(testSms()))).kind, patient).toBe('unavailable')
     await smsc.start()
     await expect
-      .poll(() =>
-        provider.send(testSms()).then(
-          ({ provider }) => provider,
-          () => 'not yet',
-        ),
+      .poll(
+        () =>
+          provider.send(testSms()).then(
+            ({ provider }) => provider,
+            () => 'not yet',
+          ),
+        patient,
       )
       .toBe('smpp')
   })
@@ -40,11 +42,13 @@ describe('when the connection is not there', () => {
     expect(smsc.submits).toEqual([])
     smsc.answer.bind = () => ({ system_id: 'smsc' })
     await expect
-      .poll(() =>
-        provider.send(testSms()).then(
-          ({ provider }) => provider,
-          () => 'not yet',
-        ),
+      .poll(
+        () =>
+          provider.send(testSms()).then(
+            ({ provider }) => provider,
+            () => 'not yet',
+          ),
+        patient,
       )
       .toBe('smpp')
   })
@@ -54,7 +58,7 @@ describe('when the connection is not there', () => {
     await provider.send(testSms())
     const { socket } = smsc.session() as unknown as { socket: { write(bytes: Buffer): void } }
     socket.write(Buffer.alloc(64, 0xff))
-    await expect.poll(() => smsc.binds.length).toBe(2)
+    await expect.poll(() => smsc.binds.length, patient).toBe(2)
     expect((await provider.send(testSms())).provider).toBe('smpp')
   })
 
@@ -62,7 +66,7 @@ describe('when the connection is not there', () => {
     const { smsc, provider } = await withSmsc()
     await provider.send(testSms())
     expect((await smsc.ask('unbind')).command).toBe('unbind_resp')
-    await expect.poll(() => smsc.binds.length).toBe(2)
+    await expect.poll(() => smsc.binds.length, patient).toBe(2)
   })
 })
 
@@ -75,7 +79,7 @@ describe('when an answer is missing', () => {
     }
     expect((await faultOf(provider.send(testSms()))).kind).toBe('uncertain')
     smsc.answer.submit = () => ({ message_id: 'second' })
-    await expect.poll(() => smsc.binds.length).toBe(2)
+    await expect.poll(() => smsc.binds.length, patient).toBe(2)
     expect((await provider.send(testSms())).providerMessageId).toBe('second')
     expect(smsc.submits).toHaveLength(2)
   })
@@ -94,7 +98,7 @@ describe('when an answer is missing', () => {
     expect(provider.remembered).toEqual([])
     late.resolve({ message_id: 'LATE-1' })
     await expect
-      .poll(() => provider.remembered.map((part) => [part.providerMessageId, part.messageId]))
+      .poll(() => provider.remembered.map((part) => [part.providerMessageId, part.messageId]), patient)
       .toEqual([['LATE-1', sms.messageId]])
   })
 
@@ -106,15 +110,15 @@ describe('when an answer is missing', () => {
       Array.from({ length: 120 }, async () => (await faultOf(provider.send(testSms()))).kind),
     )
     expect(new Set(kinds)).toEqual(new Set(['uncertain']))
-    await expect.poll(() => smsc.binds.length).toBeGreaterThan(1)
+    await expect.poll(() => smsc.binds.length, patient).toBeGreaterThan(1)
   })
 
   test('a connection check without an answer replaces the connection', async () => {
-    const { smsc } = await withSmsc({ timeouts: { enquireMs: 20, answerMs: 50 } })
-    await expect.poll(() => smsc.commands.filter((name) => name === 'enquire_link').length).toBeGreaterThan(2)
+    const { smsc } = await withSmsc({ timeouts: { enquireMs: 20, answerMs: 1_000 } })
+    await expect.poll(() => smsc.commands.filter((name) => name === 'enquire_link').length, patient).toBeGreaterThan(2)
     expect(smsc.binds).toHaveLength(1)
     smsc.answer.enquire = () => 'silent'
-    await expect.poll(() => smsc.binds.length).toBeGreaterThan(1)
+    await expect.poll(() => smsc.binds.length, patient).toBeGreaterThan(1)
   })
 })
 
@@ -126,7 +130,7 @@ describe('the window', () => {
       new Promise((resolve) => waiting.push(() => resolve({ message_id: `w-${smsc.submits.length}` })))
     const sends = Array.from({ length: 250 }, () => provider.send(testSms()))
     for (const expected of [100, 200, 250]) {
-      await expect.poll(() => smsc.submits.length).toBe(expected)
+      await expect.poll(() => smsc.submits.length, patient).toBe(expected)
       for (const answer of waiting.splice(0)) answer()
     }
     await Promise.all(sends)
@@ -134,12 +138,12 @@ describe('the window', () => {
   })
 
   test('throttles a message that gets no place in it in time', async () => {
-    const { smsc, provider } = await withSmsc({ timeouts: { waitMs: 200, answerMs: 60_000 } })
+    const { smsc, provider } = await withSmsc({ timeouts: { waitMs: 1_000, answerMs: 60_000 } })
     await isBound(smsc)
     const waiting: (() => void)[] = []
     smsc.answer.submit = () => new Promise((resolve) => waiting.push(() => resolve({ message_id: 'w' })))
     const sends = Array.from({ length: 100 }, () => provider.send(testSms()))
-    await expect.poll(() => waiting.length).toBe(100)
+    await expect.poll(() => waiting.length, patient).toBe(100)
     expect((await faultOf(provider.send(testSms()))).kind).toBe('throttled')
     for (const answer of waiting) answer()
     await Promise.all(sends)

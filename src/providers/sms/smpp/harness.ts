@@ -7,6 +7,9 @@ import type { SmppReceipt } from './deliver-sm.ts'
 import type { SubmittedPart } from './receipts.ts'
 import { makeSmppProvider } from './smpp-provider.ts'
 
+/** The machine that runs the tests may be busy. */
+export const patient = { timeout: 15_000 }
+
 type Options = Partial<Parameters<typeof makeSmppProvider>[0]>
 
 export const openSmppProvider = (url: string, options: Options = {}) => {
@@ -37,4 +40,4 @@ export const withSmsc = async (options: Options = {}) => {
   return { smsc, provider: openSmppProvider(smsc.url, options) }
 }
 
-export const isBound = (smsc: Smsc) => expect.poll(() => smsc.binds.length).toBeGreaterThan(0)
+export const isBound = (smsc: Smsc) => expect.poll(() => smsc.binds.length, patient).toBeGreaterThan(0)

@@ -7,6 +7,7 @@ import { movableClock } from '../../../ground/clock.ts'
 import { silentLog } from '../../../ground/log.ts'
 import { testSms } from '../harness.ts'
 import type { SmppReceipt } from './deliver-sm.ts'
+import { patient } from './harness.ts'
 import { makeSmppReceipts, type ReportSms, type SubmittedPart } from './receipts.ts'
 
 type Reported = Parameters<ReportSms>[0]
@@ -118,7 +119,7 @@ describe('a receipt over the wire', () => {
       return { message_id: 'early' }
     }
     const id = await phone.sent({ to })
-    await expect.poll(async () => (await phone.row(id)).status, { timeout: 10_000 }).toBe('delivered')
+    await expect.poll(async () => (await phone.row(id)).status, patient).toBe('delivered')
   })
 })
 
@@ -158,13 +159,10 @@ describe('a receipt', () => {
     clock.advance(31_000)
     const [never, soon] = [partOf('never'), partOf('soon')]
     await expect
-      .poll(
-        async () => {
-          await receipts.remember(soon)
-          return reported.map(({ messageId }) => messageId)
-        },
-        { timeout: 10_000 },
-      )
+      .poll(async () => {
+        await receipts.remember(soon)
+        return reported.map(({ messageId }) => messageId)
+      }, patient)
       .toEqual([soon.messageId])
     await receipts.remember(never)
     await receipts.take(receiptOf(['soon']))

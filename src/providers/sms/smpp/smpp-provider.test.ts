@@ -6,7 +6,7 @@ import { receiptFields } from '../../../../test/servers/smsc.ts'
 import { faultOf } from '../../email/harness.ts'
 import { testSms } from '../harness.ts'
 import type { InboundSms } from '../sms-provider.ts'
-import { isBound, withSmsc } from './harness.ts'
+import { isBound, patient, withSmsc } from './harness.ts'
 
 const textOf = ({ short_message }: Pdu): string => String(short_message?.message ?? '')
 const headerOf = ({ short_message }: Pdu): number[] => [...((short_message?.udh as Buffer[] | undefined)?.[0] ?? [])]
@@ -237,7 +237,7 @@ test('Closing waits for the messages that are being sent, and then unbinds', asy
   const answer = Promise.withResolvers<Record<string, unknown>>()
   smsc.answer.submit = () => answer.promise
   const sending = provider.send(testSms())
-  await expect.poll(() => smsc.submits.length).toBe(1)
+  await expect.poll(() => smsc.submits.length, patient).toBe(1)
   const closing = provider.close()
   expect(smsc.commands).toEqual(['bind_transceiver'])
   answer.resolve({ message_id: 'last' })
