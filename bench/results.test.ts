@@ -89,6 +89,11 @@ test('A target is met, missed or not measured', () => {
     verdict: 'missed',
   })
   expect(checkTarget({ kind: 'rss', clients: 100, of: 'service', atMost: 81 }, rows).verdict).toBe('met')
+  expect(checkTarget({ kind: 'rate', clients: 100, of: 'service', atLeast: 1e9 }, rows)).toEqual({
+    target: 'service at 100 clients: at least 1000000000 per second',
+    measured: expect.any(Number),
+    verdict: 'missed',
+  })
   const grown = [{ contender: 'service', clients: 100, samples: [100, 90, 125].map((rssMb) => sampleOf(rssMb)) }]
   expect(checkTarget({ kind: 'growth', clients: 100, of: 'service', atMost: 1.2 }, grown)).toEqual({
     target: 'resident memory of service at 100 clients: at most 1.2 × its first round',

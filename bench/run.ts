@@ -14,6 +14,7 @@ import { reads, scheduler } from './messages/messages.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
+import { smpp } from './smpp/smpp.ts'
 import { template } from './template/template.ts'
 import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from './webhooks/webhooks.ts'
 
@@ -27,6 +28,7 @@ const benches: Bench[] = [
   reserve,
   audit,
   template,
+  smpp,
   deliverWebhooks,
   failingWebhooks,
   idleWebhooks,

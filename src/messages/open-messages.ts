@@ -133,7 +133,7 @@ export const openMessages = (needs: Needs) => {
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
-    notify: makeSimulateReport({ db, clock, outcomes }),
+    notify: makeSimulateReport({ db, clock, log, outcomes }),
     scheduler: makeScheduler({ db, channels: { email: emailPipeline, sms: smsPipeline }, ...settling }),
     settleUsage: makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) }),
     /** Runs when the worker starts. */

@@ -123,16 +123,21 @@ const responseOf = ({ kind, token, bounceType, bounceSubtype, detail }: Report):
 /** Remote servers send arbitrary bytes, but PostgreSQL cannot store a NUL or half of a surrogate pair. */
 const storableText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
 
+/** An SMS has one recipient. Providers report it in several formats, such as the national one. */
+const recipientsOf = ({ channel, to_addresses }: MessageRow, report: Report): readonly string[] =>
+  channel === 'sms' ? to_addresses : report.recipients
+
 /**
  * Normalizes a report: storable text, each recipient once, and a time not before the message was sent, since the
  * provider's clock may differ from ours.
  */
-const normalized = (sentAt: Date | null, report: Report): Report => {
+const normalized = (row: MessageRow, report: Report): Report => {
+  const recipients = recipientsOf(row, report)
   // Sorted, so that two reports suppress addresses in the same order and cannot deadlock.
-  const byAddress = new Map(report.recipients.map((recipient) => [recipient.toLowerCase(), storableText(recipient)]))
+  const byAddress = new Map(recipients.map((recipient) => [recipient.toLowerCase(), storableText(recipient)]))
   return {
     ...report,
-    at: sentAt && report.at < sentAt ? sentAt : report.at,
+    at: row.sent_at && report.at < row.sent_at ? row.sent_at : report.at,
     detail: report.detail === null ? null : storableText(report.detail),
     recipients: [...byAddress].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, recipient]) => recipient),
   }
@@ -185,7 +190,7 @@ export const makeOutcomes = ({ db, clock, log, appendEvents, suppress }: Needs):
     const createdAt = new Date(timeOfId(messageId))
     const row = await tx.row(lockMessage, { orgId, id: messageId, createdAt })
     if (!row || !reportable(row)) return
-    const report = normalized(row.sent_at, received)
+    const report = normalized(row, received)
     await suppressAll(tx, row, report)
     const entries = newEntries(row, report)
     if (entries.length === 0) return

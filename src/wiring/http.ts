@@ -12,6 +12,7 @@ import { makeSessionGates } from '../http/dashboard/session-gates.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
 import { emailIntake } from '../http/provider/email.ts'
 import { registerIntakes } from '../http/provider/intake.ts'
+import { smsIntake } from '../http/provider/sms.ts'
 import { registerHealth } from '../http/public/health.ts'
 import { registerReference } from '../http/public/reference.ts'
 import { registerRoot } from '../http/public/root.ts'
@@ -28,6 +29,7 @@ import { makeTakeReport } from '../inbound/take-report.ts'
 import { feedbackHost } from '../messages/email/return-path.ts'
 import { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import { makeReadOutbox } from '../providers/outbox/read.ts'
+import { makeSmsEventIntake } from '../providers/sms/aws-events.ts'
 import { writeSetting } from '../settings/store.ts'
 import { makeSubmission, type Submission } from '../submission/smtp-server.ts'
 import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
@@ -88,16 +90,17 @@ const registerPublic = (app: FastifyInstance, { foundation, sending, routes, rea
 const registerProviders = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
   const { config, clock, log, limiter } = needs.foundation
   const { outcomes } = needs.sending.messages
-  const topics = config.sesSnsTopics
+  const { sesSnsTopics, smsSnsTopics } = config
   // Certificates are valid in real time.
-  const ses =
-    topics.length > 0 ? makeSesIntake({ topics, clock: systemClock, log, ...needs.replacements.sns }) : undefined
+  const sns = { clock: systemClock, log, ...needs.replacements.sns }
+  const ses = sesSnsTopics.length > 0 ? makeSesIntake({ topics: sesSnsTopics, ...sns }) : undefined
+  const events = smsSnsTopics.length > 0 ? makeSmsEventIntake({ topics: smsSnsTopics, ...sns }) : undefined
   registerIntakes(
     app,
     [
       emailIntake({ ses, outcomes }),
       { name: 'inbound-email', counts: 'bad signatures', take: undefined },
-      { name: 'sms', counts: 'bad signatures', take: undefined },
+      smsIntake({ events, outcomes }),
       { name: 'inbound-sms', counts: 'every request', take: undefined },
     ],
     { limiter, clock, log, proxies: config, readBody },

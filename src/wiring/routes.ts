@@ -35,7 +35,10 @@ import type { Sending } from './sending.ts'
 /** What additional routes of tests and benchmarks can use. */
 export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'writtenEntries' | 'appendEvents'> &
   Pick<Platform, 'usage'> &
-  Pick<Sending, 'templates' | 'outbox' | 'emailProvider' | 'senders' | 'suppress' | 'links' | 'messages'>
+  Pick<
+    Sending,
+    'templates' | 'outbox' | 'emailProvider' | 'smsProvider' | 'senders' | 'suppress' | 'links' | 'messages'
+  >
 
 type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: WebhookDelivery }
 

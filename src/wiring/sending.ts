@@ -95,7 +95,18 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
   const returnTokens = makeReturnTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
-  const smsProvider = openSmsProvider({ outbox, clock })
+  const smsProvider = openSmsProvider({
+    config,
+    db,
+    outbox,
+    clock,
+    log,
+    // Receipts arrive only after the connection is open, and the messages exist by then.
+    report: (notification) => messages.outcomes.take(notification),
+  })
+  metrics.gauge('sms_providers_failing', 'SMS providers that are skipped after consecutive failures', () => {
+    return smsProvider.states().filter(({ state }) => state !== 'closed').length
+  })
   const messages = openMessages({
     db,
     clock,

@@ -25,6 +25,7 @@ type Needs = {
   pruneAudit: PruneAudit
   checkDomains: CheckDomains
   tracking: Pick<CountHits, 'sweepMarks' | 'sweepWindows'>
+  sweepReceipts: () => Promise<number>
   messages: MessageRetention
   settleUsage: SettleUsage
   scheduling: ClaimLoop
@@ -33,7 +34,7 @@ type Needs = {
 }
 
 export const makeTasks = (needs: Needs): Tasks => {
-  const { idempotency, chain, pruneAudit, checkDomains, tracking, messages, deliveries } = needs
+  const { idempotency, chain, pruneAudit, checkDomains, tracking, sweepReceipts, messages, deliveries } = needs
   return {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
@@ -56,6 +57,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           tracking_windows_deleted: await tracking.sweepWindows(),
           webhook_deliveries_deleted: await deliveries.prune(),
           provider_notifications_deleted: await messages.sweepNotifications(),
+          sms_receipts_deleted: await sweepReceipts(),
         }
       },
     },

@@ -212,9 +212,15 @@ create table sms_receipts (
   provider_message_id text not null,
   org_id text not null,
   message_id text not null,
+  part int not null default 1,
+  parts int not null default 1,
+  -- The last digits of the recipient's number.
+  recipient_end text not null default '',
+  delivered_at timestamptz(3),
   at timestamptz(3) not null,
   primary key (provider, provider_message_id)
 );
+create index sms_receipts_message on sms_receipts (org_id, message_id);
 create index sms_receipts_age on sms_receipts (at);
 
 -- Processes keep short copies of senders, pools and DLT templates.

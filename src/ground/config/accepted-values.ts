@@ -2,6 +2,7 @@
 import { Resolver } from 'node:dns'
 import { z } from 'zod'
 import { type IpRange, parseRange } from '../ip-address.ts'
+import { parseSmppUrl } from '../smpp-url.ts'
 import { parseSmtpUrl } from '../smtp-url.ts'
 
 export type AcceptedValue<T> = {
@@ -87,6 +88,11 @@ export const baseUrl = accepted(
 export const smtpUrl = accepted(
   'an smtp:// or smtps:// URL',
   urlOf('smtp:', 'smtps:').refine((text) => parseSmtpUrl(text) !== undefined),
+)
+
+export const smppUrl = accepted(
+  'an smpp:// or ssmpp:// URL with a system id',
+  urlOf('smpp:', 'ssmpp:').refine((text) => parseSmppUrl(text) !== undefined),
 )
 
 export const domainName = accepted(

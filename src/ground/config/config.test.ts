@@ -112,7 +112,7 @@ test('production reports every missing and every forbidden variable at once', ()
 test('a provider that needs a URL reports when it is missing', () => {
   expect(faultsOf({ EMAIL_PROVIDER: 'ses,smtp', SMS_PROVIDER: 'smpp' })).toEqual([
     'SMTP_URL is required by EMAIL_PROVIDER=smtp and must be an smtp:// or smtps:// URL.',
-    'SMPP_URL is required by SMS_PROVIDER=smpp and must be an smpp:// or ssmpp:// URL.',
+    'SMPP_URL is required by SMS_PROVIDER=smpp and must be an smpp:// or ssmpp:// URL with a system id.',
   ])
   expect(readConfig({ EMAIL_PROVIDER: 'ses, smtp', SMTP_URL: 'smtp://relay:25' }).emailProviders).toEqual([
     'ses',

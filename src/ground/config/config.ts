@@ -58,6 +58,10 @@ export type Config = {
   sesSnsTopics: string[]
   smsProviders: ('local' | 'aws' | 'smpp')[]
   smppUrl: string | undefined
+  smsConfigurationSet: string | undefined
+  smsSnsTopics: string[]
+  awsRegion: string
+  awsEndpoint: string | undefined
   dltEnforce: boolean
   /** Undefined: the servers of the operating system. */
   dnsServers: string[] | undefined
@@ -197,6 +201,10 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     sesSnsTopics: values.SES_SNS_TOPICS ?? [],
     smsProviders: values.SMS_PROVIDER ?? ['local'],
     smppUrl: values.SMPP_URL,
+    smsConfigurationSet: values.SMS_CONFIGURATION_SET,
+    smsSnsTopics: values.SMS_SNS_TOPICS ?? [],
+    awsRegion: values.AWS_REGION ?? 'us-east-1',
+    awsEndpoint: values.AWS_ENDPOINT_URL,
     dltEnforce: production || (values.DLT_ENFORCE ?? true),
     dnsServers: values.DNS_SERVERS,
     devTools: values.DEV_TOOLS ?? !production,

@@ -207,9 +207,29 @@ export const variables = {
     about: 'SMS providers, in the order they are tried. `smpp` requires `SMPP_URL`.',
   }),
   SMPP_URL: variable({
-    accepts: accept.url('an smpp:// or ssmpp:// URL', 'smpp:', 'ssmpp:'),
-    about: 'Message centre of the `smpp` provider.',
+    accepts: accept.smppUrl,
+    about: 'Message centre of the `smpp` provider. See [Providers](providers.md#smpp) for its options.',
     secret: true,
+  }),
+  SMS_CONFIGURATION_SET: variable({
+    accepts: accept.textMatching(/^[A-Za-z0-9_-]{1,64}$/, 'the name of a configuration set'),
+    about: 'Configuration set that publishes the events of messages sent through the `aws` provider.',
+  }),
+  SMS_SNS_TOPICS: variable({
+    accepts: accept.snsTopics,
+    about:
+      'SNS topics whose notifications about SMS the service accepts. If not set, it accepts none. Separate from `SES_SNS_TOPICS`.',
+  }),
+  AWS_REGION: variable({
+    accepts: accept.textMatching(/^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/, 'an AWS region'),
+    fallback: 'us-east-1',
+    about: 'Region of the `aws` provider.',
+  }),
+  AWS_ENDPOINT_URL: variable({
+    accepts: accept.url('an http:// or https:// URL', 'http:', 'https:'),
+    fallback: 'the endpoint of the region',
+    about:
+      'Endpoint of the `aws` provider, such as a VPC endpoint or a test server. The AWS library reads it too, so the `ses` provider uses it unless `SES_ENDPOINT` is set.',
   }),
   DLT_ENFORCE: variable({
     accepts: accept.trueOrFalse,

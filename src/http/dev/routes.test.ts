@@ -69,6 +69,7 @@ describe('POST /api/dev/run', () => {
           tracking_windows_deleted: 0,
           webhook_deliveries_deleted: 0,
           provider_notifications_deleted: 0,
+          sms_receipts_deleted: 0,
         },
       },
     ])
@@ -152,7 +153,7 @@ describe('access to the dev tools', () => {
       clock: movableClock(),
       tasks,
       readOutbox: async () => [],
-      notify: async () => false,
+      notify: async () => 'no message',
       keepOffset: async () => undefined,
       simulateDomain: async () => false,
     })

@@ -2,10 +2,10 @@
 import type { Clock } from '../../ground/clock.ts'
 import type { Config } from '../../ground/config/config.ts'
 import type { Log } from '../../ground/log.ts'
+import { type FailoverProvider, makeFailoverProvider } from '../failover.ts'
 import type { Outbox } from '../outbox/local-outbox.ts'
 import type { DomainIdentities } from './domain-identities.ts'
-import type { EmailProvider } from './email-provider.ts'
-import { type FailoverProvider, makeFailoverProvider } from './failover.ts'
+import type { EmailProvider, Mail } from './email-provider.ts'
 import { makeLocalProvider } from './local.ts'
 import { makeSesProvider } from './ses.ts'
 import { makeSesIdentities } from './ses-identities.ts'
@@ -25,13 +25,13 @@ const makers: Record<Config['emailProviders'][number], (needs: Needs) => EmailPr
     }),
 }
 
-export const openEmailProvider = (needs: Needs): FailoverProvider => {
+export const openEmailProvider = (needs: Needs): FailoverProvider<Mail> => {
   const { config, clock, log } = needs
   // A provider that is configured twice is opened once: two instances would not share a pool or a circuit breaker.
   const names = [...new Set(config.emailProviders)]
   return makeFailoverProvider(
     names.map((name) => makers[name](needs)),
-    { clock, log },
+    { channel: 'email', clock, log },
   )
 }
 

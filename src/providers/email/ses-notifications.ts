@@ -1,11 +1,10 @@
 /** Parses notifications of Amazon SES that arrive through SNS, in both SES formats. */
 import { z } from 'zod'
-import type { Clock } from '../../ground/clock.ts'
 import { isId } from '../../ground/ids.ts'
-import type { Log } from '../../ground/log.ts'
 import type { Report } from './email-provider.ts'
 import { orgHeader, sesTags } from './ses.ts'
-import { type FetchText, fetchFromSns, makeSnsReader, type SnsMessage, snsAddress } from './sns.ts'
+import type { SnsMessage } from './sns.ts'
+import { makeSnsIntake, type SnsIntake, type SnsIntakeNeeds } from './sns-intake.ts'
 
 export type SesNotification = {
   /** The same for every delivery of one notification. */
@@ -164,54 +163,6 @@ export const parseSesNotification = (message: SnsMessage): SesNotification | 'ig
   }
 }
 
-export type IntakeResult =
-  | { kind: 'notification'; notifications: SesNotification[] }
-  | { kind: 'confirmed' }
-  | { kind: 'ignored' }
+export type SesIntake = SnsIntake<SesNotification>
 
-export interface SesIntake {
-  /** Throws BadSignature when the message is not from one of our topics. After any other error, SNS should redeliver. */
-  take(notification: unknown): Promise<IntakeResult>
-}
-
-type Needs = {
-  topics: readonly string[]
-  clock: Clock
-  log: Log
-  fetchCertificate?: FetchText
-  /** Fetches the URL that confirms a subscription. */
-  confirm?: FetchText
-}
-
-export const makeSesIntake = (needs: Needs): SesIntake => {
-  const { topics, clock, log, fetchCertificate = fetchFromSns, confirm = fetchFromSns } = needs
-  const read = makeSnsReader({ topics, fetchCertificate, clock })
-
-  const confirmSubscription = async (address: string, topic: string): Promise<IntakeResult> => {
-    const url = snsAddress(address)
-    const isConfirmation =
-      url?.searchParams.get('Action') === 'ConfirmSubscription' && url.searchParams.get('TopicArn') === topic
-    if (!url || !isConfirmation) {
-      log.warn({ topic }, 'sns subscription ignored: confirmation url is not valid')
-      return { kind: 'ignored' }
-    }
-    await confirm(url.href)
-    log.info({ topic }, 'sns subscription confirmed')
-    return { kind: 'confirmed' }
-  }
-
-  return {
-    take: async (notification) => {
-      const message = await read(notification)
-      if (message.Type === 'SubscriptionConfirmation') {
-        return confirmSubscription(message.SubscribeURL, message.TopicArn)
-      }
-      if (message.Type === 'UnsubscribeConfirmation') {
-        log.warn({ topic: message.TopicArn }, 'sns subscription ended')
-        return { kind: 'ignored' }
-      }
-      const parsed = parseSesNotification(message)
-      return parsed === 'ignored' ? { kind: 'ignored' } : { kind: 'notification', notifications: [parsed] }
-    },
-  }
-}
+export const makeSesIntake = (needs: SnsIntakeNeeds): SesIntake => makeSnsIntake(needs, parseSesNotification)

@@ -1,11 +1,12 @@
 /** Sends mail through Amazon SES, in the region of its sending domain. */
 import { createHash } from 'node:crypto'
+import { makeAwsFault, unconfirmedBy } from '../aws-faults.ts'
 import { composeMime, mailEnvelopeOf, wireAddress } from './compose-mime.ts'
-import { type Address, type EmailProvider, HandoverError, type HandoverFault, type Mail } from './email-provider.ts'
+import { type Address, type EmailProvider, HandoverError, type Mail } from './email-provider.ts'
 import { isAwsRegion, loadSesSdk, makeSesClients, type SesConnection } from './ses-client.ts'
-import { LostRequest } from './ses-http.ts'
 
 const name = 'ses'
+const title = 'Amazon SES'
 
 /** Tags that link an SES event to its message. */
 export const sesTags = { org: 'tidings-org', message: 'tidings-message' } as const
@@ -48,32 +49,14 @@ const refusalErrors = new Set([
   'BadRequestException',
 ])
 
-type SdkError = Error & { $metadata?: { httpStatusCode?: number } }
-
-const kindOf = (error: SdkError): HandoverFault => {
-  if (error instanceof LostRequest) return error.sent ? 'uncertain' : 'unavailable'
-  const status = error.$metadata?.httpStatusCode
-  if (throttlingErrors.has(error.name) || status === 429 || /^454\b/.test(error.message)) return 'throttled'
-  if (refusalErrors.has(error.name)) return 'refused'
-  // No request was sent: the credentials or the region could not be resolved.
-  if (status === undefined) return 'unavailable'
-  // SES accepted the request, but its response cannot be parsed.
-  if (status < 300) return 'uncertain'
-  // Credentials, permissions or a missing configuration set: the operator must fix it, and another provider may work.
-  if (status >= 500 || status === 401 || status === 403 || status === 404) return 'unavailable'
-  return 'refused'
-}
-
-const messageFor: Partial<Record<HandoverFault, string>> = {
-  unavailable: 'Amazon SES could not be reached or did not accept the request.',
-  uncertain: 'Amazon SES did not confirm the message. It may have been sent.',
-}
-
-const faultOf = (error: unknown): HandoverError => {
-  const kind = kindOf(error as SdkError)
-  // Senders must not see errors of the account or its credentials.
-  return new HandoverError(kind, name, messageFor[kind] ?? (error as Error).message, { cause: error })
-}
+const faultOf = makeAwsFault({
+  provider: name,
+  title,
+  kindOf: ({ name, message }) => {
+    if (throttlingErrors.has(name) || /^454\b/.test(message)) return 'throttled'
+    return refusalErrors.has(name) ? 'refused' : undefined
+  },
+})
 
 const wireAddresses = (list: Address[]): string[] => list.map(({ address }) => wireAddress(address))
 
@@ -105,7 +88,7 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
         ...(set !== undefined && { ConfigurationSetName: set }),
       }),
     )
-    if (!MessageId) throw new HandoverError('uncertain', name, messageFor.uncertain as string)
+    if (!MessageId) throw new HandoverError('uncertain', name, unconfirmedBy(title))
     return MessageId
   }
 
@@ -122,7 +105,7 @@ export const makeSesProvider = (needs: Needs): EmailProvider => {
       try {
         return { provider: name, providerMessageId: await handOver(mail) }
       } catch (error) {
-        throw error instanceof HandoverError ? error : faultOf(error)
+        throw faultOf(error)
       }
     },
     close: clients.close,

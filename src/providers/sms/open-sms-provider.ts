@@ -1,9 +1,52 @@
 /** Combines the configured SMS providers into one. */
+import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
+import type { Config } from '../../ground/config/config.ts'
+import type { Log } from '../../ground/log.ts'
+import { type FailoverProvider, makeFailoverProvider } from '../failover.ts'
 import type { Outbox } from '../outbox/local-outbox.ts'
+import { makeAwsSmsProvider } from './aws-sms.ts'
 import { makeLocalSmsProvider } from './local-sms.ts'
-import type { SmsProvider } from './sms-provider.ts'
+import { makeSmppReceipts, type ReportSms } from './smpp/receipts.ts'
+import { makeSmppProvider } from './smpp/smpp-provider.ts'
+import type { InboundSms, Sms, SmsProvider } from './sms-provider.ts'
 
-type Needs = { outbox: Outbox; clock: Clock }
+type Needs = {
+  config: Config
+  db: Db
+  outbox: Outbox
+  clock: Clock
+  log: Log
+  /** Takes the outcomes of messages that a provider reports over its own connection. */
+  report: ReportSms
+  /** Takes the messages of phones that arrive over such a connection. */
+  onInbound?: (message: InboundSms) => Promise<void>
+}
 
-export const openSmsProvider = ({ outbox, clock }: Needs): SmsProvider => makeLocalSmsProvider({ outbox, clock })
+const makers: Record<Config['smsProviders'][number], (needs: Needs) => SmsProvider> = {
+  local: ({ outbox, clock }) => makeLocalSmsProvider({ outbox, clock }),
+  aws: ({ config }) =>
+    makeAwsSmsProvider({
+      region: config.awsRegion,
+      configurationSet: config.smsConfigurationSet,
+      endpoint: config.awsEndpoint,
+    }),
+  smpp: ({ config, db, clock, log, report, onInbound }) =>
+    makeSmppProvider({
+      url: config.smppUrl ?? '',
+      clock,
+      log,
+      receipts: makeSmppReceipts({ db, clock, log, report }),
+      onInbound,
+    }),
+}
+
+export const openSmsProvider = (needs: Needs): FailoverProvider<Sms> => {
+  const { config, clock, log } = needs
+  // A provider that is configured twice is opened once: two instances would not share a bind or a circuit breaker.
+  const names = [...new Set(config.smsProviders)]
+  return makeFailoverProvider(
+    names.map((name) => makers[name](needs)),
+    { channel: 'sms', clock, log },
+  )
+}

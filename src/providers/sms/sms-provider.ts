@@ -18,8 +18,13 @@ export type Sms = {
   at: Date
 }
 
+/** A message from a phone. */
+export type InboundSms = { from: string; to: string; body: string; at: Date }
+
 export interface SmsProvider {
   readonly name: string
+  /** Whether the provider can send this kind of message. Absent: it can send all. */
+  accepts?(sms: Sms): boolean
   /** Throws only HandoverError. */
   send(sms: Sms): Promise<Handover>
   close(): Promise<void>

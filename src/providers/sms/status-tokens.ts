@@ -52,3 +52,6 @@ export const reportOfToken = (token: string, recipient: string, at: Date): Repor
     token,
   }
 }
+
+/** For the log. A provider can report any text, which may contain a phone number. */
+export const loggedToken = (token: string): string => (/^[a-z_]{1,64}$/i.test(token) ? token : 'not a token')

@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { movableClock } from '../../ground/clock.ts'
-import { silentLog } from '../../ground/log.ts'
-import { type EmailProvider, type Handover, HandoverError, type HandoverFault, type Mail } from './email-provider.ts'
+import { movableClock } from '../ground/clock.ts'
+import { silentLog } from '../ground/log.ts'
+import {
+  type EmailProvider,
+  type Handover,
+  HandoverError,
+  type HandoverFault,
+  type Mail,
+} from './email/email-provider.ts'
+import { faultOf, testMail } from './email/harness.ts'
 import { makeFailoverProvider } from './failover.ts'
-import { faultOf, testMail } from './harness.ts'
 
 type Behaviour = HandoverFault | 'accept' | 'hang' | 'crash'
 
@@ -38,10 +44,26 @@ const fakeProvider = (name: string, initial: Behaviour = 'accept') => {
 
 const chainOf = (...providers: EmailProvider[]) => {
   const clock = movableClock()
-  return { clock, chain: makeFailoverProvider(providers, { clock, log: silentLog(), timeoutMs: 20_000 }) }
+  return {
+    clock,
+    chain: makeFailoverProvider(providers, { channel: 'email', clock, log: silentLog(), timeoutMs: 20_000 }),
+  }
 }
 
 describe('failover', () => {
+  test('passes a message over providers that cannot send its kind, and refuses it when none can', async () => {
+    const [a, b] = [fakeProvider('a'), fakeProvider('b')]
+    const unable = { ...a, accepts: () => false }
+    const { chain } = chainOf(unable, b)
+    for (let i = 0; i < 6; i++) expect((await chain.send(testMail())).provider).toBe('b')
+    expect([a.calls, chain.states()[0]?.state]).toEqual([[], 'closed'])
+    const fault = await faultOf(chainOf(unable).chain.send(testMail()))
+    expect([fault.kind, fault.message]).toEqual([
+      'refused',
+      'No configured email provider can send this kind of message.',
+    ])
+  })
+
   test('stops at the first provider that accepts the message', async () => {
     const [a, b] = [fakeProvider('a'), fakeProvider('b')]
     const mail = testMail()
@@ -97,7 +119,12 @@ describe('failover', () => {
 
   test('does not try the next provider after a timeout, because the message may have been sent', async () => {
     const [a, b] = [fakeProvider('a', 'hang'), fakeProvider('b')]
-    const chain = makeFailoverProvider([a, b], { clock: movableClock(), log: silentLog(), timeoutMs: 20 })
+    const chain = makeFailoverProvider([a, b], {
+      channel: 'email',
+      clock: movableClock(),
+      log: silentLog(),
+      timeoutMs: 20,
+    })
     const fault = await faultOf(chain.send(testMail()))
     expect([fault.kind, fault.provider, b.calls]).toEqual(['uncertain', 'a', []])
     a.release()

@@ -1,12 +1,23 @@
 /** Combines several providers: when one cannot accept a message, the next one is tried. */
-import { assertNotInTransaction } from '../../db/pool.ts'
-import type { Clock } from '../../ground/clock.ts'
-import type { Log } from '../../ground/log.ts'
-import { type EmailProvider, type Handover, HandoverError, type Mail } from './email-provider.ts'
+import { assertNotInTransaction } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Log } from '../ground/log.ts'
+import { type Handover, HandoverError } from './handover.ts'
 
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
-export interface FailoverProvider extends EmailProvider {
+type Message = { messageId: string }
+
+type Provider<M extends Message> = {
+  readonly name: string
+  /** Whether the provider can send this kind of message. Absent: it can send all. */
+  accepts?(message: M): boolean
+  /** Throws only HandoverError. */
+  send(message: M): Promise<Handover>
+  close(): Promise<void>
+}
+
+export interface FailoverProvider<M extends Message> extends Provider<M> {
   /** The circuit breaker of each provider, in the order in which they are tried. For metrics. */
   states(): { name: string; state: BreakerState }[]
 }
@@ -17,8 +28,8 @@ const openForMs = 30_000
 const openForWithoutAlternativeMs = 1_000
 const defaultTimeoutMs = 30_000
 
-type Link = {
-  provider: EmailProvider
+type Link<M extends Message> = {
+  provider: Provider<M>
   failures: number
   /** When the breaker opened. Undefined while it is closed. */
   openedAt: number | undefined
@@ -26,7 +37,12 @@ type Link = {
   probing: boolean
 }
 
-type Needs = { clock: Clock; log: Log; timeoutMs?: number }
+type Needs = { channel: 'email' | 'sms'; clock: Clock; log: Log; timeoutMs?: number }
+
+const texts = {
+  email: { provider: 'email provider', handingOver: 'handing over an email' },
+  sms: { provider: 'SMS provider', handingOver: 'handing over an SMS' },
+} as const
 
 const unconfirmed = (provider: string, cause: unknown): HandoverError =>
   new HandoverError('uncertain', provider, 'The provider did not confirm the message. It may have been sent.', {
@@ -34,11 +50,11 @@ const unconfirmed = (provider: string, cause: unknown): HandoverError =>
   })
 
 /** After a timeout the message may have been sent, so no other provider may be tried. */
-const sendWithTimeout = (provider: EmailProvider, mail: Mail, timeoutMs: number): Promise<Handover> =>
+const sendWithTimeout = <M extends Message>(provider: Provider<M>, message: M, timeoutMs: number): Promise<Handover> =>
   new Promise((resolve, reject) => {
     const onTimeout = () => reject(unconfirmed(provider.name, new Error('provider timed out')))
     const timer = setTimeout(onTimeout, timeoutMs)
-    Promise.try(() => provider.send(mail)).then(
+    Promise.try(() => provider.send(message)).then(
       (handed) => {
         clearTimeout(timer)
         resolve(handed)
@@ -51,44 +67,48 @@ const sendWithTimeout = (provider: EmailProvider, mail: Mail, timeoutMs: number)
     )
   })
 
-export const makeFailoverProvider = (providers: EmailProvider[], needs: Needs): FailoverProvider => {
-  const { clock, log, timeoutMs = defaultTimeoutMs } = needs
+export const makeFailoverProvider = <M extends Message>(
+  providers: readonly Provider<M>[],
+  needs: Needs,
+): FailoverProvider<M> => {
+  const { channel, clock, log, timeoutMs = defaultTimeoutMs } = needs
+  const text = texts[channel]
   const name = providers.map((provider) => provider.name).join(',')
-  const links: Link[] = providers.map((provider) => ({
+  const links: Link<M>[] = providers.map((provider) => ({
     provider,
     failures: 0,
     openedAt: undefined,
     probing: false,
   }))
 
-  const openFor = (link: Link): number =>
+  const openFor = (link: Link<M>): number =>
     links.some((other) => other !== link && other.openedAt === undefined) ? openForMs : openForWithoutAlternativeMs
 
-  const stateOf = (link: Link): BreakerState => {
+  const stateOf = (link: Link<M>): BreakerState => {
     if (link.openedAt === undefined) return 'closed'
     return clock.millis() - link.openedAt >= openFor(link) ? 'half_open' : 'open'
   }
 
-  const closeBreaker = (link: Link): void => {
-    if (link.openedAt !== undefined) log.info({ provider: link.provider.name }, 'email provider recovered')
+  const closeBreaker = (link: Link<M>): void => {
+    if (link.openedAt !== undefined) log.info({ provider: link.provider.name }, `${channel} provider recovered`)
     link.failures = 0
     link.openedAt = undefined
   }
 
-  const countFailure = (link: Link, probe: boolean): void => {
+  const countFailure = (link: Link<M>, probe: boolean): void => {
     link.failures++
     // Messages that were being sent when the breaker opened do not keep it open longer.
     if (!probe && (link.failures < failuresToOpen || link.openedAt !== undefined)) return
     if (link.openedAt === undefined) {
-      log.warn({ provider: link.provider.name }, 'email provider failing, circuit breaker opened')
+      log.warn({ provider: link.provider.name }, `${channel} provider failing, circuit breaker opened`)
     }
     link.openedAt = clock.millis()
   }
 
-  const sendThrough = (link: Link, mail: Mail): Promise<Handover> => {
+  const sendThrough = (link: Link<M>, message: M): Promise<Handover> => {
     const probe = link.openedAt !== undefined
     if (probe) link.probing = true
-    return sendWithTimeout(link.provider, mail, timeoutMs).then(
+    return sendWithTimeout(link.provider, message, timeoutMs).then(
       (handed) => {
         if (probe) link.probing = false
         closeBreaker(link)
@@ -105,29 +125,33 @@ export const makeFailoverProvider = (providers: EmailProvider[], needs: Needs): 
   }
 
   /** A fault that ends the send is thrown and logged by the caller. One that leads to the next provider is logged here. */
-  const logFailover = ({ provider, kind, cause }: HandoverError, next: Link, mail: Mail): void => {
+  const logFailover = ({ provider, kind, cause }: HandoverError, next: Link<M>, message: M): void => {
     const { code } = (cause ?? {}) as { code?: unknown }
-    const fields = { provider, kind, code, next_provider: next.provider.name, message_id: mail.messageId }
-    log.warn(fields, 'email handover failed, trying the next provider')
+    const fields = { provider, kind, code, next_provider: next.provider.name, message_id: message.messageId }
+    log.warn(fields, `${channel} handover failed, trying the next provider`)
   }
 
-  const send = async (mail: Mail): Promise<Handover> => {
-    assertNotInTransaction('handing over an email')
+  const send = async (message: M): Promise<Handover> => {
+    assertNotInTransaction(text.handingOver)
+    const able = links.filter(({ provider }) => provider.accepts?.(message) !== false)
+    if (able.length === 0) {
+      throw new HandoverError('refused', name, `No configured ${text.provider} can send this kind of message.`)
+    }
     let fault: HandoverError | undefined
     let last: HandoverError | undefined
-    for (const link of links) {
+    for (const link of able) {
       const state = stateOf(link)
       if (state === 'open' || (state === 'half_open' && link.probing)) continue
-      if (last) logFailover(last, link, mail)
+      if (last) logFailover(last, link, message)
       try {
-        return await sendThrough(link, mail)
+        return await sendThrough(link, message)
       } catch (error) {
         last = error as HandoverError
         if (last.kind === 'refused' || last.kind === 'uncertain') throw last
         if (fault?.kind !== 'throttled') fault = last
       }
     }
-    throw fault ?? new HandoverError('unavailable', name, 'No email provider is available right now.')
+    throw fault ?? new HandoverError('unavailable', name, `No ${text.provider} is available right now.`)
   }
 
   return {

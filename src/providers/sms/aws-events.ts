@@ -1,0 +1,77 @@
+/** Parses the events of AWS End User Messaging about sent messages, which arrive through SNS. */
+import { z } from 'zod'
+import { isId } from '../../ground/ids.ts'
+import type { Log } from '../../ground/log.ts'
+import type { SnsMessage } from '../email/sns.ts'
+import { makeSnsIntake, type SnsIntake, type SnsIntakeNeeds } from '../email/sns-intake.ts'
+import type { Report } from '../handover.ts'
+import { smsContext } from './aws-sms.ts'
+import { loggedToken, meaningOfToken, reportOfToken } from './status-tokens.ts'
+
+export type SmsNotification = {
+  /** The same for every delivery of one notification. */
+  notificationId: string
+  orgId: string
+  messageId: string
+  report: Report
+}
+
+export type SmsEventIntake = SnsIntake<SmsNotification>
+
+const token = z.string().max(1_000)
+
+const SmsEvent = z.object({
+  eventType: token.optional(),
+  messageStatus: token.optional(),
+  /** In milliseconds since 1970. */
+  eventTimestamp: z.number().optional(),
+  destinationPhoneNumber: z.string().max(100).optional(),
+  isoCountryCode: z.string().max(100).nullish(),
+  context: z.record(z.string(), z.unknown()).optional(),
+})
+
+type SmsEvent = z.output<typeof SmsEvent>
+
+const parseEvent = (text: string): SmsEvent | undefined => {
+  try {
+    return SmsEvent.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}
+
+/** The message that the event is about. Undefined for messages that this service did not send. */
+const messageOf = ({ context }: SmsEvent): { orgId: string; messageId: string } | undefined => {
+  const [orgId, messageId] = [context?.[smsContext.org], context?.[smsContext.message]]
+  if (typeof orgId !== 'string' || typeof messageId !== 'string') return undefined
+  return isId('org', orgId) && isId('message', messageId) ? { orgId, messageId } : undefined
+}
+
+const timeOf = ({ eventTimestamp = Number.NaN }: SmsEvent, { Timestamp }: SnsMessage): Date => {
+  const instants = [new Date(eventTimestamp), new Date(Timestamp)]
+  return instants.find((instant) => !Number.isNaN(instant.getTime())) ?? new Date(0)
+}
+
+/** The type of the event is more precise than the status of the message, which has no kind. */
+const tokenOf = ({ eventType, messageStatus }: SmsEvent): string | undefined =>
+  [eventType, messageStatus].find((text) => text !== undefined && meaningOfToken(text) !== undefined)
+
+const makeParse =
+  (log: Log) =>
+  (message: SnsMessage): SmsNotification | 'ignored' => {
+    const event = parseEvent(message.Message)
+    const ids = event && messageOf(event)
+    if (!event || !ids) return 'ignored'
+    const known = tokenOf(event)
+    if (known === undefined) {
+      const unknown = loggedToken(event.eventType ?? event.messageStatus ?? '')
+      const country = event.isoCountryCode ?? undefined
+      const fields = { sms_status: unknown, country: country && loggedToken(country), message_id: ids.messageId }
+      log.warn(fields, 'unknown sms status token')
+      return 'ignored'
+    }
+    const report = reportOfToken(known, event.destinationPhoneNumber ?? '', timeOf(event, message))
+    return report ? { notificationId: message.MessageId, ...ids, report } : 'ignored'
+  }
+
+export const makeSmsEventIntake = (needs: SnsIntakeNeeds): SmsEventIntake => makeSnsIntake(needs, makeParse(needs.log))

@@ -1,0 +1,43 @@
+/** An smpp provider whose receipts are kept in memory. */
+import { expect, onTestFinished } from 'vitest'
+import { openSmsc, type Smsc } from '../../../../test/servers/smsc.ts'
+import { systemClock } from '../../../ground/clock.ts'
+import { silentLog } from '../../../ground/log.ts'
+import type { SmppReceipt } from './deliver-sm.ts'
+import type { SubmittedPart } from './receipts.ts'
+import { makeSmppProvider } from './smpp-provider.ts'
+
+/** The machine that runs the tests may be busy. */
+export const patient = { timeout: 15_000 }
+
+type Options = Partial<Parameters<typeof makeSmppProvider>[0]>
+
+export const openSmppProvider = (url: string, options: Options = {}) => {
+  const remembered: SubmittedPart[] = []
+  const taken: SmppReceipt[] = []
+  const provider = makeSmppProvider({
+    url,
+    clock: systemClock,
+    log: silentLog(),
+    backoff: { firstMs: 10, maxMs: 50 },
+    receipts: {
+      remember: async (part) => {
+        remembered.push(part)
+      },
+      take: async (receipt) => {
+        taken.push(receipt)
+      },
+      close: async () => undefined,
+    },
+    ...options,
+  })
+  onTestFinished(() => provider.close())
+  return { ...provider, remembered, taken }
+}
+
+export const withSmsc = async (options: Options = {}) => {
+  const smsc = await openSmsc()
+  return { smsc, provider: openSmppProvider(smsc.url, options) }
+}
+
+export const isBound = (smsc: Smsc) => expect.poll(() => smsc.binds.length, patient).toBeGreaterThan(0)

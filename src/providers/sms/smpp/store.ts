@@ -1,0 +1,69 @@
+import { statement } from '../../../db/statement.ts'
+
+export type ReceiptRow = {
+  provider_message_id: string
+  org_id: string
+  message_id: string
+  part: number
+  parts: number
+  recipient_end: string
+}
+
+/** A message centre that starts to count again uses an id twice. The newest message has it. */
+export const insertReceipts = statement<{
+  provider: string
+  ids: string[]
+  orgIds: string[]
+  messageIds: string[]
+  part: number[]
+  parts: number[]
+  recipientEnds: string[]
+  at: Date
+}>(
+  'sms_receipts.insert',
+  `insert into sms_receipts (provider, provider_message_id, org_id, message_id, part, parts, recipient_end, at)
+   select :provider, r.id, r.org_id, r.message_id, r.part, r.parts, r.recipient_end, :at
+   from unnest(:ids::text[], :orgIds::text[], :messageIds::text[], :part::int[], :parts::int[], :recipientEnds::text[])
+     as r (id, org_id, message_id, part, parts, recipient_end)
+   on conflict (provider, provider_message_id) do update set
+     org_id = excluded.org_id,
+     message_id = excluded.message_id,
+     part = excluded.part,
+     parts = excluded.parts,
+     recipient_end = excluded.recipient_end,
+     delivered_at = null,
+     at = excluded.at`,
+)
+
+/** The org is not known yet: a receipt names only the provider's id. */
+export const findReceipts = statement<{ provider: string; ids: string[] }, ReceiptRow>(
+  'sms_receipts.find',
+  `select provider_message_id, org_id, message_id, part, parts, recipient_end
+   from sms_receipts
+   where provider = :provider and provider_message_id = any(:ids)`,
+)
+
+/** Locks all parts of a message, in one order, so that the receipts of two parts are counted one after the other. */
+export const lockParts = statement<
+  { orgId: string; messageId: string },
+  { provider_message_id: string; part: number; delivered: boolean }
+>(
+  'sms_receipts.lock_parts',
+  `select provider_message_id, part, delivered_at is not null as delivered
+   from sms_receipts
+   where org_id = :orgId and message_id = :messageId
+   order by provider, provider_message_id
+   for update`,
+)
+
+export const markDelivered = statement<{ orgId: string; messageId: string; id: string; at: Date }>(
+  'sms_receipts.mark_delivered',
+  `update sms_receipts set delivered_at = :at
+   where org_id = :orgId and message_id = :messageId and provider_message_id = :id and delivered_at is null`,
+)
+
+export const sweepReceipts = statement<{ before: Date; limit: number }>(
+  'sms_receipts.sweep',
+  `delete from sms_receipts where (provider, provider_message_id) in (
+     select provider, provider_message_id from sms_receipts where at < :before limit :limit)`,
+)
