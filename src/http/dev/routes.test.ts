@@ -16,7 +16,7 @@ const production = {
   NODE_ENV: 'production',
   SERVICE_DOMAIN: 'tidings.example',
   EMAIL_PROVIDER: 'ses',
-  SMS_PROVIDER: 'aws',
+  BASE_URL: 'https://api.tidings.example',
   MASTER_KEY: randomBytes(32).toString('base64'),
 }
 
@@ -68,6 +68,7 @@ describe('POST /api/dev/run', () => {
           tracking_marks_deleted: 0,
           tracking_windows_deleted: 0,
           webhook_deliveries_deleted: 0,
+          webhook_secrets_dropped: 0,
           provider_notifications_deleted: 0,
         },
       },
