@@ -310,7 +310,7 @@ describe('when claiming a key fails', () => {
       SERVICE_DOMAIN: 'tidings.example',
       MASTER_KEY: randomBytes(32).toString('base64'),
       EMAIL_PROVIDER: 'ses',
-      SMS_PROVIDER: 'aws',
+      BASE_URL: 'https://api.tidings.example',
     })
     expect(refusal(reply)).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT'])
     expect(runs).toBe(before)

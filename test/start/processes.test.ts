@@ -160,7 +160,6 @@ const productionEnv = {
   MASTER_KEY: randomBytes(32).toString('base64'),
   EMAIL_PROVIDER: 'smtp',
   SMTP_URL: 'smtp://127.0.0.1:1',
-  SMS_PROVIDER: 'aws',
   BASE_URL: 'https://api.example.com',
   DRAIN_DELAY_SECONDS: '0',
 }

@@ -2,6 +2,7 @@
 import { type IpRange, parseRange } from '../ip-address.ts'
 import { allVariables, type VariableValues } from './env-variables.ts'
 import { ruleFaults } from './rules.ts'
+import { withSecretFiles } from './secret-files.ts'
 
 export type SubmissionConfig = {
   host: string
@@ -56,6 +57,7 @@ export type Config = {
   sesConfigurationSet: string | undefined
   sesEndpoint: string | undefined
   sesSnsTopics: string[]
+  /** Empty: this installation sends no SMS. */
   smsProviders: ('local' | 'aws' | 'smpp')[]
   smppUrl: string | undefined
   /** Undefined: the servers of the operating system. */
@@ -157,9 +159,10 @@ const auditCutoverOf = (configured: string | undefined): Config['auditCutover'] 
   return { text, at: new Date(text) }
 }
 
-export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config => {
-  const { values, faults } = parseVariables(env)
-  faults.push(...ruleFaults(env, values))
+export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config => {
+  const { env, faults } = withSecretFiles(given)
+  const { values, faults: valueFaults } = parseVariables(env)
+  faults.push(...valueFaults, ...ruleFaults(env, values))
   if (faults.length > 0) throw new ConfigFault(faults)
 
   const production = values.NODE_ENV === 'production'
@@ -194,7 +197,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     sesConfigurationSet: values.SES_CONFIGURATION_SET,
     sesEndpoint: values.SES_ENDPOINT,
     sesSnsTopics: values.SES_SNS_TOPICS ?? [],
-    smsProviders: values.SMS_PROVIDER ?? ['local'],
+    smsProviders: values.SMS_PROVIDER ?? (production ? [] : ['local']),
     smppUrl: values.SMPP_URL,
     dnsServers: values.DNS_SERVERS,
     devTools: values.DEV_TOOLS ?? !production,

@@ -18,7 +18,7 @@ export const variables = {
     accepts: accept.oneOf('development', 'test', 'production'),
     fallback: 'development',
     about:
-      'In `production` the service does not start when a variable that this page calls required is missing, or when the `local` provider, the development tools or insecure webhooks are turned on, or when `MASTER_KEY` or `BASE_URL` is unsafe. It logs a warning at start without `AUDIT_SIGNING_SECRET`, without `BASE_URL` and with `RATE_LIMITER=off`.',
+      'In `production` the service does not start when a variable that this page calls required is missing, or when the `local` provider, the development tools or insecure webhooks are turned on, or when `MASTER_KEY` or `BASE_URL` is unsafe. It logs a warning at start without `AUDIT_SIGNING_SECRET` and with `RATE_LIMITER=off`.',
   }),
   HOST: variable({
     accepts: accept.nonEmptyText('an address to listen on'),
@@ -32,8 +32,8 @@ export const variables = {
   }),
   BASE_URL: variable({
     accepts: accept.baseUrl,
-    fallback: '`http://HOST:PORT`',
-    about: 'Public URL of the service, used in the links it sends. Production requires https when it is set.',
+    fallback: '`http://HOST:PORT`; required in production',
+    about: 'Public URL of the service, used in the links it sends.',
   }),
   SERVICE_DOMAIN: variable({
     accepts: accept.domainName,
@@ -203,7 +203,7 @@ export const variables = {
   }),
   SMS_PROVIDER: variable({
     accepts: accept.providers('aws', 'smpp'),
-    fallback: '`local`; required in production',
+    fallback: '`local`; none in production',
     about: 'SMS providers, in the order they are tried. `smpp` requires `SMPP_URL`.',
   }),
   SMPP_URL: variable({
