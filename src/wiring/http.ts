@@ -134,10 +134,12 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
 
 /** Undefined unless SMTP submission is configured. */
 export const makeSmtp = ({ foundation, platform, sending }: Needs): Submission | undefined => {
-  const { config, log, idempotency } = foundation
+  const { config, clock, log, idempotency } = foundation
   if (!config.submission) return undefined
   return makeSubmission({
     admission: platform.admission,
+    callers: platform.callers,
+    clock,
     tenants: platform.tenants,
     idempotency,
     log,
