@@ -4,6 +4,7 @@ import { feedbackHosts } from '../domains/records.ts'
 import { makeSimulateDomain } from '../domains/simulate-domain.ts'
 import { findReturnHost } from '../domains/store/sender-rows.ts'
 import { systemClock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
 import { readServiceVersion } from '../ground/version.ts'
 import { makeAdmitRequest } from '../http/admit-request.ts'
 import { makeServe } from '../http/call.ts'
@@ -129,6 +130,29 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   registerProviders(app, needs, readBody)
   registerDashboardKeys(app, { db, clock, gates: makeSessionGates({ sessions: needs.platform.sessions }) })
   registerDev(app, needs)
+  return app
+}
+
+const notFound = async (): Promise<never> => {
+  throw new Failure('NOT_FOUND')
+}
+
+/** Health and metrics alone, for a process that runs only the worker. Every other path is NOT_FOUND. */
+export const makeWorkerHttp = ({ foundation, stopping, ready }: Needs): FastifyInstance => {
+  const { config, log, metrics } = foundation
+  const { requestTimeoutMs, metricsToken } = config
+  const readBody = makeReadBody({ uploads: makeUploads(config.uploads), proxies: config })
+  const app = makeServer({
+    routes: [],
+    admit: notFound,
+    serve: notFound,
+    log,
+    metrics,
+    requestTimeoutMs,
+    readBody,
+    stopping,
+  })
+  registerHealth(app, { metrics, metricsToken, ready })
   return app
 }
 

@@ -23,6 +23,8 @@ export type Config = {
   production: boolean
   host: string
   port: number
+  /** The port for health and metrics of a process that runs only the worker. Undefined: none. */
+  workerPort: number | undefined
   /** Undefined: derived from the host and the port once the service listens. */
   baseUrl: string | undefined
   serviceDomain: string
@@ -170,6 +172,7 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     production,
     host: values.HOST ?? '127.0.0.1',
     port: values.PORT ?? 3000,
+    workerPort: values.WORKER_PORT,
     baseUrl: values.BASE_URL,
     serviceDomain: values.SERVICE_DOMAIN ?? 'tidings.test',
     databaseUrl: values.DATABASE_URL,

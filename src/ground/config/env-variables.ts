@@ -30,6 +30,11 @@ export const variables = {
     fallback: '3000',
     about: 'Port to listen on. 0 picks a free port.',
   }),
+  WORKER_PORT: variable({
+    accepts: accept.wholeNumber(0, 65535),
+    about:
+      'Port on which `tidings worker` serves `/healthz`, `/readyz` and `/metrics`, at the address of `HOST`. 0 picks a free port. If not set, the worker opens no port. Other commands ignore it.',
+  }),
   BASE_URL: variable({
     accepts: accept.baseUrl,
     fallback: '`http://HOST:PORT`; required in production',
@@ -153,7 +158,8 @@ export const variables = {
   SMTP_SUBMISSION_TLS_CERT: variable({
     accepts: accept.nonEmptyText('the path of a PEM file'),
     fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
-    about: 'Certificate of the SMTP port, with its chain. Read at start. `INBOUND_SMTP_PORT` offers STARTTLS with it.',
+    about:
+      'Certificate of the SMTP port, with its chain. Read again when the file changes. `INBOUND_SMTP_PORT` offers STARTTLS with it.',
   }),
   SMTP_SUBMISSION_TLS_KEY: variable({
     accepts: accept.nonEmptyText('the path of a PEM file'),
