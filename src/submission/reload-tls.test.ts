@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import type { SMTPServer } from 'smtp-server'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { type Log, silentLog } from '../ground/log.ts'
@@ -34,7 +34,7 @@ const install = ({ certFile, keyFile }: Files, { certificate, key }: Signer): vo
 }
 
 /** Resolves after the handshake. */
-const encrypted = (options: Parameters<typeof connectTls>[0]): Promise<TLSSocket> =>
+const encrypted = (options: ConnectionOptions): Promise<TLSSocket> =>
   new Promise((resolve, reject) => {
     const socket = connectTls({ ...options, rejectUnauthorized: false }, () => resolve(socket))
     socket.once('error', reject)

@@ -65,7 +65,8 @@ const makeApi = (needs: Needs, readBody: ReadBody): FastifyInstance => {
   })
 }
 
-const registerPublic = (app: FastifyInstance, { foundation, sending, routes, ready }: Needs): void => {
+const registerPublic = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
+  const { foundation, sending, routes, ready } = needs
   const { config, db, clock, log, metrics, appendEvents } = foundation
   const { tokens, countHits, suppress } = sending
   registerHealth(app, { metrics, metricsToken: config.metricsToken, ready })
@@ -82,6 +83,7 @@ const registerPublic = (app: FastifyInstance, { foundation, sending, routes, rea
     count: countHits,
     log,
     proxies: config,
+    readBody,
     unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),
   })
 }
@@ -126,7 +128,7 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   metrics.gauge('http_upload_bytes', 'Bytes of request bodies that have not arrived completely', uploads.held)
   const readBody = makeReadBody({ uploads, proxies: config })
   const app = makeApi(needs, readBody)
-  registerPublic(app, needs)
+  registerPublic(app, needs, readBody)
   registerProviders(app, needs, readBody)
   registerDashboardKeys(app, { db, clock, gates: makeSessionGates({ sessions: needs.platform.sessions }) })
   registerDev(app, needs)
