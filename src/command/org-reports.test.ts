@@ -214,7 +214,6 @@ test.each([
 
 test('tidings --version prints the version of the package without reading the configuration', async () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  for (const flag of ['--version', '-v', 'version']) {
-    expect(await tidings([flag], { PORT: 'invalid' })).toEqual({ code: 0, stdout: `tidings ${version}\n`, stderr: '' })
-  }
+  const ran = await tidings(['--version'], { PORT: 'invalid' })
+  expect(ran).toEqual({ code: 0, stdout: `tidings ${version}\n`, stderr: '' })
 })

@@ -288,7 +288,11 @@ describe('an idempotency key', () => {
 
 describe('when claiming a key fails', () => {
   const sendWithoutClaims = async (env: Record<string, string>) => {
-    const service = await startTestService({ routes: () => [effect('/probe/effect')], env })
+    const service = await startTestService({
+      routes: () => [effect('/probe/effect')],
+      env,
+      config: { baseUrl: undefined },
+    })
     const { keys } = await service.org()
     // Only the claim fails: its connection breaks, as if the database server went away.
     await service.database.sql(`create function cut() returns trigger language plpgsql as $$

@@ -83,7 +83,7 @@ test('Both STARTTLS ports use a renewed certificate for new connections, and ope
     await expect.poll(() => certificateOn(() => startTls(port)), { timeout: 30_000 }).toBe(fingerprintOf(second))
   }
   for (const socket of open) expect(await command(socket, 'EHLO client.example.test')).toMatch(/^250[ -]/)
-})
+}, 60_000)
 
 test('A port with implicit TLS uses a renewed certificate, and open connections go on', async () => {
   const files = newFiles()
@@ -98,7 +98,7 @@ test('A port with implicit TLS uses a renewed certificate, and open connections 
   install(files, second)
   await expect.poll(() => certificateOn(connectHere), { timeout: 30_000 }).toBe(fingerprintOf(second))
   expect(await command(open, 'EHLO client.example.test')).toMatch(/^250[ -]/)
-})
+}, 60_000)
 
 /** A reloader on a server that records what it is given. */
 const reloading = (files: Files) => {

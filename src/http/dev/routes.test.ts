@@ -172,7 +172,7 @@ describe('access to the dev tools', () => {
 
   test('in production and with DEV_TOOLS=off they do not exist, and the service uses the system clock', async () => {
     for (const env of [production, { DEV_TOOLS: 'off' }]) {
-      const service = await startTestService({ database: t.database, env })
+      const service = await startTestService({ database: t.database, env, config: { baseUrl: undefined } })
       const reply = await service.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
       const ahead = service.service.clock.millis() - Date.now()
       await service.stop()
