@@ -9,12 +9,14 @@ import { EmbeddedFault } from './db/embedded/supervisor.ts'
 import { SchemaFault } from './db/migrate.ts'
 import { ConfigFault, readConfig } from './ground/config/config.ts'
 import { makeLog } from './ground/log.ts'
+import { readServiceVersion } from './ground/version.ts'
 import { MasterKeyFault } from './operator/master-key.ts'
 import { SubmissionFault } from './submission/listen-smtp.ts'
 
 const usage = `tidings start                    run the whole service in one process
 tidings api                      run only the HTTP and SMTP servers
 tidings worker                   run only the background worker
+tidings --version                print the version and exit
 tidings migrate                  update the database schema and exit
 tidings backup <file> [--encrypt-to <age recipient>] [--passphrase-file <file>]
                                  write a backup of all data to a file
@@ -27,6 +29,10 @@ Configure the service with environment variables. See docs/configuration.md.`
 const run = async (command: string | undefined, args: string[]): Promise<number> => {
   if (command === undefined || command === 'help' || command === '--help' || command === '-h') {
     process.stdout.write(`${usage}\n`)
+    return 0
+  }
+  if (command === 'version' || command === '--version' || command === '-v') {
+    process.stdout.write(`tidings ${readServiceVersion()}\n`)
     return 0
   }
   const config = readConfig(process.env)

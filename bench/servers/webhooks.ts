@@ -59,7 +59,7 @@ const bare = async ({ healthy }: WebhookParams) => {
         tenantId: null,
         payload,
       } as const
-      const headers = signedHeaders(delivery, secrets[n % healthy] as string, Date.now())
+      const headers = signedHeaders(delivery, [secrets[n % healthy] as string], Date.now())
       const answer = await request(receiver.at('/ok'), { method: 'POST', headers, body: payload, dispatcher })
       await answer.body.text()
     },

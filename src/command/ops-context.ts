@@ -4,8 +4,10 @@ import type { Chain } from '../audit/chain.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
+import { decodeCursor, type Keyset, keysetOf } from '../ground/cursor.ts'
 import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import { page } from '../http/page.ts'
 import { findOrg, type OrgRow } from '../orgs/store.ts'
 import { Fault } from './command-fault.ts'
 
@@ -13,12 +15,15 @@ export const opsUsage = `tidings ops org create --name <name> [--plan <plan>] [-
 tidings ops org suspend <org_id> --reason <text> --operator <name>
 tidings ops org unsuspend <org_id> --operator <name>
 tidings ops org status <org_id> [--json]
+tidings ops org list [--limit <1 to 1000>] [--cursor <cursor>] [--json]
 tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [--sms <monthly>] [--json]
 tidings ops dns [--address <public address>] [--json]
 tidings ops audit verify <org_id>|--all [--witness <file>] [--head <head>] [--created-after <time>] [--json]
 tidings ops audit head [<org_id>] [--json]
 tidings ops audit trust <org_id> --operator <name> [--json]
-tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]`
+tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]
+tidings ops key list <org_id> [--limit <1 to 1000>] [--cursor <cursor>] [--json]
+tidings ops key revoke <org_id> <key_id> --operator <name> [--json]`
 
 export type Options = Record<string, string | boolean | undefined>
 export type Context = {
@@ -61,7 +66,45 @@ export const existing = async (db: Db, orgId: string): Promise<OrgRow> => {
   return org
 }
 
+/** Customers choose names, so control characters must not reach the terminal. */
+const printable = (text: string): string => text.replace(/\p{C}/gu, '?')
+
 export const asLines = (value: Record<string, unknown>): string =>
   Object.entries(value)
-    .map(([name, shown]) => `${name.padEnd(18)} ${shown ?? 'none'}`)
+    .map(([name, shown]) => `${name.padEnd(18)} ${printable(String(shown ?? 'none'))}`)
     .join('\n')
+
+/** Columns as wide as their widest cell. */
+export const asTable = (rows: string[][]): string => {
+  const shown = rows.map((cells) => cells.map(printable))
+  const widths = (shown[0] ?? []).map((_, column) => Math.max(...shown.map((cells) => (cells[column] ?? '').length)))
+  return shown
+    .map((cells) =>
+      cells
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** The page that `--limit` and `--cursor` ask for. */
+export const pageOfOptions = ({ options }: Context): { keyset: Keyset; limit: number } => {
+  const given = optionText(options, 'limit') ?? '100'
+  const limit = /^\d{1,4}$/.test(given) ? Number(given) : 0
+  if (limit < 1 || limit > 1_000) throw new Fault('--limit must be a whole number from 1 to 1000.')
+  const text = optionText(options, 'cursor')
+  const cursor = text === undefined ? undefined : decodeCursor(text)
+  if (text !== undefined && !cursor) throw new Fault('--cursor must be the next cursor of an earlier page.')
+  return { keyset: keysetOf({ cursor, limit }), limit }
+}
+
+type Listing<R> = { rows: R[]; limit: number; show: (row: R) => unknown; line: (row: R) => string[] }
+
+/** Prints a page: as JSON in the form of the API, or one line per row and the option that continues the list. */
+export const printPage = <R extends { created_at: Date; id: string }>(context: Context, listing: Listing<R>): void => {
+  const { rows, limit, show, line } = listing
+  const shown = page(rows, limit, show)
+  const more = shown.next_cursor === null ? '' : `\n\nThere are more. Continue with --cursor ${shown.next_cursor}`
+  print(context, shown, `${asTable(rows.slice(0, limit).map(line))}${more}`)
+}

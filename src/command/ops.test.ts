@@ -104,7 +104,7 @@ describe('ops org create', () => {
       SERVICE_DOMAIN: 'tidings.example',
       MASTER_KEY: randomBytes(32).toString('base64'),
       EMAIL_PROVIDER: 'ses',
-      SMS_PROVIDER: 'aws',
+      BASE_URL: 'https://api.tidings.example',
     }
     const { stdout } = await opsIn(env, ['org', 'create', '--name', 'Prod', '--json'])
     const created = JSON.parse(stdout)

@@ -7,16 +7,16 @@ import { movableClock, systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
 import { makeVault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
-import { scopes } from '../keys/scopes.ts'
-import { issueKey, makeCreateOrg } from '../operator/create-org.ts'
+import { makeCreateOrg } from '../operator/create-org.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
 import { writeOperatorEntry } from '../operator/operator-entry.ts'
-import { isPlan, plans, requestsPerMinute } from '../orgs/plans.ts'
+import { isPlan, plans } from '../orgs/plans.ts'
 import { type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
 import { readSetting } from '../settings/store.ts'
 import { keepHead, trustAudit, verifyAudit } from './audit-commands.ts'
 import { Fault } from './command-fault.ts'
 import { withDatabase } from './database.ts'
+import { createKey, listKeysOf, revokeKeyOf } from './key-commands.ts'
 import {
   asLines,
   type Context,
@@ -30,6 +30,7 @@ import {
   required,
 } from './ops-context.ts'
 import { checkServiceDns, dnsReportText, unpublishedText } from './ops-dns.ts'
+import { orgList, orgStatus, showOrg } from './org-reports.ts'
 import { credentials } from './welcome.ts'
 
 const wholeNumber = (options: Options, name: string, min: number): number | null => {
@@ -45,19 +46,6 @@ const planOf = (value: string): OrgRow['plan'] => {
   if (!isPlan(value)) throw new Fault(`Plan ${value} does not exist. Use one of ${plans.join(', ')}.`)
   return value
 }
-
-const showOrg = (org: OrgRow) => ({
-  id: org.id,
-  slug: org.slug,
-  name: org.name,
-  plan: org.plan,
-  rate_per_minute: org.rate_limit_per_minute ?? requestsPerMinute[org.plan],
-  email_monthly: org.email_monthly,
-  sms_monthly: org.sms_monthly,
-  suspended_at: org.suspended_at?.toISOString() ?? null,
-  suspension_reason: org.suspension_reason,
-  created_at: org.created_at.toISOString(),
-})
 
 const createOrg = async (context: Context): Promise<void> => {
   const { db, clock, config, options } = context
@@ -138,31 +126,6 @@ const changePlan = async (context: Context, orgId: string, plan: string | undefi
   print(context, showOrg(org), asLines(showOrg(org)))
 }
 
-const createKey = async (context: Context, orgId: string): Promise<void> => {
-  const { db, clock, audit, options } = context
-  await existing(db, orgId)
-  const environment = optionText(options, 'environment') ?? 'live'
-  if (environment !== 'live' && environment !== 'test') throw new Fault('--environment must be live or test.')
-  const requested = optionText(options, 'scopes')
-    ?.split(',')
-    .map((name) => name.trim()) ?? [...scopes]
-  const unknown = requested.filter((name) => !(scopes as readonly string[]).includes(name))
-  if (unknown.length > 0) throw new Fault(`Unknown scope: ${unknown.join(', ')}.`)
-  const name = (optionText(options, 'name') ?? 'API key').slice(0, 100)
-  const key = await db.tx(async (tx) => {
-    const issued = await issueKey(tx, { orgId, name, environment, scopes: requested, at: clock.now() })
-    const entry = {
-      orgId,
-      actor: { kind: 'system' },
-      resourceType: 'api_key',
-      resourceId: issued.id,
-    } as const
-    await audit(tx, { ...entry, action: 'api_key.created', metadata: { name, environment, scopes: requested } })
-    return issued
-  })
-  print(context, { ...key, environment }, `${key.id}  ${key.key}\nSave this key: it is shown only once.`)
-}
-
 /** Fails if a record is missing, so that a script can wait for the records. */
 const checkDns = async (context: Context): Promise<void> => {
   const { db, clock, config, options } = context
@@ -172,7 +135,6 @@ const checkDns = async (context: Context): Promise<void> => {
 }
 
 const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Promise<void> => {
-  const { db } = context
   switch ([noun, verb].join(' ').trim()) {
     case 'dns':
       return checkDns(context)
@@ -182,14 +144,18 @@ const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Prom
       return suspend(context, orgIdOf(rest[0]))
     case 'org unsuspend':
       return unsuspend(context, orgIdOf(rest[0]))
-    case 'org status': {
-      const org = showOrg(await existing(db, orgIdOf(rest[0])))
-      return print(context, org, asLines(org))
-    }
+    case 'org status':
+      return orgStatus(context, orgIdOf(rest[0]))
+    case 'org list':
+      return orgList(context)
     case 'org plan':
       return changePlan(context, orgIdOf(rest[0]), rest[1])
     case 'key create':
       return createKey(context, orgIdOf(rest[0]))
+    case 'key list':
+      return listKeysOf(context, orgIdOf(rest[0]))
+    case 'key revoke':
+      return revokeKeyOf(context, orgIdOf(rest[0]), rest[1])
     case 'audit verify':
       return verifyAudit(context, context.options.all ? undefined : orgIdOf(rest[0]))
     case 'audit head':
@@ -224,6 +190,8 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
         head: string,
         'created-after': string,
         address: string,
+        limit: string,
+        cursor: string,
       },
     })
   } catch (error) {

@@ -17,17 +17,19 @@ type StopReason = 'SIGINT' | 'SIGTERM' | 'launcher exited' | 'database lost'
 /** If stopping takes longer than this, something hangs and the process exits anyway. */
 const stopTimeoutMs = 60_000
 
-const portFault = (config: Config, error: NodeJS.ErrnoException): unknown => {
+type Listen = { host: string; port: number; variable: 'PORT' | 'WORKER_PORT' }
+
+const portFault = ({ host, port, variable }: Listen, error: NodeJS.ErrnoException): unknown => {
   if (error.code === 'EADDRINUSE') {
     return new Fault(
-      `Port ${config.port} on ${config.host} is in use. Set PORT to a free port, or stop the program that uses it.`,
+      `Port ${port} on ${host} is in use. Set ${variable} to a free port, or stop the program that uses it.`,
     )
   }
   if (error.code === 'EACCES') {
-    return new Fault(`This user is not allowed to open port ${config.port}. Set PORT to 1024 or higher.`)
+    return new Fault(`This user is not allowed to open port ${port}. Set ${variable} to 1024 or higher.`)
   }
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
-    return new Fault(`HOST ${config.host} is not an address of this machine.`)
+    return new Fault(`HOST ${host} is not an address of this machine.`)
   }
   return error
 }
@@ -70,8 +72,18 @@ const untilStopped = (reasons: readonly StopReason[], databaseLost: Promise<void
 /** Reasons for which the service does not wait until a load balancer has noticed. */
 const urgentReasons: readonly StopReason[] = ['SIGINT', 'launcher exited', 'database lost']
 
+/** Opened before the worker starts, so that `/readyz` shows when it runs. */
+const openWorkerPort = async ({ host, workerPort: port }: Config, service: Service, log: Log): Promise<void> => {
+  if (port === undefined) return
+  const bound = await service.startWorkerHttp(port).catch((error) => {
+    throw portFault({ host, port, variable: 'WORKER_PORT' }, error)
+  })
+  log.info({ host, port: bound }, 'worker port open')
+}
+
 /** Runs the service in the foreground until it is stopped. Resolves with the exit code. */
 export const serve = async (config: Config, log: Log, parts: ServedParts): Promise<number> => {
+  const { host, port } = config
   for (const warning of productionWarnings(config)) log.warn(warning, 'unsafe setting in production')
   const databaseLost = Promise.withResolvers<void>()
   const stopped = untilStopped([...urgentReasons, 'SIGTERM'], databaseLost.promise)
@@ -87,10 +99,10 @@ export const serve = async (config: Config, log: Log, parts: ServedParts): Promi
     service = await build({ ...config, masterKey }, database.url, log)
     if (parts.api) {
       const baseUrl = await service.startApi(parts).catch((error) => {
-        throw portFault(config, error)
+        throw portFault({ host, port, variable: 'PORT' }, error)
       })
       await printWelcome(config, service, baseUrl, makeVault(masterKey, config.masterKeyPrevious))
-    }
+    } else await openWorkerPort(config, service, log)
     if (parts.worker) await Promise.race([service.startWorker(), stopped])
     const why = await stopped
     log.info({ why }, 'stopping')

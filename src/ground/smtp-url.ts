@@ -11,7 +11,7 @@ export type SmtpRelay = {
   /** Whether the certificate of the relay must be valid. */
   verify: boolean
   credentials: { user: string; password: string } | undefined
-  /** The host name in EHLO. Undefined: the name of the machine. */
+  /** The host name in EHLO. Undefined: the name of the machine if it contains a dot, otherwise `[127.0.0.1]`. */
   name: string | undefined
 }
 

@@ -288,7 +288,11 @@ describe('an idempotency key', () => {
 
 describe('when claiming a key fails', () => {
   const sendWithoutClaims = async (env: Record<string, string>) => {
-    const service = await startTestService({ routes: () => [effect('/probe/effect')], env })
+    const service = await startTestService({
+      routes: () => [effect('/probe/effect')],
+      env,
+      config: { baseUrl: undefined },
+    })
     const { keys } = await service.org()
     // Only the claim fails: its connection breaks, as if the database server went away.
     await service.database.sql(`create function cut() returns trigger language plpgsql as $$
@@ -310,7 +314,7 @@ describe('when claiming a key fails', () => {
       SERVICE_DOMAIN: 'tidings.example',
       MASTER_KEY: randomBytes(32).toString('base64'),
       EMAIL_PROVIDER: 'ses',
-      SMS_PROVIDER: 'aws',
+      BASE_URL: 'https://api.tidings.example',
     })
     expect(refusal(reply)).toEqual([409, 'IDEMPOTENCY_IN_FLIGHT'])
     expect(runs).toBe(before)

@@ -6,6 +6,7 @@ import type { Log } from '../ground/log.ts'
 import { limitConnections } from '../submission/connection-limits.ts'
 import { listenOn, readTlsPair, unsupportedCommands } from '../submission/listen-smtp.ts'
 import { makeMailParser } from '../submission/mail-parser.ts'
+import { makeReloadTls } from '../submission/reload-tls.ts'
 import { makeInboundHandlers } from './inbound-handlers.ts'
 import type { FindMailbox } from './mailboxes.ts'
 
@@ -28,6 +29,7 @@ type Needs = { config: InboundSmtpConfig; host: string; mailboxes: readonly Find
 
 export const makeInboundSmtp = ({ config, host, mailboxes, log }: Needs): InboundSmtp => {
   const parser = makeMailParser()
+  const tls = config.tls && { files: config.tls, pair: readTlsPair(config.tls) }
   const disconnect = (matches: (id: string) => boolean, reply: string): void => {
     for (const connection of [...server.connections]) if (matches(connection.id)) connection.send(421, reply)
   }
@@ -38,7 +40,7 @@ export const makeInboundSmtp = ({ config, host, mailboxes, log }: Needs): Inboun
     disconnect: (session, reply) => disconnect((id) => id === session, reply),
   })
   const server = new SMTPServer({
-    ...(config.tls && readTlsPair(config.tls)),
+    ...tls?.pair,
     name: host,
     banner: 'Tidings',
     size: maxMessageBytes,
@@ -59,10 +61,16 @@ export const makeInboundSmtp = ({ config, host, mailboxes, log }: Needs): Inboun
     replacedReply: '4.3.2 Too many connections. Try again later.',
   })
 
+  const reload = tls && makeReloadTls({ server, ...tls, log })
+
   return {
-    start: () => listenOn(server, config, { port: 'INBOUND_SMTP_PORT', host: 'INBOUND_SMTP_HOST' }),
+    start: async () => {
+      await listenOn(server, config, { port: 'INBOUND_SMTP_PORT', host: 'INBOUND_SMTP_HOST' })
+      reload?.start()
+    },
     port: () => (server.server.address() as AddressInfo).port,
     stop: async () => {
+      reload?.stop()
       const closed = new Promise<void>((resolve) => {
         server.close(resolve)
       })

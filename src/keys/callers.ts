@@ -7,8 +7,8 @@ import type { Log } from '../ground/log.ts'
 import type { Bucket } from '../limits/limiter.ts'
 import { requestsPerMinute } from '../orgs/plans.ts'
 import type { Caller, TenantState } from './caller.ts'
-import { isKeyShaped } from './key-secret.ts'
-import { type CallerRow, findCallers, touchKeys } from './store.ts'
+import { isKeyShaped, startsLikeKey } from './key-secret.ts'
+import { type CallerRow, findCallers, findKeyEnd, touchKeys } from './store.ts'
 
 const touchEveryMs = 60_000
 
@@ -44,9 +44,14 @@ const callerOf = (row: CallerRow): Caller => ({
   },
 })
 
+/** Why a text is not a usable key. `other` is not a key at all, `mistyped` has a wrong length or checksum. */
+export type KeyFault = 'other' | 'mistyped' | 'unknown' | 'revoked' | 'expired'
+
 export interface Callers {
   /** Returns the caller for a key string, or undefined if the key is unknown, revoked or expired at `atMs`. */
   find(key: string, atMs: number): Promise<Caller | undefined>
+  /** Returns why `find` has no caller. Undefined if the key is usable. Reads the database for a well-formed key. */
+  faultOf(key: string, atMs: number): Promise<KeyFault | undefined>
   /** Updates the key's last use in the background, at most once a minute. */
   recordUse(caller: Caller, atMs: number): void
   forgetOrg(orgId: string): void
@@ -95,6 +100,14 @@ export const makeCallers = ({ db, log, trusted }: Needs): Callers => {
       if (!caller) return undefined
       copies.keep(name, caller.orgId, caller, mark)
       return unlessExpired(caller, atMs)
+    },
+    faultOf: async (key, atMs) => {
+      if (!startsLikeKey(key)) return 'other'
+      if (!isKeyShaped(key)) return 'mistyped'
+      const row = await db.row(findKeyEnd, { hash: sha256(key) })
+      if (!row) return 'unknown'
+      if (row.revoked_at !== null) return 'revoked'
+      return row.expires_at !== null && atMs >= row.expires_at.getTime() ? 'expired' : undefined
     },
     recordUse: (caller, atMs) => {
       const last = lastTouched.get(caller.keyId)

@@ -16,6 +16,9 @@ export const mintKey = (environment: Environment): MintedKey => {
   return { key, hash: sha256(key), prefix: key.slice(0, 13), lastFour: key.slice(-4) }
 }
 
+/** Whether a text begins like a key, so that its writer meant one. */
+export const startsLikeKey = (text: string): boolean => /^svc_(?:live|test)_/.test(text)
+
 /** Checks format and checksum, so that a mistyped key is rejected without a database read. */
 export const isKeyShaped = (text: string): boolean =>
   text.length === 47 && shape.test(text) && checksum(text.slice(0, 41)) === text.slice(41)

@@ -48,7 +48,7 @@ export type CallerRow = Pick<
   tenant_status: string | null
 }
 
-/** The only statement here without an org id: the key's hash identifies the org. */
+/** This statement and the next have no org id: the key's hash identifies the org. */
 export const findCallers = statement<{ hashes: Buffer[] }, CallerRow>(
   'keys.find_callers',
   `select h.ordinal::int as ordinal, k.org_id, k.id, k.environment, k.scopes, k.tenant_id, k.project_id,
@@ -59,6 +59,11 @@ export const findCallers = statement<{ hashes: Buffer[] }, CallerRow>(
    join api_keys k on k.hash = h.hash and k.revoked_at is null
    join orgs o on o.id = k.org_id
    left join tenants t on t.org_id = k.org_id and t.id = k.tenant_id`,
+)
+
+export const findKeyEnd = statement<{ hash: Buffer }, Pick<KeyRow, 'revoked_at' | 'expires_at'>>(
+  'keys.find_end',
+  'select revoked_at, expires_at from api_keys where hash = :hash',
 )
 
 /** Writes at most once a minute per key, even when several processes report a use. */

@@ -37,6 +37,15 @@ export const findOrg = statement<{ orgId: string }, OrgRow>(
   `select ${columns} from orgs where id = :orgId`,
 )
 
+/** Newest first. Ids are in the order of creation. `afterId` is the last org of the previous page. */
+export const listOrgs = statement<{ afterId: string | null; limit: number }, OrgRow>(
+  'orgs.list',
+  `select ${columns} from orgs
+   where :afterId::text is null or id < :afterId
+   order by id desc
+   limit :limit`,
+)
+
 /** All orgs, in the order of their ids. */
 export const orgIdsAfter = statement<{ afterOrgId: string; limit: number }, { id: string }>(
   'orgs.ids_after',

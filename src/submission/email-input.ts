@@ -140,7 +140,7 @@ export const emailInputOf = (mail: ParsedMail, envelope: readonly string[]): Ema
       from: senderOf(mail),
       ...recipientsOf(mail, envelope),
       reply_to: mail.replyTo.map(formatMailbox),
-      subject: mail.subject,
+      subject: mail.subject ?? '',
       text: mail.text || mail.html ? mail.text : emptyText,
       html: mail.html,
       attachments: mail.attachments.map(attachmentOf),

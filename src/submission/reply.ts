@@ -64,8 +64,11 @@ const oneLine = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').sli
 export const replyTo = (failure: Failure, stage: Stage, requestId: string): Reply => {
   const [code, enhanced] = codeOf(failure, stage)
   const { errors = [], extra } = failure.detail
+  // The message of the catalogue is about an HTTP header.
   const message =
-    failure.code === 'UNAUTHORIZED' ? 'Authentication failed: the password must be a valid API key.' : failure.message
+    failure.code === 'UNAUTHORIZED' && failure.detail.message === undefined
+      ? 'Authentication failed: the password must be a valid API key.'
+      : failure.message
   const fields = errors.map((error) => `${error.path.join('.')}: ${error.message}`)
   const seconds = retryAfterOf(failure)
   const parts = [

@@ -164,8 +164,8 @@ export const makeSmtpHandlers = (needs: Needs) => {
       awaitingStartTls.delete(session.id)
     },
 
-    onAuth: async ({ password }, session, done) => {
-      const by = { key: password ?? '', address: addressOf(session) }
+    onAuth: async ({ username, password }, session, done) => {
+      const by = { user: username ?? '', key: password ?? '', address: addressOf(session) }
       const outcome = await step('auth', session, () => submit.signIn(by))
       if ('done' in outcome) {
         deadlines.clear(session)

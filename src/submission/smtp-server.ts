@@ -1,10 +1,11 @@
 /** The SMTP server that mail clients submit messages to. */
 import type { AddressInfo } from 'node:net'
-import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { SMTPServer } from 'smtp-server'
 import type { SubmissionConfig } from '../ground/config/config.ts'
 import { limitConnections } from './connection-limits.ts'
 import { listenOn, readTlsPair, unsupportedCommands } from './listen-smtp.ts'
 import { makeMailParser } from './mail-parser.ts'
+import { makeReloadTls } from './reload-tls.ts'
 import { makeSmtpHandlers } from './smtp-handlers.ts'
 import { makeSubmit, type SubmitNeeds } from './submit.ts'
 
@@ -23,14 +24,12 @@ export interface Submission {
   stop(): Promise<void>
 }
 
-const tlsOptions = (config: SubmissionConfig): SMTPServerOptions =>
-  config.tls === 'off' ? {} : { ...readTlsPair(config), secure: config.tls === 'implicit' }
-
 type Needs = SubmitNeeds & { config: SubmissionConfig; production: boolean; serviceDomain: string }
 
 export const makeSubmission = (needs: Needs): Submission => {
   const { config, production, serviceDomain, log } = needs
   const parser = makeMailParser()
+  const tls = config.tls === 'off' ? undefined : { files: config, pair: readTlsPair(config) }
   const disabledCommands = config.tls === 'off' ? [...unsupportedCommands, 'STARTTLS'] : unsupportedCommands
 
   const disconnect = (matches: (id: string) => boolean, reply: string): void => {
@@ -48,7 +47,8 @@ export const makeSubmission = (needs: Needs): Submission => {
   })
 
   const server = new SMTPServer({
-    ...tlsOptions(config),
+    ...tls?.pair,
+    secure: config.tls === 'implicit',
     name: serviceDomain,
     banner: 'Tidings',
     size: maxMessageBytes,
@@ -72,12 +72,16 @@ export const makeSubmission = (needs: Needs): Submission => {
     log,
   })
 
+  const reload = tls && makeReloadTls({ server, ...tls, log })
+
   return {
     start: async () => {
       await listenOn(server, config, { port: 'SMTP_SUBMISSION_PORT', host: 'SMTP_SUBMISSION_HOST' })
+      reload?.start()
     },
     port: () => (server.server.address() as AddressInfo).port,
     stop: async () => {
+      reload?.stop()
       const closed = new Promise<void>((resolve) => {
         server.close(resolve)
       })

@@ -2,18 +2,21 @@
 import type { Admission } from '../admission/admit.ts'
 import type { Actor } from '../audit/append.ts'
 import { hashCanonical } from '../ground/canonical.ts'
+import type { Clock } from '../ground/clock.ts'
 import { Failure, malformed } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import { unstorable, validate } from '../ground/validate.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
 import { idempotencyKeyRule, isIdempotencyKey } from '../idempotency/key.ts'
 import type { Caller } from '../keys/caller.ts'
+import type { Callers } from '../keys/callers.ts'
 import type { DraftEmails } from '../messages/email/draft-emails.ts'
 import type { EmailDraft } from '../messages/email/email-draft.ts'
-import { SendEmail } from '../messages/email/shapes.ts'
+import { type SendEmail, SubmittedEmail } from '../messages/email/shapes.ts'
 import type { SendMessage } from '../messages/send.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
 import { emailInputOf } from './email-input.ts'
+import { makeExplainRefusal } from './explain-refusal.ts'
 import type { MailParser } from './mail-parser.ts'
 
 /** The key is checked again at every step, because it may be revoked while the connection is open. */
@@ -21,7 +24,7 @@ export type AuthenticatedSession = { key: string; orgId: string; address: string
 
 export interface Submit {
   /** Counts failed attempts only. Resolves with the org of the key. */
-  signIn(by: Pick<AuthenticatedSession, 'key' | 'address'>): Promise<string>
+  signIn(by: Pick<AuthenticatedSession, 'key' | 'address'> & { user: string }): Promise<string>
   /** Counts the message toward the rate limits of the key, before the message is read. */
   begin(by: AuthenticatedSession): Promise<void>
   /** Resolves with the id of the message. Sends nothing when `gone` fires before the message is parsed. */
@@ -30,6 +33,8 @@ export interface Submit {
 
 export type SubmitNeeds = {
   admission: Admission
+  callers: Pick<Callers, 'faultOf'>
+  clock: Clock
   tenants: TenantsByReference
   idempotency: Idempotency
   drafts: DraftEmails
@@ -40,7 +45,8 @@ export type SubmitNeeds = {
 const required = { scope: 'send:email' } as const
 
 export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit => {
-  const { admission, tenants, idempotency, drafts, send, log, parser } = needs
+  const { admission, tenants, idempotency, drafts, send, log, parser, clock } = needs
+  const explain = makeExplainRefusal(needs.callers)
 
   const sendClaimed = async (
     caller: Caller,
@@ -60,10 +66,14 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
   }
 
   return {
-    signIn: async ({ key, address }) => {
-      const caller = await admission.pass({ key, address })
-      await admission.narrow(caller, undefined, required)
-      return caller.orgId
+    signIn: async ({ user, key, address }) => {
+      try {
+        const caller = await admission.pass({ key, address })
+        await admission.narrow(caller, undefined, required)
+        return caller.orgId
+      } catch (error) {
+        throw await explain(error, { user, key }, clock.millis())
+      }
     },
     begin: async ({ key, address }) => {
       const caller = await admission.pass({ key, address, onCount: () => undefined })
@@ -75,7 +85,7 @@ export const makeSubmit = (needs: SubmitNeeds & { parser: MailParser }): Submit 
       const admitted = await admission.narrow(await admission.pass({ key, address }), tenantRef, required)
       const path = unstorable(input)
       if (path) throw malformed('Contains a character that cannot be stored.', path)
-      const body = validate(SendEmail, input)
+      const body = validate(SubmittedEmail, input)
       if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
         throw malformed(idempotencyKeyRule, ['headers', 'Idempotency-Key'])
       }

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../ground/clock.ts'
 import { type GuardedAgent, OutgoingFault } from '../outgoing/guarded.ts'
 import { type SignedDelivery, signedHeaders } from './sign-delivery.ts'
 import type { Attempt } from './store/delivery-rows.ts'
+import type { SigningSecrets } from './webhook-secret.ts'
 
 const timeoutMs = 10_000
 export const keptBytes = 1_024
@@ -17,11 +18,9 @@ export const responseText = (bytes: Buffer): string => {
 export const succeeded = ({ error, response_status: status }: Attempt): boolean =>
   error === null && status !== null && status >= 200 && status < 300
 
-export type AttemptDelivery = (
-  endpoint: { url: string; secret: string },
-  delivery: SignedDelivery,
-  nth: number,
-) => Promise<Attempt>
+export type DeliveryTarget = { url: string; secrets: SigningSecrets }
+
+export type AttemptDelivery = (endpoint: DeliveryTarget, delivery: SignedDelivery, nth: number) => Promise<Attempt>
 
 type Needs = {
   agent: Pick<GuardedAgent, 'request'>
@@ -33,7 +32,7 @@ type Needs = {
 /** Signs and sends a delivery once. The returned attempt contains the receiver's error; only our own errors throw. */
 export const makeAttemptDelivery =
   ({ agent, clock, realClock = systemClock }: Needs): AttemptDelivery =>
-  async ({ url, secret }, delivery, nth) => {
+  async ({ url, secrets }, delivery, nth) => {
     const at = clock.now()
     const startedAt = performance.now()
     const attemptWith = (result: Pick<Attempt, 'response_status' | 'response_body' | 'error'>): Attempt => ({
@@ -45,7 +44,7 @@ export const makeAttemptDelivery =
     try {
       const { status, body } = await agent.request(url, {
         method: 'POST',
-        headers: signedHeaders(delivery, secret, realClock.millis()),
+        headers: signedHeaders(delivery, secrets, realClock.millis()),
         body: delivery.payload,
         timeoutMs,
         maxBytes: keptBytes,

@@ -16,6 +16,7 @@ import { makeEndpointHealth } from './endpoint-health.ts'
 import { makeRunQueue, type RunQueue } from './endpoint-queue.ts'
 import { makeDecideOutcome, makeRecordOutcome, type NotifyOwners } from './record-outcome.ts'
 import { type EndpointQueue, leaseQueues, releaseQueues, renewLeases } from './store/delivery-leases.ts'
+import { dropPreviousSecret } from './store/endpoint-rows.ts'
 
 const leaseMs = 60_000
 
@@ -76,6 +77,9 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       decide: makeDecideOutcome({ clock, random }),
       record: makeRecordOutcome({ worker, db, clock, audit, appendEvents, notify, log, onDisabled: health.forget }),
       release,
+      dropExpiredSecret: async ({ org_id: orgId, endpoint_id: id }) => {
+        await db.change(dropPreviousSecret, { orgId, id, at: clock.now() })
+      },
     }),
   }
 }

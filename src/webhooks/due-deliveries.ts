@@ -2,11 +2,21 @@ import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type DueRow, type EndpointQueue, readDueDeliveries } from './store/delivery-leases.ts'
+import type { SigningSecrets } from './webhook-secret.ts'
 
-export type DueDelivery = Omit<DueRow, 'n' | 'url' | 'secret' | 'open' | 'id'> & { id: string }
+type EndpointColumn = 'n' | 'url' | 'secret' | 'previous_secret' | 'previous_expired' | 'open'
+
+export type DueDelivery = Omit<DueRow, EndpointColumn | 'id'> & { id: string }
 
 /** The due deliveries of an endpoint, and the endpoint as it was when they were read. */
-export type DueBatch = { open: boolean; url: string; sealedSecret: string; deliveries: DueDelivery[] }
+export type DueBatch = {
+  open: boolean
+  url: string
+  sealedSecrets: SigningSecrets
+  /** The endpoint has a former secret whose overlap is over. */
+  previousExpired: boolean
+  deliveries: DueDelivery[]
+}
 
 type DueRequest = { queue: EndpointQueue; inFlight: string[]; limit: number }
 
@@ -36,5 +46,7 @@ const batchOf = (rows: DueRow[]): DueBatch | undefined => {
   const [first] = rows
   if (!first) return undefined
   const deliveries = rows.filter((row): row is DueRow & { id: string } => row.id !== null)
-  return { open: first.open, url: first.url, sealedSecret: first.secret, deliveries }
+  const { open, url, secret, previous_secret, previous_expired: previousExpired } = first
+  const sealedSecrets: SigningSecrets = previous_secret === null ? [secret] : [secret, previous_secret]
+  return { open, url, sealedSecrets, previousExpired, deliveries }
 }

@@ -2,14 +2,14 @@
 import type { Db } from '../db/pool.ts'
 import type { Vault } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
-import type { AttemptDelivery } from './attempt.ts'
+import type { AttemptDelivery, DeliveryTarget } from './attempt.ts'
 import { cancelRest } from './cancel-deliveries.ts'
 import type { DueDelivery, ReadDue } from './due-deliveries.ts'
 import type { EndpointHealth } from './endpoint-health.ts'
 import type { Outcome } from './record-outcome.ts'
 import type { EndpointQueue } from './store/delivery-leases.ts'
 import type { Attempt } from './store/delivery-rows.ts'
-import { openSecret } from './webhook-secret.ts'
+import { openSecrets } from './webhook-secret.ts'
 
 /** Attempts at one endpoint at the same time. */
 const slots = 5
@@ -34,8 +34,6 @@ export interface RunningQueue {
 
 export type RunQueue = (queue: EndpointQueue, shouldStop: () => boolean) => RunningQueue
 
-type Target = { url: string; secret: string }
-
 type Needs = {
   db: Db
   vault: Vault
@@ -46,17 +44,18 @@ type Needs = {
   decide: (queue: EndpointQueue, delivery: DueDelivery, attempt: Attempt) => Outcome
   record: (outcome: Outcome) => Promise<void>
   release: (queue: EndpointQueue) => Promise<void>
+  dropExpiredSecret: (queue: EndpointQueue) => Promise<void>
 }
 
 export const makeRunQueue = (needs: Needs): RunQueue => {
-  const { db, vault, send, log, health, readDue, decide, record, release } = needs
+  const { db, vault, send, log, health, readDue, decide, record, release, dropExpiredSecret } = needs
 
   return (queue, shouldStop) => {
     const { org_id: orgId, endpoint_id: endpointId } = queue
     /** Ids of deliveries that were sent here and are not recorded. They are not read again. */
     const unrecorded = new Set<string>()
     let ready: DueDelivery[] = []
-    let target: Target | undefined
+    let target: DeliveryTarget | undefined
     let readAt = 0
     let slotsTaken = 0
     let attempts = 0
@@ -80,13 +79,13 @@ export const makeRunQueue = (needs: Needs): RunQueue => {
       }
     }
 
-    const attemptOnce = async (to: Target, delivery: DueDelivery): Promise<Outcome> => {
+    const attemptOnce = async (to: DeliveryTarget, delivery: DueDelivery): Promise<Outcome> => {
       const { id, event, environment, tenant_id: tenantId, payload, attempt_count } = delivery
       const attempt = await send(to, { id, event, environment, tenantId, payload }, attempt_count + 1)
       return decide(queue, delivery, attempt)
     }
 
-    const deliver = async (to: Target, delivery: DueDelivery): Promise<void> => {
+    const deliver = async (to: DeliveryTarget, delivery: DueDelivery): Promise<void> => {
       unrecorded.add(delivery.id)
       attempts++
       const freeSlot = takeSlot()
@@ -114,8 +113,9 @@ export const makeRunQueue = (needs: Needs): RunQueue => {
       const due = await readDue({ queue, inFlight: [...unrecorded], limit })
       readAt = performance.now()
       ready = due?.open ? due.deliveries : []
-      target = due && { url: due.url, secret: openSecret(vault, endpointId, due.sealedSecret) }
+      target = due && { url: due.url, secrets: openSecrets(vault, endpointId, due.sealedSecrets) }
       readAgain ||= ready.length === limit
+      if (due?.previousExpired) await dropExpiredSecret(queue)
       // Fan-out may insert deliveries while the endpoint is being disabled.
       if (due && !due.open) await cancelRest(db, orgId, endpointId)
     }
@@ -133,7 +133,7 @@ export const makeRunQueue = (needs: Needs): RunQueue => {
           })
         }
         while (ready.length > 0 && freeSlots() > 0 && unrecorded.size < maxUnrecorded && !mustEnd()) {
-          void deliver(target as Target, ready.shift() as DueDelivery)
+          void deliver(target as DeliveryTarget, ready.shift() as DueDelivery)
         }
         const idle = slotsTaken === 0 && (failure !== undefined || unrecorded.size === 0)
         if (idle && (mustEnd() || (ready.length === 0 && !readAgain))) return

@@ -19,7 +19,7 @@ import {
   replayDeliveries,
 } from './store/delivery-rows.ts'
 import { clearStreak, type EndpointRow } from './store/endpoint-rows.ts'
-import { openSecret } from './webhook-secret.ts'
+import { openSecrets, type SigningSecrets } from './webhook-secret.ts'
 
 export const maxAttempts = 8
 const maxReplaysPerCall = 100
@@ -53,6 +53,10 @@ type Needs = {
 const assertEnabled = ({ enabled }: EndpointRow): void => {
   if (!enabled) throw new Failure('ENDPOINT_DISABLED')
 }
+
+/** The sealed secrets that sign at this time, newest first. */
+const secretsAt = ({ secret, previous_secret, previous_secret_until: until }: EndpointRow, at: Date): SigningSecrets =>
+  previous_secret !== null && until !== null && until > at ? [secret, previous_secret] : [secret]
 
 export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }: Needs): FireWebhooks => {
   const find: FireWebhooks['find'] = async ({ orgId }, endpoint, id) => {
@@ -114,7 +118,7 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
       const sample = sampleOf(event)
       const tenantId = endpoint.tenant_id
       const payload = JSON.stringify(eventEnvelopeOf(sample, { tenantId, timestamp: at.toISOString(), deliveryId: id }))
-      const target = { url: endpoint.url, secret: openSecret(vault, endpoint.id, endpoint.secret) }
+      const target = { url: endpoint.url, secrets: openSecrets(vault, endpoint.id, secretsAt(endpoint, at)) }
       const { environment } = sample
       const attempt = await send(target, { id, event, environment, tenantId, payload }, 1)
       const delivered = succeeded(attempt)

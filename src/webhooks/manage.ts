@@ -10,7 +10,7 @@ import { lockOrg } from '../orgs/store.ts'
 import { type GuardedAgent, NotAllowed, OutgoingFault } from '../outgoing/guarded.ts'
 import { resourceLimit } from '../usage/plan-limits.ts'
 import { cancelRest, cancelSome } from './cancel-deliveries.ts'
-import type { CreateWebhook, PatchWebhook } from './shapes.ts'
+import type { CreateWebhook, PatchWebhook, RotateWebhook } from './shapes.ts'
 import {
   countEndpoints,
   deleteEndpoint,
@@ -24,6 +24,8 @@ import {
 } from './store/endpoint-rows.ts'
 import { mintSecret, sealSecret } from './webhook-secret.ts'
 
+const hour = 3_600_000
+
 export interface ManageWebhooks {
   create(scope: Scope, actor: Actor, body: CreateWebhook): Promise<{ row: EndpointRow; secret: string }>
   /** For reading. Another tenant's endpoint is NOT_FOUND. */
@@ -32,7 +34,7 @@ export interface ManageWebhooks {
   reach(scope: Scope, id: string): Promise<EndpointRow>
   patch(scope: Scope, actor: Actor, id: string, body: PatchWebhook): Promise<EndpointRow>
   remove(scope: Scope, actor: Actor, id: string): Promise<void>
-  rotate(scope: Scope, actor: Actor, id: string): Promise<{ row: EndpointRow; secret: string }>
+  rotate(scope: Scope, actor: Actor, id: string, body: RotateWebhook): Promise<{ row: EndpointRow; secret: string }>
 }
 
 type Needs = { db: Db; clock: Clock; audit: Audit; vault: Vault; agent: Pick<GuardedAgent, 'check'> }
@@ -177,18 +179,20 @@ export const makeManageWebhooks = ({ db, clock, audit, vault, agent }: Needs): M
         await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.removed', metadata: auditFieldsOf(row) }))
       }),
 
-    rotate: (scope, actor, id) =>
+    rotate: (scope, actor, id, { overlap_hours }) =>
       db.tx(async (tx) => {
         assertInReach(scope, await tx.row(lockEndpoint, { orgId: scope.orgId, id }))
         const secret = mintSecret()
+        const at = clock.now()
         const row = await tx.row(rotateSecret, {
           orgId: scope.orgId,
           id,
           secret: sealSecret(vault, id, secret),
-          at: clock.now(),
+          previousUntil: overlap_hours === 0 ? null : new Date(at.getTime() + overlap_hours * hour),
+          at,
         })
         if (!row) throw new Failure('NOT_FOUND')
-        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.rotated', metadata: {} }))
+        await audit(tx, auditEntry({ scope, actor, id, action: 'webhook.rotated', metadata: { overlap_hours } }))
         return { row, secret }
       }),
   }

@@ -36,6 +36,16 @@ export const PatchWebhook = z
   .meta({ id: 'PatchWebhook' })
 export type PatchWebhook = z.output<typeof PatchWebhook>
 
+export const RotateWebhook = z
+  .strictObject({
+    overlap_hours: z.int().min(0).max(24).default(0).meta({
+      description: 'Hours for which `Webhook-Signature` also has a signature with the old secret.',
+    }),
+  })
+  .default({ overlap_hours: 0 })
+  .meta({ id: 'RotateWebhook' })
+export type RotateWebhook = z.output<typeof RotateWebhook>
+
 const at = z.iso.datetime()
 const endpoint = {
   id: z.string(),
@@ -55,7 +65,12 @@ const endpoint = {
 export const Webhook = z.strictObject(endpoint).meta({ id: 'Webhook' })
 export const CreatedWebhook = z.strictObject({ ...endpoint, secret: z.string() }).meta({ id: 'CreatedWebhook' })
 export const RotatedWebhook = z
-  .strictObject({ id: z.string(), secret: z.string(), secret_rotated_at: at })
+  .strictObject({
+    id: z.string(),
+    secret: z.string(),
+    secret_rotated_at: at,
+    previous_secret_expires_at: at.optional().meta({ description: 'Present when `overlap_hours` is not 0.' }),
+  })
   .meta({ id: 'RotatedWebhook' })
 
 export const TestFire = z

@@ -1,7 +1,7 @@
 /** The headers of one attempt. Timestamps and the signatures over them are new on each attempt. */
 import { createHmac } from 'node:crypto'
 import type { Environment } from '../ground/scope.ts'
-import { bytesOf } from './webhook-secret.ts'
+import { bytesOf, type SigningSecrets } from './webhook-secret.ts'
 
 export type SignedDelivery = {
   id: string
@@ -13,7 +13,13 @@ export type SignedDelivery = {
 
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text, 'utf8')
 
-export const signedHeaders = (delivery: SignedDelivery, secret: string, at: number): Record<string, string> => {
+/** Our own headers hold one signature each, with the newest secret. That of Standard Webhooks has one per secret. */
+export const signedHeaders = (
+  delivery: SignedDelivery,
+  secrets: SigningSecrets,
+  at: number,
+): Record<string, string> => {
+  const [secret] = secrets
   const { id, event, environment, tenantId, payload } = delivery
   const seconds = String(Math.floor(at / 1000))
   return {
@@ -29,6 +35,8 @@ export const signedHeaders = (delivery: SignedDelivery, secret: string, at: numb
     // The same in the format of Standard Webhooks, so that its libraries can verify a delivery.
     'Webhook-Id': id,
     'Webhook-Timestamp': seconds,
-    'Webhook-Signature': `v1,${hmac(bytesOf(secret), `${id}.${seconds}.${payload}`).digest('base64')}`,
+    'Webhook-Signature': secrets
+      .map((each) => `v1,${hmac(bytesOf(each), `${id}.${seconds}.${payload}`).digest('base64')}`)
+      .join(' '),
   }
 }

@@ -3,6 +3,9 @@ import type { Vault } from '../ground/crypto.ts'
 
 const prefix = 'whsec_'
 
+/** The secrets that sign a delivery, newest first. */
+export type SigningSecrets = readonly [string, ...string[]]
+
 /**
  * The prefix and 32 random bytes as 43 characters of base64. Generates a new secret until it contains neither `-` nor
  * `_`: libraries for Standard Webhooks decode the text after the prefix as plain base64, where both are invalid.
@@ -22,6 +25,9 @@ const context = (endpointId: string): string => `webhook_endpoints/${endpointId}
 export const sealSecret = (vault: Vault, endpointId: string, secret: string): string =>
   vault.seal(secret, context(endpointId))
 
-/** Throws when the secret was sealed for another endpoint. */
-export const openSecret = (vault: Vault, endpointId: string, sealed: string): string =>
-  vault.open(sealed, context(endpointId))
+/** Throws when a secret was sealed for another endpoint. */
+export const openSecrets = (vault: Vault, endpointId: string, sealed: SigningSecrets): SigningSecrets => {
+  const [newest, ...older] = sealed
+  const open = (each: string): string => vault.open(each, context(endpointId))
+  return [open(newest), ...older.map(open)]
+}

@@ -1,4 +1,5 @@
 /** Builds the service from its layers, lowest first. */
+import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../ground/log.ts'
@@ -9,7 +10,7 @@ import { makeReadiness } from '../settings/readiness.ts'
 import type { Submission } from '../submission/smtp-server.ts'
 import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
-import { makeBounces, makeHttp, makeSmtp } from './http.ts'
+import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
 import { makePlatform } from './platform.ts'
 import type { Replacements } from './replacements.ts'
 import { type Modules, makeRoutes } from './routes.ts'
@@ -42,6 +43,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   let app: FastifyInstance | undefined
   let submission: Submission | undefined
   let bounces: InboundSmtp | undefined
+  let workerHttp: FastifyInstance | undefined
 
   return {
     db: foundation.db,
@@ -67,6 +69,13 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await bounces?.start()
       return foundation.baseUrl.read()
     },
+    /** Opens the port for health and metrics of a process that runs only the worker. Resolves with that port. */
+    startWorkerHttp: async (port: number): Promise<number> => {
+      withWorker = true
+      workerHttp = makeWorkerHttp(parts)
+      await workerHttp.listen({ host: config.host, port })
+      return (workerHttp.server.address() as AddressInfo).port
+    },
     /** The port of SMTP submission, once the API has started; undefined when it is off. */
     submissionPort: () => submission?.port(),
     /** The port that receives bounces, once the API has started; undefined when it is off. */
@@ -81,6 +90,8 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     stop: async (): Promise<void> => {
       await Promise.all([app?.close(), submission?.stop(), bounces?.stop(), worker.stopTasks()])
       await worker.drain()
+      // Answers until the work is done, so that a supervisor does not kill a worker that drains.
+      await workerHttp?.close()
       await platform.chain.close()
       await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
       const { emailProvider, smsProvider, closeIdentities, agent } = sending

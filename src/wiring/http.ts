@@ -4,6 +4,7 @@ import { feedbackHosts } from '../domains/records.ts'
 import { makeSimulateDomain } from '../domains/simulate-domain.ts'
 import { findReturnHost } from '../domains/store/sender-rows.ts'
 import { systemClock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
 import { readServiceVersion } from '../ground/version.ts'
 import { makeAdmitRequest } from '../http/admit-request.ts'
 import { makeServe } from '../http/call.ts'
@@ -66,7 +67,8 @@ const makeApi = (needs: Needs, readBody: ReadBody): FastifyInstance => {
   })
 }
 
-const registerPublic = (app: FastifyInstance, { foundation, sending, routes, ready }: Needs): void => {
+const registerPublic = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
+  const { foundation, sending, routes, ready } = needs
   const { config, db, clock, log, metrics, appendEvents } = foundation
   const { tokens, countHits, suppress } = sending
   registerHealth(app, { metrics, metricsToken: config.metricsToken, ready })
@@ -83,6 +85,7 @@ const registerPublic = (app: FastifyInstance, { foundation, sending, routes, rea
     count: countHits,
     log,
     proxies: config,
+    readBody,
     unsubscribe: makeUnsubscribe({ db, clock, suppress, appendEvents }),
   })
 }
@@ -128,19 +131,44 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   metrics.gauge('http_upload_bytes', 'Bytes of request bodies that have not arrived completely', uploads.held)
   const readBody = makeReadBody({ uploads, proxies: config })
   const app = makeApi(needs, readBody)
-  registerPublic(app, needs)
+  registerPublic(app, needs, readBody)
   registerProviders(app, needs, readBody)
   registerDashboardKeys(app, { db, clock, gates: makeSessionGates({ sessions: needs.platform.sessions }) })
   registerDev(app, needs)
   return app
 }
 
+const notFound = async (): Promise<never> => {
+  throw new Failure('NOT_FOUND')
+}
+
+/** Health and metrics alone, for a process that runs only the worker. Every other path is NOT_FOUND. */
+export const makeWorkerHttp = ({ foundation, stopping, ready }: Needs): FastifyInstance => {
+  const { config, log, metrics } = foundation
+  const { requestTimeoutMs, metricsToken } = config
+  const readBody = makeReadBody({ uploads: makeUploads(config.uploads), proxies: config })
+  const app = makeServer({
+    routes: [],
+    admit: notFound,
+    serve: notFound,
+    log,
+    metrics,
+    requestTimeoutMs,
+    readBody,
+    stopping,
+  })
+  registerHealth(app, { metrics, metricsToken, ready })
+  return app
+}
+
 /** Undefined unless SMTP submission is configured. */
 export const makeSmtp = ({ foundation, platform, sending }: Needs): Submission | undefined => {
-  const { config, log, idempotency } = foundation
+  const { config, clock, log, idempotency } = foundation
   if (!config.submission) return undefined
   return makeSubmission({
     admission: platform.admission,
+    callers: platform.callers,
+    clock,
     tenants: platform.tenants,
     idempotency,
     log,

@@ -56,6 +56,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           tracking_marks_deleted: await tracking.sweepMarks(),
           tracking_windows_deleted: await tracking.sweepWindows(),
           webhook_deliveries_deleted: await deliveries.prune(),
+          webhook_secrets_dropped: await deliveries.sweepSecrets(),
           provider_notifications_deleted: await messages.sweepNotifications(),
           sms_receipts_deleted: await sweepReceipts(),
         }

@@ -20,7 +20,7 @@ export type WebhookClient = {
   list(query?: string, key?: string): Promise<Reply>
   patch(id: string, body: unknown, key?: string): Promise<Reply>
   remove(id: string, key?: string): Promise<Reply>
-  rotate(id: string, key?: string): Promise<Reply>
+  rotate(id: string, key?: string, body?: unknown): Promise<Reply>
   testFire(id: string, body?: unknown, key?: string): Promise<Reply>
   deliveries(id: string, query?: string, key?: string): Promise<Reply>
   delivery(id: string, deliveryId: string, key?: string): Promise<Reply>
@@ -48,7 +48,7 @@ export const webhookClient = (t: TestService, { org, keys }: CreatedOrg): Webhoo
     list: (query = '', key = live) => t.ask('GET', `${at}${query}`, { key }),
     patch: (id, body, key = live) => t.ask('PATCH', `${at}/${id}`, { key, body }),
     remove: (id, key = live) => t.ask('DELETE', `${at}/${id}`, { key }),
-    rotate: (id, key = live) => t.ask('POST', `${at}/${id}/rotate`, { key }),
+    rotate: (id, key = live, body = undefined) => t.ask('POST', `${at}/${id}/rotate`, { key, body }),
     testFire: (id, body, key = live) => t.ask('POST', `${at}/${id}/test-fire`, { key, body }),
     deliveries: (id, query = '', key = live) => t.ask('GET', `${at}/${id}/deliveries${query}`, { key }),
     delivery: (id, deliveryId, key = live) => t.ask('GET', `${at}/${id}/deliveries/${deliveryId}`, { key }),

@@ -85,6 +85,30 @@ test('Two API processes and a worker share one database, and the first start cre
   expect(await Promise.all([...apis, worker].map((child) => stopped(child, 'SIGTERM')))).toEqual([0, 0, 0])
 })
 
+test('A worker serves health and metrics on WORKER_PORT, and exits when that port is in use', async () => {
+  const worker = start('worker', { WORKER_PORT: '0', METRICS_TOKEN: 'a-long-enough-token' })
+  const port = await untilPrints(worker, /"port":(\d+).*"worker port open"/)
+  const status = async (path: string, headers = {}) =>
+    (await fetch(`http://127.0.0.1:${port}${path}`, { headers })).status
+  expect(await status('/healthz')).toBe(200)
+  await expect.poll(() => status('/readyz'), { timeout: 20_000 }).toBe(200)
+  expect(await status('/metrics')).toBe(404)
+  expect(await status('/metrics', { authorization: 'Bearer a-long-enough-token' })).toBe(200)
+
+  const second = await tidings(['worker'], {
+    DATABASE_URL: database.url,
+    DATA_DIR: folder,
+    WORKER_PORT: port,
+    LOG_LEVEL: 'silent',
+  })
+  expect(second).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `Port ${port} on 127.0.0.1 is in use. Set WORKER_PORT to a free port, or stop the program that uses it.\n`,
+  })
+  expect(await stopped(worker, 'SIGTERM')).toBe(0)
+})
+
 test('A request in progress gets its response while the service stops', async () => {
   const api = start('api')
   const url = new URL(await untilPrints(api, ready))
@@ -160,7 +184,6 @@ const productionEnv = {
   MASTER_KEY: randomBytes(32).toString('base64'),
   EMAIL_PROVIDER: 'smtp',
   SMTP_URL: 'smtp://127.0.0.1:1',
-  SMS_PROVIDER: 'aws',
   BASE_URL: 'https://api.example.com',
   DRAIN_DELAY_SECONDS: '0',
 }

@@ -81,7 +81,7 @@ export const url = (text: string, ...protocols: string[]) => accepted(text, urlO
 
 /** An address that paths are appended to, so trailing slashes are removed. */
 export const baseUrl = accepted(
-  'an http:// or https:// URL',
+  'an https:// URL or, outside production, an http:// URL',
   urlOf('http:', 'https:').transform((text) => text.replace(/\/+$/, '')),
 )
 

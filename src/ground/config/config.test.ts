@@ -22,7 +22,7 @@ const production = {
   SERVICE_DOMAIN: 'mail.example.com',
   MASTER_KEY: randomBytes(32).toString('base64'),
   EMAIL_PROVIDER: 'ses',
-  SMS_PROVIDER: 'aws',
+  BASE_URL: 'https://api.example.com',
 }
 
 test('an empty environment gives a development service on the loopback address', () => {
@@ -95,9 +95,9 @@ test('production reports every missing and every forbidden variable at once', ()
       EMAIL_PROVIDER: 'local',
     }),
   ).toEqual([
+    'BASE_URL is required in production and must be an https:// URL or, outside production, an http:// URL.',
     'SERVICE_DOMAIN is required in production and must be a domain name.',
     'MASTER_KEY is required in production and must be 32 bytes in base64, for example from `openssl rand -base64 32`.',
-    'SMS_PROVIDER is required in production and must be a comma-separated list of `aws`, `smpp` and, outside production, `local`.',
     'EMAIL_PROVIDER cannot include local in production: it must be a comma-separated list of `smtp`, `ses` and, outside production, `local`.',
     'DEV_TOOLS cannot be on in production: remove it or set it to off.',
     'WEBHOOK_ALLOW_INSECURE cannot be true in production: remove it or set it to false.',
@@ -107,6 +107,14 @@ test('production reports every missing and every forbidden variable at once', ()
     devTools: false,
     serviceDomain: 'mail.example.com',
   })
+})
+
+test('production needs no SMS provider, and the local one is not used there', () => {
+  expect(readConfig(production).smsProviders).toEqual([])
+  expect(readConfig({ ...production, SMS_PROVIDER: 'aws' }).smsProviders).toEqual(['aws'])
+  expect(faultsOf({ ...production, SMS_PROVIDER: 'local' })).toEqual([
+    'SMS_PROVIDER cannot include local in production: it must be a comma-separated list of `aws`, `smpp` and, outside production, `local`.',
+  ])
 })
 
 test('a provider that needs a URL reports when it is missing', () => {
@@ -277,9 +285,12 @@ test('production does not start with a guessable MASTER_KEY, and a previous key 
   expect(readConfig({ ...production, MASTER_KEY_PREVIOUS: weakKey }).masterKeyPrevious).toEqual([Buffer.alloc(32, 7)])
 })
 
-test('production does not start with a plain http BASE_URL', () => {
+test('production does not start without a BASE_URL or with a plain http one', () => {
   const plain =
     'BASE_URL cannot be a plain http URL in production: set it to the https:// URL of the proxy in front of the service.'
+  expect(faultsOf({ ...production, BASE_URL: ' ' })).toEqual([
+    'BASE_URL is required in production and must be an https:// URL or, outside production, an http:// URL.',
+  ])
   for (const BASE_URL of ['http://api.example.com', 'HTTP://api.example.com', 'http://127.0.0.1:3000/']) {
     expect(faultsOf({ ...production, BASE_URL }), BASE_URL).toEqual([plain])
     expect(faultsOf({ BASE_URL }), BASE_URL).toEqual([])
@@ -288,12 +299,11 @@ test('production does not start with a plain http BASE_URL', () => {
   expect(faultsOf({ ...production, MASTER_KEY: weakKey, BASE_URL: 'http://a.example' })).toEqual([guessable, plain])
 })
 
-test('production warns about unlimited requests, unsigned audit entries and links without a BASE_URL', () => {
+test('production warns about unlimited requests and unsigned audit entries', () => {
   const warned = (env: Record<string, string>) => productionWarnings(readConfig(env)).map(({ variable }) => variable)
-  const safe = { ...production, AUDIT_SIGNING_SECRET: 'secret', BASE_URL: 'https://api.example.com' }
+  const safe = { ...production, AUDIT_SIGNING_SECRET: 'secret' }
   expect(warned(safe)).toEqual([])
   expect(warned({ ...safe, RATE_LIMITER: 'off' })).toEqual(['RATE_LIMITER'])
   expect(warned({ ...safe, AUDIT_SIGNING_SECRET: '' })).toEqual(['AUDIT_SIGNING_SECRET'])
-  expect(warned({ ...safe, BASE_URL: '' })).toEqual(['BASE_URL'])
   expect(warned({ RATE_LIMITER: 'off' })).toEqual([])
 })

@@ -2,6 +2,7 @@
 import { type IpRange, parseRange } from '../ip-address.ts'
 import { allVariables, type VariableValues } from './env-variables.ts'
 import { ruleFaults } from './rules.ts'
+import { withSecretFiles } from './secret-files.ts'
 
 export type SubmissionConfig = {
   host: string
@@ -22,6 +23,8 @@ export type Config = {
   production: boolean
   host: string
   port: number
+  /** The port for health and metrics of a process that runs only the worker. Undefined: none. */
+  workerPort: number | undefined
   /** Undefined: derived from the host and the port once the service listens. */
   baseUrl: string | undefined
   serviceDomain: string
@@ -56,6 +59,7 @@ export type Config = {
   sesConfigurationSet: string | undefined
   sesEndpoint: string | undefined
   sesSnsTopics: string[]
+  /** Empty: this installation sends no SMS. */
   smsProviders: ('local' | 'aws' | 'smpp')[]
   smppUrl: string | undefined
   smsConfigurationSet: string | undefined
@@ -162,9 +166,10 @@ const auditCutoverOf = (configured: string | undefined): Config['auditCutover'] 
   return { text, at: new Date(text) }
 }
 
-export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config => {
-  const { values, faults } = parseVariables(env)
-  faults.push(...ruleFaults(env, values))
+export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.isTTY === true): Config => {
+  const { env, faults } = withSecretFiles(given)
+  const { values, faults: valueFaults } = parseVariables(env)
+  faults.push(...valueFaults, ...ruleFaults(env, values))
   if (faults.length > 0) throw new ConfigFault(faults)
 
   const production = values.NODE_ENV === 'production'
@@ -172,6 +177,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     production,
     host: values.HOST ?? '127.0.0.1',
     port: values.PORT ?? 3000,
+    workerPort: values.WORKER_PORT,
     baseUrl: values.BASE_URL,
     serviceDomain: values.SERVICE_DOMAIN ?? 'tidings.test',
     databaseUrl: values.DATABASE_URL,
@@ -199,7 +205,7 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     sesConfigurationSet: values.SES_CONFIGURATION_SET,
     sesEndpoint: values.SES_ENDPOINT,
     sesSnsTopics: values.SES_SNS_TOPICS ?? [],
-    smsProviders: values.SMS_PROVIDER ?? ['local'],
+    smsProviders: values.SMS_PROVIDER ?? (production ? [] : ['local']),
     smppUrl: values.SMPP_URL,
     smsConfigurationSet: values.SMS_CONFIGURATION_SET,
     smsSnsTopics: values.SMS_SNS_TOPICS ?? [],

@@ -18,7 +18,7 @@ export const variables = {
     accepts: accept.oneOf('development', 'test', 'production'),
     fallback: 'development',
     about:
-      'In `production` the service does not start when a variable that this page calls required is missing, or when the `local` provider, the development tools or insecure webhooks are turned on, or when `MASTER_KEY` or `BASE_URL` is unsafe. It logs a warning at start without `AUDIT_SIGNING_SECRET`, without `BASE_URL` and with `RATE_LIMITER=off`.',
+      'In `production` the service does not start when a variable that this page calls required is missing, or when the `local` provider, the development tools or insecure webhooks are turned on, or when `MASTER_KEY` or `BASE_URL` is unsafe. It logs a warning at start without `AUDIT_SIGNING_SECRET` and with `RATE_LIMITER=off`.',
   }),
   HOST: variable({
     accepts: accept.nonEmptyText('an address to listen on'),
@@ -30,10 +30,15 @@ export const variables = {
     fallback: '3000',
     about: 'Port to listen on. 0 picks a free port.',
   }),
+  WORKER_PORT: variable({
+    accepts: accept.wholeNumber(0, 65535),
+    about:
+      'Port on which `tidings worker` serves `/healthz`, `/readyz` and `/metrics`, at the address of `HOST`. 0 picks a free port. If not set, the worker opens no port. Other commands ignore it.',
+  }),
   BASE_URL: variable({
     accepts: accept.baseUrl,
-    fallback: '`http://HOST:PORT`',
-    about: 'Public URL of the service, used in the links it sends. Production requires https when it is set.',
+    fallback: '`http://HOST:PORT`; required in production',
+    about: 'Public URL of the service, used in the links it sends.',
   }),
   SERVICE_DOMAIN: variable({
     accepts: accept.domainName,
@@ -153,7 +158,8 @@ export const variables = {
   SMTP_SUBMISSION_TLS_CERT: variable({
     accepts: accept.nonEmptyText('the path of a PEM file'),
     fallback: 'none; required by `SMTP_SUBMISSION_PORT` in production',
-    about: 'Certificate of the SMTP port, with its chain. Read at start. `INBOUND_SMTP_PORT` offers STARTTLS with it.',
+    about:
+      'Certificate of the SMTP port, with its chain. Read again when the file changes. `INBOUND_SMTP_PORT` offers STARTTLS with it.',
   }),
   SMTP_SUBMISSION_TLS_KEY: variable({
     accepts: accept.nonEmptyText('the path of a PEM file'),
@@ -203,7 +209,7 @@ export const variables = {
   }),
   SMS_PROVIDER: variable({
     accepts: accept.providers('aws', 'smpp'),
-    fallback: '`local`; required in production',
+    fallback: '`local`; none in production',
     about: 'SMS providers, in the order they are tried. `smpp` requires `SMPP_URL`.',
   }),
   SMPP_URL: variable({

@@ -20,12 +20,5 @@ export const productionWarnings = (config: Config): ProductionWarning[] => {
       advice: 'Set AUDIT_SIGNING_SECRET, for example to the output of `openssl rand -base64 32`.',
     })
   }
-  if (config.baseUrl === undefined) {
-    warnings.push({
-      variable: 'BASE_URL',
-      problem: 'Links in mail use plain http and the address that the service listens on.',
-      advice: 'Set BASE_URL to the public https:// URL of the service.',
-    })
-  }
   return warnings
 }

@@ -1,6 +1,7 @@
 /** Rules that span several variables, and the rules of production. */
 import { type VariableName, type VariableValues, variables } from './env-variables.ts'
 import { looksRandom } from './key-strength.ts'
+import { fileVariableOf } from './secret-files.ts'
 
 type IsMissing = (name: VariableName) => boolean
 
@@ -58,7 +59,7 @@ const secrecyFaults = (values: VariableValues): string[] => {
 const productionFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
   if (values.NODE_ENV !== 'production') return []
   const faults: string[] = []
-  for (const name of ['SERVICE_DOMAIN', 'MASTER_KEY', 'EMAIL_PROVIDER', 'SMS_PROVIDER'] as const) {
+  for (const name of ['BASE_URL', 'SERVICE_DOMAIN', 'MASTER_KEY', 'EMAIL_PROVIDER'] as const) {
     if (isMissing(name)) faults.push(required(name, 'in production'))
   }
   for (const name of ['EMAIL_PROVIDER', 'SMS_PROVIDER'] as const) {
@@ -73,9 +74,9 @@ const productionFaults = (values: VariableValues, isMissing: IsMissing): string[
   return [...faults, ...secrecyFaults(values)]
 }
 
-/** A variable that is set to an invalid value is not missing: that value is already reported. */
+/** A variable with an invalid value, or whose file cannot be read, is not missing: that is already reported. */
 export const ruleFaults = (env: NodeJS.ProcessEnv, values: VariableValues): string[] => {
-  const isMissing: IsMissing = (name) => !env[name]?.trim()
+  const isMissing: IsMissing = (name) => !env[name]?.trim() && !env[fileVariableOf(name)]?.trim()
   return [
     ...providerFaults(values, isMissing),
     ...submissionFaults(values, isMissing),

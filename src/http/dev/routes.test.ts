@@ -16,7 +16,7 @@ const production = {
   NODE_ENV: 'production',
   SERVICE_DOMAIN: 'tidings.example',
   EMAIL_PROVIDER: 'ses',
-  SMS_PROVIDER: 'aws',
+  BASE_URL: 'https://api.tidings.example',
   MASTER_KEY: randomBytes(32).toString('base64'),
 }
 
@@ -68,6 +68,7 @@ describe('POST /api/dev/run', () => {
           tracking_marks_deleted: 0,
           tracking_windows_deleted: 0,
           webhook_deliveries_deleted: 0,
+          webhook_secrets_dropped: 0,
           provider_notifications_deleted: 0,
           sms_receipts_deleted: 0,
         },
@@ -172,7 +173,7 @@ describe('access to the dev tools', () => {
 
   test('in production and with DEV_TOOLS=off they do not exist, and the service uses the system clock', async () => {
     for (const env of [production, { DEV_TOOLS: 'off' }]) {
-      const service = await startTestService({ database: t.database, env })
+      const service = await startTestService({ database: t.database, env, config: { baseUrl: undefined } })
       const reply = await service.ask('POST', '/api/dev/run', { body: { task: 'retention' } })
       const ahead = service.service.clock.millis() - Date.now()
       await service.stop()

@@ -544,6 +544,21 @@ describe('an unsubscribe request', () => {
     expect((await post(ref, `List-Unsubscribe=One-Click&x=${'x'.repeat(8_000)}`)).status).toBe(200)
   })
 
+  test.each(['text/plain', 'application/json', 'application/octet-stream'])(
+    'reads a body of type %s as a form, and refuses a compressed one',
+    async (type) => {
+      const ref = unsubscribeRef()
+      const oneClick = 'List-Unsubscribe=One-Click'
+      const path = pathOf(links().unsubscribeUrl(ref))
+      const headers = { 'content-type': type, 'content-encoding': 'gzip' }
+      const compressed = await leavesNoTrace(() => t.ask('POST', path, { raw: oneClick, headers }))
+      expectRefusal(compressed, 'UNSUPPORTED_MEDIA_TYPE', {
+        message: 'The request body must not be compressed. Send it without Content-Encoding.',
+      })
+      expect((await post(ref, oneClick, type)).status).toBe(200)
+    },
+  )
+
   test('returns 422 or 415 for arbitrary bytes of any type', async () => {
     const ref = unsubscribeRef()
     const type = fc.oneof(

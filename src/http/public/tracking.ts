@@ -8,6 +8,7 @@ import type { Tokens, UnsubscribeRef } from '../../tracking/tokens.ts'
 import type { SubscriptionState, Unsubscribe, UnsubscribeSource } from '../../tracking/unsubscribe.ts'
 import { isWebUrl } from '../../tracking/web-url.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
+import type { ReadBody } from '../read-body.ts'
 import {
   alreadyPage,
   confirmation,
@@ -42,6 +43,7 @@ type Needs = {
   unsubscribe: Unsubscribe
   log: Log
   proxies: ProxyTrust
+  readBody: ReadBody
   countTimeoutMs?: number
 }
 
@@ -76,7 +78,7 @@ const show = (reply: FastifyReply, status: number, page: string): FastifyReply =
   reply.code(status).headers(pageHeaders).send(page)
 
 export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
-  const { tokens, count, unsubscribe, log, proxies, countTimeoutMs = defaultCountTimeoutMs } = needs
+  const { tokens, count, unsubscribe, log, proxies, readBody, countTimeoutMs = defaultCountTimeoutMs } = needs
 
   /** Counts an open or click. A failure is only logged. HEAD requests, such as link previews, do not count. */
   const counted = async (request: FastifyRequest, run: (address: string | null) => Promise<boolean>): Promise<void> => {
@@ -152,7 +154,7 @@ export const registerTracking = (app: FastifyInstance, needs: Needs): void => {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     // Mail programs send both kinds of form, and some omit the content type.
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+    scope.addContentTypeParser('*', readBody)
     // A wildcard, because the router limits the length of parameters.
     scope.get('/t/o/*', pixel)
     scope.get('/t/c/*', follow)

@@ -18,6 +18,7 @@ import {
   ReplayedFailed,
   ReplayFailed,
   RotatedWebhook,
+  RotateWebhook,
   TestFire,
   TestFired,
   Webhook,
@@ -180,15 +181,25 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       path: '/webhooks/{id}/rotate',
       summary: 'Rotate a signing secret',
       description:
-        'All further attempts are signed with the new secret, including retries. The old secret stops being used immediately.',
+        'All further attempts are signed with the new secret, including retries. The old secret stops being used immediately. With `overlap_hours`, the header `Webhook-Signature` carries a signature with each of the two secrets for that long, the new one first.',
       scope: 'write:webhooks',
+      body: RotateWebhook,
       forbiddenKeys: { testKey: 'ENVIRONMENT_ESCALATION' },
       responses: { 200: { schema: RotatedWebhook, description: 'The new secret.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
       handle: async (call) => {
-        const { row, secret } = await manage.rotate(call.caller, actorOf(call), call.params.id as string)
+        const { row, secret } = await manage.rotate(call.caller, actorOf(call), call.params.id as string, call.body)
         const secret_rotated_at = row.secret_rotated_at?.toISOString()
-        return { status: 200, body: { id: row.id, secret, secret_rotated_at } }
+        const previous_secret_expires_at = row.previous_secret_until?.toISOString()
+        return {
+          status: 200,
+          body: {
+            id: row.id,
+            secret,
+            secret_rotated_at,
+            ...(previous_secret_expires_at !== undefined && { previous_secret_expires_at }),
+          },
+        }
       },
     }),
     defineRoute({

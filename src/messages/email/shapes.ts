@@ -199,18 +199,20 @@ const saysSomething = (body: Said & { template?: string | undefined }, context: 
   if (!body.html && !body.text) missing('html', 'Provide html, text or both.')
 }
 
-export const SendEmail = z
-  .object({
-    ...common,
-    ...recipients,
-    attachments: inline,
-    template: z.string().min(1).max(64).optional().meta({ description: 'The slug of the template to render.' }),
-    variables: VariablesShape.default({}),
-    scheduled_at: givenInstant.transform((text) => new Date(text)).optional(),
-  })
-  .superRefine(saysSomething)
-  .meta({ id: 'SendEmail' })
+const single = z.object({
+  ...common,
+  ...recipients,
+  attachments: inline,
+  template: z.string().min(1).max(64).optional().meta({ description: 'The slug of the template to render.' }),
+  variables: VariablesShape.default({}),
+  scheduled_at: givenInstant.transform((text) => new Date(text)).optional(),
+})
+
+export const SendEmail = single.superRefine(saysSomething).meta({ id: 'SendEmail' })
 export type SendEmail = z.output<typeof SendEmail>
+
+/** A message over SMTP, where the subject is optional and the text is always present. */
+export const SubmittedEmail = single
 
 /** Fields that would change the content or the time of the message. A batch rejects them instead of ignoring them. */
 const notInBatch = {

@@ -63,6 +63,9 @@ export type DueRow = {
   n: number
   url: string
   secret: string
+  /** Null when the overlap of a rotation is over. */
+  previous_secret: string | null
+  previous_expired: boolean
   /** False when the endpoint is disabled or paused. */
   open: boolean
   /** Null when nothing is due in the queue. */
@@ -83,6 +86,8 @@ export const readDueDeliveries = statement<
 >(
   'webhooks.take_due',
   `select q.n::int as n, w.url, w.secret, w.enabled and w.events <> '{}' as open,
+     case when w.previous_secret_until > :at then w.previous_secret end as previous_secret,
+     coalesce(w.previous_secret_until <= :at, false) as previous_expired,
      d.id, d.created_at, d.event, d.environment, d.tenant_id, d.payload, d.attempt_count, d.max_attempts
    from unnest(:orgIds::text[], :endpointIds::text[], :limits::int[])
      with ordinality as q (org_id, endpoint_id, take, n)

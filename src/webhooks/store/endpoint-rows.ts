@@ -14,13 +14,16 @@ export type EndpointRow = {
   consecutive_failures: number
   secret: string
   secret_rotated_at: Date | null
+  previous_secret: string | null
+  previous_secret_until: Date | null
   created_environment: Environment
   created_at: Date
   updated_at: Date
 }
 
 const endpointColumns = `id, tenant_id, url, description, events, enabled, disabled_reason, disabled_at,
-  consecutive_failures, secret, secret_rotated_at, created_environment, created_at, updated_at`
+  consecutive_failures, secret, secret_rotated_at, previous_secret, previous_secret_until, created_environment,
+  created_at, updated_at`
 
 export const countEndpoints = statement<{ orgId: string }, { n: number }>(
   'webhooks.count_endpoints',
@@ -124,11 +127,38 @@ export const updateEndpoint = statement<
    returning ${endpointColumns}`,
 )
 
-export const rotateSecret = statement<{ orgId: string; id: string; secret: string; at: Date }, EndpointRow>(
+/** Without a time, the former secret is dropped at once. One from an earlier rotation is dropped in any case. */
+export const rotateSecret = statement<
+  { orgId: string; id: string; secret: string; previousUntil: Date | null; at: Date },
+  EndpointRow
+>(
   'webhooks.rotate_secret',
-  `update webhook_endpoints set secret = :secret, secret_rotated_at = :at, updated_at = :at
+  `update webhook_endpoints set
+     previous_secret = case when :previousUntil::timestamptz is not null then secret end,
+     previous_secret_until = :previousUntil,
+     secret = :secret,
+     secret_rotated_at = :at,
+     updated_at = :at
    where org_id = :orgId and id = :id
    returning ${endpointColumns}`,
+)
+
+/** Drops the former secret of an endpoint once its overlap is over. */
+export const dropPreviousSecret = statement<{ orgId: string; id: string; at: Date }>(
+  'webhooks.drop_previous_secret',
+  `update webhook_endpoints set previous_secret = null, previous_secret_until = null
+   where org_id = :orgId and id = :id and previous_secret_until <= :at`,
+)
+
+/** Drops the former secrets of all endpoints whose overlap is over. */
+export const sweepPreviousSecrets = statement<{ at: Date; limit: number }>(
+  'webhooks.sweep_previous_secrets',
+  `update webhook_endpoints set previous_secret = null, previous_secret_until = null
+   where (org_id, id) in (
+     select org_id, id from webhook_endpoints
+     where previous_secret is not null and previous_secret_until <= :at
+     order by previous_secret_until
+     limit :limit)`,
 )
 
 /** Deletes an endpoint and its pending deliveries. */

@@ -26,14 +26,18 @@ export const templateGate = (templates: RenderTemplates): Gate<EmailDraft> => {
   }
 }
 
-/** Requires a subject and content after the template is rendered. Without a template the schema has checked this. */
+/**
+ * Requires a subject and content after the template is rendered. Without a template the schema has checked this, and
+ * the subject of a message over SMTP may be empty.
+ */
 export const contentGate: Gate<EmailDraft> = {
   name: 'content',
   at: ['single'],
-  check: ({ subject, html, text }) => {
-    if (!subject) throw invalid(['subject'], 'custom', 'The template does not supply a subject.')
+  check: ({ template, subject, html, text }) => {
+    if (template && !subject) throw invalid(['subject'], 'custom', 'The template does not supply a subject.')
     // The schema limits the subject of the request, but not a rendered one.
-    if (subject.length > maxSubjectLength) throw invalid(['subject'], 'too_big', 'Must be at most 998 characters.')
+    if (subject && subject.length > maxSubjectLength)
+      throw invalid(['subject'], 'too_big', 'Must be at most 998 characters.')
     if (!html && !text) throw invalid(['html'], 'custom', 'The template supplies neither html nor text.')
   },
 }
