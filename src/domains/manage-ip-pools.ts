@@ -10,7 +10,7 @@ import { newId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { lockOrg } from '../orgs/store.ts'
 import { dedicatedIpLimit } from '../usage/plan-limits.ts'
-import type { CreateIpPool, PatchIpPool } from './shapes.ts'
+import type { CreateIpPool, PatchIpPool } from './ip-pool-shapes.ts'
 import {
   countIps,
   deleteIpPool,

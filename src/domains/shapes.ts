@@ -45,12 +45,20 @@ const label = patternText(
 
 export const CreateDomain = z
   .object({
-    name,
-    region: z.enum(regions).default('us-east-1'),
-    project_id: givenId.nullable().optional(),
-    tenant_id: givenId.nullable().optional(),
-    return_path: label.default('send'),
-    inbound: z.boolean().default(false),
+    name: name.describe('The domain that you send from, such as `example.com`. Stored in lower case and ASCII form.'),
+    region: z.enum(regions).default('us-east-1').describe('The region that email is sent from. It cannot be changed.'),
+    project_id: givenId
+      .nullable()
+      .optional()
+      .describe('The project of the domain. Defaults to the project of the API key, or else to the default project.'),
+    tenant_id: givenId
+      .nullable()
+      .optional()
+      .describe('The tenant of the domain. Defaults to the tenant of the request, if it acts for one.'),
+    return_path: label
+      .default('send')
+      .describe('The subdomain that bounces return to: one DNS label of up to 63 letters, digits and hyphens.'),
+    inbound: z.boolean().default(false).describe('Whether the domain receives email. Adds an `INBOUND` record.'),
   })
   .superRefine((body, context) => {
     // A name that is too long by itself is already reported.
@@ -59,92 +67,102 @@ export const CreateDomain = z
       context.addIssue({ code: 'custom', path: ['return_path'], message })
     }
   })
-  .meta({ id: 'CreateDomain' })
+  .meta({ id: 'CreateDomain', examples: [{ name: 'mail.example.com', region: 'eu-west-1' }] })
 export type CreateDomain = z.output<typeof CreateDomain>
 
 export const PatchDomain = z
-  .object({ ip_pool_id: givenId.nullable().optional(), inbound: z.boolean().optional() })
-  .meta({ id: 'PatchDomain' })
+  .object({
+    ip_pool_id: givenId
+      .nullable()
+      .optional()
+      .describe('The dedicated IP pool that sends the email of the domain. `null` for shared IP addresses.'),
+    inbound: z.boolean().optional().describe('Whether the domain receives email.'),
+  })
+  .meta({ id: 'PatchDomain', examples: [{ inbound: true }] })
 export type PatchDomain = z.output<typeof PatchDomain>
 
-export const StartWarmup = z.object({ days: z.int().min(1).max(30).default(14) }).meta({ id: 'StartWarmup' })
+export const StartWarmup = z
+  .object({ days: z.int().min(1).max(30).default(14).describe('The number of days of the warmup, 1 to 30.') })
+  .meta({ id: 'StartWarmup', examples: [{ days: 21 }] })
 export type StartWarmup = z.output<typeof StartWarmup>
 
 const at = z.iso.datetime()
 
 const DomainRecord = z
   .strictObject({
-    record: z.enum(recordNames),
-    type: z.enum(['TXT', 'MX']),
-    name: z.string(),
-    value: z.string(),
-    ttl: z.int(),
-    priority: z.int().nullable(),
+    record: z.enum(recordNames).describe('The purpose of the record.'),
+    type: z.enum(['TXT', 'MX']).describe('The type of the DNS record.'),
+    name: z.string().describe('The full host name of the record.'),
+    value: z.string().describe('The value to publish.'),
+    ttl: z.int().describe('The recommended time to live, in seconds.'),
+    priority: z.int().nullable().describe('The priority of an MX record. `null` for TXT records.'),
     required: z
       .boolean()
       .meta({ description: 'Whether verification needs the record. Only the DKIM record is required.' }),
-    status: z.enum(['pending', 'found', 'mismatch']),
+    status: z
+      .enum(['pending', 'found', 'mismatch'])
+      .describe('What the last check found in DNS: no record yet, the expected value or another value.'),
   })
   .meta({ id: 'DomainRecord' })
 
 const Warmup = z
   .strictObject({
-    status: z.literal('active'),
-    days: z.int(),
+    status: z.literal('active').describe('Always `active`. A domain that is not warming up has no warmup.'),
+    days: z.int().describe('The number of days of the warmup.'),
     day: z.int().meta({ description: 'Days since warmup started. The UTC day on which it started is day 0.' }),
-    daily_cap: z.int(),
-    sent_today: z.int(),
-    started_at: at,
-    ends_at: at,
+    daily_cap: z.int().describe('The number of recipients that the domain can send to today, in UTC.'),
+    sent_today: z.int().describe('The number of recipients that it has sent to today, in UTC.'),
+    started_at: at.describe('When the warmup started.'),
+    ends_at: at.describe('When the warmup ends.'),
   })
   .meta({ id: 'DomainWarmup' })
 
 export const Domain = z
   .strictObject({
-    id: z.string(),
-    name: z.string(),
-    status: z.enum(domainStatuses),
-    dkim_status: z.enum(dkimStatuses),
-    region: z.enum(regions),
-    project_id: z.string(),
-    tenant_id: z.string().nullable(),
-    ip_pool_id: z.string().nullable(),
-    inbound: z.boolean(),
-    warmup: Warmup.nullable(),
-    created_at: at,
-    verified_at: at.nullable(),
-    last_checked_at: at.nullable(),
-    records: z.array(DomainRecord),
+    id: z.string().describe('The id of the domain, such as `dom_…`.'),
+    name: z.string().describe('The domain name, in lower case and ASCII form.'),
+    status: z.enum(domainStatuses).describe('You can send from a `verified` domain only.'),
+    dkim_status: z.enum(dkimStatuses).describe('The result of the last check of the DKIM record.'),
+    region: z.enum(regions).describe('The region that email is sent from.'),
+    project_id: z.string().describe('The project of the domain.'),
+    tenant_id: z.string().nullable().describe('The tenant of the domain. `null` if it belongs to the organisation.'),
+    ip_pool_id: z.string().nullable().describe('The dedicated IP pool of the domain. `null` for shared IP addresses.'),
+    inbound: z.boolean().describe('Whether the domain receives email.'),
+    warmup: Warmup.nullable().describe('The warmup of the domain. `null` if it is not warming up.'),
+    created_at: at.describe('When the domain was added.'),
+    verified_at: at.nullable().describe('When the domain was verified, or `null`.'),
+    last_checked_at: at.nullable().describe('When the DNS records were last checked, or `null`.'),
+    records: z.array(DomainRecord).describe('The DNS records to publish.'),
   })
-  .meta({ id: 'Domain' })
-
-const poolName = z.string().trim().min(1).max(100)
-const ipCount = z.int().min(1).max(50)
-
-export const CreateIpPool = z
-  .object({ name: poolName, region: z.enum(regions).default('us-east-1'), ip_count: ipCount.default(1) })
-  .meta({ id: 'CreateIpPool' })
-export type CreateIpPool = z.output<typeof CreateIpPool>
-
-export const PatchIpPool = z
-  .object({ name: poolName.optional(), ip_count: ipCount.optional(), paused: z.boolean().optional() })
-  .meta({ id: 'PatchIpPool' })
-export type PatchIpPool = z.output<typeof PatchIpPool>
-
-export const IpPool = z
-  .strictObject({
-    id: z.string(),
-    name: z.string(),
-    region: z.enum(regions),
-    paused: z.boolean(),
-    ip_count: z.int(),
-    ips: z.array(
-      z.strictObject({
-        address: z.string().nullable().meta({ description: 'Null until the address is provisioned.' }),
-        status: z.enum(['provisioning', 'warming', 'active']),
-      }),
-    ),
-    domain_ids: z.array(z.string()),
-    created_at: at,
+  .meta({
+    id: 'Domain',
+    examples: [
+      {
+        id: 'dom_01k5w3v8q6e9rbx2t7m4n0c1yz',
+        name: 'mail.example.com',
+        status: 'pending',
+        dkim_status: 'PENDING',
+        region: 'eu-west-1',
+        project_id: 'prj_01k5w3v8q6e9rbx2t7m4n0c1yz',
+        tenant_id: null,
+        ip_pool_id: null,
+        inbound: false,
+        warmup: null,
+        created_at: '2026-01-15T12:00:00.000Z',
+        verified_at: null,
+        last_checked_at: null,
+        records: [
+          {
+            record: 'DKIM',
+            type: 'TXT',
+            name: 'svc1._domainkey.mail.example.com',
+            value: 'v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A…',
+            ttl: 3600,
+            priority: null,
+            required: true,
+            status: 'pending',
+          },
+        ],
+      },
+    ],
   })
-  .meta({ id: 'IpPool' })

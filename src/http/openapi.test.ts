@@ -240,7 +240,8 @@ const probe = (more: Partial<Parameters<typeof defineRoute>[0]> = {}): Route =>
   })
 
 describe('an operation', () => {
-  test('has an id derived from its method and path', () => {
+  test('has the id that its route states, or one derived from its method and path', () => {
+    expect(operationIdOf({ method: 'POST', path: '/emails', operationId: 'sendEmail' })).toBe('sendEmail')
     expect(operationIdOf({ method: 'GET', path: '/emails' })).toBe('getEmails')
     expect(operationIdOf({ method: 'POST', path: '/emails/{id}/cancel' })).toBe('postEmailsByIdCancel')
     expect(operationIdOf({ method: 'PUT', path: '/phone-numbers/{number_id}' })).toBe('putPhoneNumbersByNumberId')
@@ -376,20 +377,51 @@ describe('schemas', () => {
   })
 
   test('a named schema that differs between request and response becomes two components', () => {
-    const Leaf = z.object({ at: z.string().default('now') }).meta({ id: 'ProbeLeaf' })
+    const Leaf = z.object({ at: z.string().transform(() => true) }).meta({ id: 'ProbeLeaf' })
     const Tree = z.object({ leaf: Leaf }).meta({ id: 'ProbeTree' })
     const { components, paths } = described([
       probe({ method: 'POST', body: Tree, responses: { 200: { schema: Tree, description: 'The thing.' } } }),
     ])
     expect(components.schemas).toMatchObject({
-      ProbeLeaf: { required: ['at'] },
+      ProbeLeaf: { properties: { at: {} } },
+      ProbeLeafInput: { properties: { at: { type: 'string' } } },
       ProbeTree: { properties: { leaf: { $ref: '#/components/schemas/ProbeLeaf' } } },
       ProbeTreeInput: { properties: { leaf: { $ref: '#/components/schemas/ProbeLeafInput' } } },
     })
-    expect(components.schemas.ProbeLeafInput).not.toHaveProperty('required')
     expect(paths['/api/v1/probes']?.post?.requestBody?.content['application/json'].schema).toEqual({
       $ref: '#/components/schemas/ProbeTreeInput',
     })
+  })
+
+  test('a request schema with defaults is written out in the body, with its name as title', () => {
+    const Leaf = z.object({ at: z.string().default('now') }).meta({ id: 'ProbeLeaf' })
+    const Tree = z.object({ leaf: Leaf }).meta({ id: 'ProbeTree' })
+    const { components, paths } = described([
+      probe({ method: 'POST', body: Tree, responses: { 200: { schema: Tree, description: 'The thing.' } } }),
+    ])
+    const leaf = { title: 'ProbeLeaf', type: 'object', properties: { at: { type: 'string', default: 'now' } } }
+    expect(paths['/api/v1/probes']?.post?.requestBody?.content['application/json'].schema).toEqual({
+      title: 'ProbeTree',
+      type: 'object',
+      properties: { leaf },
+      required: ['leaf'],
+    })
+    expect(Object.keys(components.schemas)).toEqual(['Error', 'FieldFault', 'ProbeLeaf', 'ProbeTree'])
+    expect(components.schemas.ProbeLeaf).toMatchObject({ required: ['at'] })
+  })
+
+  test('a request schema with defaults that contains itself is rejected', () => {
+    const Tree = z
+      .object({
+        at: z.string().default('now'),
+        get parts() {
+          return z.array(Tree).max(2)
+        },
+      })
+      .meta({ id: 'ProbeTree' })
+    expect(() => described([probe({ method: 'POST', body: Tree })])).toThrow(
+      'The recursive request schema ProbeTree cannot have defaults.',
+    )
   })
 
   test('responses allow additional properties, and a strict request body does not', () => {

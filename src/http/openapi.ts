@@ -11,6 +11,7 @@ import {
   referToAll,
 } from './openapi/document.ts'
 import { headers, parameters, rateHeaders, text } from './openapi/documented-headers.ts'
+import { exampleId, nounOf, shownExamples } from './openapi/examples.ts'
 import { apiDescription, tagTexts } from './openapi/prose.ts'
 import { codesOf, ErrorBody, errorResponse, errorResponses, exampleOf, sharedErrors } from './openapi/refusals.ts'
 import { type JsonSchema, makeShapes, type Shapes } from './openapi/shapes.ts'
@@ -20,8 +21,13 @@ export type { OpenApiDocument } from './openapi/document.ts'
 
 const pathOf = (route: Route): string => `/api/v1${route.path}`
 
-/** `GET /emails/{id}/events` becomes `getEmailsByIdEvents`. It depends only on method and path, so it stays stable. */
-export const operationIdOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => {
+/** The operation id that the route states. Without one, `GET /emails/{id}/events` becomes `getEmailsByIdEvents`. */
+export const operationIdOf = ({
+  operationId,
+  method,
+  path,
+}: Pick<Route, 'operationId' | 'method' | 'path'>): string => {
+  if (operationId !== undefined) return operationId
   const words = path
     .split('/')
     .filter(Boolean)
@@ -33,8 +39,15 @@ export const operationIdOf = ({ method, path }: Pick<Route, 'method' | 'path'>):
 const pathParameters = ({ path, params = {} }: Route): Parameter[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
     const kind: IdKind | undefined = params[name]
-    const pattern = kind && `^${prefixes[kind]}_[0-7][0-9a-hjkmnp-tv-z]{25}$`
-    return { name, in: 'path', required: true, schema: text(pattern ? { pattern } : { minLength: 1 }) }
+    if (!kind) return { name, in: 'path', required: true, schema: text({ minLength: 1 }) }
+    return {
+      name,
+      in: 'path',
+      required: true,
+      description: `The id of the ${nounOf(kind)}.`,
+      schema: text({ pattern: `^${prefixes[kind]}_[0-7][0-9a-hjkmnp-tv-z]{25}$` }),
+      example: exampleId(kind),
+    }
   })
 
 /**
@@ -77,7 +90,7 @@ const successes = (route: Route, shapes: Shapes): Record<string, ResponseObject>
     {
       description,
       headers: referToAll('headers', names),
-      content: { 'application/json': { schema: shapes.response(schema) } },
+      content: { 'application/json': { schema: shapes.response(schema), ...shownExamples(schema) } },
     },
   ])
   return Object.fromEntries(rows)
@@ -87,6 +100,15 @@ const scopeLine = (scope: Route['scope']): string =>
   typeof scope === 'string'
     ? `Requires the scope \`${scope}\`.`
     : `Requires one of these scopes: ${scope.map((name) => `\`${name}\``).join(', ')}.`
+
+const describedBodyOf = ({ body, describedBody }: Route): z.ZodType | undefined => describedBody ?? body
+
+const describeBody = (route: Route, shapes: Shapes): Pick<Operation, 'requestBody'> => {
+  const body = describedBodyOf(route)
+  if (!body) return {}
+  const content = { 'application/json': { schema: shapes.request(body), ...shownExamples(body) } }
+  return { requestBody: { required: body._zod.optin !== 'optional', content } }
+}
 
 const describeRoute = (route: Route, shapes: Shapes): Operation => ({
   operationId: operationIdOf(route),
@@ -101,22 +123,20 @@ const describeRoute = (route: Route, shapes: Shapes): Operation => ({
     ...(route.idempotent ? [referTo('parameters', 'Idempotency-Key')] : []),
     referTo('parameters', 'X-Service-Tenant-Ref'),
   ],
-  ...(route.body && {
-    requestBody: {
-      required: route.body._zod.optin !== 'optional',
-      content: { 'application/json': { schema: shapes.request(route.body) } },
-    },
-  }),
+  ...describeBody(route, shapes),
   responses: { ...successes(route, shapes), ...errorResponses(route) },
 })
 
 const describeWebhook = (hook: WebhookShape, shapes: Shapes): Operation => ({
-  operationId: `on-${hook.event.replace(/[^A-Za-z0-9]+/g, '-')}`,
+  operationId: operationIdOf({ method: 'POST', path: hook.event }).replace(/^post/, 'on'),
   ...(hook.tag && { tags: [hook.tag] }),
   summary: hook.summary,
   ...(hook.description && { description: hook.description }),
   security: [],
-  requestBody: { required: true, content: { 'application/json': { schema: shapes.response(hook.body) } } },
+  requestBody: {
+    required: true,
+    content: { 'application/json': { schema: shapes.response(hook.body), ...shownExamples(hook.body) } },
+  },
   responses: {
     '2XX': { description: 'Return any 2xx status to acknowledge the event. Any other response is retried later.' },
   },
@@ -161,7 +181,7 @@ type ApiParts = {
 export const describeApi = (parts: ApiParts): OpenApiDocument => {
   const { routes, serviceVersion, baseUrl = '/', webhooks = [] } = parts
   const shapes = makeShapes(
-    routes.flatMap(({ query, body }) => [query, body].filter((schema) => schema !== undefined)),
+    routes.flatMap((route) => [route.query, describedBodyOf(route)].filter((schema) => schema !== undefined)),
     [
       ErrorBody,
       ...routes.flatMap((route) => Object.values(route.responses).map(({ schema }) => schema)),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { patternText } from '../ground/bounded-text.ts'
 import { decodeCursor, encodeCursor, maxCursorLength, type Position } from '../ground/cursor.ts'
+import { examplesOf } from './openapi/examples.ts'
 
 /** The `limit` and `cursor` parameters of every list under /api/v1. An empty cursor requests the first page. */
 export const pageQuery = z.object({
@@ -25,7 +26,13 @@ export const pageQuery = z.object({
 })
 
 export const pageOf = <T extends z.ZodType>(item: T) =>
-  z.object({ data: z.array(item), has_more: z.boolean(), next_cursor: z.string().nullable() })
+  z
+    .object({
+      data: z.array(item).describe('The items of the page, newest first.'),
+      has_more: z.boolean().describe('Whether there is another page.'),
+      next_cursor: z.string().nullable().describe('Pass it as `cursor` to get the next page. `null` on the last page.'),
+    })
+    .meta({ examples: examplesOf(item).map((value) => ({ data: [value], has_more: false, next_cursor: null })) })
 
 type Listed = { created_at: Date; id: string }
 

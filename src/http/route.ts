@@ -37,13 +37,21 @@ export type Route = {
   /** Relative to /api/v1, with parameters in braces: `/suppressions/{id}`. */
   path: string
   tag: string
+  /**
+   * The name of the operation in the API description and in generated clients, such as `sendEmail`. Every route of the
+   * service has one, which never changes. Routes of tests can omit it.
+   */
+  operationId?: string
   summary: string
   description?: string
   /** A key that has any one of these scopes may call the route. */
   scope: ScopeName | readonly ScopeName[]
   params?: Record<string, IdKind>
   query?: z.ZodType
+  /** Its `examples` are requests that work: a test sends them to a running service. */
   body?: z.ZodType
+  /** The body for the API description, when the handler validates parts of the body itself. */
+  describedBody?: z.ZodType
   /** Checks rules that involve both query and body. Throws a `Failure` when one is violated. */
   // biome-ignore lint/suspicious/noExplicitAny: narrowed like handle
   check?: (input: Pick<Call<any, any>, 'query' | 'body'>) => void

@@ -66,6 +66,9 @@ const ValidatedVariables = z.record(z.string(), z.unknown()).superRefine((variab
   else context.addIssue({ code: 'too_big', origin: 'string', maximum: maxBytes, path, message })
 })
 
+export const variablesText =
+  'The values of the placeholders of the template, as JSON: up to 65,536 bytes and 10 levels deep.'
+
 /** The `variables` field of sends and previews. An object with too many keys is rejected before its values are read. */
 export const VariablesShape = z.preprocess(
   (value, context) => {

@@ -7,9 +7,9 @@ import { Failure } from '../ground/errors.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { type AttemptDelivery, succeeded } from './attempt.ts'
+import type { ReplayFailed } from './delivery-shapes.ts'
 import type { WebhookLimits } from './limits.ts'
 import { eventEnvelopeOf, type KnownEvent, sampleOf } from './samples.ts'
-import type { ReplayFailed } from './shapes.ts'
 import {
   type Attempt,
   type DeliveryRow,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { givenId, givenInstant } from '../ground/bounded-text.ts'
-import { type KnownEvent, knownEvents, sampleOf } from './samples.ts'
+import { givenId } from '../ground/bounded-text.ts'
+import { knownEvents } from './samples.ts'
 
 const url = z
   .string()
@@ -12,7 +12,7 @@ const events = z
   .max(200)
   .transform((names) => [...new Set(names)])
   .meta({ description: 'Event names, or `*` for every event. An empty list pauses the endpoint.' })
-const description = z.string().max(200).nullable()
+const description = z.string().max(200).nullable().describe('A note for people, up to 200 characters, or `null`.')
 
 /** Rejects unknown fields, so that a misspelled one is never ignored. */
 export const CreateWebhook = z
@@ -20,10 +20,16 @@ export const CreateWebhook = z
     url,
     events: events.default(['*']),
     description: description.default(null),
-    tenant_id: givenId.nullable().optional().meta({ description: 'Defaults to the tenant of the API key.' }),
-    enabled: z.boolean().default(true),
+    tenant_id: givenId
+      .nullable()
+      .optional()
+      .describe('The tenant whose events the endpoint receives. Defaults to the tenant of the API key.'),
+    enabled: z.boolean().default(true).describe('Whether events are delivered.'),
   })
-  .meta({ id: 'CreateWebhook' })
+  .meta({
+    id: 'CreateWebhook',
+    examples: [{ url: 'https://example.com/hooks', events: ['message.delivered', 'message.bounced'] }],
+  })
 export type CreateWebhook = z.output<typeof CreateWebhook>
 
 export const PatchWebhook = z
@@ -31,9 +37,12 @@ export const PatchWebhook = z
     url: url.optional(),
     events: events.optional(),
     description: description.optional(),
-    enabled: z.boolean().optional().meta({ description: '`true` also resets `consecutive_failures` to 0.' }),
+    enabled: z
+      .boolean()
+      .optional()
+      .describe('Whether events are delivered. `true` also resets `consecutive_failures` to 0.'),
   })
-  .meta({ id: 'PatchWebhook' })
+  .meta({ id: 'PatchWebhook', examples: [{ events: ['*'], enabled: true }] })
 export type PatchWebhook = z.output<typeof PatchWebhook>
 
 export const RotateWebhook = z
@@ -43,139 +52,68 @@ export const RotateWebhook = z
     }),
   })
   .default({ overlap_hours: 0 })
-  .meta({ id: 'RotateWebhook' })
+  .meta({ id: 'RotateWebhook', examples: [{ overlap_hours: 1 }] })
 export type RotateWebhook = z.output<typeof RotateWebhook>
 
 const at = z.iso.datetime()
 const endpoint = {
-  id: z.string(),
-  url: z.string(),
-  description: z.string().nullable(),
-  events: z.array(z.string()),
-  enabled: z.boolean(),
-  disabled_reason: z.enum(['auto', 'manual']).nullable(),
-  disabled_at: at.nullable(),
-  consecutive_failures: z.int(),
-  tenant_id: z.string().nullable(),
-  created_at: at,
-  updated_at: at,
-  secret_rotated_at: at.nullable(),
+  id: z.string().describe('The id of the endpoint, such as `whe_…`.'),
+  url: z.string().describe('The URL that events are sent to.'),
+  description: z.string().nullable().describe('Your note about the endpoint, or `null`.'),
+  events: z.array(z.string()).describe('The events that the endpoint receives, or `*` for every event.'),
+  enabled: z.boolean().describe('Whether events are delivered.'),
+  disabled_reason: z
+    .enum(['auto', 'manual'])
+    .nullable()
+    .describe('`auto` if the endpoint was disabled because it kept failing, `manual` if you disabled it, or `null`.'),
+  disabled_at: at.nullable().describe('When the endpoint was disabled, or `null`.'),
+  consecutive_failures: z.int().describe('The number of deliveries that failed since the last success.'),
+  tenant_id: z
+    .string()
+    .nullable()
+    .describe('The tenant whose events the endpoint receives. `null` for all events of the organisation.'),
+  created_at: at.describe('When the endpoint was created.'),
+  updated_at: at.describe('When the endpoint was last changed.'),
+  secret_rotated_at: at.nullable().describe('When the signing secret was last rotated, or `null`.'),
 }
+const endpointId = 'whe_01k5w3v8q6e9rbx2t7m4n0c1yz'
+const exampleEndpoint = {
+  id: endpointId,
+  url: 'https://example.com/hooks',
+  description: null,
+  events: ['message.delivered', 'message.bounced'],
+  enabled: true,
+  disabled_reason: null,
+  disabled_at: null,
+  consecutive_failures: 0,
+  tenant_id: null,
+  created_at: '2026-01-15T12:00:00.000Z',
+  updated_at: '2026-01-15T12:00:00.000Z',
+  secret_rotated_at: null,
+}
+const secret = z.string().describe('The signing secret. Store it now: it is not shown again.')
+// Too short to be a secret, so that scanners for secrets ignore it.
+const exampleSecret = 'whsec_MfKQ9r8G…'
 
-export const Webhook = z.strictObject(endpoint).meta({ id: 'Webhook' })
-export const CreatedWebhook = z.strictObject({ ...endpoint, secret: z.string() }).meta({ id: 'CreatedWebhook' })
+export const Webhook = z.strictObject(endpoint).meta({ id: 'Webhook', examples: [exampleEndpoint] })
+export const CreatedWebhook = z
+  .strictObject({ ...endpoint, secret })
+  .meta({ id: 'CreatedWebhook', examples: [{ ...exampleEndpoint, secret: exampleSecret }] })
 export const RotatedWebhook = z
   .strictObject({
-    id: z.string(),
-    secret: z.string(),
-    secret_rotated_at: at,
-    previous_secret_expires_at: at.optional().meta({ description: 'Present when `overlap_hours` is not 0.' }),
+    id: endpoint.id,
+    secret,
+    secret_rotated_at: at.describe('When the signing secret was rotated.'),
+    previous_secret_expires_at: at
+      .optional()
+      .describe('Until when the old secret also signs. Present only if `overlap_hours` is not 0.'),
   })
-  .meta({ id: 'RotatedWebhook' })
+  .meta({
+    id: 'RotatedWebhook',
+    examples: [{ id: endpointId, secret: exampleSecret, secret_rotated_at: '2026-01-15T12:00:00.000Z' }],
+  })
 
 export const TestFire = z
-  .strictObject({ event: z.enum(knownEvents).default('webhook.test') })
+  .strictObject({ event: z.enum(knownEvents).default('webhook.test').describe('The event to send a sample of.') })
   .default({ event: 'webhook.test' })
-  .meta({ id: 'TestFire' })
-
-const attemptError = z.enum(['timeout', 'connection', 'tls', 'dns', 'url_not_allowed']).nullable()
-
-export const TestFired = z
-  .strictObject({
-    delivery_id: z.string(),
-    event: z.string(),
-    success: z.boolean(),
-    response_status: z.int().nullable(),
-    response_body: z.string().nullable(),
-    duration_ms: z.int(),
-    error: attemptError,
-  })
-  .meta({ id: 'TestFired' })
-
-export const deliveryStatuses = ['pending', 'delivered', 'failed', 'canceled'] as const
-
-const delivery = {
-  id: z.string(),
-  endpoint_id: z.string(),
-  event: z.string(),
-  environment: z.enum(['live', 'test']).nullable(),
-  tenant_id: z.string().nullable(),
-  status: z.enum(deliveryStatuses),
-  attempt_count: z.int(),
-  max_attempts: z.int(),
-  next_attempt_at: at.nullable(),
-  replay_of: z.string().nullable(),
-  replayed_as: z.string().nullable(),
-  created_at: at,
-  delivered_at: at.nullable(),
-  attempts: z.array(
-    z.strictObject({
-      attempt: z.int(),
-      at,
-      response_status: z.int().nullable(),
-      response_body: z.string().nullable().meta({ description: 'The first 1 KB of the response body.' }),
-      duration_ms: z.int(),
-      error: attemptError,
-    }),
-  ),
-}
-
-export const EnvelopeShape = z
-  .strictObject({
-    event: z.string(),
-    data: z.record(z.string(), z.unknown()),
-    timestamp: at,
-    environment: z.enum(['live', 'test']).optional().meta({ description: 'Absent on events that no send caused.' }),
-    tenant_id: z.string().nullable(),
-    delivery_id: z.string(),
-  })
-  .meta({ id: 'WebhookEnvelope' })
-
-/** The body of one event, with the names of its data fields. Fields may be added to the data later. */
-export const eventShape = (event: KnownEvent) => {
-  const { data, environment } = sampleOf(event)
-  const fields = Object.keys(data).map((name) => [name, z.unknown()] as const)
-  return z.object({
-    event: z.literal(event),
-    data: z.looseObject(Object.fromEntries(fields)),
-    timestamp: at,
-    ...(environment !== null && { environment: z.enum(['live', 'test']) }),
-    tenant_id: z.string().nullable(),
-    delivery_id: z.string(),
-  })
-}
-
-export const Delivery = z.strictObject(delivery).meta({ id: 'WebhookDelivery' })
-export const DeliveryWithPayload = z
-  .strictObject({ ...delivery, payload: EnvelopeShape })
-  .meta({ id: 'WebhookDeliveryWithPayload' })
-
-export const Replayed = z
-  .strictObject({ delivery_id: z.string(), replay_of: z.string() })
-  .meta({ id: 'ReplayedDelivery' })
-
-/** PostgreSQL has no year zero. */
-const instant = givenInstant
-  .refine((text) => !Number.isNaN(Date.parse(text)) && !text.startsWith('0000'), {
-    message: 'Must be a date and time with an offset, such as 2026-01-15T12:00:00Z.',
-  })
-  .transform((text) => new Date(text))
-  .meta({ format: 'date-time' })
-
-export const ReplayFailed = z
-  .strictObject({
-    since: instant.optional(),
-    until: instant.optional(),
-    event: z.enum(knownEvents).optional(),
-  })
-  .default({})
-  .meta({ id: 'ReplayFailed' })
-export type ReplayFailed = z.output<typeof ReplayFailed>
-
-export const ReplayedFailed = z
-  .strictObject({ replayed: z.int(), has_more: z.boolean(), data: z.array(Replayed) })
-  .meta({ id: 'ReplayedFailed' })
-
-export const EventSamples = z
-  .strictObject({ data: z.array(z.strictObject({ event: z.string(), sample: EnvelopeShape })) })
-  .meta({ id: 'WebhookEvents' })
+  .meta({ id: 'TestFire', examples: [{ event: 'message.delivered' }] })

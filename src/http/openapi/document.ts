@@ -7,7 +7,7 @@ export type Reference = { $ref: string }
 export type HeaderObject = { description: string; schema: JsonSchema }
 export type Example = { summary: string; value: unknown }
 export type MediaTypes = {
-  'application/json': { schema: JsonSchema | Reference; examples?: Record<string, Reference> }
+  'application/json': { schema: JsonSchema | Reference; examples?: Record<string, Reference | Example> }
 }
 
 export type Parameter = {
@@ -16,6 +16,7 @@ export type Parameter = {
   required: boolean
   description?: string
   schema: JsonSchema
+  example?: string
 }
 
 export type ResponseObject = {

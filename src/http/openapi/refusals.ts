@@ -19,26 +19,30 @@ const fieldCodes = ['required', 'invalid_type', 'too_small', 'too_big', 'invalid
 const FieldFault = z
   .object({
     path: z.array(z.union([z.string(), z.int()])).meta({ description: 'The path to the field in the request.' }),
-    code: z.enum([...fieldCodes, 'unrecognized', 'custom', 'STILL_REFERENCED']),
-    message: z.string(),
+    code: z
+      .enum([...fieldCodes, 'unrecognized', 'custom', 'STILL_REFERENCED'])
+      .describe('A stable code for what is wrong with the field.'),
+    message: z.string().describe('What is wrong, for people. The wording may change.'),
   })
   .meta({ id: 'FieldFault' })
 
 /** Loose, because some codes add a field, such as the id of a message that was stored before the error. */
 export const ErrorBody = z
   .object({
-    error: z.looseObject({
-      type: z.enum(errorTypes).meta({ description: 'The type of error, which groups related codes.' }),
-      message: z.string().meta({ description: 'A description of the error for people. The wording may change.' }),
-      code: z.string().meta({ description: 'A stable code that your program can use to handle the error.' }),
-      request_id: z
-        .string()
-        .meta({ description: 'The unique identifier of the request, also in the X-Request-Id header.' }),
-      errors: z
-        .array(FieldFault)
-        .optional()
-        .meta({ description: 'The invalid fields, or the resources that prevent a deletion.' }),
-    }),
+    error: z
+      .looseObject({
+        type: z.enum(errorTypes).meta({ description: 'The type of error, which groups related codes.' }),
+        message: z.string().meta({ description: 'A description of the error for people. The wording may change.' }),
+        code: z.string().meta({ description: 'A stable code that your program can use to handle the error.' }),
+        request_id: z
+          .string()
+          .meta({ description: 'The unique identifier of the request, also in the X-Request-Id header.' }),
+        errors: z
+          .array(FieldFault)
+          .optional()
+          .meta({ description: 'The invalid fields, or the resources that prevent a deletion.' }),
+      })
+      .describe('What went wrong.'),
   })
   .meta({ id: 'Error' })
 

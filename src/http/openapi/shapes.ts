@@ -26,6 +26,11 @@ const convert = (schema: z.ZodType, io: Side): { shape: JsonSchema; named: JsonS
       // Responses may gain fields within a version, so their schemas allow additional properties.
       if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern
+      // The limits of a safe integer say nothing about the field.
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+      // Zod drops the default of a field that transforms its value.
+      if (io === 'input' && zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue as never
     },
   })
   return { shape: items as JsonSchema, named: $defs }
@@ -70,6 +75,44 @@ const collect = (schemas: Iterable<z.ZodType>, side: Side) => {
   return { shapes, named }
 }
 
+/** Adds names that refer to one of the given names, directly or through others. */
+const withReferrers = (named: Named, names: ReadonlySet<string>): Set<string> => {
+  const found = new Set(names)
+  for (let before = -1; before < found.size; ) {
+    before = found.size
+    for (const [name, shape] of named) if (refersTo(shape, found)) found.add(name)
+  }
+  return found
+}
+
+const hasDefault = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false
+  const { properties = {} } = value as JsonSchema
+  if (Object.values(properties).some((field) => typeof field === 'object' && 'default' in field)) return true
+  return Object.values(value).some(hasDefault)
+}
+
+/**
+ * Request schemas with defaults, and those that refer to them. They are written out in each request body instead of
+ * being components: openapi-typescript requires every field with a default unless it is inside a request body.
+ */
+const namesWithDefaults = (named: Named): Set<string> =>
+  withReferrers(named, new Set([...named].filter(([, shape]) => hasDefault(shape)).map(([name]) => name)))
+
+/** A copy of the value with references to these names replaced by the schemas themselves, titled with their names. */
+const inlined = <T>(value: T, named: Named, names: ReadonlySet<string>, inside: readonly string[] = []): T => {
+  if (Array.isArray(value)) return value.map((item) => inlined(item, named, names, inside)) as T
+  if (typeof value !== 'object' || value === null) return value
+  const { $ref, ...rest } = value as { $ref?: unknown }
+  const name = nameIn($ref)
+  if (name !== undefined && names.has(name)) {
+    if (inside.includes(name)) throw new Error(`The recursive request schema ${name} cannot have defaults.`)
+    return { title: name, ...inlined(named.get(name), named, names, [...inside, name]), ...rest } as T
+  }
+  const entries = Object.entries(value).map(([key, item]) => [key, inlined(item, named, names, inside)])
+  return Object.fromEntries(entries) as T
+}
+
 /** Names whose request schema differs from their response schema, and names that refer to one of those. */
 const differingNames = (requests: Named, responses: Named): Set<string> => {
   const found = new Set<string>()
@@ -77,11 +120,8 @@ const differingNames = (requests: Named, responses: Named): Set<string> => {
     const other = responses.get(name)
     if (other && !isDeepStrictEqual(shape, other)) found.add(name)
   }
-  for (let before = -1; before < found.size; ) {
-    before = found.size
-    for (const [name, shape] of requests) if (responses.has(name) && refersTo(shape, found)) found.add(name)
-  }
-  return found
+  // Only names of both sides get a second name.
+  return new Set([...withReferrers(requests, found)].filter((name) => responses.has(name)))
 }
 
 export interface Shapes {
@@ -95,6 +135,7 @@ export interface Shapes {
 /** When request and response schema of a name differ, the response keeps the name and the request is `<name>Input`. */
 export const makeShapes = (requests: Iterable<z.ZodType>, responses: Iterable<z.ZodType>): Shapes => {
   const [input, output] = [collect(requests, 'input'), collect(responses, 'output')]
+  const writtenOut = namesWithDefaults(input.named)
   const split = differingNames(input.named, output.named)
   const inputName = (name: string): string => (split.has(name) ? `${name}Input` : name)
   const same = (name: string): string => name
@@ -102,20 +143,21 @@ export const makeShapes = (requests: Iterable<z.ZodType>, responses: Iterable<z.
   const components: Record<string, JsonSchema> = {}
   for (const [name, shape] of output.named) components[name] = renamed(shape, same)
   for (const [name, shape] of input.named) {
+    if (writtenOut.has(name)) continue
     if (split.has(name) && (output.named.has(inputName(name)) || input.named.has(inputName(name)))) {
       throw new Error(`${inputName(name)} is already in use, but the request schema of ${name} needs that name.`)
     }
     components[inputName(name)] = renamed(shape, inputName)
   }
 
-  const read = (shapes: Map<z.ZodType, JsonSchema>, schema: z.ZodType, rename: (name: string) => string) => {
+  const read = (shapes: Map<z.ZodType, JsonSchema>, schema: z.ZodType): JsonSchema => {
     const shape = shapes.get(schema)
     if (!shape) throw new Error('The schema was not passed to makeShapes.')
-    return renamed(shape, rename)
+    return shape
   }
   return {
-    request: (schema) => read(input.shapes, schema, inputName),
-    response: (schema) => read(output.shapes, schema, same),
+    request: (schema) => renamed(inlined(read(input.shapes, schema), input.named, writtenOut), inputName),
+    response: (schema) => renamed(read(output.shapes, schema), same),
     components: Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1))),
   }
 }

@@ -68,6 +68,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
     defineRoute({
       method: 'POST',
       path: '/domains',
+      operationId: 'createDomain',
       tag: 'Domains',
       summary: 'Add a domain',
       description: 'Returns the DNS records to publish. The domain is verified once its DKIM record is found in DNS.',
@@ -83,6 +84,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/domains',
+      operationId: 'listDomains',
       tag: 'Domains',
       summary: 'List domains',
       scope: 'read:domains',
@@ -97,6 +99,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/domains/{id}',
+      operationId: 'getDomain',
       tag: 'Domains',
       summary: 'Get a domain',
       scope: 'read:domains',
@@ -112,6 +115,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
       ...base,
       method: 'POST',
       path: '/domains/{id}/verify',
+      operationId: 'verifyDomain',
       summary: 'Verify a domain',
       description:
         'Looks up the DNS records of the domain and returns the result. Limited to 10 requests per minute per domain.',
@@ -126,6 +130,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
       ...base,
       method: 'PATCH',
       path: '/domains/{id}',
+      operationId: 'updateDomain',
       summary: 'Update a domain',
       description:
         'A dedicated IP pool must be in the same region as the domain. Set `ip_pool_id` to `null` to use shared IP addresses.',
@@ -145,6 +150,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
       ...base,
       method: 'DELETE',
       path: '/domains/{id}',
+      operationId: 'deleteDomain',
       summary: 'Delete a domain',
       description:
         'You can no longer send from the domain. API keys that were restricted to it do not gain access to other domains.',
@@ -160,6 +166,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
       ...base,
       method: 'POST',
       path: '/domains/{id}/warmup',
+      operationId: 'startDomainWarmup',
       summary: 'Start warmup',
       description:
         'Limits the number of recipients per UTC day: 50 on the first day, and twice as many on each following day.',
@@ -176,6 +183,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
       ...base,
       method: 'DELETE',
       path: '/domains/{id}/warmup',
+      operationId: 'endDomainWarmup',
       summary: 'End warmup',
       description: 'Removes the daily limit immediately. Has no effect if the domain is not warming up.',
       responses,

@@ -7,15 +7,8 @@ import type { CancelMessage } from '../../messages/cancel.ts'
 import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
 import type { DraftEmails } from '../../messages/email/draft-emails.ts'
 import type { EmailDraft } from '../../messages/email/email-draft.ts'
-import {
-  AcceptedEmail,
-  BatchItem,
-  BulkEmail,
-  Canceled,
-  Email,
-  EmailItem,
-  SendEmail,
-} from '../../messages/email/shapes.ts'
+import { AcceptedEmail, Canceled, Email, EmailItem } from '../../messages/email/response-shapes.ts'
+import { BatchItem, BulkEmail, SendEmail } from '../../messages/email/shapes.ts'
 import type { ReadMessages } from '../../messages/read.ts'
 import type { SendMessage } from '../../messages/send.ts'
 import type { SendBatch } from '../../messages/send-batch.ts'
@@ -70,11 +63,25 @@ const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
 const instant = givenInstant.transform((text) => new Date(text)).optional()
 
 const ListQuery = pageQuery.extend({
-  status: statusFilter.optional(),
-  tag: z.string().max(128).optional(),
-  to: z.string().max(320).optional().meta({ description: 'Return only emails with this exact address in `to`.' }),
-  created_after: instant,
-  created_before: instant,
+  status: statusFilter.optional().describe('Return only emails with this status.'),
+  tag: z
+    .string()
+    .max(128)
+    .optional()
+    .meta({ description: 'Return only emails with this tag.', examples: ['order'] }),
+  to: z
+    .string()
+    .max(320)
+    .optional()
+    .meta({ description: 'Return only emails with this exact address in `to`.', examples: ['ada@example.com'] }),
+  created_after: instant.meta({
+    description: 'Return only emails created at or after this time, in ISO 8601 with an offset.',
+    examples: ['2026-01-01T00:00:00Z'],
+  }),
+  created_before: instant.meta({
+    description: 'Return only emails created at or before this time, in ISO 8601 with an offset.',
+    examples: ['2027-01-01T00:00:00Z'],
+  }),
 })
 
 const GetQuery = z.object({
@@ -86,11 +93,21 @@ const GetQuery = z.object({
 
 const maxBatch = 100
 
+const batchOf = <I extends z.ZodType>(item: I) => z.union([BulkEmail, z.array(item).min(1).max(maxBatch)])
+
 /** Each item is validated separately, so an invalid item fails without failing the batch. */
-const anyItem = z
-  .unknown()
-  .meta({ description: 'The same fields as `POST /emails`, except `template` and `scheduled_at`.' })
-const Batch = z.union([BulkEmail, z.array(anyItem).min(1).max(maxBatch)]).meta({ id: 'EmailBatch' })
+const Batch = batchOf(z.unknown())
+const hello = { from: 'hello@example.test', subject: 'Hello' }
+const DescribedBatch = batchOf(BatchItem).meta({
+  id: 'EmailBatch',
+  examples: [
+    [
+      { ...hello, to: ['ada@example.com'], text: 'Hello, Ada' },
+      { ...hello, to: ['grace@example.com'], text: 'Hello, Grace' },
+    ],
+    { ...hello, to: ['ada@example.com', 'grace@example.com'], text: 'Hello!' },
+  ],
+})
 
 /** Other fields than the variables have a few hundred values at most. */
 const valuesPerEmail = maxVariableValues + 1_000
@@ -153,6 +170,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
   defineRoute({
     method: 'POST',
     path: '/emails',
+    operationId: 'sendEmail',
     tag: 'Emails',
     summary: 'Send an email',
     description:
@@ -174,6 +192,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
   defineRoute({
     method: 'POST',
     path: '/emails/batch',
+    operationId: 'sendEmailBatch',
     tag: 'Emails',
     summary: 'Send up to 100 emails',
     description:
@@ -181,6 +200,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     scope: 'send:email',
     idempotent: true,
     body: Batch,
+    describedBody: DescribedBatch,
     bodyLimit: 10 * megabyte,
     bounds: { values: valuesPerEmail, elements: maxBatch },
     responses: { 200: { schema: BatchResponse, description: 'The result of each item, in request order.' } },
@@ -213,6 +233,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
   defineRoute({
     method: 'GET',
     path: '/emails',
+    operationId: 'listEmails',
     tag: 'Emails',
     summary: 'List emails',
     scope: 'read:messages',
@@ -230,6 +251,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
   defineRoute({
     method: 'GET',
     path: '/emails/{id}',
+    operationId: 'getEmail',
     tag: 'Emails',
     summary: 'Get an email',
     scope: 'read:messages',
@@ -242,10 +264,11 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
       return { status: 200, body: show(row, query.include === 'body') }
     },
   }),
-  { method: 'DELETE', path: '/emails/{id}', ...cancelRoute(cancel) },
+  { method: 'DELETE', path: '/emails/{id}', operationId: 'cancelEmail', ...cancelRoute(cancel) },
   {
     method: 'POST',
     path: '/emails/{id}/cancel',
+    operationId: 'cancelEmailByPost',
     description:
       'Equivalent to `DELETE /emails/{id}`. Provided for compatibility with clients of other email services.',
     ...cancelRoute(cancel),

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
+import { CreateIpPool, IpPool, PatchIpPool } from '../../domains/ip-pool-shapes.ts'
 import type { ManageIpPools } from '../../domains/manage-ip-pools.ts'
-import { CreateIpPool, IpPool, PatchIpPool } from '../../domains/shapes.ts'
 import { type IpPoolRow, listIpPools } from '../../domains/store/ip-pool-rows.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { actorOf } from '../actor.ts'
@@ -35,6 +35,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       ...write,
       method: 'POST',
       path: '/ip-pools',
+      operationId: 'createIpPool',
       summary: 'Create a dedicated IP pool',
       body: CreateIpPool,
       responses: { 201: { schema: IpPool, description: 'The new IP pool.' } },
@@ -48,6 +49,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       ...read,
       method: 'GET',
       path: '/ip-pools',
+      operationId: 'listIpPools',
       summary: 'List dedicated IP pools',
       query: pageQuery,
       responses: { 200: { schema: pageOf(IpPool), description: 'A page of IP pools, newest first.' } },
@@ -62,6 +64,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       ...one,
       method: 'GET',
       path: '/ip-pools/{id}',
+      operationId: 'getIpPool',
       summary: 'Get a dedicated IP pool',
       responses: { 200: { schema: IpPool, description: 'The IP pool.' } },
       errors: ['NOT_FOUND'],
@@ -75,6 +78,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       ...one,
       method: 'PATCH',
       path: '/ip-pools/{id}',
+      operationId: 'updateIpPool',
       summary: 'Update a dedicated IP pool',
       description: 'While a pool is paused, live sends from its domains return `IP_POOL_PAUSED`.',
       body: PatchIpPool,
@@ -90,6 +94,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       ...one,
       method: 'DELETE',
       path: '/ip-pools/{id}',
+      operationId: 'deleteIpPool',
       summary: 'Delete a dedicated IP pool',
       responses: { 200: { schema: Deleted, description: 'The IP pool was deleted.' } },
       errors: ['NOT_FOUND', 'IP_POOL_IN_USE'],

@@ -11,9 +11,12 @@ import { defineRoute, type Route } from '../route.ts'
 import { shownKey } from '../shown-key.ts'
 
 const ListQuery = pageQuery.extend({
-  environment: z.enum(['live', 'test']).optional(),
-  tenant_id: givenId.optional(),
-  include_revoked: z.enum(['true', 'false']).default('false'),
+  environment: z.enum(['live', 'test']).optional().describe('Return only keys of this environment.'),
+  tenant_id: givenId.optional().meta({
+    description: 'Return only keys that are bound to this tenant.',
+    examples: ['ten_01k5w3v8q6e9rbx2t7m4n0c1yz'],
+  }),
+  include_revoked: z.enum(['true', 'false']).default('false').describe('Set to `true` to include revoked keys.'),
 })
 
 const escalations = [
@@ -32,6 +35,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'POST',
     path: '/keys',
+    operationId: 'createKey',
     tag: 'Keys',
     summary: 'Create an API key',
     description:
@@ -49,6 +53,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/keys',
+    operationId: 'listKeys',
     tag: 'Keys',
     summary: 'List API keys',
     scope: 'read:keys',
@@ -80,6 +85,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/keys/{id}',
+    operationId: 'getKey',
     tag: 'Keys',
     summary: 'Get an API key',
     scope: 'read:keys',
@@ -94,6 +100,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'PATCH',
     path: '/keys/{id}',
+    operationId: 'updateKey',
     tag: 'Keys',
     summary: 'Update an API key',
     description:
@@ -111,6 +118,7 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'DELETE',
     path: '/keys/{id}',
+    operationId: 'revokeKey',
     tag: 'Keys',
     summary: 'Revoke an API key',
     description: 'The key stops working from the next request. Revoking a revoked key returns the same response.',

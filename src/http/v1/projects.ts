@@ -25,6 +25,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'POST',
     path: '/projects',
+    operationId: 'createProject',
     tag: 'Projects',
     summary: 'Create a project',
     description: 'If you omit `slug`, it is derived from the name.',
@@ -38,6 +39,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/projects',
+    operationId: 'listProjects',
     tag: 'Projects',
     summary: 'List projects',
     scope: 'read:projects',
@@ -52,6 +54,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/projects/{id}',
+    operationId: 'getProject',
     tag: 'Projects',
     summary: 'Get a project',
     scope: 'read:projects',
@@ -66,6 +69,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'PATCH',
     path: '/projects/{id}',
+    operationId: 'updateProject',
     tag: 'Projects',
     summary: 'Update a project',
     scope: 'write:projects',
@@ -82,6 +86,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
   defineRoute({
     method: 'DELETE',
     path: '/projects/{id}',
+    operationId: 'deleteProject',
     tag: 'Projects',
     summary: 'Delete an empty project',
     scope: 'write:projects',

@@ -10,11 +10,11 @@ import type { Scope } from '../../ground/scope.ts'
 import type { AddSuppressions } from '../../suppressions/add.ts'
 import type { RemoveSuppression, ToRemove } from '../../suppressions/remove.ts'
 import {
+  AddedSuppressions,
   CreateSuppressions,
   maxTargetLength,
   reasons,
   Suppression,
-  SuppressionList,
   SuppressionTarget,
 } from '../../suppressions/shapes.ts'
 import {
@@ -44,18 +44,26 @@ const show = (row: SuppressionRow): z.output<typeof Suppression> => ({
 })
 
 const ListQuery = pageQuery.extend({
-  channel: z.enum(channels).optional(),
-  value: z.string().max(320).optional(),
-  reason: z.enum(reasons).optional(),
+  channel: z.enum(channels).optional().describe('Return only suppressions of this channel.'),
+  value: z
+    .string()
+    .max(320)
+    .optional()
+    .meta({ description: 'Return only suppressions of this address or number.', examples: ['ada@example.com'] }),
+  reason: z.enum(reasons).optional().describe('Return only suppressions with this reason.'),
 })
 
 /** The value of a filter, normalized like stored values. */
 const normalized = (value: string): string => comparableAddress(value) ?? value.toLowerCase()
 
 const Target = z.object({
-  id: givenId.optional(),
-  channel: z.enum(channels).optional(),
-  value: z.string().max(maxTargetLength).optional(),
+  id: givenId.optional().describe('The id of the suppression.'),
+  channel: z.enum(channels).optional().describe('The channel of the target. Provide it together with `value`.'),
+  value: z
+    .string()
+    .max(maxTargetLength)
+    .optional()
+    .describe('The address, or the number in E.164 format. In a query, write `+` as `%2B`.'),
 })
 type Target = z.output<typeof Target>
 
@@ -102,6 +110,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
     defineRoute({
       method: 'POST',
       path: '/suppressions',
+      operationId: 'addSuppressions',
       tag: 'Suppressions',
       summary: 'Add suppressions',
       description:
@@ -110,8 +119,8 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       idempotent: true,
       body: CreateSuppressions,
       responses: {
-        201: { schema: z.union([Suppression, SuppressionList]), description: 'At least one suppression was added.' },
-        200: { schema: z.union([Suppression, SuppressionList]), description: 'All targets were already suppressed.' },
+        201: { schema: AddedSuppressions, description: 'At least one suppression was added.' },
+        200: { schema: AddedSuppressions, description: 'All targets were already suppressed.' },
       },
       handle: async (call) => {
         const { body } = call
@@ -127,6 +136,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/suppressions',
+      operationId: 'listSuppressions',
       tag: 'Suppressions',
       summary: 'List suppressions',
       scope: 'read:suppressions',
@@ -140,6 +150,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/suppressions/{id}',
+      operationId: 'getSuppression',
       tag: 'Suppressions',
       summary: 'Get a suppression',
       scope: 'read:suppressions',
@@ -159,6 +170,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
     defineRoute({
       method: 'DELETE',
       path: '/suppressions/{id}',
+      operationId: 'deleteSuppression',
       tag: 'Suppressions',
       summary: 'Delete a suppression by id',
       scope: 'write:suppressions',
@@ -170,13 +182,14 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
     defineRoute({
       method: 'DELETE',
       path: '/suppressions',
+      operationId: 'deleteSuppressionByTarget',
       tag: 'Suppressions',
       summary: 'Delete a suppression by target',
       description:
         'Provide `id`, or `channel` and `value`, in the query or in the body. If you provide both, they must identify the same suppression.',
       scope: 'write:suppressions',
       query: Target,
-      body: Target.optional(),
+      body: Target.optional().meta({ examples: [{ channel: 'email', value: 'ada@example.com' }] }),
       check: ({ query, body }) => void toRemove(query, body),
       responses: { 200: { schema: Deleted, description: 'The suppression was deleted.' } },
       errors: [

@@ -28,7 +28,9 @@ const show = (row: TemplateRow): z.output<typeof Template> => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-const ListQuery = pageQuery.extend({ channel: z.enum(channels).optional() })
+const ListQuery = pageQuery.extend({
+  channel: z.enum(channels).optional().describe('Return only templates of this channel.'),
+})
 
 type Needs = { db: Db; manage: ManageTemplates; render: Pick<RenderTemplates, 'preview'> }
 
@@ -50,6 +52,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
     defineRoute({
       method: 'POST',
       path: '/templates',
+      operationId: 'createTemplate',
       tag: 'Templates',
       summary: 'Create a template',
       description:
@@ -66,6 +69,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/templates',
+      operationId: 'listTemplates',
       tag: 'Templates',
       summary: 'List templates',
       description: "A tenant's list includes its own templates and those of the organisation.",
@@ -80,6 +84,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/templates/{id}',
+      operationId: 'getTemplate',
       tag: 'Templates',
       summary: 'Get a template',
       scope: 'read:templates',
@@ -94,6 +99,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
     defineRoute({
       method: 'PATCH',
       path: '/templates/{id}',
+      operationId: 'updateTemplate',
       tag: 'Templates',
       summary: 'Update a template',
       description: 'Omitted fields do not change. The channel of a template cannot be changed.',
@@ -110,6 +116,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
     defineRoute({
       method: 'DELETE',
       path: '/templates/{id}',
+      operationId: 'deleteTemplate',
       tag: 'Templates',
       summary: 'Delete a template',
       description: 'Messages already created from the template do not change, including scheduled ones.',
@@ -126,6 +133,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
     defineRoute({
       method: 'POST',
       path: '/templates/preview',
+      operationId: 'previewTemplate',
       tag: 'Templates',
       summary: 'Preview a template',
       description:

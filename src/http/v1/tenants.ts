@@ -36,8 +36,16 @@ const show = (row: TenantRow): z.output<typeof Tenant> => ({
 })
 
 const ListQuery = pageQuery.extend({
-  external_ref: z.string().optional().meta({ minLength: 1, maxLength: maxRefLength }),
-  status: z.enum(tenantStatuses).optional(),
+  external_ref: z
+    .string()
+    .optional()
+    .meta({
+      description: 'Return only the tenant with this identifier of yours.',
+      examples: ['customer-17'],
+      minLength: 1,
+      maxLength: maxRefLength,
+    }),
+  status: z.enum(tenantStatuses).optional().describe('Return only tenants with this status.'),
 })
 
 const readRef = (text: string | undefined): string | null => {
@@ -71,6 +79,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
     defineRoute({
       method: 'POST',
       path: '/tenants',
+      operationId: 'createTenant',
       tag: 'Tenants',
       summary: 'Create a tenant',
       description: 'If you omit `slug`, it is derived from the name.',
@@ -87,6 +96,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
     defineRoute({
       method: 'GET',
       path: '/tenants',
+      operationId: 'listTenants',
       tag: 'Tenants',
       summary: 'List tenants',
       description: 'Erased tenants are listed only with `status=erased`.',
@@ -108,6 +118,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
     defineRoute({
       method: 'GET',
       path: '/tenants/{id}',
+      operationId: 'getTenant',
       tag: 'Tenants',
       summary: 'Get a tenant',
       scope: 'read:tenants',
@@ -123,6 +134,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ...base,
       method: 'PATCH',
       path: '/tenants/{id}',
+      operationId: 'updateTenant',
       summary: 'Update a tenant',
       forbiddenKeys: platformOnly,
       body: PatchTenant,
@@ -143,6 +155,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ...base,
       method: 'DELETE',
       path: '/tenants/{id}',
+      operationId: 'archiveTenant',
       summary: 'Archive a tenant',
       description: 'Cancels scheduled messages of the tenant. You can restore an archived tenant.',
       forbiddenKeys: { ...platformLive, tenantKey: 'TENANT_KEY_CANNOT_DELETE' },
@@ -154,6 +167,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ...base,
       method: 'POST',
       path: '/tenants/{id}/suspend',
+      operationId: 'suspendTenant',
       summary: 'Suspend a tenant',
       description: "Blocks the tenant's API keys and cancels its scheduled messages.",
       forbiddenKeys: platformLive,
@@ -165,6 +179,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ...base,
       method: 'POST',
       path: '/tenants/{id}/unsuspend',
+      operationId: 'unsuspendTenant',
       summary: 'Unsuspend a tenant',
       forbiddenKeys: platformOnly,
       responses: updated,
@@ -175,6 +190,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ...base,
       method: 'POST',
       path: '/tenants/{id}/restore',
+      operationId: 'restoreTenant',
       summary: 'Restore an archived tenant',
       forbiddenKeys: platformOnly,
       responses: updated,
@@ -185,6 +201,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ...base,
       method: 'POST',
       path: '/tenants/{id}/erase',
+      operationId: 'eraseTenant',
       summary: 'Erase a suspended or archived tenant',
       description:
         "Permanently erases the tenant's data. If the request is interrupted, repeat it to continue; the counts cover the whole erasure.",
@@ -204,6 +221,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ...base,
       method: 'PATCH',
       path: '/tenants/{id}/quota',
+      operationId: 'updateTenantQuota',
       summary: "Update a tenant's monthly quota",
       description: 'Omitted fields do not change. `null` removes the quota, and `0` blocks all sends on the channel.',
       forbiddenKeys: platformOnly,

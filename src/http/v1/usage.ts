@@ -14,7 +14,9 @@ const periodQuery = z.object({
     .meta({ description: 'A UTC month such as `2026-03`, up to 24 months back. Defaults to the current month.' }),
 })
 
-const UsageQuery = periodQuery.extend({ by_key: z.enum(['true', 'false']).default('false') })
+const UsageQuery = periodQuery.extend({
+  by_key: z.enum(['true', 'false']).default('false').describe('Set to `true` for a breakdown by API key.'),
+})
 
 type Needs = { clock: Clock; read: ReadUsage; tenants: Pick<TenantLifecycle, 'get'> }
 
@@ -31,6 +33,7 @@ export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/usage',
+      operationId: 'getUsage',
       tag: 'Usage',
       summary: 'Get usage',
       description:
@@ -50,6 +53,7 @@ export const usageRoutes = ({ clock, read, tenants }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/tenants/{id}/usage',
+      operationId: 'getTenantUsage',
       tag: 'Tenants',
       summary: "Get a tenant's usage",
       scope: ['read:usage', 'read:tenants'],

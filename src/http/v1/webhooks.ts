@@ -2,25 +2,26 @@ import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { succeeded } from '../../webhooks/attempt.ts'
-import type { FireWebhooks } from '../../webhooks/fire.ts'
-import type { ManageWebhooks } from '../../webhooks/manage.ts'
-import { eventEnvelopeOf, knownEvents, sampleOf } from '../../webhooks/samples.ts'
 import {
-  CreatedWebhook,
-  CreateWebhook,
   Delivery,
   DeliveryWithPayload,
   deliveryStatuses,
-  EventSamples,
-  eventShape,
-  PatchWebhook,
   Replayed,
   ReplayedFailed,
   ReplayFailed,
+  TestFired,
+} from '../../webhooks/delivery-shapes.ts'
+import { EventSamples, eventSamples, eventShape } from '../../webhooks/event-shapes.ts'
+import type { FireWebhooks } from '../../webhooks/fire.ts'
+import type { ManageWebhooks } from '../../webhooks/manage.ts'
+import { knownEvents } from '../../webhooks/samples.ts'
+import {
+  CreatedWebhook,
+  CreateWebhook,
+  PatchWebhook,
   RotatedWebhook,
   RotateWebhook,
   TestFire,
-  TestFired,
   Webhook,
 } from '../../webhooks/shapes.ts'
 import { type DeliveryRow, listDeliveries } from '../../webhooks/store/delivery-rows.ts'
@@ -64,18 +65,9 @@ const showDelivery = (row: DeliveryRow): z.output<typeof Delivery> => ({
 })
 
 const DeliveryQuery = pageQuery.extend({
-  status: z.enum(deliveryStatuses).optional(),
-  event: z.enum(knownEvents).optional(),
+  status: z.enum(deliveryStatuses).optional().describe('Return only deliveries with this status.'),
+  event: z.enum(knownEvents).optional().describe('Return only deliveries of this event.'),
 })
-
-const samples = knownEvents.map((event) => ({
-  event,
-  sample: eventEnvelopeOf(sampleOf(event), {
-    tenantId: null,
-    timestamp: '2026-01-15T12:00:00.000Z',
-    deliveryId: 'whd_test',
-  }),
-}))
 
 /** Each event type with the schema of its payload, for the API description. */
 export const describedEvents: WebhookShape[] = knownEvents.map((event) => ({
@@ -97,6 +89,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
     defineRoute({
       method: 'POST',
       path: '/webhooks',
+      operationId: 'createWebhook',
       tag: 'Webhooks',
       summary: 'Create a webhook endpoint',
       description:
@@ -114,6 +107,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/webhooks',
+      operationId: 'listWebhooks',
       tag: 'Webhooks',
       summary: 'List webhook endpoints',
       scope: 'read:webhooks',
@@ -128,17 +122,19 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/webhooks/events',
+      operationId: 'listWebhookEvents',
       tag: 'Webhooks',
       summary: 'List event types',
       description: 'Returns every event type that an endpoint can subscribe to, each with a sample payload.',
       scope: 'read:webhooks',
       responses: { 200: { schema: EventSamples, description: 'The event types and their sample payloads.' } },
-      handle: async () => ({ status: 200, body: { data: samples } }),
+      handle: async () => ({ status: 200, body: { data: eventSamples } }),
     }),
     defineRoute({
       ...base,
       method: 'GET',
       path: '/webhooks/{id}',
+      operationId: 'getWebhook',
       summary: 'Get a webhook endpoint',
       scope: 'read:webhooks',
       responses: { 200: { schema: Webhook, description: 'The webhook endpoint.' } },
@@ -149,6 +145,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...base,
       method: 'PATCH',
       path: '/webhooks/{id}',
+      operationId: 'updateWebhook',
       summary: 'Update a webhook endpoint',
       description:
         'Omitted fields do not change. Disabling an endpoint or setting `events` to an empty list pauses it: pending deliveries are canceled, and events during the pause are not delivered later.',
@@ -165,6 +162,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...base,
       method: 'DELETE',
       path: '/webhooks/{id}',
+      operationId: 'deleteWebhook',
       summary: 'Delete a webhook endpoint',
       scope: 'write:webhooks',
       responses: { 200: { schema: Deleted, description: 'The webhook endpoint was deleted.' } },
@@ -179,6 +177,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...base,
       method: 'POST',
       path: '/webhooks/{id}/rotate',
+      operationId: 'rotateWebhookSecret',
       summary: 'Rotate a signing secret',
       description:
         'All further attempts are signed with the new secret, including retries. The old secret stops being used immediately. With `overlap_hours`, the header `Webhook-Signature` carries a signature with each of the two secrets for that long, the new one first.',
@@ -206,6 +205,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...base,
       method: 'POST',
       path: '/webhooks/{id}/test-fire',
+      operationId: 'testWebhook',
       summary: 'Send a test delivery',
       description:
         'Sends one sample event, even if the endpoint is not subscribed to it, and waits for the response. If the endpoint fails, the request still succeeds and `success` is `false`.',
@@ -228,6 +228,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...base,
       method: 'GET',
       path: '/webhooks/{id}/deliveries',
+      operationId: 'listWebhookDeliveries',
       summary: 'List deliveries',
       scope: 'read:webhooks',
       query: DeliveryQuery,
@@ -251,6 +252,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...oneDelivery,
       method: 'GET',
       path: '/webhooks/{id}/deliveries/{delivery_id}',
+      operationId: 'getWebhookDelivery',
       summary: 'Get a delivery',
       scope: 'read:webhooks',
       responses: { 200: { schema: DeliveryWithPayload, description: 'The delivery and its payload.' } },
@@ -264,6 +266,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...oneDelivery,
       method: 'POST',
       path: '/webhooks/{id}/deliveries/{delivery_id}/replay',
+      operationId: 'replayWebhookDelivery',
       summary: 'Replay a delivery',
       description: 'Sends the same event again as a new delivery. You can replay any delivery that is not pending.',
       scope: 'write:webhooks',
@@ -280,6 +283,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       ...base,
       method: 'POST',
       path: '/webhooks/{id}/replay-failed',
+      operationId: 'replayFailedWebhookDeliveries',
       summary: 'Replay failed deliveries',
       description:
         'Replays up to 100 failed deliveries, oldest first. Each delivery is replayed only once, so repeat the request while `has_more` is `true`.',

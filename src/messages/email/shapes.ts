@@ -3,17 +3,8 @@ import { givenInstant, patternText } from '../../ground/bounded-text.ts'
 import { domainPart, parseMailbox } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/email-provider.ts'
 import { isReservedHeader } from '../../providers/email/mail-headers.ts'
-import { VariablesShape } from '../../templates/variables.ts'
-import {
-  HistoryShape,
-  instant,
-  metadata,
-  ProviderResponseShape,
-  smallMap,
-  statusFilter,
-  stringMap,
-  tags,
-} from '../shapes.ts'
+import { VariablesShape, variablesText } from '../../templates/variables.ts'
+import { metadata, smallMap, tags } from '../shapes.ts'
 import { contentTypeOf } from './content-type.ts'
 
 const notAnAddress = (context: z.RefinementCtx): never => {
@@ -48,6 +39,9 @@ const written = z
 const addressList = (max: number) =>
   z.union([z.array(written).max(max), written.transform((address) => [address]).meta(asWritten)]).default([])
 
+const recipientsText = (field: string, max: number): string =>
+  `The ${field} recipients: one address or a list of up to ${max}.`
+
 const oneLine = /^[^\r\n]*$/
 
 export const HeaderName = patternText(
@@ -75,7 +69,11 @@ const namedOnce = (given: Record<string, string>, context: z.RefinementCtx): voi
   }
 }
 
-const headers = smallMap('headers', z.record(HeaderName, HeaderValue).superRefine(namedOnce)).default({})
+const headers = smallMap('headers', z.record(HeaderName, HeaderValue).superRefine(namedOnce))
+  .default({})
+  .describe(
+    'Up to 50 headers to add to the email. A value is one line of up to 2,000 characters. Headers that the service sets itself are refused.',
+  )
 
 const notBase64 = /[^A-Za-z0-9+/]/
 
@@ -91,7 +89,10 @@ const filename = z
   .min(1)
   .max(255)
   .regex(/^[^/\\\p{Cc}]*$/u, 'Must be a file name without path separators or control characters.')
-  .meta({ examples: ['invoice.pdf'] })
+  .meta({
+    description: 'The name of the file, 1 to 255 characters without slashes.',
+    examples: ['invoice.pdf'],
+  })
 
 const contentType = z
   .string()
@@ -100,7 +101,10 @@ const contentType = z
     /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?: *;[ -~]*)?$/i,
     'Must be a media type, such as application/pdf.',
   )
-  .meta({ examples: ['application/pdf'] })
+  .meta({
+    description: 'The media type of the file. Derived from the file name if you omit it.',
+    examples: ['application/pdf'],
+  })
   .optional()
 
 const Inline = z.object({
@@ -125,7 +129,10 @@ const linked = z
     url: z
       .url({ protocol: /^https$/ })
       .max(2_048)
-      .meta({ examples: ['https://example.com/invoice.pdf'] }),
+      .meta({
+        description: 'A public https URL of up to 2,048 characters. The file is fetched once per request.',
+        examples: ['https://example.com/invoice.pdf'],
+      }),
     content_type: contentType,
   })
   .transform((given) => ({
@@ -141,7 +148,10 @@ const subject = z
   .string()
   .max(maxSubjectLength)
   .regex(oneLine, 'Must not contain line breaks.')
-  .meta({ examples: ['Your invoice'] })
+  .meta({
+    description: 'The subject: one line of up to 998 characters. Required unless a template supplies it.',
+    examples: ['Your invoice'],
+  })
   .optional()
 
 const common = {
@@ -156,37 +166,51 @@ const common = {
       return notAnAddress(context)
     })
     .meta({
-      description: 'An address on a verified domain of your org.',
+      description:
+        'The sender, such as `hello@example.com` or `Acme <hello@example.com>`. The domain must be one of your verified domains.',
       examples: ['Acme <hello@example.com>'],
     }),
   subject,
   html: z
     .string()
-    .meta({ examples: ['<p>It is attached.</p>'] })
+    .meta({
+      description: 'The HTML body. Provide `html`, `text` or both, unless a template supplies them.',
+      examples: ['<p>It is attached.</p>'],
+    })
     .optional(),
   text: z
     .string()
-    .meta({ examples: ['It is attached.'] })
+    .meta({ description: 'The plain text body.', examples: ['It is attached.'] })
     .optional(),
-  stream: z.enum(['transactional', 'broadcast']).default('transactional'),
-  reply_to: addressList(10),
+  stream: z
+    .enum(['transactional', 'broadcast'])
+    .default('transactional')
+    .describe(
+      'The kind of email. A `broadcast` is not sent to recipients who unsubscribed, and gets an unsubscribe link.',
+    ),
+  reply_to: addressList(10).describe('Where replies go: one address or a list of up to 10.'),
   headers,
   tags,
   metadata,
-  track_opens: z.boolean().default(false),
-  track_clicks: z.boolean().default(false),
+  track_opens: z.boolean().default(false).describe('Whether to add a tracking pixel to `html`.'),
+  track_clicks: z.boolean().default(false).describe('Whether to replace links in `html` with tracked links.'),
 }
+
+const batchVariables = VariablesShape.optional().describe(
+  'Accepted for compatibility and not used, because a batch does not support templates.',
+)
 
 /** The maximum for each of To, Cc and Bcc. */
 export const maxRecipients = 50
 
 const recipients = {
-  to: z.array(written).min(1).max(maxRecipients),
-  cc: addressList(maxRecipients),
-  bcc: addressList(maxRecipients),
+  to: z.array(written).min(1).max(maxRecipients).describe(`The recipients, 1 to ${maxRecipients}.`),
+  cc: addressList(maxRecipients).describe(recipientsText('Cc', maxRecipients)),
+  bcc: addressList(maxRecipients).describe(recipientsText('Bcc', maxRecipients)),
 }
 
-const inline = z.array(attachment).max(10).default([])
+const attachmentsText = 'Up to 10 files, together at most 7 MB after decoding. Files are never stored.'
+const inline = z.array(attachment).max(10).default([]).describe(attachmentsText)
 
 type Said = { subject?: string | undefined; html?: string | undefined; text?: string | undefined }
 
@@ -203,12 +227,41 @@ const single = z.object({
   ...common,
   ...recipients,
   attachments: inline,
-  template: z.string().min(1).max(64).optional().meta({ description: 'The slug of the template to render.' }),
-  variables: VariablesShape.default({}),
-  scheduled_at: givenInstant.transform((text) => new Date(text)).optional(),
+  template: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('The slug of the template that supplies the parts that you omit.'),
+  variables: VariablesShape.default({}).describe(variablesText),
+  scheduled_at: givenInstant
+    .transform((text) => new Date(text))
+    .optional()
+    .describe(
+      'When to send the email, in ISO 8601 with an offset. Only for one recipient and without attachments. Sent immediately if you omit it.',
+    ),
 })
 
-export const SendEmail = single.superRefine(saysSomething).meta({ id: 'SendEmail' })
+export const SendEmail = single.superRefine(saysSomething).meta({
+  id: 'SendEmail',
+  examples: [
+    {
+      from: 'Acme <hello@example.test>',
+      to: ['Ada Lovelace <ada@example.com>'],
+      subject: 'Your order',
+      html: '<p>It is on its way.</p>',
+      text: 'It is on its way.',
+      tags: ['order'],
+      metadata: { order: '17' },
+    },
+    {
+      from: 'Acme <hello@example.test>',
+      to: ['ada@example.com'],
+      template: 'welcome',
+      variables: { name: 'Ada' },
+    },
+  ],
+})
 export type SendEmail = z.output<typeof SendEmail>
 
 /** A message over SMTP, where the subject is optional and the text is always present. */
@@ -216,97 +269,33 @@ export const SubmittedEmail = single
 
 /** Fields that would change the content or the time of the message. A batch rejects them instead of ignoring them. */
 const notInBatch = {
-  template: z.never('Not supported in a batch.').optional(),
-  scheduled_at: z.never('Not supported in a batch.').optional(),
+  template: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
+  scheduled_at: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
 }
 
 export const BatchItem = z
-  .object({ ...common, ...recipients, attachments: inline, variables: VariablesShape.optional(), ...notInBatch })
+  .object({ ...common, ...recipients, attachments: inline, variables: batchVariables, ...notInBatch })
   .superRefine(saysSomething)
   .meta({ id: 'EmailBatchItem' })
 export type BatchItem = z.output<typeof BatchItem>
 
+const separate = 'Not supported here: each recipient receives a separate message.'
+const notInBulk = z.never(separate).optional().describe(separate)
+
 export const BulkEmail = z
   .object({
     ...common,
-    to: z.array(written).min(1).max(100),
-    cc: z.never('Not supported here: each recipient receives a separate message.').optional(),
-    bcc: z.never('Not supported here: each recipient receives a separate message.').optional(),
+    to: z.array(written).min(1).max(100).describe('1 to 100 recipients, who each receive a separate message.'),
+    cc: notInBulk,
+    bcc: notInBulk,
     attachments: z
       .array(z.union([linked, attachment]))
       .max(10)
-      .default([]),
-    variables: VariablesShape.optional(),
+      .default([])
+      .describe(`${attachmentsText} A file can have a \`url\` instead of \`content\`.`),
+    variables: batchVariables,
     ...notInBatch,
   })
   .superRefine(saysSomething)
   .meta({ id: 'BulkEmail' })
 export type BulkEmail = z.output<typeof BulkEmail>
-
-export const AcceptedEmail = z
-  .strictObject({
-    id: z.string(),
-    channel: z.literal('email'),
-    status: z.enum(['sent', 'scheduled']),
-    created_at: instant,
-    scheduled_at: instant.optional(),
-  })
-  .meta({ id: 'EmailAccepted' })
-
-export const Canceled = z
-  .strictObject({
-    id: z.string(),
-    channel: z.literal('email'),
-    status: z.literal('canceled'),
-    canceled_at: instant,
-  })
-  .meta({ id: 'EmailCanceled' })
-
-export const EmailItem = z
-  .strictObject({
-    id: z.string(),
-    channel: z.literal('email'),
-    status: statusFilter,
-    from: z.string(),
-    to: z.string().nullable(),
-    subject: z.string().nullable(),
-    created_at: instant,
-    sent_at: instant.nullable(),
-    delivered_at: instant.nullable(),
-  })
-  .meta({ id: 'EmailListItem' })
-
-export const Email = z
-  .strictObject({
-    id: z.string(),
-    channel: z.literal('email'),
-    status: statusFilter,
-    stream: z.enum(['transactional', 'broadcast']),
-    from: z.string(),
-    from_name: z.string().nullable(),
-    to: z.array(z.string()),
-    cc: z.array(z.string()),
-    bcc: z.array(z.string()),
-    reply_to: z.array(z.string()),
-    subject: z.string().nullable(),
-    headers: stringMap,
-    attachments: z.array(z.strictObject({ filename: z.string(), content_type: z.string() })),
-    track_opens: z.boolean(),
-    track_clicks: z.boolean(),
-    tags: z.array(z.string()),
-    metadata: stringMap,
-    created_at: instant,
-    scheduled_at: instant.nullable(),
-    sent_at: instant.nullable(),
-    delivered_at: instant.nullable(),
-    canceled_at: instant.nullable(),
-    redacted_at: instant.nullable(),
-    error_message: z.string().nullable(),
-    provider_response: ProviderResponseShape.nullable(),
-    status_history: z.array(HistoryShape),
-    job_id: z.string().nullable(),
-    tenant_id: z.string().nullable(),
-    html: z.string().nullable().optional(),
-    text: z.string().nullable().optional(),
-  })
-  .meta({ id: 'Email' })

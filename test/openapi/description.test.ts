@@ -1,0 +1,228 @@
+/** The API description is complete enough for its readers and for generated clients. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { examplesOf } from '../../src/http/openapi/examples.ts'
+import { describeApi, type OpenApiDocument } from '../../src/http/openapi.ts'
+import { defineRoute, type Route } from '../../src/http/route.ts'
+import { startTestService, type TestService } from '../service/service.ts'
+import { descriptionFaults, operationIdFaults, operationsOf } from './faults.ts'
+
+let t: TestService
+let document: OpenApiDocument
+beforeAll(async () => {
+  t = await startTestService()
+  document = (await t.ask('GET', '/api/openapi.json')).body
+})
+afterAll(() => t.stop())
+
+const follow = (value: { $ref?: string } | undefined): unknown =>
+  value?.$ref === undefined
+    ? value
+    : value.$ref
+        .slice(2)
+        .split('/')
+        .reduce<unknown>((at, step) => (at as Record<string, unknown>)[step], document)
+
+const bodyOf = (path: string, method: 'post' | 'patch' = 'post') =>
+  document.paths[path]?.[method]?.requestBody?.content['application/json'].schema as Record<string, never>
+
+describe('The description of the service', () => {
+  test('describes every field and parameter, and has an example for every request and response', () => {
+    expect(descriptionFaults(document)).toEqual([])
+  })
+
+  test('names every operation with a verb and nouns, and each name once', () => {
+    expect(operationIdFaults(t.service.routes)).toEqual([])
+    expect(
+      operationsOf(document)
+        .map(({ operation }) => operation.operationId)
+        .sort(),
+    ).toMatchInlineSnapshot(`
+      [
+        "addSuppressions",
+        "archiveTenant",
+        "cancelEmail",
+        "cancelEmailByPost",
+        "createDomain",
+        "createIpPool",
+        "createKey",
+        "createProject",
+        "createTemplate",
+        "createTenant",
+        "createWebhook",
+        "deleteDomain",
+        "deleteIpPool",
+        "deleteProject",
+        "deleteSuppression",
+        "deleteSuppressionByTarget",
+        "deleteTemplate",
+        "deleteWebhook",
+        "endDomainWarmup",
+        "eraseTenant",
+        "getDomain",
+        "getEmail",
+        "getIpPool",
+        "getKey",
+        "getProject",
+        "getSuppression",
+        "getTemplate",
+        "getTenant",
+        "getTenantUsage",
+        "getUsage",
+        "getWebhook",
+        "getWebhookDelivery",
+        "listDomains",
+        "listEmails",
+        "listIpPools",
+        "listKeys",
+        "listProjects",
+        "listSuppressions",
+        "listTemplates",
+        "listTenants",
+        "listWebhookDeliveries",
+        "listWebhookEvents",
+        "listWebhooks",
+        "previewTemplate",
+        "replayFailedWebhookDeliveries",
+        "replayWebhookDelivery",
+        "restoreTenant",
+        "revokeKey",
+        "rotateWebhookSecret",
+        "sendEmail",
+        "sendEmailBatch",
+        "startDomainWarmup",
+        "suspendTenant",
+        "testWebhook",
+        "unsuspendTenant",
+        "updateDomain",
+        "updateIpPool",
+        "updateKey",
+        "updateProject",
+        "updateTemplate",
+        "updateTenant",
+        "updateTenantQuota",
+        "updateWebhook",
+        "verifyDomain",
+      ]
+    `)
+  })
+
+  test('requires only the fields of an email that have no default', () => {
+    const { title, required, properties } = bodyOf('/api/v1/emails')
+    expect(title).toBe('SendEmail')
+    expect(required).toEqual(['from', 'to'])
+    expect(properties).toMatchObject({
+      stream: { default: 'transactional' },
+      cc: { default: [] },
+      headers: { default: {} },
+      attachments: { default: [] },
+      variables: { default: {} },
+      track_opens: { default: false },
+    })
+  })
+
+  test('shows the fields of each item of a batch, although each item is validated alone', () => {
+    const { anyOf } = bodyOf('/api/v1/emails/batch') as unknown as { anyOf: Record<string, unknown>[] }
+    expect(anyOf.map(({ title }) => title)).toEqual(['BulkEmail', undefined])
+    expect(anyOf[1]).toMatchObject({
+      type: 'array',
+      minItems: 1,
+      maxItems: 100,
+      items: { title: 'EmailBatchItem', required: ['from', 'to'], properties: { subject: { type: 'string' } } },
+    })
+  })
+
+  test('has bounds on integers only where they mean something', () => {
+    const { days } = bodyOf('/api/v1/domains/{id}/warmup').properties as unknown as Record<string, unknown>
+    expect(days).toMatchObject({ type: 'integer', minimum: 1, maximum: 30, default: 14 })
+    const { total } = (follow({ $ref: '#/components/schemas/BatchResult' }) as { properties: Record<string, object> })
+      .properties
+    expect(total).toEqual({ type: 'integer', description: 'The number of items.' })
+  })
+
+  test('has response examples that match their schemas', () => {
+    for (const { method, path, responses, body, describedBody } of t.service.routes) {
+      const schemas = Object.values(responses).map(({ schema }) => schema)
+      for (const schema of [...schemas, describedBody ?? body]) {
+        if (!schema) continue
+        for (const example of examplesOf(schema)) {
+          expect(schema.safeParse(example).error, `${method} ${path} ${JSON.stringify(example)}`).toBeUndefined()
+        }
+      }
+    }
+  })
+})
+
+describe('The check of the description', () => {
+  const bare: Route = defineRoute({
+    method: 'POST',
+    path: '/probes/{id}',
+    tag: 'Probes',
+    summary: 'Probe',
+    scope: 'read:usage',
+    query: z.object({ deep: z.enum(['true']).optional() }),
+    body: z.object({ count: z.int() }),
+    responses: { 200: { schema: z.object({ total: z.int() }), description: 'Done.' } },
+    handle: async () => ({ status: 200, body: {} }),
+  })
+  const faultsOf = (route: Route) => descriptionFaults(describeApi({ routes: [route], serviceVersion: '1.0.0' }))
+
+  test('names each field, parameter, request and response that a new route leaves without a text or an example', () => {
+    const add = 'Add .meta({ examples: [{ … }] }) to the schema, with a value that works on a running service.'
+    expect(faultsOf(bare)).toEqual([
+      "POST /api/v1/probes/{id} body.count has no description. Add .describe('…') to the field in its schema.",
+      "POST /api/v1/probes/{id} 200.total has no description. Add .describe('…') to the field in its schema.",
+      "POST /api/v1/probes/{id} ?id has no description. Add .describe('…') to it.",
+      "POST /api/v1/probes/{id} ?deep has no description. Add .describe('…') to it.",
+      `POST /api/v1/probes/{id}: the request body has no example. ${add}`,
+      `POST /api/v1/probes/{id}: the 200 response has no example. ${add}`,
+      'POST /api/v1/probes/{id}: the path parameter id has no example. Name its kind in params.',
+    ])
+  })
+
+  test('accepts a route with texts and examples', () => {
+    const whole: Route = {
+      ...bare,
+      params: { id: 'message' },
+      query: z.object({ deep: z.enum(['true']).optional().describe('Includes everything.') }),
+      body: z.object({ count: z.int().describe('How many.') }).meta({ examples: [{ count: 1 }] }),
+      responses: {
+        200: {
+          schema: z.object({ total: z.int().describe('The sum.') }).meta({ examples: [{ total: 1 }] }),
+          description: 'Done.',
+        },
+      },
+    }
+    expect(faultsOf(whole)).toEqual([])
+  })
+
+  test('rejects operation ids that are missing, repeated or not in camel case', () => {
+    const named = (operationId: string): Route => ({ ...bare, operationId })
+    expect(operationIdFaults([bare, named('probe'), named('probe'), named('Do_probe')])).toEqual([
+      "POST /probes/{id} has no operationId. Add one, such as 'sendEmail'.",
+      'POST /probes/{id}: the operationId probe is used 2 times.',
+      'POST /probes/{id}: the operationId probe is used 2 times.',
+      'Do_probe must be a verb and nouns in camel case.',
+    ])
+  })
+
+  test('finds bounds of safe integers, required defaults and defaults in components', () => {
+    const broken = describeApi({ routes: [bare], serviceVersion: '1.0.0' })
+    broken.components.schemas.Probe = { properties: { count: { description: 'How many.', default: 1 } } }
+    const media = broken.paths['/api/v1/probes/{id}']?.post?.requestBody?.content['application/json']
+    if (media) {
+      media.schema = {
+        properties: { count: { description: 'How many.', maximum: Number.MAX_SAFE_INTEGER, default: 1 } },
+        required: ['count'],
+      }
+    }
+    const at = 'POST /api/v1/probes/{id} body.count'
+    expect(descriptionFaults(broken)).toEqual(
+      expect.arrayContaining([
+        `${at} has the bound of a safe integer. Set a bound that means something, or none.`,
+        `${at} has a default and is required. A caller must be able to omit it.`,
+        'Probe.count has a default outside of a request body. Generated clients would require it.',
+      ]),
+    )
+  })
+})

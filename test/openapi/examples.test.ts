@@ -1,0 +1,166 @@
+/** Sends every example of the API description to a running service. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { tagTexts } from '../../src/http/openapi/prose.ts'
+import type { OpenApiDocument } from '../../src/http/openapi.ts'
+import { startWebhookService } from '../clients/webhook-client.ts'
+import { type Receiver, startReceiver } from '../servers/receiver.ts'
+import type { Reply, TestService } from '../service/service.ts'
+import { operationsOf } from './faults.ts'
+
+let t: TestService
+let receiver: Receiver
+let document: OpenApiDocument
+beforeAll(async () => {
+  t = await startWebhookService()
+  receiver = await startReceiver()
+  document = (await t.ask('GET', '/api/openapi.json')).body
+})
+afterAll(async () => {
+  await t.stop()
+  await receiver.stop()
+})
+
+type Values = Record<string, string>
+type Sent = ReturnType<typeof operationsOf>[number]
+type Media = { examples?: Record<string, { value: unknown }> } | undefined
+
+const operation = (id: string): Sent => {
+  const found = operationsOf(document).find((one) => one.operation.operationId === id)
+  if (!found) throw new Error(`There is no operation ${id}.`)
+  return found
+}
+
+const valuesOf = (media: Media): unknown[] => Object.values(media?.examples ?? {}).map(({ value }) => value)
+
+const requestsOf = ({ operation }: Sent): unknown[] => {
+  const bodies = valuesOf(operation.requestBody?.content['application/json'] as Media)
+  return bodies.length > 0 ? bodies : [undefined]
+}
+
+/** The default, the first value or the first example of each query parameter. */
+const queryOf = ({ method, operation }: Sent): string => {
+  const query = new URLSearchParams()
+  for (const parameter of operation.parameters ?? []) {
+    if ('$ref' in parameter || parameter.in !== 'query' || method !== 'GET') continue
+    const { default: normal, enum: values = [], examples = [] } = parameter.schema as Record<string, unknown[]>
+    const value = normal ?? values[0] ?? examples[0]
+    if (value !== undefined) query.set(parameter.name, String(value))
+  }
+  return query.size > 0 ? `?${query}` : ''
+}
+
+const send = (key: string, sent: Sent, params: Values, body: unknown): Promise<Reply> =>
+  t.ask(
+    sent.method,
+    sent.path.replace(/\{(\w+)\}/g, (_, name) => params[name] ?? name) + queryOf(sent),
+    body === undefined ? { key } : { key, body },
+  )
+
+/** Calls an operation with its first example, changed by `more`. It must succeed. */
+const done = async (key: string, id: string, params: Values = {}, more: object = {}): Promise<Reply['body']> => {
+  const sent = operation(id)
+  const [body] = requestsOf(sent)
+  const reply = await send(key, sent, params, body && { ...body, ...more })
+  if (reply.status >= 300) throw new Error(`${id} returned ${reply.status}: ${reply.text}`)
+  return reply.body
+}
+
+/** How to get an id of each kind, by its prefix. A new kind of id in a path adds its own. */
+const makeId: Record<string, (key: string, params: Values) => Promise<string>> = {
+  dom: async (key) => (await done(key, 'createDomain')).id,
+  ipp: async (key) => (await done(key, 'createIpPool')).id,
+  key: async (key) => (await done(key, 'createKey')).id,
+  msg: async (key) => (await done(key, 'sendEmail')).id,
+  prj: async (key) => (await done(key, 'createProject')).id,
+  sup: async (key) => (await done(key, 'addSuppressions')).id,
+  ten: async (key) => (await done(key, 'createTenant')).id,
+  tpl: async (key) => (await done(key, 'createTemplate')).id,
+  whd: async (key, { id = '' }) => (await done(key, 'testWebhook', { id })).delivery_id,
+  whe: async (key) => (await done(key, 'createWebhook', {}, { url: receiver.url })).id,
+}
+
+type Prepare = (key: string, params: Values) => Promise<Values>
+
+const after =
+  (id: string): Prepare =>
+  async (key, params) => {
+    await done(key, id, params)
+    return params
+  }
+
+const scheduleEmail: Prepare = async (key) => {
+  const at = new Date(t.service.clock.millis() + 3_600_000).toISOString()
+  return { id: (await done(key, 'sendEmail', {}, { scheduled_at: at })).id }
+}
+
+/** What an operation needs besides new resources with the ids in its path. Returns the ids to use. */
+const prepare: Record<string, Prepare> = {
+  cancelEmail: scheduleEmail,
+  cancelEmailByPost: scheduleEmail,
+  deleteSuppressionByTarget: after('addSuppressions'),
+  eraseTenant: after('archiveTenant'),
+  previewTemplate: after('createTemplate'),
+  restoreTenant: after('archiveTenant'),
+  sendEmail: after('createTemplate'),
+  unsuspendTenant: after('suspendTenant'),
+}
+
+const idsFor = async (key: string, { operation, path }: Sent): Promise<Values> => {
+  const params: Values = {}
+  for (const parameter of operation.parameters ?? []) {
+    if ('$ref' in parameter || parameter.in !== 'path') continue
+    const make = makeId[String(parameter.example).slice(0, 3)]
+    if (!make) throw new Error(`Add to makeId how to create ${parameter.example}, which ${path} needs.`)
+    params[parameter.name] = await make(key, params)
+  }
+  return (await prepare[operation.operationId]?.(key, params)) ?? params
+}
+
+const fieldsOf = (value: unknown): string =>
+  Object.keys(value as object)
+    .sort()
+    .join(' ')
+
+/** The outcome of one example: its status, or what is wrong with the response. */
+const outcomeOf = async (sent: Sent, body: unknown): Promise<string> => {
+  const { keys } = await t.org()
+  const reply = await send(keys.live, sent, await idsFor(keys.live, sent), body)
+  const documented = sent.operation.responses[reply.status] as { content?: Record<string, Media> } | undefined
+  if (!documented || reply.status >= 300) return `${reply.status} ${reply.text}`
+  const shown = valuesOf(documented.content?.['application/json']).map(fieldsOf)
+  return shown.includes(fieldsOf(reply.body)) ? 'ok' : `The response has other fields than its example: ${reply.text}`
+}
+
+/** The outcomes of all examples of a group of operations, by operation. */
+const outcomesOf = async (tag: string): Promise<Record<string, string[]>> => {
+  const outcomes: Record<string, string[]> = {}
+  for (const sent of operationsOf(document)) {
+    if (!sent.operation.tags?.includes(tag)) continue
+    const found: string[] = []
+    for (const body of requestsOf(sent)) found.push(await outcomeOf(sent, body))
+    outcomes[sent.operation.operationId] = found
+  }
+  return outcomes
+}
+
+describe('Examples', () => {
+  test.each(Object.keys(tagTexts))(
+    'Every example of %s succeeds, and its response has the fields of the example response',
+    async (tag) => {
+      const outcomes = await outcomesOf(tag)
+      const works = Object.entries(outcomes).map(([id, found]) => [id, found.map(() => 'ok')])
+      expect(outcomes).toEqual(Object.fromEntries(works))
+    },
+  )
+
+  test('Every operation belongs to one of these groups', () => {
+    const tags = operationsOf(document).map(({ operation }) => operation.tags)
+    for (const tag of tags) expect(tag).toEqual([expect.toBeOneOf(Object.keys(tagTexts))])
+    expect(tags).toHaveLength(t.service.routes.length)
+  })
+
+  test('An example that does not work is reported with its status and body', async () => {
+    const outcome = await outcomeOf(operation('createDomain'), { name: 'not a domain' })
+    expect(outcome).toMatch(/^422 \{"error":\{.*"VALIDATION_ERROR"/)
+  })
+})
