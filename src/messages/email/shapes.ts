@@ -229,6 +229,8 @@ export type SendEmail = z.output<typeof SendEmail>
 const notInBatch = {
   template: z.never('Not supported in a batch.').optional(),
   scheduled_at: z.never('Not supported in a batch.').optional(),
+  scheduled_local: z.never('Not supported in a batch.').optional(),
+  from_pool: z.never('Not supported in a batch.').optional(),
 }
 
 export const BatchItem = z
