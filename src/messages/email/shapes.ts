@@ -3,7 +3,9 @@ import { givenInstant, patternText } from '../../ground/bounded-text.ts'
 import { domainPart, parseMailbox } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/email-provider.ts'
 import { isReservedHeader } from '../../providers/email/mail-headers.ts'
+import { contentIdPattern } from '../../providers/email/mime-parts.ts'
 import { VariablesShape } from '../../templates/variables.ts'
+import { isBase64 } from './base64.ts'
 import { contentTypeOf } from './content-type.ts'
 
 const notAnAddress = (context: z.RefinementCtx): never => {
@@ -80,14 +82,25 @@ const namedOnce = (given: Record<string, string>, context: z.RefinementCtx): voi
 
 const headers = smallMap('headers', z.record(HeaderName, HeaderValue).superRefine(namedOnce)).default({})
 
-const notBase64 = /[^A-Za-z0-9+/]/
+const content = z
+  .string()
+  .refine(isBase64, 'Must be base64.')
+  .transform((text) => Buffer.from(text, 'base64'))
+  .meta({
+    description: 'The content of the file, in base64. Line breaks and spaces are ignored.',
+    examples: ['SGVsbG8='],
+  })
 
-/** Does not backtrack, because attachments can have many megabytes. */
-const isBase64 = (text: string): boolean => {
-  const bare = text.endsWith('==') ? text.slice(0, -2) : text.endsWith('=') ? text.slice(0, -1) : text
-  const padded = bare.length !== text.length
-  return !notBase64.test(bare) && bare.length % 4 !== 1 && (!padded || text.length % 4 === 0)
-}
+const contentId = patternText(
+  contentIdPattern,
+  128,
+  'Must be 1 to 128 letters, digits or any of . _ - + = $ ~ ! * @, without angle brackets.',
+)
+  .optional()
+  .meta({
+    description: 'Shows the file where the HTML refers to it, such as `<img src="cid:logo">` for the id `logo`.',
+    examples: ['logo'],
+  })
 
 const filename = z
   .string()
@@ -103,39 +116,36 @@ const contentType = z
     /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?: *;[ -~]*)?$/i,
     'Must be a media type, such as application/pdf.',
   )
-  .meta({ examples: ['application/pdf'] })
   .optional()
+  .meta({
+    description:
+      'Derived from the file name if omitted. With `text/calendar; method=REQUEST`, mail clients show an invitation.',
+    examples: ['application/pdf'],
+  })
 
-const Inline = z.object({
-  filename,
-  content: z
-    .string()
-    .refine(isBase64, 'Must be base64.')
-    .transform((text) => Buffer.from(text, 'base64'))
-    .meta({ description: 'The content of the file, in base64.', examples: ['SGVsbG8='] }),
-  content_type: contentType,
+const file = { filename, content_type: contentType, content_id: contentId }
+type File = { filename: string; content_type?: string | undefined; content_id?: string | undefined }
+
+const namesOfFile = (given: File) => ({
+  filename: given.filename,
+  contentType: given.content_type ?? contentTypeOf(given.filename),
+  contentId: given.content_id,
 })
 
-const attachment = Inline.transform((given) => ({
-  filename: given.filename,
-  content: given.content,
-  contentType: given.content_type ?? contentTypeOf(given.filename),
-})).meta({ id: 'Attachment' })
+const attachment = z
+  .object({ ...file, content })
+  .transform((given) => ({ ...namesOfFile(given), content: given.content }))
+  .meta({ id: 'Attachment' })
 
 const linked = z
   .object({
-    filename,
+    ...file,
     url: z
       .url({ protocol: /^https$/ })
       .max(2_048)
       .meta({ examples: ['https://example.com/invoice.pdf'] }),
-    content_type: contentType,
   })
-  .transform((given) => ({
-    filename: given.filename,
-    url: given.url,
-    contentType: given.content_type ?? contentTypeOf(given.filename),
-  }))
+  .transform((given) => ({ ...namesOfFile(given), url: given.url }))
   .meta({ id: 'LinkedAttachment' })
 
 export const maxTagLength = 128
@@ -179,8 +189,11 @@ const common = {
     .optional(),
   text: z
     .string()
-    .meta({ examples: ['It is attached.'] })
-    .optional(),
+    .optional()
+    .meta({
+      description: 'If omitted, the message has a text made from `html`. An empty text switches that off.',
+      examples: ['It is attached.'],
+    }),
   stream: z.enum(['transactional', 'broadcast']).default('transactional'),
   reply_to: addressList(10),
   headers,
@@ -199,7 +212,8 @@ const recipients = {
   bcc: addressList(maxRecipients),
 }
 
-const inline = z.array(attachment).max(10).default([])
+const maxAttachments = 10
+const inline = z.array(attachment).max(maxAttachments).default([])
 
 type Said = { subject?: string | undefined; html?: string | undefined; text?: string | undefined }
 
@@ -212,6 +226,25 @@ const saysSomething = (body: Said & { template?: string | undefined }, context: 
   if (!body.html && !body.text) missing('html', 'Provide html, text or both.')
 }
 
+type Named = { attachments: readonly ({ contentId?: string | undefined } | null)[] }
+
+/** With one content id twice, each mail client would choose which file to show. */
+const distinctContentIds = ({ attachments }: Named, context: z.RefinementCtx): void => {
+  if (attachments.length === 0 || attachments.length > maxAttachments) return
+  const ids = attachments.map((one) => one?.contentId)
+  for (const [index, id] of ids.entries()) {
+    if (id === undefined || ids.indexOf(id) === index) continue
+    const path = ['attachments', index, 'content_id']
+    context.addIssue({ code: 'custom', path, message: 'Must differ from the content_id of the other attachments.' })
+  }
+}
+
+/** Rules that concern several fields. */
+const isSendable = (body: Parameters<typeof saysSomething>[0] & Named, context: z.RefinementCtx): void => {
+  saysSomething(body, context)
+  distinctContentIds(body, context)
+}
+
 export const SendEmail = z
   .object({
     ...common,
@@ -221,7 +254,7 @@ export const SendEmail = z
     variables: VariablesShape.default({}),
     scheduled_at: givenInstant.transform((text) => new Date(text)).optional(),
   })
-  .superRefine(saysSomething)
+  .superRefine(isSendable)
   .meta({ id: 'SendEmail' })
 export type SendEmail = z.output<typeof SendEmail>
 
@@ -235,7 +268,7 @@ const notInBatch = {
 
 export const BatchItem = z
   .object({ ...common, ...recipients, attachments: inline, variables: VariablesShape.optional(), ...notInBatch })
-  .superRefine(saysSomething)
+  .superRefine(isSendable)
   .meta({ id: 'EmailBatchItem' })
 export type BatchItem = z.output<typeof BatchItem>
 
@@ -247,12 +280,12 @@ export const BulkEmail = z
     bcc: z.never('Not supported here: each recipient receives a separate message.').optional(),
     attachments: z
       .array(z.union([linked, attachment]))
-      .max(10)
+      .max(maxAttachments)
       .default([]),
     variables: VariablesShape.optional(),
     ...notInBatch,
   })
-  .superRefine(saysSomething)
+  .superRefine(isSendable)
   .meta({ id: 'BulkEmail' })
 export type BulkEmail = z.output<typeof BulkEmail>
 
