@@ -3,10 +3,14 @@ import { givenInstant, patternText } from '../../ground/bounded-text.ts'
 import { domainPart, parseMailbox } from '../../ground/mailbox.ts'
 import type { Address } from '../../providers/email/email-provider.ts'
 import { isReservedHeader } from '../../providers/email/mail-headers.ts'
-import { contentIdPattern } from '../../providers/email/mime-parts.ts'
 import { VariablesShape } from '../../templates/variables.ts'
-import { isBase64 } from './base64.ts'
-import { contentTypeOf } from './content-type.ts'
+import {
+  distinctContentIds,
+  InlineAttachment,
+  maxAttachments,
+  type NamedAttachments,
+  RemoteAttachment,
+} from './attachment-shapes.ts'
 
 const notAnAddress = (context: z.RefinementCtx): never => {
   context.addIssue({
@@ -82,72 +86,6 @@ const namedOnce = (given: Record<string, string>, context: z.RefinementCtx): voi
 
 const headers = smallMap('headers', z.record(HeaderName, HeaderValue).superRefine(namedOnce)).default({})
 
-const content = z
-  .string()
-  .refine(isBase64, 'Must be base64.')
-  .transform((text) => Buffer.from(text, 'base64'))
-  .meta({
-    description: 'The content of the file, in base64. Line breaks and spaces are ignored.',
-    examples: ['SGVsbG8='],
-  })
-
-const contentId = patternText(
-  contentIdPattern,
-  128,
-  'Must be 1 to 128 letters, digits or any of . _ - + = $ ~ ! * @, without angle brackets.',
-)
-  .optional()
-  .meta({
-    description: 'Shows the file where the HTML refers to it, such as `<img src="cid:logo">` for the id `logo`.',
-    examples: ['logo'],
-  })
-
-const filename = z
-  .string()
-  .min(1)
-  .max(255)
-  .regex(/^[^/\\\p{Cc}]*$/u, 'Must be a file name without path separators or control characters.')
-  .meta({ examples: ['invoice.pdf'] })
-
-const contentType = z
-  .string()
-  .max(255)
-  .regex(
-    /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?: *;[ -~]*)?$/i,
-    'Must be a media type, such as application/pdf.',
-  )
-  .optional()
-  .meta({
-    description:
-      'Derived from the file name if omitted. With `text/calendar; method=REQUEST`, mail clients show an invitation.',
-    examples: ['application/pdf'],
-  })
-
-const file = { filename, content_type: contentType, content_id: contentId }
-type File = { filename: string; content_type?: string | undefined; content_id?: string | undefined }
-
-const namesOfFile = (given: File) => ({
-  filename: given.filename,
-  contentType: given.content_type ?? contentTypeOf(given.filename),
-  contentId: given.content_id,
-})
-
-const attachment = z
-  .object({ ...file, content })
-  .transform((given) => ({ ...namesOfFile(given), content: given.content }))
-  .meta({ id: 'Attachment' })
-
-const linked = z
-  .object({
-    ...file,
-    url: z
-      .url({ protocol: /^https$/ })
-      .max(2_048)
-      .meta({ examples: ['https://example.com/invoice.pdf'] }),
-  })
-  .transform((given) => ({ ...namesOfFile(given), url: given.url }))
-  .meta({ id: 'LinkedAttachment' })
-
 export const maxTagLength = 128
 export const maxTags = 10
 const tags = z.array(z.string().min(1).max(maxTagLength)).max(maxTags).default([])
@@ -212,8 +150,7 @@ const recipients = {
   bcc: addressList(maxRecipients),
 }
 
-const maxAttachments = 10
-const inline = z.array(attachment).max(maxAttachments).default([])
+const inline = z.array(InlineAttachment).max(maxAttachments).default([])
 
 type Said = { subject?: string | undefined; html?: string | undefined; text?: string | undefined }
 
@@ -226,21 +163,8 @@ const saysSomething = (body: Said & { template?: string | undefined }, context: 
   if (!body.html && !body.text) missing('html', 'Provide html, text or both.')
 }
 
-type Named = { attachments: readonly ({ contentId?: string | undefined } | null)[] }
-
-/** With one content id twice, each mail client would choose which file to show. */
-const distinctContentIds = ({ attachments }: Named, context: z.RefinementCtx): void => {
-  if (attachments.length === 0 || attachments.length > maxAttachments) return
-  const ids = attachments.map((one) => one?.contentId)
-  for (const [index, id] of ids.entries()) {
-    if (id === undefined || ids.indexOf(id) === index) continue
-    const path = ['attachments', index, 'content_id']
-    context.addIssue({ code: 'custom', path, message: 'Must differ from the content_id of the other attachments.' })
-  }
-}
-
 /** Rules that concern several fields. */
-const isSendable = (body: Parameters<typeof saysSomething>[0] & Named, context: z.RefinementCtx): void => {
+const isSendable = (body: Parameters<typeof saysSomething>[0] & NamedAttachments, context: z.RefinementCtx): void => {
   saysSomething(body, context)
   distinctContentIds(body, context)
 }
@@ -279,7 +203,7 @@ export const BulkEmail = z
     cc: z.never('Not supported here: each recipient receives a separate message.').optional(),
     bcc: z.never('Not supported here: each recipient receives a separate message.').optional(),
     attachments: z
-      .array(z.union([linked, attachment]))
+      .array(z.union([RemoteAttachment, InlineAttachment]))
       .max(maxAttachments)
       .default([]),
     variables: VariablesShape.optional(),
