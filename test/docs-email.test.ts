@@ -36,5 +36,5 @@ test.skipIf(!hasCurl)('Every example in docs/email.md succeeds and creates the e
     if (shown !== undefined) expect(constantParts(stdout), command).toEqual(constantParts(shown))
   }
   const rows = await t.database.sql<{ status: string }>('select status from messages order by id')
-  expect(rows.map(({ status }) => status)).toEqual(['sent', 'sent', 'sent', 'sent', 'sent', 'scheduled'])
+  expect(rows.map(({ status }) => status)).toEqual(['sent', 'sent', 'sent', 'sent', 'sent', 'sent', 'scheduled'])
 })

@@ -73,3 +73,57 @@ test('A list that is too long for one form of a union and of the wrong kind for 
     { path: ['to'], code: 'too_big', message: 'Too big: expected array to have <=2 items' },
   ])
 })
+
+const nested = z.object({
+  reply_to: z.string().optional(),
+  list: z
+    .array(z.object({ content_type: z.string().optional() }))
+    .max(2)
+    .optional(),
+  map: z.record(z.string(), z.string()).optional(),
+  open: z.looseObject({ inner_name: z.string().optional() }).optional(),
+  either: z.union([z.string(), z.strictObject({ first_name: z.string().optional() })]).optional(),
+})
+
+test('R-19 a field in another spelling is refused at its path, with the right name', () => {
+  const row = (path: (string | number)[], name: string) => ({
+    path,
+    code: 'unrecognized',
+    message: `Unknown field. Did you mean ${name}?`,
+  })
+  const given = {
+    replyTo: 'a',
+    REPLY_TO: 'b',
+    list: [{ content_type: 'a' }, { contentType: 'a', __Content__Type: 'b' }],
+    either: { FirstName: 'a', other: 1 },
+  }
+  expect(rows(nested, given)).toEqual([
+    row(['replyTo'], 'reply_to'),
+    row(['REPLY_TO'], 'reply_to'),
+    row(['list', 1, 'contentType'], 'content_type'),
+    row(['list', 1, '__Content__Type'], 'content_type'),
+    row(['either', 'FirstName'], 'first_name'),
+    { path: ['either', 'other'], code: 'unrecognized', message: 'Unknown field.' },
+  ])
+})
+
+test('R-19 other unknown fields are ignored, and so are the keys of a map and of an open object', () => {
+  const given = {
+    reply_to: 'a',
+    reply: 'b',
+    replyToo: 'c',
+    [`reply${'_'.repeat(200)}to`]: 'd',
+    map: { replyTo: 'x', content_type: 'y', contentType: 'z' },
+    open: { innerName: 'x' },
+  }
+  const { reply_to, map, open } = given
+  expect(validate(nested, given)).toEqual({ reply_to, map, open })
+})
+
+test('R-19 a list that is too long is not searched, and a response has at most 100 rows', () => {
+  const long = { list: Array.from({ length: 3 }, () => ({ contentType: 'a' })) }
+  expect(rows(nested, long)).toEqual([{ path: ['list'], code: 'too_big', message: expect.any(String) }])
+  const spellings = Array.from({ length: 120 }, (_, i) => `${'_'.repeat(i)}replyTo`)
+  const many = { ...Object.fromEntries(spellings.map((name) => [name, 1])), list: 1 }
+  expect(rows(nested, many)).toHaveLength(100)
+})

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { readerOf, undecided } from './compile-schema.ts'
 import { Failure, type FieldError, malformed } from './errors.ts'
+import { misspelledFields } from './misspelled-fields.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -114,16 +115,30 @@ const parse = <T>(schema: z.ZodType<T>, input: unknown): z.core.ParsePayload<T> 
 
 const complete = (issue: z.core.$ZodRawIssue): Issue => z.core.util.finalizeIssue(issue, settings, z.core.config())
 
-/** Returns the parsed value. Valid input usually takes the compiled form of the schema, which is several times faster. */
+/** The rows of the issues. Leaves out unknown fields that already have a row with the right name. */
+const otherRows = (issues: z.core.$ZodRawIssue[], misspelled: FieldError[]): Iterable<FieldError> => {
+  const rows = issues.values().map(complete).flatMap(rowsOf)
+  if (misspelled.length === 0) return rows
+  const known = new Set(misspelled.map(({ path }) => JSON.stringify(path)))
+  return rows.filter(({ code, path }) => code !== 'unrecognized' || !known.has(JSON.stringify(path)))
+}
+
+/**
+ * Returns the parsed value. Valid input usually takes the compiled form of the schema, which is several times faster.
+ * A misspelled field is refused even where the schema ignores unknown fields, because the caller expects its effect.
+ */
 export const validate = <T>(schema: z.ZodType<T>, input: unknown): T => {
-  const read = readerOf(schema)(input)
-  if (read !== undecided) return read
+  const misspelled = misspelledFields(schema, input, maxRows)
+  if (misspelled.length === 0) {
+    const read = readerOf(schema)(input)
+    if (read !== undecided) return read
+  }
   const { value, issues } = parse(schema, input)
-  if (issues.length === 0) return value
+  if (issues.length === 0 && misspelled.length === 0) return value
   const cursorFault = issues.find((issue) => issue.code === 'custom' && issue.params?.cursor)
   if (cursorFault) throw new Failure('INVALID_CURSOR')
   throw new Failure('VALIDATION_ERROR', {
-    errors: issues.values().map(complete).flatMap(rowsOf).take(maxRows).toArray(),
+    errors: [...misspelled, ...Iterator.from(otherRows(issues, misspelled)).take(maxRows - misspelled.length)],
   })
 }
 

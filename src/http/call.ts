@@ -38,6 +38,13 @@ const readBody = async ({ oversize, bounds }: Route, bytes: Buffer): Promise<unk
   throw oversize.failure(await Promise.try(parseJson, bytes, bounds).catch(() => undefined))
 }
 
+/** A patch with only optional fields that sets none of them is a mistake of the caller, such as a misspelled field. */
+const checkChanges = ({ method }: Route, body: unknown): void => {
+  if (method === 'PATCH' && body !== undefined && Object.keys(body as object).length === 0) {
+    throw new Failure('NO_FIELDS')
+  }
+}
+
 const checkParams = (route: Route, params: Record<string, string>): void => {
   for (const [name, kind] of Object.entries(route.params ?? {})) {
     if (!isId(kind, params[name] ?? '')) throw new Failure('NOT_FOUND')
@@ -79,6 +86,7 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
       const bytes = request.body as Buffer | undefined
       const raw = route.body && bytes && bytes.length > 0 ? await readBody(route, bytes) : undefined
       const body = route.body && validate(route.body, raw)
+      checkChanges(route, body)
       route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)
       const fingerprint = key === undefined ? undefined : await fingerprintOf(request, raw)

@@ -35,7 +35,7 @@ export const statusFilter = z.enum(['scheduled', 'sending', 'sent', 'delivered',
 
 export const stringMap = z.record(z.string(), z.string())
 
-export const exampleId = 'msg_01k5w3v8q6e9rbx2t7m4n0c1yz'
+export const exampleMessageId = 'msg_01k5w3v8q6e9rbx2t7m4n0c1yz'
 export const exampleInstant = '2026-01-15T12:00:00.000Z'
 
 export const ProviderResponseShape = z.strictObject({
@@ -79,7 +79,7 @@ export const BatchResponse = z
     id: 'BatchResult',
     examples: [
       {
-        data: [{ index: 0, id: exampleId, status: 'sent', error: null }],
+        data: [{ index: 0, id: exampleMessageId, status: 'sent', error: null }],
         total: 1,
         succeeded: 1,
         failed: 0,

@@ -4,6 +4,7 @@ import mime from 'mime/lite'
 import { malformed } from '../ground/errors.ts'
 import { HeaderName, HeaderValue, maxMailboxLength } from '../messages/email/shapes.ts'
 import { maxMapKeys } from '../messages/shapes.ts'
+import { contentIdPattern } from '../providers/email/mime-parts.ts'
 import type { AttachedFile, Mailbox, ParsedMail } from './reader.ts'
 
 export type EmailInput = {
@@ -104,6 +105,12 @@ const generatedFilename = (type: string, index: number): string => {
   return `attachment-${index + 1}${extension === null ? '' : `.${extension}`}`
 }
 
+/** The content id without its brackets. Undefined for one that the API does not accept. */
+const contentIdOf = ({ contentId = '' }: AttachedFile): string | undefined => {
+  const id = contentId.trim().replace(/^<|>$/g, '')
+  return contentIdPattern.test(id) ? id : undefined
+}
+
 const attachmentOf = (file: AttachedFile, index: number): Record<string, unknown> => {
   const { filename = '', type, content } = file
   const name = filename
@@ -114,7 +121,19 @@ const attachmentOf = (file: AttachedFile, index: number): Record<string, unknown
     filename: name === '' ? generatedFilename(type, index) : name,
     content: Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('base64'),
     content_type: typeOf(file),
+    content_id: contentIdOf(file),
   }
+}
+
+/** Of several parts with one content id, only the first keeps it, as mail clients show that one. */
+const attachmentsOf = (files: AttachedFile[]): Record<string, unknown>[] => {
+  const seen = new Set<unknown>()
+  return files.map((file, index) => {
+    const attachment = attachmentOf(file, index)
+    if (seen.has(attachment.content_id)) attachment.content_id = undefined
+    seen.add(attachment.content_id)
+    return attachment
+  })
 }
 
 /** Scanned files and encrypted messages arrive without text, but the API requires text or HTML. */
@@ -143,7 +162,7 @@ export const emailInputOf = (mail: ParsedMail, envelope: readonly string[]): Ema
       subject: mail.subject ?? '',
       text: mail.text || mail.html ? mail.text : emptyText,
       html: mail.html,
-      attachments: mail.attachments.map(attachmentOf),
+      attachments: attachmentsOf(mail.attachments),
       headers: customHeaders(mail),
       stream: last(`${servicePrefix}stream`)?.toLowerCase(),
       track_opens: flagOf(last(`${servicePrefix}track-opens`)),

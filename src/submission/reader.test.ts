@@ -262,6 +262,20 @@ describe('the request body made from a message', () => {
     ])
   })
 
+  test('has the content id of each part that the API accepts, of equal ones the first', async () => {
+    const part = (id: string): RawPart => ({ head: ['Content-Type: image/png', `Content-ID: ${id}`], body: 'x' })
+    const ids = ['<logo@shop>', 'bare', '<logo@shop>', '<a b>', `<${'x'.repeat(129)}>`, '<>']
+    const { attachments } = await inputOf(multipart('related', html('<img src="cid:bare">'), ...ids.map(part)))
+    expect((attachments as { content_id?: string }[]).map(({ content_id }) => content_id)).toEqual([
+      'logo@shop',
+      'bare',
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+
   test.each([
     ['text/csv; charset=iso-8859-1; header=present', 'text/csv; charset=iso-8859-1; header=present'],
     ['TEXT/CSV; Charset="utf-8"; name="a b.csv"', 'text/csv; charset=utf-8'],

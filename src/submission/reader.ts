@@ -15,6 +15,8 @@ export type AttachedFile = {
   type: string
   parameters: Record<string, string>
   content: Uint8Array<ArrayBuffer>
+  /** The value of its Content-ID header. */
+  contentId?: string | undefined
 }
 
 export type ParsedMail = {
@@ -38,6 +40,7 @@ type Part = {
   childNodes: Part[]
   contentType: { parsed: Structured; multipart: string | false }
   contentDisposition: { parsed: Structured }
+  contentId?: string
   content: Uint8Array | null
   contentDecoder: unknown
   setupContentDecoder(encoding: string): void
@@ -162,7 +165,7 @@ export const makeReader = (library: typeof PostalMime): Reader => {
     return `<p>${escaped.replaceAll('\n', '<br>\n')}</p>`
   }
 
-  const attachedFile = ({ contentType, contentDisposition, content }: Part): AttachedFile => {
+  const attachedFile = ({ contentType, contentDisposition, contentId, content }: Part): AttachedFile => {
     const { value, params } = contentType.parsed
     const filename = contentDisposition.parsed.params.filename || params.name
     return {
@@ -170,6 +173,7 @@ export const makeReader = (library: typeof PostalMime): Reader => {
       type: value,
       parameters: { ...params },
       content: new Uint8Array(content ?? []),
+      contentId,
     }
   }
 

@@ -157,6 +157,39 @@ describe('a message over SMTP', () => {
     expect(String(handed?.raw)).toMatch(/charset=iso-8859-1;\s+header=present/)
   })
 
+  test('keeps inline images and invitations as what they are', async () => {
+    const event = 'BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n'
+    const sent = await mailer(
+      t.port,
+      acme.keys.live,
+    )({
+      ...plain('inline@example.com', { html: '<p><img src="cid:logo@shop"></p>' }),
+      attachments: [{ filename: 'logo.png', content: Buffer.from('LOGO'), cid: 'logo@shop' }],
+      icalEvent: { method: 'REQUEST', content: event },
+    })
+    expect(sent.code).toBe(250)
+    const [handed] = await outboxOf(t, 'inline@example.com')
+    const raw = String(handed?.raw)
+    const types = [...raw.matchAll(/^Content-Type: ([\w/]+)/gm)].map(([, type]) => type)
+    expect(types).toEqual([
+      'multipart/mixed',
+      'multipart/alternative',
+      'text/plain',
+      'multipart/related',
+      'text/html',
+      'image/png',
+      'text/calendar',
+      'application/ics',
+    ])
+    const { attachments, text } = await PostalMime.parse(raw)
+    expect(attachments).toMatchObject([
+      { filename: 'logo.png', disposition: 'inline', related: true, contentId: '<logo@shop>' },
+      { mimeType: 'text/calendar', method: 'REQUEST' },
+      { filename: 'invite.ics', mimeType: 'application/ics', disposition: 'attachment' },
+    ])
+    expect(text?.trim()).toBe('It is on its way.')
+  })
+
   test('may have no text, and loses a header with invalid characters', async () => {
     const sent = await mailer(
       t.port,

@@ -116,7 +116,6 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
       try {
         return await change(scope, async (tx) => {
           const before = await lockOwn(tx, scope, id)
-          if (Object.values(body).every((value) => value === undefined)) throw new Failure('NO_FIELDS')
           const { channel, slug, subject, html, text } = contentAfter(before, body)
           const fault = contentFault({ channel, subject, html, text })
           if (fault) throw invalid(fault.path, 'custom', fault.message)

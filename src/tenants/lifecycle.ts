@@ -174,7 +174,6 @@ export const makeTenantLifecycle = ({ db, clock, audit, cancelScheduled, forget 
     },
 
     patchQuota: async (scope, actor, id, body) => {
-      if (body.email_monthly === undefined && body.sms_monthly === undefined) throw new Failure('NO_FIELDS')
       const row = await db.tx(async (tx) => {
         const before = await lockForUpdate(tx, scope, id)
         const email = body.email_monthly === undefined ? before.email_monthly : body.email_monthly

@@ -428,14 +428,13 @@ describe('updating', () => {
     expect((await patch(id, { external_ref: 'NEW-REF' })).status).toBe(200)
   })
 
-  test('AD-104 other fields are ignored, and an empty update writes no entry', async () => {
+  test('AD-104 other fields are ignored, and an update with only such fields is rejected', async () => {
     const id = await made()
+    const others = { slug: 'other', status: 'archived', id: 'ten_x', quotas: { email_monthly: 1 } }
+    expectRefusal(await leavesNoTrace(() => patch(id, others)), 'NO_FIELDS')
     const before = (await get(id)).body
-    await leavesNoTrace(async () => {
-      expect((await patch(id, {})).body).toEqual(before)
-      const others = { slug: 'other', status: 'archived', id: 'ten_x', quotas: { email_monthly: 1 } }
-      expect((await patch(id, others)).body).toEqual(before)
-    })
+    const renamed = await patch(id, { name: 'Renamed', ...others })
+    expect(renamed.body).toEqual({ ...before, name: 'Renamed', updated_at: expect.any(String) })
   })
 
   test.each([

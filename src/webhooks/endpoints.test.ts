@@ -82,8 +82,6 @@ describe('an endpoint', () => {
     expect(patched.trail).toEqual([entry(id, 'webhook.updated', updated)])
     expect((await acme.get(id)).body).toEqual(patched.result.body)
     expect((await acme.patch(id, { description: null })).body.description).toBe(null)
-    const same = await leavesNoTrace(() => acme.patch(id, {}))
-    expect([same.status, same.body.url]).toEqual([200, `${url}/2`])
   })
 
   test('A-151 XD-11 a deleted endpoint is not found by any route, and deleting it writes an audit entry', async () => {
@@ -93,7 +91,7 @@ describe('an endpoint', () => {
     expect(removed.trail).toEqual([entry(id, 'webhook.removed', expect.objectContaining({ url: `${url}/2` }))])
     for (const request of [
       () => acme.get(id),
-      () => acme.patch(id, {}),
+      () => acme.patch(id, { enabled: true }),
       () => acme.remove(id),
       () => acme.rotate(id),
       () => acme.testFire(id),
@@ -349,7 +347,6 @@ describe('the secret of an endpoint', () => {
       () => acme.rotate(fromLive, testKey),
       () => acme.rotate(fromTest, testKey),
       () => acme.patch(fromLive, { enabled: false }, testKey),
-      () => acme.patch(fromLive, {}, testKey),
       () => acme.remove(fromLive, testKey),
     ]) {
       expectRefusal(await leavesNoTrace(request), 'ENVIRONMENT_ESCALATION')

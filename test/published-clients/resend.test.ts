@@ -86,6 +86,15 @@ describe('The Resend client works unchanged for', () => {
     expect(String((await outbox('files@example.com'))[0]?.raw).match(/AAEC\/w==/g)).toHaveLength(2)
   })
 
+  test('S-082 an inline image by its content id', async () => {
+    const attachments = [{ filename: 'logo.png', content: Buffer.from('LOGO'), contentId: 'logo' }]
+    const html = '<img src="cid:logo">'
+    idOf(await resend.emails.send({ ...mail('inline@example.com'), html, attachments }))
+    const raw = String((await outbox('inline@example.com'))[0]?.raw)
+    expect(raw).toContain('\r\nContent-ID: <logo>\r\n')
+    expect(raw).toContain('\r\nContent-Disposition: inline; filename=logo.png\r\n')
+  })
+
   test('an idempotency key: the second call sends nothing and returns the first id', async () => {
     const send = () => resend.emails.send(mail('once@example.com'), { idempotencyKey: 'order-1' })
     expect(idOf(await send())).toBe(idOf(await send()))

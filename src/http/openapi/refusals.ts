@@ -70,6 +70,7 @@ export const codesOf = (route: Route): Code[] => {
   const { method, body, query, idempotent, params = {}, forbiddenKeys = {}, errors = [] } = route
   const codes: Code[] = []
   if (body || query || idempotent) codes.push('VALIDATION_ERROR')
+  if (method === 'PATCH' && body) codes.push('NO_FIELDS')
   if (hasCursor(route)) codes.push('INVALID_CURSOR')
   // The type and size of a body are checked even if the route does not use a body.
   if (method !== 'GET') codes.push('PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')

@@ -107,7 +107,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       params: { id: 'template' },
       body: PatchTemplate,
       responses: { 200: { schema: Template, description: 'The updated template.' } },
-      errors: ['NOT_FOUND', 'NO_FIELDS', 'TEMPLATE_SLUG_TAKEN', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
+      errors: ['NOT_FOUND', 'TEMPLATE_SLUG_TAKEN', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => ({
         status: 200,
         body: show(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),

@@ -227,7 +227,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       forbiddenKeys: platformOnly,
       body: PatchQuota,
       responses: { 200: { schema: TenantQuota, description: 'The updated quota.' } },
-      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'NO_FIELDS', 'TENANT_ERASED', 'ENVIRONMENT_ESCALATION'],
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_ERASED', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => {
         const row = await lifecycle.patchQuota(call.caller, actorOf(call), await targetOf(call), call.body)
         const { id: tenant_id, email_monthly, sms_monthly, updated_at } = row

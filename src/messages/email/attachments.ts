@@ -9,7 +9,7 @@ const defaultTimeoutMs = 30_000
 const maxConcurrent = 5
 
 /** An attachment given by URL. */
-export type LinkedAttachment = { filename: string; contentType: string; url: string }
+export type LinkedAttachment = Omit<Attachment, 'content'> & { url: string }
 
 export const assertAttachable = (attachments: readonly Attachment[]): void => {
   const bytes = attachments.reduce((sum, { content }) => sum + content.length, 0)
@@ -61,10 +61,10 @@ export const makeFetchAttachments =
 
     const attachments: Attachment[] = []
     try {
-      for (const [index, { filename, contentType }] of list.entries()) {
+      for (const [index, { filename, contentType, contentId }] of list.entries()) {
         const content = (await contents[index]) as Buffer
         if (bytesLeftAt(index + 1) < 0) throw new Failure('ATTACHMENT_TOO_LARGE')
-        attachments.push({ filename, contentType, content })
+        attachments.push({ filename, contentType, content, contentId })
       }
     } finally {
       finished.abort()

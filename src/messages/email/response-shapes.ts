@@ -1,8 +1,8 @@
 /** The schemas of emails in responses. */
 import { z } from 'zod'
 import {
-  exampleId,
   exampleInstant,
+  exampleMessageId,
   HistoryShape,
   instant,
   ProviderResponseShape,
@@ -30,7 +30,7 @@ export const AcceptedEmail = z
   })
   .meta({
     id: 'EmailAccepted',
-    examples: [{ id: exampleId, channel: 'email', status: 'sent', created_at: exampleInstant }],
+    examples: [{ id: exampleMessageId, channel: 'email', status: 'sent', created_at: exampleInstant }],
   })
 
 export const Canceled = z
@@ -41,7 +41,7 @@ export const Canceled = z
   })
   .meta({
     id: 'EmailCanceled',
-    examples: [{ id: exampleId, channel: 'email', status: 'canceled', canceled_at: exampleInstant }],
+    examples: [{ id: exampleMessageId, channel: 'email', status: 'canceled', canceled_at: exampleInstant }],
   })
 
 export const EmailItem = z
@@ -59,7 +59,7 @@ export const EmailItem = z
     id: 'EmailListItem',
     examples: [
       {
-        id: exampleId,
+        id: exampleMessageId,
         channel: 'email',
         status: 'sent',
         from: 'hello@example.test',
@@ -75,7 +75,7 @@ export const EmailItem = z
 const addresses = z.array(z.string())
 
 const exampleEmail = {
-  id: exampleId,
+  id: exampleMessageId,
   channel: 'email',
   status: 'sent',
   stream: 'transactional',

@@ -5,7 +5,13 @@ import type { Address } from '../../providers/email/email-provider.ts'
 import { isReservedHeader } from '../../providers/email/mail-headers.ts'
 import { VariablesShape, variablesText } from '../../templates/variables.ts'
 import { metadata, smallMap, tags } from '../shapes.ts'
-import { contentTypeOf } from './content-type.ts'
+import {
+  distinctContentIds,
+  InlineAttachment,
+  maxAttachments,
+  type NamedAttachments,
+  RemoteAttachment,
+} from './attachment-shapes.ts'
 
 const notAnAddress = (context: z.RefinementCtx): never => {
   context.addIssue({
@@ -75,73 +81,6 @@ const headers = smallMap('headers', z.record(HeaderName, HeaderValue).superRefin
     'Up to 50 headers to add to the email. A value is one line of up to 2,000 characters. Headers that the service sets itself are refused.',
   )
 
-const notBase64 = /[^A-Za-z0-9+/]/
-
-/** Does not backtrack, because attachments can have many megabytes. */
-const isBase64 = (text: string): boolean => {
-  const bare = text.endsWith('==') ? text.slice(0, -2) : text.endsWith('=') ? text.slice(0, -1) : text
-  const padded = bare.length !== text.length
-  return !notBase64.test(bare) && bare.length % 4 !== 1 && (!padded || text.length % 4 === 0)
-}
-
-const filename = z
-  .string()
-  .min(1)
-  .max(255)
-  .regex(/^[^/\\\p{Cc}]*$/u, 'Must be a file name without path separators or control characters.')
-  .meta({
-    description: 'The name of the file, 1 to 255 characters without slashes.',
-    examples: ['invoice.pdf'],
-  })
-
-const contentType = z
-  .string()
-  .max(255)
-  .regex(
-    /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*(?: *;[ -~]*)?$/i,
-    'Must be a media type, such as application/pdf.',
-  )
-  .meta({
-    description: 'The media type of the file. Derived from the file name if you omit it.',
-    examples: ['application/pdf'],
-  })
-  .optional()
-
-const Inline = z.object({
-  filename,
-  content: z
-    .string()
-    .refine(isBase64, 'Must be base64.')
-    .transform((text) => Buffer.from(text, 'base64'))
-    .meta({ description: 'The content of the file, in base64.', examples: ['SGVsbG8='] }),
-  content_type: contentType,
-})
-
-const attachment = Inline.transform((given) => ({
-  filename: given.filename,
-  content: given.content,
-  contentType: given.content_type ?? contentTypeOf(given.filename),
-})).meta({ id: 'Attachment' })
-
-const linked = z
-  .object({
-    filename,
-    url: z
-      .url({ protocol: /^https$/ })
-      .max(2_048)
-      .meta({
-        description: 'A public https URL of up to 2,048 characters. The file is fetched once per request.',
-        examples: ['https://example.com/invoice.pdf'],
-      }),
-    content_type: contentType,
-  })
-  .transform((given) => ({
-    filename: given.filename,
-    url: given.url,
-    contentType: given.content_type ?? contentTypeOf(given.filename),
-  }))
-  .meta({ id: 'LinkedAttachment' })
-
 /** The maximum length of a line in an email. */
 export const maxSubjectLength = 998
 const subject = z
@@ -180,7 +119,10 @@ const common = {
     .optional(),
   text: z
     .string()
-    .meta({ description: 'The plain text body.', examples: ['It is attached.'] })
+    .meta({
+      description: 'The plain text body. If omitted, one is made from `html`. An empty text switches that off.',
+      examples: ['It is attached.'],
+    })
     .optional(),
   stream: z
     .enum(['transactional', 'broadcast'])
@@ -210,7 +152,7 @@ const recipients = {
 }
 
 const attachmentsText = 'Up to 10 files, together at most 7 MB after decoding. Files are never stored.'
-const inline = z.array(attachment).max(10).default([]).describe(attachmentsText)
+const inline = z.array(InlineAttachment).max(maxAttachments).default([]).describe(attachmentsText)
 
 type Said = { subject?: string | undefined; html?: string | undefined; text?: string | undefined }
 
@@ -221,6 +163,12 @@ const saysSomething = (body: Said & { template?: string | undefined }, context: 
     context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: [path], message })
   if (!body.subject) missing('subject', 'Required unless the template supplies it.')
   if (!body.html && !body.text) missing('html', 'Provide html, text or both.')
+}
+
+/** Rules that concern several fields. */
+const isSendable = (body: Parameters<typeof saysSomething>[0] & NamedAttachments, context: z.RefinementCtx): void => {
+  saysSomething(body, context)
+  distinctContentIds(body, context)
 }
 
 const single = z.object({
@@ -242,7 +190,7 @@ const single = z.object({
     ),
 })
 
-export const SendEmail = single.superRefine(saysSomething).meta({
+export const SendEmail = single.superRefine(isSendable).meta({
   id: 'SendEmail',
   examples: [
     {
@@ -271,11 +219,13 @@ export const SubmittedEmail = single
 const notInBatch = {
   template: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
   scheduled_at: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
+  scheduled_local: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
+  from_pool: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
 }
 
 export const BatchItem = z
   .object({ ...common, ...recipients, attachments: inline, variables: batchVariables, ...notInBatch })
-  .superRefine(saysSomething)
+  .superRefine(isSendable)
   .meta({ id: 'EmailBatchItem' })
 export type BatchItem = z.output<typeof BatchItem>
 
@@ -289,13 +239,13 @@ export const BulkEmail = z
     cc: notInBulk,
     bcc: notInBulk,
     attachments: z
-      .array(z.union([linked, attachment]))
-      .max(10)
+      .array(z.union([RemoteAttachment, InlineAttachment]))
+      .max(maxAttachments)
       .default([])
       .describe(`${attachmentsText} A file can have a \`url\` instead of \`content\`.`),
     variables: batchVariables,
     ...notInBatch,
   })
-  .superRefine(saysSomething)
+  .superRefine(isSendable)
   .meta({ id: 'BulkEmail' })
 export type BulkEmail = z.output<typeof BulkEmail>

@@ -85,7 +85,7 @@ describe('a composed message', () => {
     const typeOf = async (html: string | null, text: string | null) =>
       /^content-type: ([a-z/]+)/im.exec(headOf(await composeMime(testMail({ html, text }))))?.[1]
     expect(await typeOf('<p>a</p>', 'a')).toBe('multipart/alternative')
-    expect(await typeOf('<p>a</p>', null)).toBe('text/html')
+    expect(await typeOf('<p>a</p>', '')).toBe('text/html')
     expect(await typeOf(null, 'a')).toBe('text/plain')
     expect(await typeOf(null, null)).toBe('text/plain')
   })
@@ -376,9 +376,9 @@ describe('hostile input', () => {
         expect(read.attachments).toHaveLength(1)
         expect(Buffer.from(read.attachments[0]?.content as ArrayBuffer).toString()).toBe('bytes')
         expect(read.html).toBeUndefined()
+        expect(squeezed(read.subject ?? '')).toBe(squeezed(asOneLine(subject)))
         // Readers decode text that looks like encoded words, so its value cannot be compared. It cannot add a header.
-        if (![name, subject, value, filename].some((given) => given.includes('=?'))) {
-          expect(squeezed(read.subject ?? '')).toBe(squeezed(asOneLine(subject)))
+        if (![name, value, filename].some((given) => given.includes('=?'))) {
           expect(decodeWords(headerIn(read, 'X-Given')[0]?.value ?? '')).toBe(asOneLine(value).trim())
           expect(squeezed(read.from?.name ?? '')).toBe(squeezed(asOneLine(name)))
           expect(squeezed(read.attachments[0]?.filename ?? '')).toBe(squeezed(asOneLine(filename)) || 'attachment')

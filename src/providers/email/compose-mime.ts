@@ -1,13 +1,12 @@
 /** Serializes a mail as an RFC 5322 message, and derives its SMTP envelope. */
 import { domainToASCII } from 'node:url'
 import MailComposer from 'nodemailer/lib/mail-composer'
-import type { Address, Attachment, Mail } from './email-provider.ts'
+import type { Address, Mail } from './email-provider.ts'
+import { htmlToText } from './html-to-text.ts'
 import { headerLines, isReservedHeader, oneLine, subjectLines } from './mail-headers.ts'
+import { crlfLines, label, mimePartsOf } from './mime-parts.ts'
 
 const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]{1,126}$/.test(name)
-
-/** Servers rewrite lone CR and LF in transit, which would break a signature. */
-const crlfLines = (text: string): string => text.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n')
 
 const isAscii = (text: string): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern is the ASCII range
@@ -49,12 +48,6 @@ export const mailEnvelopeOf = (mail: Mail): MailEnvelope => {
   return { from, to, needsUtf8: used.some((address) => !isAscii(wireAddress(address))) }
 }
 
-/** Shortens long runs of spaces: the composer would fold them into a blank line, which can end the header section. */
-const label = (text: string): string =>
-  oneLine(text)
-    .trim()
-    .replace(/ {50,}/g, ' ')
-
 /** The composer quotes and escapes ASCII names. A name that does not fit on a line in that form is left out. */
 const displayName = (text: string): string => {
   const name = label(text)
@@ -68,41 +61,15 @@ const mailbox = ({ address, name }: Address) => ({
   name: displayName(name ?? ''),
 })
 
-/** Whether content can be sent without encoding: ASCII, in lines short enough for every server. */
-const isSendableUnencoded = (content: Buffer): boolean => {
-  let length = 0
-  for (const byte of content) {
-    if (byte === 0 || byte > 0x7f) return false
-    length = byte === 0x0a || byte === 0x0d ? 0 : length + 1
-    if (length > 998) return false
-  }
-  return true
-}
-
-const token = "[a-z0-9!#$&^_.+'*%`{|}~-]+"
-const mediaType = new RegExp(`^${token}/${token}(\\s*;\\s*${token}=(${token}|"[^"\\\\\\x00-\\x1f\\x7f]*"))*$`, 'i')
-
-/**
- * Invalid media types, and multipart types, which would add a level of parts, become application/octet-stream. So do
- * messages that need encoding, because a message part must not be encoded (RFC 2046).
- */
-const safeType = ({ contentType, content }: Attachment): string => {
-  const isInvalid = !mediaType.test(contentType) || /^multipart\//i.test(contentType)
-  const needsEncoding = /^message\//i.test(contentType) && !isSendableUnencoded(content)
-  return isInvalid || needsEncoding ? 'application/octet-stream' : contentType
-}
-
-const attached = (attachment: Attachment) => ({
-  filename: label(attachment.filename) || 'attachment',
-  contentType: safeType(attachment),
-  contentDisposition: 'attachment',
-  content: /^message\//i.test(safeType(attachment))
-    ? Buffer.from(crlfLines(attachment.content.toString('latin1')), 'latin1')
-    : attachment.content,
-})
-
 const callerHeaders = (mail: Mail): [name: string, value: string][] =>
   Object.entries(mail.headers).filter(([name]) => isFieldName(name) && !isReservedHeader(name))
+
+/** In characters. A text part for longer HTML would take long to make, and would make a large message larger. */
+const maxConvertedHtml = 1_000_000
+
+/** Readers and spam filters expect a text next to the HTML. An empty text switches that off. */
+const textPart = async ({ text, html }: Mail): Promise<string | null> =>
+  text === null && html !== null && html.length <= maxConvertedHtml ? htmlToText(html) : text
 
 /** @param extra Headers that the provider adds, such as those its vendor reads. */
 export const composeMime = async (mail: Mail, extra: Record<string, string> = {}): Promise<Buffer> => {
@@ -112,6 +79,7 @@ export const composeMime = async (mail: Mail, extra: Record<string, string> = {}
     ['X-Service-Message-Id', mail.messageId],
     ...Object.entries(extra),
   ]
+  const text = await textPart(mail)
   const composer = new MailComposer({
     from: mailbox(mail.from),
     to: mail.to.map(mailbox),
@@ -120,9 +88,9 @@ export const composeMime = async (mail: Mail, extra: Record<string, string> = {}
     messageId: `<${mail.messageId}@${asciiDomain(domain)}>`,
     date: mail.at,
     // A message with neither text nor HTML is an empty text.
-    ...(mail.text !== null && { text: crlfLines(mail.text) }),
+    ...(text !== null && { text: crlfLines(text) }),
     ...(mail.html !== null && { html: crlfLines(mail.html) }),
-    attachments: mail.attachments.map(attached),
+    ...(await mimePartsOf(mail.attachments, mail.html)),
     disableFileAccess: true,
     disableUrlAccess: true,
   })

@@ -5,7 +5,13 @@ export { type Handover, HandoverError, type HandoverFault, type Report } from '.
 
 export type Address = { address: string; name: string | null }
 
-export type Attachment = { filename: string; contentType: string; content: Buffer }
+export type Attachment = {
+  filename: string
+  contentType: string
+  content: Buffer
+  /** The name by which the HTML shows the file, as in `<img src="cid:logo">`. */
+  contentId?: string | undefined
+}
 
 /** One message with one envelope. Each provider serializes it in the form that its protocol needs. */
 export type Mail = {

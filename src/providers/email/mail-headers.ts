@@ -102,8 +102,11 @@ export const headerLines = (name: string, text: string): string => {
   return folded(name, /^list-/i.test(name) ? listValue(value) : textValue(value))
 }
 
-/** Encodes the whole subject when any of it needs encoding: some mail clients drop spaces next to encoded words. */
+/**
+ * Encodes the whole subject when any of it needs encoding: some mail clients drop spaces next to encoded words. Text that
+ * looks like an encoded word is encoded too, because readers would decode it.
+ */
 export const subjectLines = (text: string): string => {
   const value = oneLine(text).trim()
-  return folded('Subject', needsEncoding.test(value) ? encodeText(value) : value)
+  return folded('Subject', needsEncoding.test(value) || value.includes('=?') ? encodeText(value) : value)
 }

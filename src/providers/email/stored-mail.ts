@@ -1,7 +1,7 @@
 /** Converts a mail to JSON for the outbox and back. The DKIM key is not stored. */
 import { iso } from '../../ground/instant.ts'
 import { nonEmpty } from '../../ground/non-empty.ts'
-import type { Mail } from './email-provider.ts'
+import type { Attachment, Mail } from './email-provider.ts'
 
 /** Fields that most mails do not set. */
 type OptionalFields = Pick<Mail, 'cc' | 'bcc' | 'replyTo' | 'html' | 'text' | 'headers' | 'returnPath' | 'ipPool'>
@@ -22,7 +22,7 @@ export type StoredMail = Pick<Mail, 'orgId' | 'messageId' | 'from' | 'to' | 'sub
 } & {
   at: string
   /** In base64. */
-  attachments?: { filename: string; contentType: string; content: string }[] | undefined
+  attachments?: (Omit<Attachment, 'content'> & { content: string })[] | undefined
   /** Every address, in lower case. */
   recipients: string[]
 }
@@ -42,11 +42,7 @@ export const toStored = (mail: Mail): StoredMail => ({
   text: mail.text ?? undefined,
   headers: Object.keys(mail.headers).length === 0 ? undefined : mail.headers,
   attachments: nonEmpty(
-    mail.attachments.map(({ filename, contentType, content }) => ({
-      filename,
-      contentType,
-      content: content.toString('base64'),
-    })),
+    mail.attachments.map(({ content, ...named }) => ({ ...named, content: content.toString('base64') })),
   ),
   at: iso(mail.at),
   returnPath: mail.returnPath ?? undefined,
@@ -59,10 +55,6 @@ export const fromStored = ({ recipients: _, at, attachments = [], ...mail }: Sto
   ...defaults,
   ...(mail as Omit<Mail, 'at' | 'attachments' | 'dkim'>),
   at: new Date(at),
-  attachments: attachments.map(({ filename, contentType, content }) => ({
-    filename,
-    contentType,
-    content: Buffer.from(content, 'base64'),
-  })),
+  attachments: attachments.map(({ content, ...named }) => ({ ...named, content: Buffer.from(content, 'base64') })),
   dkim: null,
 })
