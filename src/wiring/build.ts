@@ -8,6 +8,7 @@ import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
 import { makeHttp, makeSmtp } from './http.ts'
 import { makePlatform } from './platform.ts'
+import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
 import { type Modules, makeRoutes } from './routes.ts'
 import { makeSending } from './sending.ts'
@@ -24,16 +25,17 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
   const delivery = makeDelivery(foundation, sending, replacements)
-  const worker = makeWorker({ foundation, platform, sending, delivery })
+  const senders = makeSmsRegistration(foundation, replacements)
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders })
   const modules: Modules = { ...foundation, ...platform, ...sending }
-  const routes = [...makeRoutes({ foundation, platform, sending, delivery }), ...(addRoutes?.(modules) ?? [])]
+  const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
   let withWorker = false
   const ready = makeReadiness({
     db: foundation.db,
     clock: foundation.clock,
     workerRuns: () => !withWorker || worker.isRunning(),
   })
-  const parts = { foundation, platform, sending, worker, routes, ready, replacements }
+  const parts = { foundation, platform, sending, senders, worker, routes, ready, replacements }
   let app: FastifyInstance | undefined
   let submission: Submission | undefined
 
@@ -68,6 +70,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await worker.drain()
       await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
       await Promise.all([sending.emailProvider.close(), sending.smsProvider.close(), sending.agent.close()])
+      await senders.registries.close()
       await foundation.close()
     },
   }

@@ -3,6 +3,8 @@ import type { PruneAudit } from '../audit/retention.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 import type { MessageRetention } from '../messages/retention.ts'
+import type { PollStatus } from '../senders/registration/poll-status.ts'
+import type { Reconcile } from '../senders/registration/reconcile.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { WebhookLoop } from './webhook-loop.ts'
@@ -27,6 +29,8 @@ type Needs = {
   scheduling: ClaimLoop
   deliveries: KeepDeliveries
   webhooks: WebhookLoop
+  pollStatus: PollStatus
+  reconcile: Reconcile
 }
 
 export const makeTasks = (needs: Needs): Tasks => {
@@ -35,6 +39,8 @@ export const makeTasks = (needs: Needs): Tasks => {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
+    status_poll: { cron: '*/5 * * * *', run: () => needs.pollStatus.run() },
+    reconcile: { cron: '*/15 * * * *', run: () => needs.reconcile.run() },
     redaction: { cron: '17 * * * *', run: async () => ({ messages_redacted: await messages.redact() }) },
     retention: {
       cron: '7 * * * *',
