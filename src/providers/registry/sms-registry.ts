@@ -15,7 +15,7 @@ export type RegistrationEntry = {
   | { form: '10dlc' | 'tollfree'; brand: { providerId: string | null; fields: RegistrationFields } }
 )
 
-export type Submission = {
+export type Submitted = {
   /** The status as the registry names it. */
   status: string
   /** The fields that the registry requires and did not get. Null when its list of fields could not be read. */
@@ -53,9 +53,9 @@ export interface SmsRegistry {
   /** Opens a registration and returns its id. A repeated call for the same row returns the same id where possible. */
   open(entry: RegistrationEntry): Promise<string>
   /** Fills in the registration and submits it. A registration that was submitted before is left alone. */
-  submit(entry: RegistrationEntry, providerId: string): Promise<Submission>
+  submit(entry: RegistrationEntry, providerId: string): Promise<Submitted>
   /** Replaces the values and submits again. Undefined when the registry takes no changes now. */
-  correct(entry: RegistrationEntry, providerId: string): Promise<Submission | undefined>
+  correct(entry: RegistrationEntry, providerId: string): Promise<Submitted | undefined>
   readRegistration(ref: RegistryRef): Promise<RegistryReport>
   /** Has no effect when the registry no longer has it. */
   removeRegistration(ref: RegistryRef): Promise<void>
