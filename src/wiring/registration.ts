@@ -1,4 +1,5 @@
 /** SMS senders: the registry, and brands, campaigns and numbers that are registered with it. */
+import { type GuardedAgent, OutgoingFault } from '../outgoing/guarded.ts'
 import { openSmsRegistries } from '../providers/registry/open-sms-registry.ts'
 import { brandEntry } from '../senders/brands/brand-entry.ts'
 import { makeCorrectBrand } from '../senders/brands/correct-brand.ts'
@@ -21,11 +22,28 @@ import { brandStatements } from '../senders/store/brand-rows.ts'
 import { campaignStatements } from '../senders/store/campaign-rows.ts'
 import type { Foundation } from './foundation.ts'
 import type { Replacements } from './replacements.ts'
+import type { Sending } from './sending.ts'
 
-export const makeSmsRegistration = (foundation: Foundation, replacements: Replacements) => {
+const megabyte = 1_048_576
+
+/** Files of customers are fetched through the guarded agent. The registry takes at most 5 MB. */
+const makeFetchEvidence =
+  (agent: GuardedAgent) =>
+  async (url: string): Promise<Uint8Array | undefined> => {
+    try {
+      const reply = await agent.request(url, { method: 'GET', timeoutMs: 10_000, maxBytes: 5 * megabyte })
+      return reply.status === 200 && !reply.truncated && reply.body.length > 0 ? reply.body : undefined
+    } catch (error) {
+      if (error instanceof OutgoingFault) return undefined
+      throw error
+    }
+  }
+
+export const makeSmsRegistration = (foundation: Foundation, { agent }: Sending, replacements: Replacements) => {
   const { config, db, clock, log, limiter, caches, audit, appendEvents } = foundation
   const { forget } = caches
-  const registries = replacements.registries ?? openSmsRegistries({ config, db, clock })
+  const registries =
+    replacements.registries ?? openSmsRegistries({ config, db, clock, log, fetchFile: makeFetchEvidence(agent) })
   const announce = makeAnnounce({ audit, appendEvents })
   const spend = makeProvisionLimit({ limiter, clock })
   const shared = { db, clock, log, announce, registries, spend, forget }

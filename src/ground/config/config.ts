@@ -42,6 +42,8 @@ export type Config = {
   sesSnsTopics: string[]
   smsProviders: ('local' | 'aws' | 'smpp')[]
   smppUrl: string | undefined
+  awsRegion: string
+  awsEndpoint: string | undefined
   dltEnforce: boolean
   /** Undefined: the servers of the operating system. */
   dnsServers: string[] | undefined
@@ -153,6 +155,8 @@ export const readConfig = (env: NodeJS.ProcessEnv, terminal = process.stderr.isT
     sesSnsTopics: values.SES_SNS_TOPICS ?? [],
     smsProviders: values.SMS_PROVIDER ?? ['local'],
     smppUrl: values.SMPP_URL,
+    awsRegion: values.AWS_REGION ?? 'us-east-1',
+    awsEndpoint: values.AWS_ENDPOINT_URL,
     dltEnforce: production || (values.DLT_ENFORCE ?? true),
     dnsServers: values.DNS_SERVERS,
     devTools: values.DEV_TOOLS ?? !production,

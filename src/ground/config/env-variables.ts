@@ -178,6 +178,17 @@ export const variables = {
     about: 'Message centre of the `smpp` provider.',
     secret: true,
   }),
+  AWS_REGION: variable({
+    accepts: accept.textMatching(/^[a-z]{2}(-[a-z]+){1,3}-\d{1,2}$/, 'an AWS region'),
+    fallback: 'us-east-1',
+    about: 'Region of the `aws` provider.',
+  }),
+  AWS_ENDPOINT_URL: variable({
+    accepts: accept.url('an http:// or https:// URL', 'http:', 'https:'),
+    fallback: 'the endpoint of the region',
+    about:
+      'Endpoint of the `aws` provider, such as a VPC endpoint or a test server. The AWS library reads it too, so the `ses` provider uses it unless `SES_ENDPOINT` is set.',
+  }),
   DLT_ENFORCE: variable({
     accepts: accept.trueOrFalse,
     fallback: 'true',

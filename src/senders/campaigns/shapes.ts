@@ -36,7 +36,10 @@ const messageFlow = z
 
 const evidenceUrl = webAddress
   .refine((url) => url.startsWith('https://'), 'Must be an https URL.')
-  .meta({ description: 'Toll-free: a public image or PDF of the consent form.' })
+  .meta({
+    description: 'Toll-free: a public image or PDF of the consent form.',
+    examples: ['https://example.com/consent.png'],
+  })
 
 const flag = z.boolean().default(false)
 const optional = <T extends z.ZodType>(schema: T) =>

@@ -18,7 +18,7 @@ const senderId = z
 
 const givenNumber = z.object({
   kind: z.enum(['number', 'alphanumeric']).default('number'),
-  iso_country: countryCode,
+  iso_country: countryCode.meta({ examples: ['GB'] }),
   type: z
     .enum(numberTypes)
     .optional()
