@@ -1,13 +1,27 @@
 import { statement } from '../../db/statement.ts'
 import type { Environment } from '../../ground/scope.ts'
 import {
-  formStatements,
-  listStatement,
+  type AfterRow,
+  type Claim,
+  type ClaimOrphans,
+  claimOrphansSql,
+  deleteSql,
+  type FailOrphans,
+  failOrphansSql,
+  findSql,
+  type KeepProviderId,
+  keepProviderIdSql,
+  type ListRows,
+  listRegisteredSql,
+  listSql,
+  type RecordFormReport,
+  type RecordSubmitted,
   type RegistrationRow,
   type RowKey,
-  recordFormReportStatement,
+  recordFormReportSql,
+  recordSubmittedSql,
   registrationColumns,
-  registrationStatements,
+  releaseClaimSql,
 } from './registration-rows.ts'
 
 export type BrandRow = RegistrationRow & {
@@ -16,13 +30,21 @@ export type BrandRow = RegistrationRow & {
 }
 
 const columns = `${registrationColumns}, provider_missing_fields, fields`
-const table = { table: 'brands', columns } as const
+const table = { table: 'brands', columns, only: 'true' } as const
 
 export const brandStatements = {
-  ...registrationStatements<BrandRow>({ ...table, only: 'true' }),
-  ...formStatements<BrandRow>(table),
-  recordReport: recordFormReportStatement<BrandRow>(table),
-  list: listStatement<BrandRow>(table),
+  claimOrphans: statement<ClaimOrphans, BrandRow>('brands.claim_orphans', claimOrphansSql(table)),
+  failOrphans: statement<FailOrphans, BrandRow>('brands.fail_orphans', failOrphansSql(table)),
+  releaseClaim: statement<Claim>('brands.release_claim', releaseClaimSql(table)),
+  find: statement<RowKey, BrandRow>('brands.find', findSql(table)),
+  /** For the development tools, which know the id but not the org. */
+  exists: statement<{ id: string }, { id: string }>('brands.exists', 'select id from brands where id = :id'),
+  listRegistered: statement<AfterRow, BrandRow>('brands.list_registered', listRegisteredSql(table)),
+  delete: statement<RowKey, BrandRow>('brands.delete', deleteSql(table)),
+  keepProviderId: statement<KeepProviderId, { id: string }>('brands.keep_provider_id', keepProviderIdSql(table)),
+  recordSubmission: statement<RecordSubmitted, BrandRow>('brands.record_submission', recordSubmittedSql(table)),
+  recordReport: statement<RecordFormReport, BrandRow>('brands.record_report', recordFormReportSql(table)),
+  list: statement<ListRows, BrandRow>('brands.list', listSql(table)),
 }
 
 /** The request that creates the row also registers it, so the row is claimed from the start. */

@@ -1,13 +1,28 @@
 import { statement } from '../../db/statement.ts'
 import type { Environment } from '../../ground/scope.ts'
 import {
-  formStatements,
-  listStatement,
+  type AfterRow,
+  type Claim,
+  type ClaimOrphans,
+  claimOrphansSql,
+  deleteSql,
+  type FailOrphans,
+  failOrphansSql,
+  findSql,
+  type KeepProviderId,
+  keepProviderIdSql,
+  type ListRows,
+  listRegisteredSql,
+  listSql,
+  type RecordFormReport,
+  type RecordSubmitted,
   type RegistrationRow,
   type RegistrationStatus,
-  recordFormReportStatement,
+  type RowKey,
+  recordFormReportSql,
+  recordSubmittedSql,
   registrationColumns,
-  registrationStatements,
+  releaseClaimSql,
 } from './registration-rows.ts'
 
 export const campaignKinds = ['10dlc', 'tollfree'] as const
@@ -23,13 +38,21 @@ export type CampaignRow = RegistrationRow & {
 
 const columns = `${registrationColumns}, provider_missing_fields, brand_id, kind, fields,
   (select b.status from brands b where b.org_id = campaigns.org_id and b.id = campaigns.brand_id) as brand_status`
-const table = { table: 'campaigns', columns } as const
+const table = { table: 'campaigns', columns, only: 'true' } as const
 
 export const campaignStatements = {
-  ...registrationStatements<CampaignRow>({ ...table, only: 'true' }),
-  ...formStatements<CampaignRow>(table),
-  recordReport: recordFormReportStatement<CampaignRow>(table),
-  list: listStatement<CampaignRow>(table),
+  claimOrphans: statement<ClaimOrphans, CampaignRow>('campaigns.claim_orphans', claimOrphansSql(table)),
+  failOrphans: statement<FailOrphans, CampaignRow>('campaigns.fail_orphans', failOrphansSql(table)),
+  releaseClaim: statement<Claim>('campaigns.release_claim', releaseClaimSql(table)),
+  find: statement<RowKey, CampaignRow>('campaigns.find', findSql(table)),
+  /** For the development tools, which know the id but not the org. */
+  exists: statement<{ id: string }, { id: string }>('campaigns.exists', 'select id from campaigns where id = :id'),
+  listRegistered: statement<AfterRow, CampaignRow>('campaigns.list_registered', listRegisteredSql(table)),
+  delete: statement<RowKey, CampaignRow>('campaigns.delete', deleteSql(table)),
+  keepProviderId: statement<KeepProviderId, { id: string }>('campaigns.keep_provider_id', keepProviderIdSql(table)),
+  recordSubmission: statement<RecordSubmitted, CampaignRow>('campaigns.record_submission', recordSubmittedSql(table)),
+  recordReport: statement<RecordFormReport, CampaignRow>('campaigns.record_report', recordFormReportSql(table)),
+  list: statement<ListRows, CampaignRow>('campaigns.list', listSql(table)),
 }
 
 /** The request that creates the row also registers it, so the row is claimed from the start. */

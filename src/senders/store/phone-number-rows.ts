@@ -2,13 +2,22 @@ import { statement } from '../../db/statement.ts'
 import type { Environment } from '../../ground/scope.ts'
 import type { NumberType } from '../../providers/registry/sms-registry.ts'
 import {
+  type AfterRow,
   type Claim,
+  type ClaimOrphans,
+  claimOrphansSql,
+  deleteSql,
+  type FailOrphans,
+  failOrphansSql,
+  findSql,
+  listRegisteredSql,
+  type RecordReport,
   type RegistrationRow,
   type RegistrationStatus,
   type RowKey,
-  recordReportStatement,
+  recordReportSql,
   registrationColumns,
-  registrationStatements,
+  releaseClaimSql,
 } from './registration-rows.ts'
 
 export type PhoneNumberRow = RegistrationRow & {
@@ -27,11 +36,21 @@ export type PhoneNumberRow = RegistrationRow & {
 const columns = `${registrationColumns}, tenant_id, kind, type, e164, sender_id, iso_country, campaign_id, capabilities,
   (select c.status from campaigns c
    where c.org_id = phone_numbers.org_id and c.id = phone_numbers.campaign_id) as campaign_status`
-const table = { table: 'phone_numbers', columns } as const
+const table = { table: 'phone_numbers', columns, only: "kind = 'number'" } as const
 
 export const phoneNumberStatements = {
-  ...registrationStatements<PhoneNumberRow>({ ...table, only: "kind = 'number'" }),
-  recordReport: recordReportStatement<PhoneNumberRow>(table),
+  claimOrphans: statement<ClaimOrphans, PhoneNumberRow>('phone_numbers.claim_orphans', claimOrphansSql(table)),
+  failOrphans: statement<FailOrphans, PhoneNumberRow>('phone_numbers.fail_orphans', failOrphansSql(table)),
+  releaseClaim: statement<Claim>('phone_numbers.release_claim', releaseClaimSql(table)),
+  find: statement<RowKey, PhoneNumberRow>('phone_numbers.find', findSql(table)),
+  /** For the development tools, which know the id but not the org. */
+  exists: statement<{ id: string }, { id: string }>(
+    'phone_numbers.exists',
+    'select id from phone_numbers where id = :id',
+  ),
+  listRegistered: statement<AfterRow, PhoneNumberRow>('phone_numbers.list_registered', listRegisteredSql(table)),
+  delete: statement<RowKey, PhoneNumberRow>('phone_numbers.delete', deleteSql(table)),
+  recordReport: statement<RecordReport, PhoneNumberRow>('phone_numbers.record_report', recordReportSql(table)),
 }
 
 /** The sender that a new installation starts with. */
@@ -139,7 +158,7 @@ export const unverifyNumbersOf = statement<
 )
 
 /** Sender ids of all orgs, in the order of their keys. */
-export const listSenderIds = statement<{ afterOrg: string; afterId: string; limit: number }, PhoneNumberRow>(
+export const listSenderIds = statement<AfterRow, PhoneNumberRow>(
   'phone_numbers.list_sender_ids',
   `select ${columns} from phone_numbers
    where (org_id, id) > (:afterOrg, :afterId) and kind = 'alphanumeric'
