@@ -19,7 +19,7 @@ const kind = z
 const keyword = (example: string) => text(32, example)
 
 const sampleMessages = z
-  .array(z.string().trim().min(1).max(1_024))
+  .array(text(1_024, 'Your order 42 has shipped.'))
   .min(1)
   .max(5)
   .meta({ examples: [['Your order 42 has shipped.']] })
