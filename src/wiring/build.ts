@@ -12,6 +12,7 @@ import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
 import { makePlatform } from './platform.ts'
+import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
 import { type Modules, makeRoutes } from './routes.ts'
 import { makeSending } from './sending.ts'
@@ -28,9 +29,10 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
   const delivery = makeDelivery(foundation, sending, replacements)
-  const worker = makeWorker({ foundation, platform, sending, delivery })
+  const senders = makeSmsRegistration(foundation, sending, replacements)
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders })
   const modules: Modules = { ...foundation, ...platform, ...sending }
-  const routes = [...makeRoutes({ foundation, platform, sending, delivery }), ...(addRoutes?.(modules) ?? [])]
+  const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({
@@ -39,7 +41,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     workerRuns: () => !withWorker || worker.isRunning(),
     stopping: stopping.begun,
   })
-  const parts = { foundation, platform, sending, worker, routes, ready, stopping, replacements }
+  const parts = { foundation, platform, sending, senders, worker, routes, ready, stopping, replacements }
   let app: FastifyInstance | undefined
   let submission: Submission | undefined
   let bounces: InboundSmtp | undefined
@@ -96,6 +98,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
       const { emailProvider, smsProvider, closeIdentities, agent } = sending
       await Promise.all([emailProvider.close(), smsProvider.close(), closeIdentities(), agent.close()])
+      await senders.registries.close()
       await foundation.close()
     },
   }

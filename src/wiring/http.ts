@@ -36,6 +36,7 @@ import { makeSubmission, type Submission } from '../submission/smtp-server.ts'
 import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
+import type { SmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
 import type { Sending } from './sending.ts'
 import type { Worker } from './worker.ts'
@@ -44,6 +45,7 @@ type Needs = {
   foundation: Foundation
   platform: Platform
   sending: Sending
+  senders: SmsRegistration
   worker: Worker
   routes: Route[]
   ready: () => Promise<void>
@@ -110,7 +112,7 @@ const registerProviders = (app: FastifyInstance, needs: Needs, readBody: ReadBod
   )
 }
 
-const registerDev = (app: FastifyInstance, { foundation, sending, worker }: Needs): void => {
+const registerDev = (app: FastifyInstance, { foundation, sending, senders, worker }: Needs): void => {
   const { db, clock, moved } = foundation
   if (!moved) return
   registerDevTools(app, {
@@ -119,6 +121,7 @@ const registerDev = (app: FastifyInstance, { foundation, sending, worker }: Need
     readOutbox: makeReadOutbox({ db, outbox: sending.outbox }),
     notify: sending.messages.notify,
     simulateDomain: makeSimulateDomain({ db, clock }),
+    simulateRegistration: senders.simulateRegistration,
     keepOffset: async (offset) => {
       await db.change(writeSetting, { name: 'clock_offset_ms', value: JSON.stringify(offset), at: moved.now() })
     },

@@ -2,6 +2,7 @@
 import type { newDkimKey } from '../domains/dkim-key.ts'
 import type { GuardedAgent } from '../outgoing/guarded.ts'
 import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
+import type { SmsRegistries } from '../providers/registry/open-sms-registry.ts'
 import type { NotifyOwners } from '../webhooks/record-outcome.ts'
 
 export type Replacements = {
@@ -13,6 +14,8 @@ export type Replacements = {
   sns?: Pick<Parameters<typeof makeSesIntake>[0], 'fetchCertificate' | 'confirm'>
   /** Makes outgoing HTTP requests. */
   agent?: GuardedAgent
+  /** Registries of SMS senders. */
+  registries?: SmsRegistries
   /** Emails owners and developers. */
   notify?: NotifyOwners
 }

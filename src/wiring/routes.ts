@@ -1,10 +1,13 @@
 /** The routes under /api/v1. A new capability adds its routes here. */
 import { makeManageIpPools } from '../domains/manage-ip-pools.ts'
 import type { Route } from '../http/route.ts'
+import { brandRoutes } from '../http/v1/brands.ts'
+import { campaignRoutes } from '../http/v1/campaigns.ts'
 import { domainRoutes } from '../http/v1/domains.ts'
 import { emailRoutes } from '../http/v1/emails.ts'
 import { ipPoolRoutes } from '../http/v1/ip-pools.ts'
 import { keyRoutes } from '../http/v1/keys.ts'
+import { phoneNumberRoutes } from '../http/v1/phone-numbers.ts'
 import { projectRoutes } from '../http/v1/projects.ts'
 import { smsRoutes } from '../http/v1/sms.ts'
 import { suppressionRoutes } from '../http/v1/suppressions.ts'
@@ -30,6 +33,7 @@ import { eraseTenantEndpoints } from '../webhooks/store/endpoint-rows.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
+import type { SmsRegistration } from './registration.ts'
 import type { Sending } from './sending.ts'
 
 /** What additional routes of tests and benchmarks can use. */
@@ -40,7 +44,13 @@ export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'writtenEntrie
     'templates' | 'outbox' | 'emailProvider' | 'smsProvider' | 'senders' | 'suppress' | 'links' | 'messages'
   >
 
-type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: WebhookDelivery }
+type Needs = {
+  foundation: Foundation
+  platform: Platform
+  sending: Sending
+  delivery: WebhookDelivery
+  senders: SmsRegistration
+}
 
 /** Modules with scheduled work or rows of a tenant add themselves to these lists. */
 const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { messages }: Sending) => {
@@ -65,7 +75,7 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { m
   }
 }
 
-export const makeRoutes = ({ foundation, platform, sending, delivery }: Needs): Route[] => {
+export const makeRoutes = ({ foundation, platform, sending, delivery, senders }: Needs): Route[] => {
   const { db, clock, log, limiter, caches, vault, audit } = foundation
   const { createTenants, usage } = platform
   const { messages, templates, manageDomains, simulated, agent } = sending
@@ -81,10 +91,13 @@ export const makeRoutes = ({ foundation, platform, sending, delivery }: Needs): 
     limits: makeWebhookLimits({ limiter, clock }),
   })
   return [
+    ...brandRoutes({ db, ...senders.brands }),
+    ...campaignRoutes({ db, ...senders.campaigns }),
     ...domainRoutes({ manage: manageDomains, hosts: sending.mailHosts }),
     ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
     ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
+    ...phoneNumberRoutes({ db, ...senders.phoneNumbers }),
     ...projectRoutes({ db, manage: makeManageProjects({ db, clock }) }),
     ...smsRoutes({ ...messages.sms, cancel: messages.cancel, read: messages.read }),
     ...suppressionRoutes({

@@ -8,11 +8,18 @@ import { makeTasks } from '../worker/tasks.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
+import type { SmsRegistration } from './registration.ts'
 import type { Sending } from './sending.ts'
 
-type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: WebhookDelivery }
+type Needs = {
+  foundation: Foundation
+  platform: Platform
+  sending: Sending
+  delivery: WebhookDelivery
+  senders: SmsRegistration
+}
 
-export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) => {
+export const makeWorker = ({ foundation, platform, sending, delivery, senders }: Needs) => {
   const { url, db, clock, log, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits } = sending
@@ -37,6 +44,8 @@ export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) =
     messages: messages.retention,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
+    pollStatus: senders.pollStatus,
+    reconcile: senders.reconcile,
   })
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })

@@ -4,6 +4,8 @@ import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 import type { MessageRetention } from '../messages/retention.ts'
 import type { SettleUsage } from '../messages/settle-usage.ts'
+import type { PollStatus } from '../senders/registration/poll-status.ts'
+import type { Reconcile } from '../senders/registration/reconcile.ts'
 import type { CountHits } from '../tracking/count.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
@@ -31,6 +33,8 @@ type Needs = {
   scheduling: ClaimLoop
   deliveries: KeepDeliveries
   webhooks: WebhookLoop
+  pollStatus: PollStatus
+  reconcile: Reconcile
 }
 
 export const makeTasks = (needs: Needs): Tasks => {
@@ -40,6 +44,8 @@ export const makeTasks = (needs: Needs): Tasks => {
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
+    status_poll: { cron: '*/5 * * * *', run: () => needs.pollStatus.run() },
+    reconcile: { cron: '*/15 * * * *', run: () => needs.reconcile.run() },
     redaction: { cron: '17 * * * *', run: async () => ({ messages_redacted: await messages.redact() }) },
     retention: {
       cron: '7 * * * *',

@@ -2,6 +2,7 @@
 import type { Code } from '../../src/ground/errors.ts'
 import { type IdKind, newId } from '../../src/ground/ids.ts'
 import type { Route } from '../../src/http/route.ts'
+import { campaignOf, completeBrand } from '../clients/sender-client.ts'
 
 /** `hidden`: as if the row did not exist. `open`: the route does not separate such rows. Otherwise a 403 with a reason. */
 export type Verdict =
@@ -77,7 +78,54 @@ const onIpPool = {
   testKey: poolsAreLive,
 } as const
 
+const simulatedOnly = {
+  refused: 'ENVIRONMENT_ESCALATION',
+  why: 'SD-09: a test key on a live brand, campaign or number',
+} as const
+/** Brands and campaigns belong to the whole org. A tenant may read them, and may not change them. */
+const onRegistration = { tenantKey: writeToAnotherTenant, testKey: simulatedOnly, projectKey: 'open' } as const
+
 export const table: Record<string, Line> = {
+  'POST /brands': { ...shared, tenantKey: platformOnly, body: completeBrand },
+  'GET /brands': { ...shared, tenantKey: 'open' },
+  'GET /brands/{id}': { ...shared, tenantKey: 'open' },
+  'PATCH /brands/{id}': {
+    ...onRegistration,
+    testKey: { refused: 'BRAND_IS_LIVE_MODE', why: 'X-255: a code of its own' },
+    body: { city: 'Rome' },
+  },
+  'DELETE /brands/{id}': onRegistration,
+  'POST /campaigns': {
+    ...shared,
+    tenantKey: platformOnly,
+    body: campaignOf('brd_00000000000000000000000000'),
+    names: {
+      brand_id: { kind: 'brand', in: ['body'], unknown: 'BRAND_NOT_FOUND', tenantKey: platformOnly },
+    },
+  },
+  'GET /campaigns': { ...shared, tenantKey: 'open' },
+  'GET /campaigns/{id}': { ...shared, tenantKey: 'open' },
+  'DELETE /campaigns/{id}': onRegistration,
+  'POST /phone-numbers': {
+    ...shared,
+    tenantKey: platformOnly,
+    body: { iso_country: 'US', type: 'longcode', campaign_id: 'cmp_00000000000000000000000000' },
+    names: {
+      campaign_id: { kind: 'campaign', in: ['body'], unknown: 'CAMPAIGN_NOT_FOUND', tenantKey: platformOnly },
+      // Not an id of a row: the name that recipients see.
+      sender_id: { kind: 'phoneNumber', in: [], unknown: 'VALIDATION_ERROR', tenantKey: platformOnly },
+    },
+  },
+  'GET /phone-numbers': { ...shared, tenantKey: 'open', ofNoTenant: 'open' },
+  'GET /phone-numbers/{id}': { ...shared, tenantKey: 'hidden', ofNoTenant: 'open' },
+  'PATCH /phone-numbers/{id}': {
+    ...onRegistration,
+    body: { campaign_id: 'cmp_00000000000000000000000000' },
+    names: {
+      campaign_id: { kind: 'campaign', in: ['body'], unknown: 'CAMPAIGN_NOT_FOUND', tenantKey: 'open' },
+    },
+  },
+  'DELETE /phone-numbers/{id}': onRegistration,
   'POST /emails': {
     ...shared,
     tenantKey: 'open',

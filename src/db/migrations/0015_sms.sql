@@ -21,21 +21,24 @@ create table brands (
   environment text not null check (environment in ('live', 'test')),
   status text not null check (status in ('pending', 'verified', 'unverified', 'failed')),
   status_reason text,
-  -- Null until the registry has accepted the registration.
+  -- Null until the registry has opened the registration.
   provider_id text,
+  -- Null until the registry has received the values.
   provider_status text,
   -- Null while the registry's list of fields could not be read.
   provider_missing_fields text[],
   -- The fields of the registration, by the names of the API.
   fields jsonb not null,
   verified_at timestamptz(3),
-  -- When the reconciler created it last, or is trying to. A second worker leaves it alone for a while.
+  -- When a request or a worker began to register it. Another one leaves it alone for a while.
   claimed_at timestamptz(3),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   primary key (org_id, id)
 );
 create index brands_page on brands (org_id, created_at, id);
+-- Registrations that the registry has not got yet.
+create index brands_orphans on brands (org_id, id) where status = 'pending' and provider_status is null;
 
 create table campaigns (
   org_id text not null references orgs (id) on delete cascade,
@@ -58,6 +61,7 @@ create table campaigns (
 );
 create index campaigns_page on campaigns (org_id, created_at, id);
 create index campaigns_brand on campaigns (org_id, brand_id);
+create index campaigns_orphans on campaigns (org_id, id) where status = 'pending' and provider_status is null;
 
 -- A number has no e164 until the registry has provisioned it. Sender ids are unique without case, per environment.
 alter table phone_numbers
@@ -74,6 +78,8 @@ update phone_numbers set verified_at = created_at where status = 'verified';
 create unique index phone_numbers_sender_id on phone_numbers (org_id, environment, lower(sender_id))
   where sender_id is not null;
 create index phone_numbers_page on phone_numbers (org_id, created_at, id);
+create index phone_numbers_orphans on phone_numbers (org_id, id)
+  where status = 'pending' and provider_status is null;
 create index phone_numbers_campaign on phone_numbers (org_id, campaign_id) where campaign_id is not null;
 -- Inbound messages are found by the number that received them.
 create index phone_numbers_e164 on phone_numbers (e164) where e164 is not null;

@@ -157,6 +157,7 @@ describe('access to the dev tools', () => {
       notify: async () => 'no message',
       keepOffset: async () => undefined,
       simulateDomain: async () => false,
+      simulateRegistration: { accepts: () => false, set: async () => false },
     })
     const from = (remoteAddress: string) =>
       app.inject({ method: 'POST', url: '/api/dev/run', payload: '{"task":"retention"}', remoteAddress })

@@ -8,6 +8,11 @@ import { isId } from '../../ground/ids.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import type { SimulateReport } from '../../messages/report-by-hand.ts'
 import type { ReadOutbox } from '../../providers/outbox/read.ts'
+import {
+  type SimulatedStatus,
+  type SimulateRegistration,
+  simulatedStatuses,
+} from '../../senders/simulate-registration.ts'
 import type { Tasks } from '../../worker/tasks.ts'
 import { malformed } from '../envelope.ts'
 import { parseJson, validate } from '../read-request.ts'
@@ -53,6 +58,13 @@ const RegistryBody = z.strictObject({
   reason: z.string().max(1_000).nullable().optional(),
 })
 
+/** The whole registry can only be switched on and off. */
+const simulatedStatusOf = (id: string, status: string): SimulatedStatus => {
+  const accepted: readonly string[] = id === '*' ? ['unreachable', 'reachable'] : simulatedStatuses
+  if (!accepted.includes(status)) throw malformed(`Must be one of: ${accepted.join(', ')}.`, ['status'])
+  return status as SimulatedStatus
+}
+
 /** Well before five-digit years, which timestamps, cursors and ids cannot represent. */
 const lastInstant = Date.UTC(9000, 0)
 
@@ -64,10 +76,11 @@ type Needs = {
   readOutbox: ReadOutbox
   notify: SimulateReport
   simulateDomain: SimulateDomain
+  simulateRegistration: SimulateRegistration
 }
 
 export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
-  const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain } = needs
+  const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain, simulateRegistration } = needs
   const RunBody = z.strictObject({ task: z.enum(Object.keys(tasks)) })
 
   app.register(
@@ -106,7 +119,12 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/registry', async (request) => {
-        const { id, status } = await bodyOf(RegistryBody, request)
+        const { id, status, missing_fields = null, reason = null } = await bodyOf(RegistryBody, request)
+        if (simulateRegistration.accepts(id)) {
+          const report = { id, status: simulatedStatusOf(id, status), missingFields: missing_fields, reason }
+          if (!(await simulateRegistration.set(report))) throw new Failure('NOT_FOUND')
+          return { id, status }
+        }
         if (!isId('domain', id)) throw new Failure('NOT_FOUND')
         const dkim = dkimStatusOf(status)
         if (!dkim) throw malformed(`Must be one of: ${reportable.join(', ')}.`, ['status'])

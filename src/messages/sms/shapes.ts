@@ -3,6 +3,7 @@ import { givenId, givenInstant, patternText } from '../../ground/bounded-text.ts
 import { Failure } from '../../ground/errors.ts'
 import { isLocalTime, isTimeZone } from '../../ground/local-time.ts'
 import { isE164 } from '../../ground/phone-number.ts'
+import { isSenderId } from '../../ground/sender-id.ts'
 import { VariablesShape } from '../../templates/variables.ts'
 import { HistoryShape, instant, metadata, ProviderResponseShape, statusFilter, stringMap, tags } from '../shapes.ts'
 
@@ -15,11 +16,6 @@ export const lengthOf = (text: string): number => {
   for (const _ of text) length++
   return length
 }
-
-const senderIdForm = /^(?=.*[A-Za-z])[A-Za-z0-9 -]{1,11}$/
-
-/** 1 to 11 letters, digits, hyphens and spaces, with at least one letter. */
-export const isSenderId = (text: string): boolean => senderIdForm.test(text)
 
 const from = z
   .string()

@@ -1,0 +1,107 @@
+import type { z } from 'zod'
+import type { Db } from '../../db/pool.ts'
+import { keysetOf } from '../../ground/cursor.ts'
+import { Failure } from '../../ground/errors.ts'
+import type { AddCampaign } from '../../senders/campaigns/create-campaign.ts'
+import type { RemoveCampaign } from '../../senders/campaigns/remove-campaign.ts'
+import { Campaign, CreateCampaign, shownCampaignFields } from '../../senders/campaigns/shapes.ts'
+import { type CampaignRow, campaignStatements } from '../../senders/store/campaign-rows.ts'
+import { actorOf } from '../actor.ts'
+import { Deleted } from '../deleted.ts'
+import { page, pageOf, pageQuery } from '../page.ts'
+import { defineRoute, type Route } from '../route.ts'
+import { isoOrNull } from '../shown-message.ts'
+
+type Shown = z.output<typeof Campaign>
+type ShownFields = Pick<Shown, keyof typeof shownCampaignFields>
+
+const show = (row: CampaignRow): Shown => ({
+  id: row.id,
+  brand_id: row.brand_id,
+  name: row.fields.name,
+  kind: row.kind,
+  status: row.status,
+  status_reason: row.status_reason,
+  environment: row.environment,
+  provider_id: row.provider_id,
+  provider_status: row.provider_status,
+  provider_missing_fields: row.provider_missing_fields,
+  ...(Object.fromEntries(
+    Object.keys(shownCampaignFields).map((name) => [name, row.fields[name] ?? null]),
+  ) as ShownFields),
+  verified_at: isoOrNull(row.verified_at),
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+type Needs = { db: Db; add: AddCampaign; remove: RemoveCampaign }
+
+export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
+  const base = { tag: 'Campaigns', params: { id: 'campaign' } } as const
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/campaigns',
+      tag: 'Campaigns',
+      summary: 'Register a campaign',
+      description:
+        'Submits a campaign of a brand to the registry. A `10dlc` campaign needs a verified brand. A campaign cannot be changed: if `provider_missing_fields` is not empty, delete it and register it again. At most 10 registrations per hour.',
+      scope: 'write:campaigns',
+      idempotent: true,
+      forbiddenKeys: { tenantKey: 'TENANT_KEY_FORBIDDEN' },
+      body: CreateCampaign,
+      responses: { 201: { schema: Campaign, description: 'The new campaign.' } },
+      errors: [
+        'BRAND_NOT_FOUND',
+        'BRAND_IS_TEST_MODE',
+        'BRAND_NOT_VERIFIED',
+        'PROVISION_LIMIT_EXCEEDED',
+        'PROVIDER_UNAVAILABLE',
+      ],
+      handle: async (call) => ({ status: 201, body: show(await add(call.caller, actorOf(call), call.body)) }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/campaigns',
+      tag: 'Campaigns',
+      summary: 'List campaigns',
+      scope: 'read:campaigns',
+      query: pageQuery,
+      responses: { 200: { schema: pageOf(Campaign), description: 'A page of campaigns, newest first.' } },
+      handle: async ({ caller, query }) => {
+        const rows = await db.rows(campaignStatements.list, { orgId: caller.orgId, ...keysetOf(query) })
+        return { status: 200, body: page(rows, query.limit, show) }
+      },
+    }),
+    defineRoute({
+      ...base,
+      method: 'GET',
+      path: '/campaigns/{id}',
+      summary: 'Get a campaign',
+      scope: 'read:campaigns',
+      responses: { 200: { schema: Campaign, description: 'The campaign.' } },
+      errors: ['NOT_FOUND'],
+      handle: async ({ caller, params }) => {
+        const row = await db.row(campaignStatements.find, { orgId: caller.orgId, id: params.id as string })
+        if (!row) throw new Failure('NOT_FOUND')
+        return { status: 200, body: show(row) }
+      },
+    }),
+    defineRoute({
+      ...base,
+      method: 'DELETE',
+      path: '/campaigns/{id}',
+      summary: 'Delete a campaign',
+      description:
+        'Removes the campaign from the registry. Its numbers become `unverified` until you bind them to another campaign.',
+      scope: 'write:campaigns',
+      responses: { 200: { schema: Deleted, description: 'The campaign was deleted.' } },
+      errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'PROVIDER_UNAVAILABLE'],
+      handle: async (call) => {
+        const id = call.params.id as string
+        await remove(call.caller, actorOf(call), id)
+        return { status: 200, body: { id, deleted: true } }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,174 @@
+/** Registers senders with AWS End User Messaging. */
+import type { RegistrationInformation } from '@aws-sdk/client-pinpoint-sms-voice-v2'
+import type { Log } from '../../ground/log.ts'
+import { registrationTypes } from './aws-field-values.ts'
+import { type FetchFile, makeAwsForm } from './aws-form.ts'
+import { type AwsCallsNeeds, isNotFound, isRefused, makeAwsCalls } from './aws-registry-calls.ts'
+import { RegistryError, type RegistryReport, type SmsRegistry } from './sms-registry.ts'
+
+type Needs = AwsCallsNeeds & { log: Log; fetchFile: FetchFile; wait?: (milliseconds: number) => Promise<unknown> }
+
+const notThere: RegistryReport = {
+  verdict: 'gone',
+  status: 'DELETED',
+  reason: 'The registry no longer has it.',
+}
+
+/** The longest reason that a row stores. */
+const longestReason = 2_000
+
+export const makeAwsRegistry = ({ log, fetchFile, wait, ...connection }: Needs): SmsRegistry => {
+  const calls = makeAwsCalls(connection)
+  const { call } = calls
+  const form = makeAwsForm({ calls, log, fetchFile, ...(wait && { wait }) })
+
+  /** Undefined when the registry does not have it. */
+  const describe = async (providerId: string): Promise<RegistrationInformation | undefined> => {
+    try {
+      const { Registrations } = await call((client, sdk) =>
+        client.send(new sdk.DescribeRegistrationsCommand({ RegistrationIds: [providerId] })),
+      )
+      return Registrations?.[0]
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
+  }
+
+  const denialOf = async (providerId: string, version: number | undefined): Promise<string> => {
+    const { RegistrationVersions } = await call((client, sdk) =>
+      client.send(
+        new sdk.DescribeRegistrationVersionsCommand({
+          RegistrationId: providerId,
+          ...(version !== undefined && { VersionNumbers: [version] }),
+        }),
+      ),
+    )
+    const { DeniedReasons = [], Feedback } = RegistrationVersions?.[0] ?? {}
+    const reasons = DeniedReasons.map(({ ShortDescription, LongDescription }) => LongDescription ?? ShortDescription)
+    const text = [...reasons, Feedback].filter((reason) => reason).join(' ')
+    return (text || 'The registry rejected the registration.').slice(0, longestReason)
+  }
+
+  /** Opens a new version, after discarding a draft that an interrupted correction left. */
+  const openVersion = async (providerId: string): Promise<void> => {
+    const registration = { RegistrationId: providerId }
+    try {
+      await call((client, sdk) => client.send(new sdk.CreateRegistrationVersionCommand(registration)))
+    } catch (error) {
+      if (!isRefused(error)) throw error
+      await call((client, sdk) => client.send(new sdk.DiscardRegistrationVersionCommand(registration)))
+      await call((client, sdk) => client.send(new sdk.CreateRegistrationVersionCommand(registration)))
+    }
+  }
+
+  const reportOf = async (providerId: string): Promise<RegistryReport> => {
+    const found = await describe(providerId)
+    const status = found?.RegistrationStatus
+    switch (status) {
+      case undefined:
+      case 'DELETED':
+        return notThere
+      case 'CLOSED':
+        return { ...notThere, status, reason: 'The registry closed the registration.' }
+      case 'COMPLETE':
+        return { verdict: 'approved', status, reason: null }
+      case 'CREATED':
+        return { verdict: 'rejected', status, reason: 'The registry did not accept the submission.' }
+      case 'REQUIRES_UPDATES': {
+        const version = found?.LatestDeniedVersionNumber ?? found?.CurrentVersionNumber
+        return { verdict: 'rejected', status, reason: await denialOf(providerId, version) }
+      }
+      default:
+        return { verdict: 'review', status, reason: null }
+    }
+  }
+
+  const readNumber = async (providerId: string): Promise<RegistryReport> => {
+    try {
+      const { PhoneNumbers } = await call((client, sdk) =>
+        client.send(new sdk.DescribePhoneNumbersCommand({ PhoneNumberIds: [providerId] })),
+      )
+      const status = PhoneNumbers?.[0]?.Status
+      if (status === undefined || status === 'DELETED' || status === 'DISASSOCIATING') return notThere
+      return { verdict: status === 'ACTIVE' ? 'approved' : 'review', status, reason: null }
+    } catch (error) {
+      if (isNotFound(error)) return notThere
+      throw error
+    }
+  }
+
+  return {
+    name: 'aws',
+    open: async (entry) => {
+      const { RegistrationId } = await call((client, sdk) =>
+        client.send(
+          new sdk.CreateRegistrationCommand({
+            RegistrationType: registrationTypes[entry.form],
+            ClientToken: entry.id,
+            Tags: [{ Key: 'tidings-id', Value: entry.id }],
+          }),
+        ),
+      )
+      if (!RegistrationId) throw new RegistryError('unavailable', 'AWS End User Messaging returned no registration.')
+      return RegistrationId
+    },
+    submit: async (entry, providerId) => {
+      const status = (await describe(providerId))?.RegistrationStatus
+      // An earlier attempt submitted it, and only its response was lost.
+      if (status !== undefined && status !== 'CREATED') return { status, missing: await form.missing(entry) }
+      return form.submit(entry, providerId)
+    },
+    correct: async (entry, providerId) => {
+      const status = (await describe(providerId))?.RegistrationStatus
+      if (status !== 'CREATED' && status !== 'REQUIRES_UPDATES') return undefined
+      if (status === 'REQUIRES_UPDATES') await openVersion(providerId)
+      return form.submit(entry, providerId)
+    },
+    readRegistration: ({ providerId }) => reportOf(providerId),
+    removeRegistration: async ({ id, providerId }) => {
+      try {
+        await call((client, sdk) => client.send(new sdk.DeleteRegistrationCommand({ RegistrationId: providerId })))
+      } catch (error) {
+        if (!isRefused(error)) throw error
+        // Under review it cannot be deleted. It stays without effect, and the row can still be deleted.
+        if (!isNotFound(error)) log.warn({ err: error, registration_id: id, providerId }, 'registration left behind')
+      }
+    },
+    provision: async ({ id, type, isoCountry, campaign, messageType }) => {
+      const number = await call((client, sdk) =>
+        client.send(
+          new sdk.RequestPhoneNumberCommand({
+            IsoCountryCode: isoCountry,
+            MessageType: messageType === 'promotional' ? 'PROMOTIONAL' : 'TRANSACTIONAL',
+            NumberCapabilities: ['SMS', 'MMS'],
+            NumberType: type === 'tollfree' ? 'TOLL_FREE' : 'TEN_DLC',
+            RegistrationId: campaign.providerId,
+            ClientToken: id,
+            Tags: [{ Key: 'tidings-id', Value: id }],
+          }),
+        ),
+      )
+      const { PhoneNumberId, PhoneNumber, Status = 'PENDING', NumberCapabilities = ['SMS'] } = number
+      if (!PhoneNumberId || !PhoneNumber) {
+        throw new RegistryError('unavailable', 'AWS End User Messaging returned no number.')
+      }
+      const capabilities = NumberCapabilities.map((capability) => capability.toLowerCase())
+      return { providerId: PhoneNumberId, e164: PhoneNumber, status: Status, capabilities }
+    },
+    bind: async ({ providerId }, campaign) => {
+      const association = { RegistrationId: campaign.providerId, ResourceId: providerId }
+      await call((client, sdk) => client.send(new sdk.CreateRegistrationAssociationCommand(association)))
+    },
+    readNumber: ({ providerId }) => readNumber(providerId),
+    release: async ({ providerId }) => {
+      try {
+        await call((client, sdk) => client.send(new sdk.ReleasePhoneNumberCommand({ PhoneNumberId: providerId })))
+      } catch (error) {
+        if (!isNotFound(error)) throw error
+      }
+    },
+    readSenderId: async () => undefined,
+    close: calls.close,
+  }
+}

@@ -1,0 +1,31 @@
+/** Chooses the registry of live senders. Everything that test-mode keys register is simulated. */
+import type { Db } from '../../db/pool.ts'
+import type { Clock } from '../../ground/clock.ts'
+import type { Config } from '../../ground/config/config.ts'
+import type { Log } from '../../ground/log.ts'
+import type { Environment } from '../../ground/scope.ts'
+import type { FetchFile } from './aws-form.ts'
+import { makeAwsRegistry } from './aws-registry.ts'
+import { makeLocalRegistry } from './local-registry.ts'
+import type { SmsRegistry } from './sms-registry.ts'
+
+export interface SmsRegistries {
+  /** Undefined when the providers of this installation have no registry, as with `smpp` alone. */
+  of(environment: Environment): SmsRegistry | undefined
+  close(): Promise<void>
+}
+
+type Needs = { config: Config; db: Db; clock: Clock; log: Log; fetchFile: FetchFile }
+
+export const openSmsRegistries = ({ config, db, clock, log, fetchFile }: Needs): SmsRegistries => {
+  const simulated = makeLocalRegistry({ db, clock })
+  const { smsProviders, awsRegion: region, awsEndpoint: endpoint } = config
+  const aws = smsProviders.includes('aws') ? makeAwsRegistry({ region, endpoint, log, fetchFile }) : undefined
+  const live = aws ?? (smsProviders.includes('local') ? simulated : undefined)
+  return {
+    of: (environment) => (environment === 'test' ? simulated : live),
+    close: async () => {
+      await Promise.all([simulated.close(), aws?.close()])
+    },
+  }
+}

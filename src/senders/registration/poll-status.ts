@@ -1,0 +1,103 @@
+/** Asks the registry for the status of everything it has, and records what changed. */
+import type { Actor } from '../../audit/append.ts'
+import type { Db, Tx } from '../../db/pool.ts'
+import type { Clock } from '../../ground/clock.ts'
+import type { Log } from '../../ground/log.ts'
+import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
+import { RegistryError, type RegistryReport, type SmsRegistry } from '../../providers/registry/sms-registry.ts'
+import type { RegistrationRow } from '../store/registration-rows.ts'
+import type { Announce } from './announce.ts'
+import { everyRow } from './every-row.ts'
+import { type Polled, polledBrands, polledCampaigns, polledNumbers, polledSenderIds } from './polled-rows.ts'
+import { statusAfterReport } from './status-after.ts'
+
+export type PollCounts = { polled: number; verified: number; unverified: number; unreadable: number }
+
+export interface PollStatus {
+  /** One pass over all rows. Brands come first, because campaigns depend on them, and numbers on campaigns. */
+  run(): Promise<PollCounts>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  announce: Announce
+  registries: SmsRegistries
+  /** Drops this process's cached senders of the org immediately. Other processes are notified. */
+  forget: (orgId: string) => void
+}
+
+const system: Actor = { kind: 'system' }
+
+const sameList = (a: readonly string[] | null | undefined, b: readonly string[]): boolean =>
+  a?.length === b.length && a.every((item, i) => item === b[i])
+
+export const makePollStatus = ({ db, clock, log, announce, registries, forget }: Needs): PollStatus => {
+  /** Undefined when the registry has nothing to say. Null when it could not be read, which changes nothing. */
+  const read = async <R extends RegistrationRow>(polled: Polled<R>, registry: SmsRegistry, row: R) => {
+    try {
+      return await polled.read(registry, row)
+    } catch (error) {
+      if (!(error instanceof RegistryError)) throw error
+      log.warn({ err: error, registration_id: row.id }, 'registration status unreadable')
+      return null
+    }
+  }
+
+  const announceChange = async <R extends RegistrationRow>(tx: Tx, polled: Polled<R>, before: R, after: R) => {
+    const { status } = after
+    const subject = polled.subjectOf(after)
+    if (status !== before.status && (status === 'verified' || status === 'unverified')) {
+      await announce.change(tx, system, status, subject)
+    } else if (subject.type === 'campaign') {
+      const { provider_status, status_reason: reason } = after
+      await announce.record(tx, system, 'campaign.updated', subject, { provider_status, reason })
+    }
+  }
+
+  const record = async <R extends RegistrationRow>(polled: Polled<R>, row: R, report: RegistryReport) => {
+    const { status, reason } = statusAfterReport(row, report, polled.lostParent(row))
+    const providerStatus = polled.showsStatus ? report.status : null
+    const unchanged =
+      status === row.status &&
+      reason === row.status_reason &&
+      providerStatus === row.provider_status &&
+      (report.missing === undefined || sameList(polled.missingOf(row), report.missing))
+    if (unchanged) return undefined
+    const changes = { status, reason, providerStatus, missing: report.missing ?? null, readAt: row.updated_at }
+    const after = await db.tx(async (tx) => {
+      const recorded = await polled.record(tx, { orgId: row.org_id, id: row.id, ...changes, at: clock.now() })
+      if (recorded) await announceChange(tx, polled, row, recorded)
+      return recorded
+    })
+    if (after) forget(row.org_id)
+    return after?.status === row.status ? undefined : after?.status
+  }
+
+  const poll = async <R extends RegistrationRow>(polled: Polled<R>, counts: PollCounts): Promise<void> => {
+    await everyRow(
+      (page) => db.rows(polled.list, page),
+      async (row) => {
+        const registry = registries.of(row.environment)
+        const report = registry && (await read(polled, registry, row))
+        if (report === undefined) return
+        counts.polled++
+        if (report === null) counts.unreadable++
+        const became = report && (await record(polled, row, report))
+        if (became === 'verified' || became === 'unverified') counts[became]++
+      },
+    )
+  }
+
+  return {
+    run: async () => {
+      const counts: PollCounts = { polled: 0, verified: 0, unverified: 0, unreadable: 0 }
+      await poll(polledBrands, counts)
+      await poll(polledCampaigns, counts)
+      await poll(polledNumbers, counts)
+      await poll(polledSenderIds, counts)
+      return counts
+    },
+  }
+}

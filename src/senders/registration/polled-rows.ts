@@ -1,0 +1,80 @@
+/** How each kind of sender is polled: its rows, its report, and what it depends on. */
+import type { Tx } from '../../db/pool.ts'
+import type { Statement } from '../../db/statement.ts'
+import type { RegistryReport, SmsRegistry } from '../../providers/registry/sms-registry.ts'
+import { type BrandRow, brandStatements } from '../store/brand-rows.ts'
+import { type CampaignRow, campaignStatements } from '../store/campaign-rows.ts'
+import { listSenderIds, type PhoneNumberRow, phoneNumberStatements } from '../store/phone-number-rows.ts'
+import type { AfterRow, RegistrationRow, RegistrationStatus, RowKey } from '../store/registration-rows.ts'
+import { brandSubject, campaignSubject, numberSubject, type Subject } from './subject.ts'
+
+type Recorded = RowKey & {
+  readAt: Date
+  status: RegistrationStatus
+  reason: string | null
+  providerStatus: string | null
+  missing: string[] | null
+  at: Date
+}
+
+export type Polled<R extends RegistrationRow> = {
+  list: Statement<AfterRow, R>
+  /** Undefined when the registry has nothing to report. */
+  read: (registry: SmsRegistry, row: R) => Promise<RegistryReport | undefined>
+  record: (tx: Tx, report: Recorded) => Promise<R | undefined>
+  subjectOf: (row: R) => Subject
+  /** Why an approval is not enough, or null. */
+  lostParent: (row: R) => string | null
+  missingOf: (row: R) => string[] | null
+  /** Whether rows show the status of the registry. */
+  showsStatus: boolean
+}
+
+const refOf = ({ id, provider_id }: RegistrationRow) => ({ id, providerId: provider_id as string })
+
+export const polledBrands: Polled<BrandRow> = {
+  list: brandStatements.listRegistered,
+  read: (registry, row) => registry.readRegistration(refOf(row)),
+  record: (tx, report) => tx.row(brandStatements.recordReport, report),
+  subjectOf: brandSubject,
+  lostParent: () => null,
+  missingOf: (row) => row.provider_missing_fields,
+  showsStatus: true,
+}
+
+export const polledCampaigns: Polled<CampaignRow> = {
+  list: campaignStatements.listRegistered,
+  read: (registry, row) => registry.readRegistration(refOf(row)),
+  record: (tx, report) => tx.row(campaignStatements.recordReport, report),
+  subjectOf: campaignSubject,
+  lostParent: (row) => (row.brand_status === 'unverified' ? 'The brand is unverified.' : null),
+  missingOf: (row) => row.provider_missing_fields,
+  showsStatus: true,
+}
+
+const ofNumbers = {
+  record: (tx: Tx, report: Recorded) => tx.row(phoneNumberStatements.recordReport, report),
+  subjectOf: numberSubject,
+  missingOf: () => [],
+}
+
+const lostCampaign = ({ campaign_status }: PhoneNumberRow): string | null => {
+  if (campaign_status === null) return 'The campaign was deleted.'
+  return campaign_status === 'unverified' ? 'The campaign is unverified.' : null
+}
+
+export const polledNumbers: Polled<PhoneNumberRow> = {
+  ...ofNumbers,
+  list: phoneNumberStatements.listRegistered,
+  read: (registry, row) => registry.readNumber(refOf(row)),
+  lostParent: lostCampaign,
+  showsStatus: true,
+}
+
+export const polledSenderIds: Polled<PhoneNumberRow> = {
+  ...ofNumbers,
+  list: listSenderIds,
+  read: (registry, row) => registry.readSenderId(row.id),
+  lostParent: () => null,
+  showsStatus: false,
+}

@@ -1,0 +1,23 @@
+import type { Clock } from '../../ground/clock.ts'
+import { Failure } from '../../ground/errors.ts'
+import type { Scope } from '../../ground/scope.ts'
+import type { Limiter } from '../../limits/limiter.ts'
+
+const hour = 3_600_000
+const perHour = 10
+
+/** Counts one registration of the org. Throws when the hour has had its ten. Test mode is counted separately. */
+export type SpendRegistration = (scope: Scope) => Promise<void>
+
+type Needs = { limiter: Limiter | undefined; clock: Clock }
+
+export const makeProvisionLimit =
+  ({ limiter, clock }: Needs): SpendRegistration =>
+  async ({ orgId, environment }) => {
+    const at = clock.millis()
+    const bucket = { name: `{${orgId}}:provision:${environment}`, limit: perHour, windowMs: hour }
+    const taken = await limiter?.take([bucket], at)
+    if (!taken || taken.allowed) return
+    const resetAt = taken.states[0]?.resetAt ?? at + hour
+    throw new Failure('PROVISION_LIMIT_EXCEEDED', { retryAfter: (resetAt - at) / 1000 })
+  }

@@ -1,0 +1,49 @@
+/** Sets what the simulated registry reports, for the development tools. */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { isId } from '../ground/ids.ts'
+import { wholeRegistry } from '../providers/registry/local-registry.ts'
+import { deleteSimulated, writeSimulated } from '../providers/registry/store.ts'
+import { brandStatements } from './store/brand-rows.ts'
+import { campaignStatements } from './store/campaign-rows.ts'
+import { phoneNumberStatements } from './store/phone-number-rows.ts'
+
+export const simulatedStatuses = ['submitted', 'approved', 'rejected', 'unreachable', 'reachable'] as const
+export type SimulatedStatus = (typeof simulatedStatuses)[number]
+
+export type SimulatedReport = {
+  id: string
+  status: SimulatedStatus
+  missingFields: string[] | null
+  reason: string | null
+}
+
+export interface SimulateRegistration {
+  /** Whether the id is one of a sender, or the whole registry. */
+  accepts(id: string): boolean
+  /** False when the row does not exist. */
+  set(report: SimulatedReport): Promise<boolean>
+}
+
+const existing = [
+  ['brand', brandStatements.exists],
+  ['campaign', campaignStatements.exists],
+  ['phoneNumber', phoneNumberStatements.exists],
+] as const
+
+export const makeSimulateRegistration = ({ db, clock }: { db: Db; clock: Clock }): SimulateRegistration => {
+  const statementOf = (id: string) => existing.find(([kind]) => isId(kind, id))?.[1]
+  const exists = async (id: string): Promise<boolean> => {
+    const find = statementOf(id)
+    return id === wholeRegistry || (find !== undefined && (await db.row(find, { id })) !== undefined)
+  }
+  return {
+    accepts: (id) => id === wholeRegistry || statementOf(id) !== undefined,
+    set: async ({ id, status, missingFields, reason }) => {
+      if (!(await exists(id))) return false
+      if (status === 'reachable') await db.change(deleteSimulated, { ids: [id] })
+      else await db.change(writeSimulated, { id, status, missingFields, reason, at: clock.now() })
+      return true
+    },
+  }
+}
