@@ -15,6 +15,8 @@ tidings ops org unsuspend <org_id> --operator <name>
 tidings ops org status <org_id> [--json]
 tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [--sms <monthly>] [--json]
 tidings ops dns [--address <public address>] [--json]
+tidings ops dlt set <org_id> <dlt id> --status submitted|approved|rejected [--template-id <19 digits>]
+    [--reason <text>] --operator <name> [--json]
 tidings ops audit verify <org_id>|--all [--witness <file>] [--head <head>] [--created-after <time>] [--json]
 tidings ops audit head [<org_id>] [--json]
 tidings ops audit trust <org_id> --operator <name> [--json]

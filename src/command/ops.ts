@@ -29,6 +29,7 @@ import {
   print,
   required,
 } from './ops-context.ts'
+import { setDltStatus } from './ops-dlt.ts'
 import { checkServiceDns, dnsReportText, unpublishedText } from './ops-dns.ts'
 import { credentials } from './welcome.ts'
 
@@ -190,6 +191,8 @@ const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Prom
       return changePlan(context, orgIdOf(rest[0]), rest[1])
     case 'key create':
       return createKey(context, orgIdOf(rest[0]))
+    case 'dlt set':
+      return setDltStatus(context, orgIdOf(rest[0]), rest[1])
     case 'audit verify':
       return verifyAudit(context, context.options.all ? undefined : orgIdOf(rest[0]))
     case 'audit head':
@@ -224,6 +227,8 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
         head: string,
         'created-after': string,
         address: string,
+        status: string,
+        'template-id': string,
       },
     })
   } catch (error) {

@@ -28,6 +28,7 @@ import { makeTakeReport } from '../inbound/take-report.ts'
 import { feedbackHost } from '../messages/email/return-path.ts'
 import { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import { makeReadOutbox } from '../providers/outbox/read.ts'
+import { makeSimulateDlt } from '../senders/dlt/simulate-dlt.ts'
 import { writeSetting } from '../settings/store.ts'
 import { makeSubmission, type Submission } from '../submission/smtp-server.ts'
 import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
@@ -113,6 +114,7 @@ const registerDev = (app: FastifyInstance, { foundation, sending, worker }: Need
     readOutbox: makeReadOutbox({ db, outbox: sending.outbox }),
     notify: sending.messages.notify,
     simulateDomain: makeSimulateDomain({ db, clock }),
+    simulateDlt: makeSimulateDlt({ db, clock }),
     keepOffset: async (offset) => {
       await db.change(writeSetting, { name: 'clock_offset_ms', value: JSON.stringify(offset), at: moved.now() })
     },

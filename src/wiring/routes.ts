@@ -1,10 +1,12 @@
 /** The routes under /api/v1. A new capability adds its routes here. */
 import { makeManageIpPools } from '../domains/manage-ip-pools.ts'
 import type { Route } from '../http/route.ts'
+import { dltRoutes } from '../http/v1/dlt.ts'
 import { domainRoutes } from '../http/v1/domains.ts'
 import { emailRoutes } from '../http/v1/emails.ts'
 import { ipPoolRoutes } from '../http/v1/ip-pools.ts'
 import { keyRoutes } from '../http/v1/keys.ts'
+import { poolRoutes } from '../http/v1/pools.ts'
 import { projectRoutes } from '../http/v1/projects.ts'
 import { smsRoutes } from '../http/v1/sms.ts'
 import { suppressionRoutes } from '../http/v1/suppressions.ts'
@@ -14,6 +16,9 @@ import { usageRoutes } from '../http/v1/usage.ts'
 import { webhookRoutes } from '../http/v1/webhooks.ts'
 import { makeManageKeys } from '../keys/manage.ts'
 import { makeManageProjects } from '../projects/manage.ts'
+import { makeManageDlt } from '../senders/dlt/manage-dlt.ts'
+import { makeManagePools } from '../senders/pools/manage-pools.ts'
+import { eraseTenantPoolRecipients, eraseTenantPools, freeTenantSenders } from '../senders/store/pool-rows.ts'
 import { makeAddSuppressions } from '../suppressions/add.ts'
 import { makeRemoveSuppression } from '../suppressions/remove.ts'
 import { eraseTenantSuppressions } from '../suppressions/store.ts'
@@ -53,6 +58,9 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { m
       steps: [
         { counts: 'messages_redacted', run: messages.forTenant.eraseMessages },
         { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
+        { run: (tx, rows) => tx.change(eraseTenantPoolRecipients, rows) },
+        { run: (tx, rows) => tx.change(eraseTenantPools, rows) },
+        { run: (tx, rows) => tx.change(freeTenantSenders, rows) },
         { run: (tx, rows) => tx.change(eraseTenantSuppressions, rows) },
         { run: (tx, rows) => tx.change(eraseTenantTemplates, rows) },
         { run: (tx, rows) => tx.change(eraseTenantEndpoints, rows) },
@@ -78,10 +86,12 @@ export const makeRoutes = ({ foundation, platform, sending, delivery }: Needs): 
     limits: makeWebhookLimits({ limiter, clock }),
   })
   return [
+    ...dltRoutes({ db, manage: makeManageDlt({ db, clock, audit, forget }) }),
     ...domainRoutes({ manage: manageDomains, hosts: sending.mailHosts }),
     ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
     ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
+    ...poolRoutes({ db, manage: makeManagePools({ db, clock, audit, forget }) }),
     ...projectRoutes({ db, manage: makeManageProjects({ db, clock }) }),
     ...smsRoutes({ ...messages.sms, cancel: messages.cancel, read: messages.read }),
     ...suppressionRoutes({

@@ -1,4 +1,5 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
+import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
 import { makeClaimLoop } from '../worker/claim-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
 import { makeRecurring } from '../worker/recurring.ts'
@@ -12,7 +13,7 @@ import type { Sending } from './sending.ts'
 type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: WebhookDelivery }
 
 export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) => {
-  const { url, log, idempotency } = foundation
+  const { config, url, db, clock, log, caches, appendEvents, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits } = sending
   const { webhooks, deliveries } = delivery
@@ -35,6 +36,13 @@ export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) =
     deliveries,
     messages: messages.retention,
     tracking: countHits,
+    pollDlt: makePollDlt({
+      db,
+      clock,
+      appendEvents,
+      simulated: config.smsProviders.includes('local'),
+      forget: caches.forget,
+    }),
   })
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })

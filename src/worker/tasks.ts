@@ -4,6 +4,7 @@ import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 import type { MessageRetention } from '../messages/retention.ts'
 import type { SettleUsage } from '../messages/settle-usage.ts'
+import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
 import type { CountHits } from '../tracking/count.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
@@ -30,6 +31,7 @@ type Needs = {
   scheduling: ClaimLoop
   deliveries: KeepDeliveries
   webhooks: WebhookLoop
+  pollDlt: PollDlt
 }
 
 export const makeTasks = (needs: Needs): Tasks => {
@@ -39,6 +41,7 @@ export const makeTasks = (needs: Needs): Tasks => {
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
+    status_poll: { cron: '*/5 * * * *', run: () => needs.pollDlt() },
     redaction: { cron: '17 * * * *', run: async () => ({ messages_redacted: await messages.redact() }) },
     retention: {
       cron: '7 * * * *',

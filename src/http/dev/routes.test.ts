@@ -155,6 +155,7 @@ describe('access to the dev tools', () => {
       notify: async () => false,
       keepOffset: async () => undefined,
       simulateDomain: async () => false,
+      simulateDlt: { accepts: () => false, set: async () => false },
     })
     const from = (remoteAddress: string) =>
       app.inject({ method: 'POST', url: '/api/dev/run', payload: '{"task":"retention"}', remoteAddress })

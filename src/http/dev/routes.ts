@@ -8,6 +8,7 @@ import { isId } from '../../ground/ids.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import { outcomes, type SimulateReport } from '../../messages/report-by-hand.ts'
 import type { ReadOutbox } from '../../providers/outbox/read.ts'
+import { type SimulateDlt, simulatedDltStatuses } from '../../senders/dlt/simulate-dlt.ts'
 import type { Tasks } from '../../worker/tasks.ts'
 import { malformed } from '../envelope.ts'
 import { parseJson, validate } from '../read-request.ts'
@@ -53,6 +54,14 @@ const RegistryBody = z.strictObject({
   reason: z.string().max(1_000).nullable().optional(),
 })
 
+const simulateDltReport = async (simulate: SimulateDlt, given: z.output<typeof RegistryBody>) => {
+  const { id, missing_fields: missingFields = null, reason = null } = given
+  const status = simulatedDltStatuses.find((name) => name === given.status)
+  if (!status) throw malformed(`Must be one of: ${simulatedDltStatuses.join(', ')}.`, ['status'])
+  if (!(await simulate.set({ id, status, missingFields, reason }))) throw new Failure('NOT_FOUND')
+  return { id, status }
+}
+
 /** Well before five-digit years, which timestamps, cursors and ids cannot represent. */
 const lastInstant = Date.UTC(9000, 0)
 
@@ -64,10 +73,11 @@ type Needs = {
   readOutbox: ReadOutbox
   notify: SimulateReport
   simulateDomain: SimulateDomain
+  simulateDlt: SimulateDlt
 }
 
 export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
-  const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain } = needs
+  const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain, simulateDlt } = needs
   const RunBody = z.strictObject({ task: z.enum(Object.keys(tasks)) })
 
   app.register(
@@ -104,7 +114,9 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/registry', async (request) => {
-        const { id, status } = await bodyOf(RegistryBody, request)
+        const given = await bodyOf(RegistryBody, request)
+        const { id, status } = given
+        if (simulateDlt.accepts(id)) return simulateDltReport(simulateDlt, given)
         if (!isId('domain', id)) throw new Failure('NOT_FOUND')
         const dkim = dkimStatusOf(status)
         if (!dkim) throw malformed(`Must be one of: ${reportable.join(', ')}.`, ['status'])
