@@ -18,14 +18,19 @@ const faultOf = (caller: PoolCaller, { tenantId }: Change, row: MemberRow | unde
   return row.elsewhere ? 'This sender is a member of a pool without a tenant.' : undefined
 }
 
-/** A sender that changes its tenant is itself changed, which not every key may do. */
-const assertMayBind = (caller: PoolCaller, joining: readonly MemberRow[], leaving: readonly MemberRow[]): void => {
-  // Only a bound key has a tenant state. A platform key may also act for the tenant through the header.
-  if (caller.tenantState !== undefined && joining.length > 0) throw new Failure('TENANT_FORBIDDEN')
-  const live = ({ environment }: MemberRow) => environment === 'live'
-  if (caller.environment === 'test' && (joining.some(live) || leaving.some(live))) {
-    throw new Failure('ENVIRONMENT_ESCALATION')
-  }
+/** Joining a tenant's pool changes a sender of the org, which a key of the tenant may not do. */
+const assertMayJoin = (caller: PoolCaller, change: Change, row: MemberRow | undefined, place: number): void => {
+  // Only a bound key has a tenant state. A platform key that acts for the tenant has none.
+  const bound = caller.tenantState !== undefined
+  if (bound && change.tenantId !== null && row?.tenant_id === null) throw new Failure('TENANT_FORBIDDEN')
+  const fault = faultOf(caller, change, row)
+  if (fault) throw invalid(['phone_number_ids', place], 'custom', fault)
+}
+
+/** A test key does not change live senders. */
+const assertMayBind = ({ environment }: PoolCaller, changed: readonly MemberRow[]): void => {
+  if (environment === 'live') return
+  if (changed.some((row) => row.environment === 'live')) throw new Failure('ENVIRONMENT_ESCALATION')
 }
 
 const idsOf = (rows: readonly MemberRow[]): string[] => rows.map(({ id }) => id)
@@ -36,15 +41,12 @@ export const changeMembers = async (tx: Tx, caller: PoolCaller, change: Change):
   const { poolId, tenantId, before, after, at } = change
   const locked = await tx.rows(lockMembers, { orgId, poolId, ids: [...new Set([...before, ...after])] })
   const rows = new Map(locked.map((row) => [row.id, row]))
-  after.forEach((id, i) => {
-    const fault = faultOf(caller, change, rows.get(id))
-    if (fault) throw invalid(['phone_number_ids', i], 'custom', fault)
-  })
+  after.forEach((id, place) => assertMayJoin(caller, change, rows.get(id), place))
   if (tenantId !== null) {
     const stays = new Set(after)
     const joining = locked.filter((row) => stays.has(row.id) && row.tenant_id === null)
     const leaving = locked.filter((row) => !stays.has(row.id) && row.tenant_id === tenantId && !row.elsewhere)
-    assertMayBind(caller, joining, leaving)
+    assertMayBind(caller, [...joining, ...leaving])
     if (joining.length > 0) await tx.change(setSenderTenant, { orgId, ids: idsOf(joining), tenantId, at })
     if (leaving.length > 0) await tx.change(setSenderTenant, { orgId, ids: idsOf(leaving), tenantId: null, at })
   }

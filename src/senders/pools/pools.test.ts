@@ -232,10 +232,13 @@ describe('tenants', () => {
   test('XD-09 a tenant key cannot bind a sender of the org, and does not learn about those of others', async () => {
     const [own, other] = [await t.tenant(orgId), await t.tenant(orgId)]
     const key = await t.key(orgId, { tenantId: own })
-    const [free, theirs] = [await pools.sender(), await pools.sender()]
+    const [free, pooled, theirs] = [await pools.sender(), await pools.sender(), await pools.sender()]
+    await pools.made({ phone_number_ids: [pooled] })
     await pools.made({ tenant_id: other, phone_number_ids: [theirs] })
     await leavesNoTrace(async () => {
-      expectRefusal(await pools.create(body([free]), { key }), 'TENANT_FORBIDDEN')
+      for (const ofOrg of [free, pooled]) {
+        expectRefusal(await pools.create(body([ofOrg]), { key }), 'TENANT_FORBIDDEN')
+      }
       const unknown = fault(['phone_number_ids', 0], 'There is no such sender.')
       expectRefusal(await pools.create(body([theirs]), { key }), 'VALIDATION_ERROR', unknown)
       expectRefusal(await pools.create(body([newId('phoneNumber')]), { key }), 'VALIDATION_ERROR', unknown)
