@@ -41,7 +41,7 @@ export const changeMembers = async (tx: Tx, caller: PoolCaller, change: Change):
   const { poolId, tenantId, before, after, at } = change
   const locked = await tx.rows(lockMembers, { orgId, poolId, ids: [...new Set([...before, ...after])] })
   const rows = new Map(locked.map((row) => [row.id, row]))
-  after.forEach((id, place) => assertMayJoin(caller, change, rows.get(id), place))
+  for (const [place, id] of after.entries()) assertMayJoin(caller, change, rows.get(id), place)
   if (tenantId !== null) {
     const stays = new Set(after)
     const joining = locked.filter((row) => stays.has(row.id) && row.tenant_id === null)

@@ -33,6 +33,8 @@ const headerColumns = `${shared}, d.entity, d.header, d.category`
 const templateColumns = `${shared}, d.entity, d.header, d.name, d.category, d.content, d.provider_template_id,
   (select e.entity_id from dlt_entities e where e.org_id = d.org_id and e.id = d.entity) as entity_id`
 
+type One = { orgId: string; id: string }
+type Page = Keyset & { orgId: string }
 type NewRow = { orgId: string; id: string; environment: Environment; at: Date }
 
 export const insertDltEntity = statement<NewRow & { entityId: string; legalName: string }, DltEntityRow>(
@@ -62,39 +64,77 @@ export const insertDltTemplate = statement<
    returning ${templateColumns}`,
 )
 
-type One = { orgId: string; id: string }
-type Page = Keyset & { orgId: string }
-
-/** The statements that differ only in table and columns. */
-const statementsOf = <R>(name: string, table: string, columns: string) => ({
-  find: statement<One, R>(
-    `senders.find_${name}`,
-    `select ${columns} from ${table} d where d.org_id = :orgId and d.id = :id`,
+export const dltEntities = {
+  find: statement<One, DltEntityRow>(
+    'senders.find_dlt_entity',
+    `select ${entityColumns} from dlt_entities d where d.org_id = :orgId and d.id = :id`,
   ),
   /** Keeps the row until a row that refers to it is inserted. */
-  hold: statement<One, R>(
-    `senders.hold_${name}`,
-    `select ${columns} from ${table} d where d.org_id = :orgId and d.id = :id for key share of d`,
+  hold: statement<One, DltEntityRow>(
+    'senders.hold_dlt_entity',
+    `select ${entityColumns} from dlt_entities d where d.org_id = :orgId and d.id = :id for key share of d`,
   ),
-  lock: statement<One, R>(
-    `senders.lock_${name}`,
-    `select ${columns} from ${table} d where d.org_id = :orgId and d.id = :id for update of d`,
+  lock: statement<One, DltEntityRow>(
+    'senders.lock_dlt_entity',
+    `select ${entityColumns} from dlt_entities d where d.org_id = :orgId and d.id = :id for update of d`,
   ),
-  list: statement<Page, R>(
-    `senders.list_${name}`,
-    `select ${columns} from ${table} d
+  list: statement<Page, DltEntityRow>(
+    'senders.list_dlt_entity',
+    `select ${entityColumns} from dlt_entities d
      where d.org_id = :orgId
        and (:afterAt::timestamptz is null or (d.created_at, d.id) < (:afterAt::timestamptz, :afterId))
      order by d.created_at desc, d.id desc
      limit :limit`,
   ),
-  remove: statement<One>(`senders.delete_${name}`, `delete from ${table} where org_id = :orgId and id = :id`),
-})
+  remove: statement<One>('senders.delete_dlt_entity', 'delete from dlt_entities where org_id = :orgId and id = :id'),
+}
 
-export const dltEntities = statementsOf<DltEntityRow>('dlt_entity', 'dlt_entities', entityColumns)
-export const dltHeaders = statementsOf<DltHeaderRow>('dlt_header', 'dlt_headers', headerColumns)
+export const dltHeaders = {
+  find: statement<One, DltHeaderRow>(
+    'senders.find_dlt_header',
+    `select ${headerColumns} from dlt_headers d where d.org_id = :orgId and d.id = :id`,
+  ),
+  /** Keeps the row until a row that refers to it is inserted. */
+  hold: statement<One, DltHeaderRow>(
+    'senders.hold_dlt_header',
+    `select ${headerColumns} from dlt_headers d where d.org_id = :orgId and d.id = :id for key share of d`,
+  ),
+  lock: statement<One, DltHeaderRow>(
+    'senders.lock_dlt_header',
+    `select ${headerColumns} from dlt_headers d where d.org_id = :orgId and d.id = :id for update of d`,
+  ),
+  list: statement<Page, DltHeaderRow>(
+    'senders.list_dlt_header',
+    `select ${headerColumns} from dlt_headers d
+     where d.org_id = :orgId
+       and (:afterAt::timestamptz is null or (d.created_at, d.id) < (:afterAt::timestamptz, :afterId))
+     order by d.created_at desc, d.id desc
+     limit :limit`,
+  ),
+  remove: statement<One>('senders.delete_dlt_header', 'delete from dlt_headers where org_id = :orgId and id = :id'),
+}
+
 export const dltTemplates = {
-  ...statementsOf<DltTemplate>('dlt_template_row', 'dlt_templates', templateColumns),
+  find: statement<One, DltTemplate>(
+    'senders.find_dlt_template_row',
+    `select ${templateColumns} from dlt_templates d where d.org_id = :orgId and d.id = :id`,
+  ),
+  lock: statement<One, DltTemplate>(
+    'senders.lock_dlt_template_row',
+    `select ${templateColumns} from dlt_templates d where d.org_id = :orgId and d.id = :id for update of d`,
+  ),
+  list: statement<Page, DltTemplate>(
+    'senders.list_dlt_template_row',
+    `select ${templateColumns} from dlt_templates d
+     where d.org_id = :orgId
+       and (:afterAt::timestamptz is null or (d.created_at, d.id) < (:afterAt::timestamptz, :afterId))
+     order by d.created_at desc, d.id desc
+     limit :limit`,
+  ),
+  remove: statement<One>(
+    'senders.delete_dlt_template_row',
+    'delete from dlt_templates where org_id = :orgId and id = :id',
+  ),
   /** Whether a message that is still to be sent needs the template. */
   isScheduled: statement<One, { scheduled: boolean }>(
     'senders.dlt_template_is_scheduled',

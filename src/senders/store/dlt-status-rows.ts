@@ -16,20 +16,17 @@ export type PolledDlt = {
 type AfterRow = { afterOrgId: string; afterId: string; live: boolean; limit: number }
 
 /** Rows that the simulated registry reports on: all that test keys created, and if `live`, those of live keys too. */
-const polled = (name: string, table: string) =>
-  statement<AfterRow, PolledDlt>(
-    `senders.poll_${name}`,
-    `select d.org_id, d.id, s.status as reported, s.missing_fields, s.reason
-     from ${table} d
-     left join simulated_registry s on s.id = d.id
-     where (d.environment = 'test' or :live) and (d.status in ('pending', 'submitted') or s.id is not null)
-       and (d.org_id, d.id) > (:afterOrgId, :afterId)
-     order by d.org_id, d.id
-     limit :limit`,
-  )
-export const pollDltEntities = polled('dlt_entities', 'dlt_entities')
-export const pollDltHeaders = polled('dlt_headers', 'dlt_headers')
-export const pollDltTemplates = polled('dlt_templates', 'dlt_templates')
+const polled = (table: string) => `select d.org_id, d.id, s.status as reported, s.missing_fields, s.reason
+   from ${table} d
+   left join simulated_registry s on s.id = d.id
+   where (d.environment = 'test' or :live) and (d.status in ('pending', 'submitted') or s.id is not null)
+     and (d.org_id, d.id) > (:afterOrgId, :afterId)
+   order by d.org_id, d.id
+   limit :limit`
+
+export const pollDltEntities = statement<AfterRow, PolledDlt>('senders.poll_dlt_entities', polled('dlt_entities'))
+export const pollDltHeaders = statement<AfterRow, PolledDlt>('senders.poll_dlt_headers', polled('dlt_headers'))
+export const pollDltTemplates = statement<AfterRow, PolledDlt>('senders.poll_dlt_templates', polled('dlt_templates'))
 
 type NewStatus = { orgId: string; id: string; status: DltStatus; reason: string | null; at: Date }
 
