@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { freshSlug, poolClient } from '../../../test/clients/pool-client.ts'
 import { expectRefusal } from '../../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../../test/service/other-transaction.ts'
 import { startTestService } from '../../../test/service/service.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
@@ -113,6 +114,23 @@ describe('a pool', () => {
     const read = await t.ask('GET', `/api/v1/sms/${message.body.id}`, { key: live })
     expect(read.body).toMatchObject({ status: 'failed' })
     expect(JSON.stringify(read.body)).toContain('SENDER_NOT_REGISTERED')
+  })
+
+  test('R-39 that is deleted while a message chooses its sender is SENDER_NOT_REGISTERED', async () => {
+    const slug = freshSlug()
+    const id = await pools.made({ slug })
+    const other = await beginOtherTransaction(t.database)
+    for (const [table, column] of [
+      ['pool_recipients', 'pool_id'],
+      ['pool_members', 'pool_id'],
+      ['pools', 'id'],
+    ]) {
+      await other.sql(`delete from ${table} where ${column} = $1`, [id])
+    }
+    const sending = send(slug, recipient())
+    await other.untilWaitedFor()
+    await other.commit()
+    expectRefusal(await sending, 'SENDER_NOT_REGISTERED')
   })
 
   test('S-168 keeps one sender per recipient when many messages to it are sent at once', async () => {
