@@ -94,6 +94,7 @@ export const actions = [
   'ip_pool.updated',
   'ip_pool.removed',
   'dlt.created',
+  'dlt.updated',
   'dlt.removed',
   'oauth.granted',
   'oauth.revoked',

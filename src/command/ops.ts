@@ -29,6 +29,7 @@ import {
   print,
   required,
 } from './ops-context.ts'
+import { setDltStatus } from './ops-dlt.ts'
 import { checkServiceDns, dnsReportText, unpublishedText } from './ops-dns.ts'
 import { orgList, orgStatus, showOrg } from './org-reports.ts'
 import { credentials } from './welcome.ts'
@@ -156,6 +157,8 @@ const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Prom
       return listKeysOf(context, orgIdOf(rest[0]))
     case 'key revoke':
       return revokeKeyOf(context, orgIdOf(rest[0]), rest[1])
+    case 'dlt set':
+      return setDltStatus(context, orgIdOf(rest[0]), rest[1])
     case 'audit verify':
       return verifyAudit(context, context.options.all ? undefined : orgIdOf(rest[0]))
     case 'audit head':
@@ -192,6 +195,8 @@ const parse = (args: string[]): { positionals: string[]; values: Options } => {
         address: string,
         limit: string,
         cursor: string,
+        status: string,
+        'template-id': string,
       },
     })
   } catch (error) {

@@ -1,4 +1,5 @@
 /** Decides which sender a text message is sent from. Runs before every live message, so rows are cached briefly. */
+import { foreignKeyViolation } from '../db/faults.ts'
 import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -75,7 +76,10 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
     const kept = memberOf((await db.row(findPoolRecipient, key))?.phone_number_id)
     if (kept) return senderOf(kept)
     const candidates = among.map(({ id }) => id)
-    const assigned = await db.row(assignPoolRecipient, { ...key, candidates, at: clock.now() })
+    const assigned = await db.row(assignPoolRecipient, { ...key, candidates, at: clock.now() }).catch((error) => {
+      // The pool was deleted since it was read.
+      throw foreignKeyViolation(error) ? new Failure('SENDER_NOT_REGISTERED') : error
+    })
     const member = memberOf(assigned?.phone_number_id)
     // The pool lost its members since they were read.
     if (!member) throw new Failure('SENDER_NOT_VERIFIED')

@@ -118,14 +118,14 @@ const sampleData: Record<KnownEvent, Record<string, unknown>> = {
     id: 'dlt_test',
     status: 'approved',
     name: 'Login code',
-    entity_id: 'dle_test',
+    entity_id: '1101234567890123456',
     provider_template_id: '1007000000000000001',
   },
   'dlt.template_rejected': {
     id: 'dlt_test',
     status: 'rejected',
     name: 'Login code',
-    entity_id: 'dle_test',
+    entity_id: '1101234567890123456',
     reason: 'The text does not match the header.',
   },
   'usage.alert': {

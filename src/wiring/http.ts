@@ -31,6 +31,7 @@ import { feedbackHost } from '../messages/email/return-path.ts'
 import { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import { makeReadOutbox } from '../providers/outbox/read.ts'
 import { makeSmsEventIntake } from '../providers/sms/aws-events.ts'
+import { makeSimulateDlt } from '../senders/dlt/simulate-dlt.ts'
 import { writeSetting } from '../settings/store.ts'
 import { makeSubmission, type Submission } from '../submission/smtp-server.ts'
 import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
@@ -122,6 +123,7 @@ const registerDev = (app: FastifyInstance, { foundation, sending, senders, worke
     notify: sending.messages.notify,
     simulateDomain: makeSimulateDomain({ db, clock }),
     simulateRegistration: senders.simulateRegistration,
+    simulateDlt: makeSimulateDlt({ db, clock }),
     keepOffset: async (offset) => {
       await db.change(writeSetting, { name: 'clock_offset_ms', value: JSON.stringify(offset), at: moved.now() })
     },

@@ -3,11 +3,13 @@ import { makeManageIpPools } from '../domains/manage-ip-pools.ts'
 import type { Route } from '../http/route.ts'
 import { brandRoutes } from '../http/v1/brands.ts'
 import { campaignRoutes } from '../http/v1/campaigns.ts'
+import { dltRoutes } from '../http/v1/dlt.ts'
 import { domainRoutes } from '../http/v1/domains.ts'
 import { emailRoutes } from '../http/v1/emails.ts'
 import { ipPoolRoutes } from '../http/v1/ip-pools.ts'
 import { keyRoutes } from '../http/v1/keys.ts'
 import { phoneNumberRoutes } from '../http/v1/phone-numbers.ts'
+import { poolRoutes } from '../http/v1/pools.ts'
 import { projectRoutes } from '../http/v1/projects.ts'
 import { smsRoutes } from '../http/v1/sms.ts'
 import { suppressionRoutes } from '../http/v1/suppressions.ts'
@@ -17,6 +19,9 @@ import { usageRoutes } from '../http/v1/usage.ts'
 import { webhookRoutes } from '../http/v1/webhooks.ts'
 import { makeManageKeys } from '../keys/manage.ts'
 import { makeManageProjects } from '../projects/manage.ts'
+import { makeManageDlt } from '../senders/dlt/manage-dlt.ts'
+import { makeManagePools } from '../senders/pools/manage-pools.ts'
+import { eraseTenantPoolRecipients, eraseTenantPools, freeTenantSenders } from '../senders/store/pool-rows.ts'
 import { makeAddSuppressions } from '../suppressions/add.ts'
 import { makeRemoveSuppression } from '../suppressions/remove.ts'
 import { eraseTenantSuppressions } from '../suppressions/store.ts'
@@ -66,6 +71,9 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { m
       steps: [
         { counts: 'messages_redacted', run: messages.forTenant.eraseMessages },
         { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
+        { run: (tx, rows) => tx.change(eraseTenantPoolRecipients, rows) },
+        { run: (tx, rows) => tx.change(eraseTenantPools, rows) },
+        { run: (tx, rows) => tx.change(freeTenantSenders, rows) },
         { run: (tx, rows) => tx.change(eraseTenantSuppressions, rows) },
         { run: (tx, rows) => tx.change(eraseTenantTemplates, rows) },
         { run: (tx, rows) => tx.change(eraseTenantEndpoints, rows) },
@@ -93,11 +101,13 @@ export const makeRoutes = ({ foundation, platform, sending, delivery, senders }:
   return [
     ...brandRoutes({ db, ...senders.brands }),
     ...campaignRoutes({ db, ...senders.campaigns }),
+    ...dltRoutes({ db, manage: makeManageDlt({ db, clock, audit, forget }) }),
     ...domainRoutes({ manage: manageDomains, hosts: sending.mailHosts }),
     ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
     ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
     ...phoneNumberRoutes({ db, ...senders.phoneNumbers }),
+    ...poolRoutes({ db, manage: makeManagePools({ db, clock, audit, forget }) }),
     ...projectRoutes({ db, manage: makeManageProjects({ db, clock }) }),
     ...smsRoutes({ ...messages.sms, cancel: messages.cancel, read: messages.read }),
     ...suppressionRoutes({

@@ -1,5 +1,6 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
+import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
 import { makeClaimLoop } from '../worker/claim-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
 import { makeRecurring } from '../worker/recurring.ts'
@@ -20,7 +21,7 @@ type Needs = {
 }
 
 export const makeWorker = ({ foundation, platform, sending, delivery, senders }: Needs) => {
-  const { url, db, clock, log, idempotency } = foundation
+  const { config, url, db, clock, log, caches, appendEvents, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits } = sending
   const { webhooks, deliveries } = delivery
@@ -46,6 +47,13 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     sweepReceipts: makeSweepReceipts({ db, clock }),
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
+    pollDlt: makePollDlt({
+      db,
+      clock,
+      appendEvents,
+      simulated: config.smsProviders.includes('local'),
+      forget: caches.forget,
+    }),
   })
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })

@@ -4,6 +4,7 @@ import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 import type { MessageRetention } from '../messages/retention.ts'
 import type { SettleUsage } from '../messages/settle-usage.ts'
+import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
 import type { PollStatus } from '../senders/registration/poll-status.ts'
 import type { Reconcile } from '../senders/registration/reconcile.ts'
 import type { CountHits } from '../tracking/count.ts'
@@ -35,6 +36,7 @@ type Needs = {
   webhooks: WebhookLoop
   pollStatus: PollStatus
   reconcile: Reconcile
+  pollDlt: PollDlt
 }
 
 export const makeTasks = (needs: Needs): Tasks => {
@@ -44,7 +46,10 @@ export const makeTasks = (needs: Needs): Tasks => {
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
-    status_poll: { cron: '*/5 * * * *', run: () => needs.pollStatus.run() },
+    status_poll: {
+      cron: '*/5 * * * *',
+      run: async () => ({ ...(await needs.pollStatus.run()), ...(await needs.pollDlt()) }),
+    },
     reconcile: { cron: '*/15 * * * *', run: () => needs.reconcile.run() },
     redaction: { cron: '17 * * * *', run: async () => ({ messages_redacted: await messages.redact() }) },
     retention: {

@@ -15,7 +15,7 @@ import { expectRefusal, watchTables } from '../expect/refusal.ts'
 import { readSurface } from '../hostile/surface.ts'
 import type { Resolve, Schema } from '../hostile/values.ts'
 import { type Reply, startTestService, testMasterKey } from '../service/service.ts'
-import { type Line, nameOf, table, unlisted, type Verdict } from './table.ts'
+import { type Line, namedRows, nameOf, table, unlisted, type Verdict } from './table.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())
@@ -167,16 +167,60 @@ const insertCampaign = async (where: Where): Promise<string> => {
   )
   return id
 }
-const insertNumber = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
-  const id = newId('phoneNumber')
+type Given = Where & { id?: string }
+const insertNumber = async ({ orgId, tenantId = null, environment = 'live', id }: Given): Promise<string> => {
+  const made = id ?? newId('phoneNumber')
   await t.database.sql(
     `insert into phone_numbers
        (org_id, id, tenant_id, environment, kind, type, iso_country, status, created_at, updated_at)
      values ($1, $2, $3, $4, 'number', 'longcode', 'US', 'verified', $5, $5)`,
+    [orgId, made, tenantId, environment, now()],
+  )
+  return made
+}
+const insertPool = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('pool')
+  await t.database.sql(
+    `insert into pools (org_id, id, tenant_id, slug, name, created_environment, created_at, updated_at)
+     values ($1, $2, $3, $2, 'row', $4, $5, $5)`,
     [orgId, id, tenantId, environment, now()],
   )
   return id
 }
+const insertDltEntity = async ({ orgId, environment = 'live', id }: Given): Promise<string> => {
+  const made = id ?? newId('dltEntity')
+  await t.database.sql(
+    `insert into dlt_entities (org_id, id, environment, entity_id, legal_name, status, created_at, updated_at)
+     values ($1, $2, $3, '1101234567890123456', 'row', 'pending', $4, $4)`,
+    [orgId, made, environment, now()],
+  )
+  return made
+}
+const insertDltHeader = async (where: Given & { entity?: string }): Promise<string> => {
+  const { orgId, environment = 'live', id = newId('dltHeader') } = where
+  const entity = where.entity ?? (await insertDltEntity({ orgId, environment }))
+  await t.database.sql(
+    `insert into dlt_headers (org_id, id, environment, entity, header, category, status, created_at, updated_at)
+     values ($1, $2, $3, $4, 'ROW', 'transactional', 'pending', $5, $5)`,
+    [orgId, id, environment, entity, now()],
+  )
+  return id
+}
+const insertDltTemplate = async ({ orgId, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('dltTemplate')
+  const entity = await insertDltEntity({ orgId, environment })
+  const header = await insertDltHeader({ orgId, environment, entity })
+  await t.database.sql(
+    `insert into dlt_templates
+       (org_id, id, environment, entity, header, name, category, content, status, created_at, updated_at)
+     values ($1, $2, $3, $4, $5, 'row', 'transactional', 'Hello', 'pending', $6, $6)`,
+    [orgId, id, environment, entity, header, now()],
+  )
+  return id
+}
+await insertNumber({ orgId: home.org.id, id: namedRows.phoneNumber })
+const entity = await insertDltEntity({ orgId: home.org.id, id: namedRows.dltEntity })
+await insertDltHeader({ orgId: home.org.id, id: namedRows.dltHeader, entity })
 
 /** Creates a row of each kind that a route can name. */
 const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
@@ -193,6 +237,10 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   brand: insertBrand,
   campaign: insertCampaign,
   phoneNumber: insertNumber,
+  pool: insertPool,
+  dltEntity: insertDltEntity,
+  dltHeader: insertDltHeader,
+  dltTemplate: insertDltTemplate,
 }
 /** Other states of a row, because some routes work only in some states. */
 const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }

@@ -85,6 +85,26 @@ const simulatedOnly = {
 /** Brands and campaigns belong to the whole org. A tenant may read them, and may not change them. */
 const onRegistration = { tenantKey: writeToAnotherTenant, testKey: simulatedOnly, projectKey: 'open' } as const
 
+/** Rows of the org that the valid bodies below name. */
+export const namedRows = {
+  phoneNumber: 'num_00000000000000000000000000',
+  dltEntity: 'dle_00000000000000000000000000',
+  dltHeader: 'dlh_00000000000000000000000000',
+} as const
+
+const namesSenders = {
+  kind: 'phoneNumber',
+  in: ['body'],
+  list: true,
+  unknown: 'VALIDATION_ERROR',
+  tenantKey: 'hidden',
+} satisfies Named
+const onPool = { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' } as const
+
+/** Registrations belong to the whole org. A tenant may read them. */
+const onDlt = { tenantKey: platformOnly, testKey: madeLive, projectKey: 'open' } as const
+const inDltCategory = { category: 'transactional' } as const
+
 export const table: Record<string, Line> = {
   'POST /brands': { ...shared, tenantKey: platformOnly, body: completeBrand },
   'GET /brands': { ...shared, tenantKey: 'open' },
@@ -126,6 +146,55 @@ export const table: Record<string, Line> = {
     },
   },
   'DELETE /phone-numbers/{id}': onRegistration,
+  'POST /pools': {
+    ...shared,
+    tenantKey: { barred: 'TENANT_FORBIDDEN', why: 'XD-09: a tenant key does not bind a sender of the org' },
+    // Each request needs a new slug.
+    get body() {
+      const slug = newId('pool').replace('_', '-')
+      return { slug, name: 'made', phone_number_ids: [namedRows.phoneNumber] }
+    },
+    names: {
+      tenant_id: { kind: 'tenant', in: ['body'], unknown: 'VALIDATION_ERROR', tenantKey: namesAnotherTenant },
+      phone_number_ids: namesSenders,
+    },
+  },
+  'GET /pools': { ...shared, tenantKey: 'open', ofNoTenant: 'open' },
+  'GET /pools/{id}': { ...shared, tenantKey: 'hidden', ofNoTenant: 'open' },
+  'PATCH /pools/{id}': { ...onPool, body: { name: 'changed' }, names: { phone_number_ids: namesSenders } },
+  'DELETE /pools/{id}': onPool,
+  'POST /dlt/entities': {
+    ...shared,
+    tenantKey: platformOnly,
+    body: { entity_id: '1101234567890123456', legal_name: 'made' },
+    // Issued by an operator in India, and not an id of a row.
+    names: { entity_id: { kind: 'dltEntity', in: [], unknown: 'VALIDATION_ERROR', tenantKey: platformOnly } },
+  },
+  'GET /dlt/entities': { ...shared, tenantKey: 'open' },
+  'GET /dlt/entities/{id}': { ...shared, tenantKey: 'open' },
+  'DELETE /dlt/entities/{id}': onDlt,
+  'POST /dlt/headers': {
+    ...shared,
+    tenantKey: platformOnly,
+    body: { ...inDltCategory, entity: namedRows.dltEntity, header: 'MADE' },
+  },
+  'GET /dlt/headers': { ...shared, tenantKey: 'open' },
+  'GET /dlt/headers/{id}': { ...shared, tenantKey: 'open' },
+  'DELETE /dlt/headers/{id}': onDlt,
+  'POST /dlt/templates': {
+    ...shared,
+    tenantKey: platformOnly,
+    body: {
+      ...inDltCategory,
+      entity: namedRows.dltEntity,
+      header: namedRows.dltHeader,
+      name: 'made',
+      content: 'Hello',
+    },
+  },
+  'GET /dlt/templates': { ...shared, tenantKey: 'open' },
+  'GET /dlt/templates/{id}': { ...shared, tenantKey: 'open' },
+  'DELETE /dlt/templates/{id}': onDlt,
   'POST /emails': {
     ...shared,
     tenantKey: 'open',

@@ -90,12 +90,15 @@ create table pools (
   tenant_id text,
   slug text not null,
   name text not null,
+  created_environment text not null check (created_environment in ('live', 'test')),
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
   primary key (org_id, id),
   constraint pools_slug unique nulls not distinct (org_id, slug, tenant_id)
 );
 create index pools_page on pools (org_id, created_at, id);
+create index pools_tenant on pools (org_id, tenant_id) where tenant_id is not null;
+create index phone_numbers_tenant on phone_numbers (org_id, tenant_id) where tenant_id is not null;
 
 create table pool_members (
   org_id text not null,

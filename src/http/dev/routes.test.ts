@@ -158,6 +158,7 @@ describe('access to the dev tools', () => {
       keepOffset: async () => undefined,
       simulateDomain: async () => false,
       simulateRegistration: { accepts: () => false, set: async () => false },
+      simulateDlt: { accepts: () => false, set: async () => false },
     })
     const from = (remoteAddress: string) =>
       app.inject({ method: 'POST', url: '/api/dev/run', payload: '{"task":"retention"}', remoteAddress })

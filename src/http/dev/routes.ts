@@ -8,6 +8,7 @@ import { isId } from '../../ground/ids.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import type { SimulateReport } from '../../messages/report-by-hand.ts'
 import type { ReadOutbox } from '../../providers/outbox/read.ts'
+import { type SimulateDlt, simulatedDltStatuses } from '../../senders/dlt/simulate-dlt.ts'
 import {
   type SimulatedStatus,
   type SimulateRegistration,
@@ -65,6 +66,14 @@ const simulatedStatusOf = (id: string, status: string): SimulatedStatus => {
   return status as SimulatedStatus
 }
 
+const simulateDltReport = async (simulate: SimulateDlt, given: z.output<typeof RegistryBody>) => {
+  const { id, missing_fields: missingFields = null, reason = null } = given
+  const status = simulatedDltStatuses.find((name) => name === given.status)
+  if (!status) throw malformed(`Must be one of: ${simulatedDltStatuses.join(', ')}.`, ['status'])
+  if (!(await simulate.set({ id, status, missingFields, reason }))) throw new Failure('NOT_FOUND')
+  return { id, status }
+}
+
 /** Well before five-digit years, which timestamps, cursors and ids cannot represent. */
 const lastInstant = Date.UTC(9000, 0)
 
@@ -77,10 +86,11 @@ type Needs = {
   notify: SimulateReport
   simulateDomain: SimulateDomain
   simulateRegistration: SimulateRegistration
+  simulateDlt: SimulateDlt
 }
 
 export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
-  const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain, simulateRegistration } = needs
+  const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain, simulateRegistration, simulateDlt } = needs
   const RunBody = z.strictObject({ task: z.enum(Object.keys(tasks)) })
 
   app.register(
@@ -119,7 +129,9 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       dev.post('/registry', async (request) => {
-        const { id, status, missing_fields = null, reason = null } = await bodyOf(RegistryBody, request)
+        const given = await bodyOf(RegistryBody, request)
+        const { id, status, missing_fields = null, reason = null } = given
+        if (simulateDlt.accepts(id)) return simulateDltReport(simulateDlt, given)
         if (simulateRegistration.accepts(id)) {
           const report = { id, status: simulatedStatusOf(id, status), missingFields: missing_fields, reason }
           if (!(await simulateRegistration.set(report))) throw new Failure('NOT_FOUND')

@@ -1,0 +1,54 @@
+/** Records what an operator's portal decided about a DLT registration. */
+import type { Audit } from '../../audit/append.ts'
+import type { Db } from '../../db/pool.ts'
+import type { AppendEvents } from '../../events/append-events.ts'
+import type { Clock } from '../../ground/clock.ts'
+import { type DltResult, type DltRow, isDltTemplate, lockDlt, recordDltResult } from './dlt-status.ts'
+
+export type DltDecision = {
+  status: 'submitted' | 'approved' | 'rejected'
+  /** Undefined keeps the template id of a template that stays approved. */
+  templateId: string | undefined
+  reason: string | undefined
+  operator: string
+}
+
+/** Undefined when the org has no such row. */
+export type SetDlt = (
+  orgId: string,
+  id: string,
+  decision: DltDecision,
+) => Promise<{ changed: boolean; row: DltRow } | undefined>
+
+type Needs = { db: Db; clock: Clock; audit: Audit; appendEvents: AppendEvents }
+
+const resultOf = (row: DltRow, { status, templateId, reason }: DltDecision): DltResult => {
+  const kept = isDltTemplate(row) && row.status === 'approved' ? row.provider_template_id : null
+  return {
+    status,
+    reason: status === 'rejected' ? (reason ?? null) : null,
+    templateId: status === 'approved' ? (templateId ?? kept) : null,
+  }
+}
+
+export const makeSetDlt =
+  ({ db, clock, audit, appendEvents }: Needs): SetDlt =>
+  (orgId, id, decision) =>
+    db.tx(async (tx) => {
+      const row = await lockDlt(tx, orgId, id)
+      if (!row) return undefined
+      const result = resultOf(row, decision)
+      const changed = await recordDltResult(tx, { appendEvents, row, result, at: clock.now() })
+      if (changed) {
+        const { status, reason, templateId } = result
+        await audit(tx, {
+          orgId,
+          actor: { kind: 'system' },
+          action: 'dlt.updated',
+          resourceType: 'dlt',
+          resourceId: id,
+          metadata: { status, reason, provider_template_id: templateId, operator: decision.operator },
+        })
+      }
+      return { changed, row: (await lockDlt(tx, orgId, id)) as DltRow }
+    })

@@ -1,0 +1,148 @@
+/** Messaging pools: senders that share the recipients of an org or of one of its tenants. */
+import type { Actor, Audit } from '../../audit/append.ts'
+import type { Db, Tx } from '../../db/pool.ts'
+import type { Clock } from '../../ground/clock.ts'
+import { Failure, invalid } from '../../ground/errors.ts'
+import { newId } from '../../ground/ids.ts'
+import type { Scope } from '../../ground/scope.ts'
+import { lockOrg } from '../../orgs/store.ts'
+import { resourceLimit } from '../../usage/plan-limits.ts'
+import {
+  countPools,
+  deletePool,
+  deletePoolRecipients,
+  findPool,
+  insertPool,
+  lockPool,
+  lockPoolTenant,
+  type PoolRow,
+  updatePool,
+} from '../store/pool-rows.ts'
+import { changeMembers, type PoolCaller } from './change-members.ts'
+import type { CreatePool, PatchPool } from './pool-shapes.ts'
+
+export interface ManagePools {
+  create(caller: PoolCaller, actor: Actor, body: CreatePool): Promise<PoolRow>
+  get(scope: Scope, id: string): Promise<PoolRow>
+  patch(caller: PoolCaller, actor: Actor, id: string, body: PatchPool): Promise<PoolRow>
+  remove(caller: PoolCaller, actor: Actor, id: string): Promise<void>
+}
+
+/** A tenant may change only its own pools. A test key may change only pools that a test key created. */
+const assertMayChange = (caller: PoolCaller, row: PoolRow): void => {
+  if (caller.tenantId !== null && row.tenant_id !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  if (caller.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
+}
+
+const tenantFor = (caller: PoolCaller, { tenant_id: given }: CreatePool): string | null => {
+  const tenantId = given === undefined ? caller.tenantId : given
+  if (caller.tenantId !== null && tenantId !== caller.tenantId) throw new Failure('TENANT_FORBIDDEN')
+  return tenantId
+}
+
+/** Locks the org, so that the count stays correct and no other change of a pool runs. */
+const assertWithinPlan = async (tx: Tx, orgId: string): Promise<void> => {
+  const org = await tx.row(lockOrg, { orgId })
+  const counted = await tx.row(countPools, { orgId })
+  if (!org || !counted) throw new Failure('NOT_FOUND')
+  const limit = resourceLimit['messaging pools'][org.plan]
+  if (counted.n < limit) return
+  const pools = limit === 1 ? 'messaging pool' : 'messaging pools'
+  throw new Failure('PLAN_RESOURCE_LIMIT', { message: `The ${org.plan} plan allows ${limit} ${pools}.` })
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  /** Drops this process's cached pools of the org immediately. Other processes are notified. */
+  forget: (orgId: string) => void
+}
+
+type AuditedChange = {
+  caller: PoolCaller
+  actor: Actor
+  action: 'pool.created' | 'pool.updated' | 'pool.removed'
+  row: PoolRow
+}
+
+export const makeManagePools = ({ db, clock, audit, forget }: Needs): ManagePools => {
+  const auditChange = (tx: Tx, { caller, actor, action, row }: AuditedChange) => {
+    const { id, slug, name, tenant_id, phone_number_ids } = row
+    return audit(tx, {
+      orgId: caller.orgId,
+      actor,
+      action,
+      resourceType: 'pool',
+      resourceId: id,
+      metadata: { slug, name, tenant_id, phone_number_ids },
+    })
+  }
+
+  const lockOwn = async (tx: Tx, caller: PoolCaller, id: string): Promise<PoolRow> => {
+    // Every change locks the org before the pool and its members, so that two of them cannot deadlock.
+    await tx.row(lockOrg, { orgId: caller.orgId })
+    const row = await tx.row(lockPool, { orgId: caller.orgId, id })
+    if (!row) throw new Failure('NOT_FOUND')
+    assertMayChange(caller, row)
+    return row
+  }
+
+  const change = async <T>({ orgId }: PoolCaller, work: (tx: Tx) => Promise<T>): Promise<T> => {
+    const result = await db.tx(work)
+    forget(orgId)
+    return result
+  }
+
+  return {
+    create: (caller, actor, body) =>
+      change(caller, async (tx) => {
+        const { orgId, environment } = caller
+        const { slug, name, phone_number_ids: after } = body
+        const tenantId = tenantFor(caller, body)
+        if (tenantId !== null && !(await tx.row(lockPoolTenant, { orgId, tenantId }))) {
+          throw invalid(['tenant_id'], 'custom', 'This tenant does not exist.')
+        }
+        await assertWithinPlan(tx, orgId)
+        const at = clock.now()
+        const id = newId('pool', at.getTime())
+        const inserted = await tx.row(insertPool, { orgId, id, tenantId, slug, name, environment, at })
+        if (!inserted) throw new Failure('POOL_SLUG_TAKEN')
+        await changeMembers(tx, caller, { poolId: id, tenantId, before: [], after, at })
+        const row = (await tx.row(findPool, { orgId, id })) as PoolRow
+        await auditChange(tx, { caller, actor, action: 'pool.created', row })
+        return row
+      }),
+
+    get: async ({ orgId, tenantId }, id) => {
+      const row = await db.row(findPool, { orgId, id })
+      const visible = row && (tenantId === null || row.tenant_id === null || row.tenant_id === tenantId)
+      if (!visible) throw new Failure('NOT_FOUND')
+      return row
+    },
+
+    patch: (caller, actor, id, { name = null, phone_number_ids: after }) =>
+      change(caller, async (tx) => {
+        const { orgId } = caller
+        const { tenant_id: tenantId, phone_number_ids: before } = await lockOwn(tx, caller, id)
+        if (name === null && after === undefined) throw new Failure('NO_FIELDS')
+        const at = clock.now()
+        if (after !== undefined) await changeMembers(tx, caller, { poolId: id, tenantId, before, after, at })
+        await tx.change(updatePool, { orgId, id, name, at })
+        const row = (await tx.row(findPool, { orgId, id })) as PoolRow
+        await auditChange(tx, { caller, actor, action: 'pool.updated', row })
+        return row
+      }),
+
+    remove: (caller, actor, id) =>
+      change(caller, async (tx) => {
+        const { orgId } = caller
+        const row = await lockOwn(tx, caller, id)
+        const { tenant_id: tenantId, phone_number_ids: before } = row
+        await tx.change(deletePoolRecipients, { orgId, id })
+        await changeMembers(tx, caller, { poolId: id, tenantId, before, after: [], at: clock.now() })
+        await tx.change(deletePool, { orgId, id })
+        await auditChange(tx, { caller, actor, action: 'pool.removed', row })
+      }),
+  }
+}
