@@ -24,6 +24,7 @@ export type Target = Bound &
     /** The ratio of a contender's p99 to its own p50. */
     | { kind: 'spread'; clients: number; of: string }
     | { kind: 'rss'; clients: number; of: string }
+    | { kind: 'p50'; clients: number; of: string }
     /** The ratio of the resident memory of later rounds to that of the first, which comes after the warm-up. */
     | { kind: 'growth'; clients: number; of: string }
   )
@@ -105,6 +106,7 @@ const describeTarget = (target: Target): string => {
   const bound = 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
   const clients = target.clients === 1 ? '1 client' : `${target.clients} clients`
   if (target.kind === 'rss') return `resident memory of ${target.of} at ${clients}: ${bound} MB`
+  if (target.kind === 'p50') return `p50 of ${target.of} at ${clients}: ${bound} ms`
   if (target.kind === 'growth') return `resident memory of ${target.of} at ${clients}: ${bound} × its first round`
   if (target.kind === 'spread') return `p99 of ${target.of} at ${clients}: ${bound} × its p50`
   return `${figureNames[target.figure]} at ${clients}: ${target.of} ${bound} × ${target.to}`
@@ -115,6 +117,7 @@ const measureTarget = (target: Target, rows: Row[]): number | undefined => {
     const row = rowOf(rows, target.of, target.clients)
     if (!row) return undefined
     if (target.kind === 'growth') return growthOf(row.samples)
+    if (target.kind === 'p50') return middle(row, 'p50Ms')
     return target.kind === 'rss' ? peakRss(row.samples) : middle(row, 'p99Ms') / middle(row, 'p50Ms')
   }
   const ratios = ratiosBetween(rows, target)

@@ -3,6 +3,7 @@ import { findVerifiedMembers } from '../accounts/store.ts'
 import type { Audit } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
 import type { Senders } from '../domains/sender.ts'
+import type { AnnounceEvents } from '../events/announce-events.ts'
 import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
@@ -44,6 +45,7 @@ type Needs = {
   usage: Usage
   audit: Audit
   appendEvents: AppendEvents
+  announce: AnnounceEvents
   idempotency: Idempotency
   templates: RenderTemplates
   senders: Senders
@@ -60,7 +62,8 @@ type Needs = {
 type TenantRows = { orgId: string; tenantId: string; limit: number }
 
 export const openMessages = (needs: Needs) => {
-  const { db, clock, log, usage, audit, appendEvents, idempotency, suppress, serviceDomain, onProviderOutage } = needs
+  const { db, clock, log, usage, audit, appendEvents, announce, idempotency, suppress } = needs
+  const { serviceDomain, onProviderOutage } = needs
   const outcomes = makeOutcomes({ db, clock, log, appendEvents, suppress })
   const email = makeEmailChannel({
     clock,
@@ -77,7 +80,7 @@ export const openMessages = (needs: Needs) => {
       return new Set(rows.map((row) => row.email))
     },
   })
-  const record = makeRecordMessage({ db, audit, idempotency })
+  const record = makeRecordMessage({ db, audit, idempotency, announce })
   const suppressRefused = makeSuppressRefused({ db, log, suppress })
   const settling = { usage, clock, log, applyReports: outcomes.applyInBackground, suppressRefused }
   const sending = {
@@ -97,7 +100,7 @@ export const openMessages = (needs: Needs) => {
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
     notify: makeSimulateReport({ db, clock, outcomes }),
-    scheduler: makeScheduler({ db, channels: { email }, ...settling }),
+    scheduler: makeScheduler({ db, channels: { email }, announce, ...settling }),
     retention: makeMessageRetention({ db, clock, contentDays: needs.contentDays }),
     /** For suspended, archived and erased tenants. */
     forTenant: {

@@ -4,6 +4,7 @@ import { makeLinkLoop } from '../worker/link-audit.ts'
 import { makeRecurring } from '../worker/recurring.ts'
 import { startWhenAvailable } from '../worker/start-when-available.ts'
 import { makeTasks } from '../worker/tasks.ts'
+import { makeWakeOnEvents } from '../worker/wake-on-events.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
@@ -12,7 +13,7 @@ import type { Sending } from './sending.ts'
 type Needs = { foundation: Foundation; platform: Platform; sending: Sending; delivery: WebhookDelivery }
 
 export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) => {
-  const { url, log, idempotency } = foundation
+  const { url, db, log, idempotency, announcer } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits } = sending
   const { webhooks, deliveries } = delivery
@@ -37,12 +38,14 @@ export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) =
   })
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })
+  const wakeOnEvents = makeWakeOnEvents({ db, log, announcer, wake: webhooks.wakeFanOut })
   const stopping = new AbortController()
   let running = false
   const start = async (): Promise<void> => {
     await messages.retention.ensurePartitions()
     await deliveries.prepare()
     await recurring.start()
+    await wakeOnEvents.start()
     linking.start()
     scheduling.start()
     webhooks.start()
@@ -58,7 +61,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery }: Needs) =
       return recurring.stop()
     },
     drain: async (): Promise<void> => {
-      await Promise.all([linking.drain(), scheduling.drain(), webhooks.drain()])
+      await Promise.all([wakeOnEvents.stop(), linking.drain(), scheduling.drain(), webhooks.drain()])
     },
   }
 }

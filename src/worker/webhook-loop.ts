@@ -9,6 +9,8 @@ export interface WebhookLoop {
   start(): void
   /** Checks for due work now, because something became due. */
   wake(): void
+  /** Turns new events into deliveries now. */
+  wakeFanOut(): void
   /** Runs fan-out and delivery until nothing is due. */
   pass(): Promise<Record<string, number>>
   /** Starts nothing new and waits for the work in progress. */
@@ -18,6 +20,8 @@ export interface WebhookLoop {
 type Needs = { fanOut: FanOut; deliver: DeliverWebhooks; log: Log; maxQueues?: number }
 
 const fanOutIdleMs = 100
+/** A fan-out that found this number of events is repeated at the next poll, because the cost of each is fixed. */
+const manyEvents = 50
 const leaseIdleMs = 200
 const renewMs = 15_000
 const perLease = 100
@@ -28,6 +32,7 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
   const running = new Map<string, RunningQueue>()
   let stopping = false
   let attempts = 0
+  let isBusy = false
 
   const begin = (queue: RunningQueue['queue']): void => {
     const startedAt = performance.now()
@@ -77,7 +82,8 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     idleMs: fanOutIdleMs,
     log,
     claim: async () => {
-      const { deliveries } = await fanOut()
+      const { events, deliveries } = await fanOut()
+      isBusy = events >= manyEvents
       if (deliveries > 0) leasing.wake()
       return []
     },
@@ -104,6 +110,10 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     wake: () => {
       fanning.wake()
       leasing.wake()
+    },
+
+    wakeFanOut: () => {
+      if (!isBusy) fanning.wake()
     },
 
     pass: async () => {
