@@ -14,6 +14,7 @@ import { reads, scheduler } from './messages/messages.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
+import { smtp } from './smtp/smtp.ts'
 import { template } from './template/template.ts'
 import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from './webhooks/webhooks.ts'
 
@@ -21,6 +22,7 @@ const benches: Bench[] = [
   record,
   email,
   batch,
+  smtp,
   memory,
   scheduler,
   reads,
