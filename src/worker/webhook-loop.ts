@@ -33,15 +33,20 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
   let stopping = false
   let attempts = 0
   let isBusy = false
+  /** How often fan-out has made deliveries. */
+  let fanOuts = 0
 
   const begin = (queue: RunningQueue['queue']): void => {
     const startedAt = performance.now()
+    const fanOutsBefore = fanOuts
     const turnIsOver = () => running.size >= maxQueues && performance.now() - startedAt > turnMs
     const started = deliver.run(queue, () => stopping || turnIsOver())
     running.set(queue.endpoint_id, started)
     void started.done.then((made) => {
       attempts += made
       running.delete(queue.endpoint_id)
+      // A lease skips a queue that is being released, even if fan-out has made it due again.
+      if (fanOuts !== fanOutsBefore) leasing.wake()
     })
   }
 
@@ -84,7 +89,9 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     claim: async () => {
       const { events, deliveries } = await fanOut()
       isBusy = events >= manyEvents
-      if (deliveries > 0) leasing.wake()
+      if (deliveries === 0) return []
+      fanOuts++
+      leasing.wake()
       return []
     },
     work: async () => undefined,
