@@ -105,6 +105,8 @@ test('A target is met, missed or not measured', () => {
     measured: 2,
     verdict: 'met',
   })
+  const middle: Target = { kind: 'p50', clients: 100, of: 'service', atMost: 0.1 }
+  expect(checkTarget(middle, rows)).toMatchObject({ target: 'p50 of service at 100 clients: at most 0.1 ms' })
   const latency: Target = {
     kind: 'ratio',
     figure: 'p50Ms',

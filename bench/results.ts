@@ -26,6 +26,7 @@ export type Target = Bound &
     | { kind: 'rss'; clients: number; of: string }
     /** The figure itself. It depends on the machine, so use it only where a number is promised. */
     | { kind: 'rate'; clients: number; of: string }
+    | { kind: 'p50'; clients: number; of: string }
     /** The ratio of the resident memory of later rounds to that of the first, which comes after the warm-up. */
     | { kind: 'growth'; clients: number; of: string }
   )
@@ -108,6 +109,7 @@ const describeTarget = (target: Target): string => {
   const clients = target.clients === 1 ? '1 client' : `${target.clients} clients`
   if (target.kind === 'rss') return `resident memory of ${target.of} at ${clients}: ${bound} MB`
   if (target.kind === 'rate') return `${target.of} at ${clients}: ${bound} per second`
+  if (target.kind === 'p50') return `p50 of ${target.of} at ${clients}: ${bound} ms`
   if (target.kind === 'growth') return `resident memory of ${target.of} at ${clients}: ${bound} × its first round`
   if (target.kind === 'spread') return `p99 of ${target.of} at ${clients}: ${bound} × its p50`
   return `${figureNames[target.figure]} at ${clients}: ${target.of} ${bound} × ${target.to}`
@@ -119,6 +121,7 @@ const measureTarget = (target: Target, rows: Row[]): number | undefined => {
     if (!row) return undefined
     if (target.kind === 'growth') return growthOf(row.samples)
     if (target.kind === 'rate') return middle(row, 'perSecond')
+    if (target.kind === 'p50') return middle(row, 'p50Ms')
     return target.kind === 'rss' ? peakRss(row.samples) : middle(row, 'p99Ms') / middle(row, 'p50Ms')
   }
   const ratios = ratiosBetween(rows, target)

@@ -15,6 +15,7 @@ import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
 import { smpp } from './smpp/smpp.ts'
+import { smtp } from './smtp/smtp.ts'
 import { template } from './template/template.ts'
 import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from './webhooks/webhooks.ts'
 
@@ -22,6 +23,7 @@ const benches: Bench[] = [
   record,
   email,
   batch,
+  smtp,
   memory,
   scheduler,
   reads,

@@ -11,9 +11,14 @@ import { setPlan } from '../../src/orgs/store.ts'
 import { build } from '../../src/wiring/build.ts'
 import { serveBench } from './serve.ts'
 
-serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
+serveBench(async ({ databaseUrl, smtp }: { databaseUrl: string; smtp?: boolean }) => {
   const log = makeLog({ level: 'info', format: 'json', destination: '/dev/null' })
-  const config = { ...readConfig({ PORT: '0', AUDIT_SIGNING_SECRET: 'bench' }), masterKey: randomBytes(32) }
+  const env = {
+    PORT: '0',
+    AUDIT_SIGNING_SECRET: 'bench',
+    ...(smtp && { SMTP_SUBMISSION_PORT: '0', SMTP_MAX_CONNECTIONS_PER_ADDRESS: '100' }),
+  }
+  const config = { ...readConfig(env), masterKey: randomBytes(32) }
   const vault = makeVault(config.masterKey)
   const db = openDb({ url: databaseUrl, log, poolSize: 1 })
   await migrate({ connect: db.connect, clock: systemClock, log })
@@ -36,5 +41,6 @@ serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
     at: systemClock.now(),
   })
   await db.close()
-  return { ready: { port: Number(new URL(url).port), key: keys.live }, close: service.stop }
+  const ready = { port: Number(new URL(url).port), smtpPort: service.submissionPort(), key: keys.live }
+  return { ready, close: service.stop }
 })

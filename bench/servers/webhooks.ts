@@ -23,7 +23,7 @@ import { workBench } from './work.ts'
 
 export type WebhookParams = {
   databaseUrl: string
-  contender: 'service' | 'bare' | 'idle'
+  contender: 'service' | 'bare' | 'idle' | 'idle-separate'
   healthy: number
   hanging: number
   failing: number
@@ -121,8 +121,9 @@ const prepare = async (params: WebhookParams, at: (path: string) => string) => {
 
 const service = async (given: WebhookParams) => {
   const { contender, hanging } = given
-  const own = await ownDatabase(given.databaseUrl, `bench_webhooks_${contender}_${hanging}`)
+  const own = await ownDatabase(given.databaseUrl, `bench_webhooks_${contender.replace('-', '_')}_${hanging}`)
   const params = { ...given, databaseUrl: own.url }
+  const isIdle = contender === 'idle' || contender === 'idle-separate'
   // Failing endpoints are on another host, because sharing one with healthy endpoints would slow those down.
   const [receiver, failingReceiver] = [await startReceiver(), await startReceiver()]
   const at = (path: string) => (path === '/ok' ? receiver : failingReceiver).at(path)
@@ -134,7 +135,7 @@ const service = async (given: WebhookParams) => {
   const waitingDeliveries: (() => void)[] = []
   let turnUntil = 0
   const permit = async (url: string): Promise<(() => void) | undefined> => {
-    if (params.contender === 'idle') return undefined
+    if (isIdle) return undefined
     if (!url.endsWith('/ok')) {
       // Failing endpoints are active only during a turn.
       while (performance.now() > turnUntil) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -151,14 +152,15 @@ const service = async (given: WebhookParams) => {
         return await agent.request(url, options)
       } finally {
         answered?.()
-        if (params.contender === 'idle') waitingClients.shift()?.()
+        if (isIdle) waitingClients.shift()?.()
       }
     },
   }
   const config = { ...readConfig({ PORT: '0', WEBHOOK_ALLOW_INSECURE: 'true' }), masterKey }
   const built = await build(config, params.databaseUrl, log, { agent: gated })
   await built.startWorker()
-  const { appendEvents } = built.modules
+  const writer = contender === 'idle-separate' ? await build(config, params.databaseUrl, log) : built
+  const { appendEvents } = writer.modules
   const oneMore = (): Promise<void> =>
     new Promise((resolve) => {
       turnUntil = performance.now() + 300
@@ -167,10 +169,10 @@ const service = async (given: WebhookParams) => {
     })
   return {
     one: async () => {
-      if (params.contender !== 'idle') return oneMore()
+      if (!isIdle) return oneMore()
       const answered = oneMore()
       const data = { message_id: newId('message'), channel: 'email', status: 'delivered' }
-      await appendEvents(built.db, {
+      await appendEvents(writer.db, {
         orgId,
         tenantId: null,
         environment: 'live',
@@ -191,6 +193,7 @@ const service = async (given: WebhookParams) => {
       // Stops the receivers first, because the service would wait for requests that never get a response.
       await Promise.all([receiver.stop(), failingReceiver.stop()])
       await built.stop()
+      if (writer !== built) await writer.stop()
       clearInterval(releasing)
       await own.drop()
     },

@@ -48,11 +48,18 @@ export const failingWebhooks: Bench = {
 
 export const idleWebhooks: Bench = {
   name: 'webhooks-idle',
-  about: 'The time from an event in the outbox of an idle service to the response to its first attempt; see p50.',
+  about:
+    'The time from an event in the outbox of an idle service to the response to its first attempt; see p50. The worker runs in the process that writes the event, or in another service on the same database, which NOTIFY reaches.',
   clients: [1],
   baseline: 'service',
-  contenders: [contender('service', { contender: 'idle', healthy: 1 })],
-  targets: [],
+  contenders: [
+    contender('service', { contender: 'idle', healthy: 1 }),
+    contender('separate-worker', { contender: 'idle-separate', healthy: 1 }),
+  ],
+  targets: [
+    { kind: 'p50', clients: 1, of: 'service', atMost: 20 },
+    { kind: 'p50', clients: 1, of: 'separate-worker', atMost: 20 },
+  ],
 }
 
 const claims = (name: string, pending: number) =>

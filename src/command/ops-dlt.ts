@@ -48,7 +48,9 @@ export const setDltStatus = async (context: Context, orgId: string, id: string |
   const reason = reasonFrom(options, status)
   const operator = required(options, 'operator')
   await existing(db, orgId)
-  const set = makeSetDlt({ db, clock, audit, appendEvents: makeAppendEvents({ clock }) })
+  // Not announced: the worker polls for events, and this process ends.
+  const appendEvents = makeAppendEvents({ clock, announce: () => undefined })
+  const set = makeSetDlt({ db, clock, audit, appendEvents })
   const done = await set(orgId, id, { status, templateId, reason, operator })
   if (!done) throw new Fault(`Org ${orgId} has no DLT registration ${id}.`)
   const shown = show(done.row)

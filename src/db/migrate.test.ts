@@ -15,13 +15,22 @@ const empty = async (): Promise<TestDatabase> => {
   return database
 }
 
-const migrateOn = (database: TestDatabase, migrations?: Migration[], upTo?: string) => {
+const migrateOn = (database: TestDatabase, migrations?: Migration[], upTo?: string, patienceMs?: number) => {
   const connect = async () => {
     const client = new pg.Client(database.url)
     await client.connect()
     return client
   }
-  return migrate({ connect, clock: systemClock, log: silentLog(), ...(migrations && { migrations }) }, upTo)
+  return migrate(
+    {
+      connect,
+      clock: systemClock,
+      log: silentLog(),
+      ...(migrations && { migrations }),
+      ...(patienceMs !== undefined && { patienceMs }),
+    },
+    upTo,
+  )
 }
 
 const migrationOf = (name: string, sql: string): Migration => ({
@@ -29,6 +38,16 @@ const migrationOf = (name: string, sql: string): Migration => ({
   sql,
   checksum: createHash('sha256').update(sql).digest('hex'),
 })
+
+/** A session that reads the table in an open transaction, as a backup does. */
+const lockThings = async (database: TestDatabase): Promise<pg.Client> => {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('begin')
+  await client.query('select id from things')
+  return client
+}
 
 const first = migrationOf('0001_first', 'create table things (id int primary key)')
 const second = migrationOf('0002_second', 'alter table things add column name text not null default $$none$$')
@@ -157,5 +176,46 @@ describe('migrations', () => {
     const database = await empty()
     await database.sql(`alter database "${new URL(database.url).pathname.slice(1)}" set statement_timeout = 50`)
     expect(await migrateOn(database, [migrationOf('0001_first', 'select pg_sleep(0.15)')])).toEqual(['0001_first'])
+  })
+
+  test('let requests pass while another session locks their table, and are applied when it is free', async () => {
+    const database = await empty()
+    await migrateOn(database, [first])
+    const reader = await lockThings(database)
+    const migrating = migrateOn(database, [first, second])
+    const waiting = () => database.sql("select 1 from pg_locks where not granted and mode = 'AccessExclusiveLock'")
+    await expect.poll(async () => (await waiting()).length, { timeout: 10_000 }).toBe(1)
+    // Without a limit it would wait as long as the session does, and fail.
+    const request = new pg.Client({ connectionString: database.url, statement_timeout: 15_000 })
+    await request.connect()
+    expect((await request.query('select id from things')).rows).toEqual([])
+    await request.end()
+    expect(await appliedIn(database)).toEqual(['0001_first'])
+    await reader.query('commit')
+    expect(await migrating).toEqual(['0002_second'])
+  })
+
+  test('fail and change nothing when the lock is not free in time', async () => {
+    const database = await empty()
+    await migrateOn(database, [first])
+    await lockThings(database)
+    await expect(migrateOn(database, [first, second], undefined, 0)).rejects.toThrow(
+      'migration 0002_second failed and was rolled back: canceling statement due to lock timeout',
+    )
+    expect(await appliedIn(database)).toEqual(['0001_first'])
+  })
+
+  test('are tried again after a deadlock with a request, which succeeds', async () => {
+    const database = await empty()
+    await migrateOn(database, [first])
+    const request = await lockThings(database)
+    await database.sql('create table others (id int)')
+    const both = migrationOf('0002_both', 'lock table others; alter table things add column name text')
+    const migrating = migrateOn(database, [first, both])
+    const waiting = () => database.sql("select 1 from pg_locks where not granted and mode = 'AccessExclusiveLock'")
+    await expect.poll(async () => (await waiting()).length, { timeout: 10_000 }).toBe(1)
+    await request.query('select id from others')
+    await request.query('commit')
+    expect(await migrating).toEqual(['0002_both'])
   })
 })

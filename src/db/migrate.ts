@@ -1,8 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Clock } from '../ground/clock.ts'
 import { sha256Hex } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
+import { sqlState } from './faults.ts'
 
 /** Relative to this file in the source tree, and to the bundle once built. */
 const folder = new URL('./migrations/', import.meta.url)
@@ -76,19 +78,60 @@ const appliedIfAny = async (client: pg.ClientBase): Promise<Applied[]> => {
   return rows[0].found === null ? [] : appliedMigrations(client)
 }
 
+/**
+ * How long a migration waits for the lock of a table. While it waits, every later statement on the table waits behind it,
+ * those of requests to processes of the previous release included. It is shorter than `deadlock_timeout`, so in a
+ * deadlock with requests the migration usually gives way.
+ */
+const lockTimeoutMs = 500
+const retryPauseMs = 500
+/** Longer than a backup of a large table, which also holds its lock. */
+const defaultPatienceMs = 15 * 60_000
+
+/** Another session has a lock that the migration needs, or both wait for each other. */
+const isLocked = (error: unknown): boolean => ['55P03', '40P01'].includes(sqlState(error) ?? '')
+
 type Needs = {
   connect: () => Promise<pg.Client>
   clock: Clock
   log: Log
   /** Default: the files in `migrations/`. */
   migrations?: Migration[]
+  /** How long to retry a migration whose tables other sessions lock. */
+  patienceMs?: number
+}
+
+/** Applies a migration in a transaction. It is rolled back and tried again while other sessions lock its tables. */
+const applyWhenUnlocked = async (client: pg.Client, migration: Migration, needs: Needs): Promise<void> => {
+  const { clock, log, patienceMs = defaultPatienceMs } = needs
+  const giveUpAt = performance.now() + patienceMs
+  for (;;) {
+    await client.query('begin')
+    try {
+      await client.query(`set local lock_timeout = ${lockTimeoutMs}`)
+      await applyMigration(client, migration, clock.now())
+      await client.query('commit')
+      return
+    } catch (error) {
+      // If the rollback fails too, the connection is lost and the server rolls back by itself.
+      await client.query('rollback').catch(() => undefined)
+      if (!isLocked(error) || performance.now() >= giveUpAt) {
+        throw new SchemaFault(`migration ${migration.name} failed and was rolled back: ${(error as Error).message}`, {
+          cause: error,
+        })
+      }
+      log.warn({ migration: migration.name, reason: (error as Error).message }, 'migration waits for a lock')
+      await wait(retryPauseMs)
+    }
+  }
 }
 
 /**
  * Applies the migrations up to `upTo` (default: all) and returns the names of those it applied. Each runs in its own
  * transaction, and only one process migrates at a time.
  */
-export const migrate = async ({ connect, clock, log, migrations }: Needs, upTo?: string): Promise<string[]> => {
+export const migrate = async (needs: Needs, upTo?: string): Promise<string[]> => {
+  const { connect, log, migrations } = needs
   const known = migrations ?? (await readMigrations())
   const client = await connect()
   const ran: string[] = []
@@ -100,17 +143,7 @@ export const migrate = async ({ connect, clock, log, migrations }: Needs, upTo?:
       const { name } = migration
       if (upTo !== undefined && name > upTo) break
       log.info({ migration: name }, 'applying migration')
-      await client.query('begin')
-      try {
-        await applyMigration(client, migration, clock.now())
-        await client.query('commit')
-      } catch (error) {
-        // If the rollback fails too, the connection is lost and the server rolls back by itself.
-        await client.query('rollback').catch(() => undefined)
-        throw new SchemaFault(`migration ${name} failed and was rolled back: ${(error as Error).message}`, {
-          cause: error,
-        })
-      }
+      await applyWhenUnlocked(client, migration, needs)
       ran.push(name)
     }
   } finally {

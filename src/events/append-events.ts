@@ -1,7 +1,8 @@
-import type { Runner } from '../db/pool.ts'
+import type { Runner, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Environment } from '../ground/scope.ts'
+import type { AnnounceEvents } from './announce-events.ts'
 import type { EventName } from './names.ts'
 import { insertEvents } from './store.ts'
 
@@ -16,10 +17,10 @@ export type NewEvent = {
 }
 
 /** Writes events in the transaction of the change that caused them, so that both commit or neither does. */
-export type AppendEvents = (tx: Runner, ...events: NewEvent[]) => Promise<void>
+export type AppendEvents = (tx: Runner | Tx, ...events: NewEvent[]) => Promise<void>
 
 export const makeAppendEvents =
-  ({ clock }: { clock: Clock }): AppendEvents =>
+  ({ clock, announce }: { clock: Clock; announce: AnnounceEvents }): AppendEvents =>
   async (tx, ...events) => {
     if (events.length === 0) return
     const at = clock.now()
@@ -32,4 +33,6 @@ export const makeAppendEvents =
       data: events.map((event) => JSON.stringify(event.data)),
       at: events.map(() => at),
     })
+    if ('afterCommit' in tx) tx.afterCommit(() => announce(events.length))
+    else announce(events.length)
   }

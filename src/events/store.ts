@@ -16,3 +16,8 @@ export const insertEvents = statement<{
      :data::jsonb[], :at::timestamptz[])
      as e (org_id, id, tenant_id, environment, event, data, created_at)`,
 )
+
+export const notifyWorkers = statement<{ channel: string }, { sent: string }>(
+  'events.notify',
+  `select pg_notify(:channel, '')::text as sent`,
+)

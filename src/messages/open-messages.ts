@@ -3,6 +3,7 @@ import { findVerifiedMembers } from '../accounts/store.ts'
 import type { Audit } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
 import type { Senders } from '../domains/sender.ts'
+import type { AnnounceEvents } from '../events/announce-events.ts'
 import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
@@ -57,6 +58,7 @@ type Needs = {
   usage: Usage
   audit: Audit
   appendEvents: AppendEvents
+  announce: AnnounceEvents
   idempotency: Idempotency
   templates: RenderTemplates
   senders: Senders
@@ -78,7 +80,8 @@ type Needs = {
 type TenantRows = { orgId: string; tenantId: string; limit: number }
 
 export const openMessages = (needs: Needs) => {
-  const { db, clock, log, usage, audit, appendEvents, idempotency, suppress, serviceDomain, onProviderOutage } = needs
+  const { db, clock, log, usage, audit, appendEvents, announce, idempotency, suppress } = needs
+  const { serviceDomain, onProviderOutage } = needs
   const outcomes = makeOutcomes({ db, clock, log, appendEvents, suppress })
   const findSuppressed = makeFindSuppressed({ db })
   const defaultProject = makeDefaultProject({ db })
@@ -105,7 +108,7 @@ export const openMessages = (needs: Needs) => {
     smsSenders: needs.smsSenders,
     provider: needs.smsProvider,
   })
-  const record = makeRecordMessage({ db, audit, idempotency })
+  const record = makeRecordMessage({ db, audit, idempotency, announce })
   const suppressRefused = makeSuppressRefused({ db, log, suppress })
   const settling = { usage, clock, log, applyReports: outcomes.applyInBackground, suppressRefused }
   const pipelineOf = <D extends Draft>(channel: ChannelAdapter<D>) => ({
@@ -134,7 +137,7 @@ export const openMessages = (needs: Needs) => {
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
     notify: makeSimulateReport({ db, clock, log, outcomes }),
-    scheduler: makeScheduler({ db, channels: { email: emailPipeline, sms: smsPipeline }, ...settling }),
+    scheduler: makeScheduler({ db, channels: { email: emailPipeline, sms: smsPipeline }, announce, ...settling }),
     settleUsage: makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) }),
     /** Runs when the worker starts. */
     rescheduleLocal: makeRescheduleLocal({ db, clock, log }),

@@ -4,6 +4,7 @@ import { makeStepBatcher } from '../db/batch.ts'
 import { hadNoEffect } from '../db/faults.ts'
 import { insertWithRetry } from '../db/outage.ts'
 import type { Db, Tx } from '../db/pool.ts'
+import type { AnnounceEvents } from '../events/announce-events.ts'
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
@@ -22,7 +23,7 @@ export type Recording = {
 
 export type RecordMessage = (recording: Recording) => Promise<void>
 
-type Needs = { db: Db; audit: Audit; idempotency: Idempotency }
+type Needs = { db: Db; audit: Audit; idempotency: Idempotency; announce: AnnounceEvents }
 
 /** A single object literal, for speed: this runs for every message. */
 const linkedRows = (event: StateEvent | undefined, entry: EntryFields | undefined): LinkedRows => ({
@@ -40,7 +41,7 @@ const linkedRows = (event: StateEvent | undefined, entry: EntryFields | undefine
   entry_seal: entry?.seal ?? undefined,
 })
 
-export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMessage => {
+export const makeRecordMessage = ({ db, audit, idempotency, announce }: Needs): RecordMessage => {
   /** Returns the audit entries that it inserted. */
   const insert = async (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<EntryFields[]> => {
     const messages = batch.map(({ message }) => message)
@@ -86,6 +87,7 @@ export const makeRecordMessage = ({ db, audit, idempotency }: Needs): RecordMess
         if (batch.length > 1 || !hadNoEffect(error)) throw error
         await recordOne(batch[0] as Recording)
       }
+      announce(batch.filter(({ event }) => event).length)
       return batch.map(() => undefined)
     },
   })

@@ -5,6 +5,7 @@
 import { makeBatcher } from '../db/batch.ts'
 import { retryOnOutage } from '../db/outage.ts'
 import type { Db } from '../db/pool.ts'
+import type { AnnounceEvents } from '../events/announce-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
@@ -74,11 +75,13 @@ type Needs = {
   log: Log
   applyReports: ApplyReports
   suppressRefused: SuppressRefused
+  announce: AnnounceEvents
   claimBytes?: number
 }
 
 export const makeScheduler = (needs: Needs): Scheduler => {
-  const { db, channels, usage, clock, log, applyReports, suppressRefused, claimBytes = defaultClaimBytes } = needs
+  const { db, channels, usage, clock, log, applyReports, suppressRefused, announce } = needs
+  const { claimBytes = defaultClaimBytes } = needs
   let lastOrgId = ''
   let pausedUntil = 0
   let pauseMs = 0
@@ -101,6 +104,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
         settled: JSON.stringify(batch.map(({ settled }) => settled)),
         events: JSON.stringify(batch.flatMap(({ event }) => event ?? [])),
       })
+      announce(batch.filter(({ event }) => event).length)
       const ids = new Set(updated.map(({ id }) => id))
       return batch.map(({ settled }) => ids.has(settled.id))
     },

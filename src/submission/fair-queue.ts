@@ -1,19 +1,31 @@
 /**
- * Shares a few workers fairly. Each lane runs one task at a time, and the lanes take turns, so a sender with many or
- * slow tasks delays only its own.
+ * Shares a few workers fairly. Each lane has one worker at a time, and the lanes take turns, so a sender with many or
+ * slow tasks delays only its own. A turn is one task, or several light ones that start together.
  */
 import { Failure } from '../ground/errors.ts'
 
 export interface FairQueue {
   /** Rejects when too many tasks are waiting. A task whose `gone` signal fires before it starts is dropped. */
-  run<T>(lane: string, task: () => Promise<T>, gone?: AbortSignal): Promise<T>
+  run<T>(lane: string, task: (turn: QueueTurn) => Promise<T>, options?: TaskOptions): Promise<T>
   /** Resolves when no task is running or waiting. */
   idle(): Promise<void>
 }
 
-type WaitingTask = { start: () => void }
+/** Tasks that start together get the same turn, and share its worker. */
+export type QueueTurn = { running: number }
 
-export type QueueLimits = { concurrency: number; waitingPerLane: number; waiting: number }
+type TaskOptions = { gone?: AbortSignal | undefined; weight?: number }
+
+type WaitingTask = { start: (turn: QueueTurn) => void; weight: number }
+
+export type QueueLimits = {
+  concurrency: number
+  waitingPerLane: number
+  waiting: number
+  /** How many tasks a turn has, and their weight together. A heavier task has a turn of its own. */
+  tasksPerTurn: number
+  weightPerTurn: number
+}
 
 const tooMany = (messages: string): Failure =>
   new Failure('RATE_LIMITED', {
@@ -21,7 +33,8 @@ const tooMany = (messages: string): Failure =>
     retryAfter: 30,
   })
 
-export const makeFairQueue = ({ concurrency, waitingPerLane, waiting: maxWaiting }: QueueLimits): FairQueue => {
+export const makeFairQueue = (limits: QueueLimits): FairQueue => {
+  const { concurrency, waitingPerLane, waiting: maxWaiting, tasksPerTurn, weightPerTurn } = limits
   // In the order in which the lanes are served. A lane that has run a task moves to the end.
   const lanes = new Map<string, Set<WaitingTask>>()
   const busyLanes = new Set<string>()
@@ -36,22 +49,37 @@ export const makeFairQueue = ({ concurrency, waitingPerLane, waiting: maxWaiting
     return true
   }
 
+  const tasksOfTurn = (queue: Set<WaitingTask>): WaitingTask[] => {
+    const chosen: WaitingTask[] = []
+    let weight = 0
+    for (const task of queue) {
+      weight += task.weight
+      if (chosen.length > 0 && (weight > weightPerTurn || chosen.length >= tasksPerTurn)) break
+      chosen.push(task)
+    }
+    return chosen
+  }
+
+  const startTurn = (lane: string, queue: Set<WaitingTask>): void => {
+    const tasks = tasksOfTurn(queue)
+    for (const task of tasks) remove(lane, task)
+    busyLanes.add(lane)
+    const turn: QueueTurn = { running: tasks.length }
+    for (const { start } of tasks) start(turn)
+  }
+
   const startNext = (): void => {
     for (const [lane, queue] of lanes) {
       if (busyLanes.size >= concurrency) break
-      if (busyLanes.has(lane)) continue
-      const [task] = queue
-      if (!task) continue
-      remove(lane, task)
-      busyLanes.add(lane)
-      task.start()
+      if (!busyLanes.has(lane)) startTurn(lane, queue)
     }
     if (busyLanes.size + waiting > 0) return
     for (const resolve of idleCallbacks) resolve()
     idleCallbacks = []
   }
 
-  const finish = (lane: string): void => {
+  const finish = (lane: string, turn: QueueTurn): void => {
+    if (--turn.running > 0) return
     busyLanes.delete(lane)
     const queue = lanes.get(lane)
     if (queue && lanes.delete(lane)) lanes.set(lane, queue)
@@ -59,7 +87,7 @@ export const makeFairQueue = ({ concurrency, waitingPerLane, waiting: maxWaiting
   }
 
   return {
-    run: <T>(lane: string, task: () => Promise<T>, gone?: AbortSignal) =>
+    run: <T>(lane: string, task: (turn: QueueTurn) => Promise<T>, { gone, weight = 0 }: TaskOptions = {}) =>
       new Promise<T>((resolve, reject) => {
         gone?.throwIfAborted()
         const queue = lanes.get(lane) ?? new Set()
@@ -69,10 +97,11 @@ export const makeFairQueue = ({ concurrency, waitingPerLane, waiting: maxWaiting
           if (remove(lane, waitingTask)) reject(gone?.reason)
         }
         const waitingTask: WaitingTask = {
-          start: () => {
+          weight,
+          start: (turn) => {
             gone?.removeEventListener('abort', drop)
-            task()
-              .finally(() => finish(lane))
+            task(turn)
+              .finally(() => finish(lane, turn))
               .then(resolve, reject)
           },
         }

@@ -45,6 +45,21 @@ test('slow messages of one org do not delay other orgs', async () => {
   ])
 })
 
+test('messages that share the turn of one that ends its thread are parsed in another', async () => {
+  const { parse } = parserOf({ deadlineMs: 500, reader: fakeReader })
+  const messages = ['first', 'a', 'forever', 'b', 'bad', 'c', 'dies', 'd']
+  expect(await Promise.all(messages.map((message) => parse(message, 'org_a')))).toEqual([
+    'first',
+    'a',
+    'RATE_LIMITED',
+    'b',
+    'VALIDATION_ERROR',
+    'c',
+    'VALIDATION_ERROR',
+    'd',
+  ])
+})
+
 test('a message that cannot be parsed or that crashes the thread is rejected without affecting the next', async () => {
   const { parse } = parserOf({ reader: fakeReader })
   expect(await parse('bad', 'org_a')).toBe('VALIDATION_ERROR')

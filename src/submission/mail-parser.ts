@@ -2,10 +2,9 @@
  * Parses messages in worker threads: ten hostile megabytes keep a parser busy for seconds, and would block every other
  * request in this process. A message that takes too long is ended with its thread, and delays only mail of its org.
  */
-import { createRequire } from 'node:module'
-import { Worker } from 'node:worker_threads'
-import { Failure, malformed } from '../ground/errors.ts'
-import { makeFairQueue } from './fair-queue.ts'
+import { type Failure, malformed } from '../ground/errors.ts'
+import { makeFairQueue, type QueueTurn } from './fair-queue.ts'
+import { type ParserThread, startParserThread, ThreadEnded } from './parser-thread.ts'
 import { makeReader, type ParsedMail } from './reader.ts'
 
 /** More lines than a legitimate message of 10 MB has. Parsing time grows with lines more than with bytes. */
@@ -14,20 +13,18 @@ const maxLines = 200_000
 const defaultDeadlineMs = 3_000
 /** While one thread is stuck with a hostile message, the other serves the rest. */
 const threads = 2
-/** Enough for the connections of a busy mail server, and few enough to fit in memory. */
-const queueLimits = { concurrency: threads, waitingPerLane: 50, waiting: 150 }
-
-/** The thread's program as text, because the bundle has no second file to start a thread from. */
-const programOf = (reader: typeof makeReader): string => `
-const { parentPort, workerData } = require('node:worker_threads')
-const read = (${reader.toString()})(require(workerData.parser))
-parentPort.on('message', (bytes) => {
-  read(bytes).then(
-    (mail) => parentPort.postMessage(mail, mail.attachments.map(({ content }) => content.buffer)),
-    () => parentPort.postMessage(undefined),
-  )
-})
-`
+/**
+ * Enough for the connections of a busy mail server, and few enough to fit in memory. Small messages of an org share a
+ * turn, because handing a message to a thread and back costs more than parsing it. So many bytes are parsed at once, even
+ * if they are hostile.
+ */
+const queueLimits = {
+  concurrency: threads,
+  waitingPerLane: 50,
+  waiting: 150,
+  tasksPerTurn: 32,
+  weightPerTurn: 64 * 1_024,
+}
 
 const countLines = (bytes: Buffer): number => {
   let lines = 0
@@ -36,9 +33,6 @@ const countLines = (bytes: Buffer): number => {
 }
 
 const unreadable = (): Failure => malformed('The message is not valid MIME.')
-/** A temporary error: a legitimate message takes this long only on an overloaded machine, so it may be retried. */
-const tooSlow = (): Failure =>
-  new Failure('RATE_LIMITED', { message: 'Reading the message takes too long. Try again later.' })
 
 /** The org that sent the message, and a signal that fires when its client disconnects. */
 export type MessageSource = { orgId: string; gone?: AbortSignal }
@@ -49,66 +43,44 @@ export interface MailParser {
 }
 
 export const makeMailParser = ({ deadlineMs = defaultDeadlineMs, reader = makeReader } = {}): MailParser => {
-  const parser = createRequire(import.meta.url).resolve('postal-mime')
-  const program = programOf(reader)
   const queue = makeFairQueue(queueLimits)
-  const idle = new Set<Worker>()
+  const idle = new Set<ParserThread>()
+  const threadOfTurn = new WeakMap<QueueTurn, Promise<ParserThread>>()
 
-  const start = async (): Promise<Worker> => {
-    const started = new Worker(program, {
-      eval: true,
-      workerData: { parser },
-      resourceLimits: { maxOldGenerationSizeMb: 512 },
-    })
-    // The message that the thread was parsing is rejected by the `exit` listener in `readIn`.
-    started.on('error', () => undefined)
-    started.once('exit', () => idle.delete(started))
-    // The deadline of a message must not include the start of the thread.
-    await new Promise((resolve) => started.once('online', resolve).once('exit', resolve))
-    // The thread must not keep a stopping process alive.
-    started.unref()
-    return started
+  const takeThread = async (): Promise<ParserThread> => {
+    for (const thread of idle) {
+      idle.delete(thread)
+      if (thread.isFree()) return thread
+    }
+    return startParserThread({ reader, deadlineMs })
   }
 
-  /** Resolves with undefined when the message cannot be parsed. */
-  const readIn = (worker: Worker, bytes: Buffer): Promise<ParsedMail | undefined> =>
-    new Promise((resolve, reject) => {
-      const settle = (end: () => void): void => {
-        clearTimeout(deadline)
-        worker.off('message', onMessage)
-        worker.off('exit', onExit)
-        end()
-      }
-      const onMessage = (mail: ParsedMail | undefined): void => settle(() => resolve(mail))
-      const onExit = (): void => settle(() => resolve(undefined))
-      const deadline = setTimeout(() => {
-        // Not awaited: some loops of compiled code cannot be terminated.
-        void worker.terminate()
-        settle(() => reject(tooSlow()))
-      }, deadlineMs)
-      worker.on('message', onMessage)
-      worker.on('exit', onExit)
-      worker.postMessage(bytes)
+  const readIn = async (turn: QueueTurn, bytes: Buffer): Promise<ParsedMail | undefined> => {
+    const taken = threadOfTurn.get(turn) ?? takeThread()
+    threadOfTurn.set(turn, taken)
+    const thread = await taken
+    return thread.read(bytes).finally(() => {
+      if (thread.isFree()) idle.add(thread)
     })
-
-  const parseNow = async (bytes: Buffer): Promise<ParsedMail> => {
-    const [free] = idle
-    const worker = free ?? (await start())
-    idle.delete(worker)
-    const mail = await readIn(worker, bytes)
-    if (worker.threadId > 0) idle.add(worker)
-    if (!mail) throw unreadable()
-    return mail
   }
 
   return {
     parse: async (bytes, { orgId, gone }) => {
       if (countLines(bytes) > maxLines) throw malformed(`The message must have at most ${maxLines} lines.`)
-      return queue.run(orgId, () => parseNow(bytes), gone)
+      for (;;) {
+        try {
+          const task = (turn: QueueTurn) => readIn(turn, bytes)
+          const mail = await queue.run(orgId, task, { gone, weight: bytes.length })
+          if (!mail) throw unreadable()
+          return mail
+        } catch (error) {
+          if (!(error instanceof ThreadEnded)) throw error
+        }
+      }
     },
     close: async () => {
       await queue.idle()
-      await Promise.all([...idle].map((worker) => worker.terminate()))
+      await Promise.all([...idle].map((thread) => thread.close()))
     },
   }
 }

@@ -60,7 +60,11 @@ const startProcess = () => {
       if ((await tx.row(writes, {}))?.xid !== null) seen.writing++
       return result
     })
-  const count = makeCountHits({ db: { rows, change: t.service.db.change }, clock: t.service.clock })
+  const count = makeCountHits({
+    db: { rows, change: t.service.db.change },
+    clock: t.service.clock,
+    announce: () => undefined,
+  })
   return { ...count, seen }
 }
 
@@ -149,6 +153,7 @@ test('at most 10,000 hits wait for a slow database, and further ones are rejecte
   const count = makeCountHits({
     db: { rows: () => released, change: t.service.db.change },
     clock: t.service.clock,
+    announce: () => undefined,
   })
   const waiting = Array.from({ length: 10_000 }, (_, i) => count.opened(message, `a${i}`))
   await expect(count.opened(message, 'b')).rejects.toThrow('too many opens and clicks are waiting to be counted')

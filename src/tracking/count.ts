@@ -5,6 +5,7 @@
  */
 import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
+import type { AnnounceEvents } from '../events/announce-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
@@ -54,11 +55,15 @@ const markOf = (kind: string, address: string | null, url: string | null): Buffe
 const messageName = ({ orgId, messageId }: Hit): string => `${orgId} ${messageId}`
 const hitName = (hit: Hit): string => `${messageName(hit)} ${hit.mark.toString('latin1')}`
 
-type Needs = { db: Pick<Db, 'rows' | 'change'>; clock: Clock }
+type Needs = { db: Pick<Db, 'rows' | 'change'>; clock: Clock; announce: AnnounceEvents }
 
 /** Runs the statement. Calls `onRepeated` and `onFull` with the end of the hour in which such a hit does not count. */
 const makeRun =
-  ({ db, clock }: Needs, onRepeated: (hit: Hit, until: number) => void, onFull: (hit: Hit, until: number) => void) =>
+  (
+    { db, clock, announce }: Needs,
+    onRepeated: (hit: Hit, until: number) => void,
+    onFull: (hit: Hit, until: number) => void,
+  ) =>
   async (hits: Hit[]): Promise<boolean[]> => {
     const now = clock.now()
     const ids = hits.map(() => newId('event', now.getTime()))
@@ -75,6 +80,7 @@ const makeRun =
       anHourAgo: new Date(now.getTime() - hour),
       limit: maxHitsPerHour,
     })
+    announce(rows.filter(({ counted }) => counted).length)
     const byId = new Map(rows.map((row) => [row.id, row]))
     return hits.map((hit, i) => {
       const { counted = false, marked_at = null, full_since = null } = byId.get(ids[i] as string) ?? {}
@@ -86,7 +92,7 @@ const makeRun =
   }
 
 const makeSweep =
-  ({ db, clock }: Needs, statement: typeof sweepOldMarks) =>
+  ({ db, clock }: Pick<Needs, 'db' | 'clock'>, statement: typeof sweepOldMarks) =>
   async (): Promise<number> => {
     const chunk = 1_000
     // Twice as long as a row is needed, so that none is deleted while a count uses it.

@@ -15,7 +15,7 @@ import { makeReadDue } from './due-deliveries.ts'
 import { makeEndpointHealth } from './endpoint-health.ts'
 import { makeRunQueue, type RunQueue } from './endpoint-queue.ts'
 import { makeDecideOutcome, makeRecordOutcome, type NotifyOwners } from './record-outcome.ts'
-import { type EndpointQueue, leaseQueues, releaseQueues, renewLeases } from './store/delivery-leases.ts'
+import { type EndpointQueue, leaseQueues, lockQueues, releaseQueues, renewLeases } from './store/delivery-leases.ts'
 import { dropPreviousSecret } from './store/endpoint-rows.ts'
 
 const leaseMs = 60_000
@@ -53,7 +53,11 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
   const releases = makeBatcher<EndpointQueue, void>({
     name: 'webhooks.release_lanes',
     run: async (queues) => {
-      await db.change(releaseQueues, { worker, ...idsOf(queues) })
+      const held = { worker, ...idsOf(queues) }
+      await db.tx(async (tx) => {
+        await tx.rows(lockQueues, held)
+        await tx.change(releaseQueues, held)
+      })
       return queues.map(() => undefined)
     },
   })

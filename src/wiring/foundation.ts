@@ -4,6 +4,7 @@ import { makeWrittenEntries } from '../audit/watch-written.ts'
 import { guardNetwork, logOncePerPlace } from '../db/network-guard.ts'
 import { openOrgCaches } from '../db/org-caches.ts'
 import { type Db, openDb } from '../db/pool.ts'
+import { makeEventAnnouncer } from '../events/announce-events.ts'
 import { makeAppendEvents } from '../events/append-events.ts'
 import { type Clock, movableClock, systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
@@ -82,6 +83,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
   const limiter = await openLimiter(config, log)
   const caches = await openOrgCaches({ db, log })
   const { audit, writtenEntries } = openAudit(config, db, clock, log)
+  const announcer = makeEventAnnouncer({ db, log })
   return {
     config,
     url,
@@ -97,7 +99,8 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     baseUrl: makeBaseUrl(config),
     audit,
     writtenEntries,
-    appendEvents: makeAppendEvents({ clock }),
+    announcer,
+    appendEvents: makeAppendEvents({ clock, announce: announcer.announce }),
     idempotency: makeIdempotency({
       db,
       clock,
@@ -107,6 +110,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     }),
     close: async (): Promise<void> => {
       writtenEntries.close()
+      await announcer.close()
       await caches.close()
       await limiter?.close()
       await db.close()

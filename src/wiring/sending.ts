@@ -72,9 +72,14 @@ const makeDomains = (foundation: Foundation, replacements: Replacements) => {
   }
 }
 
-const makeTracking = ({ config, db, clock, baseUrl }: Foundation) => {
+const makeTracking = ({ config, db, clock, baseUrl, announcer }: Foundation) => {
+  const { announce } = announcer
   const tokens = makeTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
-  return { tokens, links: makeLinks({ tokens, baseUrl: baseUrl.read }), countHits: makeCountHits({ db, clock }) }
+  return {
+    tokens,
+    links: makeLinks({ tokens, baseUrl: baseUrl.read }),
+    countHits: makeCountHits({ db, clock, announce }),
+  }
 }
 
 export const makeSending = (foundation: Foundation, { usage }: Platform, replacements: Replacements) => {
@@ -114,6 +119,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     usage,
     audit,
     appendEvents,
+    announce: foundation.announcer.announce,
     idempotency,
     templates,
     senders: domains.senders,

@@ -6,6 +6,7 @@ import { makeLinkLoop } from '../worker/link-audit.ts'
 import { makeRecurring } from '../worker/recurring.ts'
 import { startWhenAvailable } from '../worker/start-when-available.ts'
 import { makeTasks } from '../worker/tasks.ts'
+import { makeWakeOnEvents } from '../worker/wake-on-events.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
@@ -21,7 +22,7 @@ type Needs = {
 }
 
 export const makeWorker = ({ foundation, platform, sending, delivery, senders }: Needs) => {
-  const { config, url, db, clock, log, caches, appendEvents, idempotency } = foundation
+  const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits } = sending
   const { webhooks, deliveries } = delivery
@@ -57,6 +58,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
   })
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })
+  const wakeOnEvents = makeWakeOnEvents({ db, log, announcer, wake: webhooks.wakeFanOut })
   const stopping = new AbortController()
   let running = false
   const start = async (): Promise<void> => {
@@ -64,6 +66,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     await messages.rescheduleLocal()
     await deliveries.prepare()
     await recurring.start()
+    await wakeOnEvents.start()
     linking.start()
     scheduling.start()
     webhooks.start()
@@ -79,7 +82,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
       return recurring.stop()
     },
     drain: async (): Promise<void> => {
-      await Promise.all([linking.drain(), scheduling.drain(), webhooks.drain()])
+      await Promise.all([wakeOnEvents.stop(), linking.drain(), scheduling.drain(), webhooks.drain()])
     },
   }
 }

@@ -9,6 +9,8 @@ export interface WebhookLoop {
   start(): void
   /** Checks for due work now, because something became due. */
   wake(): void
+  /** Turns new events into deliveries now. */
+  wakeFanOut(): void
   /** Runs fan-out and delivery until nothing is due. */
   pass(): Promise<Record<string, number>>
   /** Starts nothing new and waits for the work in progress. */
@@ -18,6 +20,8 @@ export interface WebhookLoop {
 type Needs = { fanOut: FanOut; deliver: DeliverWebhooks; log: Log; maxQueues?: number }
 
 const fanOutIdleMs = 100
+/** A fan-out that found this number of events is repeated at the next poll, because the cost of each is fixed. */
+const manyEvents = 50
 const leaseIdleMs = 200
 const renewMs = 15_000
 const perLease = 100
@@ -28,15 +32,21 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
   const running = new Map<string, RunningQueue>()
   let stopping = false
   let attempts = 0
+  let isBusy = false
+  /** How often fan-out has made deliveries. */
+  let fanOuts = 0
 
   const begin = (queue: RunningQueue['queue']): void => {
     const startedAt = performance.now()
+    const fanOutsBefore = fanOuts
     const turnIsOver = () => running.size >= maxQueues && performance.now() - startedAt > turnMs
     const started = deliver.run(queue, () => stopping || turnIsOver())
     running.set(queue.endpoint_id, started)
     void started.done.then((made) => {
       attempts += made
       running.delete(queue.endpoint_id)
+      // A lease skips a queue that is being released, even if fan-out has made it due again.
+      if (fanOuts !== fanOutsBefore) leasing.wake()
     })
   }
 
@@ -77,8 +87,11 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     idleMs: fanOutIdleMs,
     log,
     claim: async () => {
-      const { deliveries } = await fanOut()
-      if (deliveries > 0) leasing.wake()
+      const { events, deliveries } = await fanOut()
+      isBusy = events >= manyEvents
+      if (deliveries === 0) return []
+      fanOuts++
+      leasing.wake()
       return []
     },
     work: async () => undefined,
@@ -104,6 +117,10 @@ export const makeWebhookLoop = ({ fanOut, deliver, log, maxQueues = 1_000 }: Nee
     wake: () => {
       fanning.wake()
       leasing.wake()
+    },
+
+    wakeFanOut: () => {
+      if (!isBusy) fanning.wake()
     },
 
     pass: async () => {

@@ -47,7 +47,21 @@ export const renewLeases = statement<{ worker: string; until: Date; orgIds: stri
    where l.org_id = q.org_id and l.endpoint_id = q.endpoint_id and l.lease = :worker`,
 )
 
-/** Releases queues and stores when each is due next. */
+/** Like fan-out, it locks queues in the order of their ids, so that the two never wait for each other. */
+export const lockQueues = statement<{ worker: string; orgIds: string[]; endpointIds: string[] }, EndpointQueue>(
+  'webhooks.lock_lanes',
+  `select org_id, endpoint_id from webhook_lanes
+   where (org_id, endpoint_id) in (select org_id, endpoint_id
+       from unnest(:orgIds::text[], :endpointIds::text[]) as q (org_id, endpoint_id))
+     and lease = :worker
+   order by org_id, endpoint_id
+   for update`,
+)
+
+/**
+ * Releases queues and stores when each is due next. The caller has locked them in an earlier statement of the
+ * transaction: a delivery that is committed while this statement waited for the lock would be missed.
+ */
 export const releaseQueues = statement<{ worker: string; orgIds: string[]; endpointIds: string[] }>(
   'webhooks.release_lanes',
   `update webhook_lanes l set lease = null, leased_until = null, due_at = least(l.due_at, (

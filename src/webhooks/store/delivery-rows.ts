@@ -120,9 +120,8 @@ export const replayDeliveries = statement<
      from original
      returning id, replay_of
    ), queue_due as (
-     update webhook_lanes set due_at = :at
-     where org_id = :orgId and endpoint_id = :endpointId and (due_at is null or due_at > :at)
-       and exists (select 1 from inserted)
+     update webhook_lanes set due_at = least(due_at, :at)
+     where org_id = :orgId and endpoint_id = :endpointId and exists (select 1 from inserted)
    )
    select id, replay_of from inserted order by id`,
 )

@@ -5,6 +5,9 @@ import { statement } from '../../db/statement.ts'
  * statement, so that a crash leaves either the event or its deliveries, never both and never neither. An endpoint does
  * not receive the event about its own disabling. A delivery id consists of the time of the event id, a version digit
  * and random digits.
+ *
+ * Every queue that gets a delivery is locked, even if it is due already: otherwise a worker could lease it, miss the
+ * delivery, which is not committed, and release it as empty before the commit.
  */
 export const fanOutEvents = statement<
   { at: Date; limit: number; maxAttempts: number },
@@ -37,10 +40,14 @@ export const fanOutEvents = statement<
          || ',"delivery_id":"' || delivery_id || '"}',
        'pending', :maxAttempts, :at
      from identified
+   ), queues as (
+     select org_id, endpoint_id from webhook_lanes
+     where (org_id, endpoint_id) in (select org_id, endpoint_id from matched)
+     order by org_id, endpoint_id
+     for update
    ), queues_due as (
-     update webhook_lanes l set due_at = :at
-     from (select distinct org_id, endpoint_id from matched) m
-     where l.org_id = m.org_id and l.endpoint_id = m.endpoint_id and (l.due_at is null or l.due_at > :at)
+     update webhook_lanes l set due_at = least(l.due_at, :at)
+     from queues q where l.org_id = q.org_id and l.endpoint_id = q.endpoint_id
    )
    select (select count(*) from deleted) as events, (select count(*) from matched) as deliveries`,
 )
