@@ -14,6 +14,7 @@ tidings ops org suspend <org_id> --reason <text> --operator <name>
 tidings ops org unsuspend <org_id> --operator <name>
 tidings ops org status <org_id> [--json]
 tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [--sms <monthly>] [--json]
+tidings ops org sms-geo <org_id> <US,GB|none|any> --operator <name> [--json]
 tidings ops dns [--address <public address>] [--json]
 tidings ops audit verify <org_id>|--all [--witness <file>] [--head <head>] [--created-after <time>] [--json]
 tidings ops audit head [<org_id>] [--json]

@@ -30,6 +30,7 @@ import {
   required,
 } from './ops-context.ts'
 import { checkServiceDns, dnsReportText, unpublishedText } from './ops-dns.ts'
+import { changeSmsGeo } from './ops-sms-geo.ts'
 import { credentials } from './welcome.ts'
 
 const wholeNumber = (options: Options, name: string, min: number): number | null => {
@@ -188,6 +189,8 @@ const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Prom
     }
     case 'org plan':
       return changePlan(context, orgIdOf(rest[0]), rest[1])
+    case 'org sms-geo':
+      return changeSmsGeo(context, orgIdOf(rest[0]), rest[1])
     case 'key create':
       return createKey(context, orgIdOf(rest[0]))
     case 'audit verify':

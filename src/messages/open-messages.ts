@@ -104,6 +104,7 @@ export const openMessages = (needs: Needs) => {
     resolveDlt: needs.resolveDlt,
     smsSenders: needs.smsSenders,
     provider: needs.smsProvider,
+    findSuppressed,
   })
   const record = makeRecordMessage({ db, audit, idempotency })
   const suppressRefused = makeSuppressRefused({ db, log, suppress })
@@ -133,7 +134,7 @@ export const openMessages = (needs: Needs) => {
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
-    notify: makeSimulateReport({ db, clock, outcomes }),
+    notify: makeSimulateReport({ db, clock, log, outcomes }),
     scheduler: makeScheduler({ db, channels: { email: emailPipeline, sms: smsPipeline }, ...settling }),
     settleUsage: makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) }),
     /** Runs when the worker starts. */

@@ -95,7 +95,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
   const returnTokens = makeReturnTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
-  const smsProvider = openSmsProvider({ outbox, clock })
+  const smsProvider = replacements.smsProvider ?? openSmsProvider({ outbox, clock })
   const messages = openMessages({
     db,
     clock,

@@ -38,10 +38,10 @@ export const lockMessage = statement<{ orgId: string; id: string; createdAt: Dat
 /** For the dev tools, which do not know the org. */
 export const findOwner = statement<
   { id: string; createdAt: Date },
-  Pick<MessageRow, 'org_id' | 'to_addresses' | 'cc' | 'bcc'>
+  Pick<MessageRow, 'org_id' | 'channel' | 'to_addresses' | 'cc' | 'bcc'>
 >(
   'messages.find_owner',
-  'select org_id, to_addresses, cc, bcc from messages where id = :id and created_at = :createdAt',
+  'select org_id, channel, to_addresses, cc, bcc from messages where id = :id and created_at = :createdAt',
 )
 
 export const applyReport = statement<{
