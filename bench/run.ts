@@ -14,6 +14,7 @@ import { reads, scheduler } from './messages/messages.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
+import { sms, smsBatch } from './sms/sms.ts'
 import { template } from './template/template.ts'
 import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from './webhooks/webhooks.ts'
 
@@ -22,6 +23,8 @@ const benches: Bench[] = [
   email,
   batch,
   memory,
+  sms,
+  smsBatch,
   scheduler,
   reads,
   reserve,

@@ -10,7 +10,7 @@ const mail = (to: string) =>
 
 type More = { weight?: number; atLeast?: number }
 
-const sending = (name: string, path: string, body: string, more: More = {}): Contender =>
+export const sending = (name: string, path: string, body: string, more: More = {}): Contender =>
   serverContender<{ port: number; key: string }>({
     ...more,
     name,
@@ -25,7 +25,7 @@ const sending = (name: string, path: string, body: string, more: More = {}): Con
     }),
   })
 
-const single = sending('send', '/api/v1/emails', mail(`user${counterSlot}@example.com`))
+export const single = sending('send', '/api/v1/emails', mail(`user${counterSlot}@example.com`))
 
 /** Compares a send with the minimum work of the service for a recorded POST. */
 export const email: Bench = {
