@@ -371,6 +371,36 @@ describe('an invalid request is rejected with the path of each error:', () => {
 
   test.for(cases)('%s', ([, body, ...paths]) => invalidAt(body, ...paths))
 
+  test.for(['\0', '\ud800', 'a\0b'])(
+    'texts that no column can store never cause an internal error: %j',
+    async (bad) => {
+      const fields: Body[] = [
+        { from: bad },
+        { from: undefined, from_pool: bad },
+        { to: bad },
+        { body: bad },
+        { template: bad },
+        { tags: [bad] },
+        { metadata: { a: bad } },
+        { media_url: [bad] },
+        { media_url: [`s3://abc/${bad}`], from: number },
+        { to: '+919876543210', dlt_template_id: bad },
+        { scheduled_local: bad, scheduled_at_tz: 'UTC' },
+        { scheduled_local: '2030-01-01T09:00', scheduled_at_tz: bad },
+      ]
+      for (const key of [acme.live, acme.test]) {
+        for (const more of fields) {
+          const reply = await acme.send(text(more), { key })
+          expect(reply.status, `${JSON.stringify(more)} ${reply.text}`).toBeLessThan(500)
+          expect((await acme.batch([text(more)], { key })).status, JSON.stringify(more)).toBeLessThan(500)
+        }
+        for (const query of ['to=%00', 'tag=%00', 'to=%ed%a0%80']) {
+          expect((await acme.list(`?${query}`, key)).status, query).toBeLessThan(500)
+        }
+      }
+    },
+  )
+
   test('S-170 X-340 bodies of 1 and of 1,600 characters are sent', async () => {
     await sent({ body: 'x' })
     await sent({ body: 'x'.repeat(1_600) })
