@@ -1,6 +1,6 @@
 /** Phone numbers in E.164 form: their calling code, its countries, and ranges that are never sent to. */
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max'
-import metadata from 'libphonenumber-js/metadata.max.json' with { type: 'json' }
+import metadata from 'libphonenumber-js/metadata.max.json'
 
 const e164 = /^\+[1-9]\d{1,14}$/
 
