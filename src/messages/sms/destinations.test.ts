@@ -71,7 +71,7 @@ describe('the countries of the org', () => {
     }
   })
 
-  test('S-213 X-190 S-194 X-189 a batch has the verdict of each item, in both shapes', async () => {
+  test('S-213 X-190 S-194 a batch has the verdict of each item, in both shapes', async () => {
     const own = await withGeo('GB')
     const to = ['+447700900123', '+15125550100', '+447700900124']
     const expected = ['sent', 'SMS_DESTINATION_NOT_ALLOWED', 'sent']
