@@ -15,6 +15,7 @@ import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
 import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
 import { smpp } from './smpp/smpp.ts'
+import { sms, smsBatch } from './sms/sms.ts'
 import { smtp } from './smtp/smtp.ts'
 import { template } from './template/template.ts'
 import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from './webhooks/webhooks.ts'
@@ -25,6 +26,8 @@ const benches: Bench[] = [
   batch,
   smtp,
   memory,
+  sms,
+  smsBatch,
   scheduler,
   reads,
   reserve,

@@ -10,7 +10,7 @@ const mail = (to: string) =>
 
 type More = { weight?: number; atLeast?: number }
 
-const sending = (name: string, path: string, body: string, more: More = {}): Contender =>
+export const sending = (name: string, path: string, body: string, more: More = {}): Contender =>
   serverContender<{ port: number; key: string }>({
     ...more,
     name,

@@ -17,6 +17,7 @@ tidings ops org unsuspend <org_id> --operator <name>
 tidings ops org status <org_id> [--json]
 tidings ops org list [--limit <1 to 1000>] [--cursor <cursor>] [--json]
 tidings ops org plan <org_id> <plan> [--rate <per minute>] [--email <monthly>] [--sms <monthly>] [--json]
+tidings ops org sms-geo <org_id> <US,GB|none|any> --operator <name> [--json]
 tidings ops dns [--address <public address>] [--json]
 tidings ops dlt set <org_id> <dlt id> --status submitted|approved|rejected [--template-id <19 digits>]
     [--reason <text>] --operator <name> [--json]

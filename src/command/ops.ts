@@ -31,6 +31,7 @@ import {
 } from './ops-context.ts'
 import { setDltStatus } from './ops-dlt.ts'
 import { checkServiceDns, dnsReportText, unpublishedText } from './ops-dns.ts'
+import { changeSmsGeo } from './ops-sms-geo.ts'
 import { orgList, orgStatus, showOrg } from './org-reports.ts'
 import { credentials } from './welcome.ts'
 
@@ -151,6 +152,8 @@ const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Prom
       return orgList(context)
     case 'org plan':
       return changePlan(context, orgIdOf(rest[0]), rest[1])
+    case 'org sms-geo':
+      return changeSmsGeo(context, orgIdOf(rest[0]), rest[1])
     case 'key create':
       return createKey(context, orgIdOf(rest[0]))
     case 'key list':

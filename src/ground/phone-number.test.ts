@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { getCountries, getCountryCallingCode, getExampleNumber } from 'libphonenumber-js/max'
 import examples from 'libphonenumber-js/mobile/examples'
 import { describe, expect, test } from 'vitest'
@@ -61,4 +63,10 @@ test.each([
   ['+15125550100\n', false],
 ])('%j in E.164 form: %s', (value, valid) => {
   expect(isE164(value)).toBe(valid)
+})
+
+test('is loaded by Node itself, as the benchmarks do, and not only by a bundler', async () => {
+  const program = `await import(${JSON.stringify(new URL('phone-number.ts', import.meta.url).href)}); console.log('loaded')`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program])
+  expect(stdout).toBe('loaded\n')
 })

@@ -69,3 +69,6 @@ const allCountries: ReadonlySet<string> = new Set(getCountries())
 const highCostCodes: ReadonlySet<string> = new Set(['870', '878', '881', '882', '883'])
 
 export const isHighCost = (number: string): boolean => highCostCodes.has(number.slice(1, 4))
+
+/** Messages to India need a template that is registered with its carriers. */
+export const needsDlt = (number: string): boolean => number.startsWith('+91')

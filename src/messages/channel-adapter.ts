@@ -57,7 +57,10 @@ export interface ChannelAdapter<D extends Draft> {
   acceptedFields?(draft: D): { segments: number }
   /** When a message that was scheduled for a local time is due, by the present rules of its time zone. */
   dueAt?(row: MessageRow): Date | null
-  /** Throws only HandoverErrors. In test mode it simulates the handover and does not call a provider. */
+  /**
+   * Throws HandoverErrors, or a Failure if the message must not be sent any more. In test mode it simulates the
+   * handover and does not call a provider.
+   */
   handOver(draft: D): MaybePromise<Handover>
   /** Rebuilds the draft of a scheduled message that is due. */
   draftOf(row: MessageRow): D

@@ -4,6 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import type { Handover, HandoverError } from '../providers/email/email-provider.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
@@ -79,6 +80,7 @@ export const makeBeginHandOver = <D extends Draft>(needs: Needs<D>): BeginHandOv
           log.info({ message_id: draft.id, retries: retries + 1 }, 'message handed over after retries')
           return handover
         } catch (error) {
+          if (error instanceof Failure) throw error
           fault = asHandoverError(error)
           if (!isTransient(fault)) throw fault
         }
@@ -90,6 +92,7 @@ export const makeBeginHandOver = <D extends Draft>(needs: Needs<D>): BeginHandOv
       try {
         return await channel.handOver(draft)
       } catch (error) {
+        if (error instanceof Failure) throw error
         const fault = asHandoverError(error)
         if (!isTransient(fault) || !enter()) throw fault
         try {

@@ -107,6 +107,7 @@ export const openMessages = (needs: Needs) => {
     resolveDlt: needs.resolveDlt,
     smsSenders: needs.smsSenders,
     provider: needs.smsProvider,
+    findSuppressed,
   })
   const record = makeRecordMessage({ db, audit, idempotency, announce })
   const suppressRefused = makeSuppressRefused({ db, log, suppress })

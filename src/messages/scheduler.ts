@@ -214,6 +214,10 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     try {
       handover = await channel.handOver(draft)
     } catch (error) {
+      if (error instanceof Failure) {
+        await usage.release(reservation)
+        return settleFailure(row, error)
+      }
       const fault = asHandoverError(error)
       await suppressRefused(draft, fault)
       return releaseIfLost(reservation, await settleFault(row, reservation, fault))

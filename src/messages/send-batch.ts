@@ -184,16 +184,20 @@ export const makeSendBatch = <D extends Draft>(needs: Needs<D>): SendBatch<D> =>
       log.error({ err: error, message_id: draft.id }, 'batch item check failed')
       return failedItem(index, providerError('Not sent. It is safe to try again.'))
     }
+    const releaseAll = () =>
+      Promise.all([release(item, admitted.used), logFailure(draft, usage.release(admitted.itemReservation))])
     let handover: Handover
     try {
       handover = await handOver(draft)
     } catch (error) {
+      if (error instanceof Failure) {
+        await releaseAll()
+        return failedItem(index, errorOf(error))
+      }
       const fault = asHandoverError(error)
       await needs.suppressRefused(draft, fault)
       log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message handover failed')
-      if (releasesUsage(fault)) {
-        await Promise.all([release(item, admitted.used), logFailure(draft, usage.release(admitted.itemReservation))])
-      }
+      if (releasesUsage(fault)) await releaseAll()
       return recordFailed(item, fault)
     }
     return recordSent(item, handover)

@@ -123,6 +123,10 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
       try {
         handover = await beginHandOver()(draft)
       } catch (error) {
+        if (error instanceof Failure) {
+          await usage.release(reservation)
+          throw error
+        }
         return settleFault(draft, request, { reservation, price, fault: asHandoverError(error) })
       }
       return recordSent(draft, request, { handover, reservation })

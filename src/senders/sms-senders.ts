@@ -1,6 +1,6 @@
 /** Decides which sender a text message is sent from. Runs before every live message, so rows are cached briefly. */
 import { foreignKeyViolation } from '../db/faults.ts'
-import type { Db } from '../db/pool.ts'
+import type { Db, Tx } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
@@ -14,6 +14,7 @@ import {
   findPoolRecipient,
   findSenderId,
   listPoolSenders,
+  lockPool,
   type SmsSenderRow,
 } from './store/sender-lookups.ts'
 
@@ -26,9 +27,11 @@ type SmsCaller = Pick<Scope, 'orgId' | 'tenantId'>
 export interface SmsSenders {
   /** The sender of a live message. */
   resolve(caller: SmsCaller, from: string): MaybePromise<SmsSender>
+  /** Throws unless the pool has a member that live messages can be sent from. */
+  assertPool(caller: SmsCaller, slug: string): Promise<void>
   /** The member of the pool that this recipient keeps. */
   chooseFromPool(caller: SmsCaller, slug: string, recipient: string): Promise<SmsSender>
-  /** A simulated message may be sent from members that are not verified. Undefined when there is no such pool. */
+  /** A simulated message may be sent from any pool, also one without a usable member. Undefined without a pool. */
   chooseForTest(caller: SmsCaller, slug: string, recipient: string): Promise<SmsSender | undefined>
   forgetOrg(orgId: string): void
   forgetAll(): void
@@ -69,18 +72,32 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
       return { pool: { id: found.id, members: await db.rows(listPoolSenders, { orgId, poolId: found.id }) } }
     })
 
+  const usablePool = async (caller: SmsCaller, slug: string): Promise<Pool> => {
+    const { pool } = await findPool(caller, slug)
+    if (!pool) throw new Failure('SENDER_NOT_REGISTERED')
+    const members = pool.members.filter(({ environment, status }) => environment === 'live' && status === 'verified')
+    if (members.length === 0) throw new Failure('SENDER_NOT_VERIFIED')
+    return { id: pool.id, members }
+  }
+
   /** Reads first: nearly every message of a pool goes to a recipient that has a sender. */
-  const choose = async (orgId: string, pool: Pool, recipient: string, among: SmsSenderRow[]) => {
-    const key = { orgId, poolId: pool.id, recipient }
-    const memberOf = (id: string | undefined) => among.find((member) => member.id === id)
-    const kept = memberOf((await db.row(findPoolRecipient, key))?.phone_number_id)
+  const choose = async (orgId: string, { id: poolId, members }: Pool, recipient: string): Promise<SmsSender> => {
+    const key = { orgId, poolId, recipient }
+    const memberOf = (row: { phone_number_id: string } | undefined) =>
+      members.find(({ id }) => id === row?.phone_number_id)
+    const kept = memberOf(await db.row(findPoolRecipient, key))
     if (kept) return senderOf(kept)
-    const candidates = among.map(({ id }) => id)
-    const assigned = await db.row(assignPoolRecipient, { ...key, candidates, at: clock.now() }).catch((error) => {
+    const candidates = members.map(({ id }) => id)
+    const assign = async (tx: Tx) => {
+      // Counts that were read before another recipient was assigned would let all of them choose the same member.
+      await tx.row(lockPool, { orgId, poolId })
+      return tx.row(assignPoolRecipient, { ...key, candidates, at: clock.now() })
+    }
+    const assigned = await db.tx(assign).catch((error) => {
       // The pool was deleted since it was read.
       throw foreignKeyViolation(error) ? new Failure('SENDER_NOT_REGISTERED') : error
     })
-    const member = memberOf(assigned?.phone_number_id)
+    const member = memberOf(assigned)
     // The pool lost its members since they were read.
     if (!member) throw new Failure('SENDER_NOT_VERIFIED')
     return senderOf(member)
@@ -94,19 +111,19 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
         return senderOf(row)
       }),
 
-    chooseFromPool: async (caller, slug, recipient) => {
-      const { pool } = await findPool(caller, slug)
-      if (!pool) throw new Failure('SENDER_NOT_REGISTERED')
-      const live = pool.members.filter(({ environment, status }) => environment === 'live' && status === 'verified')
-      if (live.length === 0) throw new Failure('SENDER_NOT_VERIFIED')
-      return choose(caller.orgId, pool, recipient, live)
+    assertPool: async (caller, slug) => {
+      await usablePool(caller, slug)
     },
+
+    chooseFromPool: async (caller, slug, recipient) => choose(caller.orgId, await usablePool(caller, slug), recipient),
 
     chooseForTest: async (caller, slug, recipient) => {
       const { pool } = await findPool(caller, slug)
-      const usable = pool?.members.filter(({ e164, sender_id }) => e164 !== null || sender_id !== null) ?? []
+      if (!pool) return undefined
+      const usable = pool.members.filter(({ e164, sender_id }) => e164 !== null || sender_id !== null)
       const [first] = usable
-      if (!pool || !first) return undefined
+      // Its numbers may not be provisioned yet.
+      if (!first) return { from: slug, messageType: 'transactional' }
       const kept = await db.row(findPoolRecipient, { orgId: caller.orgId, poolId: pool.id, recipient })
       // A simulated message does not assign a sender: live messages share the pool.
       return senderOf(usable.find(({ id }) => id === kept?.phone_number_id) ?? first)

@@ -3,6 +3,7 @@ import type { newDkimKey } from '../domains/dkim-key.ts'
 import type { GuardedAgent } from '../outgoing/guarded.ts'
 import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import type { SmsRegistries } from '../providers/registry/open-sms-registry.ts'
+import type { SmsProvider } from '../providers/sms/sms-provider.ts'
 import type { NotifyOwners } from '../webhooks/record-outcome.ts'
 
 export type Replacements = {
@@ -12,6 +13,8 @@ export type Replacements = {
   newDkimKey?: typeof newDkimKey
   /** Fetches the certificates of Amazon SNS and confirms its subscriptions. */
   sns?: Pick<Parameters<typeof makeSesIntake>[0], 'fetchCertificate' | 'confirm'>
+  /** Sends live text messages. */
+  smsProvider?: SmsProvider
   /** Makes outgoing HTTP requests. */
   agent?: GuardedAgent
   /** Registries of SMS senders. */

@@ -100,7 +100,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     return emailProvider.states().filter(({ state }) => state !== 'closed').length
   })
   const returnTokens = makeReturnTokens({ masterKey: config.masterKey, previous: config.masterKeyPrevious })
-  const smsProvider = openSmsProvider({
+  const configured = openSmsProvider({
     config,
     db,
     outbox,
@@ -110,8 +110,9 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     report: (notification) => messages.outcomes.take(notification),
   })
   metrics.gauge('sms_providers_failing', 'SMS providers that are skipped after consecutive failures', () => {
-    return smsProvider.states().filter(({ state }) => state !== 'closed').length
+    return configured.states().filter(({ state }) => state !== 'closed').length
   })
+  const smsProvider = replacements.smsProvider ?? configured
   const messages = openMessages({
     db,
     clock,

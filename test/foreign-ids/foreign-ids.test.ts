@@ -15,7 +15,7 @@ import { expectRefusal, watchTables } from '../expect/refusal.ts'
 import { readSurface } from '../hostile/surface.ts'
 import type { Resolve, Schema } from '../hostile/values.ts'
 import { type Reply, startTestService, testMasterKey } from '../service/service.ts'
-import { type Line, namedRows, nameOf, table, unlisted, type Verdict } from './table.ts'
+import { type Line, namedRows, nameOf, ownDltTemplate, table, unlisted, type Verdict } from './table.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())
@@ -43,6 +43,7 @@ type Where = {
   environment?: Environment
   projectId?: string
   state?: string
+  channel?: 'sms' | undefined
 }
 
 const now = () => t.service.clock.now()
@@ -101,13 +102,36 @@ const insertIpPool = async ({ orgId }: Where): Promise<string> => {
   )
   return id
 }
-const insertMessage = async ({ orgId, tenantId = null, environment = 'live', projectId }: Where): Promise<string> => {
+const insertMessage = async (where: Where): Promise<string> => {
+  const { orgId, tenantId = null, environment = 'live', projectId, channel = 'email' } = where
   const id = newId('message', t.service.clock.millis())
   await t.database.sql(
     `insert into messages
        (org_id, id, created_at, tenant_id, environment, project_id, channel, status, from_address, to_addresses)
-     values ($1, $2, $3, $4, $5, $6, 'email', 'scheduled', 'a@example.test', '{b@example.com}')`,
-    [orgId, id, new Date(timeOfId(id)), tenantId, environment, projectId ?? defaultProject(orgId)],
+     values ($1, $2, $3, $4, $5, $6, $7, 'scheduled', 'a@example.test', '{b@example.com}')`,
+    [orgId, id, new Date(timeOfId(id)), tenantId, environment, projectId ?? defaultProject(orgId), channel],
+  )
+  return id
+}
+
+const insertDltTemplate = async ({ orgId, environment = 'live' }: Where, id = newId('dltTemplate')) => {
+  const common = [orgId, environment, now()]
+  const [entity, header] = [newId('dltEntity'), newId('dltHeader')]
+  await t.database.sql(
+    `insert into dlt_entities (org_id, environment, created_at, updated_at, id, entity_id, legal_name, status)
+     values ($1, $2, $3, $3, $4, '1001', 'Acme', 'approved')`,
+    [...common, entity],
+  )
+  await t.database.sql(
+    `insert into dlt_headers (org_id, environment, created_at, updated_at, id, entity, header, category, status)
+     values ($1, $2, $3, $3, $4, $5, 'ACMEIN', 'transactional', 'approved')`,
+    [...common, header, entity],
+  )
+  await t.database.sql(
+    `insert into dlt_templates (org_id, environment, created_at, updated_at, id, entity, header, name, category, content,
+       status, provider_template_id)
+     values ($1, $2, $3, $3, $4, $5, $6, 'Hello', 'transactional', 'Hello', 'approved', '1007')`,
+    [...common, id, entity, header],
   )
   return id
 }
@@ -206,18 +230,6 @@ const insertDltHeader = async (where: Given & { entity?: string }): Promise<stri
   )
   return id
 }
-const insertDltTemplate = async ({ orgId, environment = 'live' }: Where): Promise<string> => {
-  const id = newId('dltTemplate')
-  const entity = await insertDltEntity({ orgId, environment })
-  const header = await insertDltHeader({ orgId, environment, entity })
-  await t.database.sql(
-    `insert into dlt_templates
-       (org_id, id, environment, entity, header, name, category, content, status, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, 'row', 'transactional', 'Hello', 'pending', $6, $6)`,
-    [orgId, id, environment, entity, header, now()],
-  )
-  return id
-}
 await insertNumber({ orgId: home.org.id, id: namedRows.phoneNumber })
 const entity = await insertDltEntity({ orgId: home.org.id, id: namedRows.dltEntity })
 await insertDltHeader({ orgId: home.org.id, id: namedRows.dltHeader, entity })
@@ -232,6 +244,7 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   domain: insertDomain,
   ipPool: insertIpPool,
   message: insertMessage,
+  dltTemplate: (where) => insertDltTemplate(where),
   webhookEndpoint: insertEndpoint,
   webhookDelivery: insertDelivery,
   brand: insertBrand,
@@ -240,7 +253,6 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   pool: insertPool,
   dltEntity: insertDltEntity,
   dltHeader: insertDltHeader,
-  dltTemplate: insertDltTemplate,
 }
 /** Other states of a row, because some routes work only in some states. */
 const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }
@@ -253,6 +265,7 @@ const rowOf = (kind: IdKind, where: Where): Promise<string> => {
 }
 
 const orgId = home.org.id
+await insertDltTemplate({ orgId }, ownDltTemplate)
 const own = await t.tenant(orgId)
 const sibling = await t.tenant(orgId)
 const [inProject, otherProject] = [await insertProject({ orgId }), await insertProject({ orgId })]
@@ -270,13 +283,14 @@ const [ofOrg, ofTenant] = [await insertEndpoint({ orgId }), await insertEndpoint
 
 /** Rows of the same org that are foreign to the caller. For tenants and projects, the row itself counts. */
 const foreignRows = async (caller: Kind, kind: IdKind, line: Line): Promise<string[]> => {
-  if (caller === 'liveKey') return [await rowOf(kind, { orgId, environment: 'test' })]
-  if (caller === 'testKey') return [await rowOf(kind, { orgId, environment: 'live' })]
+  const here = { orgId, channel: line.channel }
+  if (caller === 'liveKey') return [await rowOf(kind, { ...here, environment: 'test' })]
+  if (caller === 'testKey') return [await rowOf(kind, { ...here, environment: 'live' })]
   if (caller === 'projectKey') {
-    return [await rowOf(kind, { orgId, projectId: otherProject }), await rowOf(kind, { orgId })]
+    return [await rowOf(kind, { ...here, projectId: otherProject }), await rowOf(kind, here)]
   }
-  const siblings = await rowOf(kind, { orgId, tenantId: sibling })
-  return line.ofNoTenant ? [siblings] : [siblings, await rowOf(kind, { orgId, tenantId: null })]
+  const siblings = await rowOf(kind, { ...here, tenantId: sibling })
+  return line.ofNoTenant ? [siblings] : [siblings, await rowOf(kind, { ...here, tenantId: null })]
 }
 
 /** Ids that exist for no caller of the org: ids of another org, and values that are not ids of that kind. */
@@ -413,8 +427,8 @@ describe.for(withId)('%s', ([, route]) => {
       projectKey: await t.key(away.org.id, { projectId: awayKeys.projectId }),
     }
     const ids = [
-      ...(await inEachState(kind, { orgId })),
-      await rowOf(kind, { orgId, environment: 'test', tenantId: own }),
+      ...(await inEachState(kind, { orgId, channel: lineOf(route).channel })),
+      await rowOf(kind, { orgId, channel: lineOf(route).channel, environment: 'test', tenantId: own }),
     ]
     await leavesNoTrace(async () => {
       for (const caller of kinds) {
@@ -481,6 +495,7 @@ describe.for(naming)('%s', ([, route, field, named, place]) => {
         const barred = typeof verdict === 'object' && 'barred' in verdict
         const expected = barred ? verdict.barred : named.unknown
         if (expected === 'an empty list') expect([baseline.status, baseline.body.data]).toEqual([200, []])
+        else if (typeof expected === 'object') expect(baseline.body.data[0].error.code).toBe(expected.item)
         else expect(baseline.body.error.code).toBe(expected)
         for (const id of unknown) expect(fixedParts(await send(id)), id).toEqual(fixedParts(baseline))
         if (verdict === 'open') return

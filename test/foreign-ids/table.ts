@@ -20,7 +20,7 @@ export type Named = {
   /** The field replaces the rest of the body. */
   alone?: true
   /** The response for an id that never existed. */
-  unknown: Code | 'an empty list'
+  unknown: Code | 'an empty list' | { item: Code }
   tenantKey: Verdict
   /** Open by default. */
   testKey?: Verdict
@@ -40,6 +40,8 @@ export type Line = {
   projectKey: Verdict
   /** A live key: on a simulated row. Open by default. */
   liveKey?: Verdict
+  /** The channel of the messages that the route is about. Email by default. */
+  channel?: 'sms'
   /** Ids in the query or the body, by field. */
   names?: Record<string, Named>
 }
@@ -71,6 +73,13 @@ const onTenant = { testKey: madeLive, projectKey: 'open', tenantKey: platformOnl
 /** Messages are separated by environment, tenant and project, and a message that a key cannot read is not found. */
 const onMessage = { testKey: 'hidden', projectKey: 'hidden', liveKey: 'hidden' } as const
 const mail = () => ({ from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hello', text: 'Hello' })
+/** Inserted for the walk, because a message to India needs one. */
+export const ownDltTemplate = newId('dltTemplate')
+const sms = (to: string | string[]) => ({ from: 'TIDINGS', to, body: 'Hello', dlt_template_id: ownDltTemplate })
+/** DLT templates belong to the org, whatever the tenant. */
+const namesDltTemplate = (unknown: Named['unknown']): Line['names'] => ({
+  dlt_template_id: { kind: 'dltTemplate', in: ['body'], unknown, tenantKey: 'open' },
+})
 const onDomain = { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'hidden' } as const
 const onIpPool = {
   tenantKey: platformOnly,
@@ -205,6 +214,21 @@ export const table: Record<string, Line> = {
   'GET /emails': { ...shared, tenantKey: 'open' },
   'GET /emails/{id}': { ...onMessage, tenantKey: 'hidden' },
   'DELETE /emails/{id}': { ...onMessage, tenantKey: writeToAnotherTenant },
+  'POST /sms': {
+    ...shared,
+    tenantKey: 'open',
+    body: sms('+919876543210'),
+    names: namesDltTemplate('DLT_TEMPLATE_NOT_FOUND'),
+  },
+  'POST /sms/batch': {
+    ...shared,
+    tenantKey: 'open',
+    body: sms(['+919876543210']),
+    names: namesDltTemplate({ item: 'DLT_TEMPLATE_NOT_APPROVED' }),
+  },
+  'GET /sms': { ...shared, tenantKey: 'open' },
+  'GET /sms/{id}': { ...onMessage, channel: 'sms', tenantKey: 'hidden' },
+  'DELETE /sms/{id}': { ...onMessage, channel: 'sms', tenantKey: writeToAnotherTenant },
   'POST /domains': {
     ...shared,
     tenantKey: 'open',

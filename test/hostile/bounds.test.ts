@@ -43,8 +43,16 @@ const send = async (entry: Entry, { query = '', headers = [], body }: Given): Pr
   return answers[0] as Answer
 }
 
+/** Bodies of routes whose fields exclude each other, which a sample of all fields does not respect. */
+const text = { from: 'TIDINGS', to: '+15125550100', body: 'Hello' }
+const wholeBodies: Record<string, unknown> = {
+  'POST /api/v1/sms': text,
+  'POST /api/v1/sms/batch': [text],
+}
+
 const sampleOf = (entry: Entry): unknown =>
-  entry.body && fc.sample(validValue(entry.body, resolve, { full: true }), { numRuns: 1 })[0]
+  wholeBodies[`${entry.method} ${entry.path}`] ??
+  (entry.body && fc.sample(validValue(entry.body, resolve, { full: true }), { numRuns: 1 })[0])
 
 type Row = { path: (string | number)[]; code: string }
 type Refusal = { code?: string; errors?: Row[]; ofItem?: true }

@@ -237,6 +237,9 @@ create trigger phone_numbers_announce after insert or update or delete on phone_
   for each row execute function announce_caller_change();
 create trigger pools_announce after insert or update or delete on pools
   for each row execute function announce_caller_change();
+-- Not on update, because every new recipient changes a count.
+create trigger pool_members_announce after insert or delete on pool_members
+  for each row execute function announce_caller_change();
 create trigger dlt_templates_announce after insert or update or delete on dlt_templates
   for each row execute function announce_caller_change();
 create trigger orgs_announce_sms_geo after update of sms_geo on orgs

@@ -72,7 +72,13 @@ const instant = givenInstant.transform((text) => new Date(text)).optional()
 const ListQuery = pageQuery.extend({
   status: statusFilter.optional(),
   tag: z.string().max(128).optional(),
-  to: z.string().max(320).optional().meta({ description: 'Return only messages to this exact number.' }),
+  to: z
+    .string()
+    .max(320)
+    // A plus sign that is not encoded in a URL arrives as a space.
+    .transform((text) => text.replace(/^ /, '+'))
+    .optional()
+    .meta({ description: 'Return only messages to this exact number.' }),
   created_after: instant,
   created_before: instant,
 })

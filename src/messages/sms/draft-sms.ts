@@ -3,6 +3,7 @@ import type { Clock } from '../../ground/clock.ts'
 import { newId, timeOfId } from '../../ground/ids.ts'
 import { instantOfLocal } from '../../ground/local-time.ts'
 import { andThen, type MaybePromise } from '../../ground/maybe-promise.ts'
+import { needsDlt } from '../../ground/phone-number.ts'
 import type { SentBy } from '../draft.ts'
 import { type DraftCaller, makeSentBy } from '../sent-by.ts'
 import type { BulkSms, SendSms, SmsBatchItem } from './shapes.ts'
@@ -39,7 +40,8 @@ export const makeDraftSms = ({ clock, defaultProject }: Needs): DraftSms => {
       body: given.body ?? '',
       template: null,
       mediaUrl: given.media_url,
-      dltTemplateId: given.dlt_template_id ?? null,
+      // Ignored for other countries, so that it does not keep the template in use.
+      dltTemplateId: (needsDlt(to) ? given.dlt_template_id : undefined) ?? null,
       local: null,
       dlt: null,
       messageType: 'transactional',

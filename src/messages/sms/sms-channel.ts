@@ -4,17 +4,20 @@ import { instantOfLocal } from '../../ground/local-time.ts'
 import { andThen } from '../../ground/maybe-promise.ts'
 import { countryOf } from '../../ground/phone-number.ts'
 import { segmentsOf } from '../../ground/segments.ts'
+import type { Handover } from '../../providers/handover.ts'
 import type { SmsProvider } from '../../providers/sms/sms-provider.ts'
 import { simulateSms } from '../../providers/sms/sms-simulator.ts'
+import type { FindSuppressed } from '../../suppressions/find-suppressed.ts'
 import { mmsPrice, segmentPrice } from '../../usage/plan-limits.ts'
 import type { Usage } from '../../usage/reserve.ts'
 import type { ChannelAdapter } from '../channel-adapter.ts'
 import { bySendKind } from '../draft.ts'
 import type { MessageRow, SmsFields } from '../store/message-row.ts'
 import { type SmsGateNeeds, smsGates } from './gates/sms-gates.ts'
+import { poolMemberGate } from './gates/sms-sender-gate.ts'
 import { type SmsDraft, smsOf } from './sms-draft.ts'
 
-type Needs = SmsGateNeeds & { clock: Clock; usage: Usage; provider: SmsProvider }
+type Needs = SmsGateNeeds & { clock: Clock; usage: Usage; provider: SmsProvider; findSuppressed: FindSuppressed }
 
 /** An MMS is billed as one message, whatever its length. */
 const billedSegments = ({ body, mediaUrl }: SmsDraft): number => (mediaUrl.length > 0 ? 1 : segmentsOf(body))
@@ -37,15 +40,27 @@ export const localDueAt = ({ sms }: Pick<MessageRow, 'sms'>): Date | null => {
 }
 
 export const makeSmsChannel = (needs: Needs): ChannelAdapter<SmsDraft> => {
-  const { clock, usage, provider } = needs
+  const { clock, usage, provider, findSuppressed } = needs
+  const recipientsOf = ({ by, to }: SmsDraft) => ({ tenantId: by.tenantId, values: [to], broadcast: false })
+
+  /**
+   * The recipient may have opted out since the draft was admitted: while it waited for its reservation, or between two
+   * attempts. Nothing is handed over after an opt-out was stored.
+   */
+  const handOverUnlessSuppressed = async (draft: SmsDraft): Promise<Handover> => {
+    const suppressed = await findSuppressed({ orgId: draft.by.orgId, channel: 'sms', ...recipientsOf(draft) })
+    if (suppressed.size > 0) throw new Failure('SUPPRESSED')
+    return provider.send(smsOf(draft, clock.now()))
+  }
+
   return {
     name: 'sms',
     gates: bySendKind(smsGates(needs)),
-    recipientsOf: ({ by, to }) => ({ tenantId: by.tenantId, values: [to], broadcast: false }),
+    recipientsOf,
     removeSuppressed: () => {
       throw new Failure('SUPPRESSED')
     },
-    lateGates: bySendKind<SmsDraft>([]),
+    lateGates: bySendKind([poolMemberGate(needs.smsSenders)]),
     finish: () => undefined,
 
     priceOf: (draft) =>
@@ -62,7 +77,7 @@ export const makeSmsChannel = (needs: Needs): ChannelAdapter<SmsDraft> => {
 
     contentOf: (draft) => ({
       stream: 'transactional',
-      // Empty only while no member of the pool could be chosen, and then nothing is stored.
+      // Never empty here: a draft that uses a pool gets its sender before its content is read.
       from_address: draft.from ?? '',
       to_addresses: [draft.to],
       text: draft.body,
@@ -74,8 +89,8 @@ export const makeSmsChannel = (needs: Needs): ChannelAdapter<SmsDraft> => {
     dueAt: localDueAt,
 
     handOver: (draft) => {
-      const sms = smsOf(draft, clock.now())
-      return draft.by.environment === 'test' ? simulateSms(sms) : provider.send(sms)
+      if (draft.by.environment === 'test') return simulateSms(smsOf(draft, clock.now()))
+      return handOverUnlessSuppressed(draft)
     },
 
     draftOf: (row: MessageRow): SmsDraft => {

@@ -62,7 +62,7 @@ export const redactContent = statement<{ before: Date; at: Date }>(
 export const eraseTenantMessages = statement<{ orgId: string; tenantId: string; limit: number; at: Date }>(
   'messages.erase_tenant',
   `update messages m set html = null, text = null, subject = null, from_name = null, names = null,
-     to_addresses = '{}', cc = '{}', bcc = '{}', reply_to = '{}', headers = null, attachments = null,
+     to_addresses = '{}', cc = '{}', bcc = '{}', reply_to = '{}', headers = null, attachments = null, sms = m.sms - 'media_url',
      metadata = null, provider_response = null, error_message = null,
      marks = array(select mark from unnest(m.marks) as mark where mark >= 0),
      redacted_at = coalesce(redacted_at, :at),

@@ -57,10 +57,14 @@ export const listPoolSenders = statement<{ orgId: string; poolId: string }, SmsS
    order by m.place`,
 )
 
+export const lockPool = statement<{ orgId: string; poolId: string }, { id: string }>(
+  'senders.lock_pool',
+  'select id from pools where org_id = :orgId and id = :poolId for no key update',
+)
+
 /**
  * The member that the recipient keeps. It is chosen when there is none yet, or when the former one is no longer among
- * `candidates`: then the candidate with the fewest recipients. A recipient that two sends meet at once is locked by the
- * insert, so both get the same member and it is counted once.
+ * `candidates`: then the candidate with the fewest recipients. The caller holds the lock of the pool.
  */
 export const assignPoolRecipient = statement<
   { orgId: string; poolId: string; recipient: string; candidates: string[]; at: Date },
@@ -70,28 +74,32 @@ export const assignPoolRecipient = statement<
   `with former as (
      select phone_number_id from pool_recipients
      where org_id = :orgId and pool_id = :poolId and recipient = :recipient
+   ), kept as (
+     select phone_number_id from former where phone_number_id = any(:candidates::text[])
    ), least_used as (
      select phone_number_id
      from pool_members
      where org_id = :orgId and pool_id = :poolId and phone_number_id = any(:candidates::text[])
+       and not exists (select 1 from kept)
      order by recipients, place
      limit 1
    ), assigned as (
-     insert into pool_recipients as r (org_id, pool_id, recipient, phone_number_id, at)
+     insert into pool_recipients (org_id, pool_id, recipient, phone_number_id, at)
      select :orgId, :poolId, :recipient, phone_number_id, :at from least_used
      on conflict (org_id, pool_id, recipient) do update set
-       phone_number_id = case when r.phone_number_id = any(:candidates::text[])
-         then r.phone_number_id else excluded.phone_number_id end,
-       at = case when r.phone_number_id = any(:candidates::text[]) then r.at else excluded.at end
-     -- A new row has no xmax.
-     returning r.phone_number_id,
-       r.xmax = 0 or r.phone_number_id <> (select phone_number_id from former) as chosen
+       phone_number_id = excluded.phone_number_id, at = excluded.at
+     returning phone_number_id
+   ), changed as (
+     select phone_number_id, 1 as by from assigned
+     union all
+     select former.phone_number_id, -1 from former, assigned
    ), counted as (
-     update pool_members set recipients = recipients + 1
-     from assigned
-     where org_id = :orgId and pool_id = :poolId and pool_members.phone_number_id = assigned.phone_number_id
-       and assigned.chosen
+     update pool_members m set recipients = m.recipients + changed.by
+     from changed
+     where m.org_id = :orgId and m.pool_id = :poolId and m.phone_number_id = changed.phone_number_id
    )
+   select phone_number_id from kept
+   union all
    select phone_number_id from assigned`,
 )
 

@@ -1,7 +1,7 @@
 /** Where a text message may be sent. These gates apply when it is accepted, also to scheduled and test messages. */
 import { Failure, invalid } from '../../../ground/errors.ts'
 import { andThen } from '../../../ground/maybe-promise.ts'
-import { isHighCost } from '../../../ground/phone-number.ts'
+import { isHighCost, needsDlt } from '../../../ground/phone-number.ts'
 import { isAllowedDestination, type SmsGeo } from '../../../orgs/sms-geo.ts'
 import type { ResolveDlt } from '../../../senders/resolve-dlt.ts'
 import type { Gate } from '../../draft.ts'
@@ -29,7 +29,7 @@ export const dltGate = (resolve: ResolveDlt): Gate<SmsDraft> => ({
   name: 'dlt',
   at: ['single', 'batch', 'fire'],
   check: (draft) => {
-    if (!draft.to.startsWith('+91')) return
+    if (!needsDlt(draft.to)) return
     if (draft.mediaUrl.length > 0) throw invalid(['media_url'], 'custom', 'MMS cannot be sent to +91 numbers.')
     return andThen(resolve(draft.by, draft.dltTemplateId), ({ entityId, templateId }) => {
       draft.dlt = { entityId, templateId }
