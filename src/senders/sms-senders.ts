@@ -14,7 +14,7 @@ import {
   findPoolRecipient,
   findSenderId,
   listPoolSenders,
-  lockPool,
+  lockPoolForChoice,
   type SmsSenderRow,
 } from './store/sender-lookups.ts'
 
@@ -90,7 +90,7 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
     const candidates = members.map(({ id }) => id)
     const assign = async (tx: Tx) => {
       // Counts that were read before another recipient was assigned would let all of them choose the same member.
-      await tx.row(lockPool, { orgId, poolId })
+      await tx.row(lockPoolForChoice, { orgId, poolId })
       return tx.row(assignPoolRecipient, { ...key, candidates, at: clock.now() })
     }
     const assigned = await db.tx(assign).catch((error) => {

@@ -57,8 +57,8 @@ export const listPoolSenders = statement<{ orgId: string; poolId: string }, SmsS
    order by m.place`,
 )
 
-export const lockPool = statement<{ orgId: string; poolId: string }, { id: string }>(
-  'senders.lock_pool',
+export const lockPoolForChoice = statement<{ orgId: string; poolId: string }, { id: string }>(
+  'senders.lock_pool_for_choice',
   'select id from pools where org_id = :orgId and id = :poolId for no key update',
 )
 
