@@ -231,7 +231,7 @@ describe('an idempotency key', () => {
     expect((await send('shared', { n: 0 }, { as: second })).text).toBe(replies[0]?.text)
   })
 
-  test('S-019 is used by the routes that declare it, such as all email sends, and ignored elsewhere', async () => {
+  test('S-019 S-020 is used by the routes that declare it, such as all email sends, and ignored elsewhere', async () => {
     const body = { channel: 'email', value: 'honoured@example.com' }
     const first = await send('honoured', body, { path: '/suppressions' })
     expect(first.status).toBe(201)
@@ -241,8 +241,13 @@ describe('an idempotency key', () => {
       ({ idempotent, path }) => idempotent && !path.startsWith('/probe/'),
     )
     expect(idempotentRoutes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
+      'POST /brands',
+      'POST /campaigns',
       'POST /emails',
       'POST /emails/batch',
+      'POST /phone-numbers',
+      'POST /sms',
+      'POST /sms/batch',
       'POST /suppressions',
     ])
     const read = await t.ask('GET', '/api/v1/suppressions', {

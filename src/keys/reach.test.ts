@@ -19,7 +19,7 @@ describe('environments', () => {
     for (const send of [
       () => create({ environment: 'live' }, testKey),
       () => patch(live.id, { name: 'taken' }, testKey),
-      () => patch(live.id, {}, testKey),
+      () => patch(live.id, { rate_limit_per_minute: 5 }, testKey),
       () => revoke(live.id, testKey),
     ]) {
       expectRefusal(await leavesNoTrace(send), 'ENVIRONMENT_ESCALATION')
@@ -88,7 +88,7 @@ describe('tenant keys', () => {
       expectRefusal(await get(id, caller.key), 'NOT_FOUND')
       for (const send of [
         () => patch(id, { name: 'taken' }, caller.key),
-        () => patch(id, {}, caller.key),
+        () => patch(id, { rate_limit_per_minute: 5 }, caller.key),
         () => revoke(id, caller.key),
       ]) {
         expectRefusal(await leavesNoTrace(send), 'TENANT_FORBIDDEN')

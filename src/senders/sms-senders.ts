@@ -1,5 +1,4 @@
 /** Decides which sender a text message is sent from. Runs before every live message, so rows are cached briefly. */
-import { foreignKeyViolation } from '../db/faults.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -90,14 +89,12 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
     const candidates = members.map(({ id }) => id)
     const assign = async (tx: Tx) => {
       // Counts that were read before another recipient was assigned would let all of them choose the same member.
-      await tx.row(lockPoolForChoice, { orgId, poolId })
+      const held = await tx.row(lockPoolForChoice, { orgId, poolId })
+      // The pool was deleted since it was read.
+      if (!held) throw new Failure('SENDER_NOT_REGISTERED')
       return tx.row(assignPoolRecipient, { ...key, candidates, at: clock.now() })
     }
-    const assigned = await db.tx(assign).catch((error) => {
-      // The pool was deleted since it was read.
-      throw foreignKeyViolation(error) ? new Failure('SENDER_NOT_REGISTERED') : error
-    })
-    const member = memberOf(assigned)
+    const member = memberOf(await db.tx(assign))
     // The pool lost its members since they were read.
     if (!member) throw new Failure('SENDER_NOT_VERIFIED')
     return senderOf(member)

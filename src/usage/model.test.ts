@@ -67,14 +67,14 @@ const linesOf = (s: Spend, at: Date): Line[] => {
   const { units, segments = 0, costMicros: cost = 0 } = s
   if (!live) add('org', 'messages', day, { amount: units, cap: caps.test, code: 'TEST_DAILY_LIMIT' })
   if (live) add('org', 'sandbox', day, { amount: s.sandbox ?? 0, cap: caps.sandbox, code: 'SANDBOX_DAILY_LIMIT' })
-  add('org', s.channel, month, { amount: units, cap: live ? caps[s.channel] : null, code: 'USAGE_LIMIT_EXCEEDED' })
-  if (s.tenantId) {
-    add(s.tenantId, s.channel, month, {
-      amount: units,
-      cap: caps.tenant[s.channel],
-      code: 'TENANT_QUOTA_EXCEEDED',
-    })
+  const addTenant = () => {
+    const limit = { amount: units, cap: caps.tenant[s.channel], code: 'TENANT_QUOTA_EXCEEDED' as const }
+    if (s.tenantId) add(s.tenantId, s.channel, month, limit)
   }
+  // the tenant comes before the plan for text messages.
+  if (s.channel === 'sms') addTenant()
+  add('org', s.channel, month, { amount: units, cap: live ? caps[s.channel] : null, code: 'USAGE_LIMIT_EXCEEDED' })
+  if (s.channel !== 'sms') addTenant()
   if (live) add('org', 'spend', month, { amount: cost, cap: caps.spend, code: 'SPEND_CAP_EXCEEDED' })
   if (live && s.warmup) {
     const { domainId, recipients, cap } = s.warmup

@@ -83,7 +83,8 @@ const sendersOf = (t: TestService, orgId: string) => {
     pool: async (slug: string, members: string[], tenantId: string | null = null): Promise<string> => {
       const id = newId('pool')
       await sql(
-        'insert into pools (org_id, id, tenant_id, slug, name, created_at, updated_at) values ($1, $2, $3, $4, $4, $5, $5)',
+        `insert into pools (org_id, id, tenant_id, slug, name, created_environment, created_at, updated_at)
+         values ($1, $2, $3, $4, $4, 'live', $5, $5)`,
         [orgId, id, tenantId, slug, at()],
       )
       for (const [place, member] of members.entries()) {

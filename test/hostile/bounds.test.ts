@@ -45,7 +45,10 @@ const send = async (entry: Entry, { query = '', headers = [], body }: Given): Pr
 
 /** Bodies of routes whose fields exclude each other, which a sample of all fields does not respect. */
 const text = { from: 'TIDINGS', to: '+15125550100', body: 'Hello' }
+const mail = { from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hello', text: 'Hello' }
 const wholeBodies: Record<string, unknown> = {
+  'POST /api/v1/emails': mail,
+  'POST /api/v1/emails/batch': [mail],
   'POST /api/v1/sms': text,
   'POST /api/v1/sms/batch': [text],
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 
@@ -9,6 +10,19 @@ export type TestDatabase = {
   /** Waits for what the services on this database write in the background. */
   backgroundWrites: (() => Promise<void>)[]
   drop(): Promise<void>
+}
+
+const sqlStates = { insufficientPrivilege: '42501' }
+
+/** PostgreSQL's own vacuum may be using the database, and only a superuser can end it. It ends by itself soon. */
+const dropDatabase = async (admin: (text: string) => Promise<void>, name: string, triesLeft = 50): Promise<void> => {
+  try {
+    await admin(`drop database ${name} with (force)`)
+  } catch (error) {
+    if ((error as { code?: string }).code !== sqlStates.insufficientPrivilege || triesLeft === 0) throw error
+    await sleep(100)
+    await dropDatabase(admin, name, triesLeft - 1)
+  }
 }
 
 /** Creates a database for one test file: a copy of the migrated template, or an empty one. */
@@ -31,7 +45,7 @@ export const makeTestDatabase = async (from: 'migrated' | 'empty' = 'migrated'):
     sql: async <R>(text: string, params?: unknown[]) => (await pool.query(text, params)).rows as R[],
     drop: async () => {
       await pool.end()
-      await admin(`drop database ${name} with (force)`)
+      await dropDatabase(admin, name)
     },
   }
 }

@@ -68,8 +68,8 @@ describe('a status token', () => {
     }
     expect(lines).toEqual(
       ['TEXT_EXPLODED', 'x'].map((token) => ({
-        fields: { message_id: id, token },
-        message: 'unknown status token of a text message',
+        fields: { message_id: id, sms_status: token },
+        message: 'unknown sms status token',
       })),
     )
   })

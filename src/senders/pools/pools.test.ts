@@ -71,7 +71,7 @@ describe('routes', () => {
     const id = await pools.made()
     await leavesNoTrace(async () => {
       expectRefusal(await pools.patch(id, {}), 'NO_FIELDS')
-      expectRefusal(await pools.patch(newId('pool'), {}), 'NOT_FOUND')
+      expectRefusal(await pools.patch(newId('pool'), { name: 'x' }), 'NOT_FOUND')
     })
   })
 
