@@ -110,7 +110,14 @@ export const RotatedWebhook = z
   })
   .meta({
     id: 'RotatedWebhook',
-    examples: [{ id: endpointId, secret: exampleSecret, secret_rotated_at: '2026-01-15T12:00:00.000Z' }],
+    examples: [
+      {
+        id: endpointId,
+        secret: exampleSecret,
+        secret_rotated_at: '2026-01-15T12:00:00.000Z',
+        previous_secret_expires_at: '2026-01-15T13:00:00.000Z',
+      },
+    ],
   })
 
 export const TestFire = z

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tagTexts } from '../../src/http/openapi/prose.ts'
 import type { OpenApiDocument } from '../../src/http/openapi.ts'
+import { poll } from '../clients/sender-client.ts'
 import { startWebhookService } from '../clients/webhook-client.ts'
 import { type Receiver, startReceiver } from '../servers/receiver.ts'
 import type { Reply, TestService } from '../service/service.ts'
@@ -49,11 +50,25 @@ const queryOf = ({ method, operation }: Sent): string => {
   return query.size > 0 ? `?${query}` : ''
 }
 
-const send = (key: string, sent: Sent, params: Values, body: unknown): Promise<Reply> =>
+/** Example ids in a request body, which stand for resources of the caller. */
+const exampleIds = /\b[a-z]{3}(?=_01k5w3v8q6e9rbx2t7m4n0c1yz\b)/g
+
+/** The body with ids of new resources instead of example ids. */
+const withOwnIds = async (key: string, body: unknown): Promise<unknown> => {
+  let text = JSON.stringify(body)
+  for (const prefix of new Set(text.match(exampleIds))) {
+    const make = makeId[prefix]
+    if (!make) throw new Error(`Add to makeId how to create ${prefix}_…, which an example needs.`)
+    text = text.replaceAll(`${prefix}_01k5w3v8q6e9rbx2t7m4n0c1yz`, await make(key, {}))
+  }
+  return JSON.parse(text)
+}
+
+const send = async (key: string, sent: Sent, params: Values, body: unknown): Promise<Reply> =>
   t.ask(
     sent.method,
     sent.path.replace(/\{(\w+)\}/g, (_, name) => params[name] ?? name) + queryOf(sent),
-    body === undefined ? { key } : { key, body },
+    body === undefined ? { key } : { key, body: await withOwnIds(key, body) },
   )
 
 /** Calls an operation with its first example, changed by `more`. It must succeed. */
@@ -65,12 +80,27 @@ const done = async (key: string, id: string, params: Values = {}, more: object =
   return reply.body
 }
 
+/** The id of a new brand, campaign or number that the registry has approved. */
+const verified = async (key: string, operationId: string): Promise<string> => {
+  const { id } = await done(key, operationId)
+  await poll(t)
+  return id
+}
+
 /** How to get an id of each kind, by its prefix. A new kind of id in a path adds its own. */
 const makeId: Record<string, (key: string, params: Values) => Promise<string>> = {
+  brd: (key) => verified(key, 'createBrand'),
+  cmp: (key) => verified(key, 'createCampaign'),
+  // A header and a template of one example belong to the same entity.
+  dle: async (key) => (await done(key, 'listDltEntities')).data[0]?.id ?? (await done(key, 'createDltEntity')).id,
+  dlh: async (key) => (await done(key, 'createDltHeader')).id,
+  dlt: async (key) => (await done(key, 'createDltTemplate')).id,
   dom: async (key) => (await done(key, 'createDomain')).id,
   ipp: async (key) => (await done(key, 'createIpPool')).id,
   key: async (key) => (await done(key, 'createKey')).id,
   msg: async (key) => (await done(key, 'sendEmail')).id,
+  num: (key) => verified(key, 'createPhoneNumber'),
+  pol: async (key) => (await done(key, 'createPool')).id,
   prj: async (key) => (await done(key, 'createProject')).id,
   sup: async (key) => (await done(key, 'addSuppressions')).id,
   ten: async (key) => (await done(key, 'createTenant')).id,
@@ -93,12 +123,19 @@ const scheduleEmail: Prepare = async (key) => {
   return { id: (await done(key, 'sendEmail', {}, { scheduled_at: at })).id }
 }
 
+const scheduleSms: Prepare = async (key) => {
+  const at = new Date(t.service.clock.millis() + 3_600_000).toISOString()
+  return { id: (await done(key, 'sendSms', {}, { scheduled_at: at })).id }
+}
+
 /** What an operation needs besides new resources with the ids in its path. Returns the ids to use. */
 const prepare: Record<string, Prepare> = {
   cancelEmail: scheduleEmail,
   cancelEmailByPost: scheduleEmail,
+  cancelSms: scheduleSms,
   deleteSuppressionByTarget: after('addSuppressions'),
   eraseTenant: after('archiveTenant'),
+  getSms: async (key) => ({ id: (await done(key, 'sendSms')).id }),
   previewTemplate: after('createTemplate'),
   restoreTenant: after('archiveTenant'),
   sendEmail: after('createTemplate'),

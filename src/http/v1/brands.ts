@@ -42,6 +42,7 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
     defineRoute({
       method: 'POST',
       path: '/brands',
+      operationId: 'createBrand',
       tag: 'Brands',
       summary: 'Register a brand',
       description:
@@ -57,6 +58,7 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/brands',
+      operationId: 'listBrands',
       tag: 'Brands',
       summary: 'List brands',
       scope: 'read:brands',
@@ -71,6 +73,7 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
       ...base,
       method: 'GET',
       path: '/brands/{id}',
+      operationId: 'getBrand',
       summary: 'Get a brand',
       scope: 'read:brands',
       responses: { 200: { schema: Brand, description: 'The brand.' } },
@@ -85,6 +88,7 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
       ...base,
       method: 'PATCH',
       path: '/brands/{id}',
+      operationId: 'updateBrand',
       summary: 'Correct a brand',
       description:
         'Stores the values, and submits the brand again if the registry takes changes; see `resubmit`. Omitted fields do not change. Counts as a registration.',
@@ -111,6 +115,7 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
       ...base,
       method: 'DELETE',
       path: '/brands/{id}',
+      operationId: 'deleteBrand',
       summary: 'Delete a brand',
       description: 'Removes the brand from the registry. Delete its campaigns first.',
       scope: 'write:brands',

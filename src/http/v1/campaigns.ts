@@ -42,6 +42,7 @@ export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
     defineRoute({
       method: 'POST',
       path: '/campaigns',
+      operationId: 'createCampaign',
       tag: 'Campaigns',
       summary: 'Register a campaign',
       description:
@@ -63,6 +64,7 @@ export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
     defineRoute({
       method: 'GET',
       path: '/campaigns',
+      operationId: 'listCampaigns',
       tag: 'Campaigns',
       summary: 'List campaigns',
       scope: 'read:campaigns',
@@ -77,6 +79,7 @@ export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
       ...base,
       method: 'GET',
       path: '/campaigns/{id}',
+      operationId: 'getCampaign',
       summary: 'Get a campaign',
       scope: 'read:campaigns',
       responses: { 200: { schema: Campaign, description: 'The campaign.' } },
@@ -91,6 +94,7 @@ export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
       ...base,
       method: 'DELETE',
       path: '/campaigns/{id}',
+      operationId: 'deleteCampaign',
       summary: 'Delete a campaign',
       description:
         'Removes the campaign from the registry. Its numbers become `unverified` until you bind them to another campaign.',

@@ -66,6 +66,8 @@ type Noun<Body extends z.ZodType, Row> = {
   /** As in "Register a DLT entity". */
   one: string
   many: string
+  /** The nouns of the operation ids, as in `createDltEntity` and `listDltEntities`. */
+  ids: { one: string; many: string }
   param: IdKind
   body: Body
   shape: z.ZodType
@@ -80,7 +82,7 @@ const forbiddenKeys = { tenantKey: 'TENANT_KEY_FORBIDDEN' } as const
 
 const routesOf = <Body extends z.ZodType, Row extends { id: string; created_at: Date }>(
   db: Db,
-  { path, one, many, param, body, shape, show, list, manage, removal }: Noun<Body, Row>,
+  { path, one, many, ids, param, body, shape, show, list, manage, removal }: Noun<Body, Row>,
 ): Route[] => {
   const write = { tag: 'DLT', scope: 'write:dlt', forbiddenKeys } as const
   const read = { tag: 'DLT', scope: 'read:dlt' } as const
@@ -91,6 +93,7 @@ const routesOf = <Body extends z.ZodType, Row extends { id: string; created_at: 
       ...write,
       method: 'POST',
       path,
+      operationId: `create${ids.one}`,
       summary: `Register a DLT ${one}`,
       body,
       responses: { 201: { schema: shape, description: `The new ${one}, which waits for approval.` } },
@@ -103,6 +106,7 @@ const routesOf = <Body extends z.ZodType, Row extends { id: string; created_at: 
       ...read,
       method: 'GET',
       path,
+      operationId: `list${ids.many}`,
       summary: `List DLT ${many}`,
       query: pageQuery,
       responses: { 200: { schema: pageOf(shape), description: `A page of ${many}, newest first.` } },
@@ -115,6 +119,7 @@ const routesOf = <Body extends z.ZodType, Row extends { id: string; created_at: 
       ...read,
       ...row,
       method: 'GET',
+      operationId: `get${ids.one}`,
       summary: `Get a DLT ${one}`,
       responses: { 200: { schema: shape, description: `The ${one}.` } },
       errors: notFound,
@@ -127,6 +132,7 @@ const routesOf = <Body extends z.ZodType, Row extends { id: string; created_at: 
       ...write,
       ...row,
       method: 'DELETE',
+      operationId: `delete${ids.one}`,
       summary: `Delete a DLT ${one}`,
       description: removal,
       responses: { 200: { schema: Deleted, description: `The ${one} was deleted.` } },
@@ -145,6 +151,7 @@ export const dltRoutes = ({ db, manage }: { db: Db; manage: ManageDlt }): Route[
     path: '/dlt/entities',
     one: 'entity',
     many: 'entities',
+    ids: { one: 'DltEntity', many: 'DltEntities' },
     param: 'dltEntity',
     body: CreateDltEntity,
     shape: DltEntity,
@@ -157,6 +164,7 @@ export const dltRoutes = ({ db, manage }: { db: Db; manage: ManageDlt }): Route[
     path: '/dlt/headers',
     one: 'header',
     many: 'headers',
+    ids: { one: 'DltHeader', many: 'DltHeaders' },
     param: 'dltHeader',
     body: CreateDltHeader,
     shape: DltHeader,
@@ -169,6 +177,7 @@ export const dltRoutes = ({ db, manage }: { db: Db; manage: ManageDlt }): Route[
     path: '/dlt/templates',
     one: 'template',
     many: 'templates',
+    ids: { one: 'DltTemplate', many: 'DltTemplates' },
     param: 'dltTemplate',
     body: CreateDltTemplate,
     shape: DltTemplateShape,

@@ -44,6 +44,7 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
     defineRoute({
       method: 'POST',
       path: '/phone-numbers',
+      operationId: 'createPhoneNumber',
       tag: 'Phone numbers',
       summary: 'Add a number or a sender id',
       description:
@@ -67,6 +68,7 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
     defineRoute({
       method: 'GET',
       path: '/phone-numbers',
+      operationId: 'listPhoneNumbers',
       tag: 'Phone numbers',
       summary: 'List numbers and sender ids',
       scope: 'read:phone_numbers',
@@ -82,6 +84,7 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
       ...base,
       method: 'GET',
       path: '/phone-numbers/{id}',
+      operationId: 'getPhoneNumber',
       summary: 'Get a number or a sender id',
       scope: 'read:phone_numbers',
       responses: { 200: { schema: PhoneNumber, description: 'The sender.' } },
@@ -98,6 +101,7 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
       ...base,
       method: 'PATCH',
       path: '/phone-numbers/{id}',
+      operationId: 'updatePhoneNumber',
       summary: 'Bind a number to another campaign',
       description: 'The number is `pending` until the registry has approved it for the new campaign.',
       scope: 'write:phone_numbers',
@@ -116,6 +120,7 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
       ...base,
       method: 'DELETE',
       path: '/phone-numbers/{id}',
+      operationId: 'deletePhoneNumber',
       summary: 'Release a number or a sender id',
       description: 'Scheduled messages from this sender fail when they are due.',
       scope: 'write:phone_numbers',

@@ -24,7 +24,7 @@ import type { MessageRow } from '../../messages/store/message-row.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
-import { validate } from '../read-request.ts'
+import { ordinaryValues, validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { isoOrNull, shownOutcome, shownTimes } from '../shown-message.ts'
 
@@ -70,24 +70,44 @@ const show = (row: MessageRow): z.output<typeof SmsDetail> => ({
 const instant = givenInstant.transform((text) => new Date(text)).optional()
 
 const ListQuery = pageQuery.extend({
-  status: statusFilter.optional(),
-  tag: z.string().max(128).optional(),
+  status: statusFilter.optional().describe('Return only messages with this status.'),
+  tag: z
+    .string()
+    .max(128)
+    .optional()
+    .meta({ description: 'Return only messages with this tag.', examples: ['order'] }),
   to: z
     .string()
     .max(320)
     // A plus sign that is not encoded in a URL arrives as a space.
     .transform((text) => text.replace(/^ /, '+'))
     .optional()
-    .meta({ description: 'Return only messages to this exact number.' }),
-  created_after: instant,
-  created_before: instant,
+    .meta({ description: 'Return only messages to this exact number.', examples: ['+447700900100'] }),
+  created_after: instant.meta({
+    description: 'Return only messages created at or after this time, in ISO 8601 with an offset.',
+    examples: ['2026-01-01T00:00:00Z'],
+  }),
+  created_before: instant.meta({
+    description: 'Return only messages created at or before this time, in ISO 8601 with an offset.',
+    examples: ['2027-01-01T00:00:00Z'],
+  }),
 })
 
+const batchOf = <I extends z.ZodType>(item: I) => z.union([BulkSms, z.array(item).min(1).max(maxBatch)])
+
 /** Each item is validated separately, so an invalid item fails without failing the batch. */
-const anyItem = z.unknown().meta({
-  description: 'The same fields as `POST /sms`, except `template`, `from_pool`, `scheduled_at` and `scheduled_local`.',
+const Batch = batchOf(z.unknown())
+const from = 'TIDINGS'
+const DescribedBatch = batchOf(SmsBatchItem).meta({
+  id: 'SmsBatch',
+  examples: [
+    [
+      { from, to: '+447700900100', body: 'Hello, Ada' },
+      { from, to: '+447700900101', body: 'Hello, Grace' },
+    ],
+    { from, to: ['+447700900100', '+447700900101'], body: 'Hello!' },
+  ],
 })
-const Batch = z.union([BulkSms, z.array(anyItem).min(1).max(maxBatch)]).meta({ id: 'SmsBatch' })
 
 /** Errors of a single send before the message is handed to a provider. */
 const sendErrors = [
@@ -122,6 +142,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
   defineRoute({
     method: 'POST',
     path: '/sms',
+    operationId: 'sendSms',
     tag: 'SMS',
     summary: 'Send an SMS or MMS',
     description:
@@ -142,6 +163,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
   defineRoute({
     method: 'POST',
     path: '/sms/batch',
+    operationId: 'sendSmsBatch',
     tag: 'SMS',
     summary: 'Send up to 100 SMS',
     description:
@@ -149,8 +171,9 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     scope: 'send:sms',
     idempotent: true,
     body: Batch,
+    describedBody: DescribedBatch,
     bodyLimit: 10 * megabyte,
-    bounds: { values: 1_000, elements: maxBatch },
+    bounds: { values: ordinaryValues, elements: maxBatch },
     check: ({ body }) => {
       if (!Array.isArray(body)) assertMedia(body.media_url)
     },
@@ -181,6 +204,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
   defineRoute({
     method: 'GET',
     path: '/sms',
+    operationId: 'listSms',
     tag: 'SMS',
     summary: 'List SMS',
     scope: 'read:messages',
@@ -196,6 +220,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
   defineRoute({
     method: 'GET',
     path: '/sms/{id}',
+    operationId: 'getSms',
     tag: 'SMS',
     summary: 'Get an SMS',
     scope: 'read:messages',
@@ -209,6 +234,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
   defineRoute({
     method: 'DELETE',
     path: '/sms/{id}',
+    operationId: 'cancelSms',
     tag: 'SMS',
     summary: 'Cancel a scheduled SMS',
     scope: 'send:sms',

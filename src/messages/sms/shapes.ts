@@ -4,8 +4,18 @@ import { Failure } from '../../ground/errors.ts'
 import { isLocalTime, isTimeZone } from '../../ground/local-time.ts'
 import { isE164 } from '../../ground/phone-number.ts'
 import { isSenderId } from '../../ground/sender-id.ts'
-import { VariablesShape } from '../../templates/variables.ts'
-import { HistoryShape, instant, metadata, ProviderResponseShape, statusFilter, stringMap, tags } from '../shapes.ts'
+import { VariablesShape, variablesText } from '../../templates/variables.ts'
+import {
+  exampleInstant,
+  exampleMessageId,
+  HistoryShape,
+  instant,
+  metadata,
+  ProviderResponseShape,
+  statusFilter,
+  stringMap,
+  tags,
+} from '../shapes.ts'
 
 /** The limit for the body, before and after a template is rendered. */
 export const maxBodyLength = 1_600
@@ -34,7 +44,10 @@ const body = z
   // In UTF-16 code units, of which a character has at most two.
   .max(2 * maxBodyLength, { error: `Must be at most ${maxBodyLength} characters.`, abort: true })
   .refine((text) => lengthOf(text) <= maxBodyLength, `Must be at most ${maxBodyLength} characters.`)
-  .meta({ examples: ['Your order has shipped.'] })
+  .meta({
+    description: `The text, up to ${maxBodyLength} characters.`,
+    examples: ['Your order has shipped.'],
+  })
 
 export const maxMedia = 10
 
@@ -110,8 +123,11 @@ export const SendSms = z
     to,
     body: body.optional(),
     template: z.string().min(1).max(64).optional().meta({ description: 'The slug of the SMS template to render.' }),
-    variables: VariablesShape.default({}),
-    scheduled_at: givenInstant.transform((text) => new Date(text)).optional(),
+    variables: VariablesShape.default({}).describe(variablesText),
+    scheduled_at: givenInstant
+      .transform((text) => new Date(text))
+      .optional()
+      .describe('When to send the message, in ISO 8601 with an offset. Sent immediately if you omit it.'),
     scheduled_local: z
       .string()
       .max(32)
@@ -123,7 +139,7 @@ export const SendSms = z
       .max(64)
       .refine(isTimeZone, 'Must be an IANA time zone, such as Europe/Berlin.')
       .optional()
-      .meta({ examples: ['Europe/Berlin'] }),
+      .meta({ description: 'The IANA time zone of `scheduled_local`.', examples: ['Europe/Berlin'] }),
   })
   .superRefine((given, context) => {
     fromEither(given, context)
@@ -132,81 +148,154 @@ export const SendSms = z
   })
   .meta({
     id: 'SendSms',
-    examples: [{ from: '+15125550199', to: '+15125550100', body: 'Your order has shipped.' }],
+    examples: [{ from: 'TIDINGS', to: '+447700900100', body: 'Your order has shipped.' }],
   })
 export type SendSms = z.output<typeof SendSms>
 
 /** Fields that would change the sender, the content or the time. A batch rejects them instead of ignoring them. */
 const notInBatch = {
-  template: z.never('Not supported in a batch.').optional(),
-  scheduled_at: z.never('Not supported in a batch.').optional(),
-  scheduled_local: z.never('Not supported in a batch.').optional(),
-  from_pool: z.never('Not supported in a batch.').optional(),
+  template: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
+  scheduled_at: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
+  scheduled_local: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
+  from_pool: z.never('Not supported in a batch.').optional().describe('Not supported in a batch.'),
 }
 
 export const SmsBatchItem = z.object({ ...common, from, to, body, ...notInBatch }).meta({ id: 'SmsBatchItem' })
 export type SmsBatchItem = z.output<typeof SmsBatchItem>
 
 export const BulkSms = z
-  .object({ ...common, from, to: z.array(to).min(1).max(100), body, ...notInBatch })
+  .object({
+    ...common,
+    from,
+    to: z.array(to).min(1).max(100).describe('1 to 100 numbers, which each receive a separate message.'),
+    body,
+    ...notInBatch,
+  })
   .meta({ id: 'BulkSms' })
 export type BulkSms = z.output<typeof BulkSms>
 
+const named = {
+  id: z.string().describe('The id of the message, such as `msg_…`.'),
+  channel: z.literal('sms').describe('Always `sms`.'),
+}
+const status = statusFilter.describe(
+  'The state of the message. `sent` means that the provider accepted it, `delivered` that the phone did.',
+)
+const sender = z.string().describe('The number or sender id that the message is from.')
+const recipient = z.string().nullable().describe('The number of the recipient. `null` if the message was redacted.')
+const segments = z.int().describe('The number of SMS parts that the text is sent in.')
+const createdAt = instant.describe('When the message was accepted.')
+const sentAt = instant.nullable().describe('When the provider accepted the message, or `null`.')
+const deliveredAt = instant.nullable().describe('When the message was delivered, or `null`.')
+
+const exampleNamed = { id: exampleMessageId, channel: 'sms' }
+
 export const AcceptedSms = z
   .strictObject({
-    id: z.string(),
-    channel: z.literal('sms'),
-    status: z.enum(['sent', 'scheduled']),
-    segments: z.int(),
-    created_at: instant,
-    scheduled_at: instant.optional(),
+    ...named,
+    status: z.enum(['sent', 'scheduled']).describe('`scheduled` if the message is sent later.'),
+    segments,
+    created_at: createdAt,
+    scheduled_at: instant.optional().describe('When the message will be sent. Present only if it is scheduled.'),
   })
-  .meta({ id: 'SmsAccepted' })
+  .meta({
+    id: 'SmsAccepted',
+    examples: [{ ...exampleNamed, status: 'sent', segments: 1, created_at: exampleInstant }],
+  })
 
 export const CanceledSms = z
-  .strictObject({ id: z.string(), channel: z.literal('sms'), status: z.literal('canceled'), canceled_at: instant })
-  .meta({ id: 'SmsCanceled' })
+  .strictObject({
+    ...named,
+    status: z.literal('canceled').describe('Always `canceled`.'),
+    canceled_at: instant.describe('When the message was canceled.'),
+  })
+  .meta({ id: 'SmsCanceled', examples: [{ ...exampleNamed, status: 'canceled', canceled_at: exampleInstant }] })
 
 export const SmsItem = z
   .strictObject({
-    id: z.string(),
-    channel: z.literal('sms'),
-    status: statusFilter,
-    from: z.string(),
-    to: z.string().nullable(),
-    segments: z.int(),
-    created_at: instant,
-    sent_at: instant.nullable(),
-    delivered_at: instant.nullable(),
+    ...named,
+    status,
+    from: sender,
+    to: recipient,
+    segments,
+    created_at: createdAt,
+    sent_at: sentAt,
+    delivered_at: deliveredAt,
   })
-  .meta({ id: 'SmsListItem' })
+  .meta({
+    id: 'SmsListItem',
+    examples: [
+      {
+        ...exampleNamed,
+        status: 'sent',
+        from: 'TIDINGS',
+        to: '+447700900100',
+        segments: 1,
+        created_at: exampleInstant,
+        sent_at: exampleInstant,
+        delivered_at: null,
+      },
+    ],
+  })
+
+const exampleSms = {
+  ...exampleNamed,
+  status: 'sent',
+  from: 'TIDINGS',
+  from_pool: null,
+  to: '+447700900100',
+  body: 'Your order has shipped.',
+  segments: 1,
+  media_url: [],
+  dlt_template_id: null,
+  tags: [],
+  metadata: {},
+  created_at: exampleInstant,
+  scheduled_at: null,
+  scheduled_local: null,
+  scheduled_at_tz: null,
+  sent_at: exampleInstant,
+  delivered_at: null,
+  canceled_at: null,
+  redacted_at: null,
+  error_message: null,
+  provider_response: {
+    message_id: '0f8d7c52-6b1e-4d3a-9c41-2a7e5b90d1f6',
+    token: null,
+    bounce_type: null,
+    bounce_subtype: null,
+    detail: null,
+  },
+  status_history: [{ status: 'sent', at: exampleInstant, recipient: null, detail: null }],
+  job_id: null,
+  tenant_id: null,
+}
 
 export const SmsDetail = z
   .strictObject({
-    id: z.string(),
-    channel: z.literal('sms'),
-    status: statusFilter,
-    from: z.string(),
-    from_pool: z.string().nullable(),
-    to: z.string().nullable(),
-    body: z.string().nullable(),
-    segments: z.int(),
-    media_url: z.array(z.string()),
-    dlt_template_id: z.string().nullable(),
-    tags: z.array(z.string()),
-    metadata: stringMap,
-    created_at: instant,
-    scheduled_at: instant.nullable(),
-    scheduled_local: z.string().nullable(),
-    scheduled_at_tz: z.string().nullable(),
-    sent_at: instant.nullable(),
-    delivered_at: instant.nullable(),
-    canceled_at: instant.nullable(),
-    redacted_at: instant.nullable(),
-    error_message: z.string().nullable(),
-    provider_response: ProviderResponseShape.nullable(),
-    status_history: z.array(HistoryShape),
-    job_id: z.string().nullable(),
-    tenant_id: z.string().nullable(),
+    ...named,
+    status,
+    from: sender,
+    from_pool: z.string().nullable().describe('The slug of the pool that the message was sent from, or `null`.'),
+    to: recipient,
+    body: z.string().nullable().describe('The rendered text. `null` if the message was redacted.'),
+    segments,
+    media_url: z.array(z.string()).describe('The files of an MMS, as `s3://bucket/key`.'),
+    dlt_template_id: z.string().nullable().describe('The DLT template of a message to India, or `null`.'),
+    tags: z.array(z.string()).describe('Your labels.'),
+    metadata: stringMap.describe('Your own texts.'),
+    created_at: createdAt,
+    scheduled_at: instant.nullable().describe('When a scheduled message is sent, or `null`.'),
+    scheduled_local: z.string().nullable().describe('The local time of a scheduled message, or `null`.'),
+    scheduled_at_tz: z.string().nullable().describe('The time zone of `scheduled_local`, or `null`.'),
+    sent_at: sentAt,
+    delivered_at: deliveredAt,
+    canceled_at: instant.nullable().describe('When the message was canceled, or `null`.'),
+    redacted_at: instant.nullable().describe('When the content and recipient were removed, or `null`.'),
+    error_message: z.string().nullable().describe('Why the message failed, or `null`.'),
+    provider_response: ProviderResponseShape.nullable().describe('What the provider reported, or `null`.'),
+    status_history: z.array(HistoryShape).describe('The statuses of the message and reports about it, oldest first.'),
+    job_id: z.string().nullable().describe('The job that sent the message, or `null`.'),
+    tenant_id: z.string().nullable().describe('The tenant of the message, or `null`.'),
   })
-  .meta({ id: 'Sms' })
+  .meta({ id: 'Sms', examples: [exampleSms] })

@@ -42,10 +42,31 @@ const phone = patternText(/^\+[1-9]\d{1,14}$/, 16, 'Must be a number in E.164 fo
   examples: ['+15125550100'],
 })
 
+/** What each field means, in requests and in responses. */
+const meanings = {
+  display_name: 'The name that recipients know.',
+  legal_company_name: 'The registered name of the company.',
+  entity_type: 'The legal form of the company. Decides which other fields the registry requires.',
+  ein: 'The tax id of the company.',
+  vertical: 'The industry of the company.',
+  website: 'The website of the company, an http or https URL.',
+  email: 'An email address at which the registry can reach the company.',
+  street: 'The street and house number of the company.',
+  city: 'The city of the company.',
+  state_region: 'The state or region of the company.',
+  postal_code: 'The postal code of the company.',
+  country: 'The country of the company, as a code of two letters.',
+  contact_first_name: 'The first name of the contact person.',
+  contact_last_name: 'The last name of the contact person.',
+  contact_phone: 'The phone number of the contact person, in E.164 form.',
+  stock_symbol: 'The stock symbol, for a listed company.',
+  stock_exchange: 'The stock exchange, for a listed company.',
+}
+
 /** The registry decides which of these it requires, so all of them may be absent. */
 const optionalFields = {
-  ein: text(50, '12-3456789').meta({ description: 'The tax id of the company.' }),
-  vertical: text(100, 'technology').meta({ description: 'The industry of the company.' }),
+  ein: text(50, '12-3456789'),
+  vertical: text(100, 'technology'),
   website: webAddress.meta({ examples: ['https://example.com'] }),
   email,
   street: text(255, '1 Main St'),
@@ -56,27 +77,56 @@ const optionalFields = {
   contact_first_name: text(100, 'Ada'),
   contact_last_name: text(100, 'Lovelace'),
   contact_phone: phone,
-  stock_symbol: text(20, 'EXM').meta({ description: 'For a listed company.' }),
-  stock_exchange: text(50, 'NASDAQ').meta({ description: 'For a listed company.' }),
+  stock_symbol: text(20, 'EXM'),
+  stock_exchange: text(50, 'NASDAQ'),
 }
 
 const requiredFields = {
-  display_name: text(255, 'Example').meta({ description: 'The name that recipients know.' }),
-  legal_company_name: text(255, 'Example Inc.'),
-  entity_type: z.enum(entityTypes).meta({ description: 'Decides which other fields the registry requires.' }),
+  display_name: text(255, 'Example').describe(meanings.display_name),
+  legal_company_name: text(255, 'Example Inc.').describe(meanings.legal_company_name),
+  entity_type: z.enum(entityTypes).describe(meanings.entity_type),
 }
 
-const orNull = <T extends Record<string, z.ZodType>>(shape: T) =>
-  Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, schema.nullable().optional()])) as {
-    [N in keyof T]: z.ZodOptional<z.ZodNullable<T[N]>>
-  }
+type OptionalName = keyof typeof optionalFields
 
-export const CreateBrand = z.object({ ...requiredFields, ...orNull(optionalFields) }).meta({ id: 'CreateBrand' })
+const orNull = Object.fromEntries(
+  Object.entries(optionalFields).map(([name, schema]) => [
+    name,
+    schema
+      .nullable()
+      .optional()
+      .describe(meanings[name as OptionalName]),
+  ]),
+) as {
+  [N in OptionalName]: z.ZodOptional<z.ZodNullable<(typeof optionalFields)[N]>>
+}
+
+const exampleFields = {
+  display_name: 'Example',
+  legal_company_name: 'Example Inc.',
+  entity_type: 'private_profit',
+  ein: '12-3456789',
+  vertical: 'technology',
+  website: 'https://example.com',
+  email: 'ops@example.com',
+  street: '1 Main St',
+  city: 'Austin',
+  state_region: 'TX',
+  postal_code: '78701',
+  country: 'US',
+  contact_first_name: 'Ada',
+  contact_last_name: 'Lovelace',
+  contact_phone: '+15125550100',
+}
+
+export const CreateBrand = z
+  .object({ ...requiredFields, ...orNull })
+  .meta({ id: 'CreateBrand', examples: [exampleFields] })
 export type CreateBrand = z.output<typeof CreateBrand>
 
 export const PatchBrand = z
-  .object({ ...z.object(requiredFields).partial().shape, ...orNull(optionalFields) })
-  .meta({ id: 'PatchBrand' })
+  .object({ ...z.object(requiredFields).partial().shape, ...orNull })
+  .meta({ id: 'PatchBrand', examples: [{ street: '2 Main St', postal_code: '78702' }] })
 export type PatchBrand = z.output<typeof PatchBrand>
 
 export const brandFieldNames = Object.keys({ ...requiredFields, ...optionalFields })
@@ -85,34 +135,70 @@ const at = z.iso.datetime()
 
 /** What brands and campaigns have in common in responses. */
 export const shownRegistration = {
-  status: z.enum(registrationStatuses),
-  status_reason: z.string().nullable(),
-  environment: z.enum(['live', 'test']),
-  provider_id: z.string().nullable().meta({ description: 'Null until the registry has it.' }),
-  provider_status: z.string().nullable(),
-  provider_missing_fields: z.array(z.string()).nullable().meta({
-    description:
-      'Empty: the submission is complete. Otherwise the fields that the registry requires and did not get. Null: its list of fields could not be read.',
-  }),
+  status: z
+    .enum(registrationStatuses)
+    .describe(
+      '`pending` until the registry decides, `verified` once it approved, `unverified` if it did not approve or withdrew its approval, `failed` if it could not be submitted.',
+    ),
+  status_reason: z.string().nullable().describe('Why the status is `unverified` or `failed`, or `null`.'),
+  environment: z.enum(['live', 'test']).describe('`test` if it was created with a test key.'),
+  provider_id: z.string().nullable().describe('The id at the registry. `null` until the registry has it.'),
+  provider_status: z.string().nullable().describe('The status as the registry names it, or `null`.'),
+  provider_missing_fields: z
+    .array(z.string())
+    .nullable()
+    .describe(
+      'Empty: the submission is complete. Otherwise the fields that the registry requires and did not get. `null`: its list of fields could not be read.',
+    ),
 }
 
-const shownFields = Object.fromEntries(Object.keys(optionalFields).map((name) => [name, z.string().nullable()])) as {
-  [N in keyof typeof optionalFields]: z.ZodNullable<z.ZodString>
+/** The part of an example that `shownRegistration` describes, with the times. */
+export const exampleRegistration = {
+  status: 'pending',
+  status_reason: null,
+  environment: 'live',
+  provider_id: 'registration-01k5w3v8q6e9rbx2t7m4n0c1yz',
+  provider_status: 'SUBMITTED',
+  provider_missing_fields: [],
+  verified_at: null,
+  created_at: '2026-01-15T12:00:00.000Z',
+  updated_at: '2026-01-15T12:00:00.000Z',
+}
+
+export const exampleBrandId = 'brd_01k5w3v8q6e9rbx2t7m4n0c1yz'
+const exampleBrand = {
+  id: exampleBrandId,
+  ...exampleRegistration,
+  ...exampleFields,
+  stock_symbol: null,
+  stock_exchange: null,
+}
+
+const shownFields = Object.fromEntries(
+  Object.keys(optionalFields).map((name) => [
+    name,
+    z
+      .string()
+      .nullable()
+      .describe(meanings[name as OptionalName]),
+  ]),
+) as {
+  [N in OptionalName]: z.ZodNullable<z.ZodString>
 }
 
 export const Brand = z
   .strictObject({
-    id: z.string(),
+    id: z.string().describe('The id of the brand, such as `brd_…`.'),
     ...shownRegistration,
-    display_name: z.string(),
-    legal_company_name: z.string(),
-    entity_type: z.enum(entityTypes),
+    display_name: z.string().describe(meanings.display_name),
+    legal_company_name: z.string().describe(meanings.legal_company_name),
+    entity_type: z.enum(entityTypes).describe(meanings.entity_type),
     ...shownFields,
-    verified_at: at.nullable(),
-    created_at: at,
-    updated_at: at,
+    verified_at: at.nullable().describe('When the registry approved the brand, or `null`.'),
+    created_at: at.describe('When the brand was created.'),
+    updated_at: at.describe('When the brand was last changed.'),
   })
-  .meta({ id: 'Brand' })
+  .meta({ id: 'Brand', examples: [exampleBrand] })
 
 /** The fields of the registration, as responses show them. */
 export type BrandFields = Pick<z.output<typeof Brand>, keyof typeof requiredFields | keyof typeof optionalFields>
@@ -128,4 +214,7 @@ export const CorrectedBrand = z
         '`pushed`: the registry took the values and reviews the brand again. `not_submittable`: it takes no changes while it reviews the brand or after it approved it. `no_registration`: it does not have the brand yet, and the next attempt to register it sends the values.',
     }),
   })
-  .meta({ id: 'CorrectedBrand' })
+  .meta({
+    id: 'CorrectedBrand',
+    examples: [{ ...exampleBrand, street: '2 Main St', postal_code: '78702', resubmit: 'not_submittable' }],
+  })
