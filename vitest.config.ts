@@ -12,6 +12,8 @@ export default defineConfig({
     // One more than there are cores: many tests wait for processes, sockets and deadlines.
     maxWorkers: availableParallelism() + 1,
     testTimeout: 30_000,
+    // Polls end as soon as they succeed. The default of one second is too short on a busy machine.
+    expect: { poll: { timeout: 10_000 } },
     hookTimeout: 60_000,
   },
 })
