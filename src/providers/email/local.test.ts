@@ -188,6 +188,27 @@ describe('the local provider', () => {
     await slow.drained()
     expect([states, await count()]).toEqual([['stored', 'sent'], 1_001])
   })
+
+  test('never has more than a thousand mails that are not yet stored, however many sends wait', async () => {
+    let resolved = 0
+    let written = 0
+    let most = 0
+    const change: Db['change'] = async (statement, ...params) => {
+      const done = await db.change(statement, ...params)
+      written += done
+      return done
+    }
+    const slow = makeOutbox({ db: { ...db, change }, log: silentLog() })
+    const local = makeLocalProvider({ outbox: slow, clock, serviceDomain: 'tidings.test' })
+    const send = async () => {
+      await local.send(testMail())
+      resolved++
+      most = Math.max(most, resolved - written)
+    }
+    await Promise.all(Array.from({ length: 4_000 }, send))
+    await slow.drained()
+    expect([resolved, written, most <= 1_000]).toEqual([4_000, 4_000, true])
+  })
 })
 
 const simulators = ['delivered', 'bounced', 'softbounced', 'complained'].map(

@@ -6,6 +6,7 @@ import { makeStepBatcher } from '../../db/batch.ts'
 import { insertWithRetry } from '../../db/outage.ts'
 import type { Db } from '../../db/pool.ts'
 import type { Channel } from '../../ground/channel.ts'
+import { startSlices } from '../../ground/event-loop-turns.ts'
 import { iso } from '../../ground/instant.ts'
 import type { Log } from '../../ground/log.ts'
 import type { MaybePromise } from '../../ground/maybe-promise.ts'
@@ -49,6 +50,14 @@ export const jsonText = (value: unknown): string => {
   return JSON.stringify(value, (_, member) =>
     typeof member === 'string' ? member.toWellFormed().replaceAll('\0', '\ufffd') : member,
   )
+}
+
+const largeCharacters = 100_000
+
+const isLarge = ({ mail }: NewOutboxEntry): boolean => {
+  let characters = 0
+  for (const value of Object.values(mail)) if (typeof value === 'string') characters += value.length
+  return characters > largeCharacters
 }
 
 type Needs = { db: Db; log: Log }
@@ -119,13 +128,6 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
 
   const isFull = (): boolean => unwritten >= maxUnwritten || unwrittenCharacters >= maxUnwrittenCharacters
 
-  const waitForSpace = async (): Promise<void> => {
-    while (isFull()) {
-      flush()
-      await Promise.race(writing)
-    }
-  }
-
   const collect = (entry: NewOutboxEntry): void => {
     const serialized = { ...entry, mail: jsonText(entry.mail) }
     unwritten++
@@ -135,13 +137,24 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
     else timer ??= setTimeout(flush, collectMs)
   }
 
+  /** The space is checked again in the same step that uses it, so that waiting calls do not all pass together. */
+  const collectWithSpace = async (entry: NewOutboxEntry): Promise<void> => {
+    // The items of a batch arrive in one turn of the event loop. Large ones are serialized in turns of their own.
+    if (isLarge(entry)) await startSlices().next()
+    while (isFull()) {
+      flush()
+      await Promise.race(writing)
+    }
+    collect(entry)
+  }
+
   const flushed = async (): Promise<void> => {
     flush()
     await Promise.all(writing)
   }
 
   return {
-    add: (entry) => (isFull() ? waitForSpace().then(() => collect(entry)) : collect(entry)),
+    add: (entry) => (isFull() || isLarge(entry) ? collectWithSpace(entry) : collect(entry)),
     flushed,
     drained: async () => {
       await flushed()
