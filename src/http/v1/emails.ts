@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { givenInstant } from '../../ground/bounded-text.ts'
 import { Failure } from '../../ground/errors.ts'
-import { startSlices } from '../../ground/event-loop-turns.ts'
 import { parseMailbox } from '../../ground/mailbox.ts'
 import type { CancelMessage } from '../../messages/cancel.ts'
 import { attachedBytes, type FetchAttachments, maxAttachmentBytes } from '../../messages/email/attachments.ts'
@@ -17,6 +16,7 @@ import type { ListedRow } from '../../messages/store/list-messages.ts'
 import type { MessageRow } from '../../messages/store/message-row.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
+import { maxBatch, quotaErrors, readItems } from '../batch-items.ts'
 import { bodyTooLarge } from '../envelope.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { validate } from '../read-request.ts'
@@ -91,8 +91,6 @@ const GetQuery = z.object({
     .meta({ description: 'Set to `body` to include the rendered `html` and `text`.' }),
 })
 
-const maxBatch = 100
-
 const batchOf = <I extends z.ZodType>(item: I) => z.union([BulkEmail, z.array(item).min(1).max(maxBatch)])
 
 /** Each item is validated separately, so an invalid item fails without failing the batch. */
@@ -141,7 +139,6 @@ const sendErrors = [
   'IP_POOL_PAUSED',
   'WARMUP_LIMIT_EXCEEDED',
 ] as const
-const quotaErrors = ['USAGE_LIMIT_EXCEEDED', 'TENANT_QUOTA_EXCEEDED', 'SPEND_CAP_EXCEEDED', 'TEST_DAILY_LIMIT'] as const
 
 type Needs = {
   drafts: DraftEmails
@@ -207,26 +204,11 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     errors: [...quotaErrors, 'ATTACHMENT_TOO_LARGE'],
     handle: async (call) => {
       const { caller, body } = call
-      const itemOf = async (raw: unknown) => {
-        try {
-          return await drafts.item(caller, validate(BatchItem, raw))
-        } catch (error) {
-          if (error instanceof Failure) return error
-          throw error
-        }
-      }
-      // Sequential, so that ids increase in request order and lists keep that order.
-      const itemsOf = async (list: unknown[]) => {
-        const items: Awaited<ReturnType<typeof itemOf>>[] = []
-        const slices = startSlices()
-        for (const raw of list) {
-          items.push(await itemOf(raw))
-          if (slices.over()) await slices.next()
-        }
-        return items
-      }
+      const draftOf = (raw: unknown) => drafts.item(caller, validate(BatchItem, raw))
       const items = async () =>
-        Array.isArray(body) ? itemsOf(body) : drafts.bulk(caller, body, await fetchAttachments(body.attachments))
+        Array.isArray(body)
+          ? readItems(body, draftOf)
+          : drafts.bulk(caller, body, await fetchAttachments(body.attachments))
       return { status: 200, body: await sendBatch(items, actorOf(call)) }
     },
   }),

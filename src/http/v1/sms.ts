@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { givenInstant } from '../../ground/bounded-text.ts'
-import { Failure } from '../../ground/errors.ts'
 import type { CancelMessage } from '../../messages/cancel.ts'
 import type { ReadMessages } from '../../messages/read.ts'
 import type { SendMessage } from '../../messages/send.ts'
-import type { Item, SendBatch } from '../../messages/send-batch.ts'
+import type { SendBatch } from '../../messages/send-batch.ts'
 import { BatchResponse, statusFilter } from '../../messages/shapes.ts'
 import type { DraftSms } from '../../messages/sms/draft-sms.ts'
 import {
@@ -23,13 +22,13 @@ import type { ListedRow } from '../../messages/store/list-messages.ts'
 import type { MessageRow } from '../../messages/store/message-row.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
+import { maxBatch, quotaErrors, readItems } from '../batch-items.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { ordinaryValues, validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
 import { isoOrNull, shownOutcome, shownTimes } from '../shown-message.ts'
 
 const megabyte = 1_048_576
-const maxBatch = 100
 
 const showItem = (row: ListedRow): z.output<typeof SmsItem> => ({
   id: row.id,
@@ -128,7 +127,6 @@ const sendErrors = [
   'SENDER_NOT_VERIFIED',
   'SUPPRESSED',
 ] as const
-const quotaErrors = ['USAGE_LIMIT_EXCEEDED', 'TENANT_QUOTA_EXCEEDED', 'SPEND_CAP_EXCEEDED', 'TEST_DAILY_LIMIT'] as const
 
 type Needs = {
   drafts: DraftSms
@@ -181,23 +179,12 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     errors: [...quotaErrors, 'MMS_TOO_MANY_ATTACHMENTS', 'MMS_INVALID_MEDIA_URI'],
     handle: async (call) => {
       const { caller, body } = call
-      const itemOf = async (raw: unknown): Promise<Item<SmsDraft>> => {
-        try {
-          const given = validate(SmsBatchItem, raw)
-          assertMedia(given.media_url)
-          return await drafts.item(caller, given)
-        } catch (error) {
-          if (error instanceof Failure) return error
-          throw error
-        }
+      const draftOf = (raw: unknown) => {
+        const given = validate(SmsBatchItem, raw)
+        assertMedia(given.media_url)
+        return drafts.item(caller, given)
       }
-      // Sequential, so that ids increase in request order and lists keep that order.
-      const itemsOf = async (list: unknown[]) => {
-        const items: Item<SmsDraft>[] = []
-        for (const raw of list) items.push(await itemOf(raw))
-        return items
-      }
-      const items = () => (Array.isArray(body) ? itemsOf(body) : drafts.bulk(caller, body))
+      const items = () => (Array.isArray(body) ? readItems(body, draftOf) : drafts.bulk(caller, body))
       return { status: 200, body: await sendBatch(items, actorOf(call)) }
     },
   }),

@@ -1,0 +1,38 @@
+/** What the batch routes of all channels share. */
+import { Failure } from '../ground/errors.ts'
+import { startSlices } from '../ground/event-loop-turns.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
+import type { Draft } from '../messages/draft.ts'
+import type { Item } from '../messages/send-batch.ts'
+
+export const maxBatch = 100
+
+/** Errors of the usage limits, which every send can return. */
+export const quotaErrors = [
+  'USAGE_LIMIT_EXCEEDED',
+  'TENANT_QUOTA_EXCEEDED',
+  'SPEND_CAP_EXCEEDED',
+  'TEST_DAILY_LIMIT',
+] as const
+
+/**
+ * The draft of each item, or its failure. Items are read one after another, so that ids increase in request order and
+ * lists keep that order. Between them other requests are served.
+ */
+export const readItems = async <D extends Draft>(
+  list: readonly unknown[],
+  draftOf: (raw: unknown) => MaybePromise<D>,
+): Promise<Item<D>[]> => {
+  const items: Item<D>[] = []
+  const slices = startSlices()
+  for (const raw of list) {
+    try {
+      items.push(await draftOf(raw))
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      items.push(error)
+    }
+    if (slices.over()) await slices.next()
+  }
+  return items
+}
