@@ -117,6 +117,13 @@ test('production needs no SMS provider, and the local one is not used there', ()
   ])
 })
 
+test('AUDIT_WITNESS is a file: the URL of an object store is refused, not taken as a path', () => {
+  expect(faultsOf({ AUDIT_WITNESS: '/var/lib/tidings/heads' })).toEqual([])
+  expect(faultsOf({ AUDIT_WITNESS: 's3://bucket/heads' })).toEqual([
+    'AUDIT_WITNESS must be a file path, not "s3://bucket/heads".',
+  ])
+})
+
 test('a provider that needs a URL reports when it is missing', () => {
   expect(faultsOf({ EMAIL_PROVIDER: 'ses,smtp', SMS_PROVIDER: 'smpp' })).toEqual([
     'SMTP_URL is required by EMAIL_PROVIDER=smtp and must be an smtp:// or smtps:// URL.',

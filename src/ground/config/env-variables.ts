@@ -111,7 +111,8 @@ export const variables = {
     about: 'Audit entries from this time on must carry a valid signature.',
   }),
   AUDIT_WITNESS: variable({
-    accepts: accept.nonEmptyText('a file path'),
+    // A URL would be taken as the name of a folder.
+    accepts: accept.textMatching(/^(?!\w+:\/\/).+$/, 'a file path'),
     about:
       'File to which the worker appends the newest links of the audit chains, at most once a minute. Keep it where someone with access to the database cannot change it. See [Audit log](audit.md#the-witness).',
   }),
