@@ -1,5 +1,5 @@
 /** Reads bounces (RFC 3464) and complaints (RFC 5965) out of a parsed message. */
-import type { Report } from '../providers/email/email-provider.ts'
+import type { Report } from '../providers/handover.ts'
 import type { ParsedMail } from '../submission/reader.ts'
 import { addressIn, type ReportFields, readReportFields } from './report-fields.ts'
 

@@ -1,7 +1,7 @@
 /** The interface between the send pipeline and a channel: its gates, prices, provider and message columns. */
 import type { Channel } from '../ground/channel.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
-import type { Handover } from '../providers/email/email-provider.ts'
+import type { Handover } from '../providers/handover.ts'
 import type { Recipients } from '../usage/decide-reservations.ts'
 import type { Spend } from '../usage/lines.ts'
 import type { Draft, Gates } from './draft.ts'

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
-import type { Report } from '../providers/email/email-provider.ts'
+import type { Report } from '../providers/handover.ts'
 import { postOf } from './harness.ts'
 
 const t = await startTestService()

@@ -4,7 +4,7 @@ import { tenantClient } from '../../test/clients/tenant-client.ts'
 import { expectRefusal, watchTables } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
-import type { Report } from '../providers/email/email-provider.ts'
+import type { Report } from '../providers/handover.ts'
 import { postOf } from './harness.ts'
 
 const t = await startTestService()

@@ -2,7 +2,7 @@
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
 import { nonEmpty } from '../ground/non-empty.ts'
-import { type Handover, HandoverError } from '../providers/email/email-provider.ts'
+import { type Handover, HandoverError } from '../providers/handover.ts'
 import type { MessageContent } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
 import { recipientMark, tagMark } from './marks.ts'

@@ -1,7 +1,7 @@
 /** What every way of sending shares: the usage of a message, its audit entry, and its response. */
 import type { Actor, AuditEntry } from '../audit/append.ts'
 import type { IdempotencyClaim } from '../idempotency/claims.ts'
-import type { HandoverError, Report } from '../providers/email/email-provider.ts'
+import type { HandoverError, Report } from '../providers/handover.ts'
 import type { Draft } from './draft.ts'
 import type { Recording } from './record.ts'
 

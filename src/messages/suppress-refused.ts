@@ -2,7 +2,7 @@
 import { retryOnOutage } from '../db/outage.ts'
 import type { Db } from '../db/pool.ts'
 import type { Log } from '../ground/log.ts'
-import type { HandoverError } from '../providers/email/email-provider.ts'
+import type { HandoverError } from '../providers/handover.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
 import type { Draft } from './draft.ts'
 

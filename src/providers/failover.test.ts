@@ -1,15 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { movableClock } from '../ground/clock.ts'
 import { silentLog } from '../ground/log.ts'
-import {
-  type EmailProvider,
-  type Handover,
-  HandoverError,
-  type HandoverFault,
-  type Mail,
-} from './email/email-provider.ts'
+import type { EmailProvider, Mail } from './email/email-provider.ts'
 import { faultOf, testMail } from './email/harness.ts'
 import { makeFailoverProvider } from './failover.ts'
+import { type Handover, HandoverError, type HandoverFault } from './handover.ts'
 
 type Behaviour = HandoverFault | 'accept' | 'hang' | 'crash'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Code, catalogue, Failure, type FailureDetail } from '../ground/errors.ts'
-import { HandoverError, type HandoverFault } from '../providers/email/email-provider.ts'
+import { HandoverError, type HandoverFault } from '../providers/handover.ts'
 import { replyTo, type Stage } from './reply.ts'
 
 const replyLine = (code: Code, detail: FailureDetail = {}, stage: Stage = 'mail') => {

@@ -1,6 +1,6 @@
 /** Maps error codes of the catalogue to SMTP replies. */
 import { type Code, Failure, invalid, retryAfterOf, typeOf } from '../ground/errors.ts'
-import { HandoverError } from '../providers/email/email-provider.ts'
+import { HandoverError } from '../providers/handover.ts'
 
 export type Reply = { code: number; text: string }
 

@@ -1,8 +1,6 @@
 /** The interface between the sending pipeline and email providers. */
 import type { Handover } from '../handover.ts'
 
-export { type Handover, HandoverError, type HandoverFault, type Report } from '../handover.ts'
-
 export type Address = { address: string; name: string | null }
 
 export type Attachment = {

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { newId } from '../../ground/ids.ts'
-import { HandoverError, type Mail } from './email-provider.ts'
+import { HandoverError } from '../handover.ts'
+import type { Mail } from './email-provider.ts'
 
 export const at = new Date('2026-11-15T10:20:30.000Z')
 

@@ -2,8 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../ground/clock.ts'
 import { newId } from '../../ground/ids.ts'
+import { HandoverError } from '../handover.ts'
 import type { Outbox } from '../outbox/local-outbox.ts'
-import { type EmailProvider, HandoverError } from './email-provider.ts'
+import type { EmailProvider } from './email-provider.ts'
 import { scenarioOf, simulatedReports } from './simulator.ts'
 import { recipientsOf, toStored } from './stored-mail.ts'
 

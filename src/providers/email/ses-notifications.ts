@@ -1,7 +1,7 @@
 /** Parses notifications of Amazon SES that arrive through SNS, in both SES formats. */
 import { z } from 'zod'
 import { isId } from '../../ground/ids.ts'
-import type { Report } from './email-provider.ts'
+import type { Report } from '../handover.ts'
 import { orgHeader, sesTags } from './ses.ts'
 import type { SnsMessage } from './sns.ts'
 import { makeSnsIntake, type SnsIntake, type SnsIntakeNeeds } from './sns-intake.ts'

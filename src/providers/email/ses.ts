@@ -1,8 +1,9 @@
 /** Sends mail through Amazon SES, in the region of its sending domain. */
 import { createHash } from 'node:crypto'
 import { makeAwsFault, unconfirmedBy } from '../aws-faults.ts'
+import { HandoverError } from '../handover.ts'
 import { composeMime, mailEnvelopeOf, wireAddress } from './compose-mime.ts'
-import { type Address, type EmailProvider, HandoverError, type Mail } from './email-provider.ts'
+import type { Address, EmailProvider, Mail } from './email-provider.ts'
 import { isAwsRegion, loadSesSdk, makeSesClients, type SesConnection } from './ses-client.ts'
 
 const name = 'ses'

@@ -1,6 +1,7 @@
 /** Simulator addresses, which produce a chosen outcome, and simulated sends in test mode. */
 import { newId } from '../../ground/ids.ts'
-import type { Handover, Mail, Report } from './email-provider.ts'
+import type { Handover, Report } from '../handover.ts'
+import type { Mail } from './email-provider.ts'
 import { recipientsOf } from './stored-mail.ts'
 
 type Outcome = Omit<Report, 'recipients' | 'at'>

@@ -1,5 +1,5 @@
 /** Maps SMTP replies and connection errors to handover faults and bounce reports. */
-import type { HandoverFault, Report } from './email-provider.ts'
+import type { HandoverFault, Report } from '../handover.ts'
 
 /** An error of nodemailer. */
 export type SmtpError = Error & {

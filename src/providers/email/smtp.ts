@@ -4,10 +4,11 @@ import { createTransport } from 'nodemailer'
 import type { Clock } from '../../ground/clock.ts'
 import type { Log } from '../../ground/log.ts'
 import { parseSmtpUrl, type SmtpRelay } from '../../ground/smtp-url.ts'
+import { type Handover, HandoverError } from '../handover.ts'
 import { chunksOf } from './chunks.ts'
 import { composeMime, type MailEnvelope, mailEnvelopeOf } from './compose-mime.ts'
 import { signDkim } from './dkim.ts'
-import { type EmailProvider, type Handover, HandoverError, type Mail } from './email-provider.ts'
+import type { EmailProvider, Mail } from './email-provider.ts'
 import { makeSemaphore } from './semaphore.ts'
 import {
   classifySmtpError,

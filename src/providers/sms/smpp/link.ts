@@ -13,7 +13,7 @@ export type LinkTimeouts = {
   enquireMs: number
 }
 
-/** No answer arrived. `sent` tells whether the message centre may have the request. */
+/** No answer arrived. `sent` is true if the message centre may have the request. */
 export class NoAnswer extends Error {
   readonly sent: boolean
   constructor(sent: boolean, reason: string) {

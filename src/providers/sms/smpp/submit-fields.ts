@@ -18,7 +18,7 @@ const dataCodings = { gsm7: 0, ucs2: 8 } as const
 /** A final receipt, whatever the outcome. */
 const registeredDelivery = 1
 
-/** Tells the phone which parts belong together. The reference has eight bits. */
+/** The header by which a phone joins the parts of a text. Its reference has eight bits. */
 const concatenation = (reference: number, total: number, part: number): Buffer =>
   Buffer.from([5, 0, 3, reference & 0xff, total, part])
 
