@@ -224,6 +224,14 @@ describe('requests of the message centre', () => {
     expect(provider.taken).toEqual([])
   })
 
+  test('an inbound message without a handler is rejected, not acknowledged and lost', async () => {
+    const { smsc, provider } = await withSmsc({})
+    await isBound(smsc)
+    const fields = { source_addr: '12025550123', destination_addr: '12025550100', short_message: { message: 'STOP' } }
+    expect(await smsc.deliver(fields)).toBe(smpp.errors.ESME_RX_R_APPN)
+    expect(provider.taken).toEqual([])
+  })
+
   test('a connection check is answered', async () => {
     const { smsc } = await withSmsc()
     await isBound(smsc)

@@ -49,21 +49,29 @@ type Needs = {
 
 /** Answers `deliver_sm` with a status, after its effects are stored. */
 const makeOnDeliver = ({ clock, log, receipts, onInbound }: Needs, smpp: Smpp, delivering: Set<Promise<unknown>>) => {
-  const process = async (pdu: Pdu): Promise<void> => {
-    if (isReceipt(pdu)) {
-      const receipt = readReceipt(pdu, smpp.encodings.ASCII)
-      if (receipt) await receipts.take(receipt)
-      else log.warn({ provider: smppName }, 'smpp receipt without a message id')
-    } else if (onInbound) await onInbound(readInbound(pdu, clock.now()))
-    else log.warn({ provider: smppName }, 'inbound sms ignored')
+  const takeReceipt = async (pdu: Pdu): Promise<void> => {
+    const receipt = readReceipt(pdu, smpp.encodings.ASCII)
+    if (receipt) await receipts.take(receipt)
+    else log.warn({ provider: smppName }, 'smpp receipt without a message id')
   }
+
+  const process = async (pdu: Pdu): Promise<number> => {
+    if (isReceipt(pdu)) await takeReceipt(pdu)
+    else if (onInbound) await onInbound(readInbound(pdu, clock.now()))
+    else {
+      log.warn({ provider: smppName }, 'inbound sms rejected')
+      // Acknowledging a message that nobody reads would lose it.
+      return smpp.errors.ESME_RX_R_APPN as number
+    }
+    return 0
+  }
+
   return async (pdu: Pdu): Promise<number> => {
     if (delivering.size >= maxDelivering) return smpp.errors.ESME_RMSGQFUL as number
     const work = process(pdu)
     delivering.add(work)
     try {
-      await work
-      return 0
+      return await work
     } catch (error) {
       log.error({ err: error, provider: smppName }, 'processing an smpp delivery failed')
       // The message centre sends it again later.
