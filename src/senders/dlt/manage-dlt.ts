@@ -7,6 +7,7 @@ import type { Clock } from '../../ground/clock.ts'
 import { Failure, invalid } from '../../ground/errors.ts'
 import { newId } from '../../ground/ids.ts'
 import type { Environment, Scope } from '../../ground/scope.ts'
+import { deleteSimulated } from '../../providers/registry/store.ts'
 import {
   type DltEntityRow,
   type DltHeaderRow,
@@ -18,7 +19,6 @@ import {
   insertDltHeader,
   insertDltTemplate,
 } from '../store/dlt-rows.ts'
-import { deleteDltReport } from '../store/dlt-status-rows.ts'
 import type { CreateDltEntity, CreateDltHeader, CreateDltTemplate } from './dlt-shapes.ts'
 
 export interface ManageDltRows<Body, Row> {
@@ -146,7 +146,7 @@ const makeManageRows = <Body, Row extends Kept>(
           if (scope.environment === 'test' && row.environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
           await assertUnused?.(tx, one)
           await tx.change(statements.remove, one)
-          await tx.change(deleteDltReport, { id })
+          await tx.change(deleteSimulated, { ids: [id] })
           await auditChange(tx, scope, actor, 'dlt.removed', row)
         })
       } catch (error) {

@@ -1,7 +1,8 @@
 /** Sets what the simulated registry reports about a DLT registration, for the development tools. */
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
-import { deleteDltReport, dltReports, findDltInAnyOrg, writeDltReport } from '../store/dlt-status-rows.ts'
+import { deleteSimulated, writeSimulated } from '../../providers/registry/store.ts'
+import { dltReports, findDltInAnyOrg } from '../store/dlt-status-rows.ts'
 import { dltKindOf } from './dlt-status.ts'
 
 export const simulatedDltStatuses = [...dltReports, 'reachable'] as const
@@ -24,8 +25,8 @@ export const makeSimulateDlt = ({ db, clock }: { db: Db; clock: Clock }): Simula
   accepts: (id) => dltKindOf(id) !== undefined,
   set: async ({ id, status, missingFields, reason }) => {
     if (!(await db.row(findDltInAnyOrg, { id }))) return false
-    if (status === 'reachable') await db.change(deleteDltReport, { id })
-    else await db.change(writeDltReport, { id, status, missingFields, reason, at: clock.now() })
+    if (status === 'reachable') await db.change(deleteSimulated, { ids: [id] })
+    else await db.change(writeSimulated, { id, status, missingFields, reason, at: clock.now() })
     return true
   },
 })

@@ -60,22 +60,3 @@ export const registryIsOff = statement<NoParams, { off: boolean }>(
   'senders.registry_is_off',
   "select exists (select 1 from simulated_registry where id = '*' and status = 'unreachable') as off",
 )
-
-export const writeDltReport = statement<{
-  id: string
-  status: string
-  missingFields: string[] | null
-  reason: string | null
-  at: Date
-}>(
-  'senders.write_dlt_report',
-  `insert into simulated_registry (id, status, missing_fields, reason, at)
-   values (:id, :status, :missingFields, :reason, :at)
-   on conflict (id) do update set status = excluded.status, missing_fields = excluded.missing_fields,
-     reason = excluded.reason, at = excluded.at`,
-)
-
-export const deleteDltReport = statement<{ id: string }>(
-  'senders.delete_dlt_report',
-  'delete from simulated_registry where id = :id',
-)
