@@ -163,7 +163,8 @@ describe('the text of a message with HTML', () => {
   test('is made from the HTML if none is given', async () => {
     const { raw, read } = await compose({ html, text: null })
     expect(typesIn(raw)).toEqual(['multipart/alternative', 'text/plain', 'text/html'])
-    expect(read.text?.trim()).toBe('Grüße\n\nYour invoice <https://example.test/i> is ready.')
+    // The reader keeps the line ends of one encoding and changes those of the other.
+    expect(read.text?.trim().split(/\r?\n/)).toEqual(['Grüße', '', 'Your invoice <https://example.test/i> is ready.'])
     expect(read.html?.trim()).toBe(html)
   })
 
