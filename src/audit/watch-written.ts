@@ -10,14 +10,17 @@ import type { Audit, EntryFields } from './append.ts'
 import { stateOfEntries } from './store/watch-rows.ts'
 
 const checkEveryMs = 5_000
+/** Without a worker, entries wait for long. Each is checked again when it has waited twice as long as before. */
+const maxPauseMs = 10 * 60_000
 const chunk = 1_000
 /** Enough for minutes of full load without a worker. Above it, new entries are not remembered. */
 const maxRemembered = 100_000
 
-type Remembered = Pick<EntryFields, 'orgId' | 'id' | 'action'>
+type Noted = Pick<EntryFields, 'orgId' | 'id' | 'action'>
+type Remembered = Noted & { checkAt: number; pauseMs: number }
 
 export interface WrittenEntries {
-  note(rows: readonly Remembered[]): void
+  note(rows: readonly Noted[]): void
   /** Looks for entries that are gone, and writes an audit entry about each. Returns how many it found. */
   check(): Promise<number>
   close(): void
@@ -40,7 +43,10 @@ export const makeWrittenEntries = ({ db, clock, log, days, audit }: Needs): Writ
     })
     return entries.filter((entry, i) => {
       const waits = states[i]?.present && !states[i]?.linked
-      if (!waits) remembered.delete(entry.id)
+      if (waits) {
+        entry.checkAt = performance.now() + entry.pauseMs
+        entry.pauseMs = Math.min(entry.pauseMs * 2, maxPauseMs)
+      } else remembered.delete(entry.id)
       return !states[i]?.present && !states[i]?.linked && !isExpired(entry.id)
     })
   }
@@ -59,8 +65,7 @@ export const makeWrittenEntries = ({ db, clock, log, days, audit }: Needs): Writ
     )
   }
 
-  const check = async (): Promise<number> => {
-    const entries = [...remembered.values()]
+  const check = async (entries: Remembered[]): Promise<number> => {
     let lost = 0
     for (let i = 0; i < entries.length; i += chunk) {
       for (const entry of await sort(entries.slice(i, i + chunk))) {
@@ -74,7 +79,9 @@ export const makeWrittenEntries = ({ db, clock, log, days, audit }: Needs): Writ
   const schedule = (): void => {
     if (closed || timer || remembered.size === 0) return
     timer = setTimeout(async () => {
-      await check().catch((error: unknown) => log.warn({ err: error }, 'audit entries not checked'))
+      const now = performance.now()
+      const due = [...remembered.values()].filter(({ checkAt }) => checkAt <= now)
+      await check(due).catch((error: unknown) => log.warn({ err: error }, 'audit entries not checked'))
       timer = undefined
       schedule()
     }, checkEveryMs)
@@ -84,11 +91,12 @@ export const makeWrittenEntries = ({ db, clock, log, days, audit }: Needs): Writ
   return {
     note: (rows) => {
       for (const { orgId, id, action } of rows) {
-        if (remembered.size < maxRemembered) remembered.set(id, { orgId, id, action })
+        if (remembered.size < maxRemembered)
+          remembered.set(id, { orgId, id, action, checkAt: 0, pauseMs: checkEveryMs })
       }
       schedule()
     },
-    check,
+    check: () => check([...remembered.values()]),
     close: () => {
       closed = true
       clearTimeout(timer)

@@ -68,7 +68,9 @@ describe('the migrated schema', () => {
     await migrateOn(fresh)
     const expected = await catalogueOf(fresh)
     expect(expected.columns.length).toBeGreaterThan(50)
-    for (const { name } of known.slice(0, -1)) {
+    // The next test stops after every migration. Here three are enough, since each needs databases of its own.
+    for (const place of [0, known.length >> 1, known.length - 2]) {
+      const { name } = known[place] as Migration
       const older = await empty()
       expect((await migrateOn(older, undefined, name)).at(-1)).toBe(name)
       await migrateOn(older)

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { testService } from '../../test/service/service.ts'
 import { postOf } from './harness.ts'
 
@@ -52,4 +52,39 @@ test('S-098 a send to suppressed recipients only runs one statement, and leaves 
     expect([status, body.error.code]).toEqual([422, 'ALL_SUPPRESSED'])
   })
   expect([statements, await post.used(), await post.statuses()]).toEqual([['usage.reserve'], 1, { sent: 1 }])
+})
+
+describe('a key that sends many messages a second', () => {
+  const busy = async () => {
+    const set = await setUp()
+    // The clock of the service stands still, so all sends are of one second.
+    await Promise.all(Array.from({ length: 30 }, () => set.post.sent()))
+    await expect
+      .poll(() => statementsOf(() => set.post.sent()))
+      .toEqual(['suppressions.find_blocked', 'messages.insert'])
+    return { ...set, used: await set.post.used() }
+  }
+
+  test('X-305 reserves nothing for a single message: its record counts it', async () => {
+    const { post, used } = await busy()
+    const { sent } = await post.statuses()
+    expect(used).toBe(sent)
+    await post.sent({ cc: ['dee@reader.test'] })
+    expect([await post.used(), await post.statuses()]).toEqual([used + 2, { sent: (sent ?? 0) + 1 }])
+  })
+
+  test('X-305 counts only the recipients that are not suppressed', async () => {
+    const { post, used, suppress } = await busy()
+    await suppress('cc@reader.test')
+    await post.sent({ cc: ['cc@reader.test', 'dee@reader.test'] })
+    expect(await post.used()).toBe(used + 2)
+    const { status, body } = await post.send({ to: ['cc@reader.test'] })
+    expect([status, body.error.code, await post.used()]).toEqual([422, 'ALL_SUPPRESSED', used + 2])
+  })
+
+  test('X-305 counts nothing for a message that its provider refuses', async () => {
+    const { post, used } = await busy()
+    const { status } = await post.send({ to: ['refused@simulator.tidings.test'] })
+    expect([status, await post.used()]).toEqual([500, used])
+  })
 })

@@ -30,10 +30,26 @@ export const makeAdmitDraft = <D extends Draft>({ channel, usage, findSuppressed
   /** The content of a scheduled message was finished when it was accepted. */
   const finish = (draft: D, kind: SendKind): MaybePromise<void> => (kind === 'fire' ? undefined : channel.finish(draft))
 
+  const findSuppressedOf = (draft: D): Promise<ReadonlySet<string>> =>
+    findSuppressed({ orgId: draft.by.orgId, channel: draft.channel, ...channel.recipientsOf(draft) })
+
   const removeSuppressed = async (draft: D): Promise<void> => {
-    const { orgId } = draft.by
-    const suppressed = await findSuppressed({ orgId, channel: draft.channel, ...channel.recipientsOf(draft) })
+    const suppressed = await findSuppressedOf(draft)
     if (suppressed.size > 0) channel.removeSuppressed(draft, suppressed)
+  }
+
+  /** If a recipient is suppressed, it is removed, and what was drawn is given back. */
+  const isUnsuppressed = async (draft: D, drawn: Reservation): Promise<boolean> => {
+    try {
+      const suppressed = await findSuppressedOf(draft)
+      if (suppressed.size === 0) return true
+      channel.removeSuppressed(draft, suppressed)
+    } catch (error) {
+      await usage.release(drawn)
+      throw error
+    }
+    await usage.release(drawn)
+    return false
   }
 
   const passLateGates = async (draft: D, kind: SendKind): Promise<void> => {
@@ -54,7 +70,7 @@ export const makeAdmitDraft = <D extends Draft>({ channel, usage, findSuppressed
         await passLateGates(draft, kind)
         return reserveNow(draft, admission)
       }
-      // Without late gates, one statement finds suppressed recipients and reserves usage if there are none.
+      // Without late gates, one statement finds suppressed recipients, and reserves usage unless it was leased before.
       try {
         const finishing = finish(draft, kind)
         if (finishing) await finishing
@@ -67,6 +83,12 @@ export const makeAdmitDraft = <D extends Draft>({ channel, usage, findSuppressed
       const spend = admission.spendOf(price)
       if (reservesNothing(spend)) {
         await removeSuppressed(draft)
+        return reserveNow(draft, admission)
+      }
+      const drawing = kind === 'single' ? usage.draw(spend) : undefined
+      const drawn = drawing instanceof Promise ? await drawing : drawing
+      if (drawn) {
+        if (await isUnsuppressed(draft, drawn)) return { price, reservation: drawn }
         return reserveNow(draft, admission)
       }
       const result = await usage.reserveUnlessSuppressed(spend, admission.keep, channel.recipientsOf(draft))

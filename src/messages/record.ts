@@ -8,6 +8,7 @@ import type { AnnounceEvents } from '../events/announce-events.ts'
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
+import { type Line, settledUsage } from '../usage/lines.ts'
 import { insertMessages, type LinkedRows, type NewMessage } from './store/insert-messages.ts'
 
 /** The event that reports the status of a new message. */
@@ -19,6 +20,8 @@ export type Recording = {
   /** The audit entry of the request. Only for requests that send a single message. */
   entry?: AuditEntry
   answer?: { claim: IdempotencyClaim; status: number; body: string }
+  /** Usage that was drawn from a lease and is counted with this record. Other usage was counted when it was reserved. */
+  drawn?: Line[]
 }
 
 export type RecordMessage = (recording: Recording) => Promise<void>
@@ -45,11 +48,14 @@ export const makeRecordMessage = ({ db, audit, idempotency, announce }: Needs): 
   /** Returns the audit entries that it inserted. */
   const insert = async (runner: Pick<Tx, 'change'>, batch: Recording[]): Promise<EntryFields[]> => {
     const messages = batch.map(({ message }) => message)
+    const reserved = batch.flatMap(({ message, drawn }) => (drawn ? [] : [{ orgId: message.org_id, id: message.id }]))
     const entries = batch.map(({ entry }) => entry && audit.rowOf(entry))
     const linked = batch.map(({ event }, i) => linkedRows(event, entries[i]))
     await runner.change(insertMessages, {
-      orgIds: messages.map((message) => message.org_id),
-      ids: messages.map((message) => message.id),
+      ...settledUsage(
+        reserved,
+        batch.flatMap(({ drawn }) => drawn ?? []),
+      ),
       messages: JSON.stringify(messages),
       linked: JSON.stringify(linked),
     })
@@ -69,9 +75,9 @@ export const makeRecordMessage = ({ db, audit, idempotency, announce }: Needs): 
   }
 
   /** Stores the message even if its audit entry cannot be stored. The audit logs the missing entry. */
-  const recordOne = ({ message, event, entry, answer }: Recording): Promise<void> =>
+  const recordOne = ({ message, event, entry, answer, drawn }: Recording): Promise<void> =>
     db.tx(async (tx) => {
-      await insert(tx, [{ message, ...(event && { event }) }])
+      await insert(tx, [{ message, ...(event && { event }), ...(drawn && { drawn }) }])
       if (entry) await audit(tx, entry)
       if (answer) await idempotency.recordWith(tx, [answer])
     })

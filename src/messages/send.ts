@@ -16,7 +16,7 @@ import type { AdmitDraft } from './admit-draft.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import { type Draft, passGates } from './draft.ts'
 import { type BeginHandOver, isTransient } from './hand-over.ts'
-import type { RecordMessage } from './record.ts'
+import type { Recording, RecordMessage } from './record.ts'
 import { asHandoverError, failedRow, sentRow } from './rows.ts'
 import {
   type AcceptedMessage,
@@ -54,11 +54,25 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
   const { channel, admit, beginHandOver, usage, record, clock, log, applyReports, suppressRefused } = needs
   const later = makeAcceptForLater(needs)
 
+  /** Records a message whose usage stays counted, also if it cannot be recorded. */
+  const recordUsed = async (draft: D, recording: Recording, reservation: Reservation): Promise<void> => {
+    try {
+      await record(reservation.draw ? { ...recording, drawn: reservation.lines } : recording)
+      usage.recorded(reservation)
+    } catch (error) {
+      retryOnOutage(() => usage.close(reservation)).catch((err) =>
+        log.error({ err, message_id: draft.id }, 'usage reservation not closed'),
+      )
+      throw error
+    }
+  }
+
   const recordFailed = async (draft: D, reservation: Reservation, fault: HandoverError): Promise<never> => {
-    if (releasesUsage(fault)) await usage.release(reservation)
+    const isCounted = !releasesUsage(fault)
+    if (!isCounted) await usage.release(reservation)
     log.warn({ err: fault, message_id: draft.id, kind: fault.kind }, 'message handover failed')
     const row = failedRow(draft, channel.contentOf(draft), fault, clock.now())
-    const stored = await record({ message: row }).then(
+    const stored = await (isCounted ? recordUsed(draft, { message: row }, reservation) : record({ message: row })).then(
       () => true,
       (error) => {
         log.error({ err: error, message_id: draft.id }, 'failed message not recorded')
@@ -84,16 +98,13 @@ export const makeSendMessage = <D extends Draft>(needs: Needs<D>): SendMessage<D
       ...channel.acceptedFields?.(draft),
       created_at: iso(draft.createdAt),
     }
-    await record({
+    const recording = {
       message: sentRow(draft, channel.contentOf(draft), handover, at),
       event: { at },
       entry: sentEntry(draft, actor, draft.id, 1),
       ...idempotentAnswer(claim, answer),
-    }).catch((cause) => {
-      // The message was sent, so its usage stays counted although it has no row.
-      retryOnOutage(() => usage.close(reservation)).catch((err) =>
-        log.error({ err, message_id: draft.id }, 'usage reservation not closed'),
-      )
+    }
+    await recordUsed(draft, recording, reservation).catch((cause) => {
       throw new Failure('INTERNAL_ERROR', { message: notRecorded, done: true, cause })
     })
     if (handover.reports) applyReports(draft.by.orgId, draft.id, handover.reports)

@@ -9,7 +9,7 @@ import type { ReservationRow } from '../usage/store.ts'
 import { findStatuses } from './store/message-outcomes.ts'
 import type { Status } from './store/message-row.ts'
 
-/** Returns how many reservations were settled. */
+/** Returns how many reservations and leases were settled. */
 export type SettleUsage = () => Promise<number>
 
 const chunk = 100
@@ -54,12 +54,20 @@ export const makeSettleUsage = ({ db, expired }: Needs): SettleUsage => {
     return true
   }
 
+  const returnLeases = async (): Promise<number> => {
+    for (let total = 0; ; ) {
+      const returned = await expired.returnLeases(chunk)
+      total += returned
+      if (returned < chunk) return total
+    }
+  }
+
   return async () => {
     for (let total = 0; ; ) {
       const rows = await expired.find(chunk)
       const messages = await findMessages(rows)
       for (const row of rows) if (await settle(row, messages)) total++
-      if (rows.length < chunk) return total
+      if (rows.length < chunk) return total + (await returnLeases())
     }
   }
 }

@@ -4,7 +4,7 @@ import type { Db } from '../db/pool.ts'
 import type { Channel } from '../ground/channel.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
-import { type Counter, countersOf, type Line, nameOf, type Parts } from './lines.ts'
+import { countersOf, type Line, nameOf, type Parts, sameCounter } from './lines.ts'
 import { reserveUsage } from './store.ts'
 
 /** A reservation that is stored until its message has a final state. */
@@ -56,10 +56,6 @@ const lower = (a: number | null, b: number | null): number | null =>
 
 /** Requests that are decided together, and their sum as one request. */
 type Group = { sum: ReservationRequest; requests: ReservationRequest[] }
-
-/** Both counters must belong to the same org. */
-const sameCounter = (a: Counter, b: Counter): boolean =>
-  a.subject === b.subject && a.measure === b.measure && a.environment === b.environment && a.period === b.period
 
 /** Adds up requests of one org per counter, under the lowest cap of each counter. */
 const sumOf = (requests: ReservationRequest[]): Line[] => {

@@ -1,9 +1,16 @@
-/** Settles the reservations of processes that died before their messages had a final state. */
+/** Settles the reservations and leases of processes that died before their messages had a final state. */
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { reservationLeaseMs } from './decide-reservations.ts'
 import { linesOfParts } from './lines.ts'
-import { findExpired, postponeExpired, type ReservationRow, settleExpired } from './store.ts'
+import {
+  findExpired,
+  findExpiredLeases,
+  postponeExpired,
+  type ReservationRow,
+  returnLease,
+  settleExpired,
+} from './store.ts'
 
 export interface ExpiredReservations {
   find(limit: number): Promise<ReservationRow[]>
@@ -11,6 +18,8 @@ export interface ExpiredReservations {
   settle(row: ReservationRow, releasedIds: ReadonlySet<string>): Promise<void>
   /** Leaves the reservation to a message that has yet to be sent. */
   postpone(row: ReservationRow): Promise<void>
+  /** Returns the leases of processes that died. What they drew is counted with the messages that were recorded. */
+  returnLeases(limit: number): Promise<number>
 }
 
 type Needs = { db: Db; clock: Clock }
@@ -33,5 +42,10 @@ export const makeExpiredReservations = ({ db, clock }: Needs): ExpiredReservatio
   },
   postpone: async ({ org_id: orgId, id, expires_at: expiresAt }) => {
     await db.change(postponeExpired, { orgId, id, expiresAt, until: new Date(clock.millis() + reservationLeaseMs) })
+  },
+  returnLeases: async (limit) => {
+    const rows = await db.rows(findExpiredLeases, { now: clock.now(), limit })
+    for (const { org_id: orgId, id } of rows) await db.row(returnLease, { orgId, id })
+    return rows.length
   },
 })

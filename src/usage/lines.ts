@@ -167,6 +167,10 @@ export const linesOf = (spend: Spend, allowance: Allowance, at: Date): Line[] =>
   return lines.filter(({ amount }) => amount > 0)
 }
 
+/** Both counters must belong to the same org. */
+export const sameCounter = (a: Counter, b: Counter): boolean =>
+  a.subject === b.subject && a.measure === b.measure && a.environment === b.environment && a.period === b.period
+
 export const nameOf = (c: Counter): string => `${c.orgId} ${c.subject} ${c.environment} ${c.measure} ${c.period}`
 
 /** The lines of usage that was reserved at this time. */
@@ -180,4 +184,44 @@ export const countersOf = <C extends Counter>(lines: C[]): { names: string[]; co
   const byName = new Map(lines.map((line) => [nameOf(line), line]))
   const names = [...byName.keys()].sort()
   return { names, counters: names.map((name) => byName.get(name) as C) }
+}
+
+/** Adds up lines by counter, in the order of `countersOf`. */
+const totalsOf = (lines: readonly Line[]): Line[] => {
+  const totals = new Map<string, Line>()
+  for (const line of lines) {
+    const name = nameOf(line)
+    const total = totals.get(name)
+    if (total) total.amount += line.amount
+    else totals.set(name, { ...line })
+  }
+  return [...totals.keys()].sort().map((name) => totals.get(name) as Line)
+}
+
+export type SettledUsage = {
+  /** Stored reservations to delete. Their usage stays counted. */
+  reservedOrgs: string[]
+  reservedIds: string[]
+  /** Amounts to count. The counters are distinct and in their fixed order. */
+  countedOrgs: string[]
+  countedSubjects: string[]
+  countedEnvironments: string[]
+  countedMeasures: string[]
+  countedPeriods: string[]
+  countedAmounts: number[]
+}
+
+/** The parameters of a statement that deletes stored reservations and counts lines that were drawn from a lease. */
+export const settledUsage = (reserved: { orgId: string; id: string }[], drawn: readonly Line[]): SettledUsage => {
+  const totals = totalsOf(drawn)
+  return {
+    reservedOrgs: reserved.map(({ orgId }) => orgId),
+    reservedIds: reserved.map(({ id }) => id),
+    countedOrgs: totals.map(({ orgId }) => orgId),
+    countedSubjects: totals.map(({ subject }) => subject),
+    countedEnvironments: totals.map(({ environment }) => environment),
+    countedMeasures: totals.map(({ measure }) => measure),
+    countedPeriods: totals.map(({ period }) => period),
+    countedAmounts: totals.map(({ amount }) => amount),
+  }
 }

@@ -251,7 +251,7 @@ describe('concurrent sends', () => {
   const run = async (script: Step[]) => {
     await database.sql('truncate replay_log; truncate usage_counters; delete from orgs')
     const fixture = await makeFixture()
-    const usages = pools.map((db) => makeUsage({ db, clock, trusted: () => true }))
+    const usages = pools.map((db) => makeUsage({ db, clock, log: silentLog(), trusted: () => true }))
     const sent = await runScript(fixture, usages, script)
     const log = await database.sql<LogRow>('select keys, refused, counter, released from replay_log order by place')
     const replayed = replay(log, sent, decisions)
@@ -316,7 +316,7 @@ test('if deciding requests separately fails, only those requests fail and earlie
     statement.name === 'usage.reserve' && ++statements === 2
       ? Promise.reject(Object.assign(new Error('statement failed'), { code: '40001' }))
       : db.row(statement, ...params)
-  const usage = makeUsage({ db: { ...db, row }, clock, trusted: () => true })
+  const usage = makeUsage({ db: { ...db, row }, clock, log: silentLog(), trusted: () => true })
   const spend = (orgId: string, units: number): Spend => ({
     orgId,
     tenantId: null,
@@ -348,7 +348,7 @@ test('if deciding requests separately fails, only those requests fail and earlie
 test('reservations and releases lock counters in the same order', async () => {
   const { orgs, tenants } = await makeFixture()
   const [orgId, tenantId] = [orgs[0] as string, (tenants[0] as string[])[0] as string]
-  const usage = makeUsage({ db: pools[0] as Db, clock, trusted: () => true })
+  const usage = makeUsage({ db: pools[0] as Db, clock, log: silentLog(), trusted: () => true })
   const spend: Spend = {
     orgId,
     tenantId,
@@ -391,7 +391,7 @@ test('reservations and releases lock counters in the same order', async () => {
 test('X-305 concurrent reservations of one message by two processes count once, and only the last claim releases them', async () => {
   const { orgs } = await makeFixture()
   const [orgId] = orgs as [string]
-  const usages = pools.map((db) => makeUsage({ db, clock, trusted: () => true }))
+  const usages = pools.map((db) => makeUsage({ db, clock, log: silentLog(), trusted: () => true }))
   const spend: Spend = { orgId, tenantId: null, environment: 'live', keyId: null, channel: 'email', units: 1 }
   const used = async () =>
     (
@@ -417,7 +417,7 @@ test('X-305 concurrent reservations of one message by two processes count once, 
 
 test('concurrent reservations and releases never deadlock', async () => {
   const fixture = await makeFixture()
-  const usages = pools.map((db) => makeUsage({ db, clock, trusted: () => true }))
+  const usages = pools.map((db) => makeUsage({ db, clock, log: silentLog(), trusted: () => true }))
   const deadlocks = async () => {
     const [row] = await database.sql<{ n: string }>(
       'select deadlocks as n from pg_stat_database where datname = current_database()',

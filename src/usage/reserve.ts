@@ -7,6 +7,7 @@ import type { Db } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
+import type { Log } from '../ground/log.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 import {
   type Decision,
@@ -15,6 +16,7 @@ import {
   type Recipients,
   type ReservationRequest,
 } from './decide-reservations.ts'
+import { type Draw, makeLeases } from './leases.ts'
 import {
   type Allowance,
   countersOf,
@@ -26,11 +28,12 @@ import {
   partOf,
   releasedLines,
   type Spend,
+  settledUsage,
 } from './lines.ts'
 import { secondsToNextDay, secondsToNextMonth } from './periods.ts'
 import { monthlyQuota } from './plan-limits.ts'
 import { makeRelease } from './release.ts'
-import { type AllowanceRow, closeReservations, findAllowance, readNamedCounters } from './store.ts'
+import { type AllowanceRow, findAllowance, readNamedCounters, settleUsage } from './store.ts'
 
 /** Reserved usage. It is released if the message is not handed to the provider. */
 export type Reservation = {
@@ -39,6 +42,8 @@ export type Reservation = {
   allowance: Allowance
   /** The stored reservation, by which the usage can be settled if this process dies. */
   stored?: { orgId: string; id: string; claim: string | null }
+  /** Drawn from a lease, and not counted yet: the record of the message counts it. */
+  draw?: Draw
 }
 
 /** How a reservation is stored: under the id of a message, or of a batch with the usage of each of its messages. */
@@ -49,6 +54,8 @@ export interface Usage {
   reserve(spend: Spend, keep?: Keep): Promise<Reservation>
   /** Like `reserve`, but reserves nothing and returns the suppressed recipients if there are any. */
   reserveUnlessSuppressed(spend: Spend, keep: Keep, recipients: Recipients): Promise<Reservation | SuppressedRecipients>
+  /** Takes the usage from a lease of this process, if it has one with enough left. The record of the message counts it. */
+  draw(spend: Spend): MaybePromise<Reservation | undefined>
   /** Throws the same errors as `reserve`, without reserving anything. */
   check(spend: Spend): Promise<void>
   release(reservation: Reservation): Promise<void>
@@ -57,11 +64,15 @@ export interface Usage {
    * still uses.
    */
   releasePart(reservation: Reservation, messageId: string, part: Spend, left?: Spend): Promise<void>
-  /** Deletes the stored reservation of usage that stays counted. The record of a single message does the same. */
+  /** The record of the message closed its stored reservation, or counted what it drew. */
+  recorded(reservation: Reservation): void
+  /** Does the same for usage that stays counted although no record did that. */
   close(reservation: Reservation): Promise<void>
   allowanceOf(orgId: string, tenantId: string | null): MaybePromise<Allowance>
   forgetOrg(orgId: string): void
   forgetAll(): void
+  /** Returns what this process has leased. */
+  stop(): Promise<void>
 }
 
 export type SuppressedRecipients = { suppressed: ReadonlySet<string> }
@@ -82,9 +93,14 @@ const failureFor = (code: Code, at: Date): Failure => {
   return new Failure(code, { retryAfter: daily ? secondsToNextDay(at) : secondsToNextMonth(at) })
 }
 
-type Needs = { db: Db; clock: Clock; trusted: () => boolean }
+type Needs = { db: Db; clock: Clock; log: Log; trusted: () => boolean }
 
-export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
+/** Messages of one kind count on the same counters. The daily limits of a sender are reserved message by message. */
+const kindOf = ({ orgId, tenantId, environment, keyId, channel, sandbox, warmup }: Spend): string | undefined =>
+  sandbox || warmup ? undefined : `${orgId} ${tenantId} ${environment} ${keyId} ${channel}`
+
+export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
+  const leases = makeLeases({ db, clock, log })
   const copies = makeShortCache<Allowance>({ trusted })
   const release = makeRelease({ db })
   const reservations = makeStepBatcher<ReservationRequest, Decision>({
@@ -133,8 +149,23 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
     return { lines, at, allowance, stored }
   }
 
+  const drawWith = (kind: string, spend: Spend, allowance: Allowance): Reservation | undefined => {
+    const at = clock.now()
+    const lines = linesOf(spend, allowance, at)
+    const draw = leases.draw(kind, lines)
+    return draw && { lines, at, allowance, draw }
+  }
+
   return {
     allowanceOf,
+    draw: (spend) => {
+      const kind = kindOf(spend)
+      if (kind === undefined) return undefined
+      const allowance = allowanceOf(spend.orgId, spend.tenantId)
+      return allowance instanceof Promise
+        ? allowance.then((known) => drawWith(kind, spend, known))
+        : drawWith(kind, spend, allowance)
+    },
     reserve: async (spend, keep) => (await reserve(spend, keep)) as Reservation,
     reserveUnlessSuppressed: reserve,
     check: async (spend) => {
@@ -152,16 +183,27 @@ export const makeUsage = ({ db, clock, trusted }: Needs): Usage => {
       const over = lines.find((line) => line.cap !== null && (usedOf.get(nameOf(line)) ?? 0) + line.amount > line.cap)
       if (over) throw failureFor(over.refusal, at)
     },
-    release: ({ lines, stored }) => release({ lines, stored: stored && { ...stored, messageId: stored.id } }),
-    releasePart: ({ at, stored }, messageId, part, left) =>
-      release({
-        lines: releasedLines(part, at),
-        stored: stored && { ...stored, messageId, left: left && partOf(left) },
-      }),
-    close: async ({ stored }) => {
-      if (stored) await db.row(closeReservations, { orgIds: [stored.orgId], ids: [stored.id] })
+    release: async ({ lines, stored, draw }) => {
+      if (draw) leases.giveBack(draw)
+      else await release({ lines, stored: stored && { ...stored, messageId: stored.id } })
+    },
+    releasePart: async ({ at, stored, draw }, messageId, part, left) => {
+      if (draw) leases.giveBack(draw)
+      else
+        await release({
+          lines: releasedLines(part, at),
+          stored: stored && { ...stored, messageId, left: left && partOf(left) },
+        })
+    },
+    recorded: ({ draw }) => {
+      if (draw) leases.settle(draw)
+    },
+    close: async ({ lines, stored, draw }) => {
+      if (draw || stored) await db.row(settleUsage, settledUsage(stored ? [stored] : [], draw ? lines : []))
+      if (draw) leases.settle(draw)
     },
     forgetOrg: copies.forgetOrg,
     forgetAll: copies.clear,
+    stop: leases.end,
   }
 }

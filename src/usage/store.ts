@@ -1,6 +1,6 @@
 import { statement } from '../db/statement.ts'
 import type { Plan } from '../orgs/plans.ts'
-import type { Parts } from './lines.ts'
+import type { Parts, SettledUsage } from './lines.ts'
 
 /**
  * Makes several reservations in one statement. It locks the counters in a fixed order, accepts or refuses each
@@ -116,10 +116,66 @@ export const releaseUsage = statement<{
      and c.measure = h.measure and c.period = h.period`,
 )
 
-/** Deletes stored reservations. Their usage stays counted. See close_reservations in the migrations. */
-export const closeReservations = statement<{ orgIds: string[]; ids: string[] }, { closed: string }>(
-  'usage.close_reservations',
-  'select close_reservations(:orgIds::text[], :ids::text[])::text as closed',
+/** Leases usage of the counters of one org for a number of messages. See lease_usage in the migrations. */
+export const leaseUsage = statement<
+  {
+    orgId: string
+    id: string
+    subjects: string[]
+    environments: string[]
+    measures: string[]
+    periods: string[]
+    amounts: number[]
+    caps: (number | null)[]
+    wanted: number
+    fewest: number
+    expiresAt: Date
+  },
+  { granted: number }
+>(
+  'usage.lease',
+  `select granted from lease_usage(:orgId, :id, :subjects::text[], :environments::text[], :measures::text[],
+     :periods::text[], :amounts::bigint[], :caps::bigint[], :wanted, :fewest, :expiresAt)`,
+)
+
+/** Deletes a lease, unless somebody else did, and takes its amounts from the counters, in their fixed order. */
+export const returnLease = statement<{ orgId: string; id: string }, { id: string }>(
+  'usage.return_lease',
+  `with returned as (
+     delete from usage_leases where org_id = :orgId and id = :id
+     returning org_id, id, subjects, environments, measures, periods, amounts
+   ), locked as (
+     select c.org_id, c.subject, c.environment, c.measure, c.period, l.amount
+     from returned r
+     cross join unnest(r.subjects, r.environments, r.measures, r.periods, r.amounts) with ordinality
+       as l (subject, environment, measure, period, amount, n)
+     join usage_counters c on c.org_id = r.org_id and c.subject = l.subject and c.environment = l.environment
+       and c.measure = l.measure and c.period = l.period
+     where l.amount > 0
+     order by l.n
+     for update of c
+   ), reduced as (
+     update usage_counters c set leased = greatest(0, c.leased - l.amount)
+     from locked l
+     where c.org_id = l.org_id and c.subject = l.subject and c.environment = l.environment
+       and c.measure = l.measure and c.period = l.period
+   )
+   select id from returned`,
+)
+
+export const findExpiredLeases = statement<{ now: Date; limit: number }, { org_id: string; id: string }>(
+  'usage.find_expired_leases',
+  'select org_id, id from usage_leases where expires_at <= :now order by expires_at limit :limit',
+)
+
+/** See settle_recorded in the migrations. */
+export const settleRecordedCall = `settle_recorded(:reservedOrgs::text[], :reservedIds::text[], :countedOrgs::text[],
+     :countedSubjects::text[], :countedEnvironments::text[], :countedMeasures::text[], :countedPeriods::text[],
+     :countedAmounts::bigint[])`
+
+export const settleUsage = statement<SettledUsage, { settled: string }>(
+  'usage.settle',
+  `select ${settleRecordedCall}::text as settled`,
 )
 
 export type ReservationRow = {

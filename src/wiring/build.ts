@@ -91,6 +91,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     /** Accepts nothing new, finishes what it has accepted, then closes every connection. */
     stop: async (): Promise<void> => {
       await Promise.all([app?.close(), submission?.stop(), bounces?.stop(), worker.stopTasks()])
+      await platform.usage.stop()
       await worker.drain()
       // Answers until the work is done, so that a supervisor does not kill a worker that drains.
       await workerHttp?.close()

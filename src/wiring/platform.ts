@@ -22,7 +22,7 @@ export const makePlatform = ({ config, db, clock, log, limiter, caches, audit }:
     callers,
     tenants,
     createTenants,
-    usage: caches.add(makeUsage({ db, clock, trusted })),
+    usage: caches.add(makeUsage({ db, clock, log, trusted })),
     sessions: makeSessions({ db, clock }),
     admission: makeAdmission({ callers, tenants, limiter, clock }),
     chain: makeChain({ db, clock, log, secrets, cutover, witness }),

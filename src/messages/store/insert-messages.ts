@@ -1,6 +1,8 @@
 /** Inserts messages together with their events and audit entries. */
 import { appendEntries } from '../../audit/store.ts'
 import { statement } from '../../db/statement.ts'
+import type { SettledUsage } from '../../usage/lines.ts'
+import { settleRecordedCall } from '../../usage/store.ts'
 import { eventColumns, type MessageRow } from './message-row.ts'
 
 type RequiredColumn =
@@ -130,15 +132,15 @@ const insertEntries = appendEntries(
 
 /**
  * Inserts any number of messages in one statement: all of them or none. `linked` holds the event and the audit entry
- * of each message, in the order of `messages`. The usage reservations of the messages are no longer needed.
+ * of each message, in the order of `messages`. The usage of the messages is settled.
  */
-export const insertMessages = statement<{ orgIds: string[]; ids: string[]; messages: string; linked: string }>(
+export const insertMessages = statement<SettledUsage & { messages: string; linked: string }>(
   'messages.insert',
-  `with closed as materialized (
-     select close_reservations(:orgIds::text[], :ids::text[])
+  `with settled as materialized (
+     select ${settleRecordedCall}
    ), input as materialized (
      select ${columnsOf(messageTypes)}, ${columnsOf(linkedTypes)}
-     from closed, rows from (
+     from settled, rows from (
        json_to_recordset(:messages::json) as (${columnDefinitions(messageTypes)}),
        json_to_recordset(:linked::json) as (${columnDefinitions(linkedTypes)})
      ) as m
