@@ -77,9 +77,9 @@ export const makeWitness = ({ writer, clock, log, inBackground }: Needs): Witnes
   }
 
   const writePending = async (): Promise<void> => {
+    if (pending.size === 0) return
     triedAt = clock.millis()
     const heads = [...pending.values()].map(({ head }) => head)
-    if (heads.length === 0) return
     try {
       await writer.write(heads, forget)
       if (isFailing) log.info({ heads: heads.length }, 'audit witness written again')
