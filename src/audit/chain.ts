@@ -20,5 +20,5 @@ export const makeChain = (needs: LinkNeeds): Chain => ({
   link: makeLinkEntries(needs),
   register: makeRegisterChains(needs),
   verify: makeVerifyChain(needs),
-  close: async () => needs.witness?.flush(),
+  close: async () => needs.witness?.close(),
 })

@@ -8,7 +8,8 @@ import { openLogFile } from '../../test/service/log-file.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { type MovableClock, movableClock } from '../ground/clock.ts'
 import { silentLog } from '../ground/log.ts'
-import { headToken, makeFileWitness, parseHeadToken, readWitness } from './witness.ts'
+import { makeFileWitness, readFileWitness } from './file-witness.ts'
+import { headToken, parseHeadToken } from './witness.ts'
 
 const newFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'tidings-witness-'))
@@ -23,7 +24,7 @@ const head = (seq: number, org_id = 'org_a') => ({
   signature: 'e'.repeat(64),
 })
 
-const headsIn = async (path: string) => (await Array.fromAsync(readWitness(path))).map((line) => line.head)
+const headsIn = async (path: string) => (await Array.fromAsync(readFileWitness(path))).map((line) => line.head)
 
 test('heads are written once a minute, the newest of each org, and the rest when the service stops', async () => {
   const path = join(await newFolder(), 'heads.ndjson')

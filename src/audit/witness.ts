@@ -2,9 +2,6 @@
  * Copies of chain heads that are kept outside the database. A signature cannot show that a database went back to an
  * earlier state, because the earlier head was signed too. A copy of a later head can.
  */
-import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
@@ -31,76 +28,111 @@ export const parseHeadToken = (token: string): WitnessedHead | undefined => {
   return parsed.success ? parsed.data : undefined
 }
 
+/** A head and the time at which it was new. */
+export type NotedHead = WitnessedHead & { at: string }
+
+/**
+ * Where heads are written. `written` is called for each head that is stored; the others are written again later. The
+ * promise rejects if some head is not stored.
+ */
+export interface HeadWriter {
+  write(heads: NotedHead[], written: (head: NotedHead) => void): Promise<void>
+  close(): void
+}
+
 export interface Witness {
   /** Remembers the newest head of an org until it is written. */
   note(head: WitnessedHead): void
   /** Writes the remembered heads if the last write is a minute ago. A failed write is logged and tried again. */
   flushDue(): Promise<void>
   flush(): Promise<void>
+  /** For how long the oldest remembered head has not been written. */
+  unwrittenMs(): number
+  /** Writes what is left. */
+  close(): Promise<void>
 }
 
 const writeEveryMs = 60_000
 
-type Needs = { path: string; clock: Clock; log: Log }
+type Needs = {
+  writer: HeadWriter
+  clock: Clock
+  log: Log
+  /** Whether `flushDue` returns before the heads are written, because the writer can be slow. */
+  inBackground: boolean
+}
 
-/** Appends a line per head to a file. Each write starts on a new line, so that a torn line spoils no other. */
-export const makeFileWitness = ({ path, clock, log }: Needs): Witness => {
-  const pending = new Map<string, WitnessedHead>()
-  let writtenAt = Number.NEGATIVE_INFINITY
+type Pending = { head: NotedHead; since: number }
 
-  const append = async (heads: WitnessedHead[]): Promise<void> => {
-    const at = clock.now().toISOString()
-    const lines = heads.map((head) => `${JSON.stringify({ ...head, at })}\n`)
-    const file = await open(path, 'a', 0o600)
+export const makeWitness = ({ writer, clock, log, inBackground }: Needs): Witness => {
+  const pending = new Map<string, Pending>()
+  let triedAt = Number.NEGATIVE_INFINITY
+  let isFailing = false
+  let flushing: Promise<void> | undefined
+
+  const forget = (head: NotedHead): void => {
+    const newest = pending.get(head.org_id)
+    if (newest?.head === head) pending.delete(head.org_id)
+    else if (newest) newest.since = clock.millis()
+  }
+
+  const writePending = async (): Promise<void> => {
+    if (pending.size === 0) return
+    triedAt = clock.millis()
+    const heads = [...pending.values()].map(({ head }) => head)
     try {
-      const { size } = await file.stat()
-      await file.appendFile((size > 0 ? '\n' : '') + lines.join(''))
-      await file.sync()
-    } finally {
-      await file.close()
+      await writer.write(heads, forget)
+      if (isFailing) log.info({ heads: heads.length }, 'audit witness written again')
+      isFailing = false
+    } catch (error) {
+      // Logged once. The metric shows for how long it lasts.
+      if (!isFailing) log.error({ err: error, heads: pending.size }, 'audit witness write failed')
+      isFailing = true
     }
   }
 
   const flush = async (): Promise<void> => {
-    if (pending.size === 0) return
-    const heads = [...pending.values()]
-    pending.clear()
-    writtenAt = clock.millis()
-    try {
-      await append(heads)
-    } catch (error) {
-      for (const head of heads) if (!pending.has(head.org_id)) pending.set(head.org_id, head)
-      log.error({ err: error, heads: heads.length }, 'audit witness write failed')
-    }
+    await flushing
+    flushing = writePending().finally(() => {
+      flushing = undefined
+    })
+    await flushing
   }
 
   return {
     note: (head) => {
-      pending.set(head.org_id, head)
+      const at = clock.now().toISOString()
+      const since = pending.get(head.org_id)?.since ?? clock.millis()
+      pending.set(head.org_id, { head: { ...head, at }, since })
     },
     flushDue: async () => {
-      if (clock.millis() - writtenAt >= writeEveryMs) await flush()
+      if (pending.size === 0 || flushing || clock.millis() - triedAt < writeEveryMs) return
+      const done = flush()
+      if (!inBackground) await done
     },
     flush,
+    unwrittenMs: () => {
+      const now = clock.millis()
+      return [...pending.values()].reduce((oldest, { since }) => Math.max(oldest, now - since), 0)
+    },
+    close: async () => {
+      await flush()
+      writer.close()
+    },
   }
 }
 
-/** A line of a witness file. `head` is undefined if the line is not a head, as after a write that was cut short. */
+/**
+ * A line of a witness file, or an object and its number in the order of names. `head` is undefined if it is not a head,
+ * as after a write that was cut short.
+ */
 export type WitnessLine = { line: number; head: WitnessedHead | undefined }
 
-const parseLine = (text: string): WitnessedHead | undefined => {
+export const parseWitnessLine = (text: string): WitnessedHead | undefined => {
   try {
     const parsed = headShape.safeParse(JSON.parse(text))
     return parsed.success ? parsed.data : undefined
   } catch {
     return undefined
-  }
-}
-
-export async function* readWitness(path: string): AsyncGenerator<WitnessLine> {
-  let line = 0
-  for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
-    line++
-    if (text.trim() !== '') yield { line, head: parseLine(text) }
   }
 }

@@ -1,13 +1,14 @@
 /** `tidings ops audit …`: verifying the audit log, keeping copies of its heads, and trusting its ends. */
-import { access, constants } from 'node:fs/promises'
 import { type ComparedHeads, compareHeads, isSignedHead, noFindings } from '../audit/compare-heads.ts'
+import { readWitness } from '../audit/open-witness.ts'
 import { registerName, verifyRegister } from '../audit/register.ts'
 import { findChain, orgsWithLogs } from '../audit/store/chain-rows.ts'
 import { findRegister } from '../audit/store/register-rows.ts'
 import { headsAfter } from '../audit/store/witness-rows.ts'
 import { makeTrustEnds } from '../audit/trust-ends.ts'
 import { type ChainReport, isIntact } from '../audit/verify-chain.ts'
-import { headToken, parseHeadToken, readWitness, type WitnessedHead, type WitnessLine } from '../audit/witness.ts'
+import { headToken, parseHeadToken, type WitnessedHead, type WitnessLine } from '../audit/witness.ts'
+import { fileOrObjects } from '../ground/config/accepted-values.ts'
 import { Fault } from './command-fault.ts'
 import { asLines, type Context, existing, optionText, print, required } from './ops-context.ts'
 
@@ -39,24 +40,41 @@ const givenHead = ({ config, options }: Context): WitnessedHead | undefined => {
   return head
 }
 
-async function* keptHeads(file: string | undefined, head: WitnessedHead | undefined): AsyncGenerator<WitnessLine> {
+type NamedWitness = { name: string; option: '--witness' | 'AUDIT_WITNESS' }
+
+const namedWitness = ({ config, options }: Context): NamedWitness | undefined => {
+  const given = optionText(options, 'witness')
+  if (given === undefined) {
+    return config.auditWitness === undefined ? undefined : { name: config.auditWitness, option: 'AUDIT_WITNESS' }
+  }
+  if (fileOrObjects.schema.safeParse(given).success) return { name: given, option: '--witness' }
+  throw new Fault(`--witness must be ${fileOrObjects.text}, not "${given}".`)
+}
+
+const unreadable = ({ option }: NamedWitness, error: unknown): Fault =>
+  new Fault(`Cannot read the witness: ${(error as Error).message}. Check ${option}.`)
+
+async function* keptHeads(
+  { config }: Context,
+  witness: NamedWitness | undefined,
+  head: WitnessedHead | undefined,
+): AsyncGenerator<WitnessLine> {
   if (head) yield { line: 0, head }
-  if (file !== undefined) yield* readWitness(file)
+  if (!witness) return
+  try {
+    yield* readWitness(witness.name, config.awsRegion)
+  } catch (error) {
+    throw unreadable(witness, error)
+  }
 }
 
 /** Compares with the witness and with `--head`. Undefined when there is nothing to compare with. */
 const compareWithKept = async (context: Context, orgId?: string): Promise<ComparedHeads | undefined> => {
-  const { db, config, options } = context
-  const given = optionText(options, 'witness')
-  const file = given ?? config.auditWitness
+  const { db, config } = context
+  const witness = namedWitness(context)
   const head = givenHead(context)
-  if (file === undefined && !head) return undefined
-  if (file !== undefined) {
-    await access(file, constants.R_OK).catch((error: Error) => {
-      throw new Fault(`Cannot read the witness: ${error.message}. Check ${given ? '--witness' : 'AUDIT_WITNESS'}.`)
-    })
-  }
-  return compareHeads({ db, secrets: config.auditSecrets }, keptHeads(file, head), orgId)
+  if (!witness && !head) return undefined
+  return compareHeads({ db, secrets: config.auditSecrets }, keptHeads(context, witness, head), orgId)
 }
 
 type KeptReport = ChainReport & {

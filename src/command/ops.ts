@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { makeAudit } from '../audit/append.ts'
 import { makeChain } from '../audit/chain.ts'
-import { makeFileWitness } from '../audit/witness.ts'
+import { openWitness } from '../audit/open-witness.ts'
 import { movableClock, systemClock } from '../ground/clock.ts'
 import type { Config } from '../ground/config/config.ts'
 import { makeVault } from '../ground/crypto.ts'
@@ -212,9 +212,9 @@ export const ops = (config: Config, log: Log, args: string[], out: Out): Promise
   return withDatabase(config, log, async (db) => {
     const offset = config.devTools ? await db.row(readSetting, { name: 'clock_offset_ms' }) : undefined
     const clock = offset ? movableClock(Number(offset.value)) : systemClock
-    const { auditSecrets: secrets, auditWitness } = config
+    const { auditSecrets: secrets, auditWitness: name, awsRegion: region } = config
     const audit = makeAudit({ clock, log, secret: config.auditSigningSecret })
-    const witness = auditWitness === undefined ? undefined : makeFileWitness({ path: auditWitness, clock, log })
+    const witness = name === undefined ? undefined : openWitness({ name, region, clock, log })
     const chain = makeChain({ db, clock, log, secrets, cutover: config.auditCutover.at, witness })
     await dispatch({ db, clock, log, audit, chain, config, options, out }, positionals).finally(() => chain.close())
   })

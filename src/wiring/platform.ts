@@ -2,19 +2,24 @@
 import { makeSessions } from '../accounts/sessions.ts'
 import { makeAdmission } from '../admission/admit.ts'
 import { makeChain } from '../audit/chain.ts'
+import { openWitness } from '../audit/open-witness.ts'
 import { makePruneAudit } from '../audit/retention.ts'
-import { makeFileWitness } from '../audit/witness.ts'
 import { makeCallers } from '../keys/callers.ts'
 import { makeTenantsByReference } from '../tenants/by-reference.ts'
 import { makeCreateTenants } from '../tenants/create.ts'
 import { makeUsage } from '../usage/reserve.ts'
 import type { Foundation } from './foundation.ts'
 
-export const makePlatform = ({ config, db, clock, log, limiter, caches, audit }: Foundation) => {
+export const makePlatform = ({ config, db, clock, log, limiter, caches, audit, metrics }: Foundation) => {
   const { trusted } = caches
-  const { auditSecrets: secrets, auditWitness, auditRetentionDays: days } = config
+  const { auditSecrets: secrets, auditWitness: name, awsRegion: region, auditRetentionDays: days } = config
   const cutover = config.auditCutover.at
-  const witness = auditWitness === undefined ? undefined : makeFileWitness({ path: auditWitness, clock, log })
+  const witness = name === undefined ? undefined : openWitness({ name, region, clock, log })
+  metrics.gauge(
+    'audit_witness_unwritten_seconds',
+    'For how long the oldest new head of an audit chain has not been written to the witness',
+    () => (witness?.unwrittenMs() ?? 0) / 1_000,
+  )
   const createTenants = makeCreateTenants({ db, clock, audit })
   const callers = caches.add(makeCallers({ db, log, trusted }))
   const tenants = caches.add(makeTenantsByReference({ db, create: createTenants, trusted }))

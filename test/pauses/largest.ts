@@ -22,7 +22,7 @@ export const textUnits = ['a', ' ', '@', '<a href="http://x.test/">', '{{a}}', '
 const text = (schema: Schema, generate: Generate): string => {
   const { random } = generate
   if (Array.isArray(schema.examples) && random() < 0.8) return String(pick(schema.examples, random))
-  const length = Math.min(Number(schema.maxLength ?? 200_000), generate.budget)
+  const length = Math.max(0, Math.min(Number(schema.maxLength ?? 200_000), generate.budget))
   const unit = pick(textUnits, random)
   return unit.repeat(Math.ceil(length / unit.length)).slice(0, length)
 }

@@ -1,10 +1,11 @@
 import { afterAll, expect, test } from 'vitest'
 import { readSurface, surfaceOf } from '../hostile/surface.ts'
 import { startTestService } from '../service/service.ts'
-import { makeRandom } from './largest.ts'
+import { largestValue, makeRandom } from './largest.ts'
 import type { Reading } from './meter.ts'
-import { type Plan, payloadsOf } from './payloads.ts'
+import { allPayloads, type Plan, planSending } from './payloads.ts'
 import { readPaths } from './service.ts'
+import { isInShortForm, kindOfRoute } from './short-form.ts'
 import { isTooLong, leastPause } from './verdict.ts'
 
 const t = await startTestService()
@@ -26,23 +27,53 @@ test('The description of a service in another process leads to the same routes a
 })
 
 test.each([true, false])(
-  'Every route gets payloads in its body, its query and its headers (quick: %s)',
+  'Every route gets payloads in its body, its query or its headers (quick: %s)',
   async (quick) => {
     const plan = await planFor(quick)
-    expect(plan.surface.entries.length).toBeGreaterThan(t.service.routes.length)
-    for (const entry of plan.surface.entries) {
-      const names = payloadsOf(entry, plan).map(({ name }) => name)
+    const sendings = planSending(plan)
+    expect(sendings.length).toBeGreaterThan(t.service.routes.length)
+    expect(sendings.map(({ entry }) => entry)).toEqual(plan.surface.entries)
+    for (const { entry, payloads } of sendings) {
+      const names = payloads.map(({ name }) => name)
       expect(new Set(names).size, entry.path).toBe(names.length)
-      expect(names.some((name) => name.startsWith('generated'))).toBe(true)
-      expect(
-        names.some((name) => /14 KB|headers|parameter|escapes/.test(name)),
-        entry.path,
-      ).toBe(true)
-      if (entry.body) expect(names).toContain('480,000 unknown members with an idempotency key')
-      if (entry.body) expect(names).toContain('the largest body, variant 1')
+      const groups = new Set(payloads.map(({ group }) => group))
+      expect(groups, entry.path).toContain('generated')
+      expect(groups, entry.path).toContain('head')
+      if (entry.method !== 'GET') expect(groups, entry.path).toContain('body')
+      if (entry.body) expect(groups, entry.path).toContain('largest')
     }
   },
 )
+
+test('The short form sends every kind of payload to every kind of route, in few requests', async () => {
+  const plan = await planFor(true)
+  const kindsSent = new Map<string, Set<string>>()
+  const sendings = planSending(plan)
+  for (const { entry, payloads } of sendings) {
+    for (const { kind, group } of payloads) {
+      const route = kindOfRoute(entry, group)
+      kindsSent.set(route, (kindsSent.get(route) ?? new Set()).add(kind))
+    }
+  }
+  expect(kindsSent.size).toBeGreaterThan(8)
+  for (const entry of plan.surface.entries) {
+    for (const { kind, group } of allPayloads(entry, plan)) {
+      if (isInShortForm(entry, group)) expect(kindsSent.get(kindOfRoute(entry, group)), entry.path).toContain(kind)
+    }
+  }
+  const requests = sendings.flatMap(({ payloads }) => payloads).length
+  expect(requests).toBeLessThan(5 * sendings.length)
+})
+
+test('The largest body ends when its budget is spent', () => {
+  const text = { type: 'string' }
+  const schema = {
+    type: 'object',
+    properties: { list: { type: 'array', items: { type: 'object', properties: { a: text, b: text } } }, after: text },
+  }
+  const made = largestValue(schema, { resolve: () => ({}), random: makeRandom(1), budget: 3 })
+  expect(made).toEqual({ list: [{ a: expect.stringMatching(/^[\s\S]{3}$/), b: '' }], after: '' })
+})
 
 test('The same seed makes the same payloads, and another seed makes others', async () => {
   const plan = await planFor(true)
@@ -50,7 +81,7 @@ test('The same seed makes the same payloads, and another seed makes others', asy
     plan.surface.entries
       .filter(({ path, body }) => body && !path.includes('{'))
       .slice(0, 2)
-      .flatMap((entry) => payloadsOf(entry, { ...plan, seed }))
+      .flatMap((entry) => allPayloads(entry, { ...plan, seed }))
       .filter(({ name }) => /^(?:generated|the largest)/.test(name))
       .map(({ make }) => make().body?.toString('base64').slice(0, 5_000))
   expect(bytesOf(7)).toEqual(bytesOf(7))

@@ -1,6 +1,6 @@
 /** `npm run pauses`: sends large and hostile requests to every route and fails if one pauses the service too long. */
 import { parseArgs } from 'node:util'
-import { limitMs } from './verdict.ts'
+import { isTooLong, limitMs, longestOf } from './verdict.ts'
 import { show, walkRoutes } from './walk.ts'
 
 const { values } = parseArgs({
@@ -12,8 +12,20 @@ const { values } = parseArgs({
 })
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const { quick, only } = values
-const { requests, longest, faults } = await walkRoutes({ seed: Number(values.seed), quick, only, report: print })
-for (const fault of faults) print(show(fault))
-if (longest) print(`longest: ${show(longest)}`)
-print(`${requests} requests, ${faults.length} paused the service for more than ${limitMs} ms`)
+const { routes, pauses } = await walkRoutes({ seed: Number(values.seed), quick, only, report: print })
+const faults = pauses.filter(isTooLong)
+const slowest = pauses.toSorted((a, b) => b.seconds - a.seconds).slice(0, 3)
+const longest = pauses.toSorted((a, b) => longestOf(b) - longestOf(a)).slice(0, 3)
+
+print('\nslowest requests:')
+for (const { seconds, route, payload, status } of slowest) {
+  print(`  ${seconds.toFixed(1)} s: ${route}, ${payload} (${status})`)
+}
+print('longest pauses:')
+for (const pause of longest) print(`  ${show(pause)}`)
+for (const fault of faults) print(`too long: ${show(fault)}`)
+print(
+  `\n${pauses.length} requests to ${routes} routes in ${Math.round(performance.now() / 1_000)} s, ` +
+    `${faults.length} paused the service for more than ${limitMs} ms`,
+)
 process.exitCode = faults.length === 0 ? 0 : 1

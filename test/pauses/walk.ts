@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { exchange, write } from '../hostile/wire.ts'
 import { type Meter, openMeter, type Reading } from './meter.ts'
-import { type Payload, payloadsOf } from './payloads.ts'
+import { type Payload, planSending } from './payloads.ts'
 import { makeRows, openService, readPaths, type Service } from './service.ts'
 import { isTooLong, leastPause, longestOf } from './verdict.ts'
 
@@ -14,9 +14,11 @@ export type Options = {
   report: (line: string) => void
 }
 
-export type Pause = Reading & { route: string; payload: string; status: number | string }
+export type Pause = Reading & { route: string; payload: string; status: number | string; seconds: number }
 
-export type Walk = { requests: number; longest: Pause | undefined; faults: Pause[] }
+export type Walk = { routes: number; pauses: Pause[] }
+
+const seconds = (value: number): string => `${value.toFixed(1)} s`
 
 export const show = ({ route, payload, status, insideMs, cpuMs, outsideMs }: Pause): string =>
   `${Math.round(insideMs)} ms inside (${Math.round(cpuMs)} ms busy), ${Math.round(outsideMs)} ms outside: ${route}, ${payload} (${status})`
@@ -24,12 +26,16 @@ export const show = ({ route, payload, status, insideMs, cpuMs, outsideMs }: Pau
 /** The work of a request may continue after its response. */
 const settleMs = 40
 
-const measure = async (url: string, meter: Meter, payload: Payload): Promise<Reading & { status: number | string }> => {
+/** The status is `silent` for a request that is not answered in this time. */
+const waitMs = 60_000
+
+type Measured = Reading & { status: number | string }
+
+const measure = async (url: string, meter: Meter, bytes: Buffer): Promise<Measured> => {
   let status: number | string = ''
-  const bytes = write(payload.make())
   const reading = await leastPause(async () => {
     await meter.read()
-    const { answers, end } = await exchange(url, bytes, { waitMs: 60_000 })
+    const { answers, end } = await exchange(url, bytes, { waitMs })
     status = answers[0]?.status ?? end
     await wait(settleMs)
     return meter.read()
@@ -40,10 +46,10 @@ const measure = async (url: string, meter: Meter, payload: Payload): Promise<Rea
 type Session = { service: Service; meter: Meter }
 
 /** A payload that ends the process is the longest pause of all. The next ones get a new process. */
-const measureOrRestart = async (session: Session, payload: Payload): Promise<Omit<Pause, 'route' | 'payload'>> => {
+const measureOrRestart = async (session: Session, bytes: Buffer): Promise<Measured> => {
   const { service, meter } = session
   try {
-    return await measure(service.url, meter, payload)
+    return await measure(service.url, meter, bytes)
   } catch (error) {
     await meter.close()
     await service.kill().catch(() => undefined)
@@ -54,34 +60,52 @@ const measureOrRestart = async (session: Session, payload: Payload): Promise<Omi
   }
 }
 
+const measureRoute = async (session: Session, route: string, payloads: Payload[]): Promise<Pause[]> => {
+  const pauses: Pause[] = []
+  for (const { name, make } of payloads) {
+    const bytes = write(make())
+    const from = performance.now()
+    const measured = await measureOrRestart(session, bytes)
+    pauses.push({ ...measured, route, payload: name, seconds: (performance.now() - from) / 1_000 })
+  }
+  return pauses
+}
+
+export const longestPause = (pauses: Pause[]): Pause | undefined =>
+  pauses.toSorted((a, b) => longestOf(b) - longestOf(a))[0]
+
+const progressOf = (pauses: Pause[]): string => {
+  const taken = pauses.reduce((sum, pause) => sum + pause.seconds, 0)
+  const longest = longestPause(pauses)
+  return `${pauses.length} requests in ${seconds(taken)}, longest pause ${Math.round(longest ? longestOf(longest) : 0)} ms`
+}
+
 const walkSession = async (session: Session, { seed, quick, only, report }: Options): Promise<Walk> => {
-  const walk: Walk = { requests: 0, longest: undefined, faults: [] }
   const { service } = session
-  const note = (pause: Pause): void => {
-    walk.requests++
-    if (!walk.longest || longestOf(pause) > longestOf(walk.longest)) walk.longest = pause
-    if (!isTooLong(pause)) return
-    walk.faults.push(pause)
-    report(`too long: ${show(pause)}`)
-  }
   const surface = await readPaths(service.url)
-  note({ ...(await session.meter.read()), route: 'GET /api/openapi.json', payload: 'the first request', status: 200 })
+  const opening = { route: 'GET /api/openapi.json', payload: 'the first request', status: 200, seconds: 0 }
+  const pauses: Pause[] = [{ ...(await session.meter.read()), ...opening }]
   const plan = { surface, key: service.key(), ids: await makeRows(service, surface), seed, quick }
-  for (const entry of surface.entries) {
-    const route = `${entry.method} ${entry.path}`
-    const payloads = payloadsOf(entry, plan).filter(({ name }) => `${route} ${name}`.includes(only))
-    for (const payload of payloads) {
-      note({ route, payload: payload.name, ...(await measureOrRestart(session, payload)) })
-    }
-    if (payloads.length > 0) report(`${route}: ${payloads.length} requests`)
+  const sendings = planSending(plan)
+    .map(({ entry, payloads }) => {
+      const route = `${entry.method} ${entry.path}`
+      return { route, payloads: payloads.filter(({ name }) => `${route} ${name}`.includes(only)) }
+    })
+    .filter(({ payloads }) => payloads.length > 0)
+  for (const [n, { route, payloads }] of sendings.entries()) {
+    const measured = await measureRoute(session, route, payloads)
+    pauses.push(...measured)
+    report(`${n + 1}/${sendings.length} ${route}: ${progressOf(measured)}`)
+    for (const pause of measured.filter(isTooLong)) report(`too long: ${show(pause)}`)
   }
-  return walk
+  return { routes: sendings.length, pauses }
 }
 
 export const walkRoutes = async (options: Options): Promise<Walk> => {
   const service = await openService()
   let session: Session | undefined
   try {
+    options.report('starting the service')
     await service.start()
     session = { service, meter: await openMeter(service.url) }
     return await walkSession(session, options)

@@ -2,6 +2,7 @@
 import { Resolver } from 'node:dns'
 import { z } from 'zod'
 import { type IpRange, parseRange } from '../ip-address.ts'
+import { parseObjectUrl } from '../object-url.ts'
 import { parseSmppUrl } from '../smpp-url.ts'
 import { parseSmtpUrl } from '../smtp-url.ts'
 
@@ -41,6 +42,16 @@ export const textOfAtLeast = (length: number) =>
   accepted(`a text of at least ${length} characters`, z.string().min(length))
 
 export const textMatching = (pattern: RegExp, text: string) => accepted(text, z.string().regex(pattern))
+
+/** Another URL would be taken as the name of a folder. */
+export const fileOrObjects = accepted(
+  'a file path or an s3://bucket/prefix URL',
+  z
+    .string()
+    .min(1)
+    .max(4_096)
+    .refine((text) => !/^\w+:\/\//.test(text) || parseObjectUrl(text) !== undefined),
+)
 
 export const wholeNumber = (min: number, max: number) =>
   accepted(

@@ -117,11 +117,23 @@ test('production needs no SMS provider, and the local one is not used there', ()
   ])
 })
 
-test('AUDIT_WITNESS is a file: the URL of an object store is refused, not taken as a path', () => {
-  expect(faultsOf({ AUDIT_WITNESS: '/var/lib/tidings/heads' })).toEqual([])
-  expect(faultsOf({ AUDIT_WITNESS: 's3://bucket/heads' })).toEqual([
-    'AUDIT_WITNESS must be a file path, not "s3://bucket/heads".',
-  ])
+test('AUDIT_WITNESS is a file or a place in an object store: other URLs are refused, not taken as a path', () => {
+  for (const name of ['/var/lib/tidings/heads', 'heads', 's3://bucket', 's3://bucket/', 's3://my.bucket/a/heads-1/']) {
+    expect(faultsOf({ AUDIT_WITNESS: name }), name).toEqual([])
+  }
+  const urls = [
+    'gs://bucket/heads',
+    'https://x.test/heads',
+    'file:///heads',
+    's3://',
+    's3://Bucket/a',
+    's3://bucket//a',
+  ]
+  for (const name of [...urls, 's3://bucket/../a', 's3://bucket/a?b', 's3://key:secret@bucket/a', 'S3://bucket/a']) {
+    expect(faultsOf({ AUDIT_WITNESS: name }), name).toEqual([
+      `AUDIT_WITNESS must be a file path or an s3://bucket/prefix URL, not "${name}".`,
+    ])
+  }
 })
 
 test('a provider that needs a URL reports when it is missing', () => {

@@ -40,7 +40,7 @@ export type Config = {
   auditSigningSecret: string | undefined
   /** The signing secret and then the former ones. Empty without a signing secret. */
   auditSecrets: string[]
-  /** The file that receives the heads of the audit chains. */
+  /** The file, or the place in an object store, that receives the heads of the audit chains. */
   auditWitness: string | undefined
   /** The time in force, and the text it was configured with, for display. */
   auditCutover: { text: string; at: Date }

@@ -111,10 +111,9 @@ export const variables = {
     about: 'Audit entries from this time on must carry a valid signature.',
   }),
   AUDIT_WITNESS: variable({
-    // A URL would be taken as the name of a folder.
-    accepts: accept.textMatching(/^(?!\w+:\/\/).+$/, 'a file path'),
+    accepts: accept.fileOrObjects,
     about:
-      'File to which the worker appends the newest links of the audit chains, at most once a minute. Keep it where someone with access to the database cannot change it. See [Audit log](audit.md#the-witness).',
+      'Where the worker writes the newest links of the audit chains, at most once a minute: a file to which it appends lines, or a place in an object store where it creates objects. Endpoint, region and credentials of the store come from the variables of the AWS library, such as `AWS_ENDPOINT_URL_S3`. Keep it where someone with access to the database cannot change it. See [Audit log](audit.md#the-witness).',
   }),
   AUDIT_LOG_RETENTION_DAYS: variable({
     accepts: accept.wholeNumber(1, 36_500),

@@ -1,10 +1,11 @@
 /** Serializes a mail as an RFC 5322 message, and derives its SMTP envelope. */
 import { domainToASCII } from 'node:url'
 import MailComposer from 'nodemailer/lib/mail-composer'
+import { crlfBytes, crlfLines } from './crlf-lines.ts'
 import type { Address, Mail } from './email-provider.ts'
 import { htmlToText } from './html-to-text.ts'
 import { headerLines, isReservedHeader, oneLine, subjectLines } from './mail-headers.ts'
-import { crlfLines, label, mimePartsOf } from './mime-parts.ts'
+import { label, mimePartsOf } from './mime-parts.ts'
 
 const isFieldName = (name: string): boolean => /^[\x21-\x39\x3b-\x7e]{1,126}$/.test(name)
 
@@ -71,6 +72,15 @@ const maxConvertedHtml = 1_000_000
 const textPart = async ({ text, html }: Mail): Promise<string | null> =>
   text === null && html !== null && html.length <= maxConvertedHtml ? htmlToText(html) : text
 
+/** In characters. To choose an encoding for a longer text, the composer would read it several times in one go. */
+const maxExaminedText = 200_000
+
+/** Longer texts are always sent as base64. */
+const textContent = async (text: string) =>
+  text.length > maxExaminedText
+    ? { content: await crlfBytes(text), contentTransferEncoding: 'base64' as const }
+    : crlfLines(text)
+
 /** @param extra Headers that the provider adds, such as those its vendor reads. */
 export const composeMime = async (mail: Mail, extra: Record<string, string> = {}): Promise<Buffer> => {
   const [, domain] = split(mail.from.address)
@@ -88,8 +98,8 @@ export const composeMime = async (mail: Mail, extra: Record<string, string> = {}
     messageId: `<${mail.messageId}@${asciiDomain(domain)}>`,
     date: mail.at,
     // A message with neither text nor HTML is an empty text.
-    ...(text !== null && { text: crlfLines(text) }),
-    ...(mail.html !== null && { html: crlfLines(mail.html) }),
+    ...(text !== null && { text: await textContent(text) }),
+    ...(mail.html !== null && { html: await textContent(mail.html) }),
     ...(await mimePartsOf(mail.attachments, mail.html)),
     disableFileAccess: true,
     disableUrlAccess: true,

@@ -2,7 +2,7 @@
 import { sign } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
-import { sha256 } from '../../ground/crypto.ts'
+import { digestBody } from './dkim-body.ts'
 import type { Mail } from './email-provider.ts'
 
 /**
@@ -53,16 +53,6 @@ const readField = (line: string): Field => {
   return { name, canonical: `${name}:${value}` }
 }
 
-const canonicalBody = (body: string): string => {
-  const lines = body
-    .replace(/[ \t]+/g, ' ')
-    .replace(/ ?\r?\n/g, '\r\n')
-    .replace(/ $/, '')
-  let end = lines.length
-  while (end >= 2 && lines.startsWith('\r\n', end - 2)) end -= 2
-  return end === 0 ? '' : `${lines.slice(0, end)}\r\n`
-}
-
 /** The value of `h=`, and the headers in that order. Of equal names the last header comes first; absent ones are empty. */
 const chooseHeaders = (fields: Field[]): { names: string[]; canonical: string[] } => {
   const names: string[] = []
@@ -94,14 +84,14 @@ const signAsync = promisify(sign)
 
 /** Returns the message with a DKIM-Signature header in front. */
 export const signDkim = async (raw: Buffer, { domain, selector, privateKey }: DkimKey): Promise<Buffer> => {
-  const text = raw.toString('latin1')
-  const blank = text.indexOf('\r\n\r\n')
-  const [head, body] = blank < 0 ? [text, ''] : [text.slice(0, blank), text.slice(blank + 4)]
+  const blank = raw.indexOf('\r\n\r\n')
+  const end = blank < 0 ? raw.length : blank
+  const head = raw.toString('latin1', 0, end)
   const { names, canonical } = chooseHeaders(head.split(/\r\n(?![ \t])/).map(readField))
   const unsigned = [
     `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; q=dns/txt;`,
     `d=${domainToASCII(domain) || domain}; s=${selector};`,
-    `bh=${sha256(Buffer.from(canonicalBody(body), 'latin1')).toString('base64')};`,
+    `bh=${(await digestBody(raw.subarray(end + 4))).toString('base64')};`,
     `h=${fold(names, ':')};`,
     'b=',
   ].join('\r\n ')

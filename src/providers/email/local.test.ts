@@ -113,6 +113,18 @@ describe('the local provider', () => {
     expect(await recipientsFor({ to: 'nobody@x.test' })).toEqual([])
   })
 
+  test('returns messages of 4 MB at most, or the newest one if that is larger', async () => {
+    const [text, third] = ['a'.repeat(4_200_000), 'a'.repeat(1_300_000)]
+    for (const [n, body] of [text, third, third, third, text].entries()) {
+      clock.advance(10)
+      await provider().send(testMail({ to: to(`${n}@x.test`), text: body, html: null }))
+      await outbox.flushed()
+      const shown = (await read()).map((entry) => entry.to[0])
+      expect(shown).toEqual([['0'], ['1'], ['2', '1'], ['3', '2', '1'], ['4']][n]?.map((name) => `${name}@x.test`))
+    }
+    expect((await read())[0]?.text).toBe(text)
+  })
+
   test('keeps the newest 10,000 messages and trims in the background', async () => {
     await database.sql(
       `insert into local_outbox (id, channel, mail, at)

@@ -1,5 +1,6 @@
 /** Decides as which MIME parts the attachments of a mail are sent: as files, inside the HTML, or as an invitation. */
 import { startSlices } from '../../ground/event-loop-turns.ts'
+import { crlfBytes } from './crlf-lines.ts'
 import type { Attachment } from './email-provider.ts'
 import { oneLine } from './mail-headers.ts'
 
@@ -8,9 +9,6 @@ export const label = (text: string): string =>
   oneLine(text)
     .trim()
     .replace(/ {50,}/g, ' ')
-
-/** Servers rewrite lone CR and LF in transit, which would break a signature. */
-export const crlfLines = (text: string): string => text.toWellFormed().replace(/\r\n|\r|\n/g, '\r\n')
 
 /** Whether content can be sent without encoding: ASCII, in lines short enough for every server. */
 const isSendableUnencoded = (content: Buffer): boolean => {
@@ -36,17 +34,19 @@ const safeType = ({ contentType, content }: Attachment): string => {
   return isInvalid || needsEncoding ? 'application/octet-stream' : contentType
 }
 
-const asFile = (attachment: Attachment) => ({
-  filename: label(attachment.filename) || 'attachment',
-  contentType: safeType(attachment),
-  contentDisposition: 'attachment' as const,
-  content: /^message\//i.test(safeType(attachment))
-    ? Buffer.from(crlfLines(attachment.content.toString('latin1')), 'latin1')
-    : attachment.content,
-})
+const asFile = async (attachment: Attachment) => {
+  const contentType = safeType(attachment)
+  const { content } = attachment
+  return {
+    filename: label(attachment.filename) || 'attachment',
+    contentType,
+    contentDisposition: 'attachment' as const,
+    content: /^message\//i.test(contentType) ? await crlfBytes(content.toString('latin1'), 'latin1') : content,
+  }
+}
 
-const insideHtml = (attachment: Attachment, cid: string) => ({
-  ...asFile(attachment),
+const insideHtml = async (attachment: Attachment, cid: string) => ({
+  ...(await asFile(attachment)),
   contentDisposition: 'inline' as const,
   cid,
 })
@@ -106,10 +106,12 @@ export const mimePartsOf = async (given: readonly Attachment[], html: string | n
   const shown = await shownContentIds(given, html)
   return {
     alternatives: invitation ? [asAlternative(invitation)] : [],
-    attachments: files.map((one) => {
-      if (one.contentId !== undefined && shown.has(one.contentId)) return insideHtml(one, one.contentId)
-      // The same type twice would make some mail clients show the invitation twice.
-      return asFile(one === invitation ? { ...one, contentType: 'application/ics' } : one)
-    }),
+    attachments: await Promise.all(
+      files.map((one) => {
+        if (one.contentId !== undefined && shown.has(one.contentId)) return insideHtml(one, one.contentId)
+        // The same type twice would make some mail clients show the invitation twice.
+        return asFile(one === invitation ? { ...one, contentType: 'application/ics' } : one)
+      }),
+    ),
   }
 }

@@ -1,5 +1,6 @@
 import type { Db } from '../../db/pool.ts'
 import type { Channel } from '../../ground/channel.ts'
+import { startSlices } from '../../ground/event-loop-turns.ts'
 import { composeMime } from '../email/compose-mime.ts'
 import { fromStored, type StoredMail } from '../email/stored-mail.ts'
 import type { Outbox } from './local-outbox.ts'
@@ -72,6 +73,9 @@ const entryOf = async (row: OutboxRow): Promise<OutboxEntry> => {
   return { id, channel, message_id, verification_id, ...fields, at: at.toISOString() }
 }
 
+/** Messages of so many bytes are returned at most, or one larger message. The response is about three times as large. */
+const maxBytes = 4_194_304
+
 /** Newest first. */
 export type ReadOutbox = (query: OutboxQuery) => Promise<OutboxEntry[]>
 
@@ -79,8 +83,13 @@ export const makeReadOutbox =
   ({ db, outbox }: { db: Db; outbox: Pick<Outbox, 'flushed'> }): ReadOutbox =>
   async ({ channel, to, limit }) => {
     await outbox.flushed()
-    const rows = await db.rows(listOutbox, { channel: channel ?? null, to: to?.toLowerCase() ?? null, limit })
+    const filters = { channel: channel ?? null, to: to?.toLowerCase() ?? null }
+    const rows = await db.rows(listOutbox, { ...filters, limit, bytes: maxBytes })
+    const slices = startSlices()
     const entries: OutboxEntry[] = []
-    for (const row of rows) entries.push(await entryOf(row))
+    for (const row of rows) {
+      entries.push(await entryOf(row))
+      if (slices.over()) await slices.next()
+    }
     return entries
   }

@@ -52,13 +52,29 @@ export const trimOutbox = statement<{ keep: number }>(
    where id <= (select id from local_outbox order by id desc offset :keep limit 1)`,
 )
 
-/** Newest first. A null filter matches every entry. */
-export const listOutbox = statement<{ channel: string | null; to: string | null; limit: number }, OutboxRow>(
+/**
+ * Newest first, until they have so many bytes together, but at least one. A null filter matches every entry. The sizes
+ * are known without reading the contents.
+ */
+export const listOutbox = statement<
+  { channel: string | null; to: string | null; limit: number; bytes: number },
+  OutboxRow
+>(
   'outbox.list',
   `select id, channel, message_id, verification_id, mail::json as mail, at
-   from local_outbox
-   where (:channel::text is null or channel = :channel)
-     and (:to::text is null or mail::jsonb -> 'recipients' ? :to)
-   order by id desc
-   limit :limit`,
+   from (
+     select id, channel, message_id, verification_id, mail, at,
+       sum(octet_length(mail)) over (order by id desc) - octet_length(mail) as bytes_before,
+       sum(octet_length(mail)) over (order by id desc) as bytes
+     from (
+       select id, channel, message_id, verification_id, mail, at
+       from local_outbox
+       where (:channel::text is null or channel = :channel)
+         and (:to::text is null or mail::jsonb -> 'recipients' ? :to)
+       order by id desc
+       limit :limit
+     ) as newest
+   ) as measured
+   where bytes <= :bytes or bytes_before = 0
+   order by id desc`,
 )
