@@ -19,7 +19,19 @@ export type Sms = {
 }
 
 /** A message from a phone. */
-export type InboundSms = { from: string; to: string; body: string; at: Date }
+export type InboundSms = {
+  provider: string
+  /** The provider's id of the message. A repeated id is ignored. Null when the provider has none. */
+  id: string | null
+  from: string
+  to: string
+  body: string
+  mediaUrl: readonly string[]
+  at: Date
+}
+
+/** Resolves with false when the message was sent to a number that nobody has. */
+export type OnInbound = (message: InboundSms) => Promise<boolean>
 
 export interface SmsProvider {
   readonly name: string

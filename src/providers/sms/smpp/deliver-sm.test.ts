@@ -107,6 +107,8 @@ test('An inbound message has international numbers in E.164 form', () => {
     dest_addr_ton: 3,
     short_message: { message: 'STOP' },
   } as Pdu
-  expect(readInbound(pdu, at)).toEqual({ from: '+12025550123', to: '12345', body: 'STOP', at })
+  const numbers = { from: '+12025550123', to: '12345' }
+  expect(readInbound(pdu, at)).toEqual({ provider: 'smpp', id: null, ...numbers, body: 'STOP', mediaUrl: [], at })
+  expect(readInbound({ ...pdu, receipted_message_id: 'mo-1' } as Pdu, at).id).toBe('mo-1')
   expect(readInbound({ ...pdu, source_addr: '+1202' } as Pdu, at).from).toBe('+1202')
 })

@@ -108,9 +108,13 @@ export const readReceipt = (pdu: Pdu, gsm: Decode): SmppReceipt | undefined => {
 
 const numberOf = (address = '', ton = 0): string => (ton === 1 && /^\d+$/.test(address) ? `+${address}` : address)
 
+/** SMPP has no id for inbound messages. Some message centres put theirs into the field of receipts. */
 export const readInbound = (pdu: Pdu, at: Date): InboundSms => ({
+  provider: 'smpp',
+  id: printable(pdu.receipted_message_id) ?? null,
   from: numberOf(pdu.source_addr, pdu.source_addr_ton),
   to: numberOf(pdu.destination_addr, pdu.dest_addr_ton),
   body: textOf(pdu),
+  mediaUrl: [],
   at,
 })
