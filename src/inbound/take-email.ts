@@ -23,6 +23,8 @@ export type ReceivedEmail = {
   html: string | null
   messageId: string | null
   inReplyTo: string | null
+  /** The Date header. */
+  date: string | null
   attachments: readonly Attachment[]
   /** What the provider's spam filter says. Null without one. */
   spamVerdict: string | null
@@ -71,9 +73,15 @@ const normalized = (email: ReceivedEmail): ReceivedEmail => {
   }
 }
 
-/** The same for every delivery of one email, also when a server delivers it to each recipient separately. */
-const idOf = (orgId: string, { messageId, from, to, cc, subject, text, html, attachments }: ReceivedEmail): string =>
-  sha256Hex(JSON.stringify([orgId, messageId, from, to, cc, subject, text, html, attachments]))
+/**
+ * The same for every delivery of one email, also when a server delivers it to each recipient separately. Null for an
+ * email without a Message-ID and a date: another one with the same content may be a new one.
+ */
+const idOf = (orgId: string, email: ReceivedEmail): string | null => {
+  const { messageId, date, inReplyTo, from, to, cc, subject, text, html, attachments } = email
+  if (messageId === null && date === null) return null
+  return sha256Hex(JSON.stringify([orgId, messageId, date, inReplyTo, from, to, cc, subject, text, html, attachments]))
+}
 
 /** The message that an In-Reply-To header names, if it is one of ours. */
 const answered = (inReplyTo: string | null): string | undefined => {

@@ -20,6 +20,7 @@ export const receivedEmailOf = (
   html: mail.html ?? null,
   messageId: headerOf(mail, 'message-id'),
   inReplyTo: headerOf(mail, 'in-reply-to'),
+  date: headerOf(mail, 'date'),
   attachments: mail.attachments.map(({ filename, type, content }) => ({
     filename: filename ?? null,
     content_type: type,

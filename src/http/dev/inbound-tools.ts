@@ -61,7 +61,7 @@ export const registerInboundTools = (
       email = { ...received, recipients: received.to }
     } else {
       const { message_id: messageId, in_reply_to: inReplyTo, cc = [], ...fields } = given
-      email = { ...arrival, ...fields, cc, messageId, inReplyTo, recipients: given.to, attachments: [] }
+      email = { ...arrival, ...fields, cc, messageId, inReplyTo, date: null, recipients: given.to, attachments: [] }
     }
     const taken = await takeEmail(email)
     if (taken === 'unknown domain') throw new Failure('NOT_FOUND')

@@ -50,7 +50,7 @@ export const inboundEmailIntake = ({ ses, parser, takeEmail }: EmailNeeds): Inta
     const arrival = { provider: 'ses', recipients, spamVerdict, at }
     const parsed = raw && (await parse(raw))
     if (parsed) return receivedEmailOf(parsed, arrival)
-    return { ...arrival, ...headers, text: null, html: null, inReplyTo: null, attachments: [] }
+    return { ...arrival, ...headers, text: null, html: null, inReplyTo: null, date: null, attachments: [] }
   }
   return {
     name: 'inbound-email',
