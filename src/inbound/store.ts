@@ -3,7 +3,7 @@ import type { Channel } from '../ground/channel.ts'
 import type { Keyset } from '../ground/cursor.ts'
 import type { InboundKind } from './keywords.ts'
 
-export type Attachment = { filename: string | null; content_type: string; size: number }
+export type ReceivedFile = { filename: string | null; content_type: string; size: number }
 
 export type InboundRow = {
   id: string
@@ -15,7 +15,7 @@ export type InboundRow = {
   text: string | null
   html: string | null
   media_url: string[] | null
-  attachments: Attachment[] | null
+  attachments: ReceivedFile[] | null
   kind: InboundKind
   keyword: string | null
   in_reply_to: string | null
@@ -135,10 +135,11 @@ const listedColumns = columns.replace(
   `left(text, ${listedCharacters}) as text, left(html, ${listedCharacters}) as html`,
 )
 
-type ListParams = Keyset & {
+type ListParams = ListSmsParams & { channel: string | null }
+
+type ListSmsParams = Keyset & {
   orgId: string
   tenantId: string | null
-  channel: string | null
   from: string | null
   to: string | null
   kind: string | null
@@ -156,31 +157,40 @@ const inRange = `created_at >= coalesce(:createdAfter::timestamptz, '-infinity')
        case when :afterAt::timestamptz <= ${newest} then :afterId::text else 'zzz' end
      )`
 
+/**
+ * A filter that applies only when its parameter is set. Written with `or`, the planner expects it to leave almost no rows,
+ * and then reads and sorts all messages of the org for one page.
+ */
+const whenSet = (param: string, condition: string): string =>
+  `(case when ${param}::text is null then true else ${condition} end)`
+
 const optional = {
-  tenant: '(:tenantId::text is null or tenant_id = :tenantId)',
-  channel: '(:channel::text is null or channel = :channel)',
-  from: '(:from::text is null or from_address = :from)',
-  to: '(:to::text is null or :to = any(to_addresses))',
-  kind: '(:kind::text is null or kind = :kind)',
+  tenant: whenSet(':tenantId', 'tenant_id = :tenantId'),
+  channel: whenSet(':channel', 'channel = :channel'),
+  from: whenSet(':from', 'from_address = :from'),
+  to: whenSet(':to', ':to = any(to_addresses)'),
+  kind: whenSet(':kind', 'kind = :kind'),
 }
 
-/** One statement per index: the filter that an index serves is not optional. */
-const listBy = (name: string, required: Partial<typeof optional>) =>
-  statement<ListParams, InboundRow>(
-    name,
-    `select ${listedColumns} from inbound_messages
+/** The filter that an index serves is in `required`: it is not optional. */
+const listText = (required: Partial<typeof optional>): string =>
+  `select ${listedColumns} from inbound_messages
    where org_id = :orgId
      and ${Object.values({ ...optional, ...required }).join('\n     and ')}
      and ${inRange}
    order by created_at desc, id desc
-   limit :limit`,
-  )
+   limit :limit`
 
+/** One statement per index. */
 export const listInbound = {
-  all: listBy('inbound.list', {}),
-  ofTenant: listBy('inbound.list_tenant', { tenant: 'tenant_id = :tenantId' }),
-  fromSender: listBy('inbound.list_from', { from: 'from_address = :from' }),
-  toNumber: listBy('inbound.list_to', { channel: "channel = 'sms'", to: 'to_addresses[1] = :to' }),
+  all: statement<ListParams, InboundRow>('inbound.list', listText({})),
+  ofTenant: statement<ListParams, InboundRow>('inbound.list_tenant', listText({ tenant: 'tenant_id = :tenantId' })),
+  fromSender: statement<ListParams, InboundRow>('inbound.list_from', listText({ from: 'from_address = :from' })),
+  /** Text messages only. */
+  toNumber: statement<ListSmsParams, InboundRow>(
+    'inbound.list_to',
+    listText({ channel: "channel = 'sms'", to: 'to_addresses[1] = :to' }),
+  ),
 }
 
 /** Part of the SQL text: with a parameter as the limit, the planner would prepare for a tenth of the table. */

@@ -9,7 +9,7 @@ import { comparableAddress, domainPart } from '../ground/mailbox.ts'
 import { storableText } from '../ground/storable-text.ts'
 import { findPriorEmail } from '../messages/store/prior-send.ts'
 import { tenantOf } from './inbound-tenant.ts'
-import { type Attachment, findInboundDomains, type InboundDomain, insertInbound, listedCharacters } from './store.ts'
+import { findInboundDomains, type InboundDomain, insertInbound, listedCharacters, type ReceivedFile } from './store.ts'
 
 export type ReceivedEmail = {
   provider: string
@@ -25,7 +25,7 @@ export type ReceivedEmail = {
   inReplyTo: string | null
   /** The Date header. */
   date: string | null
-  attachments: readonly Attachment[]
+  attachments: readonly ReceivedFile[]
   /** What the provider's spam filter says. Null without one. */
   spamVerdict: string | null
   at: Date

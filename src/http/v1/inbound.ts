@@ -78,7 +78,7 @@ export const inboundRoutes = ({ read }: { read: ReadInbound }): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/inbound',
-    operationId: 'listInbound',
+    operationId: 'listInboundMessages',
     tag: 'Inbound',
     summary: 'List inbound messages',
     description: 'Text messages and emails that were received, opt-outs and requests for help included.',
@@ -94,7 +94,7 @@ export const inboundRoutes = ({ read }: { read: ReadInbound }): Route[] => [
   defineRoute({
     method: 'GET',
     path: '/inbound/{id}',
-    operationId: 'getInbound',
+    operationId: 'getInboundMessage',
     tag: 'Inbound',
     summary: 'Get an inbound message',
     scope: 'read:inbound',
