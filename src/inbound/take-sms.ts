@@ -31,6 +31,8 @@ export type TakeSms = (message: InboundSms) => Promise<TakenSms>
 
 type Received = InboundSms & { number: ReceivingNumber; prior: PriorSend | undefined; meaning: Meaning }
 
+const ordinary: Meaning = { kind: 'reply', keyword: null }
+
 type Needs = {
   db: Db
   clock: Clock
@@ -140,7 +142,7 @@ export const makeTakeSms = ({ db, clock, log, suppress, appendEvents, handovers 
     }
     const body = storableText(message.body)
     const from = storableText(toE164(message.from, receiver.number.iso_country))
-    const meaning = meaningOf(body)
+    const meaning = message.isContinuation ? ordinary : meaningOf(body)
     const mediaUrl = message.mediaUrl.map(storableText)
     const id = await store({ ...message, ...receiver, from, body, mediaUrl, meaning })
     const orgId = receiver.number.org_id

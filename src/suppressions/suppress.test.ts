@@ -83,6 +83,7 @@ test('XD-10 X-082 a hard bounce replaces a manual suppression of a test key, whi
     id,
     changed: true,
     reason: 'bounce',
+    createdAt: new Date(created_at),
   })
   const rejected = await request('DELETE', `/${id}`, acme.keys.test)
   expect([rejected.status, rejected.body.error.code]).toEqual([403, 'ENVIRONMENT_ESCALATION'])

@@ -27,6 +27,8 @@ export type InboundSms = {
   to: string
   body: string
   mediaUrl: readonly string[]
+  /** A later part of a long message that the network delivers in parts. Its first word does not begin the message. */
+  isContinuation?: boolean
   at: Date
 }
 

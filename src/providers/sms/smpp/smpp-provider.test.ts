@@ -221,7 +221,8 @@ describe('requests of the message centre', () => {
     }
     expect([await smsc.deliver(fields), await smsc.deliver(fields)]).toEqual([smpp.errors.ESME_RX_T_APPN, 0])
     const numbers = { from: '+12025550123', to: '+12025550100' }
-    const expected = { provider: 'smpp', id: null, ...numbers, body: 'СТОП', mediaUrl: [], at: expect.any(Date) }
+    const common = { provider: 'smpp', id: null, mediaUrl: [], isContinuation: false }
+    const expected = { ...common, ...numbers, body: 'СТОП', at: expect.any(Date) }
     expect(inbound).toEqual([expected, expected])
     expect(provider.taken).toEqual([])
   })
