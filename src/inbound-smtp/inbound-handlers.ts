@@ -13,7 +13,7 @@ import type { FindMailbox, InboundMailbox } from './mailboxes.ts'
  */
 const keptBytes = 524_288
 /** Of all messages that are being received. Beyond this, a large message is refused for now. */
-const maxHeldBytes = 64 * 1_048_576
+const defaultMaxHeldBytes = 64 * 1_048_576
 /** A client is disconnected after this time, however many messages it has sent. */
 const sessionMs = 5 * 60_000
 const maxUnknownRecipients = 5
@@ -58,9 +58,11 @@ type Needs = {
   log: Log
   /** Sends a 421 reply to the session and closes it. */
   disconnect(id: string, reply: string): void
+  maxHeldBytes?: number
 }
 
-export const makeInboundHandlers = ({ mailboxes, parser, log, disconnect }: Needs) => {
+export const makeInboundHandlers = (needs: Needs) => {
+  const { mailboxes, parser, log, disconnect, maxHeldBytes = defaultMaxHeldBytes } = needs
   // Keyed by session id, like every collection here.
   const recipients = new Map<string, InboundMailbox>()
   const unknown = new Map<string, number>()
