@@ -2,7 +2,7 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, onTestFinished, test } from 'vitest'
 import { testMasterKey } from '../../test/service/service.ts'
 import { makeVault } from '../ground/crypto.ts'
-import { startBouncingService } from '../inbound/harness.ts'
+import { startBouncingService } from '../inbound-smtp/harness.ts'
 import { makeSendNotice } from '../messages/notice.ts'
 import { makeServiceDkim, serviceSelector } from './service-dkim.ts'
 

@@ -43,8 +43,14 @@ export const prefixes = {
 
 export type IdKind = keyof typeof prefixes
 
-/** Prefixes that are accepted in requests but no longer used for new ids. */
-const otherPrefixes: Partial<Record<IdKind, string[]>> = { contact: ['ctc'] }
+/** Other prefixes that are accepted in requests: a former one of contacts, and that of inbound email, which shares a route. */
+const otherPrefixes: Partial<Record<IdKind, string[]>> = { contact: ['ctc'], inboundSms: ['iem'] }
+
+/** A regular expression of the ids of that kind. */
+export const idPattern = (kind: IdKind): string => {
+  const [first = '', ...others] = [prefixes[kind], ...(otherPrefixes[kind] ?? [])]
+  return `^${others.length > 0 ? `(?:${[first, ...others].join('|')})` : first}_[0-7][0-9a-hjkmnp-tv-z]{25}$`
+}
 
 const crockford = '0123456789abcdefghjkmnpqrstvwxyz'
 /** Every pair of digits, indexed by its ten bits. */
@@ -105,10 +111,7 @@ export const newId = (kind: IdKind, ms: number = Date.now()): string => {
 }
 
 const shapes = new Map<IdKind, RegExp>(
-  (Object.keys(prefixes) as IdKind[]).map((kind) => {
-    const names = [prefixes[kind], ...(otherPrefixes[kind] ?? [])].join('|')
-    return [kind, new RegExp(`^(?:${names})_[0-7][0-9a-hjkmnp-tv-z]{25}$`)]
-  }),
+  (Object.keys(prefixes) as IdKind[]).map((kind) => [kind, new RegExp(idPattern(kind))]),
 )
 
 /** Whether a caller's string has the format of an id of that kind. If not, callers report it as not found. */

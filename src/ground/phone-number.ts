@@ -1,5 +1,10 @@
 /** Phone numbers in E.164 form: their calling code, its countries, and ranges that are never sent to. */
-import { getCountries, getCountryCallingCode, parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import {
+  type CountryCode,
+  getCountries,
+  getCountryCallingCode,
+  parsePhoneNumberFromString,
+} from 'libphonenumber-js/max'
 
 const e164 = /^\+[1-9]\d{1,14}$/
 
@@ -72,3 +77,17 @@ export const isHighCost = (number: string): boolean => highCostCodes.has(number.
 
 /** Messages to India need a template that is registered with its carriers. */
 export const needsDlt = (number: string): boolean => number.startsWith('+91')
+
+/**
+ * The number in E.164 form. Networks also write numbers in national form, as seen from `country`, and in international
+ * form without a plus sign. A text that is not a valid number, such as a short code, stays as it is.
+ */
+export const toE164 = (text: string, country: string): string => {
+  if (isE164(text)) return text
+  if (!/^\d{4,20}$/.test(text)) return text
+  const forms = [
+    isCountry(country) ? parsePhoneNumberFromString(text, country as CountryCode) : undefined,
+    parsePhoneNumberFromString(`+${text}`),
+  ]
+  return forms.find((number) => number?.isValid())?.number ?? text
+}

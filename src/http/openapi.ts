@@ -1,7 +1,7 @@
 /** Generates the OpenAPI 3.1 description of /api/v1 from the route objects that the router serves. */
 import { z } from 'zod'
 import { type Code, statusOf } from '../ground/errors.ts'
-import { type IdKind, prefixes } from '../ground/ids.ts'
+import { type IdKind, idPattern } from '../ground/ids.ts'
 import {
   type OpenApiDocument,
   type Operation,
@@ -45,7 +45,7 @@ const pathParameters = ({ path, params = {} }: Route): Parameter[] =>
       in: 'path',
       required: true,
       description: `The id of the ${nounOf(kind)}.`,
-      schema: text({ pattern: `^${prefixes[kind]}_[0-7][0-9a-hjkmnp-tv-z]{25}$` }),
+      schema: text({ pattern: idPattern(kind) }),
       example: exampleId(kind),
     }
   })

@@ -44,6 +44,7 @@ import { makeSettleUsage } from './settle-usage.ts'
 import { makeDraftSms } from './sms/draft-sms.ts'
 import { makeRescheduleLocal } from './sms/reschedule-local.ts'
 import { makeSmsChannel } from './sms/sms-channel.ts'
+import { makeSmsHandovers } from './sms/sms-handovers.ts'
 import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
 import { makeSuppressRefused } from './suppress-refused.ts'
 
@@ -99,6 +100,7 @@ export const openMessages = (needs: Needs) => {
       return new Set(rows.map((row) => row.email))
     },
   })
+  const handovers = makeSmsHandovers()
   const sms = makeSmsChannel({
     clock,
     usage,
@@ -108,6 +110,7 @@ export const openMessages = (needs: Needs) => {
     smsSenders: needs.smsSenders,
     provider: needs.smsProvider,
     findSuppressed,
+    handovers,
   })
   const record = makeRecordMessage({ db, audit, idempotency, announce })
   const suppressRefused = makeSuppressRefused({ db, log, suppress })
@@ -133,6 +136,7 @@ export const openMessages = (needs: Needs) => {
     sms: {
       drafts: makeDraftSms({ clock, defaultProject }),
       send: makeSendMessage(smsPipeline),
+      handovers,
       sendBatch: makeSendBatch({ db, audit, concurrency: smsConcurrency, ...smsPipeline }),
     },
     cancel: makeCancelMessage({ db, clock, audit }),

@@ -9,6 +9,7 @@ import type { AppendEvents } from '../events/append-events.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId, timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import { storableText } from '../ground/storable-text.ts'
 import type { Report } from '../providers/handover.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
 import type { MessageEventName } from './rows.ts'
@@ -119,9 +120,6 @@ const responseOf = ({ kind, token, bounceType, bounceSubtype, detail }: Report):
   if (kind === 'delivered') return token === undefined ? null : reported
   return { ...reported, bounce_type: bounceType, bounce_subtype: bounceSubtype, detail }
 }
-
-/** Remote servers send arbitrary bytes, but PostgreSQL cannot store a NUL or half of a surrogate pair. */
-const storableText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
 
 /** An SMS has one recipient. Providers report it in several formats, such as the national one. */
 const recipientsOf = ({ channel, to_addresses }: MessageRow, report: Report): readonly string[] =>

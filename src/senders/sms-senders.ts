@@ -15,6 +15,7 @@ import {
   listPoolSenders,
   lockPoolForChoice,
   type SmsSenderRow,
+  setPoolRecipientTenant,
 } from './store/sender-lookups.ts'
 
 export type MessageType = 'transactional' | 'promotional'
@@ -80,19 +81,25 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
   }
 
   /** Reads first: nearly every message of a pool goes to a recipient that has a sender. */
-  const choose = async (orgId: string, { id: poolId, members }: Pool, recipient: string): Promise<SmsSender> => {
+  const choose = async (caller: SmsCaller, { id: poolId, members }: Pool, recipient: string): Promise<SmsSender> => {
+    const { orgId, tenantId } = caller
     const key = { orgId, poolId, recipient }
     const memberOf = (row: { phone_number_id: string } | undefined) =>
       members.find(({ id }) => id === row?.phone_number_id)
-    const kept = memberOf(await db.row(findPoolRecipient, key))
-    if (kept) return senderOf(kept)
+    const former = await db.row(findPoolRecipient, key)
+    const kept = memberOf(former)
+    if (kept) {
+      // Several tenants can share a pool of the org.
+      if (former?.tenant_id !== tenantId) await db.change(setPoolRecipientTenant, { ...key, tenantId })
+      return senderOf(kept)
+    }
     const candidates = members.map(({ id }) => id)
     const assign = async (tx: Tx) => {
       // Counts that were read before another recipient was assigned would let all of them choose the same member.
       const held = await tx.row(lockPoolForChoice, { orgId, poolId })
       // The pool was deleted since it was read.
       if (!held) throw new Failure('SENDER_NOT_REGISTERED')
-      return tx.row(assignPoolRecipient, { ...key, candidates, at: clock.now() })
+      return tx.row(assignPoolRecipient, { ...key, tenantId, candidates, at: clock.now() })
     }
     const member = memberOf(await db.tx(assign))
     // The pool lost its members since they were read.
@@ -112,7 +119,7 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
       await usablePool(caller, slug)
     },
 
-    chooseFromPool: async (caller, slug, recipient) => choose(caller.orgId, await usablePool(caller, slug), recipient),
+    chooseFromPool: async (caller, slug, recipient) => choose(caller, await usablePool(caller, slug), recipient),
 
     chooseForTest: async (caller, slug, recipient) => {
       const { pool } = await findPool(caller, slug)

@@ -79,7 +79,7 @@ export const putSuppression = statement<
     environment: Environment
     at: Date
   },
-  Pick<SuppressionRow, 'id' | 'reason'>
+  Pick<SuppressionRow, 'id' | 'reason' | 'created_at'>
 >(
   'suppressions.put',
   `insert into suppressions as s
@@ -93,7 +93,7 @@ export const putSuppression = statement<
          else s.created_environment end,
        ${['unsubscribed_at', 'unsubscribe_source', 'unsubscribe_message_id'].map(onFirstUnsubscribe).join(', ')}
      where ${replaces} or s.unsubscribed_at is null and excluded.unsubscribed_at is not null
-   returning id, reason`,
+   returning id, reason, created_at`,
 )
 
 /** Promotes test-mode rows to live and returns those that still exist. */

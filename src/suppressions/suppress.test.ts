@@ -39,12 +39,12 @@ test.for(pairs)(
     const value = `${newId('request')}@example.com`
     const messageId = newId('message')
     const created = await suppress(causeOf(first, value))
-    expect(created).toEqual({ id: expect.stringMatching(/^sup_/), changed: true, reason: first })
+    expect(created).toMatchObject({ id: expect.stringMatching(/^sup_/), changed: true, reason: first })
     const replaced = strength[second] > strength[first]
     const again = await suppress(causeOf(second, value.toUpperCase(), { source: 'sms_reply', messageId }))
     // An unsubscribe that does not replace the cause is still stored.
     const changed = replaced || (second === 'unsubscribe' && first !== 'unsubscribe')
-    expect(again).toEqual({ id: created.id, changed, reason: replaced ? second : first })
+    expect(again).toEqual({ ...created, changed, reason: replaced ? second : first })
     expect(await rowsOf(value)).toEqual([
       replaced
         ? { id: created.id, tenant_id: null, reason: second, source: 'sms_reply', message_id: messageId }
@@ -83,6 +83,7 @@ test('XD-10 X-082 a hard bounce replaces a manual suppression of a test key, whi
     id,
     changed: true,
     reason: 'bounce',
+    createdAt: new Date(created_at),
   })
   const rejected = await request('DELETE', `/${id}`, acme.keys.test)
   expect([rejected.status, rejected.body.error.code]).toEqual([403, 'ENVIRONMENT_ESCALATION'])

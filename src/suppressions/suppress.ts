@@ -18,7 +18,7 @@ export type Cause = {
 }
 
 /** The current row. `changed` is true when the cause created the row, set its reason, or added an unsubscribe to it. */
-export type Suppressed = { id: string; changed: boolean; reason: SuppressionRow['reason'] }
+export type Suppressed = { id: string; changed: boolean; reason: SuppressionRow['reason']; createdAt: Date }
 
 /** Suppresses a recipient after a report of the recipient or a provider, in the transaction of the report. */
 export type Suppress = (tx: Tx, cause: Cause) => Promise<Suppressed>
@@ -40,9 +40,9 @@ export const makeSuppress = ({ clock }: { clock: Clock }): Suppress => {
       environment,
       at: now,
     })
-    if (put) return { ...put, changed: true }
+    if (put) return { id: put.id, changed: true, reason: put.reason, createdAt: put.created_at }
     const current = await tx.row(findByTarget, { orgId, tenantId, channel, value })
-    if (current) return { id: current.id, changed: false, reason: current.reason }
+    if (current) return { id: current.id, changed: false, reason: current.reason, createdAt: current.created_at }
     // The row was removed between the two statements, so this cause creates it again.
     return suppress(tx, cause)
   }

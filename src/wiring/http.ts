@@ -12,6 +12,7 @@ import { registerDashboardKeys } from '../http/dashboard/api-keys.ts'
 import { makeSessionGates } from '../http/dashboard/session-gates.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
 import { emailIntake } from '../http/provider/email.ts'
+import { inboundEmailIntake, inboundSmsIntake } from '../http/provider/inbound.ts'
 import { registerIntakes } from '../http/provider/intake.ts'
 import { smsIntake } from '../http/provider/sms.ts'
 import { registerHealth } from '../http/public/health.ts'
@@ -24,15 +25,21 @@ import { makeServer } from '../http/server.ts'
 import type { Stopping } from '../http/stopping.ts'
 import { makeUploads } from '../http/uploads.ts'
 import { describedEvents } from '../http/v1/webhooks.ts'
-import { type InboundSmtp, makeInboundSmtp } from '../inbound/inbound-server.ts'
-import { makeFindReturnPath } from '../inbound/mailboxes.ts'
-import { makeTakeReport } from '../inbound/take-report.ts'
+import { findInboundDomains } from '../inbound/store.ts'
+import { makeFindInboundDomain } from '../inbound-smtp/inbound-domains.ts'
+import { type InboundSmtp, makeInboundSmtp } from '../inbound-smtp/inbound-server.ts'
+import { makeFindReturnPath } from '../inbound-smtp/mailboxes.ts'
+import { makeTakeReport } from '../inbound-smtp/take-report.ts'
 import { feedbackHost } from '../messages/email/return-path.ts'
 import { makeSesIntake } from '../providers/email/ses-notifications.ts'
+import { makeSesReceivedIntake } from '../providers/email/ses-received.ts'
+import type { SnsIntake, SnsIntakeNeeds } from '../providers/email/sns-intake.ts'
 import { makeReadOutbox } from '../providers/outbox/read.ts'
 import { makeSmsEventIntake } from '../providers/sms/aws-events.ts'
+import { makeSmsInboundIntake } from '../providers/sms/aws-inbound.ts'
 import { makeSimulateDlt } from '../senders/dlt/simulate-dlt.ts'
 import { writeSetting } from '../settings/store.ts'
+import { type MailParser, makeMailParser } from '../submission/mail-parser.ts'
 import { makeSubmission, type Submission } from '../submission/smtp-server.ts'
 import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
 import type { Foundation } from './foundation.ts'
@@ -93,27 +100,36 @@ const registerPublic = (app: FastifyInstance, needs: Needs, readBody: ReadBody):
   })
 }
 
-const registerProviders = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
+/** The threads of the parser start with the first email. */
+type Receiving = { readBody: ReadBody; parser: MailParser }
+
+const registerProviders = (app: FastifyInstance, needs: Needs, { readBody, parser }: Receiving): void => {
   const { config, clock, log, limiter } = needs.foundation
   const { outcomes } = needs.sending.messages
+  const { takeEmail, takeSms } = needs.sending.inbound
   const { sesSnsTopics, smsSnsTopics } = config
   // Certificates are valid in real time.
   const sns = { clock: systemClock, log, ...needs.replacements.sns }
-  const ses = sesSnsTopics.length > 0 ? makeSesIntake({ topics: sesSnsTopics, ...sns }) : undefined
-  const events = smsSnsTopics.length > 0 ? makeSmsEventIntake({ topics: smsSnsTopics, ...sns }) : undefined
+  const overSns = <T>(topics: readonly string[], make: (needs: SnsIntakeNeeds) => SnsIntake<T>) =>
+    topics.length > 0 ? make({ topics, ...sns }) : undefined
+  const ses = overSns(sesSnsTopics, makeSesIntake)
+  const received = overSns(sesSnsTopics, makeSesReceivedIntake)
+  const events = overSns(smsSnsTopics, makeSmsEventIntake)
+  const sms = overSns(smsSnsTopics, makeSmsInboundIntake)
   registerIntakes(
     app,
     [
       emailIntake({ ses, outcomes }),
-      { name: 'inbound-email', counts: 'bad signatures', take: undefined },
+      inboundEmailIntake({ ses: received, parser, takeEmail }),
       smsIntake({ events, outcomes }),
-      { name: 'inbound-sms', counts: 'every request', take: undefined },
+      inboundSmsIntake({ sms, takeSms }),
     ],
     { limiter, clock, log, proxies: config, readBody },
   )
 }
 
-const registerDev = (app: FastifyInstance, { foundation, sending, senders, worker }: Needs): void => {
+const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): void => {
+  const { foundation, sending, senders, worker } = needs
   const { db, clock, moved } = foundation
   if (!moved) return
   registerDevTools(app, {
@@ -124,6 +140,9 @@ const registerDev = (app: FastifyInstance, { foundation, sending, senders, worke
     simulateDomain: makeSimulateDomain({ db, clock }),
     simulateRegistration: senders.simulateRegistration,
     simulateDlt: makeSimulateDlt({ db, clock }),
+    takeSms: sending.inbound.takeSms,
+    takeEmail: sending.inbound.takeEmail,
+    parser,
     keepOffset: async (offset) => {
       await db.change(writeSetting, { name: 'clock_offset_ms', value: JSON.stringify(offset), at: moved.now() })
     },
@@ -137,9 +156,11 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   const readBody = makeReadBody({ uploads, proxies: config })
   const app = makeApi(needs, readBody)
   registerPublic(app, needs, readBody)
-  registerProviders(app, needs, readBody)
+  const parser = makeMailParser()
+  app.addHook('onClose', () => parser.close())
+  registerProviders(app, needs, { readBody, parser })
   registerDashboardKeys(app, { db, clock, gates: makeSessionGates({ sessions: needs.platform.sessions }) })
-  registerDev(app, needs)
+  registerDev(app, needs, parser)
   return app
 }
 
@@ -185,7 +206,7 @@ export const makeSmtp = ({ foundation, platform, sending }: Needs): Submission |
   })
 }
 
-/** Undefined unless bounces are received by mail. */
+/** Undefined unless mail is received over SMTP. */
 export const makeBounces = ({ foundation, sending }: Needs): InboundSmtp | undefined => {
   const { config, db, clock, log } = foundation
   if (!config.inboundSmtp) return undefined
@@ -199,8 +220,14 @@ export const makeBounces = ({ foundation, sending }: Needs): InboundSmtp | undef
   return makeInboundSmtp({
     config: config.inboundSmtp,
     host: feedbackHost(serviceDomain),
-    // Mail for domains that receive mail would be another kind of mailbox.
-    mailboxes: [findReturnPath],
+    mailboxes: [
+      findReturnPath,
+      makeFindInboundDomain({
+        findDomain: (name) => db.row(findInboundDomains, { names: [name] }),
+        takeEmail: sending.inbound.takeEmail,
+        clock,
+      }),
+    ],
     log,
   })
 }

@@ -6,6 +6,7 @@ import { campaignRoutes } from '../http/v1/campaigns.ts'
 import { dltRoutes } from '../http/v1/dlt.ts'
 import { domainRoutes } from '../http/v1/domains.ts'
 import { emailRoutes } from '../http/v1/emails.ts'
+import { inboundRoutes } from '../http/v1/inbound.ts'
 import { ipPoolRoutes } from '../http/v1/ip-pools.ts'
 import { keyRoutes } from '../http/v1/keys.ts'
 import { phoneNumberRoutes } from '../http/v1/phone-numbers.ts'
@@ -17,11 +18,17 @@ import { templateRoutes } from '../http/v1/templates.ts'
 import { tenantRoutes } from '../http/v1/tenants.ts'
 import { usageRoutes } from '../http/v1/usage.ts'
 import { webhookRoutes } from '../http/v1/webhooks.ts'
+import { eraseTenantInbound } from '../inbound/store.ts'
 import { makeManageKeys } from '../keys/manage.ts'
 import { makeManageProjects } from '../projects/manage.ts'
 import { makeManageDlt } from '../senders/dlt/manage-dlt.ts'
 import { makeManagePools } from '../senders/pools/manage-pools.ts'
-import { eraseTenantPoolRecipients, eraseTenantPools, freeTenantSenders } from '../senders/store/pool-rows.ts'
+import {
+  eraseTenantPoolRecipients,
+  eraseTenantPools,
+  eraseTenantRecipients,
+  freeTenantSenders,
+} from '../senders/store/pool-rows.ts'
 import { makeAddSuppressions } from '../suppressions/add.ts'
 import { makeRemoveSuppression } from '../suppressions/remove.ts'
 import { eraseTenantSuppressions } from '../suppressions/store.ts'
@@ -71,7 +78,9 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { m
       steps: [
         { counts: 'messages_redacted', run: messages.forTenant.eraseMessages },
         { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
+        { counts: 'inbound_deleted', run: (tx, rows) => tx.change(eraseTenantInbound, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPoolRecipients, rows) },
+        { run: (tx, rows) => tx.change(eraseTenantRecipients, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPools, rows) },
         { run: (tx, rows) => tx.change(freeTenantSenders, rows) },
         { run: (tx, rows) => tx.change(eraseTenantSuppressions, rows) },
@@ -104,6 +113,7 @@ export const makeRoutes = ({ foundation, platform, sending, delivery, senders }:
     ...dltRoutes({ db, manage: makeManageDlt({ db, clock, audit, forget }) }),
     ...domainRoutes({ manage: manageDomains, hosts: sending.mailHosts }),
     ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
+    ...inboundRoutes({ read: sending.inbound.read }),
     ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
     ...phoneNumberRoutes({ db, ...senders.phoneNumbers }),

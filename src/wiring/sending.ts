@@ -23,6 +23,7 @@ import { makeCountHits } from '../tracking/count.ts'
 import { makeLinks } from '../tracking/links.ts'
 import { makeTokens } from '../tracking/tokens.ts'
 import type { Foundation } from './foundation.ts'
+import { makeInbound } from './inbound.ts'
 import type { Platform } from './platform.ts'
 import type { Replacements } from './replacements.ts'
 
@@ -106,8 +107,9 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     outbox,
     clock,
     log,
-    // Receipts arrive only after the connection is open, and the messages exist by then.
+    // Receipts and inbound messages arrive only after the connection is open, and the modules exist by then.
     report: (notification) => messages.outcomes.take(notification),
+    onInbound: async (message) => (await inbound.takeSms(message)).status !== 'unknown number',
   })
   metrics.gauge('sms_providers_failing', 'SMS providers that are skipped after consecutive failures', () => {
     return configured.states().filter(({ state }) => state !== 'closed').length
@@ -137,8 +139,9 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     contentDays: config.messageContentDays,
     onProviderOutage: config.onProviderOutage,
   })
+  const inbound = makeInbound(foundation, { suppress, messages })
   const providers = { outbox, emailProvider, smsProvider }
-  return { ...domains, ...tracking, ...providers, templates, suppress, agent, returnTokens, messages }
+  return { ...domains, ...tracking, ...providers, templates, suppress, agent, returnTokens, messages, inbound }
 }
 
 export type Sending = ReturnType<typeof makeSending>

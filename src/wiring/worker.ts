@@ -44,6 +44,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     webhooks,
     deliveries,
     messages: messages.retention,
+    redactInbound: sending.inbound.redact,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
     pollStatus: senders.pollStatus,

@@ -2,6 +2,7 @@ import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
+import type { RedactInbound } from '../inbound/retention.ts'
 import type { MessageRetention } from '../messages/retention.ts'
 import type { SettleUsage } from '../messages/settle-usage.ts'
 import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
@@ -30,6 +31,7 @@ type Needs = {
   tracking: Pick<CountHits, 'sweepMarks' | 'sweepWindows'>
   sweepReceipts: () => Promise<number>
   messages: MessageRetention
+  redactInbound: RedactInbound
   settleUsage: SettleUsage
   scheduling: ClaimLoop
   deliveries: KeepDeliveries
@@ -51,7 +53,13 @@ export const makeTasks = (needs: Needs): Tasks => {
       run: async () => ({ ...(await needs.pollStatus.run()), ...(await needs.pollDlt()) }),
     },
     reconcile: { cron: '*/15 * * * *', run: () => needs.reconcile.run() },
-    redaction: { cron: '17 * * * *', run: async () => ({ messages_redacted: await messages.redact() }) },
+    redaction: {
+      cron: '17 * * * *',
+      run: async () => ({
+        messages_redacted: await messages.redact(),
+        inbound_redacted: await needs.redactInbound(),
+      }),
+    },
     retention: {
       cron: '7 * * * *',
       run: async () => {

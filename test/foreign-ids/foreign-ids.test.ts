@@ -230,6 +230,16 @@ const insertDltHeader = async (where: Given & { entity?: string }): Promise<stri
   )
   return id
 }
+const insertInbound = async ({ orgId, tenantId = null }: Where): Promise<string> => {
+  const id = newId('inboundSms')
+  await t.database.sql(
+    `insert into inbound_messages
+       (org_id, id, channel, tenant_id, from_address, to_addresses, text, kind, received_at, created_at)
+     values ($1, $2, 'sms', $3, '+12065550100', '{+12065550199}', 'Hi', 'reply', $4, $4)`,
+    [orgId, id, tenantId, now()],
+  )
+  return id
+}
 await insertNumber({ orgId: home.org.id, id: namedRows.phoneNumber })
 const entity = await insertDltEntity({ orgId: home.org.id, id: namedRows.dltEntity })
 await insertDltHeader({ orgId: home.org.id, id: namedRows.dltHeader, entity })
@@ -239,6 +249,7 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   key: async ({ orgId, ...where }) => keyIdOf(t, await t.key(orgId, where)),
   project: insertProject,
   suppression: insertSuppression,
+  inboundSms: insertInbound,
   template: insertTemplate,
   tenant: insertTenant,
   domain: insertDomain,

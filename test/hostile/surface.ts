@@ -1,6 +1,6 @@
 /** Every path of the service: the routes of the API as the OpenAPI document describes them, and all other paths. */
 
-import { type IdKind, prefixes } from '../../src/ground/ids.ts'
+import { type IdKind, idPattern, prefixes } from '../../src/ground/ids.ts'
 import type { OpenApiDocument, Parameter, ResponseObject } from '../../src/http/openapi/document.ts'
 import type { TestService } from '../service/service.ts'
 import type { Resolve, Schema } from './values.ts'
@@ -125,7 +125,7 @@ export const readSurface = async ({ service, ask }: TestService): Promise<Surfac
   entriesOf((await ask('GET', '/api/openapi.json')).body, service.routes)
 
 const kindOf = (pattern: string): IdKind | undefined =>
-  (Object.keys(prefixes) as IdKind[]).find((kind) => pattern.startsWith(`^${prefixes[kind]}_`))
+  (Object.keys(prefixes) as IdKind[]).find((kind) => idPattern(kind) === pattern)
 
 /** The same of a service in another process, of which only the description is known. */
 export const surfaceOf = (document: OpenApiDocument): Surface => {

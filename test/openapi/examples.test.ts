@@ -97,6 +97,11 @@ const makeId: Record<string, (key: string, params: Values) => Promise<string>> =
   dlt: async (key) => (await done(key, 'createDltTemplate')).id,
   dom: async (key) => (await done(key, 'createDomain')).id,
   ipp: async (key) => (await done(key, 'createIpPool')).id,
+  ism: async (key) => {
+    const number = await done(key, 'getPhoneNumber', { id: await verified(key, 'createPhoneNumber') })
+    const message = { from: '+12065550100', to: number.e164, body: 'Hello' }
+    return (await t.ask('POST', '/api/dev/inbound-sms', { body: message })).body.id
+  },
   key: async (key) => (await done(key, 'createKey')).id,
   msg: async (key) => (await done(key, 'sendEmail')).id,
   num: (key) => verified(key, 'createPhoneNumber'),

@@ -47,7 +47,14 @@ export const receiptFields = (id: string, stat: string, more: Record<string, unk
   ...more,
 })
 
-export const openSmsc = async (options: { key?: string; cert?: string } = {}): Promise<Smsc> => {
+type Options = {
+  key?: string
+  cert?: string
+  /** Registers what stops it. By default it stops when the current test ends. */
+  until?: (stop: () => Promise<void>) => void
+}
+
+export const openSmsc = async ({ until = onTestFinished, ...options }: Options = {}): Promise<Smsc> => {
   const sessions = new Set<Session>()
   const [binds, submits, commands]: [Pdu[], Pdu[], string[]] = [[], [], []]
   let connections = 0
@@ -101,7 +108,7 @@ export const openSmsc = async (options: { key?: string; cert?: string } = {}): P
     return first
   }
   const port = await listen(0)
-  onTestFinished(stop)
+  until(stop)
   return {
     url: `${options.key ? 'ssmpp' : 'smpp'}://acme:secret@127.0.0.1:${port}`,
     port,

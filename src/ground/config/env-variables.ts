@@ -181,7 +181,7 @@ export const variables = {
   INBOUND_SMTP_PORT: variable({
     accepts: accept.wholeNumber(0, 65535),
     about:
-      'Port on which the service receives [bounces and complaints](deliverability.md#bounces) by mail, usually 25. 0 picks a free port. If not set, they are not received, and return paths have no token. Set it for the worker too, which sends scheduled mail.',
+      'Port on which the service receives [bounces and complaints](deliverability.md#bounces) and mail for [inbound domains](inbound.md#receive-email), usually 25. 0 picks a free port. If not set, they are not received, and return paths have no token. Set it for the worker too, which sends scheduled mail.',
   }),
   INBOUND_SMTP_HOST: variable({
     accepts: accept.nonEmptyText('an address to listen on'),

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService, testService } from '../../../test/service/service.ts'
 import { movableClock } from '../../ground/clock.ts'
 import { testMail, to } from '../../providers/email/harness.ts'
+import { makeMailParser } from '../../submission/mail-parser.ts'
 import { registerDevTools } from './routes.ts'
 
 let t: TestService
@@ -162,6 +163,9 @@ describe('access to the dev tools', () => {
       simulateDomain: async () => false,
       simulateRegistration: { accepts: () => false, set: async () => false },
       simulateDlt: { accepts: () => false, set: async () => false },
+      takeSms: async () => ({ status: 'unknown number' }),
+      takeEmail: async () => 'unknown domain',
+      parser: makeMailParser(),
     })
     const from = (remoteAddress: string) =>
       app.inject({ method: 'POST', url: '/api/dev/run', payload: '{"task":"retention"}', remoteAddress })

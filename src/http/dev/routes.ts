@@ -1,5 +1,5 @@
 /** Development tools under /api/dev. Only clients on this machine can use them, and production does not have them. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { dkimStatusOf, reportable, type SimulateDomain } from '../../domains/simulate-domain.ts'
 import type { MovableClock } from '../../ground/clock.ts'
@@ -16,13 +16,10 @@ import {
 } from '../../senders/simulate-registration.ts'
 import type { Tasks } from '../../worker/tasks.ts'
 import { malformed } from '../envelope.ts'
-import { parseJson, validate } from '../read-request.ts'
+import { validate } from '../read-request.ts'
 import { fromThisMachine } from '../this-machine.ts'
-
-const bodyOf = async <T>(schema: z.ZodType<T>, request: FastifyRequest): Promise<T> => {
-  const bytes = request.body as Buffer | undefined
-  return validate(schema, bytes && bytes.length > 0 ? await parseJson(bytes) : undefined)
-}
+import { bodyOf } from './dev-body.ts'
+import { type InboundToolNeeds, registerInboundTools } from './inbound-tools.ts'
 
 const ClockBody = z.union([
   z.strictObject({ reset: z.literal(true) }),
@@ -77,7 +74,7 @@ const simulateDltReport = async (simulate: SimulateDlt, given: z.output<typeof R
 /** Well before five-digit years, which timestamps, cursors and ids cannot represent. */
 const lastInstant = Date.UTC(9000, 0)
 
-type Needs = {
+type Needs = InboundToolNeeds & {
   clock: MovableClock
   /** Stores the new offset, so that it survives a restart. */
   keepOffset: (offsetMs: number) => Promise<void>
@@ -143,6 +140,8 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
         if (!(await simulateDomain(id, dkim))) throw new Failure('NOT_FOUND')
         return { id, status: dkim }
       })
+
+      registerInboundTools(dev, needs)
 
       dev.post('/run', (request) =>
         withRequestId(request.id, async () => {

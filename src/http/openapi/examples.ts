@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type IdKind, prefixes } from '../../ground/ids.ts'
 import type { Example } from './document.ts'
 
-const nouns: Partial<Record<IdKind, string>> = { key: 'API key', ipPool: 'IP pool' }
+const nouns: Partial<Record<IdKind, string>> = { key: 'API key', ipPool: 'IP pool', inboundSms: 'inbound message' }
 
 /** `webhookEndpoint` is a webhook endpoint. */
 export const nounOf = (kind: IdKind): string =>

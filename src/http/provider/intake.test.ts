@@ -65,7 +65,7 @@ describe('without a provider', () => {
     expect(first).toBe('HTTP/1.1 403 Forbidden')
   })
 
-  test('R-04 R-40 SD-64 inbound SMS allows 600 requests per minute and source, and other routes are not limited', async () => {
+  test('X-360 R-04 R-40 SD-64 inbound SMS allows 600 requests per minute and source, and other routes are not limited', async () => {
     const t = await testService()
     const statuses = async (name: string, count: number) => {
       const replies = await Promise.all(Array.from({ length: count }, () => t.ask('POST', pathOf(name), { raw: '{}' })))

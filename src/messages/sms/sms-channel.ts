@@ -16,8 +16,15 @@ import type { MessageRow, SmsFields } from '../store/message-row.ts'
 import { type SmsGateNeeds, smsGates } from './gates/sms-gates.ts'
 import { poolMemberGate } from './gates/sms-sender-gate.ts'
 import { type SmsDraft, smsOf } from './sms-draft.ts'
+import type { SmsHandovers } from './sms-handovers.ts'
 
-type Needs = SmsGateNeeds & { clock: Clock; usage: Usage; provider: SmsProvider; findSuppressed: FindSuppressed }
+type Needs = SmsGateNeeds & {
+  clock: Clock
+  usage: Usage
+  provider: SmsProvider
+  findSuppressed: FindSuppressed
+  handovers: SmsHandovers
+}
 
 /** An MMS is billed as one message, whatever its length. */
 const billedSegments = ({ body, mediaUrl }: SmsDraft): number => (mediaUrl.length > 0 ? 1 : segmentsOf(body))
@@ -40,7 +47,7 @@ export const localDueAt = ({ sms }: Pick<MessageRow, 'sms'>): Date | null => {
 }
 
 export const makeSmsChannel = (needs: Needs): ChannelAdapter<SmsDraft> => {
-  const { clock, usage, provider, findSuppressed } = needs
+  const { clock, usage, provider, findSuppressed, handovers } = needs
   const recipientsOf = ({ by, to }: SmsDraft) => ({ tenantId: by.tenantId, values: [to], broadcast: false })
 
   /**
@@ -90,7 +97,7 @@ export const makeSmsChannel = (needs: Needs): ChannelAdapter<SmsDraft> => {
 
     handOver: (draft) => {
       if (draft.by.environment === 'test') return simulateSms(smsOf(draft, clock.now()))
-      return handOverUnlessSuppressed(draft)
+      return handovers.track(draft.by.orgId, draft.to, () => handOverUnlessSuppressed(draft))
     },
 
     draftOf: (row: MessageRow): SmsDraft => {

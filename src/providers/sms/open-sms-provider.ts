@@ -9,7 +9,7 @@ import { makeAwsSmsProvider } from './aws-sms.ts'
 import { makeLocalSmsProvider } from './local-sms.ts'
 import { makeSmppReceipts, type ReportSms } from './smpp/receipts.ts'
 import { makeSmppProvider } from './smpp/smpp-provider.ts'
-import type { InboundSms, Sms, SmsProvider } from './sms-provider.ts'
+import type { OnInbound, Sms, SmsProvider } from './sms-provider.ts'
 
 type Needs = {
   config: Config
@@ -20,7 +20,7 @@ type Needs = {
   /** Takes the outcomes of messages that a provider reports over its own connection. */
   report: ReportSms
   /** Takes the messages of phones that arrive over such a connection. */
-  onInbound?: (message: InboundSms) => Promise<void>
+  onInbound?: OnInbound
 }
 
 const makers: Record<Config['smsProviders'][number], (needs: Needs) => SmsProvider> = {

@@ -19,7 +19,21 @@ export type Sms = {
 }
 
 /** A message from a phone. */
-export type InboundSms = { from: string; to: string; body: string; at: Date }
+export type InboundSms = {
+  provider: string
+  /** The provider's id of the message. A repeated id is ignored. Null when the provider has none. */
+  id: string | null
+  from: string
+  to: string
+  body: string
+  mediaUrl: readonly string[]
+  /** A later part of a long message that the network delivers in parts. Its first word does not begin the message. */
+  isContinuation?: boolean
+  at: Date
+}
+
+/** Resolves with false when the message was sent to a number that nobody has. */
+export type OnInbound = (message: InboundSms) => Promise<boolean>
 
 export interface SmsProvider {
   readonly name: string

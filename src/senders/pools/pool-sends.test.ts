@@ -147,3 +147,45 @@ describe('a pool', () => {
     expect(members.map((member) => Number(member.recipients))).toEqual([1, 0])
   })
 })
+
+describe('the recipients of a pool that tenants share', () => {
+  test('A-283 are erased with the tenant that sent to them last, and their sender has fewer recipients', async () => {
+    const [gone, kept] = [await t.tenant(orgId), await t.tenant(orgId)]
+    const [goneKey, keptKey] = [await t.key(orgId, { tenantId: gone }), await t.key(orgId, { tenantId: kept })]
+    const slug = freshSlug()
+    const member = await pools.sender()
+    const pool = await pools.made({ slug, phone_number_ids: [member] })
+    const [onlyGone, thenKept, thenGone, onlyOrg] = [recipient(), recipient(), recipient(), recipient()]
+    for (const [to, key] of [
+      [onlyGone, goneKey],
+      [thenKept, goneKey],
+      [thenKept, keptKey],
+      [thenGone, live],
+      [thenGone, goneKey],
+      [thenGone, goneKey],
+      [onlyOrg, live],
+    ] as const) {
+      expect((await send(slug, to, { key })).status).toBe(200)
+    }
+    const rows = () =>
+      t.database.sql<{ recipient: string; tenant_id: string | null }>(
+        'select recipient, tenant_id from pool_recipients where org_id = $1 and pool_id = $2 order by recipient',
+        [orgId, pool],
+      )
+    expect(await rows()).toEqual([
+      { recipient: onlyGone, tenant_id: gone },
+      { recipient: thenKept, tenant_id: kept },
+      { recipient: thenGone, tenant_id: gone },
+      { recipient: onlyOrg, tenant_id: null },
+    ])
+    expect((await t.ask('DELETE', `/api/v1/tenants/${gone}`, { key: live })).status).toBe(200)
+    const erased = await t.ask('POST', `/api/v1/tenants/${gone}/erase`, { key: live })
+    expect(erased.status, erased.text).toBe(200)
+    expect((await rows()).map((row) => row.recipient)).toEqual([thenKept, onlyOrg])
+    const [counted] = await t.database.sql<{ recipients: number }>(
+      'select recipients::int from pool_members where org_id = $1 and pool_id = $2',
+      [orgId, pool],
+    )
+    expect(counted?.recipients).toBe(2)
+  })
+})

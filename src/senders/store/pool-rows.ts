@@ -102,6 +102,24 @@ export const eraseTenantPoolRecipients = statement<ErasedRows>(
      limit :limit)`,
 )
 
+/** The recipients in pools of the org that the tenant was the last to send to. Their senders have fewer recipients. */
+export const eraseTenantRecipients = statement<ErasedRows>(
+  'senders.erase_tenant_recipients',
+  `with erased as (
+     delete from pool_recipients where (org_id, pool_id, recipient) in (
+       select org_id, pool_id, recipient from pool_recipients
+       where org_id = :orgId and tenant_id = :tenantId limit :limit)
+     returning org_id, pool_id, phone_number_id
+   ), fewer as (
+     select org_id, pool_id, phone_number_id, count(*) as n from erased group by 1, 2, 3
+   ), counted as (
+     update pool_members m set recipients = m.recipients - fewer.n
+     from fewer
+     where m.org_id = fewer.org_id and m.pool_id = fewer.pool_id and m.phone_number_id = fewer.phone_number_id
+   )
+   select 1 from erased`,
+)
+
 export const eraseTenantPools = statement<ErasedRows>(
   'senders.erase_tenant_pools',
   `delete from pools where (org_id, id) in (

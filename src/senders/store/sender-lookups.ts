@@ -67,7 +67,14 @@ export const lockPoolForChoice = statement<{ orgId: string; poolId: string }, { 
  * `candidates`: then the candidate with the fewest recipients. The caller holds the lock of the pool.
  */
 export const assignPoolRecipient = statement<
-  { orgId: string; poolId: string; recipient: string; candidates: string[]; at: Date },
+  {
+    orgId: string
+    poolId: string
+    tenantId: string | null
+    recipient: string
+    candidates: string[]
+    at: Date
+  },
   { phone_number_id: string }
 >(
   'senders.assign_pool_recipient',
@@ -84,10 +91,10 @@ export const assignPoolRecipient = statement<
      order by recipients, place
      limit 1
    ), assigned as (
-     insert into pool_recipients (org_id, pool_id, recipient, phone_number_id, at)
-     select :orgId, :poolId, :recipient, phone_number_id, :at from least_used
+     insert into pool_recipients (org_id, pool_id, recipient, tenant_id, phone_number_id, at)
+     select :orgId, :poolId, :recipient, :tenantId, phone_number_id, :at from least_used
      on conflict (org_id, pool_id, recipient) do update set
-       phone_number_id = excluded.phone_number_id, at = excluded.at
+       tenant_id = excluded.tenant_id, phone_number_id = excluded.phone_number_id, at = excluded.at
      returning phone_number_id
    ), changed as (
      select phone_number_id, 1 as by from assigned
@@ -105,10 +112,22 @@ export const assignPoolRecipient = statement<
 
 export const findPoolRecipient = statement<
   { orgId: string; poolId: string; recipient: string },
-  { phone_number_id: string }
+  { phone_number_id: string; tenant_id: string | null }
 >(
   'senders.find_pool_recipient',
-  `select phone_number_id from pool_recipients
+  `select phone_number_id, tenant_id from pool_recipients
+   where org_id = :orgId and pool_id = :poolId and recipient = :recipient`,
+)
+
+/** The recipient belongs to the tenant that sent last, whose erasure removes it. */
+export const setPoolRecipientTenant = statement<{
+  orgId: string
+  poolId: string
+  recipient: string
+  tenantId: string | null
+}>(
+  'senders.set_pool_recipient_tenant',
+  `update pool_recipients set tenant_id = :tenantId
    where org_id = :orgId and pool_id = :poolId and recipient = :recipient`,
 )
 

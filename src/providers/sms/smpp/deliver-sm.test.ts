@@ -107,6 +107,33 @@ test('An inbound message has international numbers in E.164 form', () => {
     dest_addr_ton: 3,
     short_message: { message: 'STOP' },
   } as Pdu
-  expect(readInbound(pdu, at)).toEqual({ from: '+12025550123', to: '12345', body: 'STOP', at })
+  const numbers = { from: '+12025550123', to: '12345' }
+  expect(readInbound(pdu, at)).toEqual({
+    provider: 'smpp',
+    id: null,
+    ...numbers,
+    body: 'STOP',
+    mediaUrl: [],
+    isContinuation: false,
+    at,
+  })
+  expect(readInbound({ ...pdu, receipted_message_id: 'mo-1' } as Pdu, at).id).toBe('mo-1')
   expect(readInbound({ ...pdu, source_addr: '+1202' } as Pdu, at).from).toBe('+1202')
+})
+
+test.each([
+  ['no header', {}, false],
+  ['the first part', { udh: [Buffer.from([0, 3, 9, 2, 1])] }, false],
+  ['the second part', { udh: [Buffer.from([0, 3, 9, 2, 2])] }, true],
+  ['the second part, after another element', { udh: [Buffer.from([5, 1, 7]), Buffer.from([0, 3, 9, 2, 2])] }, true],
+  ['the second part with a long reference', { udh: [Buffer.from([8, 4, 1, 9, 2, 2])] }, true],
+  ['a header that is cut off', { udh: [Buffer.from([0, 3, 9])] }, false],
+])('An inbound message with %s shows whether it is a continuation', (_, header, expected) => {
+  const pdu = { short_message: { message: 'stop', ...header } } as Pdu
+  expect(readInbound(pdu, new Date()).isContinuation).toBe(expected)
+})
+
+test('The field for the number of a part shows a continuation too', () => {
+  const pdu = { short_message: { message: 'stop' }, sar_segment_seqnum: 2 } as unknown as Pdu
+  expect(readInbound(pdu, new Date()).isContinuation).toBe(true)
 })

@@ -108,9 +108,25 @@ export const readReceipt = (pdu: Pdu, gsm: Decode): SmppReceipt | undefined => {
 
 const numberOf = (address = '', ton = 0): string => (ton === 1 && /^\d+$/.test(address) ? `+${address}` : address)
 
+/** The place of this part in a long message, from an element of the user data header or from its own field. */
+const partOf = ({ short_message, message_payload, sar_segment_seqnum }: Pdu): number => {
+  const headers = [short_message?.udh, message_payload?.udh].flat()
+  for (const element of headers) {
+    // Identifier, length, reference of one or two bytes, number of parts, part.
+    if (element?.[0] === 0x00 && element.length >= 5) return element[4] as number
+    if (element?.[0] === 0x08 && element.length >= 6) return element[5] as number
+  }
+  return typeof sar_segment_seqnum === 'number' ? sar_segment_seqnum : 1
+}
+
+/** SMPP has no id for inbound messages. Some message centres put theirs into the field of receipts. */
 export const readInbound = (pdu: Pdu, at: Date): InboundSms => ({
+  provider: 'smpp',
+  id: printable(pdu.receipted_message_id) ?? null,
   from: numberOf(pdu.source_addr, pdu.source_addr_ton),
   to: numberOf(pdu.destination_addr, pdu.dest_addr_ton),
   body: textOf(pdu),
+  mediaUrl: [],
+  isContinuation: partOf(pdu) > 1,
   at,
 })

@@ -207,6 +207,7 @@ describe('requests of the message centre', () => {
     const onInbound = async (message: InboundSms) => {
       inbound.push(message)
       if (inbound.length === 1) throw new Error('not now')
+      return true
     }
     const { smsc, provider } = await withSmsc({ onInbound })
     await isBound(smsc)
@@ -219,13 +220,18 @@ describe('requests of the message centre', () => {
       short_message: { message: 'СТОП' },
     }
     expect([await smsc.deliver(fields), await smsc.deliver(fields)]).toEqual([smpp.errors.ESME_RX_T_APPN, 0])
-    const expected = { from: '+12025550123', to: '+12025550100', body: 'СТОП', at: expect.any(Date) }
+    const numbers = { from: '+12025550123', to: '+12025550100' }
+    const common = { provider: 'smpp', id: null, mediaUrl: [], isContinuation: false }
+    const expected = { ...common, ...numbers, body: 'СТОП', at: expect.any(Date) }
     expect(inbound).toEqual([expected, expected])
     expect(provider.taken).toEqual([])
   })
 
-  test('an inbound message without a handler is rejected, not acknowledged and lost', async () => {
-    const { smsc, provider } = await withSmsc({})
+  test.each([
+    ['without a handler', undefined],
+    ['to a number that nobody has', async () => false],
+  ])('an inbound message %s is rejected, not acknowledged and lost', async (_, onInbound) => {
+    const { smsc, provider } = await withSmsc({ onInbound })
     await isBound(smsc)
     const fields = { source_addr: '12025550123', destination_addr: '12025550100', short_message: { message: 'STOP' } }
     expect(await smsc.deliver(fields)).toBe(smpp.errors.ESME_RX_R_APPN)

@@ -6,7 +6,7 @@ import type { Log } from '../../../ground/log.ts'
 import { parseSmppUrl } from '../../../ground/smpp-url.ts'
 import { makeSemaphore } from '../../email/semaphore.ts'
 import { type Handover, HandoverError } from '../../handover.ts'
-import type { InboundSms, Sms, SmsProvider } from '../sms-provider.ts'
+import type { OnInbound, Sms, SmsProvider } from '../sms-provider.ts'
 import { faultOfStatus, smppFault, smppName } from './command-status.ts'
 import { type Backoff, keepConnection } from './connection.ts'
 import { endOfNumber, isReceipt, plainId, readInbound, readReceipt } from './deliver-sm.ts'
@@ -42,7 +42,7 @@ type Needs = {
   log: Log
   receipts: SmppReceipts
   /** Takes an inbound message. When it rejects, the message centre sends the message again. */
-  onInbound?: ((message: InboundSms) => Promise<void>) | undefined
+  onInbound?: OnInbound | undefined
   timeouts?: Partial<SmppTimeouts>
   backoff?: Backoff
 }
@@ -56,14 +56,14 @@ const makeOnDeliver = ({ clock, log, receipts, onInbound }: Needs, smpp: Smpp, d
   }
 
   const process = async (pdu: Pdu): Promise<number> => {
-    if (isReceipt(pdu)) await takeReceipt(pdu)
-    else if (onInbound) await onInbound(readInbound(pdu, clock.now()))
-    else {
-      log.warn({ provider: smppName }, 'inbound sms rejected')
-      // Acknowledging a message that nobody reads would lose it.
-      return smpp.errors.ESME_RX_R_APPN as number
+    if (isReceipt(pdu)) {
+      await takeReceipt(pdu)
+      return 0
     }
-    return 0
+    if (await onInbound?.(readInbound(pdu, clock.now()))) return 0
+    log.warn({ provider: smppName }, 'inbound sms rejected')
+    // Acknowledging a message that nobody reads would lose it.
+    return smpp.errors.ESME_RX_R_APPN as number
   }
 
   return async (pdu: Pdu): Promise<number> => {

@@ -12,6 +12,8 @@ import type { FindMailbox, InboundMailbox } from './mailboxes.ts'
  * bounded and no report is lost for the size of what it returns.
  */
 const keptBytes = 524_288
+/** Of all messages that are being received. Beyond this, a large message is refused for now. */
+const defaultMaxHeldBytes = 64 * 1_048_576
 /** A client is disconnected after this time, however many messages it has sent. */
 const sessionMs = 5 * 60_000
 const maxUnknownRecipients = 5
@@ -20,19 +22,23 @@ const refusal = (code: number, text: string): Error => Object.assign(new Error(t
 
 const unknownRecipient = () => refusal(550, '5.1.1 There is no such mailbox here.')
 const oneRecipient = () => refusal(452, '4.5.3 Send to one recipient at a time.')
+const tooLarge = () => refusal(552, '5.3.4 The message is too large.')
+const unreadable = () => refusal(554, '5.6.0 The message is not valid MIME.')
 const tryLater = () => refusal(451, '4.3.0 The message could not be processed. Try again later.')
 
-/** Resolves with the beginning of the message when all of it has arrived. */
-const collectStart = (stream: SMTPServerDataStream): Promise<Buffer> =>
+type Collected = { bytes: Buffer; length: number }
+
+/** Resolves with the bytes that `keep` accepts, and the length of the message, when all of it has arrived. */
+const collect = (stream: SMTPServerDataStream, keep: (before: number, bytes: number) => number): Promise<Collected> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    let kept = 0
+    let length = 0
     stream.on('data', (chunk: Buffer) => {
-      if (kept >= keptBytes) return
-      chunks.push(chunk.subarray(0, keptBytes - kept))
-      kept += chunk.length
+      const kept = chunk.subarray(0, keep(length, chunk.length))
+      length += chunk.length
+      if (kept.length > 0) chunks.push(kept)
     })
-    stream.once('end', () => resolve(Buffer.concat(chunks)))
+    stream.once('end', () => resolve({ bytes: Buffer.concat(chunks), length }))
     stream.once('error', reject)
     stream.once('close', () => reject(malformed('The connection closed before the end of the message.')))
   })
@@ -52,13 +58,16 @@ type Needs = {
   log: Log
   /** Sends a 421 reply to the session and closes it. */
   disconnect(id: string, reply: string): void
+  maxHeldBytes?: number
 }
 
-export const makeInboundHandlers = ({ mailboxes, parser, log, disconnect }: Needs) => {
+export const makeInboundHandlers = (needs: Needs) => {
+  const { mailboxes, parser, log, disconnect, maxHeldBytes = defaultMaxHeldBytes } = needs
   // Keyed by session id, like every collection here.
   const recipients = new Map<string, InboundMailbox>()
   const unknown = new Map<string, number>()
   const deadlines = new Map<string, NodeJS.Timeout>()
+  let heldBytes = 0
   /** Sessions whose message is being received or recorded. */
   const inFlight = new Map<string, Promise<void>>()
 
@@ -77,13 +86,39 @@ export const makeInboundHandlers = ({ mailboxes, parser, log, disconnect }: Need
     return count < maxUnknownRecipients ? unknownRecipient() : refusal(421, '4.7.0 Too many unknown recipients.')
   }
 
-  const receive = async (stream: SMTPServerDataStream, { orgId, receive: deliver }: InboundMailbox): Promise<void> => {
-    const bytes = await collectStart(stream)
+  /** Parses and delivers a message. Returns the refusal of one that its sender can do something about. */
+  const deliver = async ({ bytes, length }: Collected, mailbox: InboundMailbox): Promise<Error | undefined> => {
+    const { orgId, wholeUpTo } = mailbox
+    if (wholeUpTo !== undefined && length > wholeUpTo) return tooLarge()
     try {
-      await deliver(await parser.parse(bytes, { orgId }))
+      await mailbox.receive(await parser.parse(bytes, { orgId }))
+      return undefined
     } catch (error) {
       if (!isUnreadable(error)) throw error
+      if (wholeUpTo !== undefined) return unreadable()
       log.info({ bytes: bytes.length }, 'mail to a return path dropped: it cannot be read')
+      return undefined
+    }
+  }
+
+  const receive = async (stream: SMTPServerDataStream, mailbox: InboundMailbox): Promise<Error | undefined> => {
+    const limit = mailbox.wholeUpTo ?? keptBytes
+    let own = 0
+    let full = false
+    // What does not fit is read and dropped: the client reads its reply only after the end of the message.
+    const keep = (before: number, bytes: number): number => {
+      const kept = Math.min(bytes, Math.max(limit - before, 0))
+      full ||= before + kept > keptBytes && heldBytes + kept > maxHeldBytes
+      if (full) return 0
+      own += kept
+      heldBytes += kept
+      return kept
+    }
+    try {
+      const collected = await collect(stream, keep)
+      return full ? tryLater() : await deliver(collected, mailbox)
+    } finally {
+      heldBytes -= own
     }
   }
 

@@ -6,6 +6,8 @@ import type { TakeReport } from './take-report.ts'
 export type InboundMailbox = {
   /** Mail of one org is parsed one message at a time, so that it does not delay the mail of others. */
   orgId: string
+  /** A message must be complete, with up to this number of bytes. Absent: its beginning is enough. */
+  wholeUpTo?: number
   receive(mail: ParsedMail): Promise<void>
 }
 

@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import { givenInstant } from '../../ground/bounded-text.ts'
+import { channels } from '../../ground/channel.ts'
+import { comparableAddress } from '../../ground/mailbox.ts'
+import { inboundKinds } from '../../inbound/keywords.ts'
+import type { ReadInbound } from '../../inbound/read.ts'
+import { InboundItem } from '../../inbound/shapes.ts'
+import type { InboundRow } from '../../inbound/store.ts'
+import { page, pageOf, pageQuery } from '../page.ts'
+import { defineRoute, type Route } from '../route.ts'
+
+export const showInbound = (row: InboundRow): z.output<typeof InboundItem> => {
+  const { id, kind, keyword, in_reply_to, tenant_id } = row
+  const times = { received_at: row.received_at.toISOString(), created_at: row.created_at.toISOString() }
+  if (row.channel === 'sms') {
+    return {
+      id,
+      channel: 'sms',
+      from: row.from_address,
+      to: row.to_addresses[0] ?? '',
+      body: row.text,
+      media_url: row.media_url ?? [],
+      kind,
+      keyword,
+      in_reply_to,
+      tenant_id,
+      ...times,
+    }
+  }
+  return {
+    id,
+    channel: 'email',
+    from: row.from_address,
+    to: row.to_addresses,
+    subject: row.subject,
+    text: row.text,
+    html: row.html,
+    attachments: row.attachments ?? [],
+    kind,
+    in_reply_to,
+    tenant_id,
+    ...times,
+  }
+}
+
+const instant = givenInstant.transform((text) => new Date(text)).optional()
+
+/** Compared like stored values. A plus sign that is not encoded in a URL arrives as a space. */
+const address = z
+  .string()
+  .max(320)
+  .transform((text) => text.replace(/^ /, '+'))
+  .transform((text) => comparableAddress(text) ?? text.toLowerCase())
+  .optional()
+
+const ListQuery = pageQuery.extend({
+  channel: z.enum(channels).optional().describe('Return only messages of this channel.'),
+  from: address.meta({
+    description: 'Return only messages from this exact number or address.',
+    examples: ['+14155550100'],
+  }),
+  to: address.meta({
+    description: 'Return only messages to this exact number or address.',
+    examples: ['+14155550999'],
+  }),
+  kind: z.enum(inboundKinds).optional().describe('Return only messages of this kind.'),
+  created_after: instant.meta({
+    description: 'Return only messages stored at or after this time, in ISO 8601 with an offset.',
+    examples: ['2026-01-01T00:00:00Z'],
+  }),
+  created_before: instant.meta({
+    description: 'Return only messages stored at or before this time, in ISO 8601 with an offset.',
+    examples: ['2027-01-01T00:00:00Z'],
+  }),
+})
+
+export const inboundRoutes = ({ read }: { read: ReadInbound }): Route[] => [
+  defineRoute({
+    method: 'GET',
+    path: '/inbound',
+    operationId: 'listInboundMessages',
+    tag: 'Inbound',
+    summary: 'List inbound messages',
+    description: 'Text messages and emails that were received, opt-outs and requests for help included.',
+    scope: 'read:inbound',
+    query: ListQuery,
+    responses: { 200: { schema: pageOf(InboundItem), description: 'A page of inbound messages, newest first.' } },
+    handle: async ({ caller, query }) => {
+      const { created_after: createdAfter, created_before: createdBefore, ...filters } = query
+      const rows = await read.list(caller, { ...filters, createdAfter, createdBefore }, query)
+      return { status: 200, body: page(rows, query.limit, showInbound) }
+    },
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/inbound/{id}',
+    operationId: 'getInboundMessage',
+    tag: 'Inbound',
+    summary: 'Get an inbound message',
+    scope: 'read:inbound',
+    params: { id: 'inboundSms' },
+    responses: { 200: { schema: InboundItem, description: 'The inbound message.' } },
+    errors: ['NOT_FOUND'],
+    handle: async ({ caller, params }) => ({
+      status: 200,
+      body: showInbound(await read.find(caller, params.id as string)),
+    }),
+  }),
+]

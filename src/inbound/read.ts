@@ -1,0 +1,39 @@
+import type { Db } from '../db/pool.ts'
+import { keysetOf } from '../ground/cursor.ts'
+import { Failure } from '../ground/errors.ts'
+import { isE164 } from '../ground/phone-number.ts'
+import type { Scope } from '../ground/scope.ts'
+import { findInbound, type InboundRow, listInbound } from './store.ts'
+
+export type InboundFilters = {
+  channel?: string | undefined
+  from?: string | undefined
+  to?: string | undefined
+  kind?: string | undefined
+  createdAfter?: Date | undefined
+  createdBefore?: Date | undefined
+}
+
+export interface ReadInbound {
+  find(scope: Scope, id: string): Promise<InboundRow>
+  /** Newest first. Returns up to one row more than the limit, which shows whether another page follows. */
+  list(scope: Scope, filters: InboundFilters, page: Parameters<typeof keysetOf>[0]): Promise<InboundRow[]>
+}
+
+export const makeReadInbound = ({ db }: { db: Db }): ReadInbound => ({
+  find: async ({ orgId, tenantId }, id) => {
+    const row = await db.row(findInbound, { orgId, tenantId, id })
+    if (!row) throw new Failure('NOT_FOUND')
+    return row
+  },
+  /** Uses the index that leaves the fewest rows to filter. A sender writes less than a number receives. */
+  list: async ({ orgId, tenantId }, filters, page) => {
+    const { channel = null, from = null, to = null, kind = null } = filters
+    const { createdAfter = null, createdBefore = null } = filters
+    const params = { orgId, tenantId, from, to, kind, createdAfter, createdBefore, ...keysetOf(page) }
+    if (from !== null) return db.rows(listInbound.fromSender, { ...params, channel })
+    // Only text messages are sent to a number.
+    if (to !== null && isE164(to)) return channel === 'email' ? [] : db.rows(listInbound.toNumber, params)
+    return db.rows(tenantId === null ? listInbound.all : listInbound.ofTenant, { ...params, channel })
+  },
+})

@@ -1,0 +1,216 @@
+import { statement } from '../db/statement.ts'
+import type { Channel } from '../ground/channel.ts'
+import type { Keyset } from '../ground/cursor.ts'
+import type { InboundKind } from './keywords.ts'
+
+export type ReceivedFile = { filename: string | null; content_type: string; size: number }
+
+export type InboundRow = {
+  id: string
+  channel: Channel
+  tenant_id: string | null
+  from_address: string
+  to_addresses: string[]
+  subject: string | null
+  text: string | null
+  html: string | null
+  media_url: string[] | null
+  attachments: ReceivedFile[] | null
+  kind: InboundKind
+  keyword: string | null
+  in_reply_to: string | null
+  received_at: Date
+  created_at: Date
+}
+
+export type ReceivingNumber = {
+  org_id: string
+  id: string
+  tenant_id: string | null
+  e164: string
+  iso_country: string
+}
+
+/** The org is not known yet. A few orgs can have the same number, one after the other; the oldest is first. */
+export const findReceivingNumbers = statement<{ numbers: string[] }, ReceivingNumber>(
+  'inbound.find_receiving_numbers',
+  `select org_id, id, tenant_id, e164, iso_country
+   from phone_numbers
+   where e164 = any(:numbers::text[]) and kind = 'number' and environment = 'live'
+   order by created_at, id
+   limit 10`,
+)
+
+/** The slug of the pool that the number belongs to. The pool that the answered message was sent from is preferred. */
+export const findPoolOfNumber = statement<
+  { orgId: string; numberId: string; preferred: string | null },
+  { slug: string }
+>(
+  'inbound.find_pool_of_number',
+  `select o.slug
+   from pool_members m
+   join pools o on o.org_id = m.org_id and o.id = m.pool_id
+   where m.org_id = :orgId and m.phone_number_id = :numberId
+   order by (o.slug = :preferred) desc nulls last, o.created_at, o.id
+   limit 1`,
+)
+
+export type InboundDomain = { org_id: string; tenant_id: string | null }
+
+/** The org is not known yet. Several orgs can have verified the same name; the oldest row is first. */
+export const findInboundDomains = statement<{ names: string[] }, InboundDomain>(
+  'inbound.find_inbound_domains',
+  `select org_id, tenant_id
+   from domains
+   where name = any(:names::text[]) and inbound and status = 'verified'
+   order by created_at, id
+   limit 100`,
+)
+
+/** A tenant that is being erased gets no new rows. The lock keeps an erasure from beginning its work. */
+export const lockInboundTenant = statement<{ orgId: string; tenantId: string }, { id: string }>(
+  'inbound.lock_tenant',
+  `select id from tenants
+   where org_id = :orgId and id = :tenantId and status <> 'erased' and erasure is null
+   for key share`,
+)
+
+/**
+ * Stores a message, unless the provider's id of it was recorded before. Then it returns no row. The record of the id
+ * outlives the message, so a repetition does not restore a message that was erased.
+ */
+export const insertInbound = statement<
+  {
+    orgId: string
+    id: string
+    channel: Channel
+    tenantId: string | null
+    from: string
+    to: string[]
+    subject: string | null
+    text: string | null
+    html: string | null
+    mediaUrl: string[] | null
+    attachments: string | null
+    kind: InboundKind
+    keyword: string | null
+    inReplyTo: string | null
+    receivedAt: Date
+    at: Date
+    provider: string
+    providerId: string | null
+  },
+  { id: string }
+>(
+  'inbound.insert',
+  `with recorded as (
+     insert into provider_notifications (provider, id, at)
+     select :provider, :providerId, :at where :providerId::text is not null
+     on conflict do nothing
+     returning id
+   )
+   insert into inbound_messages (org_id, id, channel, tenant_id, from_address, to_addresses, subject, text, html,
+     media_url, attachments, kind, keyword, in_reply_to, received_at, created_at)
+   select :orgId, :id, :channel, :tenantId, :from, :to::text[], :subject, :text, :html,
+     :mediaUrl::text[], :attachments::jsonb, :kind, :keyword, :inReplyTo, :receivedAt, :at
+   where :providerId::text is null or exists (select 1 from recorded)
+   returning id`,
+)
+
+const columns = `id, channel, tenant_id, from_address, to_addresses, subject, text, html, media_url, attachments, kind,
+  keyword, in_reply_to, received_at, created_at`
+
+/** A null tenant searches the whole org. */
+export const findInbound = statement<{ orgId: string; tenantId: string | null; id: string }, InboundRow>(
+  'inbound.find',
+  `select ${columns} from inbound_messages
+   where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId) and id = :id`,
+)
+
+/** Longer texts are cut in lists and events. A page with whole texts could be a gigabyte. */
+export const listedCharacters = 65_536
+
+const listedColumns = columns.replace(
+  'text, html',
+  `left(text, ${listedCharacters}) as text, left(html, ${listedCharacters}) as html`,
+)
+
+type ListParams = ListSmsParams & { channel: string | null }
+
+type ListSmsParams = Keyset & {
+  orgId: string
+  tenantId: string | null
+  from: string | null
+  to: string | null
+  kind: string | null
+  createdAfter: Date | null
+  createdBefore: Date | null
+}
+
+/** The earlier of `createdBefore` and the time in the cursor. */
+const newest = `least(coalesce(:createdBefore::timestamptz, 'infinity'), coalesce(:afterAt::timestamptz, 'infinity'))`
+
+/** Bounds are always present, because a generic plan cannot use an optional one as the range of an index. */
+const inRange = `created_at >= coalesce(:createdAfter::timestamptz, '-infinity')
+     and (created_at, id) < (
+       ${newest},
+       case when :afterAt::timestamptz <= ${newest} then :afterId::text else 'zzz' end
+     )`
+
+/**
+ * A filter that applies only when its parameter is set. Written with `or`, the planner expects it to leave almost no rows,
+ * and then reads and sorts all messages of the org for one page.
+ */
+const whenSet = (param: string, condition: string): string =>
+  `(case when ${param}::text is null then true else ${condition} end)`
+
+const optional = {
+  tenant: whenSet(':tenantId', 'tenant_id = :tenantId'),
+  channel: whenSet(':channel', 'channel = :channel'),
+  from: whenSet(':from', 'from_address = :from'),
+  to: whenSet(':to', ':to = any(to_addresses)'),
+  kind: whenSet(':kind', 'kind = :kind'),
+}
+
+/** The filter that an index serves is in `required`: it is not optional. */
+const listText = (required: Partial<typeof optional>): string =>
+  `select ${listedColumns} from inbound_messages
+   where org_id = :orgId
+     and ${Object.values({ ...optional, ...required }).join('\n     and ')}
+     and ${inRange}
+   order by created_at desc, id desc
+   limit :limit`
+
+/** One statement per index. */
+export const listInbound = {
+  all: statement<ListParams, InboundRow>('inbound.list', listText({})),
+  ofTenant: statement<ListParams, InboundRow>('inbound.list_tenant', listText({ tenant: 'tenant_id = :tenantId' })),
+  fromSender: statement<ListParams, InboundRow>('inbound.list_from', listText({ from: 'from_address = :from' })),
+  /** Text messages only. */
+  toNumber: statement<ListSmsParams, InboundRow>(
+    'inbound.list_to',
+    listText({ channel: "channel = 'sms'", to: 'to_addresses[1] = :to' }),
+  ),
+}
+
+/** Part of the SQL text: with a parameter as the limit, the planner would prepare for a tenth of the table. */
+export const inboundRedactedAtOnce = 500
+
+export const redactInbound = statement<{ before: Date; at: Date }>(
+  'inbound.redact',
+  `update inbound_messages m set text = null, html = null, media_url = null, redacted_at = :at
+   from (
+     select org_id, id
+     from inbound_messages
+     where created_at < :before and redacted_at is null
+     order by created_at
+     limit ${inboundRedactedAtOnce}
+   ) old
+   where m.org_id = old.org_id and m.id = old.id and m.redacted_at is null`,
+)
+
+export const eraseTenantInbound = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'inbound.erase_tenant',
+  `delete from inbound_messages where (org_id, id) in (
+     select org_id, id from inbound_messages where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
+)

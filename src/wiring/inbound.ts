@@ -1,0 +1,20 @@
+/** Receiving: text messages and emails, their opt-outs and reads. */
+import { makeReadInbound } from '../inbound/read.ts'
+import { makeRedactInbound } from '../inbound/retention.ts'
+import { makeTakeEmail } from '../inbound/take-email.ts'
+import { makeTakeSms } from '../inbound/take-sms.ts'
+import type { Messages } from '../messages/open-messages.ts'
+import type { Suppress } from '../suppressions/suppress.ts'
+import type { Foundation } from './foundation.ts'
+
+type Needs = { suppress: Suppress; messages: Messages }
+
+export const makeInbound = (foundation: Foundation, { suppress, messages }: Needs) => {
+  const { config, db, clock, log, appendEvents } = foundation
+  return {
+    takeSms: makeTakeSms({ db, clock, log, suppress, appendEvents, handovers: messages.sms.handovers }),
+    takeEmail: makeTakeEmail({ db, clock, log, appendEvents }),
+    read: makeReadInbound({ db }),
+    redact: makeRedactInbound({ db, clock, contentDays: config.messageContentDays }),
+  }
+}
