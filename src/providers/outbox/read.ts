@@ -2,7 +2,7 @@ import type { Db } from '../../db/pool.ts'
 import type { Channel } from '../../ground/channel.ts'
 import { composeMime } from '../email/compose-mime.ts'
 import { fromStored, type StoredMail } from '../email/stored-mail.ts'
-import type { Outbox } from './local-outbox.ts'
+import type { NewOutboxEntry, Outbox } from './local-outbox.ts'
 import { listOutbox, type OutboxRow } from './store.ts'
 
 /** A message that a local provider accepted. Fields that its channel does not have are null or empty. */
@@ -72,15 +72,31 @@ const entryOf = async (row: OutboxRow): Promise<OutboxEntry> => {
   return { id, channel, message_id, verification_id, ...fields, at: at.toISOString() }
 }
 
-/** Newest first. */
+const rowOfCode = ({ id, channel, messageId, verificationId, mail, at }: NewOutboxEntry): OutboxRow => ({
+  id,
+  channel,
+  message_id: messageId,
+  verification_id: verificationId,
+  mail,
+  at,
+})
+
+/** Newest first. Codes of other processes are not included. */
 export type ReadOutbox = (query: OutboxQuery) => Promise<OutboxEntry[]>
 
 export const makeReadOutbox =
-  ({ db, outbox }: { db: Db; outbox: Pick<Outbox, 'flushed'> }): ReadOutbox =>
+  ({ db, outbox }: { db: Db; outbox: Pick<Outbox, 'flushed' | 'codes'> }): ReadOutbox =>
   async ({ channel, to, limit }) => {
+    const recipient = to?.toLowerCase()
+    const codes = outbox
+      .codes()
+      .filter((entry) => channel === undefined || entry.channel === channel)
+      .filter(({ mail }) => recipient === undefined || mail.recipients.includes(recipient))
+      .map(rowOfCode)
     await outbox.flushed()
-    const rows = await db.rows(listOutbox, { channel: channel ?? null, to: to?.toLowerCase() ?? null, limit })
+    const stored = await db.rows(listOutbox, { channel: channel ?? null, to: recipient ?? null, limit })
+    const newestFirst = [...stored, ...codes].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit)
     const entries: OutboxEntry[] = []
-    for (const row of rows) entries.push(await entryOf(row))
+    for (const row of newestFirst) entries.push(await entryOf(row))
     return entries
   }
