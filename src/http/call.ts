@@ -115,6 +115,8 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
           return outcome.replay.body
         }
         claim = outcome?.claim
+        // Such a route does not run without a lock either.
+        if (!claim && route.databaseFault) throw new Failure(route.databaseFault)
       }
 
       try {

@@ -95,7 +95,7 @@ const registerPublic = (app: FastifyInstance, needs: Needs, readBody: ReadBody):
 
 const registerProviders = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
   const { config, clock, log, limiter } = needs.foundation
-  const { outcomes } = needs.sending.messages
+  const { outcomes } = needs.sending.verifications
   const { sesSnsTopics, smsSnsTopics } = config
   // Certificates are valid in real time.
   const sns = { clock: systemClock, log, ...needs.replacements.sns }
@@ -192,7 +192,7 @@ export const makeBounces = ({ foundation, sending }: Needs): InboundSmtp | undef
   const { serviceDomain } = config
   const findReturnPath = makeFindReturnPath({
     tokens: sending.returnTokens,
-    takeReport: makeTakeReport({ outcomes: sending.messages.outcomes, clock, log }),
+    takeReport: makeTakeReport({ outcomes: sending.verifications.outcomes, clock, log }),
     hosts: new Set(feedbackHosts(serviceDomain)),
     isReturnHost: async (orgId, host) => (await db.row(findReturnHost, { orgId, host })) !== undefined,
   })

@@ -16,6 +16,7 @@ import { suppressionRoutes } from '../http/v1/suppressions.ts'
 import { templateRoutes } from '../http/v1/templates.ts'
 import { tenantRoutes } from '../http/v1/tenants.ts'
 import { usageRoutes } from '../http/v1/usage.ts'
+import { verificationRoutes } from '../http/v1/verifications.ts'
 import { webhookRoutes } from '../http/v1/webhooks.ts'
 import { makeManageKeys } from '../keys/manage.ts'
 import { makeManageProjects } from '../projects/manage.ts'
@@ -58,7 +59,8 @@ type Needs = {
 }
 
 /** Modules with scheduled work or rows of a tenant add themselves to these lists. */
-const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { messages }: Sending) => {
+const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, sending: Sending) => {
+  const { messages, verifications } = sending
   const { forget } = caches
   return {
     lifecycle: makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [messages.forTenant.cancel] }),
@@ -71,6 +73,7 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { m
       steps: [
         { counts: 'messages_redacted', run: messages.forTenant.eraseMessages },
         { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
+        { run: verifications.eraseForTenant },
         { run: (tx, rows) => tx.change(eraseTenantPoolRecipients, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPools, rows) },
         { run: (tx, rows) => tx.change(freeTenantSenders, rows) },
@@ -118,6 +121,7 @@ export const makeRoutes = ({ foundation, platform, sending, delivery, senders }:
     ...templateRoutes({ db, manage: makeManageTemplates({ db, clock, audit, forget }), render: templates }),
     ...tenantRoutes({ db, create: createTenants, lifecycle, erase }),
     ...usageRoutes({ clock, read: makeReadUsage({ db, usage }), tenants: lifecycle }),
+    ...verificationRoutes(sending.verifications),
     ...webhookRoutes({ db, manage: makeManageWebhooks({ db, clock, audit, vault, agent }), fire: fireWebhooks }),
   ]
 }

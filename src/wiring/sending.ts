@@ -1,4 +1,4 @@
-/** Sending: domains, templates, tracking, suppressions, providers, and the message pipeline. */
+/** Sending: domains, templates, tracking, suppressions, providers, the message pipeline, and one-time codes. */
 import { makeCheckDomains } from '../domains/check.ts'
 import { dkimKeyContext, newDkimKey } from '../domains/dkim-key.ts'
 import { makeCheckDns } from '../domains/dns.ts'
@@ -22,6 +22,7 @@ import { makeRenderTemplates } from '../templates/render.ts'
 import { makeCountHits } from '../tracking/count.ts'
 import { makeLinks } from '../tracking/links.ts'
 import { makeTokens } from '../tracking/tokens.ts'
+import { openVerifications } from '../verifications/open-verifications.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { Replacements } from './replacements.ts'
@@ -107,7 +108,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     clock,
     log,
     // Receipts arrive only after the connection is open, and the messages exist by then.
-    report: (notification) => messages.outcomes.take(notification),
+    report: (notification) => verifications.outcomes.take(notification),
   })
   metrics.gauge('sms_providers_failing', 'SMS providers that are skipped after consecutive failures', () => {
     return configured.states().filter(({ state }) => state !== 'closed').length
@@ -137,8 +138,19 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     contentDays: config.messageContentDays,
     onProviderOutage: config.onProviderOutage,
   })
+  const verifications = openVerifications({
+    db,
+    clock,
+    log,
+    usage,
+    suppress,
+    messages,
+    masterKey: config.masterKey,
+    previousMasterKeys: config.masterKeyPrevious,
+    windowMs: replacements.verificationWindowMs,
+  })
   const providers = { outbox, emailProvider, smsProvider }
-  return { ...domains, ...tracking, ...providers, templates, suppress, agent, returnTokens, messages }
+  return { ...domains, ...tracking, ...providers, templates, suppress, agent, returnTokens, messages, verifications }
 }
 
 export type Sending = ReturnType<typeof makeSending>

@@ -44,6 +44,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     webhooks,
     deliveries,
     messages: messages.retention,
+    verifications: sending.verifications.retention,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
     pollStatus: senders.pollStatus,

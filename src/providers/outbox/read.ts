@@ -2,7 +2,7 @@ import type { Db } from '../../db/pool.ts'
 import type { Channel } from '../../ground/channel.ts'
 import { composeMime } from '../email/compose-mime.ts'
 import { fromStored, type StoredMail } from '../email/stored-mail.ts'
-import type { NewOutboxEntry, Outbox } from './local-outbox.ts'
+import { jsonText, type NewOutboxEntry, type Outbox } from './local-outbox.ts'
 import { listOutbox, type OutboxRow } from './store.ts'
 
 /** A message that a local provider accepted. Fields that its channel does not have are null or empty. */
@@ -77,7 +77,8 @@ const rowOfCode = ({ id, channel, messageId, verificationId, mail, at }: NewOutb
   channel,
   message_id: messageId,
   verification_id: verificationId,
-  mail,
+  // As it would be read from the database.
+  mail: JSON.parse(jsonText(mail)),
   at,
 })
 

@@ -1,0 +1,167 @@
+import { statement } from '../db/statement.ts'
+import type { Channel } from '../ground/channel.ts'
+import type { Environment } from '../ground/scope.ts'
+import type { Denial } from './shapes.ts'
+
+export type NewVerification = {
+  orgId: string
+  id: string
+  tenantId: string | null
+  environment: Environment
+  projectId: string
+  channel: Channel
+  destination: string
+  codeHash: string
+  maxAttempts: number
+  dltTemplateId: string | null
+  createdAt: Date
+  expiresAt: Date
+}
+
+export const insertVerifications = statement<{
+  orgIds: string[]
+  ids: string[]
+  tenantIds: (string | null)[]
+  environments: string[]
+  projectIds: string[]
+  channels: string[]
+  destinations: string[]
+  codeHashes: string[]
+  maxAttempts: number[]
+  dltTemplateIds: (string | null)[]
+  createdAt: Date[]
+  expiresAt: Date[]
+}>(
+  'verifications.insert',
+  `insert into verifications
+     (org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts, dlt_template_id,
+      created_at, expires_at)
+   select org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts,
+     dlt_template_id, created_at, expires_at
+   from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :environments::text[], :projectIds::text[],
+       :channels::text[], :destinations::text[], :codeHashes::text[], :maxAttempts::int[], :dltTemplateIds::text[],
+       :createdAt::timestamptz[], :expiresAt::timestamptz[])
+     as row (org_id, id, tenant_id, environment, project_id, channel, destination, code_hash, max_attempts,
+       dlt_template_id, created_at, expires_at)`,
+)
+
+/** A code that was not sent cannot be checked. */
+export const deleteVerification = statement<{ orgId: string; id: string }>(
+  'verifications.delete',
+  'delete from verifications where org_id = :orgId and id = :id',
+)
+
+/**
+ * Judges guesses and records them. A row is locked while its guess is judged, so concurrent guesses are judged one after
+ * another. The comparison takes the same time whether the code is right or wrong: it counts the bits in which two
+ * digests differ. Guesses about rows that the key cannot see return nothing. A statement has one guess per verification.
+ */
+export const checkCodes = statement<
+  {
+    orgIds: string[]
+    tenantIds: (string | null)[]
+    projectIds: (string | null)[]
+    environments: string[]
+    ids: string[]
+    /** The digests under which the code may be stored, separated by spaces. */
+    hashes: string[]
+    /** Older rows are about to be deleted. */
+    createdAfter: Date
+    at: Date
+  },
+  { n: number; verdict: 'approved' | Denial }
+>(
+  'verifications.check',
+  `with guesses as materialized (
+     select org_id, tenant_id, project_id, environment, id, hashes, n
+     from unnest(:orgIds::text[], :tenantIds::text[], :projectIds::text[], :environments::text[], :ids::text[],
+         :hashes::text[])
+       with ordinality as guess (org_id, tenant_id, project_id, environment, id, hashes, n)
+   ), judged as materialized (
+     select g.n, v.org_id, v.id,
+       case
+         when v.used_at is not null then 'not_found'
+         when v.expires_at <= :at then 'expired'
+         when v.attempts >= v.max_attempts then 'max_attempts'
+         when exists (
+           select 1 from unnest(string_to_array(g.hashes, ' ')) as given (hash)
+           where bit_count(('x' || given.hash)::bit(256) # ('x' || v.code_hash)::bit(256)) = 0
+         ) then 'approved'
+         else 'invalid'
+       end as verdict
+     from guesses g
+     join verifications v on v.org_id = g.org_id and v.id = g.id
+       and (g.tenant_id is null or v.tenant_id = g.tenant_id)
+       and (g.project_id is null or v.project_id = g.project_id)
+       and (g.environment = 'live' or v.environment = 'test')
+       and v.created_at > :createdAfter
+     order by v.org_id, v.id
+     for update of v
+   ), recorded as (
+     update verifications v set
+       attempts = v.attempts + case when j.verdict = 'invalid' then 1 else 0 end,
+       used_at = case when j.verdict = 'approved' then :at::timestamptz end
+     from judged j
+     where v.org_id = j.org_id and v.id = j.id and j.verdict in ('approved', 'invalid')
+       and v.used_at is null and v.attempts < v.max_attempts
+   )
+   select n::int as n, verdict from judged`,
+)
+
+/** The destination of a code, for reports about its delivery. */
+export const findDestination = statement<
+  { orgId: string; id: string },
+  { tenant_id: string | null; environment: Environment; channel: Channel; destination: string }
+>(
+  'verifications.find_destination',
+  'select tenant_id, environment, channel, destination from verifications where org_id = :orgId and id = :id',
+)
+
+/**
+ * Adds starts to windows and removes those that left them. Returns how many starts each window has now, the new ones
+ * included, and when the oldest was. The rows are locked in a fixed order, so that transactions cannot deadlock.
+ */
+export const addStarts = statement<
+  { orgIds: string[]; environments: string[]; names: string[]; counts: number[]; at: Date; since: Date },
+  { org_id: string; environment: string; name: string; starts: number; oldest: Date }
+>(
+  'verifications.add_starts',
+  `insert into verification_windows as w (org_id, environment, name, starts, newest_at)
+   select org_id, environment, name, array_fill(:at::timestamptz, array[count]), :at
+   from unnest(:orgIds::text[], :environments::text[], :names::text[], :counts::int[])
+     as given (org_id, environment, name, count)
+   order by org_id, environment, name
+   on conflict (org_id, environment, name) do update set
+     starts = array(select start from unnest(w.starts) as start where start > :since order by start)
+       || excluded.starts,
+     newest_at = excluded.newest_at
+   returning w.org_id, w.environment, w.name, cardinality(w.starts) as starts, w.starts[1] as oldest`,
+)
+
+/** Keeps only the first starts of windows that had no place for all of those that were added. */
+export const keepStarts = statement<{ orgIds: string[]; environments: string[]; names: string[]; kept: number[] }>(
+  'verifications.keep_starts',
+  `update verification_windows w set starts = w.starts[1:given.kept]
+   from unnest(:orgIds::text[], :environments::text[], :names::text[], :kept::int[])
+     as given (org_id, environment, name, kept)
+   where w.org_id = given.org_id and w.environment = given.environment and w.name = given.name`,
+)
+
+export const sweepVerifications = statement<{ before: Date; limit: number }>(
+  'verifications.sweep',
+  `delete from verifications where (org_id, id) in (
+     select org_id, id from verifications where created_at <= :before limit :limit)`,
+)
+
+export const sweepWindows = statement<{ before: Date; limit: number }>(
+  'verifications.sweep_windows',
+  `delete from verification_windows where (org_id, environment, name) in (
+     select org_id, environment, name from verification_windows where newest_at <= :before limit :limit
+     for update skip locked)`,
+)
+
+export const eraseTenantVerifications = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'verifications.erase_tenant',
+  `delete from verifications where (org_id, id) in (
+     select org_id, id from verifications where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
+)
