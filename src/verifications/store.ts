@@ -141,10 +141,17 @@ export const addStarts = statement<
 /** Keeps only the first starts of windows that had no place for all of those that were added. */
 export const keepStarts = statement<{ orgIds: string[]; environments: string[]; names: string[]; kept: number[] }>(
   'verifications.keep_starts',
-  `update verification_windows w set starts = w.starts[1:given.kept]
-   from unnest(:orgIds::text[], :environments::text[], :names::text[], :kept::int[])
-     as given (org_id, environment, name, kept)
-   where w.org_id = given.org_id and w.environment = given.environment and w.name = given.name`,
+  `with given as materialized (
+     select org_id, environment, name, kept
+     from unnest(:orgIds::text[], :environments::text[], :names::text[], :kept::int[])
+       as given (org_id, environment, name, kept)
+   ), emptied as (
+     delete from verification_windows w using given
+     where w.org_id = given.org_id and w.environment = given.environment and w.name = given.name and given.kept = 0
+   )
+   update verification_windows w set starts = w.starts[1 : given.kept], newest_at = w.starts[given.kept]
+   from given
+   where w.org_id = given.org_id and w.environment = given.environment and w.name = given.name and given.kept > 0`,
 )
 
 export const sweepVerifications = statement<{ before: Date; limit: number }>(
