@@ -94,8 +94,8 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
       const raw = route.body && bytes && bytes.length > 0 ? await readBody(route, bytes) : undefined
       const body = route.body && validate(route.body, raw)
       checkChanges(route, body)
-      route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)
+      route.check?.({ query, body })
       const fingerprint = key === undefined ? undefined : await fingerprintOf(request, raw)
       const params = request.params as Record<string, string>
       if (!route.anyId) checkParams(route, params)

@@ -1,5 +1,5 @@
 import { Failure } from '../../ground/errors.ts'
-import type { CheckCodeOf } from '../../verifications/check.ts'
+import type { CheckCodeOf } from '../../verifications/check-code.ts'
 import { CheckCode, CheckedVerification, StartedVerification, StartVerification } from '../../verifications/shapes.ts'
 import type { StartCode } from '../../verifications/start.ts'
 import { defineRoute, type Route } from '../route.ts'
