@@ -51,10 +51,23 @@ export const deleteVerification = statement<{ orgId: string; id: string }>(
   'delete from verifications where org_id = :orgId and id = :id',
 )
 
+/** Whether the code is right, in the same time for a right and a wrong one: counts the bits in which digests differ. */
+const matches = (hash: string): string => `bit_count(('x' || ${hash})::bit(256) # ('x' || v.code_hash)::bit(256)) = 0`
+const isRight = `(${matches('g.hash')} or (g.previous_hashes <> '{}' and exists (
+         select 1 from unnest(g.previous_hashes::text[]) as previous (hash) where ${matches('previous.hash')})))`
+
+/** The row of a guess, if the key may see it. */
+const ofGuess = `v.org_id = g.org_id and v.id = g.id
+       and (g.tenant_id is null or v.tenant_id = g.tenant_id)
+       and (g.project_id is null or v.project_id = g.project_id)
+       and (g.environment = 'live' or v.environment = 'test')
+       and v.created_at > :createdAfter`
+
 /**
- * Judges guesses and records them. A row is locked while its guess is judged, so concurrent guesses are judged one after
- * another. The comparison takes the same time whether the code is right or wrong: it counts the bits in which two
- * digests differ. Guesses about rows that the key cannot see return nothing. A statement has one guess per verification.
+ * Judges guesses and records them: a wrong guess at a pending verification spends an attempt, the right one uses it up.
+ * The update decides under the lock of the row, so concurrent guesses cannot pass the cap together. `changed` means that
+ * another process ended the verification at the same moment: nothing was recorded, and the guess is judged again.
+ * Guesses about rows that the key cannot see return nothing. A statement has one guess per verification.
  */
 export const checkCodes = statement<
   {
@@ -63,49 +76,41 @@ export const checkCodes = statement<
     projectIds: (string | null)[]
     environments: string[]
     ids: string[]
-    /** The digests under which the code may be stored, separated by spaces. */
     hashes: string[]
+    /** The digests of the code under previous master keys, as PostgreSQL arrays. */
+    previousHashes: string[]
     /** Older rows are about to be deleted. */
     createdAfter: Date
     at: Date
   },
-  { n: number; verdict: 'approved' | Denial }
+  { n: number; verdict: 'approved' | Denial | 'changed' }
 >(
   'verifications.check',
   `with guesses as materialized (
-     select org_id, tenant_id, project_id, environment, id, hashes, n
+     select org_id, tenant_id, project_id, environment, id, hash, previous_hashes, n
      from unnest(:orgIds::text[], :tenantIds::text[], :projectIds::text[], :environments::text[], :ids::text[],
-         :hashes::text[])
-       with ordinality as guess (org_id, tenant_id, project_id, environment, id, hashes, n)
-   ), judged as materialized (
-     select g.n, v.org_id, v.id,
-       case
-         when v.used_at is not null then 'not_found'
-         when v.expires_at <= :at then 'expired'
-         when v.attempts >= v.max_attempts then 'max_attempts'
-         when exists (
-           select 1 from unnest(string_to_array(g.hashes, ' ')) as given (hash)
-           where bit_count(('x' || given.hash)::bit(256) # ('x' || v.code_hash)::bit(256)) = 0
-         ) then 'approved'
-         else 'invalid'
-       end as verdict
-     from guesses g
-     join verifications v on v.org_id = g.org_id and v.id = g.id
-       and (g.tenant_id is null or v.tenant_id = g.tenant_id)
-       and (g.project_id is null or v.project_id = g.project_id)
-       and (g.environment = 'live' or v.environment = 'test')
-       and v.created_at > :createdAfter
-     order by v.org_id, v.id
-     for update of v
+         :hashes::text[], :previousHashes::text[])
+       with ordinality as guess (org_id, tenant_id, project_id, environment, id, hash, previous_hashes, n)
    ), recorded as (
      update verifications v set
-       attempts = v.attempts + case when j.verdict = 'invalid' then 1 else 0 end,
-       used_at = case when j.verdict = 'approved' then :at::timestamptz end
-     from judged j
-     where v.org_id = j.org_id and v.id = j.id and j.verdict in ('approved', 'invalid')
-       and v.used_at is null and v.attempts < v.max_attempts
+       attempts = v.attempts + case when ${isRight} then 0 else 1 end,
+       used_at = case when ${isRight} then :at::timestamptz end
+     from guesses g
+     where ${ofGuess}
+       and v.used_at is null and v.expires_at > :at and v.attempts < v.max_attempts
+     returning g.n, v.used_at
    )
-   select n::int as n, verdict from judged`,
+   select n::int as n, case when used_at is null then 'invalid' else 'approved' end as verdict from recorded
+   union all
+   select g.n::int,
+     case
+       when v.used_at is not null then 'not_found'
+       when v.expires_at <= :at then 'expired'
+       when v.attempts >= v.max_attempts then 'max_attempts'
+       else 'changed'
+     end
+   from guesses g join verifications v on ${ofGuess}
+   where not exists (select 1 from recorded r where r.n = g.n)`,
 )
 
 /** The destination of a code, for reports about its delivery. */

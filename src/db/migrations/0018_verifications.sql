@@ -19,7 +19,9 @@ create table verifications (
   used_at timestamptz(3),
   primary key (org_id, id),
   check (attempts between 0 and max_attempts)
-);
+)
+-- Nearly every row is updated once, when its code is checked. Space on its page makes that cheap.
+with (fillfactor = 60);
 create index verifications_created_at on verifications (created_at);
 create index verifications_tenant on verifications (org_id, tenant_id) where tenant_id is not null;
 
