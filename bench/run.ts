@@ -18,6 +18,7 @@ import { smpp } from './smpp/smpp.ts'
 import { sms, smsBatch } from './sms/sms.ts'
 import { smtp } from './smtp/smtp.ts'
 import { template } from './template/template.ts'
+import { checkCodes, startCodes } from './verifications/verifications.ts'
 import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from './webhooks/webhooks.ts'
 
 const benches: Bench[] = [
@@ -28,6 +29,8 @@ const benches: Bench[] = [
   memory,
   sms,
   smsBatch,
+  startCodes,
+  checkCodes,
   scheduler,
   reads,
   reserve,

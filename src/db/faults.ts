@@ -2,9 +2,17 @@
 
 type Coded = { code?: unknown }
 
+/** A statement of the transaction failed, and the work ignored the error. */
+export class RolledBackAtCommit extends Error {
+  constructor() {
+    super('the transaction was rolled back at commit because one of its statements had failed')
+  }
+}
+
 export const sqlState = (error: unknown): string | undefined => {
   const code = (error as Coded | null)?.code
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+  // No class of SQLSTATE begins with E, but system errors do, such as EPIPE.
+  return typeof code === 'string' && /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code) ? code : undefined
 }
 
 /**
@@ -36,3 +44,7 @@ export const uniqueViolation = (error: unknown, constraint?: string): boolean =>
 
 /** Another row refers to this row, or this row refers to one that does not exist. */
 export const foreignKeyViolation = (error: unknown): boolean => sqlState(error) === '23503'
+
+/** Whether the database caused the error: it rejected a statement, or the connection failed. */
+export const isDatabaseFault = (error: unknown): boolean =>
+  sqlState(error) !== undefined || lostConnection(error) || error instanceof RolledBackAtCommit

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
 import type { Log } from '../ground/log.ts'
+import { RolledBackAtCommit } from './faults.ts'
 import { type ParamsOf, queryOf, type Statement } from './statement.ts'
 
 export interface Runner {
@@ -145,8 +146,7 @@ export const openDb = (options: DbOptions): Db => {
           })
         const { command } = await client.query('commit')
         // The server answers COMMIT with ROLLBACK when a statement failed and the work ignored the error.
-        if (command === 'ROLLBACK')
-          throw new Error('the transaction was rolled back at commit because one of its statements had failed')
+        if (command === 'ROLLBACK') throw new RolledBackAtCommit()
         for (const notify of committed) notify()
         return result
       } catch (error) {

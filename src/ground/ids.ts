@@ -117,6 +117,9 @@ const shapes = new Map<IdKind, RegExp>(
 /** Whether a caller's string has the format of an id of that kind. If not, callers report it as not found. */
 export const isId = (kind: IdKind, value: string): boolean => shapes.get(kind)?.test(value) ?? false
 
+/** Whether it is the id of what a provider was handed: a message, or the verification of a one-time code. */
+export const isSentId = (value: string): boolean => isId('message', value) || isId('verification', value)
+
 /** The time at which an id was made, in milliseconds. NaN for a text that is not an id. */
 export const timeOfId = (id: string): number => {
   let time = 0

@@ -75,6 +75,9 @@ const highCostCodes: ReadonlySet<string> = new Set(['870', '878', '881', '882', 
 
 export const isHighCost = (number: string): boolean => highCostCodes.has(number.slice(1, 4))
 
+/** Numbers in North America that charge the caller: area code 900, and exchange 976 in any area. */
+export const isPremium = (number: string): boolean => /^\+1(?:900|[2-9]\d{2}976)\d+$/.test(number)
+
 /** Messages to India need a template that is registered with its carriers. */
 export const needsDlt = (number: string): boolean => number.startsWith('+91')
 

@@ -1,6 +1,8 @@
 /** Serves an admitted request: validates its input, claims its Idempotency-Key and calls the route's handler. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../audit/append.ts'
+import { lostConnection } from '../db/faults.ts'
+import { retryOnOutage } from '../db/outage.ts'
 import { canonicalJson, hashCanonical } from '../ground/canonical.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
@@ -76,8 +78,13 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
     })
   }
 
+  /** The response does not wait for a database that is down. Its key is released once the database is back. */
   const releaseClaim = async (claim: IdempotencyClaim): Promise<void> => {
-    await idempotency.free(claim).catch((error) => log.error({ err: error }, 'releasing an idempotency key failed'))
+    const logFailure = (error: unknown) => log.error({ err: error }, 'releasing an idempotency key failed')
+    await idempotency.free(claim).catch((error) => {
+      if (!lostConnection(error)) return logFailure(error)
+      void retryOnOutage(() => idempotency.free(claim)).catch(logFailure)
+    })
   }
 
   return (route, request, reply, admitted) =>
@@ -87,11 +94,11 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
       const raw = route.body && bytes && bytes.length > 0 ? await readBody(route, bytes) : undefined
       const body = route.body && validate(route.body, raw)
       checkChanges(route, body)
-      route.check?.({ query, body })
       const key = route.idempotent && readIdempotencyKey(request)
+      route.check?.({ query, body })
       const fingerprint = key === undefined ? undefined : await fingerprintOf(request, raw)
       const params = request.params as Record<string, string>
-      checkParams(route, params)
+      if (!route.anyId) checkParams(route, params)
 
       let { caller } = admitted
       const userAgent = (request.headers['user-agent'] ?? '').slice(0, 512)
@@ -108,6 +115,8 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
           return outcome.replay.body
         }
         claim = outcome?.claim
+        // Such a route does not run without a lock either.
+        if (!claim && route.databaseFault) throw new Failure(route.databaseFault)
       }
 
       try {

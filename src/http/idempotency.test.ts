@@ -249,6 +249,7 @@ describe('an idempotency key', () => {
       'POST /sms',
       'POST /sms/batch',
       'POST /suppressions',
+      'POST /verifications',
     ])
     const read = await t.ask('GET', '/api/v1/suppressions', {
       key: acme.keys.live,

@@ -47,6 +47,8 @@ export type Route = {
   /** A key that has any one of these scopes may call the route. */
   scope: ScopeName | readonly ScopeName[]
   params?: Record<string, IdKind>
+  /** A malformed id in the path is passed to the handler instead of being reported as not found. */
+  anyId?: true
   query?: z.ZodType
   /** Its `examples` are requests that work: a test sends them to a running service. */
   body?: z.ZodType
@@ -60,6 +62,8 @@ export type Route = {
   /** Error codes of the route's own rules. Codes that any route can return are added automatically. */
   errors?: readonly Code[]
   idempotent?: true
+  /** The error for any fault of the database during the request, its admission included. By default a 500. */
+  databaseFault?: Code
   /** In bytes; default 6 MB. */
   bodyLimit?: number
   /** How many values the body may have, when that is not the default. */

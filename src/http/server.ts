@@ -1,7 +1,8 @@
 /** The HTTP server: finds the route of each request, admits it, serves it, and turns errors into responses. */
 import type { IncomingMessage } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { Failure } from '../ground/errors.ts'
+import { isDatabaseFault } from '../db/faults.ts'
+import { type Code, Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { AdmitRequest, Admitted } from './admit-request.ts'
@@ -25,6 +26,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** In bytes, if it is less than what the route reads. */
     documentedLimit?: number
+    databaseFault?: Code
   }
 }
 
@@ -71,10 +73,10 @@ const sendFailure = (reply: FastifyReply, request: FastifyRequest, failure: Fail
     .send(flat ? flatBody(failure) : envelope(failure, request.id))
 }
 
-const toFailure = (error: unknown): Failure => {
+const toFailure = (error: unknown, databaseFault: Code = 'INTERNAL_ERROR'): Failure => {
   if (error instanceof Failure) return error
   const known = fromFramework(error as { code?: string })
-  return known ?? new Failure('INTERNAL_ERROR', { cause: error })
+  return known ?? new Failure(isDatabaseFault(error) ? databaseFault : 'INTERNAL_ERROR', { cause: error })
 }
 
 /** What the log says about every request. */
@@ -93,8 +95,9 @@ type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) 
 const makeSendError =
   (log: Log): SendError =>
   (error, request, reply) => {
-    const failure = toFailure(error)
-    if (failure.code === 'INTERNAL_ERROR' && !failure.detail.logged) {
+    const { databaseFault } = request.routeOptions.config
+    const failure = toFailure(error, databaseFault)
+    if ((failure.code === 'INTERNAL_ERROR' || failure.code === databaseFault) && !failure.detail.logged) {
       // Logged now and not with the response, because a client that has gone gets no response.
       request.logged = true
       log.error({ ...loggedFields(request, reply, failure.status), err: failure.cause ?? failure }, 'request failed')
@@ -151,6 +154,8 @@ const makeFastify = (
     // `refuseWhileClosing` sends that response instead, with the usual error body.
     return503OnClosing: false,
     exposeHeadRoutes: true,
+    // An id of any length reaches its route, which reports it like every other malformed id.
+    routerOptions: { maxParamLength: 16_384 },
     http: {
       maxHeaderSize: 16_384,
       // An onRequest hook rejects a missing or ambiguous Host header instead, with the usual error body.
@@ -203,7 +208,10 @@ const addRoutes = (app: FastifyInstance, { routes, admit, serve }: RoutesNeeds, 
       method: route.method,
       url: urlOf(route).replace(/\{(\w+)\}/g, ':$1'),
       bodyLimit: route.bodyLimit ?? defaultBodyLimit,
-      ...(route.oversize && { config: { documentedLimit: route.oversize.above } }),
+      config: {
+        ...(route.oversize && { documentedLimit: route.oversize.above }),
+        ...(route.databaseFault && { databaseFault: route.databaseFault }),
+      },
       onRequest: async (request, reply) => {
         // When a literal path does not support a method, the router reads its last segment as an id.
         if (route.params && literalPaths.has(pathOf(request.url))) await rejectUnknown(request, reply)

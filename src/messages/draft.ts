@@ -15,8 +15,11 @@ export type SentBy = Scope & {
   boundProjectId: string | null
 }
 
-/** How the message entered the pipeline. Each gate lists the kinds it applies to. */
-export type SendKind = 'single' | 'batch' | 'fire'
+/**
+ * How the message entered the pipeline. Each gate lists the kinds it applies to. A one-time code is sent like a message
+ * but has no message row.
+ */
+export type SendKind = 'single' | 'batch' | 'fire' | 'code'
 
 export type Draft = {
   id: string
@@ -27,6 +30,8 @@ export type Draft = {
   metadata: Record<string, string>
   scheduledAt: Date | null
   jobId: string | null
+  /** The content has a one-time code, which must not be stored anywhere. */
+  hasCode?: boolean | undefined
 }
 
 /** A named rule. It accepts the draft, changes it, or throws a Failure. */
@@ -42,7 +47,7 @@ export type Gates<D extends Draft> = Record<SendKind, readonly Gate<D>[]>
 
 export const bySendKind = <D extends Draft>(gates: readonly Gate<D>[]): Gates<D> => {
   const at = (kind: SendKind) => gates.filter((gate) => gate.at.includes(kind))
-  return { single: at('single'), batch: at('batch'), fire: at('fire') }
+  return { single: at('single'), batch: at('batch'), fire: at('fire'), code: at('code') }
 }
 
 export const appliesTo = <D extends Draft>(gate: Gate<D>, draft: D): boolean => gate.applies?.(draft) ?? true

@@ -40,6 +40,7 @@ import { entryOf } from './rows.ts'
 import { makeScheduler } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
+import { makeSentBy } from './sent-by.ts'
 import { makeSettleUsage } from './settle-usage.ts'
 import { makeDraftSms } from './sms/draft-sms.ts'
 import { makeRescheduleLocal } from './sms/reschedule-local.ts'
@@ -138,6 +139,14 @@ export const openMessages = (needs: Needs) => {
       send: makeSendMessage(smsPipeline),
       handovers,
       sendBatch: makeSendBatch({ db, audit, concurrency: smsConcurrency, ...smsPipeline }),
+    },
+    /** The parts of the pipeline that one-time codes share with messages. */
+    codes: {
+      email: { channel: email, beginHandOver: emailPipeline.beginHandOver },
+      sms: { channel: sms, beginHandOver: smsPipeline.beginHandOver },
+      findSuppressed,
+      suppressRefused,
+      sentBy: makeSentBy(defaultProject),
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),

@@ -7,7 +7,7 @@ import type { Suppress } from '../suppressions/suppress.ts'
 import type { Draft } from './draft.ts'
 
 export type SuppressRefused = (
-  draft: Pick<Draft, 'id' | 'channel' | 'by'>,
+  draft: Pick<Draft, 'id' | 'channel' | 'by' | 'hasCode'>,
   fault: Pick<HandoverError, 'refusedRecipients'>,
 ) => Promise<void>
 
@@ -15,7 +15,7 @@ type Needs = { db: Db; log: Log; suppress: Suppress }
 
 export const makeSuppressRefused =
   ({ db, log, suppress }: Needs): SuppressRefused =>
-  async ({ id, channel, by }, { refusedRecipients }) => {
+  async ({ id, channel, by, hasCode }, { refusedRecipients }) => {
     if (refusedRecipients.length === 0) return
     // Sorted, so that two messages suppress addresses in the same order and cannot deadlock.
     const values = [...new Set(refusedRecipients.map((recipient) => recipient.toLowerCase()))].sort()
@@ -24,7 +24,8 @@ export const makeSuppressRefused =
       await retryOnOutage(() =>
         db.tx(async (tx) => {
           for (const value of values) {
-            const source = { reason: 'bounce', source: 'provider', messageId: id } as const
+            const messageId = hasCode ? null : id
+            const source = { reason: 'bounce', source: 'provider', messageId } as const
             await suppress(tx, { orgId, tenantId, channel, value, environment, ...source })
           }
         }),

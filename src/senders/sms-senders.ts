@@ -6,6 +6,7 @@ import { Failure } from '../ground/errors.ts'
 import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
 import { isE164 } from '../ground/phone-number.ts'
 import type { Scope } from '../ground/scope.ts'
+import { isSenderId } from '../ground/sender-id.ts'
 import {
   assignPoolRecipient,
   findNumber,
@@ -108,12 +109,14 @@ export const makeSmsSenders = ({ db, clock, trusted }: Needs): SmsSenders => {
   }
 
   return {
-    resolve: (caller, from) =>
-      andThen(find(caller.orgId, from), ({ row }) => {
+    resolve: (caller, from) => {
+      if (!isE164(from) && !isSenderId(from)) throw new Failure('SENDER_NOT_REGISTERED')
+      return andThen(find(caller.orgId, from), ({ row }) => {
         if (!row || !isOpenTo(caller, row)) throw new Failure('SENDER_NOT_REGISTERED')
         if (row.status !== 'verified') throw new Failure('SENDER_NOT_VERIFIED')
         return senderOf(row)
-      }),
+      })
+    },
 
     assertPool: async (caller, slug) => {
       await usablePool(caller, slug)

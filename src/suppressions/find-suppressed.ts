@@ -1,5 +1,5 @@
 import { makeStepBatcher } from '../db/batch.ts'
-import type { Db } from '../db/pool.ts'
+import type { Db, Runner } from '../db/pool.ts'
 import type { Channel } from '../ground/channel.ts'
 import type { Recipients } from '../usage/decide-reservations.ts'
 import { findBlocked } from './store.ts'
@@ -11,26 +11,32 @@ export type FindSuppressed = (query: SuppressionQuery) => Promise<ReadonlySet<st
 
 const noValues: ReadonlySet<string> = new Set()
 
+/** Looks up the values of several queries in one statement. */
+export const findSuppressedAmong = async (
+  runner: Pick<Runner, 'rows'>,
+  queries: SuppressionQuery[],
+): Promise<ReadonlySet<string>[]> => {
+  const flat = queries.flatMap((query) => query.values.map((value) => ({ query, value })))
+  const rows = await runner.rows(findBlocked, {
+    orgIds: flat.map(({ query }) => query.orgId),
+    tenantIds: flat.map(({ query }) => query.tenantId),
+    channels: flat.map(({ query }) => query.channel),
+    values: flat.map(({ value }) => value),
+    broadcasts: flat.map(({ query }) => query.broadcast),
+  })
+  if (rows.length === 0) return queries.map(() => noValues)
+  const found = new Map(queries.map((query) => [query, new Set<string>()]))
+  for (const { ordinal } of rows) {
+    const { query, value } = flat[ordinal - 1] as (typeof flat)[number]
+    found.get(query)?.add(value)
+  }
+  return [...found.values()]
+}
+
 export const makeFindSuppressed = ({ db }: { db: Db }): FindSuppressed => {
   const lookups = makeStepBatcher<SuppressionQuery, ReadonlySet<string>>({
     name: 'suppressions.find_blocked',
-    run: async (batch) => {
-      const flat = batch.flatMap((query) => query.values.map((value) => ({ query, value })))
-      const rows = await db.rows(findBlocked, {
-        orgIds: flat.map(({ query }) => query.orgId),
-        tenantIds: flat.map(({ query }) => query.tenantId),
-        channels: flat.map(({ query }) => query.channel),
-        values: flat.map(({ value }) => value),
-        broadcasts: flat.map(({ query }) => query.broadcast),
-      })
-      if (rows.length === 0) return batch.map(() => noValues)
-      const found = new Map(batch.map((query) => [query, new Set<string>()]))
-      for (const { ordinal } of rows) {
-        const { query, value } = flat[ordinal - 1] as (typeof flat)[number]
-        found.get(query)?.add(value)
-      }
-      return [...found.values()]
-    },
+    run: (batch) => findSuppressedAmong(db, batch),
   })
   return lookups.submit
 }

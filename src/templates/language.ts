@@ -69,7 +69,7 @@ const entities: Record<string, string> = {
   '"': '&quot;',
   "'": '&#39;',
 }
-const escapeHtml = (text: string): string =>
+export const escapeHtml = (text: string): string =>
   escapable.test(text) ? text.replace(/[&<>"']/g, (found) => entities[found] as string) : text
 
 const isTruthy = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))

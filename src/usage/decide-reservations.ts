@@ -1,6 +1,6 @@
 /** Decides reservations: those of one org together where possible, and otherwise one by one. */
 import { uniqueViolation } from '../db/faults.ts'
-import type { Db } from '../db/pool.ts'
+import type { Runner } from '../db/pool.ts'
 import type { Channel } from '../ground/channel.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
@@ -145,7 +145,7 @@ const lineColumns = (requests: ReservationRequest[], at: Date) => {
 /** The requests that got a decision, and those whose group was refused and which are decided one by one next. */
 type Answer = { decided: Map<ReservationRequest, Decision>; refusedGroups: ReservationRequest[] }
 
-type Needs = { db: Db; clock: Clock }
+type Needs = { db: Pick<Runner, 'row'>; clock: Clock }
 
 export const makeDecide = ({ db, clock }: Needs) => {
   const ask = async (groups: Group[], withRecipients: boolean): Promise<Answer> => {

@@ -3,12 +3,12 @@
  * either all of them, or none if one cap would be exceeded.
  */
 import { makeStepBatcher } from '../db/batch.ts'
-import type { Db } from '../db/pool.ts'
+import type { Db, Tx } from '../db/pool.ts'
 import { makeShortCache } from '../db/short-cache.ts'
 import type { Clock } from '../ground/clock.ts'
 import { type Code, Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../ground/maybe-promise.ts'
 import {
   type Decision,
   type Hold,
@@ -49,6 +49,9 @@ export type Reservation = {
 /** How a reservation is stored: under the id of a message, or of a batch with the usage of each of its messages. */
 export type Keep = { id: string; claim?: string | null; parts?: Parts }
 
+/** The usage of a send that `reserveWith` decides. */
+export type PreparedSpend = { orgId: string; channel: Spend['channel']; lines: Line[]; at: Date; allowance: Allowance }
+
 export interface Usage {
   /** Reserves usage, or throws the error code of the first cap that would be exceeded. */
   reserve(spend: Spend, keep?: Keep): Promise<Reservation>
@@ -56,6 +59,13 @@ export interface Usage {
   reserveUnlessSuppressed(spend: Spend, keep: Keep, recipients: Recipients): Promise<Reservation | SuppressedRecipients>
   /** Takes the usage from a lease of this process, if it has one with enough left. The record of the message counts it. */
   draw(spend: Spend): MaybePromise<Reservation | undefined>
+  /** Reads the caps of a send, which `reserveWith` needs before its transaction begins. */
+  prepare(spend: Spend): MaybePromise<PreparedSpend>
+  /**
+   * Reserves usage in a transaction, so that it commits together with what the usage is for. Returns the error of each
+   * send that would exceed a cap.
+   */
+  reserveWith(tx: Tx, prepared: PreparedSpend[]): Promise<(Reservation | Failure)[]>
   /** Throws the same errors as `reserve`, without reserving anything. */
   check(spend: Spend): Promise<void>
   release(reservation: Reservation): Promise<void>
@@ -156,16 +166,36 @@ export const makeUsage = ({ db, clock, log, trusted }: Needs): Usage => {
     return draw && { lines, at, allowance, draw }
   }
 
+  const prepare = (spend: Spend): MaybePromise<PreparedSpend> => {
+    const { orgId, channel } = spend
+    const at = clock.now()
+    return andThen(allowanceOf(orgId, spend.tenantId), (allowance) => ({
+      orgId,
+      channel,
+      lines: linesOf(spend, allowance, at),
+      at,
+      allowance,
+    }))
+  }
+
+  const reserveWith = async (tx: Tx, prepared: PreparedSpend[]): Promise<(Reservation | Failure)[]> => {
+    const decisions = await makeDecide({ db: tx, clock })(prepared)
+    return prepared.map(({ lines, at, allowance }, i) => {
+      const { refusedBy, failed } = decisions[i] as Decision
+      if (failed) throw failed
+      return refusedBy === undefined ? { lines, at, allowance } : failureFor((lines[refusedBy] as Line).refusal, at)
+    })
+  }
+
   return {
     allowanceOf,
     draw: (spend) => {
       const kind = kindOf(spend)
       if (kind === undefined) return undefined
-      const allowance = allowanceOf(spend.orgId, spend.tenantId)
-      return allowance instanceof Promise
-        ? allowance.then((known) => drawWith(kind, spend, known))
-        : drawWith(kind, spend, allowance)
+      return andThen(allowanceOf(spend.orgId, spend.tenantId), (allowance) => drawWith(kind, spend, allowance))
     },
+    prepare,
+    reserveWith,
     reserve: async (spend, keep) => (await reserve(spend, keep)) as Reservation,
     reserveUnlessSuppressed: reserve,
     check: async (spend) => {

@@ -96,7 +96,11 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       // Answers until the work is done, so that a supervisor does not kill a worker that drains.
       await workerHttp?.close()
       await platform.chain.close()
-      await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
+      await Promise.all([
+        platform.callers.drained(),
+        sending.countHits.drained(),
+        sending.verifications.outcomes.drained(),
+      ])
       const { emailProvider, smsProvider, closeIdentities, agent } = sending
       await Promise.all([emailProvider.close(), smsProvider.close(), closeIdentities(), agent.close()])
       await senders.registries.close()

@@ -105,7 +105,7 @@ type Receiving = { readBody: ReadBody; parser: MailParser }
 
 const registerProviders = (app: FastifyInstance, needs: Needs, { readBody, parser }: Receiving): void => {
   const { config, clock, log, limiter } = needs.foundation
-  const { outcomes } = needs.sending.messages
+  const { outcomes } = needs.sending.verifications
   const { takeEmail, takeSms } = needs.sending.inbound
   const { sesSnsTopics, smsSnsTopics } = config
   // Certificates are valid in real time.
@@ -213,7 +213,7 @@ export const makeBounces = ({ foundation, sending }: Needs): InboundSmtp | undef
   const { serviceDomain } = config
   const findReturnPath = makeFindReturnPath({
     tokens: sending.returnTokens,
-    takeReport: makeTakeReport({ outcomes: sending.messages.outcomes, clock, log }),
+    takeReport: makeTakeReport({ outcomes: sending.verifications.outcomes, clock, log }),
     hosts: new Set(feedbackHosts(serviceDomain)),
     isReturnHost: async (orgId, host) => (await db.row(findReturnHost, { orgId, host })) !== undefined,
   })

@@ -19,6 +19,8 @@ export type Replacements = {
   agent?: GuardedAgent
   /** Registries of SMS senders. */
   registries?: SmsRegistries
+  /** The time that the ceilings on one-time codes cover, instead of an hour. */
+  verificationWindowMs?: number
   /** Emails owners and developers. */
   notify?: NotifyOwners
 }

@@ -17,6 +17,7 @@ import { suppressionRoutes } from '../http/v1/suppressions.ts'
 import { templateRoutes } from '../http/v1/templates.ts'
 import { tenantRoutes } from '../http/v1/tenants.ts'
 import { usageRoutes } from '../http/v1/usage.ts'
+import { verificationRoutes } from '../http/v1/verifications.ts'
 import { webhookRoutes } from '../http/v1/webhooks.ts'
 import { eraseTenantInbound } from '../inbound/store.ts'
 import { makeManageKeys } from '../keys/manage.ts'
@@ -65,7 +66,8 @@ type Needs = {
 }
 
 /** Modules with scheduled work or rows of a tenant add themselves to these lists. */
-const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { messages }: Sending) => {
+const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, sending: Sending) => {
+  const { messages, verifications } = sending
   const { forget } = caches
   return {
     lifecycle: makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [messages.forTenant.cancel] }),
@@ -79,6 +81,7 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { m
         { counts: 'messages_redacted', run: messages.forTenant.eraseMessages },
         { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
         { counts: 'inbound_deleted', run: (tx, rows) => tx.change(eraseTenantInbound, rows) },
+        { run: verifications.eraseForTenant },
         { run: (tx, rows) => tx.change(eraseTenantPoolRecipients, rows) },
         { run: (tx, rows) => tx.change(eraseTenantRecipients, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPools, rows) },
@@ -128,6 +131,7 @@ export const makeRoutes = ({ foundation, platform, sending, delivery, senders }:
     ...templateRoutes({ db, manage: makeManageTemplates({ db, clock, audit, forget }), render: templates }),
     ...tenantRoutes({ db, create: createTenants, lifecycle, erase }),
     ...usageRoutes({ clock, read: makeReadUsage({ db, usage }), tenants: lifecycle }),
+    ...verificationRoutes(sending.verifications),
     ...webhookRoutes({ db, manage: makeManageWebhooks({ db, clock, audit, vault, agent }), fire: fireWebhooks }),
   ]
 }

@@ -1,4 +1,4 @@
-/** Sending: domains, templates, tracking, suppressions, providers, and the message pipeline. */
+/** Sending: domains, templates, tracking, suppressions, providers, the message pipeline, and one-time codes. */
 import { makeCheckDomains } from '../domains/check.ts'
 import { dkimKeyContext, newDkimKey } from '../domains/dkim-key.ts'
 import { makeCheckDns } from '../domains/dns.ts'
@@ -22,6 +22,7 @@ import { makeRenderTemplates } from '../templates/render.ts'
 import { makeCountHits } from '../tracking/count.ts'
 import { makeLinks } from '../tracking/links.ts'
 import { makeTokens } from '../tracking/tokens.ts'
+import { openVerifications } from '../verifications/open-verifications.ts'
 import type { Foundation } from './foundation.ts'
 import { makeInbound } from './inbound.ts'
 import type { Platform } from './platform.ts'
@@ -108,7 +109,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     clock,
     log,
     // Receipts and inbound messages arrive only after the connection is open, and the modules exist by then.
-    report: (notification) => messages.outcomes.take(notification),
+    report: (notification) => verifications.outcomes.take(notification),
     onInbound: async (message) => (await inbound.takeSms(message)).status !== 'unknown number',
   })
   metrics.gauge('sms_providers_failing', 'SMS providers that are skipped after consecutive failures', () => {
@@ -140,8 +141,20 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     onProviderOutage: config.onProviderOutage,
   })
   const inbound = makeInbound(foundation, { suppress, messages })
+  const verifications = openVerifications({
+    db,
+    clock,
+    log,
+    usage,
+    suppress,
+    messages,
+    masterKey: config.masterKey,
+    previousMasterKeys: config.masterKeyPrevious,
+    windowMs: replacements.verificationWindowMs,
+  })
   const providers = { outbox, emailProvider, smsProvider }
-  return { ...domains, ...tracking, ...providers, templates, suppress, agent, returnTokens, messages, inbound }
+  const pipelines = { messages, inbound, verifications }
+  return { ...domains, ...tracking, ...providers, ...pipelines, templates, suppress, agent, returnTokens }
 }
 
 export type Sending = ReturnType<typeof makeSending>

@@ -45,6 +45,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     deliveries,
     messages: messages.retention,
     redactInbound: sending.inbound.redact,
+    verifications: sending.verifications.retention,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
     pollStatus: senders.pollStatus,

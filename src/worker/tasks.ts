@@ -9,6 +9,7 @@ import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
 import type { PollStatus } from '../senders/registration/poll-status.ts'
 import type { Reconcile } from '../senders/registration/reconcile.ts'
 import type { CountHits } from '../tracking/count.ts'
+import type { VerificationRetention } from '../verifications/retention.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { WebhookLoop } from './webhook-loop.ts'
@@ -32,6 +33,7 @@ type Needs = {
   sweepReceipts: () => Promise<number>
   messages: MessageRetention
   redactInbound: RedactInbound
+  verifications: VerificationRetention
   settleUsage: SettleUsage
   scheduling: ClaimLoop
   deliveries: KeepDeliveries
@@ -76,6 +78,8 @@ export const makeTasks = (needs: Needs): Tasks => {
           tracking_windows_deleted: await tracking.sweepWindows(),
           webhook_deliveries_deleted: await deliveries.prune(),
           webhook_secrets_dropped: await deliveries.sweepSecrets(),
+          verifications_deleted: await needs.verifications.sweep(),
+          verification_windows_deleted: await needs.verifications.sweepWindows(),
           provider_notifications_deleted: await messages.sweepNotifications(),
           sms_receipts_deleted: await sweepReceipts(),
         }

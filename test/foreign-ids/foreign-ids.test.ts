@@ -114,6 +114,18 @@ const insertMessage = async (where: Where): Promise<string> => {
   return id
 }
 
+const insertVerification = async (where: Where): Promise<string> => {
+  const { orgId, tenantId = null, environment = 'live', projectId } = where
+  const id = newId('verification', t.service.clock.millis())
+  await t.database.sql(
+    `insert into verifications (org_id, id, tenant_id, environment, project_id, channel, destination, code_hash,
+       max_attempts, created_at, expires_at)
+     values ($1, $2, $3, $4, $5, 'sms', '+447700900100', $6, 5, $7, $7::timestamptz + interval '1 hour')`,
+    [orgId, id, tenantId, environment, projectId ?? defaultProject(orgId), '0'.repeat(64), now()],
+  )
+  return id
+}
+
 const insertDltTemplate = async ({ orgId, environment = 'live' }: Where, id = newId('dltTemplate')) => {
   const common = [orgId, environment, now()]
   const [entity, header] = [newId('dltEntity'), newId('dltHeader')]
@@ -130,7 +142,7 @@ const insertDltTemplate = async ({ orgId, environment = 'live' }: Where, id = ne
   await t.database.sql(
     `insert into dlt_templates (org_id, environment, created_at, updated_at, id, entity, header, name, category, content,
        status, provider_template_id)
-     values ($1, $2, $3, $3, $4, $5, $6, 'Hello', 'transactional', 'Hello', 'approved', '1007')`,
+     values ($1, $2, $3, $3, $4, $5, $6, 'Hello', 'transactional', 'Hello {#var#}', 'approved', '1007')`,
     [...common, id, entity, header],
   )
   return id
@@ -255,6 +267,7 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   domain: insertDomain,
   ipPool: insertIpPool,
   message: insertMessage,
+  verification: insertVerification,
   dltTemplate: (where) => insertDltTemplate(where),
   webhookEndpoint: insertEndpoint,
   webhookDelivery: insertDelivery,
@@ -324,10 +337,11 @@ const unknownIds = async (kind: IdKind): Promise<string[]> => {
   ]
 }
 
-/** The parts of a response that do not change with each request. */
-const fixedParts = ({ status, headers, body }: Reply) => {
+/** The parts of a response that do not change with each request or with the id that it names. */
+const fixedParts = ({ status, headers, body }: Reply, id = '') => {
   const { request_id: _, ...error } = body?.error ?? {}
-  return { status, headers: Object.keys(headers).sort(), body: body?.error ? error : body }
+  const shown = body?.id === decodeURIComponent(id) ? { ...body, id: 'the id' } : body
+  return { status, headers: Object.keys(headers).sort(), body: body?.error ? error : shown }
 }
 
 const lineOf = (route: Route): Line => table[nameOf(route)] as Line
@@ -336,6 +350,13 @@ const verdictOf = (route: Route, caller: Kind): Verdict => lineOf(route)[caller]
 /** The code for a row that never existed. */
 const codeOfUnknown = (verdict: Verdict): Code =>
   typeof verdict === 'object' && 'barred' in verdict ? verdict.barred : 'NOT_FOUND'
+
+/** Expects the response for a row that never existed. */
+const expectUnknown = (reply: Reply, route: Route, verdict: Verdict, id: string): void => {
+  const { unknownBody } = lineOf(route)
+  if (unknownBody) expect([reply.status, reply.body]).toEqual([200, { id, ...unknownBody }])
+  else expectRefusal(reply, codeOfUnknown(verdict))
+}
 
 type CallOptions = { body?: unknown; query?: string }
 const call = (route: Route, key: string, ids: Record<string, string>, more: CallOptions = {}): Promise<Reply> => {
@@ -414,15 +435,14 @@ describe.for(withId)('%s', ([, route]) => {
       const never = newId(kind)
       await leavesNoTrace(async () => {
         const baseline = await call(route, key, { [param]: never })
-        expectRefusal(baseline, codeOfUnknown(verdict))
-        for (const id of unknown) {
-          expect(fixedParts(await call(route, key, { [param]: id })), id).toEqual(fixedParts(baseline))
-        }
+        expectUnknown(baseline, route, verdict, never)
+        const parts = fixedParts(baseline, never)
+        for (const id of unknown) expect(fixedParts(await call(route, key, { [param]: id }), id), id).toEqual(parts)
         if (verdict === 'open') return
         for (const id of others) {
           const reply = await call(route, key, { [param]: id })
           if (typeof verdict === 'object' && 'refused' in verdict) expectRefusal(reply, verdict.refused)
-          else expect(fixedParts(reply), id).toEqual(fixedParts(baseline))
+          else expect(fixedParts(reply, id), id).toEqual(parts)
         }
       })
       if (verdict !== 'open') return
@@ -443,8 +463,10 @@ describe.for(withId)('%s', ([, route]) => {
     ]
     await leavesNoTrace(async () => {
       for (const caller of kinds) {
-        const code = codeOfUnknown(verdictOf(route, caller))
-        for (const id of ids) expectRefusal(await call(route, theirs[caller], { [param]: id }), code)
+        const verdict = verdictOf(route, caller)
+        for (const id of ids) {
+          expectUnknown(await call(route, theirs[caller], { [param]: id }), route, verdict, id)
+        }
       }
     })
   })

@@ -42,6 +42,8 @@ export type Line = {
   liveKey?: Verdict
   /** The channel of the messages that the route is about. Email by default. */
   channel?: 'sms'
+  /** The body of the 200 for an id that never existed, without that id. A 404 by default. */
+  unknownBody?: Record<string, unknown>
   /** Ids in the query or the body, by field. */
   names?: Record<string, Named>
 }
@@ -76,6 +78,13 @@ const mail = () => ({ from: 'hello@example.test', to: ['ada@example.com'], subje
 /** Inserted for the walk, because a message to India needs one. */
 export const ownDltTemplate = newId('dltTemplate')
 const sms = (to: string | string[]) => ({ from: 'TIDINGS', to, body: 'Hello', dlt_template_id: ownDltTemplate })
+const verification = {
+  channel: 'sms',
+  to: '+919876543210',
+  from: 'TIDINGS',
+  template: 'Hello {{code}}',
+  dlt_template_id: ownDltTemplate,
+}
 /** DLT templates belong to the org, whatever the tenant. */
 const namesDltTemplate = (unknown: Named['unknown']): Line['names'] => ({
   dlt_template_id: { kind: 'dltTemplate', in: ['body'], unknown, tenantKey: 'open' },
@@ -231,6 +240,19 @@ export const table: Record<string, Line> = {
   'GET /sms': { ...shared, tenantKey: 'open' },
   'GET /sms/{id}': { ...onMessage, channel: 'sms', tenantKey: 'hidden' },
   'DELETE /sms/{id}': { ...onMessage, channel: 'sms', tenantKey: writeToAnotherTenant },
+  'POST /verifications': {
+    ...shared,
+    tenantKey: 'open',
+    body: verification,
+    names: namesDltTemplate('DLT_TEMPLATE_NOT_FOUND'),
+  },
+  'POST /verifications/{id}/check': {
+    tenantKey: 'hidden',
+    testKey: 'hidden',
+    projectKey: 'hidden',
+    body: { code: '000000' },
+    unknownBody: { status: 'denied', reason: 'not_found' },
+  },
   'POST /domains': {
     ...shared,
     tenantKey: 'open',

@@ -51,6 +51,7 @@ const wholeBodies: Record<string, unknown> = {
   'POST /api/v1/emails/batch': [mail],
   'POST /api/v1/sms': text,
   'POST /api/v1/sms/batch': [text],
+  'POST /api/v1/verifications': { channel: 'sms', to: '+15125550100', from: 'TIDINGS' },
 }
 
 const sampleOf = (entry: Entry): unknown =>

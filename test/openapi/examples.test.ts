@@ -110,6 +110,7 @@ const makeId: Record<string, (key: string, params: Values) => Promise<string>> =
   sup: async (key) => (await done(key, 'addSuppressions')).id,
   ten: async (key) => (await done(key, 'createTenant')).id,
   tpl: async (key) => (await done(key, 'createTemplate')).id,
+  ver: async (key) => (await done(key, 'startVerification')).id,
   whd: async (key, { id = '' }) => (await done(key, 'testWebhook', { id })).delivery_id,
   whe: async (key) => (await done(key, 'createWebhook', {}, { url: receiver.url })).id,
 }

@@ -84,6 +84,7 @@ export const tagTexts: Record<string, string> = {
   Emails: 'Send emails immediately or on a schedule, one at a time or in batches, and track their status.',
   SMS: 'Send text and picture messages immediately or on a schedule, one at a time or in batches, and track their status.',
   Inbound: 'Text messages and emails that you received, with opt-outs.',
+  Verifications: 'Send one-time codes by SMS or email, and check them.',
   Brands: 'Your company as the registry of US text messages knows it.',
   Campaigns: 'Kinds of text messages that you send in the US, registered for a brand.',
   'Phone numbers': 'Numbers and alphanumeric sender ids that you send text messages from.',

@@ -78,5 +78,6 @@ export const mailOf = (draft: EmailDraft, at: Date, returnPathOf: ReturnPathOf =
     dkim,
     region,
     ipPool,
+    hasCode: draft.hasCode,
   }
 }

@@ -21,6 +21,15 @@ test('A token is a local part of 64 lower-case characters, and reads as what it 
   )
 })
 
+test('A token of a one-time code reads as its verification, and is not valid for a message with the same digits', () => {
+  const code = { orgId: newId('org'), messageId: newId('verification'), recipient: 0 }
+  const text = tokens.sign(code) as string
+  expect(text).toMatch(/^v[0-9a-hjkmnp-tv-z]{63}$/)
+  expect(tokens.read(text)).toEqual(code)
+  expect(tokens.read(`b${text.slice(1)}`)).toBeUndefined()
+  expect(tokens.read(`v${token.slice(1)}`)).toBeUndefined()
+})
+
 test('Every bit of an id is in its token', () => {
   const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
   const digit = fc.integer({ min: 0, max: 31 })

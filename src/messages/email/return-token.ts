@@ -11,6 +11,7 @@ import { type IdKind, isId, prefixes } from '../../ground/ids.ts'
 
 export type ReturnRef = {
   orgId: string
+  /** The message, or the verification of a one-time code. */
   messageId: string
   /** The position among To, Cc and Bcc of the only recipient of the envelope. Null when the envelope has several. */
   recipient: number | null
@@ -24,10 +25,12 @@ export interface ReturnTokens {
 }
 
 const digits = '0123456789abcdefghjkmnpqrstvwxyz'
-const kindLetter = 'b'
+/** What the token identifies. */
+const kinds = { b: 'message', v: 'verification' } as const
+type KindLetter = keyof typeof kinds
 const payloadDigits = 50
 const signatureDigits = 13
-const shape = new RegExp(`^${kindLetter}[${digits}]{${payloadDigits + signatureDigits}}$`)
+const shape = new RegExp(`^[${Object.keys(kinds).join('')}][${digits}]{${payloadDigits + signatureDigits}}$`)
 
 const digitValues = new Map([...digits].map((digit, value) => [digit, value]))
 const valueAt = (text: string, at: number): number => digitValues.get(text[at] as string) ?? 0
@@ -68,9 +71,11 @@ const unpackId = (kind: IdKind, copied: string, bits: number): string => {
 
 const copiedDigits = 23
 
+const letterOf = (messageId: string): KindLetter => (isId('verification', messageId) ? 'v' : 'b')
+
 const payloadOf = ({ orgId, messageId, recipient }: ReturnRef): string | undefined => {
   const org = packId('org', orgId)
-  const message = packId('message', messageId)
+  const message = packId(kinds[letterOf(messageId)], messageId)
   if (!org || !message) return undefined
   const index = recipient === null || recipient < 0 || recipient >= several ? several : recipient
   const rest = (org.bits << 13) | (message.bits << 6) | index
@@ -78,16 +83,19 @@ const payloadOf = ({ orgId, messageId, recipient }: ReturnRef): string | undefin
   return org.copied + message.copied + restDigits
 }
 
-const refOf = (payload: string): ReturnRef => {
+const refOf = (letter: KindLetter, payload: string): ReturnRef => {
   let rest = 0
   for (let at = 2 * copiedDigits; at < payloadDigits; at++) rest = rest * 32 + valueAt(payload, at)
   const index = rest & 63
   return {
     orgId: unpackId('org', payload.slice(0, copiedDigits), rest >> 13),
-    messageId: unpackId('message', payload.slice(copiedDigits, 2 * copiedDigits), (rest >> 6) & 127),
+    messageId: unpackId(kinds[letter], payload.slice(copiedDigits, 2 * copiedDigits), (rest >> 6) & 127),
     recipient: index === several ? null : index,
   }
 }
+
+/** The letter of a message is not signed, because tokens of earlier releases were signed without it. */
+const signed = (letter: KindLetter, payload: string): string => (letter === 'b' ? payload : `${letter}${payload}`)
 
 /** 65 bits of the digest. Each guess needs an SMTP command, and is of use only with the ids of a message. */
 const signatureOf = (hmac: (text: string) => string, payload: string): string => {
@@ -107,14 +115,17 @@ export const makeReturnTokens = ({ masterKey, previous }: Keys): ReturnTokens =>
   return {
     sign: (ref) => {
       const payload = payloadOf(ref)
-      return payload && `${kindLetter}${payload}${signatureOf(current, payload)}`
+      const letter = letterOf(ref.messageId)
+      return payload && `${letter}${payload}${signatureOf(current, signed(letter, payload))}`
     },
     read: (localPart) => {
       const token = localPart.toLowerCase()
       if (!shape.test(token)) return undefined
       const payload = token.slice(1, 1 + payloadDigits)
       const signature = token.slice(1 + payloadDigits)
-      return hmacs.some((hmac) => sameBytes(signatureOf(hmac, payload), signature)) ? refOf(payload) : undefined
+      const letter = token[0] as KindLetter
+      const text = signed(letter, payload)
+      return hmacs.some((hmac) => sameBytes(signatureOf(hmac, text), signature)) ? refOf(letter, payload) : undefined
     },
   }
 }

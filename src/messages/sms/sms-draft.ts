@@ -31,4 +31,5 @@ export const smsOf = (draft: SmsDraft, at: Date): Sms => ({
   dlt: draft.dlt,
   messageType: draft.messageType,
   at,
+  hasCode: draft.hasCode,
 })

@@ -35,6 +35,8 @@ export type Mail = {
   region: string
   /** A dedicated IP pool at the provider. */
   ipPool: string | null
+  /** The content has a one-time code. `messageId` is then the id of the verification, and the content is never stored. */
+  hasCode?: boolean | undefined
 }
 
 export interface EmailProvider {

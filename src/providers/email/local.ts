@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../ground/clock.ts'
 import { newId } from '../../ground/ids.ts'
 import { HandoverError } from '../handover.ts'
-import type { Outbox } from '../outbox/local-outbox.ts'
+import { idsOf, type Outbox } from '../outbox/local-outbox.ts'
 import type { EmailProvider } from './email-provider.ts'
 import { scenarioOf, simulatedReports } from './simulator.ts'
 import { recipientsOf, toStored } from './stored-mail.ts'
@@ -27,8 +27,7 @@ export const makeLocalProvider = ({ outbox, clock, serviceDomain, wait = pause }
     if (scenarios.includes('slow')) await wait(slowMs)
     const at = clock.now()
     const id = `local_${newId('message', at.getTime())}`
-    const { messageId } = mail
-    await outbox.add({ id, channel: 'email', messageId, verificationId: null, mail: toStored(mail), at })
+    await outbox.add({ id, channel: 'email', ...idsOf(mail), mail: toStored(mail), at })
     const reports = simulatedReports(mail, serviceDomain, at)
     return { provider: name, providerMessageId: id, ...(reports.length > 0 && { reports }) }
   },

@@ -1,6 +1,6 @@
 /** Parses notifications of Amazon SES that arrive through SNS, in both SES formats. */
 import { z } from 'zod'
-import { isId } from '../../ground/ids.ts'
+import { isId, isSentId } from '../../ground/ids.ts'
 import type { Report } from '../handover.ts'
 import { orgHeader, sesTags } from './ses.ts'
 import type { SnsMessage } from './sns.ts'
@@ -134,7 +134,7 @@ const messageOf = (event: SesEvent): { orgId: string; messageId: string } | unde
   const orgId = tags?.[sesTags.org]?.[0] ?? headerOf(event, orgHeader)
   const messageId = tags?.[sesTags.message]?.[0] ?? headerOf(event, 'X-Service-Message-Id')
   if (orgId === undefined || messageId === undefined) return undefined
-  return isId('org', orgId) && isId('message', messageId) ? { orgId, messageId } : undefined
+  return isId('org', orgId) && isSentId(messageId) ? { orgId, messageId } : undefined
 }
 
 const parseEvent = (text: string): SesEvent | undefined => {

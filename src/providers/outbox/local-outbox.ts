@@ -22,11 +22,20 @@ export type NewOutboxEntry = {
   at: Date
 }
 
+/** The id of the message, or of the verification whose code it has. */
+export const idsOf = ({ messageId: id, hasCode }: { messageId: string; hasCode?: boolean | undefined }) =>
+  hasCode ? { messageId: null, verificationId: id } : { messageId: id, verificationId: null }
+
 type SerializedEntry = Omit<NewOutboxEntry, 'mail'> & { mail: string }
 
 export interface Outbox {
-  /** Waits only while too many entries are unwritten. An entry that cannot be written is logged. */
+  /**
+   * Waits only while too many entries are unwritten. An entry that cannot be written is logged. The entry of a one-time
+   * code, which has a `verificationId`, stays in the memory of this process: the code must never be stored.
+   */
   add(entry: NewOutboxEntry): MaybePromise<void>
+  /** The entries of the newest one-time codes, oldest first. */
+  codes(): readonly NewOutboxEntry[]
   /** Resolves when every entry that was added before is written. */
   flushed(): Promise<void>
   /** Also waits for the trim. */
@@ -34,6 +43,7 @@ export interface Outbox {
 }
 
 const maxEntries = 10_000
+const maxCodes = 1_000
 const trimEvery = 2_000
 /** How long an entry waits for others before it is written. */
 const collectMs = 20
@@ -63,6 +73,7 @@ const isLarge = ({ mail }: NewOutboxEntry): boolean => {
 type Needs = { db: Db; log: Log }
 
 export const makeOutbox = ({ db, log }: Needs): Outbox => {
+  const codes = new Set<NewOutboxEntry>()
   let sinceTrim = 0
   let trimming: Promise<void> | undefined
 
@@ -153,8 +164,20 @@ export const makeOutbox = ({ db, log }: Needs): Outbox => {
     await Promise.all(writing)
   }
 
+  const keepInMemory = (entry: NewOutboxEntry): void => {
+    codes.add(entry)
+    for (const oldest of codes) {
+      if (codes.size <= maxCodes) return
+      codes.delete(oldest)
+    }
+  }
+
   return {
-    add: (entry) => (isFull() || isLarge(entry) ? collectWithSpace(entry) : collect(entry)),
+    add: (entry) => {
+      if (entry.verificationId !== null) return keepInMemory(entry)
+      return isFull() || isLarge(entry) ? collectWithSpace(entry) : collect(entry)
+    },
+    codes: () => [...codes],
     flushed,
     drained: async () => {
       await flushed()

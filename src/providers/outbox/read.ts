@@ -3,7 +3,7 @@ import type { Channel } from '../../ground/channel.ts'
 import { startSlices } from '../../ground/event-loop-turns.ts'
 import { composeMime } from '../email/compose-mime.ts'
 import { fromStored, type StoredMail } from '../email/stored-mail.ts'
-import type { Outbox } from './local-outbox.ts'
+import { jsonText, type NewOutboxEntry, type Outbox } from './local-outbox.ts'
 import { listOutbox, type OutboxRow } from './store.ts'
 
 /** A message that a local provider accepted. Fields that its channel does not have are null or empty. */
@@ -73,21 +73,38 @@ const entryOf = async (row: OutboxRow): Promise<OutboxEntry> => {
   return { id, channel, message_id, verification_id, ...fields, at: at.toISOString() }
 }
 
+const rowOfCode = ({ id, channel, messageId, verificationId, mail, at }: NewOutboxEntry): OutboxRow => ({
+  id,
+  channel,
+  message_id: messageId,
+  verification_id: verificationId,
+  // As it would be read from the database.
+  mail: JSON.parse(jsonText(mail)),
+  at,
+})
+
 /** Messages of so many bytes are returned at most, or one larger message. The response is about three times as large. */
 const maxBytes = 4_194_304
 
-/** Newest first. */
+/** Newest first. Codes of other processes are not included. */
 export type ReadOutbox = (query: OutboxQuery) => Promise<OutboxEntry[]>
 
 export const makeReadOutbox =
-  ({ db, outbox }: { db: Db; outbox: Pick<Outbox, 'flushed'> }): ReadOutbox =>
+  ({ db, outbox }: { db: Db; outbox: Pick<Outbox, 'flushed' | 'codes'> }): ReadOutbox =>
   async ({ channel, to, limit }) => {
+    const recipient = to?.toLowerCase()
+    const codes = outbox
+      .codes()
+      .filter((entry) => channel === undefined || entry.channel === channel)
+      .filter(({ mail }) => recipient === undefined || mail.recipients.includes(recipient))
+      .map(rowOfCode)
     await outbox.flushed()
-    const filters = { channel: channel ?? null, to: to?.toLowerCase() ?? null }
-    const rows = await db.rows(listOutbox, { ...filters, limit, bytes: maxBytes })
+    const filters = { channel: channel ?? null, to: recipient ?? null }
+    const stored = await db.rows(listOutbox, { ...filters, limit, bytes: maxBytes })
+    const newestFirst = [...stored, ...codes].sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, limit)
     const slices = startSlices()
     const entries: OutboxEntry[] = []
-    for (const row of rows) {
+    for (const row of newestFirst) {
       entries.push(await entryOf(row))
       if (slices.over()) await slices.next()
     }

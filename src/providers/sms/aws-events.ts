@@ -1,6 +1,6 @@
 /** Parses the events of AWS End User Messaging about sent messages, which arrive through SNS. */
 import { z } from 'zod'
-import { isId } from '../../ground/ids.ts'
+import { isId, isSentId } from '../../ground/ids.ts'
 import type { Log } from '../../ground/log.ts'
 import type { SnsMessage } from '../email/sns.ts'
 import { makeSnsIntake, type SnsIntake, type SnsIntakeNeeds } from '../email/sns-intake.ts'
@@ -44,7 +44,7 @@ const parseEvent = (text: string): SmsEvent | undefined => {
 const messageOf = ({ context }: SmsEvent): { orgId: string; messageId: string } | undefined => {
   const [orgId, messageId] = [context?.[smsContext.org], context?.[smsContext.message]]
   if (typeof orgId !== 'string' || typeof messageId !== 'string') return undefined
-  return isId('org', orgId) && isId('message', messageId) ? { orgId, messageId } : undefined
+  return isId('org', orgId) && isSentId(messageId) ? { orgId, messageId } : undefined
 }
 
 const timeOf = ({ eventTimestamp = Number.NaN }: SmsEvent, { Timestamp }: SnsMessage): Date => {

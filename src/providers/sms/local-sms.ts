@@ -4,7 +4,7 @@ import type { Clock } from '../../ground/clock.ts'
 import { newId } from '../../ground/ids.ts'
 import { callingCodeOf, isE164 } from '../../ground/phone-number.ts'
 import { HandoverError } from '../handover.ts'
-import type { Outbox } from '../outbox/local-outbox.ts'
+import { idsOf, type Outbox } from '../outbox/local-outbox.ts'
 import type { Sms, SmsProvider } from './sms-provider.ts'
 import { refusedNumber, simulatedReport, slowNumber } from './sms-simulator.ts'
 
@@ -32,7 +32,7 @@ export const makeLocalSmsProvider = ({ outbox, clock, wait = pause }: Needs): Sm
     if (sms.to === slowNumber) await wait(slowMs)
     const at = clock.now()
     const id = `local_${newId('message', at.getTime())}`
-    const { messageId, from, to, body, mediaUrl, dlt } = sms
+    const { from, to, body, mediaUrl, dlt } = sms
     const mail = {
       from,
       body,
@@ -40,7 +40,7 @@ export const makeLocalSmsProvider = ({ outbox, clock, wait = pause }: Needs): Sm
       media_url: mediaUrl,
       dlt: dlt && { entity_id: dlt.entityId, template_id: dlt.templateId },
     }
-    await outbox.add({ id, channel: 'sms', messageId, verificationId: null, mail, at })
+    await outbox.add({ id, channel: 'sms', ...idsOf(sms), mail, at })
     const report = simulatedReport(sms, at)
     return { provider: name, providerMessageId: id, ...(report && { reports: [report] }) }
   },

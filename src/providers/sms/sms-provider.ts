@@ -16,6 +16,8 @@ export type Sms = {
   dlt: { entityId: string; templateId: string } | null
   messageType: 'transactional' | 'promotional'
   at: Date
+  /** The body has a one-time code. `messageId` is then the id of the verification, and the body is never stored. */
+  hasCode?: boolean | undefined
 }
 
 /** A message from a phone. */

@@ -21,7 +21,7 @@ export const sandboxGate = (findMembers: FindMembers): Gate<EmailDraft> => {
   }
   return {
     name: 'sandbox',
-    at: ['single', 'batch', 'fire'],
+    at: ['single', 'batch', 'fire', 'code'],
     applies: (draft) => draft.sender?.kind === 'sandbox',
     check: membersOnly,
   }

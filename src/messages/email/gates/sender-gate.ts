@@ -6,7 +6,7 @@ import type { EmailDraft } from '../email-draft.ts'
 /** Requires a verified domain of the org in `from`. Test mode checks only the restrictions of the key. */
 export const senderGate = (senders: Senders): Gate<EmailDraft> => ({
   name: 'sender',
-  at: ['single', 'batch', 'fire'],
+  at: ['single', 'batch', 'fire', 'code'],
   check: (draft) => {
     const { by, from } = draft
     const domain = from.address.slice(from.address.lastIndexOf('@') + 1)

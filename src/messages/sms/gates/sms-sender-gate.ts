@@ -30,7 +30,7 @@ export const smsSenderGate = (senders: SmsSenders): Gate<SmsDraft> => {
 
   return {
     name: 'sender',
-    at: ['single', 'batch', 'fire'],
+    at: ['single', 'batch', 'fire', 'code'],
     check: (draft) =>
       choosesMember(draft)
         ? senders.assertPool(draft.by, draft.fromPool as string)

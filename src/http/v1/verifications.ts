@@ -1,0 +1,69 @@
+import { Failure } from '../../ground/errors.ts'
+import type { CheckCodeOf } from '../../verifications/check-code.ts'
+import { CheckCode, CheckedVerification, StartedVerification, StartVerification } from '../../verifications/shapes.ts'
+import type { StartCode } from '../../verifications/start.ts'
+import { defineRoute, type Route } from '../route.ts'
+
+const startErrors = [
+  'NO_SENDER',
+  'UNDELIVERABLE_DESTINATION',
+  'HIGH_COST_DESTINATION',
+  'SMS_DESTINATION_NOT_ALLOWED',
+  'DLT_TEMPLATE_REQUIRED',
+  'DLT_TEMPLATE_NOT_FOUND',
+  'DLT_TEMPLATE_NOT_APPROVED',
+  'DLT_TEMPLATE_NOT_PROVISIONED',
+  'SENDER_NOT_REGISTERED',
+  'SENDER_NOT_VERIFIED',
+  'INVALID_FROM',
+  'SENDER_DOMAIN_NOT_VERIFIED',
+  'SANDBOX_RECIPIENT_NOT_ALLOWED',
+  'SANDBOX_DAILY_LIMIT',
+  'WARMUP_LIMIT_EXCEEDED',
+  'SEND_FAILED',
+  'UNAVAILABLE',
+] as const
+
+type Needs = { start: StartCode; check: CheckCodeOf }
+
+export const verificationRoutes = ({ start, check }: Needs): Route[] => [
+  defineRoute({
+    method: 'POST',
+    path: '/verifications',
+    operationId: 'startVerification',
+    tag: 'Verifications',
+    summary: 'Send a one-time code',
+    description:
+      'Sends a new code. To send it again, start a second verification: it has its own id and code, and the first one stays valid until it is used, expires or runs out of attempts. Use a new `Idempotency-Key` for every code that a person requests, never one per user or destination: a repeated key returns the first verification and sends nothing. At most five codes per destination and 1,000 per organisation are started in an hour.',
+    scope: 'write:verifications',
+    idempotent: true,
+    databaseFault: 'UNAVAILABLE',
+    body: StartVerification,
+    check: ({ body }) => {
+      if (!body.from) throw new Failure('NO_SENDER')
+    },
+    responses: { 201: { schema: StartedVerification, description: 'The code was sent.' } },
+    errors: startErrors,
+    handle: async ({ caller, body }) => ({ status: 201, body: await start(caller, body) }),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/verifications/{id}/check',
+    operationId: 'checkVerification',
+    tag: 'Verifications',
+    summary: 'Check a one-time code',
+    description:
+      'Compares the code that a person entered with the one that was sent. A wrong code spends one attempt, the right code none. The right code is approved once. A test key can check only verifications of test keys. After a 503 no attempt is spent, and you can check the code again.',
+    scope: 'write:verifications',
+    params: { id: 'verification' },
+    anyId: true,
+    databaseFault: 'UNAVAILABLE',
+    body: CheckCode,
+    responses: { 200: { schema: CheckedVerification, description: 'The code was checked.' } },
+    errors: ['UNAVAILABLE'],
+    handle: async ({ caller, params, body }) => ({
+      status: 200,
+      body: await check(caller, params.id as string, body.code),
+    }),
+  }),
+]

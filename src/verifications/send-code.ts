@@ -1,0 +1,69 @@
+/** Hands a stored code to the provider. If the provider does not take it, the verification is withdrawn. */
+import type { Db } from '../db/pool.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Log } from '../ground/log.ts'
+import type { ChannelAdapter } from '../messages/channel-adapter.ts'
+import type { Draft } from '../messages/draft.ts'
+import { type BeginHandOver, isTransient } from '../messages/hand-over.ts'
+import { asHandoverError } from '../messages/rows.ts'
+import { type ApplyReports, releasesUsage } from '../messages/sent-message.ts'
+import type { SuppressRefused } from '../messages/suppress-refused.ts'
+import type { HandoverError } from '../providers/handover.ts'
+import type { Reservation, Usage } from '../usage/reserve.ts'
+import { deleteVerification } from './store.ts'
+
+export type CodePipeline<D extends Draft> = { channel: ChannelAdapter<D>; beginHandOver: BeginHandOver<D> }
+
+export type SendCode = <D extends Draft>(
+  pipeline: CodePipeline<D>,
+  sent: { draft: D; code: string; reservation: Reservation },
+) => Promise<void>
+
+type Needs = {
+  db: Db
+  log: Log
+  usage: Usage
+  applyReports: ApplyReports
+  suppressRefused: SuppressRefused
+}
+
+const unavailable = 'The provider is unavailable, and the code was not sent. Retry later.'
+
+export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: Needs): SendCode => {
+  /** The caller never gets the id, so a row that cannot be deleted now does no harm until it is swept. */
+  const withdraw = async ({ id, by }: Draft, released: Reservation | undefined): Promise<void> => {
+    const settled = await Promise.allSettled([
+      db.change(deleteVerification, { orgId: by.orgId, id }),
+      released && usage.release(released),
+    ])
+    for (const result of settled) {
+      if (result.status === 'rejected') {
+        log.error({ err: result.reason, verification_id: id }, 'verification not withdrawn')
+      }
+    }
+  }
+
+  /** A provider may repeat the content in its reply, and a code must not be logged. */
+  const logFault = ({ id }: Draft, { kind, provider, message }: HandoverError, code: string): void => {
+    const reason = message.replaceAll(code, '[code]')
+    log.warn({ verification_id: id, kind, provider, reason }, 'code handover failed')
+  }
+
+  return async ({ beginHandOver }, { draft, code, reservation }) => {
+    try {
+      const { reports } = await beginHandOver()(draft)
+      if (reports) applyReports(draft.by.orgId, draft.id, reports)
+    } catch (error) {
+      // The destination was suppressed after the start was admitted.
+      if (error instanceof Failure) {
+        await withdraw(draft, reservation)
+        throw error.code === 'SUPPRESSED' ? new Failure('UNDELIVERABLE_DESTINATION') : error
+      }
+      const fault = asHandoverError(error)
+      logFault(draft, fault, code)
+      await suppressRefused(draft, fault)
+      await withdraw(draft, releasesUsage(fault) ? reservation : undefined)
+      throw new Failure('SEND_FAILED', isTransient(fault) ? { message: unavailable } : {})
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/** Runs the examples and the quickstart of docs/verifications.md exactly as they are shown. */
+import { execFile, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { request } from 'undici'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { startTestService } from './service/service.ts'
+
+const t = await startTestService()
+afterAll(() => t.stop())
+const { keys } = await t.org()
+const run = promisify(execFile)
+
+const page = await readFile(new URL('../docs/verifications.md', import.meta.url), 'utf8')
+const examples = [...page.matchAll(/```sh\n((?:id=\$\()?curl [\s\S]*?)\n```/g)].map(([, command]) => command as string)
+const hasCurl = await run('curl', ['--version']).then(
+  () => true,
+  () => false,
+)
+
+test.skipIf(!hasCurl)(
+  'S-058 Every example in docs/verifications.md succeeds, and the page explains idempotency keys',
+  async () => {
+    const env = { ...process.env, BASE_URL: t.url, API_KEY: keys.live, TEST_API_KEY: keys.test }
+    const answers: unknown[] = []
+    for (const command of examples) answers.push(JSON.parse((await run('bash', ['-c', command], { env })).stdout))
+    expect(answers).toEqual([
+      { id: expect.stringMatching(/^ver_/), status: 'pending', channel: 'sms', expires_at: expect.any(String) },
+      { id: expect.stringMatching(/^ver_/), status: 'approved' },
+    ])
+    expect(page).toContain('Use a new `Idempotency-Key` for every code that a person asks for.')
+    const routes = t.service.routes.find(({ operationId }) => operationId === 'startVerification')
+    expect(routes?.description).toContain('Use a new `Idempotency-Key` for every code')
+  },
+)
+
+const freePort = () =>
+  new Promise<number>((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+
+test('The quickstart signs a person in with the code that was sent, once, and denies a wrong one', async () => {
+  const [, program] = /```js\n([\s\S]*?)\n```/.exec(page) as RegExpExecArray
+  expect((program as string).split('\n').length).toBeLessThan(30)
+  const port = await freePort()
+  const folder = await mkdtemp(join(tmpdir(), 'tidings-quickstart-'))
+  const file = join(folder, 'sign-in.mjs')
+  await writeFile(file, (program as string).replace('.listen(4000,', `.listen(${port},`))
+  const app = spawn(process.execPath, [file], { env: { BASE_URL: t.url, API_KEY: keys.live }, stdio: 'inherit' })
+  onTestFinished(async () => {
+    app.kill()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const ask = async (path: string, body: object) => {
+    const reply = await request(`http://127.0.0.1:${port}${path}`, { method: 'POST', body: JSON.stringify(body) })
+    return (await reply.body.json()) as Record<string, string>
+  }
+  await expect.poll(() => ask('/', {}).catch(() => undefined), { timeout: 10_000 }).toEqual({ error: 'NOT_FOUND' })
+
+  const phone = '+447700900123'
+  expect(await ask('/sign-in', { phone })).toEqual({ sent: true })
+  expect(await ask('/sign-in', { phone })).toEqual({ sent: true })
+  const { body } = await t.ask('GET', `/api/dev/outbox?channel=sms&to=${encodeURIComponent(phone)}`)
+  expect(body.data).toHaveLength(2)
+  const code = /\d{6}/.exec(body.data[0].body)?.[0] as string
+  const wrong = code === '000000' ? '000001' : '000000'
+  expect(await ask('/sign-in/code', { phone: '+447700900199', code })).toEqual({ denied: 'not_found' })
+  expect(await ask('/sign-in/code', { phone, code: wrong })).toEqual({ denied: 'invalid' })
+  expect(await ask('/sign-in/code', { phone, code })).toEqual({ user: phone })
+  expect(await ask('/sign-in/code', { phone, code })).toEqual({ denied: 'not_found' })
+  expect(await ask('/sign-in', { phone: '+19005550100' })).toEqual({ error: 'UNDELIVERABLE_DESTINATION' })
+})
