@@ -27,7 +27,7 @@ test('S-046 of 1,000 concurrent wrong guesses at a cap of 5 exactly 5 are evalua
   expect(await guessAll(id, guesses)).toEqual({ invalid: 5, max_attempts: 995 })
   expect(await own.stored(id)).toMatchObject({ attempts: 5, used_at: null })
   expect((await own.check(id, code)).body.reason).toBe('max_attempts')
-})
+}, 120_000)
 
 test('S-046 S-047 when the right code is among the first five guesses of 1,000, one is approved', async () => {
   const id = await own.started({ max_attempts: 5 })
@@ -45,7 +45,7 @@ test('S-046 S-047 when the right code is among the first five guesses of 1,000, 
   })
   expect(counts.invalid ?? 0).toBeLessThan(3)
   expect(await own.stored(id)).toMatchObject({ attempts: 2 + (counts.invalid ?? 0), used_at: expect.any(Date) })
-})
+}, 120_000)
 
 test('S-046 the cap holds for guesses in two processes', async () => {
   const other = await startTestService({ database: t.database })
