@@ -114,8 +114,11 @@ export const messageEvent = (
   created_at: iso(at),
 })
 
+/** The provider of an error that no provider threw. */
+export const noProvider = 'unknown'
+
 /** Wraps any other error as `uncertain`: it is not known whether the provider accepted the message. */
 export const asHandoverError = (error: unknown): HandoverError =>
   error instanceof HandoverError
     ? error
-    : new HandoverError('uncertain', 'unknown', 'The provider could not be called.', { cause: error })
+    : new HandoverError('uncertain', noProvider, 'The provider could not be called.', { cause: error })

@@ -187,7 +187,35 @@ describe('the database', () => {
     await expect.poll(async () => (await own.start({}, keyed('down'))).status, { timeout: 10_000 }).toBe(201)
   }, 30_000)
 
-  test('R-28 X-215 a lost lock store is 503, and in production 409', async () => {
+  test('X-272 R-28 lost at the last look-up before the handover, a start is 503, and nothing is sent or billed', async () => {
+    const own = await verifier(t)
+    const { sql } = t.database
+    await sql(`create function hide() returns trigger language plpgsql as $$
+      begin alter table suppressions rename to hidden; return null; end $$`)
+    await sql('create trigger hide after insert on verifications execute function hide()')
+    const sent = (await own.codesSent()).length
+    const reply = await own.start({}, keyed('k'))
+    await sql('drop trigger hide on verifications')
+    await sql('alter table hidden rename to suppressions')
+    expectRefusal(reply, 'UNAVAILABLE')
+    expect(await own.used()).toEqual({})
+    expect(await own.count()).toBe(0)
+    expect((await own.codesSent()).length).toBe(sent)
+    expect((await own.start({}, keyed('k'))).status).toBe(201)
+  })
+
+  test('S-056 R-28 the key of a refused start is freed once the database is back', async () => {
+    const own = await verifier(t)
+    const to = simulated.refused
+    const start = () => own.start({ to }, keyed('k'))
+    await whileLost(t, 'delete on idempotency_keys', async () => {
+      expectRefusal(await start(), 'SEND_FAILED')
+      expectRefusal(await start(), 'IDEMPOTENCY_IN_FLIGHT')
+    })
+    await expect.poll(async () => (await start()).body.error.code, { timeout: 10_000 }).toBe('SEND_FAILED')
+  }, 30_000)
+
+  test('X-215 R-28 a lost lock store is 503, and in production 409', async () => {
     const own = await verifier(t)
     const reply = await whileLost(t, 'insert on idempotency_keys', () => own.start({}, keyed('lost')))
     expectRefusal(reply, 'UNAVAILABLE')

@@ -58,7 +58,7 @@ const cases: Case[] = [
   ['RATE_LIMITED', 'quota', { rate_limit_key: 'k' }, { own: full }],
 ]
 
-test.each(cases)('SD-14 S-043 S-051 %s comes before %s, and nothing is written', async (earlier, _, body, how = {}) => {
+test.each(cases)('S-043 S-051 SD-14 %s comes before %s, and nothing is written', async (earlier, _, body, how = {}) => {
   const { own = anywhere, headers = {}, more = {} } = how
   expectRefusal(await leavesNoTrace(() => own.start(body, { headers })), earlier, more)
 })
@@ -92,7 +92,7 @@ test('S-055 S-214 X-189 the destination list applies to SMS codes with any key, 
 })
 
 test.each(['bounce', 'complaint', 'manual'])(
-  'SD-16 X-237 a destination suppressed for %s gets no code',
+  'X-237 SD-16 a destination suppressed for %s gets no code',
   async (reason) => {
     const to = anywhere.newAddress()
     await anywhere.suppress(to, reason, null, 'email')

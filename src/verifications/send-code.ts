@@ -1,11 +1,12 @@
 /** Hands a stored code to the provider. If the provider does not take it, the verification is withdrawn. */
+import { isDatabaseFault } from '../db/faults.ts'
 import type { Db } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import type { ChannelAdapter } from '../messages/channel-adapter.ts'
 import type { Draft } from '../messages/draft.ts'
 import { type BeginHandOver, isTransient } from '../messages/hand-over.ts'
-import { asHandoverError } from '../messages/rows.ts'
+import { asHandoverError, noProvider } from '../messages/rows.ts'
 import { type ApplyReports, releasesUsage } from '../messages/sent-message.ts'
 import type { SuppressRefused } from '../messages/suppress-refused.ts'
 import type { HandoverError } from '../providers/handover.ts'
@@ -60,6 +61,11 @@ export const makeSendCode = ({ db, log, usage, applyReports, suppressRefused }: 
         throw error.code === 'SUPPRESSED' ? new Failure('UNDELIVERABLE_DESTINATION') : error
       }
       const fault = asHandoverError(error)
+      // The look-up before the handover failed, so nothing was sent.
+      if (fault.provider === noProvider && isDatabaseFault(fault.cause)) {
+        await withdraw(draft, reservation)
+        throw fault.cause
+      }
       logFault(draft, fault, code)
       await suppressRefused(draft, fault)
       await withdraw(draft, releasesUsage(fault) ? reservation : undefined)

@@ -71,6 +71,8 @@ describe('POST /api/dev/run', () => {
           tracking_windows_deleted: 0,
           webhook_deliveries_deleted: 0,
           webhook_secrets_dropped: 0,
+          verifications_deleted: 0,
+          verification_windows_deleted: 0,
           provider_notifications_deleted: 0,
           sms_receipts_deleted: 0,
         },
