@@ -17,6 +17,7 @@ export const layers: string[][] = [
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
   ['admission', 'domains', 'senders', 'templates', 'tracking', 'webhooks'],
   ['messages'],
+  ['blasts'],
   ['operator'],
   ['worker'],
   ['http', 'submission'],
