@@ -12,6 +12,8 @@ export interface OpenTemplate {
   missing(variables: TemplateVariables): string[]
   /** Names that are not supplied render empty. Rejects content that exceeds a cap. */
   render(variables: TemplateVariables, subject: number): Rendered
+  /** Every subject that a recipient can get. */
+  subjects(variables: TemplateVariables): string[]
 }
 
 export const openTemplate = (parts: TemplateParts, subjects: readonly string[]): OpenTemplate => {
@@ -26,15 +28,23 @@ export const openTemplate = (parts: TemplateParts, subjects: readonly string[]):
   const rendered = (part: CompiledTemplate | null | undefined, variables: TemplateVariables): string | null =>
     part ? renderPart(part, variables) : null
 
+  const subjectOf = (part: CompiledTemplate | null | undefined, variables: TemplateVariables): string | null => {
+    const title = rendered(part, variables)
+    return title === null ? null : onOneLine(title)
+  }
+
   return {
     missing: (variables) => [...all.flatMap((part) => part.missing(variables)), ...unsupplied],
     render: (variables, subject) => {
-      const title = rendered(own[subject % own.length], variables)
-      const content = { html: rendered(html, variables), text: rendered(text, variables) }
-      const filled: Rendered = { subject: title === null ? null : onOneLine(title), ...content }
+      const filled: Rendered = {
+        subject: subjectOf(own[subject % own.length], variables),
+        html: rendered(html, variables),
+        text: rendered(text, variables),
+      }
       assertContent(channel, filled)
       if (channel === 'email') return filled
       return { ...filled, text: filled.text?.replaceAll(linkMark, () => '') ?? null }
     },
+    subjects: (variables) => own.map((part) => subjectOf(part, variables) ?? ''),
   }
 }

@@ -1,12 +1,15 @@
 /** The routes under /api/v1. A new capability adds its routes here. */
+import { eraseTenantSubjects } from '../blasts/store/winner-rows.ts'
 import { makeManageIpPools } from '../domains/manage-ip-pools.ts'
 import type { Route } from '../http/route.ts'
+import { audienceSendRoutes } from '../http/v1/audience-send.ts'
 import { brandRoutes } from '../http/v1/brands.ts'
 import { campaignRoutes } from '../http/v1/campaigns.ts'
 import { dltRoutes } from '../http/v1/dlt.ts'
 import { domainRoutes } from '../http/v1/domains.ts'
 import { emailRoutes } from '../http/v1/emails.ts'
 import { ipPoolRoutes } from '../http/v1/ip-pools.ts'
+import { jobRoutes } from '../http/v1/jobs.ts'
 import { keyRoutes } from '../http/v1/keys.ts'
 import { phoneNumberRoutes } from '../http/v1/phone-numbers.ts'
 import { poolRoutes } from '../http/v1/pools.ts'
@@ -35,6 +38,7 @@ import { makeWebhookLimits } from '../webhooks/limits.ts'
 import { makeManageWebhooks } from '../webhooks/manage.ts'
 import { eraseTenantDeliveries } from '../webhooks/store/delivery-rows.ts'
 import { eraseTenantEndpoints } from '../webhooks/store/endpoint-rows.ts'
+import { makeBlasts } from './blasts.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
@@ -71,6 +75,7 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, { m
       steps: [
         { counts: 'messages_redacted', run: messages.forTenant.eraseMessages },
         { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
+        { run: (tx, rows) => tx.change(eraseTenantSubjects, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPoolRecipients, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPools, rows) },
         { run: (tx, rows) => tx.change(freeTenantSenders, rows) },
@@ -98,13 +103,16 @@ export const makeRoutes = ({ foundation, platform, sending, delivery, senders }:
     wake: delivery.webhooks.wake,
     limits: makeWebhookLimits({ limiter, clock }),
   })
+  const blasts = makeBlasts(foundation, platform, sending)
   return [
+    ...audienceSendRoutes(blasts),
     ...brandRoutes({ db, ...senders.brands }),
     ...campaignRoutes({ db, ...senders.campaigns }),
     ...dltRoutes({ db, manage: makeManageDlt({ db, clock, audit, forget }) }),
     ...domainRoutes({ manage: manageDomains, hosts: sending.mailHosts }),
     ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
     ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
+    ...jobRoutes(blasts),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
     ...phoneNumberRoutes({ db, ...senders.phoneNumbers }),
     ...poolRoutes({ db, manage: makeManagePools({ db, clock, audit, forget }) }),

@@ -1,4 +1,6 @@
 /** Sending: domains, templates, tracking, suppressions, providers, and the message pipeline. */
+import { makeFollowJobs } from '../blasts/follow-jobs.ts'
+import { heldUntil } from '../blasts/hold-rows.ts'
 import { makeCheckDomains } from '../domains/check.ts'
 import { dkimKeyContext, newDkimKey } from '../domains/dkim-key.ts'
 import { makeCheckDns } from '../domains/dns.ts'
@@ -113,6 +115,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     return configured.states().filter(({ state }) => state !== 'closed').length
   })
   const smsProvider = replacements.smsProvider ?? configured
+  const followJobs = makeFollowJobs({ db, clock, log, appendEvents })
   const messages = openMessages({
     db,
     clock,
@@ -136,9 +139,11 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     returnPathOf: config.inboundSmtp ? makeReturnPathOf({ tokens: returnTokens, serviceDomain }) : plainReturnPath,
     contentDays: config.messageContentDays,
     onProviderOutage: config.onProviderOutage,
+    heldUntil,
+    onSent: followJobs.onSent,
   })
   const providers = { outbox, emailProvider, smsProvider }
-  return { ...domains, ...tracking, ...providers, templates, suppress, agent, returnTokens, messages }
+  return { ...domains, ...tracking, ...providers, templates, suppress, agent, returnTokens, messages, followJobs }
 }
 
 export type Sending = ReturnType<typeof makeSending>
