@@ -112,7 +112,7 @@ export const SendToAudience = z
   })
   .meta({
     id: 'SendToAudience',
-    examples: [{ channel: 'email', from: 'Acme <hello@example.com>', template: 'order-shipped' }],
+    examples: [{ channel: 'email', from: 'Acme <hello@example.test>', template: 'welcome', ramp_minutes: 30 }],
   })
 export type SendToAudience = z.output<typeof SendToAudience>
 
@@ -201,8 +201,8 @@ export const Job = z
         channel: 'email',
         status: 'running',
         incomplete: false,
-        from: 'Acme <hello@example.com>',
-        template: 'order-shipped',
+        from: 'Acme <hello@example.test>',
+        template: 'welcome',
         total: 3,
         scheduled: 2,
         suppressed: 1,

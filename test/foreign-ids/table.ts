@@ -75,6 +75,8 @@ const onMessage = { testKey: 'hidden', projectKey: 'hidden', liveKey: 'hidden' }
 const mail = () => ({ from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hello', text: 'Hello' })
 /** Inserted for the walk, because a message to India needs one. */
 export const ownDltTemplate = newId('dltTemplate')
+/** The slug of a template of the org. */
+export const ownSmsTemplate = 'own-sms-template'
 const sms = (to: string | string[]) => ({ from: 'TIDINGS', to, body: 'Hello', dlt_template_id: ownDltTemplate })
 /** DLT templates belong to the org, whatever the tenant. */
 const namesDltTemplate = (unknown: Named['unknown']): Line['names'] => ({
@@ -115,6 +117,15 @@ const onDlt = { tenantKey: platformOnly, testKey: madeLive, projectKey: 'open' }
 const inDltCategory = { category: 'transactional' } as const
 
 export const table: Record<string, Line> = {
+  'POST /audiences/{id}/send': {
+    ...shared,
+    tenantKey: writeToAnotherTenant,
+    body: { channel: 'sms', from: 'TIDINGS', template: ownSmsTemplate, dlt_template_id: ownDltTemplate },
+    names: namesDltTemplate('DLT_TEMPLATE_NOT_FOUND'),
+  },
+  'GET /jobs': { ...shared, tenantKey: 'open' },
+  'GET /jobs/{id}': { ...onMessage, tenantKey: 'hidden' },
+  'DELETE /jobs/{id}': { ...onMessage, tenantKey: writeToAnotherTenant },
   'POST /brands': { ...shared, tenantKey: platformOnly, body: completeBrand },
   'GET /brands': { ...shared, tenantKey: 'open' },
   'GET /brands/{id}': { ...shared, tenantKey: 'open' },

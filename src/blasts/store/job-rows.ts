@@ -143,7 +143,10 @@ const pageOfJobs = (tenant: string): string =>
    ) j
    order by j.created_at desc, j.id desc`
 
-export const listJobs = statement<Omit<JobScope, 'tenantId'> & Keyset, CountedJob>('blasts.list_jobs', pageOfJobs(''))
+export const listJobs = statement<
+  { orgId: string; environment: Environment; projectId: string | null } & Keyset,
+  CountedJob
+>('blasts.list_jobs', pageOfJobs(''))
 
 export const listTenantJobs = statement<JobScope & Keyset, CountedJob>(
   'blasts.list_tenant_jobs',
