@@ -6,8 +6,12 @@ const escapes: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r'
 const escaped = (text: string): string =>
   special.test(text) ? text.replace(/[\\\n\r\t]/g, (character) => escapes[character] as string) : text
 
-const element = (value: string | number): string =>
-  typeof value === 'number' ? String(value) : `"${value.replace(/["\\]/g, '\\$&')}"`
+const quotes = /["\\]/
+
+const element = (value: string | number): string => {
+  if (typeof value === 'number') return String(value)
+  return quotes.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`
+}
 
 /** The literal of a one-dimensional array without nulls. */
 const arrayText = (values: readonly (string | number)[]): string => `{${values.map(element).join(',')}}`

@@ -16,7 +16,9 @@ export const sizeOf = ({ subject, html, text, headers }: Partial<MessageContent>
     headers: headers ?? null,
   })
   const bytes = Buffer.byteLength(json)
-  return { bytes, counted: outsideLatin1.test(json) ? Math.max(bytes, 2 * json.length) : bytes }
+  // Only a text with one byte per character is not searched: searching costs more than counting.
+  const wide = bytes !== json.length && outsideLatin1.test(json)
+  return { bytes, counted: wide ? Math.max(bytes, 2 * json.length) : bytes }
 }
 
 /** Names the contact whose message exceeds a limit. */

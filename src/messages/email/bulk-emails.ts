@@ -2,6 +2,7 @@
 import type { Senders } from '../../domains/sender.ts'
 import { Failure } from '../../ground/errors.ts'
 import { comparable, parseMailbox } from '../../ground/mailbox.ts'
+import type { Address } from '../../providers/email/email-provider.ts'
 import type { Links } from '../../tracking/links.ts'
 import type { BulkChannel, BulkSend } from '../bulk-channel.ts'
 import type { ChannelAdapter } from '../channel-adapter.ts'
@@ -36,12 +37,22 @@ export const makeBulkEmails = ({ channel, senders, links }: Needs): BulkChannel 
     }
   }
 
+  /** Parsed once for all messages of a send. */
+  const froms = new WeakMap<BulkSend, Address>()
+  const fromOf = (send: BulkSend): Address => {
+    const known = froms.get(send)
+    if (known) return known
+    const from = parseMailbox(send.from) ?? noSender
+    froms.set(send, from)
+    return from
+  }
+
   const draftOf = (send: BulkSend, addresses: string[]): EmailDraft => ({
     ...newEmailDraft(
       send.at.getTime(),
       send.by,
       {
-        from: parseMailbox(send.from) ?? noSender,
+        from: fromOf(send),
         reply_to: [],
         stream: 'broadcast',
         headers: {},
