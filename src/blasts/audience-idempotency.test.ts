@@ -1,6 +1,6 @@
 /** Repeated sends to an audience, and sends that stop part way. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { type AudienceClient, audienceClient, email, readers } from '../../test/clients/audience-client.ts'
+import { type BlastClient, blastClient, email, readers } from '../../test/clients/blast-client.ts'
 import type { Body } from '../../test/clients/mailer.ts'
 import { expectRefusal } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
@@ -25,12 +25,12 @@ const breakAt = async (address: string): Promise<() => Promise<unknown>> => {
   return () => t.database.sql(`drop trigger ${name} on messages`)
 }
 
-const keyed = (own: AudienceClient, id: string, body: Body, key: string) =>
+const keyed = (own: BlastClient, id: string, body: Body, key: string) =>
   own.post(id, body, { headers: { 'idempotency-key': key } })
 
 describe('a repeated request', () => {
   test('S-020 S-367 a retry under the same key returns the same job and schedules nothing more', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2))
     const body = email(await own.template(plain))
     const first = await keyed(own, id, body, 'k1')
@@ -41,7 +41,7 @@ describe('a repeated request', () => {
   })
 
   test('S-366 X-211 the key is bound to its audience', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const [one, two] = [await own.audience(readers(1)), await own.audience([{ email: 'two@reader.test' }])]
     const body = email(await own.template(plain))
     expect((await keyed(own, one, body, 'k1')).status).toBe(200)
@@ -50,7 +50,7 @@ describe('a repeated request', () => {
   })
 
   test('S-367 X-214 while the first request schedules, a retry is in flight', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2))
     const body = email(await own.template(plain))
     const release = await holdMessages()
@@ -64,7 +64,7 @@ describe('a repeated request', () => {
   })
 
   test('S-368 a refusal frees the key', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(1))
     const template = await own.template({ ...plain, text: '{{code}}' })
     expectRefusal(await keyed(own, id, email('none'), 'k1'), 'VALIDATION_ERROR', {
@@ -75,7 +75,7 @@ describe('a repeated request', () => {
   })
 
   test('S-372 without a key a repeated request schedules everything again', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2))
     const body = email(await own.template(plain))
     const [first, second] = [await own.sent(id, body), await own.sent(id, body)]
@@ -96,7 +96,7 @@ const holdMessages = async (): Promise<() => Promise<void>> => {
 
 describe('a send that stops part way', () => {
   test('S-369 S-370 X-291 SD-105 the answer names the job, its rows are sent, and a retry replays the answer', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(1_200, (i) => ({ email: `part${i}@reader.test` })))
     const repair = await breakAt('part1100@reader.test')
     const body = email(await own.template(plain))
@@ -121,7 +121,7 @@ describe('a send that stops part way', () => {
   })
 
   test('S-370 canceling the job stops the rows that landed', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(1_001, (i) => ({ email: `stop${i}@reader.test` })))
     const repair = await breakAt('stop1000@reader.test')
     const reply = await own.post(id, email(await own.template(plain)))
@@ -133,7 +133,7 @@ describe('a send that stops part way', () => {
   })
 
   test('S-369 a job that is canceled while it is scheduled gets no more rows', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(3))
     const release = await holdMessages()
     const sending = keyed(own, id, email(await own.template(plain)), 'k1')

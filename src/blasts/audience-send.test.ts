@@ -1,7 +1,7 @@
 /** A send to an audience: its response, its messages, and what their content is made of. */
 import { createHash } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
-import { audienceClient, email, readers, sms } from '../../test/clients/audience-client.ts'
+import { blastClient, email, readers, sms } from '../../test/clients/blast-client.ts'
 import { startTestService } from '../../test/service/service.ts'
 
 const t = await startTestService()
@@ -11,7 +11,7 @@ const plain = { channel: 'email', subject: 'Hello {{name}}', text: 'Dear {{first
 
 describe('the response', () => {
   test('S-350 S-362 S-363 X-079 every member gets a scheduled row, and nothing is sent at acceptance', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(3))
     const before = t.service.clock.millis()
     const reply = await own.post(id, email(await own.template(plain)))
@@ -61,14 +61,14 @@ describe('the response', () => {
   })
 
   test('S-352 the send needs the scope write:audiences', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(1))
     const key = await t.key(own.orgId, { scopes: ['read:audiences', 'send:email'] })
     expect((await own.post(id, email('news'), { key })).body.error.code).toBe('INSUFFICIENT_SCOPE')
   })
 
   test('S-364 SD-95 suppressed and unsubscribed members get no row and are counted', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(4))
     await own.suppress('reader1@reader.test', 'unsubscribe', null, 'email')
     await own.suppress('reader2@reader.test', 'bounce', null, 'email')
@@ -78,7 +78,7 @@ describe('the response', () => {
   })
 
   test('SD-96 members without an address, or with the address of an earlier member, get no row', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const template = await own.template({ channel: 'sms', text: 'Hello {{name}}' })
     const id = await own.audience([
       { name: 'First', email: 'first@reader.test', phone: '+12025550101' },
@@ -91,7 +91,7 @@ describe('the response', () => {
   })
 
   test('SD-97 R-32 with nobody left the job is complete at once and fires job.completed only', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2))
     for (const { email: address } of readers(2)) await own.suppress(address as string, 'manual', null, 'email')
     const answer = await own.sent(id, email(await own.template(plain)))
@@ -120,7 +120,7 @@ describe('the response', () => {
   })
 
   test('R-53 one audit entry audience.sent names the audience, and no message.sent is written', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2))
     const { job_id } = await own.sent(id, email(await own.template(plain)))
     expect(await own.audited('audience.sent')).toEqual([
@@ -136,7 +136,7 @@ describe('the response', () => {
 
 describe('the time of each message', () => {
   test('S-355 SD-98 X-350 the ramp spreads the members evenly, in the order of their ids', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(5))
     const answer = await own.sent(id, email(await own.template(plain), { ramp_minutes: 60 }))
     const start = Date.parse(answer.starts_at)
@@ -148,13 +148,13 @@ describe('the time of each message', () => {
   })
 
   test.each([-1, 1441, 1.5, '5'])('S-355 X-350 a ramp of %j minutes is refused', async (ramp_minutes) => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const reply = await own.post(await own.audience(readers(1)), email('news', { ramp_minutes }))
     expect([reply.status, reply.body.error.errors[0].path]).toEqual([422, ['ramp_minutes']])
   })
 
   test('S-359 scheduled_local in its zone is the start', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2))
     const year = t.service.clock.now().getUTCFullYear() + 1
     const time = { scheduled_local: `${year}-01-05T09:00`, scheduled_at_tz: 'Asia/Tokyo' }
@@ -170,7 +170,7 @@ describe('the time of each message', () => {
     ['an unknown zone', { scheduled_local: '2030-01-05T09:00', scheduled_at_tz: 'Mars' }, 'scheduled_at_tz'],
     ['a time that is none', { scheduled_local: 'soon', scheduled_at_tz: 'Asia/Tokyo' }, 'scheduled_local'],
   ])('S-359 %s is 422 and nothing is sent', async (_, time, path) => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const reply = await own.post(await own.audience(readers(1)), email(await own.template(plain), time))
     expect([reply.status, reply.body.error.code, reply.body.error.errors[0].path]).toEqual([
       422,
@@ -184,7 +184,7 @@ describe('the time of each message', () => {
     ['2001-01-05T09:00', 'SCHEDULED_AT_IN_PAST'],
     ['2999-01-05T09:00', 'SCHEDULED_AT_TOO_FAR'],
   ])('S-359 R-32 the local time %s is %s', async (scheduled_local, code) => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const time = { scheduled_local, scheduled_at_tz: 'UTC' }
     const reply = await own.post(await own.audience(readers(1)), email(await own.template(plain), time))
     expect(reply.body.error.code).toBe(code)
@@ -195,7 +195,7 @@ describe('subjects', () => {
   const variantOf = (id: string, n: number) => createHash('sha256').update(id).digest().readUInt32BE(0) % n
 
   test('S-356 S-357 S-358 SD-99 each contact gets the subject of its hash, with its letter in the metadata', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const members = readers(12, (i) => ({ id: `con_01k6${String(i).padStart(22, '0')}` }))
     const id = await own.audience(members)
     const subject_variants = ['One {{name}}', 'Two {{name}}', 'Three {{name}}']
@@ -218,7 +218,7 @@ describe('subjects', () => {
   test.each([[['One']], [['1', '2', '3', '4', '5', '6']], ['One'], [['One', '']]])(
     'S-356 X-351 the subjects %j are refused',
     async (subject_variants) => {
-      const own = await audienceClient(t)
+      const own = await blastClient(t)
       const reply = await own.post(await own.audience(readers(1)), email('news', { subject_variants }))
       expect([reply.status, reply.body.error.errors[0].path[0]]).toEqual([422, 'subject_variants'])
     },
@@ -227,7 +227,7 @@ describe('subjects', () => {
 
 describe('variables', () => {
   const shown = async (text: string, member: object, variables: object = {}, key?: string): Promise<string | null> => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const template = await own.template({ channel: 'email', subject: 'Hi', text })
     const id = await own.audience([{ id: 'con_01k70000000000000000000001', email: 'ada@reader.test', ...member }])
     const { job_id } = await own.sent(id, email(template, { variables }), key === undefined ? {} : { key })
@@ -262,7 +262,7 @@ describe('variables', () => {
     expect(await shown('{{name}} {{city}} {{contact.name}}', { name: 'Ada', metadata }, { city: 'London' })).toBe(
       'Countess Paris Ada',
     )
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const template = await own.template({ channel: 'email', subject: 'Hi', text: '[{{contact}}] {{contact.name}}' })
     const id = await own.audience([
       { name: 'Ada', email: 'ada@reader.test', metadata: { contact: 'ours' } },
@@ -273,7 +273,7 @@ describe('variables', () => {
   })
 
   test('S-354 variables deeper than ten levels or over 64 KB are refused', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(1))
     const deep = JSON.parse(`${'{"a":'.repeat(12)}1${'}'.repeat(12)}`)
     for (const variables of [deep, { a: 'x'.repeat(65_536) }]) {
@@ -291,7 +291,7 @@ describe('links', () => {
   }
 
   test('S-361 S-420 S-421 S-385 each stored body has its own tracked links and its own plain unsubscribe link', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2, () => ({ metadata: { unsubscribe_url: 'https://evil.test/' } })))
     const variables = { unsubscribe_url: 'https://evil.test/' }
     const { job_id } = await own.sent(id, email(await own.template(linked), { variables }))
@@ -323,7 +323,7 @@ describe('links', () => {
   })
 
   test('S-361 SD-95 tracking can be turned off, and the unsubscribe headers stay', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(1))
     const off = { track_opens: false, track_clicks: false }
     const { job_id } = await own.sent(id, email(await own.template(linked), off))

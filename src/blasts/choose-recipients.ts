@@ -2,14 +2,17 @@
 
 import type { BulkChannel } from '../messages/bulk-channel.ts'
 import type { FindSuppressed } from '../suppressions/find-suppressed.ts'
-import type { Recipient } from './plan-slots.ts'
-import type { MemberRow } from './store/member-rows.ts'
+import type { BlastRecipient } from './plan-slots.ts'
+import type { SendMember } from './store/member-rows.ts'
 
 /** Addresses per statement, so that other sends wait for a short one. */
 const atOnce = 1_000
 
-const distinctAddresses = (members: readonly MemberRow[], { comparable }: BulkChannel): Map<string, Recipient> => {
-  const byAddress = new Map<string, Recipient>()
+const distinctAddresses = (
+  members: readonly SendMember[],
+  { comparable }: BulkChannel,
+): Map<string, BlastRecipient> => {
+  const byAddress = new Map<string, BlastRecipient>()
   for (const { id, address, bytes } of members) {
     if (address === null) continue
     const key = comparable(address)
@@ -18,11 +21,16 @@ const distinctAddresses = (members: readonly MemberRow[], { comparable }: BulkCh
   return byAddress
 }
 
-type Request = { orgId: string; tenantId: string | null; channel: BulkChannel; members: readonly MemberRow[] }
+type Request = { orgId: string; tenantId: string | null; channel: BulkChannel; members: readonly SendMember[] }
 
 export const makeChooseRecipients =
   ({ findSuppressed }: { findSuppressed: FindSuppressed }) =>
-  async ({ orgId, tenantId, channel, members }: Request): Promise<{ recipients: Recipient[]; suppressed: number }> => {
+  async ({
+    orgId,
+    tenantId,
+    channel,
+    members,
+  }: Request): Promise<{ recipients: BlastRecipient[]; suppressed: number }> => {
     const byAddress = distinctAddresses(members, channel)
     const addresses = [...byAddress.keys()]
     let suppressed = 0

@@ -14,7 +14,7 @@ import { variablesOf } from './contact-variables.ts'
 import { type CopyTable, copyLine } from './copy-text.ts'
 import { makeMeasure, tooLarge } from './message-size.ts'
 import type { Slot } from './plan-slots.ts'
-import { type ContactValues, readContacts } from './store/member-rows.ts'
+import { type ContactValues, readContactValues } from './store/member-rows.ts'
 import { stagedColumns } from './store/staged-rows.ts'
 import { variantLetter } from './variants.ts'
 
@@ -135,7 +135,9 @@ export const makeComposeRows = (
   return {
     lines: async function* (slots) {
       const ids = slots.map(({ contactId }) => contactId)
-      const contacts = new Map((await db.rows(readContacts, { orgId: send.by.orgId, ids })).map((row) => [row.id, row]))
+      const contacts = new Map(
+        (await db.rows(readContactValues, { orgId: send.by.orgId, ids })).map((row) => [row.id, row]),
+      )
       const slices = startSlices()
       let text = ''
       for (const slot of slots) {

@@ -10,15 +10,15 @@ import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
 import type { BulkSend } from '../messages/bulk-channel.ts'
 import { closeReservations } from '../usage/store.ts'
 import { jobCompleted } from './job-events.ts'
-import type { Plan } from './plan-slots.ts'
-import type { AudienceSent, JobWinner, SendToAudience } from './shapes.ts'
+import type { SlotPlan } from './plan-slots.ts'
+import type { AudienceSent, JobWinner, SendAudienceBody } from './shapes.ts'
 import { endScheduling, insertJob } from './store/job-rows.ts'
 
 export type NewJob = {
   send: BulkSend
   audienceId: string
-  body: SendToAudience
-  plan: Plan
+  body: SendAudienceBody
+  plan: SlotPlan
   total: number
   rows: number
   suppressed: number

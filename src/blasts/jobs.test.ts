@@ -1,6 +1,6 @@
 /** Jobs: reading and canceling them, and their events. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { audienceClient, email, readers } from '../../test/clients/audience-client.ts'
+import { blastClient, email, readers } from '../../test/clients/blast-client.ts'
 import { expectRefusal } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
 
@@ -12,7 +12,7 @@ const none = { scheduled: 0, sending: 0, sent: 0, delivered: 0, bounced: 0, fail
 
 describe('reads', () => {
   test('SD-92 a job shows its request, its counts and its times', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(3))
     await own.suppress('reader2@reader.test', 'manual', null, 'email')
     const template = await own.template(plain)
@@ -50,7 +50,7 @@ describe('reads', () => {
   })
 
   test('SD-92 jobs are listed newest first, per environment and tenant', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const tenantId = await t.tenant(own.orgId)
     const key = await t.key(own.orgId, { tenantId })
     const [whole, ofTenant] = [await own.audience(readers(1)), await own.audience(readers(1), tenantId)]
@@ -75,7 +75,7 @@ describe('reads', () => {
 
 describe('events', () => {
   test('X-117 X-118 R-32 a job starts once and completes once, with the counts of its messages', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const members = [
       { email: 'delivered@simulator.tidings.test' },
       { email: 'bounced@simulator.tidings.test' },
@@ -127,7 +127,7 @@ describe('events', () => {
   })
 
   test('X-117 X-118 many workers at once fire each event once', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { job_id } = await own.sent(await own.audience(readers(300)), email(await own.template(plain)))
     await Promise.all([own.fire(), own.fire(), own.fire(), own.fire()])
     await own.fire()
@@ -136,7 +136,7 @@ describe('events', () => {
   })
 
   test('X-117 a start that was not recorded is reported at the end', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { job_id } = await own.sent(await own.audience(readers(2)), email(await own.template(plain)))
     const { scheduler } = t.service.modules.messages
     const claimed = (await scheduler.claim(200)).filter((row) => row.job_id === job_id)
@@ -150,7 +150,7 @@ describe('events', () => {
 
 describe('cancel', () => {
   test('S-351 SD-93 X-119 scheduled rows are canceled once, and sent rows stay', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(4))
     const { job_id } = await own.sent(id, email(await own.template(plain), { ramp_minutes: 60 }))
     await own.fire()
@@ -183,7 +183,7 @@ describe('cancel', () => {
   })
 
   test('SD-93 S-351 a cancellation that races with dispatch leaves every row either sent or canceled', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { job_id } = await own.sent(await own.audience(readers(400)), email(await own.template(plain)))
     const [, reply] = await Promise.all([own.fire(), own.cancelJob(job_id), own.fire()])
     await own.fire()
@@ -201,7 +201,7 @@ describe('cancel', () => {
   })
 
   test('SD-93 a row that was being sent when its job was canceled, and is put off, is canceled when it is due', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { job_id } = await own.sent(await own.audience(readers(1)), email(await own.template(plain)))
     const { scheduler } = t.service.modules.messages
     const [row] = (await scheduler.claim(200)).filter((claimed) => claimed.job_id === job_id)
@@ -217,7 +217,7 @@ describe('cancel', () => {
   })
 
   test('SD-94 rows of a deleted audience and deleted contacts are still sent', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2))
     const { job_id } = await own.sent(id, email(await own.template(plain), { ramp_minutes: 1 }))
     await t.database.sql('delete from audiences where id = $1', [id])
@@ -230,7 +230,7 @@ describe('cancel', () => {
 
 describe('scheduling that was cut off', () => {
   test('S-371 SD-92 a job that nobody schedules any more becomes incomplete, and its rows are sent', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { job_id } = await own.sent(await own.audience(readers(2)), email(await own.template(plain)))
     await t.database.sql("update jobs set status = 'scheduling', scheduled = 0 where id = $1", [job_id])
     await own.fire()

@@ -1,19 +1,19 @@
 /** When each recipient's message is due: its place in the ramp, moved out of quiet hours. */
 import { startSlices } from '../ground/event-loop-turns.ts'
 import { outOfQuietHours } from './quiet-hours.ts'
-import type { SendToAudience } from './shapes.ts'
+import type { SendAudienceBody } from './shapes.ts'
 import { testShare, variantOf } from './variants.ts'
 
 const minute = 60_000
 
-export type Recipient = {
+export type BlastRecipient = {
   contactId: string
   address: string
   /** The size of the contact's metadata. */
   bytes: number
 }
 
-export type Slot = Recipient & {
+export type Slot = BlastRecipient & {
   dueAt: Date
   deferred: boolean
   /** The subject of the recipient. Null without variants, and while it waits for the best one. */
@@ -21,7 +21,7 @@ export type Slot = Recipient & {
   waits: boolean
 }
 
-export type Plan = {
+export type SlotPlan = {
   slots: Slot[]
   startsAt: Date
   endsAt: Date
@@ -35,9 +35,12 @@ const timeOf = (start: Date, rampMinutes: number, i: number, n: number): Date =>
 
 type Ramp = { start: Date; rampMinutes: number; quietHours: boolean }
 
-type Timed = Recipient & Pick<Slot, 'dueAt' | 'deferred'>
+type Timed = BlastRecipient & Pick<Slot, 'dueAt' | 'deferred'>
 
-const ramp = async (recipients: readonly Recipient[], { start, rampMinutes, quietHours }: Ramp): Promise<Timed[]> => {
+const ramp = async (
+  recipients: readonly BlastRecipient[],
+  { start, rampMinutes, quietHours }: Ramp,
+): Promise<Timed[]> => {
   const slices = startSlices()
   const timed: Timed[] = []
   for (const [i, recipient] of recipients.entries()) {
@@ -55,14 +58,14 @@ const latest = (slots: readonly { dueAt: Date }[], otherwise: Date): Date =>
 const earliest = (slots: readonly { dueAt: Date }[], otherwise: Date): Date =>
   slots.reduce((first, { dueAt }) => (dueAt < first ? dueAt : first), slots[0]?.dueAt ?? otherwise)
 
-type Request = Pick<SendToAudience, 'channel' | 'ramp_minutes' | 'subject_variants' | 'winner'>
+type Request = Pick<SendAudienceBody, 'channel' | 'ramp_minutes' | 'subject_variants' | 'winner'>
 
 /** @param recipients In the order of their contact ids. */
 export const planSlots = async (
-  recipients: readonly Recipient[],
+  recipients: readonly BlastRecipient[],
   { channel, ramp_minutes: rampMinutes, subject_variants: subjects, winner }: Request,
   { start, quietHours }: { start: Date; quietHours: boolean },
-): Promise<Plan> => {
+): Promise<SlotPlan> => {
   const variants = channel === 'email' ? (subjects?.length ?? 0) : 0
   const held = { rampMinutes, quietHours: quietHours && channel === 'sms' }
   const inTest =

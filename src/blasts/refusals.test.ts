@@ -1,6 +1,6 @@
 /** What refuses a send to an audience, and in which order. A refused send stores nothing. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { type AudienceClient, audienceClient, email, readers, sms } from '../../test/clients/audience-client.ts'
+import { type BlastClient, blastClient, email, readers, sms } from '../../test/clients/blast-client.ts'
 import type { Body } from '../../test/clients/mailer.ts'
 import { expectRefusal } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
@@ -13,7 +13,7 @@ afterAll(() => t.stop())
 const plain = { channel: 'email', subject: 'Hello', text: 'Dear {{name}}' }
 const short = { channel: 'sms', text: 'Hello {{name}}' }
 
-const refused = async (own: AudienceClient, id: string, body: Body, code: Code, key = own.live): Promise<Body> => {
+const refused = async (own: BlastClient, id: string, body: Body, code: Code, key = own.live): Promise<Body> => {
   const before = await own.stored()
   const reply = await own.post(id, body, { key })
   const { errors, message } = reply.body.error ?? {}
@@ -24,7 +24,7 @@ const refused = async (own: AudienceClient, id: string, body: Body, code: Code, 
 
 describe('the audience', () => {
   test('S-365 X-231 X-347 10,001 members are refused and 10,000 are accepted', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(10_001))
     const template = await own.template(plain)
     await refused(own, id, email(template), 'AUDIENCE_TOO_LARGE')
@@ -40,8 +40,8 @@ describe('the audience', () => {
   })
 
   test('SD-100 an unknown audience is 404, and that of another tenant is 403', async () => {
-    const own = await audienceClient(t)
-    const other = await audienceClient(t)
+    const own = await blastClient(t)
+    const other = await blastClient(t)
     const [one, two] = [await t.tenant(own.orgId), await t.tenant(own.orgId)]
     const key = await t.key(own.orgId, { tenantId: one })
     await refused(own, newId('audience'), email('none'), 'NOT_FOUND')
@@ -50,7 +50,7 @@ describe('the audience', () => {
   })
 
   test('the audience of a tenant is sent to for that tenant, with its suppressions, whoever sends', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const tenantId = await t.tenant(own.orgId)
     const id = await own.audience(readers(2), tenantId)
     await own.suppress('reader1@reader.test', 'manual', tenantId, 'email')
@@ -63,7 +63,7 @@ describe('the audience', () => {
 
 describe('the template and the sender', () => {
   test('S-353 SD-100 an unknown template and one of the other channel are refused', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(1))
     expect((await refused(own, id, email('none'), 'VALIDATION_ERROR')).errors).toMatchObject([{ path: ['template'] }])
     const wrong = await own.template(short)
@@ -71,14 +71,14 @@ describe('the template and the sender', () => {
   })
 
   test.each(['channel', 'from', 'template'])('S-353 SD-100 a body without %s is refused', async (field) => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { [field]: _, ...body } = email('news')
     const { errors } = await refused(own, newId('audience'), body, 'VALIDATION_ERROR')
     expect(errors).toMatchObject([{ path: [field] }])
   })
 
   test('S-353 a live sender must be verified, and a test sender need not be', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(1))
     const body = email(await own.template(plain), { from: 'hello@unknown.test' })
     await refused(own, id, body, 'SENDER_DOMAIN_NOT_VERIFIED')
@@ -89,7 +89,7 @@ describe('the template and the sender', () => {
   })
 
   test('S-379 X-194 a live blast from the sandbox sender is refused, also to members of the org', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(1))
     const body = email(await own.template(plain), { from: own.sandbox })
     await refused(own, id, body, 'SANDBOX_RECIPIENT_NOT_ALLOWED')
@@ -101,7 +101,7 @@ describe('destinations', () => {
   const satellite = '+8816123456'
 
   test('S-373 S-374 X-191 S-215 one refused number refuses the whole blast, in both environments', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     await own.geo('US')
     const body = sms(await own.template(short))
     const abroad = await own.audience([{ phone: '+447700900123' }, { phone: '+12025550101' }])
@@ -114,7 +114,7 @@ describe('destinations', () => {
   })
 
   test('S-375 a suppressed member in a refused country does not refuse the blast', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     await own.geo('US')
     const id = await own.audience([{ phone: '+447700900123' }, { phone: '+12025550101' }])
     await own.suppress('+447700900123', 'stop')
@@ -122,7 +122,7 @@ describe('destinations', () => {
   })
 
   test('S-376 S-403 numbers without a readable calling code pass and fail at the provider', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     await own.geo('US')
     const id = await own.audience([{ phone: '07700 900123' }, { phone: '+2101234567' }])
     const answer = await own.sent(id, sms(await own.template(short)))
@@ -136,7 +136,7 @@ describe('destinations', () => {
   })
 
   test('S-360 S-377 S-378 SD-101 a number in India needs an approved DLT template', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const template = await own.template(short)
     const id = await own.audience([{ phone: '+12025550101' }, { phone: '+919876543210' }])
     const body = (dlt_template_id?: string) => sms(template, dlt_template_id === undefined ? {} : { dlt_template_id })
@@ -164,7 +164,7 @@ describe('destinations', () => {
 
 describe('quotas', () => {
   test('SD-102 the quota of the plan counts the rows to insert, and refuses the whole blast', async () => {
-    const own = await audienceClient(t, { email: 2 })
+    const own = await blastClient(t, { email: 2 })
     const template = await own.template(plain)
     await refused(own, await own.audience(readers(3)), email(template), 'USAGE_LIMIT_EXCEEDED')
     const id = await own.audience(readers(3, (i) => ({ email: `again${i}@reader.test` })))
@@ -173,7 +173,7 @@ describe('quotas', () => {
   })
 
   test('SD-102 the quota of the tenant refuses the whole blast', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const tenantId = await t.tenant(own.orgId)
     await t.database.sql('update tenants set email_monthly = 1 where id = $1', [tenantId])
     const id = await own.audience(readers(2), tenantId)
@@ -181,7 +181,7 @@ describe('quotas', () => {
   })
 
   test('R-32 a test blast takes the allowance of the day once, for all its rows, or is refused', async () => {
-    const own = await audienceClient(t, { plan: 'free' })
+    const own = await blastClient(t, { plan: 'free' })
     const template = await own.template(plain)
     const big = await own.audience(readers(600))
     const answer = await own.sent(big, email(template), { key: own.test })
@@ -200,7 +200,7 @@ describe('missing variables', () => {
   const names = (error: Body) => (error.errors as { path: string[] }[]).map(({ path }) => path.join('.')).sort()
 
   test('S-386 X-233 a name that no recipient supplies refuses the blast', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(3))
     const template = await own.template(withCode)
     const error = await refused(own, id, email(template), 'TEMPLATE_MISSING_VARIABLES')
@@ -210,7 +210,7 @@ describe('missing variables', () => {
   })
 
   test('S-387 a name that some contacts lack renders empty for them', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(3, (i) => (i === 2 ? { metadata: { code: '7', title: 'T' } } : {})))
     const { job_id } = await own.sent(id, email(await own.template(withCode)))
     expect((await own.rows(job_id)).map(({ text }) => text)).toEqual([
@@ -221,14 +221,14 @@ describe('missing variables', () => {
   })
 
   test('S-386 a name that only a suppressed member supplies is missing', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2, (i) => (i === 1 ? { metadata: { code: '7', title: 'T' } } : {})))
     await own.suppress('reader1@reader.test', 'manual', null, 'email')
     await refused(own, id, email(await own.template(withCode)), 'TEMPLATE_MISSING_VARIABLES')
   })
 
   test('S-388 under a tenant key a missing name renders empty', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const tenantId = await t.tenant(own.orgId)
     const key = await t.key(own.orgId, { tenantId })
     const id = await own.audience(readers(1), tenantId)
@@ -237,7 +237,7 @@ describe('missing variables', () => {
   })
 
   test('S-389 with subject_variants the variants are checked and the subject of the template is not', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience(readers(2))
     const template = await own.template({ ...withCode, text: 'Hi' })
     const subject_variants = ['One', 'Two {{name}}']
@@ -248,7 +248,7 @@ describe('missing variables', () => {
   })
 
   test('S-390 R-32 in a text message the unsubscribe link is missing, and empty under a tenant key', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const template = await own.template({ channel: 'sms', text: 'Stop: {{unsubscribe_url}}' })
     const id = await own.audience([{ phone: '+12025550101' }])
     const variables = { unsubscribe_url: 'https://example.com' }
@@ -264,7 +264,7 @@ describe('missing variables', () => {
 
 describe('the order of refusals', () => {
   test('SD-100 each rule refuses before the next one', async () => {
-    const own = await audienceClient(t, { email: 0 })
+    const own = await blastClient(t, { email: 0 })
     const template = await own.template({ channel: 'email', subject: 'x', text: `{{gone}} ${'y'.repeat(900_000)}` })
     const big = await own.audience(readers(10_001, (i) => ({ email: `order${i}@reader.test` })))
     const one = await own.audience([{ email: 'one@reader.test' }])

@@ -22,12 +22,12 @@ import { makeChooseRecipients } from './choose-recipients.ts'
 import { type ComposedRows, makeComposeRows, slicesOfSlots } from './compose-rows.ts'
 import { answerOf, type CreateJob, incompleteSend, type NewJob } from './create-job.ts'
 import { planSlots } from './plan-slots.ts'
-import type { AudienceSent, SendToAudience as Body } from './shapes.ts'
+import type { AudienceSent, SendAudienceBody as Body } from './shapes.ts'
 import { openStaging, type StagedMessages } from './stage-messages.ts'
-import { type AudienceRow, findAudience, listMembers, type MemberRow } from './store/member-rows.ts'
+import { findSendAudience, listSendMembers, type SendAudience, type SendMember } from './store/member-rows.ts'
 import { makeTurns } from './take-turns.ts'
 
-export const maxRecipients = 10_000
+export const maxAudienceSize = 10_000
 
 /** Less than the lock of an Idempotency-Key, so that no other request takes the key over while this one works. */
 const longestMs = 300_000
@@ -70,7 +70,7 @@ const makeDeadline = () => {
   }
 }
 
-const byId = (a: MemberRow, b: MemberRow): number => (a.id < b.id ? -1 : 1)
+const byId = (a: SendMember, b: SendMember): number => (a.id < b.id ? -1 : 1)
 
 export const makeSendToAudience = (needs: Needs): SendToAudience => {
   const { db, clock, log, channels, usage, jobs } = needs
@@ -84,19 +84,19 @@ export const makeSendToAudience = (needs: Needs): SendToAudience => {
     return staysScheduled(timed, clock) && timed.scheduledAt ? timed.scheduledAt : clock.now()
   }
 
-  const audienceOf = async ({ orgId, tenantId }: DraftCaller, id: string): Promise<AudienceRow> => {
-    const audience = await db.row(findAudience, { orgId, id })
+  const audienceOf = async ({ orgId, tenantId }: DraftCaller, id: string): Promise<SendAudience> => {
+    const audience = await db.row(findSendAudience, { orgId, id })
     if (!audience) throw new Failure('NOT_FOUND')
     if (tenantId !== null && audience.tenant_id !== tenantId) throw new Failure('TENANT_FORBIDDEN')
     if (audience.tenant_id !== null && audience.tenant_status !== 'active') throw new Failure('TENANT_NOT_USABLE')
     return audience
   }
 
-  const membersOf = async (orgId: string, audience: AudienceRow, { channel }: Body): Promise<MemberRow[]> => {
+  const membersOf = async (orgId: string, audience: SendAudience, { channel }: Body): Promise<SendMember[]> => {
     const tenantId = audience.tenant_id
-    const limit = maxRecipients + 1
-    const members = await db.rows(listMembers, { orgId, tenantId, audienceId: audience.id, channel, limit })
-    if (members.length > maxRecipients) throw new Failure('AUDIENCE_TOO_LARGE')
+    const limit = maxAudienceSize + 1
+    const members = await db.rows(listSendMembers, { orgId, tenantId, audienceId: audience.id, channel, limit })
+    if (members.length > maxAudienceSize) throw new Failure('AUDIENCE_TOO_LARGE')
     return members.sort(byId)
   }
 

@@ -62,7 +62,7 @@ const checkWinner = (given: Given, context: z.RefinementCtx): void => {
   if (!tracked) issue(['winner', 'by'], `Needs ${flag}.`)
 }
 
-export const SendToAudience = z
+export const SendAudienceBody = z
   .object({
     channel: z.enum(['email', 'sms']).describe('The channel of the messages.'),
     from: z
@@ -114,7 +114,7 @@ export const SendToAudience = z
     id: 'SendToAudience',
     examples: [{ channel: 'email', from: 'Acme <hello@example.test>', template: 'welcome', ramp_minutes: 30 }],
   })
-export type SendToAudience = z.output<typeof SendToAudience>
+export type SendAudienceBody = z.output<typeof SendAudienceBody>
 
 const exampleJobId = 'job_01k5w3v8q6e9rbx2t7m4n0c1yz'
 const exampleAudienceId = 'aud_01k5w3v8q6e9rbx2t7m4n0c1yz'

@@ -1,6 +1,6 @@
 /** How large the messages of a send may be. */
 import { afterAll, describe, expect, test } from 'vitest'
-import { audienceClient, email, readers } from '../../test/clients/audience-client.ts'
+import { blastClient, email, readers } from '../../test/clients/blast-client.ts'
 import { expectRefusal } from '../../test/expect/refusal.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { makeMeasure, maxMessageBytes, maxSendBytes, sizeOf } from './message-size.ts'
@@ -19,7 +19,7 @@ const storedSize = async (jobId: string): Promise<number> => {
 
 describe('one message', () => {
   test('S-391 S-394 SD-104 X-348 exactly 900,000 bytes are accepted, and one more names the contact', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const contactId = 'con_01k80000000000000000000001'
     const id = await own.audience([{ id: contactId, email: 'one@reader.test' }])
     const template = await own.template({ channel: 'email', subject: 'é', html: '<p>{{a}}</p>', text: '{{pad}}x' })
@@ -46,7 +46,7 @@ describe('one message', () => {
   })
 
   test('S-395 X-230 a template over a render cap is 413 and names the contact', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const contactId = 'con_01k80000000000000000000002'
     const id = await own.audience([...readers(1), { id: contactId, email: 'two@reader.test' }])
     const loop = '{{#each list}}{{#each list}}x{{/each}}{{/each}}'

@@ -1,6 +1,6 @@
 /** Text messages to an audience stay out of quiet hours, when they are scheduled and when they are put off. */
 import { afterAll, expect, test } from 'vitest'
-import { type AudienceClient, audienceClient, type BlastRow, sms } from '../../test/clients/audience-client.ts'
+import { type BlastClient, type BlastRow, blastClient, sms } from '../../test/clients/blast-client.ts'
 import { text } from '../../test/clients/texter.ts'
 import { startTestService } from '../../test/service/service.ts'
 
@@ -20,15 +20,15 @@ const next = (time: string): Date => {
   const today = new Date(`${now.toISOString().slice(0, 10)}T${time}:00.000Z`)
   return today > now ? today : new Date(today.getTime() + 24 * hour)
 }
-const advanceTo = async (own: AudienceClient, at: Date): Promise<void> => {
+const advanceTo = async (own: BlastClient, at: Date): Promise<void> => {
   await own.advance(Math.ceil((at.getTime() - t.service.clock.millis()) / 1_000))
 }
 const local = (at: Date) => ({ scheduled_local: at.toISOString().slice(0, 19), scheduled_at_tz: 'UTC' })
-const dueTimes = async (own: AudienceClient, jobId: string) =>
+const dueTimes = async (own: BlastClient, jobId: string) =>
   (await own.rows(jobId)).map(({ due_at }) => due_at?.toISOString())
 
 test('S-397 S-398 S-399 R-32 a ramp into the night goes on in the morning, and is counted and can be canceled', async () => {
-  const own = await audienceClient(t)
+  const own = await blastClient(t)
   const id = await own.audience(japan(4))
   const start = next('11:30')
   const answer = await own.sent(id, sms(await own.template(short), { ramp_minutes: 60, ...local(start) }))
@@ -46,7 +46,7 @@ test('S-397 S-398 S-399 R-32 a ramp into the night goes on in the morning, and i
 })
 
 test('S-396 S-398 SD-108 a blast that starts at night waits for the morning, in test mode too', async () => {
-  const own = await audienceClient(t)
+  const own = await blastClient(t)
   const id = await own.audience(japan(2))
   const night = next('15:00')
   const template = await own.template(short)
@@ -59,7 +59,7 @@ test('S-396 S-398 SD-108 a blast that starts at night waits for the morning, in 
 })
 
 test('S-405 SD-108 quiet hours are on for every org, and an org can turn them off', async () => {
-  const own = await audienceClient(t)
+  const own = await blastClient(t)
   const id = await own.audience(japan(1))
   const night = next('15:00')
   const template = await own.template(short)
@@ -74,7 +74,7 @@ test('S-405 SD-108 quiet hours are on for every org, and an org can turn them of
 })
 
 test('SD-108 a row that is put off into the night is moved to the morning', async () => {
-  const own = await audienceClient(t)
+  const own = await blastClient(t)
   const id = await own.audience(japan(1))
   const evening = next('11:30')
   const { job_id } = await own.sent(id, sms(await own.template(short), local(evening)))
@@ -88,7 +88,7 @@ test('SD-108 a row that is put off into the night is moved to the morning', asyn
 })
 
 test('S-396 SD-108 a row that its worker missed in the evening is not sent at night', async () => {
-  const own = await audienceClient(t)
+  const own = await blastClient(t)
   const id = await own.audience(japan(1))
   const evening = next('11:59')
   const { job_id } = await own.sent(id, sms(await own.template(short), local(evening)))
@@ -104,7 +104,7 @@ test('S-396 SD-108 a row that its worker missed in the evening is not sent at ni
 })
 
 test('S-404 a single text message is sent at night', async () => {
-  const own = await audienceClient(t)
+  const own = await blastClient(t)
   await advanceTo(own, next('15:00'))
   const reply = await own.send(text({ to: '+819012345678' }))
   expect([reply.status, reply.body.status]).toEqual([200, 'sent'])

@@ -1,13 +1,6 @@
 /** The best subject of a test is sent to the other recipients. */
 import { afterAll, describe, expect, test } from 'vitest'
-import {
-  type AudienceClient,
-  audienceClient,
-  type BlastRow,
-  email,
-  readers,
-  sms,
-} from '../../test/clients/audience-client.ts'
+import { type BlastClient, type BlastRow, blastClient, email, readers, sms } from '../../test/clients/blast-client.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { bestVariant } from './choose-winner.ts'
 import { testShare, variantOf } from './variants.ts'
@@ -33,7 +26,7 @@ const open = async (row: BlastRow, kind: 'o' | 'c' = 'o'): Promise<void> => {
 
 const letters = (rows: BlastRow[]) => rows.map(({ metadata }) => metadata?.subject_variant ?? null)
 
-const started = async (own: AudienceClient, n: number, more: object = {}) => {
+const started = async (own: BlastClient, n: number, more: object = {}) => {
   const members = readers(n, (i) => ({ id: `con_01k9${String(i).padStart(22, '0')}` }))
   const id = await own.audience(members)
   const answer = await own.sent(id, email(await own.template(linked), { subject_variants, winner, ...more }))
@@ -42,7 +35,7 @@ const started = async (own: AudienceClient, n: number, more: object = {}) => {
 
 describe('the choice', () => {
   test('R-34 the test goes out first, the rest waits and then gets the best subject', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { answer, jobId } = await started(own, 40)
     const end = Date.parse(answer.ends_at) - Date.parse(answer.starts_at)
     expect([answer.scheduled, end]).toEqual([40, 30 * 60_000])
@@ -74,7 +67,7 @@ describe('the choice', () => {
   })
 
   test('R-34 clicks decide if they are asked for, and opens do not count', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { jobId } = await started(own, 20, { winner: { ...winner, by: 'clicked' } })
     await own.fire()
     const inTest = (await own.rows(jobId)).filter(({ due_at, status }) => due_at !== null || status === 'sent')
@@ -85,7 +78,7 @@ describe('the choice', () => {
   })
 
   test('R-34 a tie goes to the first subject', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { jobId } = await started(own, 10)
     await own.fire()
     await own.advance(31 * 60)
@@ -108,7 +101,7 @@ describe('the choice', () => {
   })
 
   test('R-34 S-351 a canceled job chooses nothing and sends nothing more', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const { jobId } = await started(own, 20)
     await own.fire()
     const { sent } = (await own.job(jobId)).body.counts
@@ -149,14 +142,14 @@ describe('refusals', () => {
     ['14 minutes', { winner: { ...winner, wait_minutes: 14 } }, ['winner', 'wait_minutes']],
     ['1441 minutes', { winner: { ...winner, wait_minutes: 1441 } }, ['winner', 'wait_minutes']],
   ])('R-34 %s with a winner is refused', async (_, more, path) => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const body = { ...email('news', { subject_variants, winner }), ...more }
     const reply = await own.post(await own.audience(readers(1)), body)
     expect([reply.status, reply.body.error.errors[0].path]).toEqual([422, path])
   })
 
   test('SD-99 subject_variants are ignored on a text message', async () => {
-    const own = await audienceClient(t)
+    const own = await blastClient(t)
     const id = await own.audience([{ phone: '+12025550101' }])
     const template = await own.template({ channel: 'sms', text: 'Hello' })
     const { job_id } = await own.sent(id, sms(template, { subject_variants: ['One {{gone}}', 'Two'] }))

@@ -1,7 +1,7 @@
 /** The audience of a send, its members, and the values of contacts that templates show. */
 import { statement } from '../../db/statement.ts'
 
-export type AudienceRow = {
+export type SendAudience = {
   id: string
   tenant_id: string | null
   /** Null if the audience has no tenant. */
@@ -9,7 +9,7 @@ export type AudienceRow = {
   sms_quiet_hours: boolean
 }
 
-export const findAudience = statement<{ orgId: string; id: string }, AudienceRow>(
+export const findSendAudience = statement<{ orgId: string; id: string }, SendAudience>(
   'blasts.find_audience',
   `select a.id, a.tenant_id, t.status as tenant_status, o.sms_quiet_hours
    from audiences a
@@ -19,12 +19,12 @@ export const findAudience = statement<{ orgId: string; id: string }, AudienceRow
 )
 
 /** Without name and metadata, which are large and are read for a few contacts at a time. */
-export type MemberRow = { id: string; address: string | null; bytes: number }
+export type SendMember = { id: string; address: string | null; bytes: number }
 
 /** Contacts of another tenant are not members, whatever the link says. */
-export const listMembers = statement<
+export const listSendMembers = statement<
   { orgId: string; tenantId: string | null; audienceId: string; channel: string; limit: number },
-  MemberRow
+  SendMember
 >(
   'blasts.list_members',
   `select c.id, case when :channel = 'email' then c.email else c.phone end as address,
@@ -43,7 +43,7 @@ export type ContactValues = {
   metadata: Record<string, string>
 }
 
-export const readContacts = statement<{ orgId: string; ids: string[] }, ContactValues>(
+export const readContactValues = statement<{ orgId: string; ids: string[] }, ContactValues>(
   'blasts.read_contacts',
   `select id, name, email, phone, metadata from contacts where org_id = :orgId and id = any(:ids::text[])`,
 )

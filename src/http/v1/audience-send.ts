@@ -1,5 +1,5 @@
 import type { SendToAudience } from '../../blasts/send-to-audience.ts'
-import { AudienceSent, SendToAudience as SendToAudienceBody } from '../../blasts/shapes.ts'
+import { AudienceSent, SendAudienceBody } from '../../blasts/shapes.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { defineRoute, type Route } from '../route.ts'
@@ -17,7 +17,7 @@ export const audienceSendRoutes = ({ send }: Needs): Route[] => [
     summary: 'Send a template to an audience',
     description:
       'Renders the template for every member and schedules one message for each, up to 10,000. The messages belong to a job, which you can watch and cancel. Use an `Idempotency-Key`, so that a repeated request does not send twice. If scheduling stops part way, the response is 500 `AUDIENCE_SEND_INCOMPLETE` with the job in `error.job_id`.',
-    body: SendToAudienceBody,
+    body: SendAudienceBody,
     bounds: { elements: maxVariableValues, values: maxVariableValues + 100 },
     responses: { 200: { schema: AudienceSent, description: 'The messages are scheduled.' } },
     errors: [

@@ -36,7 +36,7 @@ type How = { key?: string; headers?: Record<string, string> }
 let made = 0
 const contactId = (): string => `con_01k5${String(++made).padStart(22, '0')}`
 
-export const audienceClient = async (t: TestService, contract: SmsContract & { email?: number } = {}) => {
+export const blastClient = async (t: TestService, contract: SmsContract & { email?: number } = {}) => {
   const own = await texter(t, contract)
   const { orgId, live } = own
   const { sql } = t.database
@@ -135,7 +135,7 @@ export const audienceClient = async (t: TestService, contract: SmsContract & { e
   }
 }
 
-export type AudienceClient = Awaited<ReturnType<typeof audienceClient>>
+export type BlastClient = Awaited<ReturnType<typeof blastClient>>
 
 /** Members with an address each, named after their place. */
 export const readers = (n: number, more: (i: number) => Member = () => ({})): Member[] =>
