@@ -149,7 +149,7 @@ describe('events', () => {
 })
 
 describe('cancel', () => {
-  test('S-351 SD-93 X-119 scheduled rows are canceled once, and sent rows stay', async () => {
+  test('S-351 X-119 SD-93 scheduled rows are canceled once, and sent rows stay', async () => {
     const own = await blastClient(t)
     const id = await own.audience(readers(4))
     const { job_id } = await own.sent(id, email(await own.template(plain), { ramp_minutes: 60 }))

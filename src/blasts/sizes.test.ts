@@ -18,7 +18,7 @@ const storedSize = async (jobId: string): Promise<number> => {
 }
 
 describe('one message', () => {
-  test('S-391 S-394 SD-104 X-348 exactly 900,000 bytes are accepted, and one more names the contact', async () => {
+  test('S-391 S-394 X-348 SD-104 exactly 900,000 bytes are accepted, and one more names the contact', async () => {
     const own = await blastClient(t)
     const contactId = 'con_01k80000000000000000000001'
     const id = await own.audience([{ id: contactId, email: 'one@reader.test' }])
