@@ -18,7 +18,7 @@ import { type ContactValues, readContactValues } from './store/member-rows.ts'
 import { stagedColumns } from './store/staged-rows.ts'
 import { variantLetter } from './variants.ts'
 
-const table: CopyTable = {
+export const stagedTable: CopyTable = {
   columns: stagedColumns,
   json: new Set(['names', 'headers', 'attachments', 'metadata', 'provider_response', 'history', 'sms']),
   absent: { cc: [], bcc: [], reply_to: [], tags: [], track_opens: false, track_clicks: false },
@@ -110,7 +110,7 @@ export const makeComposeRows = (
     if (slot.deferred) rows.deferred++
     // A waiting message is not due until its subject is chosen.
     const waiting = subjects && { subject: null, due_at: null }
-    return copyLine({ ...row, place: rows.rows++, subjects, ...waiting }, table)
+    return copyLine({ ...row, place: rows.rows++, subjects, ...waiting }, stagedTable)
   }
 
   const named = ({ contactId }: Slot, failure: Failure): Failure => {
