@@ -74,6 +74,7 @@ export const makeComposeRows = (
   { channel, send, template, variables: requested, checksMissing }: Composition,
 ): ComposeRows => {
   const measure = makeMeasure()
+  const slices = startSlices()
   const rows: ComposedRows = { rows: 0, deferred: 0, bytes: 0 }
   /** The names that no recipient has supplied so far. Undefined before the first recipient. */
   let unsupplied: Set<string> | undefined = checksMissing ? undefined : new Set()
@@ -103,7 +104,9 @@ export const makeComposeRows = (
       ...rendered,
       ...(longest !== undefined && { subject: longest }),
     })
+    if (slices.over()) await slices.next()
     rows.bytes = measure(slot.contactId, content)
+    if (slices.over()) await slices.next()
     draft.scheduledAt = slot.dueAt
     if (slot.variant !== null) draft.metadata = { subject_variant: variantLetter(slot.variant) }
     const row = scheduledRow(draft, content, send.at)
@@ -138,7 +141,6 @@ export const makeComposeRows = (
       const contacts = new Map(
         (await db.rows(readContactValues, { orgId: send.by.orgId, ids })).map((row) => [row.id, row]),
       )
-      const slices = startSlices()
       let text = ''
       for (const slot of slots) {
         const contact = contacts.get(slot.contactId)
