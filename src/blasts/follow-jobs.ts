@@ -8,6 +8,7 @@ import type { OnSent } from '../messages/scheduler.ts'
 import { makeChooseWinner } from './choose-winner.ts'
 import { jobCompleted, jobStarted } from './job-events.ts'
 import { giveUpScheduling, listFinished, markCompleted, markStarted } from './store/job-progress.ts'
+import { dropWaiting } from './store/winner-rows.ts'
 
 export interface FollowJobs {
   /** Called by the scheduler after it has sent messages of these jobs. */
@@ -42,6 +43,8 @@ export const makeFollowJobs = (needs: Needs): FollowJobs => {
       const at = clock.now()
       const job = await tx.row(markCompleted, { orgId, id, at })
       if (!job) return false
+      // Left over if the waiting messages were canceled one by one, or with their tenant.
+      if (job.winner) await tx.change(dropWaiting, { orgId, jobId: id })
       if (job.unreported_start) await appendEvents(tx, jobStarted(job, job.unreported_start))
       await appendEvents(tx, jobCompleted(job, at))
       return true

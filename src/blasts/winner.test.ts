@@ -116,6 +116,22 @@ describe('the choice', () => {
   })
 })
 
+test('R-34 a job whose waiting messages are all canceled completes without a choice and keeps no subjects', async () => {
+  const own = await blastClient(t)
+  const { jobId } = await started(own, 20)
+  await own.fire()
+  await t.database.sql(
+    "update messages set status = 'canceled', due_at = null where job_id = $1 and status = 'scheduled'",
+    [jobId],
+  )
+  await own.fire()
+  expect((await own.job(jobId)).body).toMatchObject({
+    status: 'completed',
+    winner: { variant: null, decided_at: null },
+  })
+  expect(await t.database.sql('select 1 as n from job_subjects where job_id = $1', [jobId])).toEqual([])
+})
+
 describe('the share of the test', () => {
   test('R-34 every variant has the same number of contacts, and a contact keeps its variant', () => {
     const ids = Array.from({ length: 1_000 }, (_, i) => `con_${i}`)
