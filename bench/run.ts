@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { audit } from './audit/audit.ts'
+import { audienceSend, dispatch } from './blasts/blasts.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
 import { batch, email, memory } from './email/email.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
@@ -41,6 +42,8 @@ const benches: Bench[] = [
   failingWebhooks,
   idleWebhooks,
   claimWebhooks,
+  audienceSend,
+  dispatch,
 ]
 
 const report = (line: string) => process.stderr.write(`${line}\n`)

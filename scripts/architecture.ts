@@ -17,7 +17,7 @@ export const layers: string[][] = [
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
   ['admission', 'domains', 'senders', 'templates', 'tracking', 'webhooks'],
   ['messages'],
-  ['inbound', 'verifications'],
+  ['blasts', 'inbound', 'verifications'],
   ['operator'],
   ['worker'],
   ['http', 'submission'],

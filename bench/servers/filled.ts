@@ -15,9 +15,13 @@ export type Filled = {
   config: Config & { masterKey: Buffer }
   log: Log
   orgId: string
+  /** A live key. */
+  key: string
   ids: string[]
   /** Adds messages: scheduled for `dueAt`, or already sent if it is null. */
   add(count: number, dueAt: Date | null): Promise<void>
+  /** Makes all messages part of one job. */
+  joinToJob(): Promise<void>
   close(): Promise<void>
 }
 
@@ -35,7 +39,7 @@ export const fill = async (databaseUrl: string): Promise<Filled> => {
     serviceDomain: config.serviceDomain,
     vault: makeVault(config.masterKey),
   })
-  const { org } = await create({ name: 'Bench', plan: 'enterprise', withSenders: true })
+  const { org, keys } = await create({ name: 'Bench', plan: 'enterprise', withSenders: true })
   await db.row(setPlan, {
     orgId: org.id,
     plan: 'enterprise',
@@ -52,6 +56,7 @@ export const fill = async (databaseUrl: string): Promise<Filled> => {
     config,
     log,
     orgId: org.id,
+    key: keys.live,
     ids,
     add: async (count, dueAt) => {
       const status = dueAt ? 'scheduled' : 'sent'
@@ -67,6 +72,16 @@ export const fill = async (databaseUrl: string): Promise<Filled> => {
           [org.id, project?.id, some, some.map((id) => new Date(timeOfId(id))), status, dueAt],
         )
       }
+    },
+    joinToJob: async () => {
+      const id = newId('job')
+      await client.query(
+        `insert into jobs (org_id, id, environment, project_id, audience_id, channel, status, from_address, template,
+           total, starts_at, ends_at, created_at)
+         values ($1, $2, 'live', $3, 'aud_bench', 'email', 'scheduled', 'hello@example.test', 'bench', 0, $4, $4, $4)`,
+        [org.id, id, project?.id, systemClock.now()],
+      )
+      await client.query('update messages set job_id = $2 where org_id = $1', [org.id, id])
     },
     close: async () => {
       await client.query('vacuum analyze messages')

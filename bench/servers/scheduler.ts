@@ -13,6 +13,8 @@ type Params = {
   waiting: number
   due: number
   perClaim: number
+  /** The messages belong to a job. */
+  job?: boolean
 }
 
 type Key = { org_id: string; id: string; created_at: Date }
@@ -35,10 +37,11 @@ const markPlain = statement<{ orgIds: string[]; ids: string[]; createdAt: Date[]
 
 const inADay = () => new Date(Date.now() + 86_400_000)
 
-workBench(async ({ databaseUrl, by, waiting, due, perClaim }: Params) => {
+workBench(async ({ databaseUrl, by, waiting, due, perClaim, job }: Params) => {
   const filled = await fill(databaseUrl)
   await filled.add(waiting, inADay())
   await filled.add(due, new Date())
+  if (job) await filled.joinToJob()
   await filled.close()
 
   // One pass at a time, like the worker's loop. Additional clients wait for their turn.

@@ -7,13 +7,29 @@ import { serveBench } from './serve.ts'
 export type Work = {
   /** One unit of work of one client. The client starts the next unit as soon as it is done. */
   one(client: number): Promise<void>
+  /** For units that last longer than a turn: a turn runs this many, one after another, however long they take. */
+  units?: number
   /** Finishes the work that the units deferred. Its time is included, because deferred work is not saved work. */
   settle?(): Promise<void>
 }
 
 export type FromWork = { done: Sample | Skipped } | { failed: string }
 
+/** The figures of long units, which are counted by their own time. */
+const takeUnits = async (work: Work, units: number): Promise<Sample> => {
+  const took: number[] = []
+  for (let n = 0; n < units; n++) {
+    const began = performance.now()
+    await work.one(0)
+    took.push(performance.now() - began)
+  }
+  const sorted = Float64Array.from(took).sort()
+  const elapsedMs = took.reduce((sum, ms) => sum + ms, 0)
+  return { perSecond: (units * 1000) / elapsedMs, p50Ms: percentile(sorted, 50), p99Ms: percentile(sorted, 99) }
+}
+
 export const takeTurn = async (work: Work, { clients, warmMs, measureMs }: Turn): Promise<Sample | Skipped> => {
+  if (work.units !== undefined) return takeUnits(work, work.units)
   const took: number[] = []
   const from = performance.now() + warmMs
   const to = from + measureMs

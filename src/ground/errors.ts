@@ -201,7 +201,7 @@ export const catalogue = {
   UNKNOWN: at(500, 'The response could not be parsed. Check whether the request took effect before retrying.'),
   AUDIENCE_SEND_INCOMPLETE: at(
     500,
-    'The audience send stopped before it finished. See job_id for the messages that were sent.',
+    'Scheduling stopped part way. Messages that are scheduled already are sent unless you cancel the job in job_id.',
   ),
   PROVIDER_UNAVAILABLE: at(502, 'The provider is unavailable. Retry later.'),
   PROVIDER_EMPTY: at(502, 'The provider returned an empty response. Retry later.'),
@@ -288,6 +288,19 @@ export class Failure extends Error {
     return statusOf(this.code)
   }
 }
+
+/** The error body under /api/v1. */
+export const envelope = (failure: Failure, requestId: string): string =>
+  JSON.stringify({
+    error: {
+      type: typeOf(failure.code),
+      message: failure.message,
+      code: failure.code,
+      request_id: requestId,
+      ...(failure.detail.errors && { errors: failure.detail.errors }),
+      ...failure.detail.extra,
+    },
+  })
 
 export const invalid = (path: (string | number)[], code: string, message: string): Failure =>
   new Failure('VALIDATION_ERROR', { errors: [{ path, code, message }] })

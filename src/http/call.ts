@@ -10,13 +10,20 @@ import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
 import { withRequestId } from '../ground/request-context.ts'
-import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
+import type { Idempotency, IdempotencyClaim, ReplayedResponse } from '../idempotency/claims.ts'
 import { idempotencyKeyRule, isIdempotencyKey } from '../idempotency/key.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
 import type { Admitted } from './admit-request.ts'
 import { malformed } from './envelope.ts'
 import { largeBody, parseJson, readQuery, validate } from './read-request.ts'
 import type { Route, RouteResponse } from './route.ts'
+
+/** A recorded error is about this request too, so it has this request's id. */
+const replayedBody = ({ status, body }: ReplayedResponse, requestId: string): string => {
+  if (status < 400) return body
+  const { error } = JSON.parse(body)
+  return JSON.stringify({ error: { ...error, request_id: requestId } })
+}
 
 const readIdempotencyKey = (request: FastifyRequest): string | undefined => {
   const header = request.headers['idempotency-key']
@@ -112,7 +119,7 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
         const outcome = await idempotency.claim(caller, key, fingerprint)
         if (outcome && 'replay' in outcome) {
           reply.code(outcome.replay.status).header('idempotent-replayed', 'true')
-          return outcome.replay.body
+          return replayedBody(outcome.replay, request.id)
         }
         claim = outcome?.claim
         // Such a route does not run without a lock either.

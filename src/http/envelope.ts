@@ -1,19 +1,6 @@
-import { Failure, malformed, retryAfterOf, typeOf } from '../ground/errors.ts'
+import { envelope, Failure, malformed, retryAfterOf } from '../ground/errors.ts'
 
-export { malformed }
-
-/** The error body under /api/v1. */
-export const envelope = (failure: Failure, requestId: string): string =>
-  JSON.stringify({
-    error: {
-      type: typeOf(failure.code),
-      message: failure.message,
-      code: failure.code,
-      request_id: requestId,
-      ...(failure.detail.errors && { errors: failure.detail.errors }),
-      ...failure.detail.extra,
-    },
-  })
+export { envelope, malformed }
 
 /** The error body under /api/internal and /api/auth. */
 export const flatBody = (failure: Failure): string => {

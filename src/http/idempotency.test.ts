@@ -241,6 +241,7 @@ describe('an idempotency key', () => {
       ({ idempotent, path }) => idempotent && !path.startsWith('/probe/'),
     )
     expect(idempotentRoutes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
+      'POST /audiences/{id}/send',
       'POST /brands',
       'POST /campaigns',
       'POST /emails',

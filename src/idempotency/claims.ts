@@ -11,7 +11,7 @@ import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
 import type { Scope } from '../ground/scope.ts'
-import { claimKeys, freeKey, recordResponses, sweepKeys } from './store.ts'
+import { claimKeys, freeKey, recordProvisionalResponse, recordResponses, sweepKeys } from './store.ts'
 
 /** How long a request may hold its key: longer than any request takes, so that a running one never loses it. */
 export const lockSeconds = 330
@@ -45,6 +45,11 @@ export interface Idempotency {
   ): Promise<{ claim: IdempotencyClaim } | { replay: ReplayedResponse } | undefined>
   /** Records responses in the transaction of the work, so that both commit or neither does. */
   recordWith(runner: Runner, responses: RecordedResponse[]): Promise<void>
+  /**
+   * Records the response of a request that may be cut off from here on. The key stays locked until the request records
+   * its real response, or its lock expires. Returns false if the request no longer holds the key.
+   */
+  recordProvisional(runner: Runner, response: RecordedResponse): Promise<boolean>
   record(claim: IdempotencyClaim, status: number, body: string): Promise<void>
   free(claim: IdempotencyClaim): Promise<void>
   /** Deletes expired keys in chunks. Returns how many were deleted. */
@@ -136,6 +141,12 @@ export const makeIdempotency = ({ db, clock, log, ttlHours, production }: Needs)
     },
     recordWith: async (runner, responses) => {
       if (responses.length > 0) await write(runner, responses)
+    },
+    recordProvisional: async (runner, { claim: { scope, key, id }, status, body }) => {
+      const { orgId, tenantId, environment } = scope
+      const lockedUntil = new Date(clock.millis() + lockSeconds * 1000)
+      const held = { orgId, tenantId, environment, key, claim: id, status, body, lockedUntil, expiresAt: expiry() }
+      return (await runner.change(recordProvisionalResponse, held)) > 0
     },
     record: (claim, status, body) => records.submit({ claim, status, body }),
     free: async ({ scope, key, id }) => {

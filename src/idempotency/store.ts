@@ -80,6 +80,24 @@ export const recordResponses = statement<{
      and held.environment = a.environment and held.key = a.key and held.claim = a.claim`,
 )
 
+/** A claim that was lost in the meantime changes nothing. */
+export const recordProvisionalResponse = statement<{
+  orgId: string
+  tenantId: string | null
+  environment: string
+  key: string
+  claim: string
+  status: number
+  body: string
+  lockedUntil: Date
+  expiresAt: Date
+}>(
+  'idempotency.record_provisional',
+  `update idempotency_keys set status = :status, body = :body, locked_until = :lockedUntil, expires_at = :expiresAt
+   where org_id = :orgId and tenant_id is not distinct from :tenantId and environment = :environment
+     and key = :key and claim = :claim`,
+)
+
 export const freeKey = statement<{
   orgId: string
   tenantId: string | null

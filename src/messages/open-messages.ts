@@ -27,6 +27,7 @@ import { makeCancelMessage } from './cancel.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
 import { makeFetchAttachments } from './email/attachments.ts'
+import { makeBulkEmails } from './email/bulk-emails.ts'
 import { makeDraftEmails } from './email/draft-emails.ts'
 import { makeEmailChannel } from './email/email-channel.ts'
 import type { ReturnPathOf } from './email/email-draft.ts'
@@ -37,11 +38,12 @@ import { makeRecordMessage } from './record.ts'
 import { makeSimulateReport } from './report-by-hand.ts'
 import { makeMessageRetention } from './retention.ts'
 import { entryOf } from './rows.ts'
-import { makeScheduler } from './scheduler.ts'
+import { type HeldUntil, makeScheduler, type OnSent } from './scheduler.ts'
 import { makeSendMessage } from './send.ts'
 import { makeSendBatch } from './send-batch.ts'
 import { makeSentBy } from './sent-by.ts'
 import { makeSettleUsage } from './settle-usage.ts'
+import { makeBulkSms } from './sms/bulk-sms.ts'
 import { makeDraftSms } from './sms/draft-sms.ts'
 import { makeRescheduleLocal } from './sms/reschedule-local.ts'
 import { makeSmsChannel } from './sms/sms-channel.ts'
@@ -76,6 +78,8 @@ type Needs = {
   serviceDomain: string
   returnPathOf: ReturnPathOf
   contentDays: number | undefined
+  heldUntil: HeldUntil
+  onSent: OnSent
   onProviderOutage: 'refuse' | 'queue'
 }
 
@@ -151,7 +155,20 @@ export const openMessages = (needs: Needs) => {
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
     notify: makeSimulateReport({ db, clock, log, outcomes }),
-    scheduler: makeScheduler({ db, channels: { email: emailPipeline, sms: smsPipeline }, announce, ...settling }),
+    scheduler: makeScheduler({
+      db,
+      channels: { email: emailPipeline, sms: smsPipeline },
+      announce,
+      heldUntil: needs.heldUntil,
+      onSent: needs.onSent,
+      ...settling,
+    }),
+    bulk: {
+      email: makeBulkEmails({ channel: email, senders: needs.senders, links: needs.links }),
+      sms: makeBulkSms({ channel: sms, geo: needs.geo, resolveDlt: needs.resolveDlt, smsSenders: needs.smsSenders }),
+    },
+    sentBy: makeSentBy(defaultProject),
+    findSuppressed,
     settleUsage: makeSettleUsage({ db, expired: makeExpiredReservations({ db, clock }) }),
     /** Runs when the worker starts. */
     rescheduleLocal: makeRescheduleLocal({ db, clock, log }),

@@ -10,7 +10,7 @@ const maxAheadMs = 366 * 24 * 3_600 * second
  * Validates the time of a message. A time up to five minutes ago or one second ahead sends it immediately. Returns
  * whether the message stays scheduled.
  */
-export const staysScheduled = (draft: Draft, clock: Clock): boolean => {
+export const staysScheduled = (draft: Pick<Draft, 'scheduledAt'>, clock: Clock): boolean => {
   if (!draft.scheduledAt) return false
   const ahead = draft.scheduledAt.getTime() - clock.millis()
   if (ahead < -pastToleranceMs) throw new Failure('SCHEDULED_AT_IN_PAST')

@@ -164,6 +164,8 @@ test('S-151 a claim ends with the message that reaches its size in bytes, and no
     applyReports: () => undefined,
     suppressRefused: async () => undefined,
     announce: () => undefined,
+    heldUntil: (_, at) => at,
+    onSent: async () => undefined,
     claimBytes: 30_000,
   })
   const claim = async () => (await scheduler.claim(200)).map(({ org_id }) => orgs.indexOf(org_id)).sort()

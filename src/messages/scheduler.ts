@@ -64,6 +64,18 @@ const changedParties = (row: ClaimedRow, content: MessageContent): Partial<Settl
 
 const nextMidnight = (at: Date): Date => new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1))
 
+/** The earliest time from `at` on at which the message may be sent. Jobs do not send text messages at night. */
+export type HeldUntil = (row: ClaimedRow, at: Date) => Date
+
+/** Called with the jobs of messages that were just sent, each job once. */
+export type OnSent = (jobs: { orgId: string; id: string }[]) => Promise<void>
+
+const jobsOf = (rows: readonly ClaimedRow[]): { orgId: string; id: string }[] => {
+  const jobs = new Map<string, { orgId: string; id: string }>()
+  for (const { org_id: orgId, job_id: id } of rows) if (id !== null) jobs.set(id, { orgId, id })
+  return [...jobs.values()]
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: each channel only gets drafts that it made itself
 type SchedulerChannel = { channel: ChannelAdapter<any>; admit: AdmitDraft<any> }
 
@@ -76,11 +88,13 @@ type Needs = {
   applyReports: ApplyReports
   suppressRefused: SuppressRefused
   announce: AnnounceEvents
+  heldUntil: HeldUntil
+  onSent: OnSent
   claimBytes?: number
 }
 
 export const makeScheduler = (needs: Needs): Scheduler => {
-  const { db, channels, usage, clock, log, applyReports, suppressRefused, announce } = needs
+  const { db, channels, usage, clock, log, applyReports, suppressRefused, announce, heldUntil, onSent } = needs
   const { claimBytes = defaultClaimBytes } = needs
   let lastOrgId = ''
   let pausedUntil = 0
@@ -97,7 +111,8 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     return new Date(pausedUntil)
   }
 
-  const settlements = makeBatcher<{ settled: Settled; event?: EventRow & { message_id: string } }, boolean>({
+  type Settlement = { row: ClaimedRow; settled: Settled; event?: EventRow & { message_id: string } }
+  const settlements = makeBatcher<Settlement, boolean>({
     name: 'messages.settle',
     run: async (batch) => {
       const updated = await db.rows(settleClaimed, {
@@ -106,6 +121,8 @@ export const makeScheduler = (needs: Needs): Scheduler => {
       })
       announce(batch.filter(({ event }) => event).length)
       const ids = new Set(updated.map(({ id }) => id))
+      const jobs = jobsOf(batch.filter(({ settled }) => settled.sent_at && ids.has(settled.id)).map(({ row }) => row))
+      if (jobs.length > 0) await onSent(jobs)
       return batch.map(({ settled }) => ids.has(settled.id))
     },
   })
@@ -137,6 +154,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
       ...columns,
     }
     const item = {
+      row,
       settled,
       ...(event && { event: { ...messageEvent(event, subject, at, more), message_id: row.id } }),
     }
@@ -146,7 +164,7 @@ export const makeScheduler = (needs: Needs): Scheduler => {
   }
 
   const defer = (row: ClaimedRow, until: Date, attempts = row.attempts): Promise<boolean> =>
-    settle(row, { status: 'scheduled', due_at: until, attempts })
+    settle(row, { status: 'scheduled', due_at: heldUntil(row, until), attempts })
 
   const fail = (row: ClaimedRow, message: string, more: Partial<Settled> = {}): Promise<boolean> =>
     settle(row, {
@@ -201,7 +219,12 @@ export const makeScheduler = (needs: Needs): Scheduler => {
       await passGates(channel.gates, draft, 'fire')
       const admitted = await admit.reserve(draft, 'fire', {
         // The sandbox limit was counted on the day of the request.
-        spendOf: ({ sandbox: _, ...price }) => ({ ...spendBy(draft), ...price }),
+        // A job took the allowance of its test messages when it was accepted.
+        spendOf: ({ sandbox: _, ...price }) => ({
+          ...spendBy(draft),
+          ...price,
+          ...(draft.jobId !== null && { testMessages: 0 }),
+        }),
         // If another worker died with this message, its reservation serves this claim.
         keep: { id: row.id, claim: row.claim },
       })
@@ -260,6 +283,11 @@ export const makeScheduler = (needs: Needs): Scheduler => {
     if (row.tenant_id !== null && row.tenant_status !== 'active') {
       return cancel(row, row.tenant_status === 'suspended' ? 'Tenant suspended' : 'Tenant archived')
     }
+    // A row that was being sent when its job was canceled, and was then put off.
+    if (row.job_canceled) return cancel(row, 'Job canceled')
+    const now = clock.now()
+    const opensAt = heldUntil(row, now)
+    if (opensAt > now) return defer(row, opensAt)
     const channel = channels[row.channel]
     if (!channel) throw new Error(`The channel ${row.channel} is not configured`)
     const localDue = channel.channel.dueAt?.(row)

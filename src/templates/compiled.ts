@@ -19,7 +19,8 @@ export const linkMark = `{{unsubscribe_url ${randomUUID()}}}`
 const compileParts = ({ channel, subject, html, text }: TemplateRow): TemplateParts => {
   const part = (source: string | null, options: CompileOptions) => (source === null ? null : compile(source, options))
   // SMS templates use only the text.
-  if (channel === 'sms') return { channel, subject: null, html: null, text: part(text, { html: false }) }
+  if (channel === 'sms')
+    return { channel, subject: null, html: null, text: part(text, { html: false, link: linkMark }) }
   return {
     channel,
     // A subject never contains the unsubscribe link.

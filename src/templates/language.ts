@@ -33,6 +33,8 @@ export type CompiledTemplate = {
   /** The required variables that are not supplied. */
   missing(variables: TemplateVariables): string[]
   render(variables: TemplateVariables): string
+  /** Whether it shows the unsubscribe link outside of every block. */
+  hasLink: boolean
   /** Its approximate size in a cache, in characters. */
   weight: number
 }
@@ -214,13 +216,14 @@ export type CompileOptions = {
 }
 
 export const compile = (source: string, { html, link }: CompileOptions): CompiledTemplate => {
-  const { steps, required } = parse(source, link)
+  const { steps, required, hasLink } = parse(source, link)
   const isMissing = (variables: TemplateVariables, { full, first, rest }: Name): boolean =>
     (Object.hasOwn(variables, full) ? variables[full] : walk(variables, [first, ...rest])) === undefined
   return {
     required: required.map(({ full }) => full),
     missing: (variables) => required.filter((name) => isMissing(variables, name)).map(({ full }) => full),
     render: (variables) => new Rendering(steps, html, variables).run(),
+    hasLink,
     weight: source.length + steps.length * stepWeight,
   }
 }

@@ -31,11 +31,13 @@ export type Program = {
   steps: readonly Step[]
   /** Names that must be supplied: those shown or looped over outside of every block. */
   required: readonly Name[]
+  /** Whether the unsubscribe link is shown outside of every block. */
+  hasLink: boolean
 }
 
 /** Set for each recipient when a message is sent, never from variables. */
-const reserved = 'unsubscribe_url'
-export const unsubscribeTag = `{{${reserved}}}`
+export const unsubscribeName = 'unsubscribe_url'
+export const unsubscribeTag = `{{${unsubscribeName}}}`
 
 const segment = '[\\p{L}\\p{N}_$][\\p{L}\\p{M}\\p{N}_$-]*'
 const namePattern = new RegExp(`^(?:@index|${segment}(?:\\.${segment})*)$`, 'u')
@@ -109,7 +111,7 @@ const pairsIn = (tags: Tag[]): Set<Tag> => {
 const noName: Name = { full: '', kind: 'unresolved', first: '', rest: [] }
 
 const readName = (full: string, inLoop: boolean): Name => {
-  if (full === reserved) return { full, kind: 'reserved', first: full, rest: [] }
+  if (full === unsubscribeName) return { full, kind: 'reserved', first: full, rest: [] }
   if (full === '@index') return { full, kind: inLoop ? 'index' : 'unresolved', first: full, rest: [] }
   const [first = '', ...rest] = full.split('.')
   if (inLoop && first === 'this') return { full, kind: 'item', first, rest }
@@ -126,6 +128,7 @@ export const parse = (text: Text, link = unsubscribeTag, onIgnored?: OnIgnored):
   const required = new Map<string, Name>()
   const openBlocks: OpenBlock[] = []
   let loops = 0
+  let hasLink = false
   let literal = ''
   let from = 0
 
@@ -151,6 +154,7 @@ export const parse = (text: Text, link = unsubscribeTag, onIgnored?: OnIgnored):
     value: (name: Name): void => {
       if (name.kind === 'reserved') {
         literal += link
+        hasLink ||= openBlocks.length === 0
         return
       }
       addRequired(name)
@@ -197,5 +201,5 @@ export const parse = (text: Text, link = unsubscribeTag, onIgnored?: OnIgnored):
   }
   literal += text.slice(from, text.length)
   flushText()
-  return { steps, required: [...required.values()] }
+  return { steps, required: [...required.values()], hasLink }
 }

@@ -70,7 +70,7 @@ test('S-423 an unsubscribe link is signed for one recipient', () => {
 })
 
 test('SD-33 the List-Unsubscribe headers contain the link in angle brackets and the one-click value', () => {
-  expect(links.listUnsubscribe(unsubscribeRef)).toEqual({
+  expect(links.listUnsubscribe(links.unsubscribeUrl(unsubscribeRef))).toEqual({
     'List-Unsubscribe': `<${links.unsubscribeUrl(unsubscribeRef)}>`,
     'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
   })

@@ -19,7 +19,7 @@ export interface Links {
   clickUrl(ref: MessageRef, url: string): string
   unsubscribeUrl(ref: UnsubscribeRef): string
   /** The headers that let mail clients offer one-click unsubscribe (RFC 8058). */
-  listUnsubscribe(ref: UnsubscribeRef): { 'List-Unsubscribe': string; 'List-Unsubscribe-Post': string }
+  listUnsubscribe(unsubscribeUrl: string): { 'List-Unsubscribe': string; 'List-Unsubscribe-Post': string }
   /** Reads a text once for all its recipients. Rejects one with too many links. */
   read(text: string, options: LinkOptions): Promise<Page>
   /** Fills in the links of one recipient. Rejects a text that becomes too long. */
@@ -40,8 +40,8 @@ export const makeLinks = ({ tokens, baseUrl }: Needs): Links => {
         ? url
         : `${baseUrl()}/t/c/${tokens.click.sign({ orgId, messageId, url })}`,
     unsubscribeUrl: (ref) => `${baseUrl()}/u/${tokens.unsubscribe.sign(ref)}`,
-    listUnsubscribe: (ref) => ({
-      'List-Unsubscribe': `<${links.unsubscribeUrl(ref)}>`,
+    listUnsubscribe: (unsubscribeUrl) => ({
+      'List-Unsubscribe': `<${unsubscribeUrl}>`,
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
     }),
     read: (text, { trackOpens, trackClicks, unsubscribeTag }) => {

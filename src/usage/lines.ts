@@ -15,6 +15,11 @@ export type Spend = {
   channel: Channel
   /** Recipients for email, messages for SMS. */
   units: number
+  /**
+   * What counts against the day's allowance of test messages, if that differs from `units`: a job takes the allowance
+   * of all its messages at once.
+   */
+  testMessages?: number
   segments?: number
   costMicros?: number
   /** Recipients of a message from the sandbox sender. */
@@ -59,7 +64,7 @@ const cappedLines = (spend: Spend, allowance: Allowance, at: Date): Line[] => {
       environment,
       measure: 'messages',
       period: day,
-      amount: units,
+      amount: spend.testMessages ?? units,
       cap: testDaily[allowance.plan],
       refusal: 'TEST_DAILY_LIMIT',
     })

@@ -1,6 +1,8 @@
 /** The routes under /api/v1. A new capability adds its routes here. */
+import { eraseTenantSubjects } from '../blasts/store/winner-rows.ts'
 import { makeManageIpPools } from '../domains/manage-ip-pools.ts'
 import type { Route } from '../http/route.ts'
+import { audienceSendRoutes } from '../http/v1/audience-send.ts'
 import { brandRoutes } from '../http/v1/brands.ts'
 import { campaignRoutes } from '../http/v1/campaigns.ts'
 import { dltRoutes } from '../http/v1/dlt.ts'
@@ -8,6 +10,7 @@ import { domainRoutes } from '../http/v1/domains.ts'
 import { emailRoutes } from '../http/v1/emails.ts'
 import { inboundRoutes } from '../http/v1/inbound.ts'
 import { ipPoolRoutes } from '../http/v1/ip-pools.ts'
+import { jobRoutes } from '../http/v1/jobs.ts'
 import { keyRoutes } from '../http/v1/keys.ts'
 import { phoneNumberRoutes } from '../http/v1/phone-numbers.ts'
 import { poolRoutes } from '../http/v1/pools.ts'
@@ -43,6 +46,7 @@ import { makeWebhookLimits } from '../webhooks/limits.ts'
 import { makeManageWebhooks } from '../webhooks/manage.ts'
 import { eraseTenantDeliveries } from '../webhooks/store/delivery-rows.ts'
 import { eraseTenantEndpoints } from '../webhooks/store/endpoint-rows.ts'
+import { makeBlasts } from './blasts.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
@@ -82,6 +86,7 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, sen
         { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
         { counts: 'inbound_deleted', run: (tx, rows) => tx.change(eraseTenantInbound, rows) },
         { run: verifications.eraseForTenant },
+        { run: (tx, rows) => tx.change(eraseTenantSubjects, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPoolRecipients, rows) },
         { run: (tx, rows) => tx.change(eraseTenantRecipients, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPools, rows) },
@@ -110,7 +115,9 @@ export const makeRoutes = ({ foundation, platform, sending, delivery, senders }:
     wake: delivery.webhooks.wake,
     limits: makeWebhookLimits({ limiter, clock }),
   })
+  const blasts = makeBlasts(foundation, platform, sending)
   return [
+    ...audienceSendRoutes(blasts),
     ...brandRoutes({ db, ...senders.brands }),
     ...campaignRoutes({ db, ...senders.campaigns }),
     ...dltRoutes({ db, manage: makeManageDlt({ db, clock, audit, forget }) }),
@@ -118,6 +125,7 @@ export const makeRoutes = ({ foundation, platform, sending, delivery, senders }:
     ...emailRoutes({ ...messages.emails, cancel: messages.cancel, read: messages.read }),
     ...inboundRoutes({ read: sending.inbound.read }),
     ...ipPoolRoutes({ db, manage: makeManageIpPools({ db, clock, audit, simulated, forget }) }),
+    ...jobRoutes(blasts),
     ...keyRoutes({ db, manage: makeManageKeys({ db, clock, audit, forget }) }),
     ...phoneNumberRoutes({ db, ...senders.phoneNumbers }),
     ...poolRoutes({ db, manage: makeManagePools({ db, clock, audit, forget }) }),

@@ -1,4 +1,6 @@
 /** Sending: domains, templates, tracking, suppressions, providers, the message pipeline, and one-time codes. */
+import { makeFollowJobs } from '../blasts/follow-jobs.ts'
+import { heldUntil } from '../blasts/hold-rows.ts'
 import { makeCheckDomains } from '../domains/check.ts'
 import { dkimKeyContext, newDkimKey } from '../domains/dkim-key.ts'
 import { makeCheckDns } from '../domains/dns.ts'
@@ -116,6 +118,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     return configured.states().filter(({ state }) => state !== 'closed').length
   })
   const smsProvider = replacements.smsProvider ?? configured
+  const followJobs = makeFollowJobs({ db, clock, log, appendEvents })
   const messages = openMessages({
     db,
     clock,
@@ -139,6 +142,8 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     returnPathOf: config.inboundSmtp ? makeReturnPathOf({ tokens: returnTokens, serviceDomain }) : plainReturnPath,
     contentDays: config.messageContentDays,
     onProviderOutage: config.onProviderOutage,
+    heldUntil,
+    onSent: followJobs.onSent,
   })
   const inbound = makeInbound(foundation, { suppress, messages })
   const verifications = openVerifications({
@@ -153,7 +158,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     windowMs: replacements.verificationWindowMs,
   })
   const providers = { outbox, emailProvider, smsProvider }
-  const pipelines = { messages, inbound, verifications }
+  const pipelines = { messages, inbound, verifications, followJobs }
   return { ...domains, ...tracking, ...providers, ...pipelines, templates, suppress, agent, returnTokens }
 }
 

@@ -2,6 +2,7 @@
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
 import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
 import { makeClaimLoop } from '../worker/claim-loop.ts'
+import { makeJobLoop } from '../worker/job-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
 import { makeRecurring } from '../worker/recurring.ts'
 import { startWhenAvailable } from '../worker/start-when-available.ts'
@@ -24,7 +25,7 @@ type Needs = {
 export const makeWorker = ({ foundation, platform, sending, delivery, senders }: Needs) => {
   const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
-  const { messages, checkDomains, countHits } = sending
+  const { messages, checkDomains, countHits, followJobs } = sending
   const { webhooks, deliveries } = delivery
   const scheduling = makeClaimLoop({
     name: 'scheduler',
@@ -41,6 +42,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     checkDomains,
     settleUsage: messages.settleUsage,
     scheduling,
+    followJobs,
     webhooks,
     deliveries,
     messages: messages.retention,
@@ -60,6 +62,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
   })
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })
+  const jobs = makeJobLoop({ jobs: followJobs, log })
   const wakeOnEvents = makeWakeOnEvents({ db, log, announcer, wake: webhooks.wakeFanOut })
   const stopping = new AbortController()
   let running = false
@@ -70,6 +73,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     await recurring.start()
     await wakeOnEvents.start()
     linking.start()
+    jobs.start()
     scheduling.start()
     webhooks.start()
     running = true
@@ -84,7 +88,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
       return recurring.stop()
     },
     drain: async (): Promise<void> => {
-      await Promise.all([wakeOnEvents.stop(), linking.drain(), scheduling.drain(), webhooks.drain()])
+      await Promise.all([wakeOnEvents.stop(), linking.drain(), jobs.drain(), scheduling.drain(), webhooks.drain()])
     },
   }
 }

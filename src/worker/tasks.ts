@@ -1,5 +1,6 @@
 import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
+import type { FollowJobs } from '../blasts/follow-jobs.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 import type { RedactInbound } from '../inbound/retention.ts'
@@ -36,6 +37,7 @@ type Needs = {
   verifications: VerificationRetention
   settleUsage: SettleUsage
   scheduling: ClaimLoop
+  followJobs: Pick<FollowJobs, 'pass'>
   deliveries: KeepDeliveries
   webhooks: WebhookLoop
   pollStatus: PollStatus
@@ -47,7 +49,12 @@ export const makeTasks = (needs: Needs): Tasks => {
   const { idempotency, chain, pruneAudit, checkDomains, tracking, sweepReceipts, messages, deliveries } = needs
   return {
     webhooks: { run: () => needs.webhooks.pass() },
-    scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
+    scheduler: {
+      run: async () => ({
+        messages_worked_on: await needs.scheduling.pass(),
+        jobs_completed: await needs.followJobs.pass(),
+      }),
+    },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
     status_poll: {

@@ -15,7 +15,7 @@ import { expectRefusal, watchTables } from '../expect/refusal.ts'
 import { readSurface } from '../hostile/surface.ts'
 import type { Resolve, Schema } from '../hostile/values.ts'
 import { type Reply, startTestService, testMasterKey } from '../service/service.ts'
-import { type Line, namedRows, nameOf, ownDltTemplate, table, unlisted, type Verdict } from './table.ts'
+import { type Line, namedRows, nameOf, ownDltTemplate, ownSmsTemplate, table, unlisted, type Verdict } from './table.ts'
 
 const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())
@@ -252,6 +252,36 @@ const insertInbound = async ({ orgId, tenantId = null }: Where): Promise<string>
   )
   return id
 }
+/** With a member in India, because a send to it needs a DLT template. */
+const insertAudience = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const [id, contactId] = [newId('audience'), newId('contact')]
+  const common = [orgId, tenantId, environment, now()]
+  await t.database.sql(
+    `insert into audiences (org_id, tenant_id, created_environment, created_at, updated_at, id, name, slug, member_count)
+     values ($1, $2, $3, $4, $4, $5, 'row', $5, 1)`,
+    [...common, id],
+  )
+  await t.database.sql(
+    `insert into contacts (org_id, tenant_id, created_environment, created_at, updated_at, id, email, phone)
+     values ($1, $2, $3, $4, $4, $5, $5 || '@example.com', '+919876543210')`,
+    [...common, contactId],
+  )
+  await t.database.sql(
+    'insert into audience_members (org_id, audience_id, contact_id, created_at) values ($1, $2, $3, $4)',
+    [orgId, id, contactId, now()],
+  )
+  return id
+}
+const insertJob = async ({ orgId, tenantId = null, environment = 'live', projectId }: Where): Promise<string> => {
+  const id = newId('job')
+  await t.database.sql(
+    `insert into jobs (org_id, id, tenant_id, environment, project_id, audience_id, channel, status, from_address,
+       template, total, created_at)
+     values ($1, $2, $3, $4, $5, 'aud_none', 'email', 'scheduled', 'a@example.test', 'row', 1, $6)`,
+    [orgId, id, tenantId, environment, projectId ?? defaultProject(orgId), now()],
+  )
+  return id
+}
 await insertNumber({ orgId: home.org.id, id: namedRows.phoneNumber })
 const entity = await insertDltEntity({ orgId: home.org.id, id: namedRows.dltEntity })
 await insertDltHeader({ orgId: home.org.id, id: namedRows.dltHeader, entity })
@@ -277,6 +307,8 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   pool: insertPool,
   dltEntity: insertDltEntity,
   dltHeader: insertDltHeader,
+  audience: insertAudience,
+  job: insertJob,
 }
 /** Other states of a row, because some routes work only in some states. */
 const states: Partial<Record<IdKind, string[]>> = { tenant: ['suspended', 'archived', 'erased'] }
@@ -290,6 +322,7 @@ const rowOf = (kind: IdKind, where: Where): Promise<string> => {
 
 const orgId = home.org.id
 await insertDltTemplate({ orgId }, ownDltTemplate)
+await t.database.sql('update templates set slug = $2 where id = $1', [await insertTemplate({ orgId }), ownSmsTemplate])
 const own = await t.tenant(orgId)
 const sibling = await t.tenant(orgId)
 const [inProject, otherProject] = [await insertProject({ orgId }), await insertProject({ orgId })]

@@ -77,6 +77,8 @@ const onMessage = { testKey: 'hidden', projectKey: 'hidden', liveKey: 'hidden' }
 const mail = () => ({ from: 'hello@example.test', to: ['ada@example.com'], subject: 'Hello', text: 'Hello' })
 /** Inserted for the walk, because a message to India needs one. */
 export const ownDltTemplate = newId('dltTemplate')
+/** The slug of a template of the org. */
+export const ownSmsTemplate = 'own-sms-template'
 const sms = (to: string | string[]) => ({ from: 'TIDINGS', to, body: 'Hello', dlt_template_id: ownDltTemplate })
 const verification = {
   channel: 'sms',
@@ -126,6 +128,15 @@ const inDltCategory = { category: 'transactional' } as const
 export const table: Record<string, Line> = {
   'GET /inbound': { ...shared, tenantKey: 'open' },
   'GET /inbound/{id}': { ...shared, tenantKey: 'hidden' },
+  'POST /audiences/{id}/send': {
+    ...shared,
+    tenantKey: writeToAnotherTenant,
+    body: { channel: 'sms', from: 'TIDINGS', template: ownSmsTemplate, dlt_template_id: ownDltTemplate },
+    names: namesDltTemplate('DLT_TEMPLATE_NOT_FOUND'),
+  },
+  'GET /jobs': { ...shared, tenantKey: 'open' },
+  'GET /jobs/{id}': { ...onMessage, tenantKey: 'hidden' },
+  'DELETE /jobs/{id}': { ...onMessage, tenantKey: writeToAnotherTenant },
   'POST /brands': { ...shared, tenantKey: platformOnly, body: completeBrand },
   'GET /brands': { ...shared, tenantKey: 'open' },
   'GET /brands/{id}': { ...shared, tenantKey: 'open' },

@@ -1,5 +1,7 @@
 /** Sends every example of the API description to a running service. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sha256 } from '../../src/ground/crypto.ts'
+import { newId } from '../../src/ground/ids.ts'
 import { tagTexts } from '../../src/http/openapi/prose.ts'
 import type { OpenApiDocument } from '../../src/http/openapi.ts'
 import { poll } from '../clients/sender-client.ts'
@@ -87,8 +89,31 @@ const verified = async (key: string, operationId: string): Promise<string> => {
   return id
 }
 
+/** An audience with one member. */
+const insertAudience = async (key: string): Promise<string> => {
+  const [id, contactId] = [newId('audience'), newId('contact')]
+  const [owner] = await t.database.sql<{ org_id: string }>('select org_id from api_keys where hash = $1', [sha256(key)])
+  const common = [owner?.org_id, t.service.clock.now()]
+  await t.database.sql(
+    `insert into audiences (org_id, created_at, updated_at, created_environment, id, name, slug, member_count)
+     values ($1, $2, $2, 'live', $3, 'News', $3, 1)`,
+    [...common, id],
+  )
+  await t.database.sql(
+    `insert into contacts (org_id, created_at, updated_at, created_environment, id, name, email)
+     values ($1, $2, $2, 'live', $3, 'Ada', 'ada@example.com')`,
+    [...common, contactId],
+  )
+  await t.database.sql(
+    'insert into audience_members (org_id, created_at, audience_id, contact_id) values ($1, $2, $3, $4)',
+    [...common, id, contactId],
+  )
+  return id
+}
+
 /** How to get an id of each kind, by its prefix. A new kind of id in a path adds its own. */
 const makeId: Record<string, (key: string, params: Values) => Promise<string>> = {
+  aud: insertAudience,
   brd: (key) => verified(key, 'createBrand'),
   cmp: (key) => verified(key, 'createCampaign'),
   // A header and a template of one example belong to the same entity.
@@ -101,6 +126,10 @@ const makeId: Record<string, (key: string, params: Values) => Promise<string>> =
     const number = await done(key, 'getPhoneNumber', { id: await verified(key, 'createPhoneNumber') })
     const message = { from: '+12065550100', to: number.e164, body: 'Hello' }
     return (await t.ask('POST', '/api/dev/inbound-sms', { body: message })).body.id
+  },
+  job: async (key) => {
+    await done(key, 'createTemplate')
+    return (await done(key, 'sendToAudience', { id: await insertAudience(key) })).job_id
   },
   key: async (key) => (await done(key, 'createKey')).id,
   msg: async (key) => (await done(key, 'sendEmail')).id,
@@ -145,6 +174,7 @@ const prepare: Record<string, Prepare> = {
   previewTemplate: after('createTemplate'),
   restoreTenant: after('archiveTenant'),
   sendEmail: after('createTemplate'),
+  sendToAudience: after('createTemplate'),
   unsuspendTenant: after('suspendTenant'),
 }
 

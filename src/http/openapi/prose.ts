@@ -93,6 +93,7 @@ export const tagTexts: Record<string, string> = {
   Projects: 'Divide an organisation into projects with their own keys, domains and messages.',
   Domains: 'Domains that you send email from: DNS records, verification and warmup.',
   'IP pools': 'Dedicated IP addresses that carry only your email.',
+  Jobs: 'Sends to audiences: starting, watching and canceling them.',
   Pools: 'Groups of SMS senders that share recipients, with one sender per recipient.',
   DLT: 'Registrations for text messages to India: entities, headers and templates.',
   Usage: 'Monthly usage, cost and remaining quota.',

@@ -31,46 +31,59 @@ const distinct = (lists: [to: Address[], cc: Address[], bcc: Address[]]): Addres
   )
 }
 
-type Common = Omit<BatchItem, 'to' | 'cc' | 'bcc' | 'attachments' | 'variables' | 'template' | 'scheduled_at'>
+export type EmailFields = Omit<
+  BatchItem,
+  'to' | 'cc' | 'bcc' | 'attachments' | 'variables' | 'template' | 'scheduled_at'
+>
 type Envelope = { to: Address[]; cc: Address[]; bcc: Address[]; attachments: Attachment[] }
 
 type Needs = { clock: Clock; defaultProject: (orgId: string) => MaybePromise<string> }
 
+/** A new message without the fields that only single and scheduled messages have. */
+export const newEmailDraft = (
+  at: number,
+  by: SentBy,
+  body: EmailFields,
+  { to: allTo, cc: allCc, bcc: allBcc, attachments }: Envelope,
+): EmailDraft => {
+  const id = newId('message', at)
+  const [to = [], cc = [], bcc = []] = distinct([allTo, allCc, allBcc])
+  return {
+    id,
+    createdAt: new Date(timeOfId(id)),
+    by,
+    channel: 'email',
+    jobId: null,
+    from: body.from,
+    to,
+    cc,
+    bcc,
+    replyTo: body.reply_to,
+    requested: destinations({ to, cc, bcc }).map(({ address }) => address),
+    subject: body.subject ?? null,
+    html: body.html ?? null,
+    text: body.text ?? null,
+    template: null,
+    stream: body.stream,
+    headers: body.headers,
+    attachments,
+    trackOpens: body.track_opens,
+    trackClicks: body.track_clicks,
+    tags: body.tags,
+    metadata: body.metadata,
+    scheduledAt: null,
+    unsubscribeUrl: null,
+    pages: {},
+    sender: null,
+  }
+}
+
 export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails => {
   const sentBy = makeSentBy(defaultProject)
 
-  const draftOf = (by: SentBy, body: Common, envelope: Envelope, pages: EmailDraft['pages'] = {}): EmailDraft => {
+  const draftOf = (by: SentBy, body: EmailFields, envelope: Envelope): EmailDraft => {
     assertAttachable(envelope.attachments)
-    const id = newId('message', clock.millis())
-    const [to = [], cc = [], bcc = []] = distinct([envelope.to, envelope.cc, envelope.bcc])
-    return {
-      id,
-      createdAt: new Date(timeOfId(id)),
-      by,
-      channel: 'email',
-      jobId: null,
-      from: body.from,
-      to,
-      cc,
-      bcc,
-      replyTo: body.reply_to,
-      requested: destinations({ to, cc, bcc }).map(({ address }) => address),
-      subject: body.subject ?? null,
-      html: body.html ?? null,
-      text: body.text ?? null,
-      template: null,
-      stream: body.stream,
-      headers: body.headers,
-      attachments: envelope.attachments,
-      trackOpens: body.track_opens,
-      trackClicks: body.track_clicks,
-      tags: body.tags,
-      metadata: body.metadata,
-      scheduledAt: null,
-      unsubscribeUrl: null,
-      pages,
-      sender: null,
-    }
+    return newEmailDraft(clock.millis(), by, body, envelope)
   }
 
   return {
@@ -85,7 +98,10 @@ export const makeDraftEmails = ({ clock, defaultProject }: Needs): DraftEmails =
     bulk: (caller, body, attachments) =>
       andThen(sentBy(caller), (by) => {
         const pages = {}
-        return body.to.map((recipient) => draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments }, pages))
+        return body.to.map((recipient) => ({
+          ...draftOf(by, body, { to: [recipient], cc: [], bcc: [], attachments }),
+          pages,
+        }))
       }),
   }
 }

@@ -16,37 +16,39 @@ export interface DraftSms {
   bulk(caller: DraftCaller, body: BulkSms): MaybePromise<SmsDraft[]>
 }
 
-type Common = Pick<SendSms, 'from' | 'body' | 'tags' | 'metadata' | 'media_url' | 'dlt_template_id'>
+export type SmsContent = Pick<SendSms, 'from' | 'body' | 'tags' | 'metadata' | 'media_url' | 'dlt_template_id'>
 
 type Needs = { clock: Clock; defaultProject: (orgId: string) => MaybePromise<string> }
 
+/** A new message without the fields that only single messages have. */
+export const newSmsDraft = (at: number, by: SentBy, given: SmsContent, to: string): SmsDraft => {
+  const id = newId('message', at)
+  return {
+    id,
+    createdAt: new Date(timeOfId(id)),
+    by,
+    channel: 'sms',
+    tags: given.tags,
+    metadata: given.metadata,
+    scheduledAt: null,
+    jobId: null,
+    from: given.from ?? null,
+    fromPool: null,
+    to,
+    body: given.body ?? '',
+    template: null,
+    mediaUrl: given.media_url,
+    // Ignored for other countries, so that it does not keep the template in use.
+    dltTemplateId: (needsDlt(to) ? given.dlt_template_id : undefined) ?? null,
+    local: null,
+    dlt: null,
+    messageType: 'transactional',
+  }
+}
+
 export const makeDraftSms = ({ clock, defaultProject }: Needs): DraftSms => {
   const sentBy = makeSentBy(defaultProject)
-
-  const draftOf = (by: SentBy, given: Common, to: string): SmsDraft => {
-    const id = newId('message', clock.millis())
-    return {
-      id,
-      createdAt: new Date(timeOfId(id)),
-      by,
-      channel: 'sms',
-      tags: given.tags,
-      metadata: given.metadata,
-      scheduledAt: null,
-      jobId: null,
-      from: given.from ?? null,
-      fromPool: null,
-      to,
-      body: given.body ?? '',
-      template: null,
-      mediaUrl: given.media_url,
-      // Ignored for other countries, so that it does not keep the template in use.
-      dltTemplateId: (needsDlt(to) ? given.dlt_template_id : undefined) ?? null,
-      local: null,
-      dlt: null,
-      messageType: 'transactional',
-    }
-  }
+  const draftOf = (by: SentBy, given: SmsContent, to: string): SmsDraft => newSmsDraft(clock.millis(), by, given, to)
 
   const timeOf = ({ scheduled_at, scheduled_local: time, scheduled_at_tz: zone }: SendSms) => {
     if (time === undefined || zone === undefined) return { scheduledAt: scheduled_at ?? null, local: null }

@@ -38,7 +38,9 @@ export const nextDueOrgs = statement<{ after: string; now: Date; limit: number }
 
 export type ClaimedRow = MessageRow & {
   org_suspended: boolean
+  org_quiet_hours: boolean
   tenant_status: string | null
+  job_canceled: boolean
   /** The bytes of the content. */
   bytes: number
 }
@@ -77,10 +79,13 @@ export const claimDue = statement<
      where m.org_id = f.org_id and m.id = f.id and m.created_at = f.created_at and f.bytes_before < :maxBytes
      returning ${messageColumnsOf('m')}, f.bytes
    )
-   select ${messageColumnsOf('c')}, c.bytes, o.suspended_at is not null as org_suspended, t.status as tenant_status
+   select ${messageColumnsOf('c')}, c.bytes, o.suspended_at is not null as org_suspended,
+     o.sms_quiet_hours as org_quiet_hours, t.status as tenant_status,
+     coalesce(j.status = 'canceled', false) as job_canceled
    from claimed c
    join orgs o on o.id = c.org_id
-   left join tenants t on t.org_id = c.org_id and t.id = c.tenant_id`,
+   left join tenants t on t.org_id = c.org_id and t.id = c.tenant_id
+   left join jobs j on j.org_id = c.org_id and j.id = c.job_id`,
 )
 
 /** The outcome of a claimed message. */

@@ -87,6 +87,9 @@ const messageTypes: Record<keyof NewMessage, string> = {
   marks: 'integer[]',
 }
 
+/** For rows that are loaded with COPY. */
+export const newMessageColumns = Object.keys(messageTypes) as (keyof NewMessage)[]
+
 const linkedTypes: Record<keyof LinkedRows, string> = {
   event_id: 'text',
   event_at: 'timestamptz',

@@ -55,7 +55,7 @@ export const unsubscribeGate = (links: Links): Gate<EmailDraft> => ({
     draft.unsubscribeUrl = links.unsubscribeUrl(ref)
     if (!hasListUnsubscribe(draft.headers)) {
       // Removes a List-Unsubscribe-Post of the request, which is meaningless alone and must not appear twice.
-      draft.headers = { ...withoutPair(draft.headers), ...links.listUnsubscribe(ref) }
+      draft.headers = { ...withoutPair(draft.headers), ...links.listUnsubscribe(draft.unsubscribeUrl) }
     }
   },
 })

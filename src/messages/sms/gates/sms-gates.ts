@@ -19,6 +19,14 @@ const smsScheduleGate = (clock: Clock): Gate<SmsDraft> => ({
   },
 })
 
+export const assertRenderedBody = (body: string): void => {
+  const length = lengthOf(body)
+  if (length === 0) throw invalid(['body'], 'too_small', 'The template renders to an empty body.')
+  if (length > maxBodyLength) {
+    throw invalid(['body'], 'too_big', `The template renders to more than ${maxBodyLength} characters.`)
+  }
+}
+
 /** Renders the template, unless the request has a body of its own. The schema does not see a rendered body. */
 const smsTemplateGate = (templates: RenderTemplates): Gate<SmsDraft> => ({
   name: 'template',
@@ -28,11 +36,7 @@ const smsTemplateGate = (templates: RenderTemplates): Gate<SmsDraft> => ({
     const given = draft.body === '' ? {} : { text: draft.body }
     const { text } = await templates.render(draft.by, { ...draft.template, channel: 'sms', given })
     draft.body = text ?? ''
-    const length = lengthOf(draft.body)
-    if (length === 0) throw invalid(['body'], 'too_small', 'The template renders to an empty body.')
-    if (length > maxBodyLength) {
-      throw invalid(['body'], 'too_big', `The template renders to more than ${maxBodyLength} characters.`)
-    }
+    assertRenderedBody(draft.body)
   },
 })
 

@@ -1,0 +1,148 @@
+/** Creates the job of a send, and ends its scheduling. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { AppendEvents } from '../events/append-events.ts'
+import type { Clock } from '../ground/clock.ts'
+import { envelope, Failure } from '../ground/errors.ts'
+import { iso } from '../ground/instant.ts'
+import { currentRequestId } from '../ground/request-context.ts'
+import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
+import type { BulkSend } from '../messages/bulk-channel.ts'
+import { settledUsage } from '../usage/lines.ts'
+import { settleUsage } from '../usage/store.ts'
+import { jobCompleted } from './job-events.ts'
+import type { SlotPlan } from './plan-slots.ts'
+import type { AudienceSent, JobWinner, SendAudienceBody } from './shapes.ts'
+import { endScheduling, insertJob } from './store/job-rows.ts'
+
+export type NewJob = {
+  send: BulkSend
+  audienceId: string
+  body: SendAudienceBody
+  plan: SlotPlan
+  total: number
+  rows: number
+  suppressed: number
+  actor: Actor
+  claim: IdempotencyClaim | undefined
+}
+
+export const incompleteSend = (jobId: string, cause?: unknown): Failure =>
+  new Failure('AUDIENCE_SEND_INCOMPLETE', { extra: { job_id: jobId }, done: true, cause })
+
+export const answerOf = (job: NewJob, scheduled: number, deferred: number): AudienceSent => ({
+  job_id: job.send.jobId,
+  audience_id: job.audienceId,
+  total: job.total,
+  scheduled,
+  suppressed: job.suppressed,
+  deferred_quiet_hours: deferred,
+  starts_at: iso(job.plan.startsAt),
+  ends_at: iso(job.plan.endsAt),
+})
+
+const winnerOf = ({ body, plan }: NewJob): JobWinner | null => {
+  if (!body.winner || !plan.decidesAt) return null
+  const { test_percent, wait_minutes, by } = body.winner
+  return { test_percent, wait_minutes, by, decides_at: iso(plan.decidesAt), variant: null, decided_at: null }
+}
+
+type Needs = { db: Db; clock: Clock; audit: Audit; appendEvents: AppendEvents; idempotency: Idempotency }
+
+export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: Needs) => {
+  const insert = async (tx: Tx, job: NewJob, completed: boolean): Promise<void> => {
+    const { send, body, plan } = job
+    const { orgId, tenantId, environment, projectId, keyId } = send.by
+    const winner = completed ? null : winnerOf(job)
+    await tx.change(insertJob, {
+      orgId,
+      id: send.jobId,
+      tenantId,
+      environment,
+      projectId,
+      keyId,
+      audienceId: job.audienceId,
+      channel: body.channel,
+      status: completed ? 'completed' : 'scheduling',
+      from: send.from,
+      template: send.template,
+      total: job.total,
+      suppressed: job.suppressed,
+      winner: winner && JSON.stringify(winner),
+      startsAt: plan.startsAt,
+      endsAt: plan.endsAt,
+      createdAt: send.at,
+      completedAt: completed ? clock.now() : null,
+    })
+    // The day's allowance of test messages stays used from here on.
+    await tx.row(settleUsage, settledUsage([{ orgId, id: send.jobId }], []))
+    await audit(tx, {
+      orgId,
+      actor: job.actor,
+      action: 'audience.sent',
+      resourceType: 'audience',
+      resourceId: job.audienceId,
+      metadata: { job_id: send.jobId, channel: body.channel, count: job.rows, environment },
+    })
+  }
+
+  return {
+    /**
+     * From here on the send has an effect. The same transaction records the response that a repeated request gets if
+     * this one is cut off.
+     */
+    begin: (job: NewJob): Promise<void> =>
+      db.tx(async (tx) => {
+        await insert(tx, job, false)
+        if (!job.claim) return
+        const failure = incompleteSend(job.send.jobId)
+        const body = envelope(failure, currentRequestId() ?? '')
+        const held = await idempotency.recordProvisional(tx, { claim: job.claim, status: failure.status, body })
+        // Another request took the key over after its lock expired.
+        if (!held) throw new Failure('IDEMPOTENCY_IN_FLIGHT', { retryAfter: 1 })
+      }),
+
+    /** Returns false if the job was canceled or given up meanwhile. */
+    end: (job: NewJob, scheduled: number, deferred: number): Promise<boolean> =>
+      db.tx(async (tx) => {
+        const { orgId } = job.send.by
+        const ending = { orgId, id: job.send.jobId, scheduled, deferred, incomplete: false }
+        if (!(await tx.row(endScheduling, ending))) return false
+        const body = JSON.stringify(answerOf(job, scheduled, deferred))
+        if (job.claim) await idempotency.recordWith(tx, [{ claim: job.claim, status: 200, body }])
+        return true
+      }),
+
+    /** Ends scheduling part way, and records the response for repeated requests. */
+    giveUp: (job: NewJob, scheduled: number, deferred: number): Promise<void> =>
+      db.tx(async (tx) => {
+        const { orgId } = job.send.by
+        await tx.row(endScheduling, { orgId, id: job.send.jobId, scheduled, deferred, incomplete: true })
+        if (!job.claim) return
+        const failure = incompleteSend(job.send.jobId)
+        const body = envelope(failure, currentRequestId() ?? '')
+        await idempotency.recordWith(tx, [{ claim: job.claim, status: failure.status, body }])
+      }),
+
+    /** A job without messages is complete when it is created. */
+    empty: (job: NewJob): Promise<void> =>
+      db.tx(async (tx) => {
+        await insert(tx, job, true)
+        const { total, suppressed, send, body, audienceId } = job
+        const subject = {
+          org_id: send.by.orgId,
+          id: send.jobId,
+          tenant_id: send.by.tenantId,
+          environment: send.by.environment,
+          audience_id: audienceId,
+          channel: body.channel,
+        }
+        const counts = { total, suppressed, sent: 0, delivered: 0, failed: 0, canceled: 0 }
+        await appendEvents(tx, jobCompleted({ ...subject, ...counts }, clock.now()))
+        const answer = JSON.stringify(answerOf(job, 0, 0))
+        if (job.claim) await idempotency.recordWith(tx, [{ claim: job.claim, status: 200, body: answer }])
+      }),
+  }
+}
+
+export type CreateJob = ReturnType<typeof makeCreateJob>

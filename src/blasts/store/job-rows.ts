@@ -1,0 +1,181 @@
+/** Jobs: creating, reading and canceling them. */
+import { statement } from '../../db/statement.ts'
+import type { Channel } from '../../ground/channel.ts'
+import type { Keyset } from '../../ground/cursor.ts'
+import type { Environment } from '../../ground/scope.ts'
+import type { JobWinner } from '../shapes.ts'
+
+export type JobStatus = 'scheduling' | 'scheduled' | 'running' | 'completed' | 'canceled'
+
+export type MessageCounts = {
+  scheduled: number
+  sending: number
+  sent: number
+  delivered: number
+  bounced: number
+  failed: number
+  canceled: number
+}
+
+export type JobRow = {
+  org_id: string
+  id: string
+  tenant_id: string | null
+  environment: Environment
+  audience_id: string
+  channel: Channel
+  status: JobStatus
+  incomplete: boolean
+  from_address: string
+  template: string
+  total: number
+  scheduled: number
+  suppressed: number
+  deferred_quiet_hours: number
+  winner: JobWinner | null
+  starts_at: Date | null
+  ends_at: Date | null
+  created_at: Date
+  started_at: Date | null
+  completed_at: Date | null
+  canceled_at: Date | null
+}
+
+const jobColumns = [
+  'org_id',
+  'id',
+  'tenant_id',
+  'environment',
+  'audience_id',
+  'channel',
+  'status',
+  'incomplete',
+  'from_address',
+  'template',
+  'total',
+  'scheduled',
+  'suppressed',
+  'deferred_quiet_hours',
+  'winner',
+  'starts_at',
+  'ends_at',
+  'created_at',
+  'started_at',
+  'completed_at',
+  'canceled_at',
+]
+export const jobColumnsOf = (alias: string): string => jobColumns.map((column) => `${alias}.${column}`).join(', ')
+
+export const insertJob = statement<{
+  orgId: string
+  id: string
+  tenantId: string | null
+  environment: Environment
+  projectId: string
+  keyId: string | null
+  audienceId: string
+  channel: Channel
+  status: JobStatus
+  from: string
+  template: string
+  total: number
+  suppressed: number
+  winner: string | null
+  startsAt: Date
+  endsAt: Date
+  createdAt: Date
+  completedAt: Date | null
+}>(
+  'blasts.insert_job',
+  `insert into jobs (org_id, id, tenant_id, environment, project_id, key_id, audience_id, channel, status,
+     from_address, template, total, suppressed, winner, starts_at, ends_at, created_at, completed_at)
+   values (:orgId, :id, :tenantId, :environment, :projectId, :keyId, :audienceId, :channel, :status, :from, :template,
+     :total, :suppressed, :winner::jsonb, :startsAt, :endsAt, :createdAt, :completedAt)`,
+)
+
+/** Ends scheduling. Changes nothing if the job was canceled or given up meanwhile. */
+export const endScheduling = statement<
+  { orgId: string; id: string; scheduled: number; deferred: number; incomplete: boolean },
+  { id: string }
+>(
+  'blasts.end_scheduling',
+  `update jobs set status = case when started_at is null then 'scheduled' else 'running' end,
+     scheduled = :scheduled, deferred_quiet_hours = :deferred, incomplete = :incomplete
+   where org_id = :orgId and id = :id and status = 'scheduling'
+   returning id`,
+)
+
+/**
+ * The messages of a job by status. Reads only the index on org, job and status, and a job has at most 10,000 messages.
+ */
+const countsOf = (job: string): string =>
+  `(select coalesce(jsonb_object_agg(status, n), '{}')
+    from (select status, count(*) as n from messages m
+      where m.org_id = ${job}.org_id and m.job_id = ${job}.id and m.job_id is not null
+      group by status) c)`
+
+export type CountedJob = JobRow & { counts: Partial<MessageCounts> }
+
+type JobScope = { orgId: string; tenantId: string | null; environment: Environment; projectId: string | null }
+
+export const findJob = statement<JobScope & { id: string }, CountedJob>(
+  'blasts.find_job',
+  `select ${jobColumnsOf('j')}, ${countsOf('j')} as counts
+   from jobs j
+   where j.org_id = :orgId
+     and (:tenantId::text is null or j.tenant_id = :tenantId)
+     and j.environment = :environment
+     and (:projectId::text is null or j.project_id = :projectId)
+     and j.id = :id`,
+)
+
+const pageOfJobs = (tenant: string): string =>
+  `select ${jobColumnsOf('j')}, ${countsOf('j')} as counts
+   from (
+     select ${jobColumnsOf('p')}
+     from jobs p
+     where p.org_id = :orgId ${tenant}
+       and p.environment = :environment
+       and (:projectId::text is null or p.project_id = :projectId)
+       and (p.created_at, p.id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId::text, 'zzz'))
+     order by p.created_at desc, p.id desc
+     limit :limit
+   ) j
+   order by j.created_at desc, j.id desc`
+
+export const listJobs = statement<
+  { orgId: string; environment: Environment; projectId: string | null } & Keyset,
+  CountedJob
+>('blasts.list_jobs', pageOfJobs(''))
+
+export const listTenantJobs = statement<JobScope & Keyset, CountedJob>(
+  'blasts.list_tenant_jobs',
+  pageOfJobs('and p.tenant_id = :tenantId'),
+)
+
+/** Returns no row when the job has ended already. */
+export const markCanceled = statement<JobScope & { id: string; at: Date }, JobRow>(
+  'blasts.cancel_job',
+  `update jobs j set status = 'canceled', canceled_at = :at
+   where j.org_id = :orgId
+     and (:tenantId::text is null or j.tenant_id = :tenantId)
+     and j.environment = :environment
+     and (:projectId::text is null or j.project_id = :projectId)
+     and j.id = :id
+     and j.status in ('scheduling', 'scheduled', 'running')
+   returning ${jobColumnsOf('j')}`,
+)
+
+/** Messages that the scheduler has claimed stay as they are. */
+export const cancelJobMessages = statement<{ orgId: string; jobId: string; at: Date; entry: string }>(
+  'blasts.cancel_messages',
+  `update messages set status = 'canceled', canceled_at = :at, due_at = null, history = history || :entry::jsonb
+   where org_id = :orgId and job_id = :jobId and status = 'scheduled'`,
+)
+
+/** How many messages of the job were handed to a provider, whatever became of them. */
+export const countHandedOver = statement<{ orgId: string; jobId: string }, { sent: number }>(
+  'blasts.count_handed_over',
+  `select count(*)::int as sent from messages
+   where org_id = :orgId and job_id = :jobId and status not in ('scheduled', 'sending') and sent_at is not null`,
+)

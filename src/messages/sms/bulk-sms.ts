@@ -1,0 +1,70 @@
+/** Text messages to an audience. */
+import { callingCodeOf, isE164, needsDlt } from '../../ground/phone-number.ts'
+import type { SmsGeo } from '../../orgs/sms-geo.ts'
+import type { ResolveDlt } from '../../senders/resolve-dlt.ts'
+import type { SmsSenders } from '../../senders/sms-senders.ts'
+import type { BulkChannel, BulkSend } from '../bulk-channel.ts'
+import type { ChannelAdapter } from '../channel-adapter.ts'
+import { newSmsDraft } from './draft-sms.ts'
+import { allowlistGate, dltGate, highCostGate } from './gates/destination-gates.ts'
+import { assertRenderedBody } from './gates/sms-gates.ts'
+import { smsSenderGate } from './gates/sms-sender-gate.ts'
+import type { SmsDraft } from './sms-draft.ts'
+
+type Needs = {
+  channel: ChannelAdapter<SmsDraft>
+  smsSenders: SmsSenders
+  geo: SmsGeo
+  /** Null lifts the DLT rules. */
+  resolveDlt: ResolveDlt | null
+}
+
+/** A number without a calling code has no country to judge. The provider refuses it. */
+const isJudged = (number: string): boolean => isE164(number) && callingCodeOf(number) !== undefined
+
+export const makeBulkSms = ({ channel, smsSenders, geo, resolveDlt }: Needs): BulkChannel => {
+  const sender = smsSenderGate(smsSenders)
+  const ofDestination = [highCostGate, allowlistGate(geo)]
+  const dlt = resolveDlt && dltGate(resolveDlt)
+
+  const draftOf = (send: BulkSend, to: string): SmsDraft => ({
+    ...newSmsDraft(
+      send.at.getTime(),
+      send.by,
+      {
+        from: send.from,
+        media_url: [],
+        tags: [],
+        metadata: {},
+        ...(send.dltTemplateId !== null && { dlt_template_id: send.dltTemplateId }),
+      },
+      to,
+    ),
+    jobId: send.jobId,
+  })
+
+  return {
+    name: 'sms',
+    broadcast: false,
+    comparable: (number) => number,
+    checkSender: async (send) => sender.check(draftOf(send, ''), 'single'),
+    checkDestinations: async (send, numbers) => {
+      const draft = draftOf(send, '')
+      const judged = numbers.filter(isJudged)
+      for (const gate of ofDestination) {
+        for (const to of judged) {
+          const checking = gate.check({ ...draft, to }, 'single')
+          if (checking) await checking
+        }
+      }
+      // The template is the same for every number in India.
+      const inIndia = judged.find(needsDlt)
+      if (dlt && inIndia !== undefined) await dlt.check(draftOf(send, inIndia), 'single')
+    },
+    compose: async (send, to, { text }) => {
+      const draft = { ...draftOf(send, to), body: text ?? '' }
+      assertRenderedBody(draft.body)
+      return { draft, content: channel.contentOf(draft) }
+    },
+  }
+}

@@ -1,0 +1,28 @@
+/** Sends to audiences and their jobs. */
+import { makeCancelJob } from '../blasts/cancel-job.ts'
+import { makeCreateJob } from '../blasts/create-job.ts'
+import { makeReadJobs } from '../blasts/read.ts'
+import { makeSendToAudience } from '../blasts/send-to-audience.ts'
+import type { Foundation } from './foundation.ts'
+import type { Platform } from './platform.ts'
+import type { Sending } from './sending.ts'
+
+export const makeBlasts = (
+  { db, clock, log, audit, appendEvents, idempotency }: Foundation,
+  { usage }: Platform,
+  { messages, templates }: Sending,
+) => ({
+  send: makeSendToAudience({
+    db,
+    clock,
+    log,
+    usage,
+    templates,
+    channels: messages.bulk,
+    sentBy: messages.sentBy,
+    findSuppressed: messages.findSuppressed,
+    jobs: makeCreateJob({ db, clock, audit, appendEvents, idempotency }),
+  }),
+  read: makeReadJobs({ db }),
+  cancel: makeCancelJob({ db, clock, audit, appendEvents }),
+})
