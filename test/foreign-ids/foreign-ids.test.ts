@@ -171,6 +171,35 @@ const insertDelivery = async (where: Where): Promise<string> => {
   return id
 }
 
+const insertAudience = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const id = newId('audience')
+  await t.database.sql(
+    `insert into audiences (org_id, id, tenant_id, created_environment, name, slug, created_at, updated_at)
+     values ($1, $2, $3, $4, 'row', $2, $5, $5)`,
+    [orgId, id, tenantId, environment, now()],
+  )
+  return id
+}
+/** A contact with an audience that it is a member of. */
+const insertContact = async (where: Where): Promise<string> => {
+  const { orgId, tenantId = null, environment = 'live' } = where
+  const id = newId('contact')
+  const audienceId = await insertAudience(where)
+  parents.set(id, audienceId)
+  await t.database.sql(
+    `insert into contacts (org_id, id, tenant_id, created_environment, email, created_at, updated_at)
+     values ($1, $2, $3, $4, $2 || '@example.com', $5, $5)`,
+    [orgId, id, tenantId, environment, now()],
+  )
+  await t.database.sql(
+    `with linked as (
+       insert into audience_members (org_id, audience_id, contact_id, created_at) values ($1, $2, $3, $4))
+     update audiences set member_count = 1 where org_id = $1 and id = $2`,
+    [orgId, audienceId, id, now()],
+  )
+  return id
+}
+
 const insertBrand = async ({ orgId, environment = 'live' }: Where): Promise<string> => {
   const id = newId('brand')
   await t.database.sql(
@@ -247,6 +276,8 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   dltTemplate: (where) => insertDltTemplate(where),
   webhookEndpoint: insertEndpoint,
   webhookDelivery: insertDelivery,
+  audience: insertAudience,
+  contact: insertContact,
   brand: insertBrand,
   campaign: insertCampaign,
   phoneNumber: insertNumber,

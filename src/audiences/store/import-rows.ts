@@ -1,0 +1,70 @@
+/** Loads the rows of a CSV file. A statement loads a part of the file; the transaction loads all of it or nothing. */
+import { statement } from '../../db/statement.ts'
+import type { Environment } from '../../ground/scope.ts'
+
+/** Returns the new contacts. A row whose address or number is known already adds nothing. */
+export const insertImported = statement<
+  {
+    orgId: string
+    tenantId: string | null
+    environment: Environment
+    at: Date
+    ids: string[]
+    names: (string | null)[]
+    emails: (string | null)[]
+    phones: (string | null)[]
+    metadata: string[]
+  },
+  { id: string }
+>(
+  'audiences.insert_imported',
+  `insert into contacts (org_id, id, tenant_id, created_environment, name, email, phone, metadata, created_at, updated_at)
+   select :orgId, r.id, :tenantId, :environment, r.name, r.email, r.phone, r.metadata, :at, :at
+   from unnest(:ids::text[], :names::text[], :emails::text[], :phones::text[], :metadata::jsonb[])
+     as r (id, name, email, phone, metadata)
+   on conflict do nothing
+   returning id`,
+)
+
+const ofTenant = "coalesce(c.tenant_id, '') = coalesce(:tenantId::text, '')"
+
+/** The contacts with these addresses, in the order of the addresses. */
+export const matchImportedEmails = statement<
+  { orgId: string; tenantId: string | null; emails: string[] },
+  { email: string; id: string }
+>(
+  'audiences.match_imported_emails',
+  `select r.email, c.id
+   from unnest(:emails::text[]) as r (email)
+   join contacts c on c.org_id = :orgId and ${ofTenant} and lower(c.email) = lower(r.email)
+   for key share of c`,
+)
+
+/** The contact with each number: the one that has only the number, or else the oldest. */
+export const matchImportedPhones = statement<
+  { orgId: string; tenantId: string | null; phones: string[] },
+  { phone: string; id: string }
+>(
+  'audiences.match_imported_phones',
+  `select r.phone, coalesce(alone.id, oldest.id) as id
+   from unnest(:phones::text[]) as r (phone)
+   left join contacts alone on alone.org_id = :orgId
+     and coalesce(alone.tenant_id, '') = coalesce(:tenantId::text, '')
+     and alone.phone = r.phone and alone.email is null
+   left join lateral (
+     select c.id from contacts c
+     where c.org_id = :orgId and ${ofTenant} and c.phone = r.phone and c.email is not null and alone.id is null
+     order by c.created_at, c.id
+     limit 1
+   ) oldest on true
+   where coalesce(alone.id, oldest.id) is not null`,
+)
+
+/** Keeps contacts from being deleted until they are linked. Returns those that still exist. */
+export const holdContacts = statement<{ orgId: string; ids: string[] }, { id: string }>(
+  'audiences.hold_contacts',
+  `select c.id from contacts c
+   where c.org_id = :orgId and c.id = any(:ids)
+   order by c.id
+   for key share`,
+)
