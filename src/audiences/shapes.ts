@@ -19,24 +19,35 @@ const email = z
     context.addIssue({ code: 'invalid_format', format: 'email', message: 'Must be an email address without a name.' })
     return z.NEVER
   })
-  .meta({ description: `An email address of up to ${maxEmail} characters.`, examples: ['ada@example.com'] })
+  .meta({ examples: ['ada@example.com'] })
+  .nullish()
+  .describe(`An email address of up to ${maxEmail} characters.`)
 
 const strictPhone = patternText(
   /^\+[1-9]\d{1,14}$/,
   16,
   'Must be a phone number in E.164 format, such as +14155550100.',
-).describe('A phone number in E.164 format, such as `+14155550100`.')
+)
+  .nullish()
+  .describe('A phone number in E.164 format, such as `+14155550100`.')
 
 const anyPhone = z
   .string()
   .max(maxPhone)
   .trim()
   .min(1)
+  .nullish()
   .describe(
     `A phone number of up to ${maxPhone} characters, as you have it. Messages are sent only to numbers in E.164 format.`,
   )
 
-const name = z.string().max(maxName).trim().min(1).describe(`The name of the contact, up to ${maxName} characters.`)
+const name = z
+  .string()
+  .max(maxName)
+  .trim()
+  .min(1)
+  .nullish()
+  .describe(`The name of the contact, up to ${maxName} characters.`)
 
 const metadataText =
   'Up to 100 texts of your own, which templates can use. Keys have up to 128 characters, values up to 4,096.'
@@ -69,13 +80,13 @@ const needsTarget = (contact: Reachable, context: z.RefinementCtx): void => {
 }
 
 const optionalFields = {
-  name: name.nullish(),
-  email: email.nullish(),
+  name,
+  email,
   metadata: metadata.optional().describe(metadataText),
 }
 
 export const CreateContact = z
-  .object({ ...optionalFields, phone: strictPhone.nullish() })
+  .object({ ...optionalFields, phone: strictPhone })
   .superRefine(needsTarget)
   .meta({
     id: 'CreateContact',
@@ -85,9 +96,9 @@ export type CreateContact = z.output<typeof CreateContact>
 
 export const PatchContact = z
   .object({
-    name: name.nullish(),
-    email: email.nullish(),
-    phone: strictPhone.nullish(),
+    name,
+    email,
+    phone: strictPhone,
     metadata: metadata.optional().describe(`${metadataText} Replaces all previous keys.`),
   })
   .meta({ id: 'PatchContact', examples: [{ name: 'Ada King', metadata: { plan: 'enterprise' } }] })
@@ -97,7 +108,7 @@ export const AddMember = z
   .object({
     contact_id: givenId.optional().describe('The id of an existing contact. Without it, give the fields of a contact.'),
     ...optionalFields,
-    phone: anyPhone.nullish(),
+    phone: anyPhone,
   })
   .superRefine((body, context) => {
     if (body.contact_id === undefined) return needsTarget(body, context)

@@ -22,7 +22,8 @@ export type AudienceClient = {
 
 export const audienceClient = (t: TestService, { keys: { live } }: Pick<CreatedOrg, 'keys'>): AudienceClient => {
   const [audiences, contacts] = ['/api/v1/audiences', '/api/v1/contacts']
-  const create: AudienceClient['create'] = (body, options = {}) => t.ask('POST', audiences, { key: live, body, ...options })
+  const create: AudienceClient['create'] = (body, options = {}) =>
+    t.ask('POST', audiences, { key: live, body, ...options })
   return {
     create,
     made: async (body = {}, options = {}) => {
