@@ -1,4 +1,5 @@
 /** The routes under /api/v1. A new capability adds its routes here. */
+import { makeReadAnalytics } from '../analytics/read-analytics.ts'
 import { makeExportCsv } from '../audiences/csv/export-csv.ts'
 import { makeImportCsv } from '../audiences/csv/import-csv.ts'
 import { makeFindOrCreate } from '../audiences/find-or-create.ts'
@@ -9,6 +10,7 @@ import { eraseTenantAudiences } from '../audiences/store/audience-rows.ts'
 import { eraseTenantContacts } from '../audiences/store/contact-rows.ts'
 import { makeManageIpPools } from '../domains/manage-ip-pools.ts'
 import type { Route } from '../http/route.ts'
+import { analyticsRoutes } from '../http/v1/analytics.ts'
 import { audienceMemberRoutes } from '../http/v1/audience-members.ts'
 import { audienceRoutes } from '../http/v1/audiences.ts'
 import { brandRoutes } from '../http/v1/brands.ts'
@@ -125,6 +127,7 @@ export const makeRoutes = ({ foundation, platform, sending, delivery, senders }:
     limits: makeWebhookLimits({ limiter, clock }),
   })
   return [
+    ...analyticsRoutes({ read: makeReadAnalytics({ db, clock }) }),
     ...makeAudienceRoutes(foundation),
     ...brandRoutes({ db, ...senders.brands }),
     ...campaignRoutes({ db, ...senders.campaigns }),

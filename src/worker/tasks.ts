@@ -1,3 +1,4 @@
+import type { RollUp } from '../analytics/roll-up.ts'
 import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
 import type { CheckDomains } from '../domains/check.ts'
@@ -23,6 +24,7 @@ export type Task = {
 export type Tasks = Record<string, Task>
 
 type Needs = {
+  rollUp: RollUp
   idempotency: Idempotency
   chain: Chain
   pruneAudit: PruneAudit
@@ -44,6 +46,7 @@ export const makeTasks = (needs: Needs): Tasks => {
   return {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
+    analytics: { run: async () => ({ events_counted: await needs.rollUp.run() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
     status_poll: {
@@ -70,6 +73,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           webhook_secrets_dropped: await deliveries.sweepSecrets(),
           provider_notifications_deleted: await messages.sweepNotifications(),
           sms_receipts_deleted: await sweepReceipts(),
+          analytics_rows_deleted: await needs.rollUp.sweep(),
         }
       },
     },

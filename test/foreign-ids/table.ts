@@ -431,6 +431,7 @@ export const table: Record<string, Line> = {
   'GET /webhooks/{id}/deliveries/{delivery_id}': { ...shared, tenantKey: 'hidden' },
   'POST /webhooks/{id}/deliveries/{delivery_id}/replay': { ...shared, tenantKey: writeToAnotherTenant },
   'POST /webhooks/{id}/replay-failed': { ...shared, tenantKey: writeToAnotherTenant },
+  'GET /analytics': { ...shared, tenantKey: 'open' },
   'GET /usage': { ...shared, tenantKey: 'open' },
   'GET /tenants/{id}/usage': { ...shared, tenantKey: routeOfAnotherTenant },
 }

@@ -28,7 +28,7 @@ export const insertImported = statement<
 
 const ofTenant = "coalesce(c.tenant_id, '') = coalesce(:tenantId::text, '')"
 
-/** The contacts with these addresses, in the order of the addresses. */
+/** The contacts with these addresses. */
 export const matchImportedEmails = statement<
   { orgId: string; tenantId: string | null; emails: string[] },
   { email: string; id: string }
@@ -36,8 +36,7 @@ export const matchImportedEmails = statement<
   'audiences.match_imported_emails',
   `select r.email, c.id
    from unnest(:emails::text[]) as r (email)
-   join contacts c on c.org_id = :orgId and ${ofTenant} and lower(c.email) = lower(r.email)
-   for key share of c`,
+   join contacts c on c.org_id = :orgId and ${ofTenant} and lower(c.email) = lower(r.email)`,
 )
 
 /** The contact with each number: the one that has only the number, or else the oldest. */

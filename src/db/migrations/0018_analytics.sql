@@ -22,8 +22,11 @@ create table analytics_firsts (
   org_id text not null,
   message_id text not null,
   kind text not null,
+  -- The day that the message belongs to. Once that day is no longer shown, the row is not needed.
+  day date not null,
   primary key (org_id, message_id, kind)
 );
+create index analytics_firsts_age on analytics_firsts (day);
 
 -- Each message counts under tenant '' (the whole org), and under its own tenant if it has one. In each of these it
 -- counts as part 'other' if it belongs to no job, and otherwise twice: as part 'jobs', the total of all jobs of the
