@@ -4,7 +4,9 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { analytics } from './analytics/analytics.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
+import { csvImport } from './audiences/audiences.ts'
 import { audit } from './audit/audit.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
 import { batch, email, memory } from './email/email.ts'
@@ -30,6 +32,8 @@ const benches: Bench[] = [
   smsBatch,
   scheduler,
   reads,
+  csvImport,
+  analytics,
   reserve,
   audit,
   template,

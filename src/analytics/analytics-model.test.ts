@@ -15,16 +15,20 @@ const fanOut = makeFanOut({ db, clock })
 const unsubscribe = makeUnsubscribe({ db, clock, suppress, appendEvents })
 const hour = 3_600_000
 
-/** Counts without the queue and the days: from the rows of messages and of what recipients and providers did. */
+/**
+ * Counts without the queue and the days: from the rows of messages and of what recipients and providers did. A bounce or
+ * complaint about a message that has failed changes nothing. The first of the two decides whether a message bounced.
+ */
 const bruteForce = `with flags as (
   select to_char(m.sent_at at time zone 'UTC', 'YYYY-MM-DD') as date, m.tenant_id, m.environment, m.job_id as job,
     m.metadata ->> 'subject_variant' as variant,
     (m.sent_at is not null)::int as sent,
     (m.delivered_at is not null)::int as delivered,
-    coalesce((select e.kind = 'bounced' from message_events e
-      where e.message_id = m.id and e.kind in ('bounced', 'complained') order by e.at, e.id limit 1), false)::int as bounced,
+    (m.status = 'bounced' and (select e.kind = 'bounced' from message_events e
+      where e.message_id = m.id and e.kind in ('bounced', 'complained') order by e.at, e.id limit 1))::int as bounced,
     (m.status = 'failed')::int as failed,
-    (exists (select from message_events e where e.message_id = m.id and e.kind = 'complained'))::int as complained,
+    (m.status = 'bounced' and exists (select from message_events e
+      where e.message_id = m.id and e.kind = 'complained'))::int as complained,
     (exists (select from message_events e where e.message_id = m.id and e.kind = 'opened'))::int as opened,
     (exists (select from message_events e where e.message_id = m.id and e.kind = 'clicked'))::int as clicked,
     (exists (select from message_events e where e.message_id = m.id and e.kind = 'unsubscribed'))::int as unsubscribed
