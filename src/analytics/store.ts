@@ -26,8 +26,16 @@ const sums = figures.map((kind) => `sum(${kind})::bigint as ${kind}`).join(', ')
 const columns = figures.join(', ')
 const additions = figures.map((kind) => `${kind} = d.${kind} + excluded.${kind}`).join(', ')
 
-/** The id of a message contains its time of creation, which finds its partition. */
-const itsMessage = 'm.org_id = h.org_id and m.id = h.message_id and m.created_at = time_of_id(h.message_id)'
+/**
+ * The message of an event, found by its primary key: its id contains its time of creation. The limit keeps the planner
+ * from reading the messages in any other way, whatever it expects of the queue.
+ */
+const itsMessage = `lateral (
+       select id, environment, tenant_id, project_id, job_id, metadata, sent_at, claim, claimed_at
+       from messages
+       where org_id = h.org_id and id = h.message_id and created_at = time_of_id(h.message_id)
+       limit 1
+     ) m`
 
 /** A message that was never sent belongs to the day of the event, such as its failure. */
 const day = "(coalesce(m.sent_at, h.at) at time zone 'UTC')::date"
@@ -44,7 +52,7 @@ export const rollUpEvents = statement<{ limit: number; staleBefore: Date }, { ev
   `with ready as materialized (
      select h.org_id, h.id, h.message_id, h.kind, m.environment, m.tenant_id, m.project_id, m.job_id,
        ${variant} as variant, ${day} as day
-     from analytics_queue h left join messages m on ${itsMessage}
+     from analytics_queue h left join ${itsMessage} on true
      where m.id is null or m.sent_at is not null or m.claim is null or m.claimed_at < :staleBefore
      limit :limit
      for update of h skip locked
@@ -128,7 +136,7 @@ const tail = `select ${day} as day, coalesce(m.job_id, '') as job_id, coalesce($
          where org_id = :orgId and event like 'message.%' and data ->> 'message_id' is not null
        ) waiting
        order by org_id, message_id, kind, at
-     ) h join messages m on ${itsMessage}
+     ) h cross join ${itsMessage}
      where m.environment = :environment
        and (:tenantId = '' or m.tenant_id = :tenantId)
        and (:projectId::text is null or m.project_id = :projectId)
@@ -186,7 +194,10 @@ export const readAnalytics = {
 export const sweepDays = statement<{ before: string; limit: number }>(
   'analytics.sweep_days',
   `delete from analytics_days where ctid = any(array(
-     select ctid from analytics_days where day < :before::date limit :limit for update skip locked))`,
+     select ctid from analytics_days
+     where day - date '2000-01-01' < :before::date - date '2000-01-01'
+     limit :limit
+     for update skip locked))`,
 )
 
 export const sweepFirsts = statement<{ before: string; limit: number }>(

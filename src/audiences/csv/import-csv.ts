@@ -8,6 +8,7 @@ import { assertMayChange, holdTenant } from '../access.ts'
 import type { ImportReport } from '../shapes.ts'
 import { findAudience, lockAudience } from '../store/audience-rows.ts'
 import { linkContacts } from '../store/member-rows.ts'
+import { makeTurns } from './import-turns.ts'
 import { loadContacts } from './load-contacts.ts'
 import { type CsvFile, parseCsv } from './parse-csv.ts'
 
@@ -66,9 +67,9 @@ export const makeImportCsv = ({ db, clock, audit }: Needs): ImportCsv => {
       return report
     })
 
-  return async (scope, actor, audienceId, bytes) => {
-    // Before the file is parsed: nobody learns from a fault in the file that an audience exists.
-    assertMayChange(scope, await db.row(findAudience, { orgId: scope.orgId, id: audienceId }))
+  const takeTurn = makeTurns({ running: 2, waitingPerOrg: 10 })
+
+  const importFile = async (scope: Scope, actor: Actor, audienceId: string, bytes: Buffer): Promise<ImportReport> => {
     const file = await parseCsv(bytes)
     for (let tries = 1; ; tries++) {
       try {
@@ -77,6 +78,12 @@ export const makeImportCsv = ({ db, clock, audit }: Needs): ImportCsv => {
         if (!(error instanceof ContactsChanged) || tries === 5) throw error
       }
     }
+  }
+
+  return async (scope, actor, audienceId, bytes) => {
+    // Before the file is parsed: nobody learns from a fault in the file that an audience exists.
+    assertMayChange(scope, await db.row(findAudience, { orgId: scope.orgId, id: audienceId }))
+    return takeTurn(scope.orgId, () => importFile(scope, actor, audienceId, bytes))
   }
 }
 
