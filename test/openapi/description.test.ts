@@ -80,6 +80,7 @@ describe('The description of the service', () => {
         "endDomainWarmup",
         "eraseTenant",
         "exportAudienceCsv",
+        "getAnalytics",
         "getAudience",
         "getBrand",
         "getCampaign",
