@@ -58,7 +58,8 @@ export const deleteAudience = statement<{ orgId: string; id: string }>(
 
 const newestFirst = `order by created_at desc, id desc
    limit :limit`
-const afterCursor = '(:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))'
+/** Always a bound, at infinity if need be: with `:afterAt is null or …` the index could not skip to the page. */
+const afterCursor = `(created_at, id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzz'))`
 
 export const listAudiences = statement<Keyset & { orgId: string }, AudienceRow>(
   'audiences.list',

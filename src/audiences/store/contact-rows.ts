@@ -130,7 +130,8 @@ export const deleteContact = statement<{ orgId: string; id: string; at: Date }>(
 
 type ListParams = Keyset & { orgId: string }
 
-const afterCursor = '(:afterAt::timestamptz is null or (c.created_at, c.id) < (:afterAt::timestamptz, :afterId))'
+/** Always a bound, at infinity if need be: with `:afterAt is null or …` the index could not skip to the page. */
+const afterCursor = `(c.created_at, c.id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzz'))`
 const newestFirst = `order by c.created_at desc, c.id desc
    limit :limit`
 

@@ -26,9 +26,9 @@ export const insertImported = statement<
    returning id`,
 )
 
-const ofTenant = "coalesce(c.tenant_id, '') = coalesce(:tenantId::text, '')"
+const ofTenant = "coalesce(tenant_id, '') = coalesce(:tenantId::text, '')"
 
-/** The contacts with these addresses. */
+/** The contacts with these addresses. Each is looked up by itself, however many contacts the tenant has. */
 export const matchImportedEmails = statement<
   { orgId: string; tenantId: string | null; emails: string[] },
   { email: string; id: string }
@@ -36,7 +36,9 @@ export const matchImportedEmails = statement<
   'audiences.match_imported_emails',
   `select r.email, c.id
    from unnest(:emails::text[]) as r (email)
-   join contacts c on c.org_id = :orgId and ${ofTenant} and lower(c.email) = lower(r.email)`,
+   cross join lateral (
+     select id from contacts where org_id = :orgId and ${ofTenant} and lower(email) = lower(r.email) limit 1
+   ) c`,
 )
 
 /** The contact with each number: the one that has only the number, or else the oldest. */
@@ -47,13 +49,13 @@ export const matchImportedPhones = statement<
   'audiences.match_imported_phones',
   `select r.phone, coalesce(alone.id, oldest.id) as id
    from unnest(:phones::text[]) as r (phone)
-   left join contacts alone on alone.org_id = :orgId
-     and coalesce(alone.tenant_id, '') = coalesce(:tenantId::text, '')
-     and alone.phone = r.phone and alone.email is null
    left join lateral (
-     select c.id from contacts c
-     where c.org_id = :orgId and ${ofTenant} and c.phone = r.phone and c.email is not null and alone.id is null
-     order by c.created_at, c.id
+     select id from contacts where org_id = :orgId and ${ofTenant} and phone = r.phone and email is null limit 1
+   ) alone on true
+   left join lateral (
+     select id from contacts
+     where org_id = :orgId and ${ofTenant} and phone = r.phone and email is not null and alone.id is null
+     order by created_at, id
      limit 1
    ) oldest on true
    where coalesce(alone.id, oldest.id) is not null`,

@@ -6,6 +6,11 @@ create index contacts_phone_any on contacts (org_id, phone, created_at, id) wher
 -- Replaced by the index above.
 drop index contacts_phone;
 
+-- Only for finding the audiences of a contact. With an index in the order of contacts, the database would sometimes read
+-- the members of all audiences to list those of one.
+drop index audience_members_contact;
+create index audience_members_contact_id on audience_members using hash (contact_id);
+
 -- What happened to messages and is not yet in analytics_days. Rows come from the outbox when they leave it.
 create table analytics_queue (
   org_id text not null,
