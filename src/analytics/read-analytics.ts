@@ -1,7 +1,7 @@
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Scope } from '../ground/scope.ts'
-import { type Analytics, type AnalyticsQuery, type AnalyticsRow, maxRows } from './shapes.ts'
+import { type Analytics, type AnalyticsQuery, type AnalyticsRow, maxFigureRows } from './shapes.ts'
 import { type FiguresRow, figures, type GroupBy, readAnalytics as statements } from './store.ts'
 
 export type ReadAnalytics = (scope: Scope, query: AnalyticsQuery) => Promise<Analytics>
@@ -59,7 +59,7 @@ export const makeReadAnalytics =
       by,
       job: job ?? null,
       variant: variant ?? null,
-      limit: maxRows,
+      limit: maxFigureRows,
     })
     if (by === 'job' && job === undefined && variant === undefined && rows.at(-1)?.job_id !== null) {
       rows.push(emptyRow(null))

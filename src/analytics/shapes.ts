@@ -3,7 +3,7 @@ import { givenId, patternText } from '../ground/bounded-text.ts'
 
 export const maxDays = 180
 /** More rows than an org has jobs. The newest jobs come first. */
-export const maxRows = 10_000
+export const maxFigureRows = 10_000
 
 export const AnalyticsQuery = z.object({
   group_by: z

@@ -157,9 +157,9 @@ export const Contact = z
   })
   .meta({ id: 'Contact', examples: [exampleContact] })
 
-export const Member = Contact.extend({
+export const AudienceMember = Contact.extend({
   audience_id: z.string().describe('The audience that the contact is a member of.'),
-}).meta({ id: 'Member', examples: [{ ...exampleContact, audience_id: 'aud_01k5w3v8q6e9rbx2t7m4n0c1yz' }] })
+}).meta({ id: 'AudienceMember', examples: [{ ...exampleContact, audience_id: 'aud_01k5w3v8q6e9rbx2t7m4n0c1yz' }] })
 
 export const CreateAudience = z
   .object({

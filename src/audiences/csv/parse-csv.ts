@@ -6,7 +6,7 @@ import { startSlices } from '../../ground/event-loop-turns.ts'
 import { type CsvHeader, readHeader } from './csv-header.ts'
 import { type CsvContact, hasNul, readRow } from './csv-row.ts'
 
-export const maxRows = 10_000
+export const maxCsvRows = 10_000
 
 /** Larger than the largest valid row: 100 cells of 4,096 characters. */
 const maxRowSize = 1_000_000
@@ -23,7 +23,7 @@ export type CsvFile = {
 const faulty = (message: string): Failure => invalid(['csv'], 'custom', message)
 
 const tooManyRows = (): Failure =>
-  new Failure('PAYLOAD_TOO_LARGE', { message: `CSV has more than ${maxRows.toLocaleString('en')} rows` })
+  new Failure('PAYLOAD_TOO_LARGE', { message: `CSV has more than ${maxCsvRows.toLocaleString('en')} rows` })
 
 const syntaxFaults: Partial<Record<CsvError['code'], string>> = {
   CSV_QUOTE_NOT_CLOSED: 'a quote is not closed',
@@ -52,7 +52,7 @@ const makeCollector = (mayHaveNul: boolean) => {
         takeHeader(cells)
         return
       }
-      if (file.rows === maxRows) {
+      if (file.rows === maxCsvRows) {
         fault = tooManyRows()
         return
       }

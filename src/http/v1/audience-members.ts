@@ -3,22 +3,23 @@ import { z } from 'zod'
 import type { ExportCsv } from '../../audiences/csv/export-csv.ts'
 import { type ImportCsv, maxCsvBytes } from '../../audiences/csv/import-csv.ts'
 import type { ManageMembers } from '../../audiences/manage-members.ts'
-import { AddMember, Contact, CsvInJson, ImportReport, Member } from '../../audiences/shapes.ts'
+import { AddMember, AudienceMember, Contact, CsvInJson, ImportReport } from '../../audiences/shapes.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { invalid } from '../../ground/errors.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { parseJson, validate } from '../read-request.ts'
-import { defineRoute, type Route, type Upload } from '../route.ts'
+import { defineRoute, type ReceivedFile, type Route } from '../route.ts'
 import { showContact } from './contacts.ts'
 
 const csvType = 'text/csv'
 
-const mediaTypeOf = ({ contentType }: Upload): string => (contentType.split(';', 1)[0] as string).trim().toLowerCase()
+const mediaTypeOf = ({ contentType }: ReceivedFile): string =>
+  (contentType.split(';', 1)[0] as string).trim().toLowerCase()
 
 /** The bytes of a CSV file that was sent as it is, or as a text in JSON. */
-export const readCsvUpload = async (upload: Upload): Promise<Buffer> => {
+export const readCsvUpload = async (upload: ReceivedFile): Promise<Buffer> => {
   const type = mediaTypeOf(upload)
   if (type === csvType) return upload.bytes
   if (type !== 'application/json') {
@@ -95,8 +96,8 @@ export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): 
       'Give `contact_id`, or the fields of a contact, which is then found or created as in `POST /contacts`. The contact belongs to the same tenant as the audience.',
     body: AddMember,
     responses: {
-      200: { schema: Member, description: 'The contact was a member already.' },
-      201: { schema: Member, description: 'The contact is a member now.' },
+      200: { schema: AudienceMember, description: 'The contact was a member already.' },
+      201: { schema: AudienceMember, description: 'The contact is a member now.' },
     },
     errors: [...refusals, 'TENANT_ERASED'],
     handle: async (call) => {
