@@ -227,6 +227,25 @@ test('X-127 AD-107 erasing a tenant deletes its contacts and audiences and count
   expect(event?.data).toMatchObject({ tenant_id: id, contacts_deleted: 700 })
 })
 
+test('SD-94 scheduled messages are still sent after their audience and their contact are deleted', async () => {
+  const id = await client.made()
+  const contact = (await client.add(id, { email: 'scheduled@reader.test' })).body
+  const messageId = newId('message', t.service.clock.millis())
+  await t.database.sql(
+    `insert into messages (org_id, id, created_at, environment, project_id, channel, status, from_address, to_addresses,
+       subject, text, due_at, history, job_id)
+     select $1, $2, time_of_id($2), 'live', id, 'email', 'scheduled', 'hello@example.test', array[$3], 'Hi', 'Hi', $4, '[]',
+       $5
+     from projects where org_id = $1 and is_default`,
+    [orgId, messageId, contact.email, t.service.clock.now(), newId('job')],
+  )
+  expect((await client.deleteContact(contact.id)).status).toBe(200)
+  expect((await client.remove(id)).status).toBe(200)
+  await t.service.tasks.scheduler?.run()
+  const rows = await t.database.sql('select status, to_addresses, text from messages where id = $1', [messageId])
+  expect(rows).toEqual([{ status: 'sent', to_addresses: ['scheduled@reader.test'], text: 'Hi' }])
+})
+
 test('The rows of contacts, audiences and members are deleted with their org', async () => {
   const cascades = await t.database.sql<{ from: string; to: string }>(
     `select conrelid::regclass::text as from, confrelid::regclass::text as to from pg_constraint
