@@ -67,15 +67,13 @@ const admissionCodes: readonly Code[] = [
 
 /** Every code that the route can return, without duplicates. Codes specific to the route come first. */
 export const codesOf = (route: Route): Code[] => {
-  const { method, body, query, idempotent, uploads, params = {}, forbiddenKeys = {}, errors = [] } = route
+  const { method, body, query, idempotent, params = {}, forbiddenKeys = {}, errors = [] } = route
   const codes: Code[] = []
   if (body || query || idempotent) codes.push('VALIDATION_ERROR')
   if (method === 'PATCH' && body) codes.push('NO_FIELDS')
   if (hasCursor(route)) codes.push('INVALID_CURSOR')
   // The type and size of a body are checked even if the route does not use a body.
-  if (method !== 'GET') codes.push('PAYLOAD_TOO_LARGE')
-  // A route that takes files refuses other types by itself.
-  if (method !== 'GET' && !uploads) codes.push('UNSUPPORTED_MEDIA_TYPE')
+  if (method !== 'GET') codes.push('PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
   if (Object.keys(params).length > 0) codes.push('NOT_FOUND')
   codes.push(...errors, ...Object.values(forbiddenKeys))
   if (idempotent) codes.push('IDEMPOTENCY_MISMATCH', 'IDEMPOTENCY_IN_FLIGHT')
