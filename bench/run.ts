@@ -4,7 +4,9 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { analytics } from './analytics/analytics.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
+import { csvImport } from './audiences/audiences.ts'
 import { audit } from './audit/audit.ts'
 import { audienceSend, dispatch } from './blasts/blasts.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
@@ -34,6 +36,8 @@ const benches: Bench[] = [
   checkCodes,
   scheduler,
   reads,
+  csvImport,
+  analytics,
   reserve,
   audit,
   template,

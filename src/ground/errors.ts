@@ -160,6 +160,7 @@ export const catalogue = {
   DLT_IN_USE: at(409, 'This DLT record is still in use. Remove what refers to it first.'),
   TEMPLATE_SLUG_TAKEN: at(409, 'Another template already uses this slug. Choose another one.'),
   AUDIENCE_SLUG_TAKEN: at(409, 'Another audience already uses this slug. Choose another one.'),
+  CONTACT_ALREADY_EXISTS: at(409, 'Another contact already has this email address. Change or delete that contact.'),
   WARMUP_ALREADY_ACTIVE: at(409, 'Warmup is already active for this domain. End it before starting a new one.'),
   ENDPOINT_DISABLED: at(409, 'This webhook endpoint is disabled. Enable it first.'),
   UNAVAILABLE: at(503, 'The request could not be recorded. Retry it; a code that was already sent remains valid.'),

@@ -1,4 +1,5 @@
 /** Serves an admitted request: validates its input, claims its Idempotency-Key and calls the route's handler. */
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../audit/append.ts'
 import { lostConnection } from '../db/faults.ts'
@@ -68,11 +69,15 @@ type Needs = {
   checkResponses: boolean
 }
 
-export type Serve = (route: Route, request: FastifyRequest, reply: FastifyReply, admitted: Admitted) => Promise<string>
+/** The body of a response: JSON, or a file with its media type. */
+export type Served = string | { contentType: string; stream: Readable }
+
+export type Serve = (route: Route, request: FastifyRequest, reply: FastifyReply, admitted: Admitted) => Promise<Served>
 
 export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs): Serve => {
   const checkShape = (route: Route, response: RouteResponse): void => {
     const shape = route.responses[response.status]
+    if (shape && response.file) return
     if (!shape) throw new Error(`${route.method} ${route.path} does not declare a ${response.status} response`)
     shape.schema.parse(JSON.parse(JSON.stringify(response.body)))
   }
@@ -92,6 +97,13 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
       if (!lostConnection(error)) return logFailure(error)
       void retryOnOutage(() => idempotency.free(claim)).catch(logFailure)
     })
+  }
+
+  /** The status is sent by then, so a fault can only end the connection. */
+  const streamOf = ({ contentType, chunks }: NonNullable<RouteResponse['file']>): Served => {
+    const stream = Readable.from(chunks)
+    stream.on('error', (error) => log.error({ err: error }, 'sending a file failed'))
+    return { contentType, stream }
   }
 
   return (route, request, reply, admitted) =>
@@ -136,12 +148,14 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
           address: admitted.address,
           userAgent,
           claim,
+          upload: { contentType: request.headers['content-type'] ?? '', bytes: bytes ?? Buffer.alloc(0) },
         })
         if (checkResponses) checkShape(route, response)
-        const text = JSON.stringify(response.body)
-        if (claim) await settleClaim(claim, response, text)
         reply.code(response.status)
         if (response.headers) reply.headers(response.headers)
+        if (response.file) return streamOf(response.file)
+        const text = JSON.stringify(response.body)
+        if (claim) await settleClaim(claim, response, text)
         return text
       } catch (error) {
         const tookEffect = error instanceof Failure && error.detail.done

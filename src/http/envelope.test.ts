@@ -131,6 +131,7 @@ const added: [code: Code, status: number, type: string][] = [
   ['DLT_IN_USE', 409, 'validation_error'],
   ['TEMPLATE_SLUG_TAKEN', 409, 'validation_error'],
   ['AUDIENCE_SLUG_TAKEN', 409, 'validation_error'],
+  ['CONTACT_ALREADY_EXISTS', 409, 'validation_error'],
   ['METHOD_NOT_ALLOWED', 405, 'validation_error'],
   ['UNSUPPORTED_MEDIA_TYPE', 415, 'validation_error'],
   ['INVALID_IDEMPOTENCY_KEY', 400, 'validation_error'],

@@ -82,15 +82,17 @@ const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
   })
 }
 
+const json = 'application/json'
+
 const successes = (route: Route, shapes: Shapes): Record<string, ResponseObject> => {
   const names = ['X-Request-Id', ...Object.keys(rateHeaders)]
   if (route.idempotent) names.push('Idempotent-Replayed')
-  const rows = Object.entries(route.responses).map(([status, { schema, description }]) => [
+  const rows = Object.entries(route.responses).map(([status, { schema, description, contentType = json }]) => [
     status,
     {
       description,
       headers: referToAll('headers', names),
-      content: { 'application/json': { schema: shapes.response(schema), ...shownExamples(schema) } },
+      content: { [contentType]: { schema: shapes.response(schema), ...shownExamples(schema) } },
     },
   ])
   return Object.fromEntries(rows)
@@ -106,7 +108,11 @@ const describedBodyOf = ({ body, describedBody }: Route): z.ZodType | undefined 
 const describeBody = (route: Route, shapes: Shapes): Pick<Operation, 'requestBody'> => {
   const body = describedBodyOf(route)
   if (!body) return {}
-  const content = { 'application/json': { schema: shapes.request(body), ...shownExamples(body) } }
+  const files = (route.uploads ?? []).map((type) => [type, { schema: { type: 'string' as const } }] as const)
+  const content = {
+    ...Object.fromEntries(files),
+    'application/json': { schema: shapes.request(body), ...shownExamples(body) },
+  }
   return { requestBody: { required: body._zod.optin !== 'optional', content } }
 }
 

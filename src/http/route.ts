@@ -7,6 +7,8 @@ import type { Caller } from '../keys/caller.ts'
 import type { ScopeName } from '../keys/scopes.ts'
 import type { JsonBounds } from './json-scan.ts'
 
+export type ReceivedFile = { contentType: string; bytes: Buffer }
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export type Call<Query, Body> = {
@@ -20,17 +22,27 @@ export type Call<Query, Body> = {
   userAgent: string
   /** Set when the request has an Idempotency-Key. A handler with a transaction can record its response in it. */
   claim: IdempotencyClaim | undefined
+  /** The body of a route with `uploads`. */
+  upload: ReceivedFile
 }
 
 export type RouteResponse = {
   status: number
+  /** Sent as JSON. Undefined when `file` is set. */
   body: unknown
+  /** Sent as it is made, in place of a JSON body. */
+  file?: { contentType: string; chunks: AsyncIterable<string> }
   headers?: Record<string, string>
   /** True when the handler recorded the response for its Idempotency-Key in its own transaction. */
   recorded?: true
 }
 
-export type ResponseShape = { schema: z.ZodType; description: string }
+export type ResponseShape = {
+  schema: z.ZodType
+  description: string
+  /** The media type of a response that is not JSON. */
+  contentType?: string
+}
 
 export type Route = {
   method: Method
@@ -54,6 +66,8 @@ export type Route = {
   body?: z.ZodType
   /** The body for the API description, when the handler validates parts of the body itself. */
   describedBody?: z.ZodType
+  /** Media types other than JSON that the route accepts. The handler reads the bytes of every body itself. */
+  uploads?: readonly string[]
   /** Checks rules that involve both query and body. Throws a `Failure` when one is violated. */
   // biome-ignore lint/suspicious/noExplicitAny: narrowed like handle
   check?: (input: Pick<Call<any, any>, 'query' | 'body'>) => void

@@ -199,30 +199,42 @@ const logResponses = (app: FastifyInstance, { log, metrics }: Pick<ServerNeeds, 
   })
 }
 
-type RoutesNeeds = Pick<ServerNeeds, 'routes' | 'admit' | 'serve'>
+/** In this scope every body is received as bytes. The handler of the route refuses types that it cannot read. */
+const acceptEveryType = (scope: FastifyInstance, readBody: ReadBody): FastifyInstance => {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', readBody)
+  return scope
+}
 
-const addRoutes = (app: FastifyInstance, { routes, admit, serve }: RoutesNeeds, rejectUnknown: RejectUnknown): void => {
+type RoutesNeeds = Pick<ServerNeeds, 'routes' | 'admit' | 'serve' | 'readBody'>
+
+const addRoutes = (app: FastifyInstance, needs: RoutesNeeds, rejectUnknown: RejectUnknown): void => {
+  const { routes, admit, serve, readBody } = needs
   const literalPaths = new Set(routes.filter((route) => !hasParameters(route)).map(urlOf))
   for (const route of routes) {
-    app.route({
-      method: route.method,
-      url: urlOf(route).replace(/\{(\w+)\}/g, ':$1'),
-      bodyLimit: route.bodyLimit ?? defaultBodyLimit,
-      config: {
-        ...(route.oversize && { documentedLimit: route.oversize.above }),
-        ...(route.databaseFault && { databaseFault: route.databaseFault }),
-      },
-      onRequest: async (request, reply) => {
-        // When a literal path does not support a method, the router reads its last segment as an id.
-        if (route.params && literalPaths.has(pathOf(request.url))) await rejectUnknown(request, reply)
-        request.admitted = await admit(request, reply, route)
-      },
-      handler: async (request, reply) => {
-        const text = await serve(route, request, reply, request.admitted as Admitted)
-        reply.type(jsonType)
-        return text
-      },
-    })
+    const add = (scope: FastifyInstance): void => {
+      scope.route({
+        method: route.method,
+        url: urlOf(route).replace(/\{(\w+)\}/g, ':$1'),
+        bodyLimit: route.bodyLimit ?? defaultBodyLimit,
+        config: {
+          ...(route.oversize && { documentedLimit: route.oversize.above }),
+          ...(route.databaseFault && { databaseFault: route.databaseFault }),
+        },
+        onRequest: async (request, reply) => {
+          // When a literal path does not support a method, the router reads its last segment as an id.
+          if (route.params && literalPaths.has(pathOf(request.url))) await rejectUnknown(request, reply)
+          request.admitted = await admit(request, reply, route)
+        },
+        handler: async (request, reply) => {
+          const served = await serve(route, request, reply, request.admitted as Admitted)
+          reply.type(typeof served === 'string' ? jsonType : served.contentType)
+          return typeof served === 'string' ? served : served.stream
+        },
+      })
+    }
+    if (route.uploads) app.register(async (scope) => add(acceptEveryType(scope, readBody)))
+    else add(app)
   }
 }
 

@@ -1,10 +1,23 @@
 /** The routes under /api/v1. A new capability adds its routes here. */
+import { makeReadAnalytics } from '../analytics/read-analytics.ts'
+import { makeExportCsv } from '../audiences/csv/export-csv.ts'
+import { makeImportCsv } from '../audiences/csv/import-csv.ts'
+import { makeFindOrCreate } from '../audiences/find-or-create.ts'
+import { makeManageAudiences } from '../audiences/manage-audiences.ts'
+import { makeManageContacts } from '../audiences/manage-contacts.ts'
+import { makeManageMembers } from '../audiences/manage-members.ts'
+import { eraseTenantAudiences } from '../audiences/store/audience-rows.ts'
+import { eraseTenantContacts } from '../audiences/store/contact-rows.ts'
 import { eraseTenantSubjects } from '../blasts/store/winner-rows.ts'
 import { makeManageIpPools } from '../domains/manage-ip-pools.ts'
 import type { Route } from '../http/route.ts'
+import { analyticsRoutes } from '../http/v1/analytics.ts'
+import { audienceMemberRoutes } from '../http/v1/audience-members.ts'
 import { audienceSendRoutes } from '../http/v1/audience-send.ts'
+import { audienceRoutes } from '../http/v1/audiences.ts'
 import { brandRoutes } from '../http/v1/brands.ts'
 import { campaignRoutes } from '../http/v1/campaigns.ts'
+import { contactRoutes } from '../http/v1/contacts.ts'
 import { dltRoutes } from '../http/v1/dlt.ts'
 import { domainRoutes } from '../http/v1/domains.ts'
 import { emailRoutes } from '../http/v1/emails.ts'
@@ -87,6 +100,8 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, sen
         { counts: 'inbound_deleted', run: (tx, rows) => tx.change(eraseTenantInbound, rows) },
         { run: verifications.eraseForTenant },
         { run: (tx, rows) => tx.change(eraseTenantSubjects, rows) },
+        { run: (tx, rows) => tx.change(eraseTenantAudiences, rows) },
+        { counts: 'contacts_deleted', run: (tx, rows) => tx.change(eraseTenantContacts, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPoolRecipients, rows) },
         { run: (tx, rows) => tx.change(eraseTenantRecipients, rows) },
         { run: (tx, rows) => tx.change(eraseTenantPools, rows) },
@@ -98,6 +113,19 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, sen
       ],
     }),
   }
+}
+
+const makeAudienceRoutes = ({ db, clock, audit }: Foundation): Route[] => {
+  const findOrCreate = makeFindOrCreate({ clock, audit })
+  return [
+    ...audienceRoutes({ db, manage: makeManageAudiences({ db, clock, audit }) }),
+    ...audienceMemberRoutes({
+      members: makeManageMembers({ db, clock, findOrCreate }),
+      importCsv: makeImportCsv({ db, clock, audit }),
+      exportCsv: makeExportCsv({ db }),
+    }),
+    ...contactRoutes({ db, manage: makeManageContacts({ db, clock, audit, findOrCreate }) }),
+  ]
 }
 
 export const makeRoutes = ({ foundation, platform, sending, delivery, senders }: Needs): Route[] => {
@@ -118,6 +146,8 @@ export const makeRoutes = ({ foundation, platform, sending, delivery, senders }:
   const blasts = makeBlasts(foundation, platform, sending)
   return [
     ...audienceSendRoutes(blasts),
+    ...analyticsRoutes({ read: makeReadAnalytics({ db, clock }) }),
+    ...makeAudienceRoutes(foundation),
     ...brandRoutes({ db, ...senders.brands }),
     ...campaignRoutes({ db, ...senders.campaigns }),
     ...dltRoutes({ db, manage: makeManageDlt({ db, clock, audit, forget }) }),

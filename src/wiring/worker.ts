@@ -1,10 +1,12 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
+import { makeRollUp } from '../analytics/roll-up.ts'
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
 import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
 import { makeClaimLoop } from '../worker/claim-loop.ts'
 import { makeJobLoop } from '../worker/job-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
 import { makeRecurring } from '../worker/recurring.ts'
+import { makeRollUpLoop } from '../worker/roll-up-loop.ts'
 import { startWhenAvailable } from '../worker/start-when-available.ts'
 import { makeTasks } from '../worker/tasks.ts'
 import { makeWakeOnEvents } from '../worker/wake-on-events.ts'
@@ -35,7 +37,9 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     batch: 200,
     concurrency: 200,
   })
+  const rollUp = makeRollUp({ db, clock })
   const tasks = makeTasks({
+    rollUp,
     idempotency,
     chain,
     pruneAudit,
@@ -63,6 +67,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
   const recurring = makeRecurring({ url, log, tasks })
   const linking = makeLinkLoop({ chain, log })
   const jobs = makeJobLoop({ jobs: followJobs, log })
+  const rollingUp = makeRollUpLoop({ rollUp, log })
   const wakeOnEvents = makeWakeOnEvents({ db, log, announcer, wake: webhooks.wakeFanOut })
   const stopping = new AbortController()
   let running = false
@@ -74,6 +79,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     await wakeOnEvents.start()
     linking.start()
     jobs.start()
+    rollingUp.start()
     scheduling.start()
     webhooks.start()
     running = true
@@ -88,7 +94,14 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
       return recurring.stop()
     },
     drain: async (): Promise<void> => {
-      await Promise.all([wakeOnEvents.stop(), linking.drain(), jobs.drain(), scheduling.drain(), webhooks.drain()])
+      await Promise.all([
+        wakeOnEvents.stop(),
+        linking.drain(),
+        jobs.drain(),
+        rollingUp.drain(),
+        scheduling.drain(),
+        webhooks.drain(),
+      ])
     },
   }
 }

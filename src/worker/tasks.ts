@@ -1,3 +1,4 @@
+import type { RollUp } from '../analytics/roll-up.ts'
 import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
 import type { FollowJobs } from '../blasts/follow-jobs.ts'
@@ -26,6 +27,7 @@ export type Task = {
 export type Tasks = Record<string, Task>
 
 type Needs = {
+  rollUp: RollUp
   idempotency: Idempotency
   chain: Chain
   pruneAudit: PruneAudit
@@ -55,6 +57,7 @@ export const makeTasks = (needs: Needs): Tasks => {
         jobs_completed: await needs.followJobs.pass(),
       }),
     },
+    analytics: { run: async () => ({ events_counted: await needs.rollUp.run() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
     status_poll: {
@@ -89,6 +92,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           verification_windows_deleted: await needs.verifications.sweepWindows(),
           provider_notifications_deleted: await messages.sweepNotifications(),
           sms_receipts_deleted: await sweepReceipts(),
+          analytics_rows_deleted: await needs.rollUp.sweep(),
         }
       },
     },

@@ -183,6 +183,29 @@ const insertDelivery = async (where: Where): Promise<string> => {
   return id
 }
 
+/** A contact with an audience that it is a member of. It is in India, because a send to it needs a DLT template. */
+const insertContact = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
+  const [id, audienceId] = [newId('contact'), newId('audience')]
+  const common = [orgId, tenantId, environment, now()]
+  parents.set(id, audienceId)
+  await t.database.sql(
+    `insert into audiences (org_id, tenant_id, created_environment, created_at, updated_at, id, name, slug, member_count)
+     values ($1, $2, $3, $4, $4, $5, 'row', $5, 1)`,
+    [...common, audienceId],
+  )
+  await t.database.sql(
+    `insert into contacts (org_id, tenant_id, created_environment, created_at, updated_at, id, email, phone)
+     values ($1, $2, $3, $4, $4, $5, $5 || '@example.com', '+919876543210')`,
+    [...common, id],
+  )
+  await t.database.sql(
+    'insert into audience_members (org_id, audience_id, contact_id, created_at) values ($1, $2, $3, $4)',
+    [orgId, audienceId, id, now()],
+  )
+  return id
+}
+const insertAudience = async (where: Where): Promise<string> => parents.get(await insertContact(where)) as string
+
 const insertBrand = async ({ orgId, environment = 'live' }: Where): Promise<string> => {
   const id = newId('brand')
   await t.database.sql(
@@ -252,26 +275,6 @@ const insertInbound = async ({ orgId, tenantId = null }: Where): Promise<string>
   )
   return id
 }
-/** With a member in India, because a send to it needs a DLT template. */
-const insertAudience = async ({ orgId, tenantId = null, environment = 'live' }: Where): Promise<string> => {
-  const [id, contactId] = [newId('audience'), newId('contact')]
-  const common = [orgId, tenantId, environment, now()]
-  await t.database.sql(
-    `insert into audiences (org_id, tenant_id, created_environment, created_at, updated_at, id, name, slug, member_count)
-     values ($1, $2, $3, $4, $4, $5, 'row', $5, 1)`,
-    [...common, id],
-  )
-  await t.database.sql(
-    `insert into contacts (org_id, tenant_id, created_environment, created_at, updated_at, id, email, phone)
-     values ($1, $2, $3, $4, $4, $5, $5 || '@example.com', '+919876543210')`,
-    [...common, contactId],
-  )
-  await t.database.sql(
-    'insert into audience_members (org_id, audience_id, contact_id, created_at) values ($1, $2, $3, $4)',
-    [orgId, id, contactId, now()],
-  )
-  return id
-}
 const insertJob = async ({ orgId, tenantId = null, environment = 'live', projectId }: Where): Promise<string> => {
   const id = newId('job')
   await t.database.sql(
@@ -301,13 +304,14 @@ const rows: Partial<Record<IdKind, (where: Where) => Promise<string>>> = {
   dltTemplate: (where) => insertDltTemplate(where),
   webhookEndpoint: insertEndpoint,
   webhookDelivery: insertDelivery,
+  audience: insertAudience,
+  contact: insertContact,
   brand: insertBrand,
   campaign: insertCampaign,
   phoneNumber: insertNumber,
   pool: insertPool,
   dltEntity: insertDltEntity,
   dltHeader: insertDltHeader,
-  audience: insertAudience,
   job: insertJob,
 }
 /** Other states of a row, because some routes work only in some states. */

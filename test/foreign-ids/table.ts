@@ -125,6 +125,9 @@ const onPool = { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey:
 const onDlt = { tenantKey: platformOnly, testKey: madeLive, projectKey: 'open' } as const
 const inDltCategory = { category: 'transactional' } as const
 
+/** Contacts and audiences of another tenant, or of none, do not exist for a tenant key that reads. */
+const onAudience = { tenantKey: writeToAnotherTenant, testKey: madeLive, projectKey: 'open' } as const
+
 export const table: Record<string, Line> = {
   'GET /inbound': { ...shared, tenantKey: 'open' },
   'GET /inbound/{id}': { ...shared, tenantKey: 'hidden' },
@@ -137,6 +140,26 @@ export const table: Record<string, Line> = {
   'GET /jobs': { ...shared, tenantKey: 'open' },
   'GET /jobs/{id}': { ...onMessage, tenantKey: 'hidden' },
   'DELETE /jobs/{id}': { ...onMessage, tenantKey: writeToAnotherTenant },
+  'POST /audiences': { ...shared, tenantKey: 'open', body: { name: 'made' } },
+  'GET /audiences': { ...shared, tenantKey: 'open' },
+  'GET /audiences/{id}': { ...shared, tenantKey: 'hidden' },
+  'DELETE /audiences/{id}': onAudience,
+  'POST /audiences/{id}/contacts': {
+    ...onAudience,
+    body: { email: 'made@example.com' },
+    names: {
+      contact_id: { kind: 'contact', in: ['body'], alone: true, unknown: 'NOT_FOUND', tenantKey: 'hidden' },
+    },
+  },
+  'GET /audiences/{id}/contacts': { ...shared, tenantKey: 'hidden' },
+  'DELETE /audiences/{id}/contacts/{contact_id}': onAudience,
+  'POST /audiences/{id}/import-csv': { ...onAudience, body: { csv: 'email\nmade@example.com\n' } },
+  'GET /audiences/{id}/export-csv': { ...shared, tenantKey: 'hidden' },
+  'POST /contacts': { ...shared, tenantKey: 'open', body: { email: 'made@example.com' } },
+  'GET /contacts': { ...shared, tenantKey: 'open' },
+  'GET /contacts/{id}': { ...shared, tenantKey: 'hidden' },
+  'PATCH /contacts/{id}': { ...onAudience, body: { name: 'changed' } },
+  'DELETE /contacts/{id}': onAudience,
   'POST /brands': { ...shared, tenantKey: platformOnly, body: completeBrand },
   'GET /brands': { ...shared, tenantKey: 'open' },
   'GET /brands/{id}': { ...shared, tenantKey: 'open' },
@@ -443,6 +466,7 @@ export const table: Record<string, Line> = {
   'GET /webhooks/{id}/deliveries/{delivery_id}': { ...shared, tenantKey: 'hidden' },
   'POST /webhooks/{id}/deliveries/{delivery_id}/replay': { ...shared, tenantKey: writeToAnotherTenant },
   'POST /webhooks/{id}/replay-failed': { ...shared, tenantKey: writeToAnotherTenant },
+  'GET /analytics': { ...shared, tenantKey: 'open' },
   'GET /usage': { ...shared, tenantKey: 'open' },
   'GET /tenants/{id}/usage': { ...shared, tenantKey: routeOfAnotherTenant },
 }

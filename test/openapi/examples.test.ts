@@ -113,9 +113,11 @@ const insertAudience = async (key: string): Promise<string> => {
 
 /** How to get an id of each kind, by its prefix. A new kind of id in a path adds its own. */
 const makeId: Record<string, (key: string, params: Values) => Promise<string>> = {
-  aud: insertAudience,
+  aud: async (key) => (await done(key, 'createAudience')).id,
   brd: (key) => verified(key, 'createBrand'),
   cmp: (key) => verified(key, 'createCampaign'),
+  // In a path with an audience, a member of it.
+  con: async (key, { id }) => (await (id ? done(key, 'addAudienceMember', { id }) : done(key, 'createContact'))).id,
   // A header and a template of one example belong to the same entity.
   dle: async (key) => (await done(key, 'listDltEntities')).data[0]?.id ?? (await done(key, 'createDltEntity')).id,
   dlh: async (key) => (await done(key, 'createDltHeader')).id,
@@ -200,6 +202,8 @@ const outcomeOf = async (sent: Sent, body: unknown): Promise<string> => {
   const reply = await send(keys.live, sent, await idsFor(keys.live, sent), body)
   const documented = sent.operation.responses[reply.status] as { content?: Record<string, Media> } | undefined
   if (!documented || reply.status >= 300) return `${reply.status} ${reply.text}`
+  const file = String(reply.headers['content-type']).split(';', 1)[0] as string
+  if (file !== 'application/json') return documented.content?.[file] ? 'ok' : `The response is ${file}.`
   const shown = valuesOf(documented.content?.['application/json']).map(fieldsOf)
   return shown.includes(fieldsOf(reply.body)) ? 'ok' : `The response has other fields than its example: ${reply.text}`
 }

@@ -33,7 +33,10 @@ export const operationsOf = (document: OpenApiDocument) =>
     Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   )
 
-type Content = { content?: { 'application/json': { schema: unknown; examples?: object } } }
+type Content = { content?: Record<string, { schema: unknown; examples?: object }> }
+
+/** A response has one media type: JSON, or that of a file. */
+const onlyMedia = ({ content = {} }: Content) => Object.values(content)[0]
 
 /** Every schema of the document, with a name for messages. References are not followed: components are listed too. */
 const schemasOf = (document: OpenApiDocument): { at: string; side: 'request' | 'response'; schema: unknown }[] => [
@@ -47,7 +50,7 @@ const schemasOf = (document: OpenApiDocument): { at: string; side: 'request' | '
     ...Object.entries(operation.responses).map(([status, response]) => ({
       at: `${method} ${path} ${status}`,
       side: 'response' as const,
-      schema: (response as Content).content?.['application/json'].schema,
+      schema: onlyMedia(response as Content)?.schema,
     })),
   ]),
   ...Object.entries(document.webhooks).map(([event, { post }]) => ({
@@ -100,7 +103,7 @@ const exampleFaults = (document: OpenApiDocument): string[] =>
       faults.push(`${method} ${path}: the request body has no example. ${add}`)
     }
     for (const [status, response] of Object.entries(responses as Record<string, Content>)) {
-      if (Number(status) < 300 && !hasExamples(response.content?.['application/json'])) {
+      if (Number(status) < 300 && !hasExamples(onlyMedia(response))) {
         faults.push(`${method} ${path}: the ${status} response has no example. ${add}`)
       }
     }

@@ -75,6 +75,7 @@ describe('POST /api/dev/run', () => {
           verification_windows_deleted: 0,
           provider_notifications_deleted: 0,
           sms_receipts_deleted: 0,
+          analytics_rows_deleted: 0,
         },
       },
     ])

@@ -6,9 +6,9 @@ import type { JsonSchema } from './shapes.ts'
 export type Reference = { $ref: string }
 export type HeaderObject = { description: string; schema: JsonSchema }
 export type Example = { summary: string; value: unknown }
-export type MediaTypes = {
-  'application/json': { schema: JsonSchema | Reference; examples?: Record<string, Reference | Example> }
-}
+type Media = { schema: JsonSchema | Reference; examples?: Record<string, Reference | Example> }
+/** A response that is a file has only the media type of the file. */
+export type MediaTypes = { 'application/json': Media; [contentType: string]: Media }
 
 export type Parameter = {
   name: string

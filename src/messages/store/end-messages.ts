@@ -57,13 +57,16 @@ export const redactContent = statement<{ before: Date; at: Date }>(
 
 /**
  * Removes the content and addresses of the messages of an erased tenant. A message without recipients is already
- * erased. Negative marks belong to recipients and are removed; the marks of tags stay.
+ * erased. Negative marks belong to recipients and are removed; the marks of tags stay. The letter of a subject variant
+ * stays too, because the figures of its job need it.
  */
 export const eraseTenantMessages = statement<{ orgId: string; tenantId: string; limit: number; at: Date }>(
   'messages.erase_tenant',
   `update messages m set html = null, text = null, subject = null, from_name = null, names = null,
      to_addresses = '{}', cc = '{}', bcc = '{}', reply_to = '{}', headers = null, attachments = null, sms = m.sms - 'media_url',
-     metadata = null, provider_response = null, error_message = null,
+     metadata = case when m.job_id is not null and m.metadata ? 'subject_variant'
+       then jsonb_build_object('subject_variant', m.metadata -> 'subject_variant') end,
+     provider_response = null, error_message = null,
      marks = array(select mark from unnest(m.marks) as mark where mark >= 0),
      redacted_at = coalesce(redacted_at, :at),
      history = (

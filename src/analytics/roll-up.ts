@@ -1,0 +1,45 @@
+/** Adds what happened to messages to the figures of their days. */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { maxDays } from './shapes.ts'
+import { rollUpEvents, sweepDays, sweepFirsts } from './store.ts'
+
+export interface RollUp {
+  /** Empties the queue and returns the number of events. Several workers can do this at the same time. */
+  run(): Promise<number>
+  /** Deletes figures of days that are no longer shown. Returns the number of rows. */
+  sweep(): Promise<number>
+}
+
+const perStatement = 2_000
+const sweptAtOnce = 1_000
+const dayMs = 86_400_000
+
+/** Longer than a claim on a message lasts. Its worker has died, and the message will not be recorded as sent. */
+const staleMs = 10 * 60_000
+
+export const makeRollUp = ({ db, clock }: { db: Db; clock: Clock }): RollUp => {
+  const sweepAll = async (statement: typeof sweepDays, before: string): Promise<number> => {
+    for (let total = 0; ; ) {
+      const swept = await db.change(statement, { before, limit: sweptAtOnce })
+      total += swept
+      if (swept < sweptAtOnce) return total
+    }
+  }
+
+  return {
+    run: async () => {
+      for (let total = 0; ; ) {
+        const staleBefore = new Date(clock.millis() - staleMs)
+        const events = (await db.row(rollUpEvents, { limit: perStatement, staleBefore }))?.events ?? 0
+        total += events
+        if (events < perStatement) return total
+      }
+    },
+    sweep: async () => {
+      // A day longer than shown, because a read can begin before midnight and end after it.
+      const before = new Date(clock.millis() - (maxDays + 1) * dayMs).toISOString().slice(0, 10)
+      return (await sweepAll(sweepDays, before)) + (await sweepAll(sweepFirsts, before))
+    },
+  }
+}

@@ -1,0 +1,76 @@
+/** Finds the contact that a request describes, or creates it. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import type { Environment } from '../ground/scope.ts'
+import { holdTenant } from './access.ts'
+import {
+  type ContactRow,
+  holdContact,
+  insertContact,
+  matchContactByEmail,
+  matchContactByPhone,
+} from './store/contact-rows.ts'
+
+export type ContactFields = {
+  name?: string | null | undefined
+  email?: string | null | undefined
+  phone?: string | null | undefined
+  metadata?: Record<string, string> | undefined
+}
+
+type Wanted = { orgId: string; tenantId: string | null; environment: Environment; actor: Actor; fields: ContactFields }
+
+export type FoundContact = { row: ContactRow; created: boolean }
+
+/** A contact matches by its email address, or by its phone number if no address is given. It stays unchanged. */
+export type FindOrCreateContact = (tx: Tx, wanted: Wanted) => Promise<FoundContact>
+
+type Needs = { clock: Clock; audit: Audit }
+
+export const makeFindOrCreate = ({ clock, audit }: Needs): FindOrCreateContact => {
+  const match = async (tx: Tx, { orgId, tenantId, fields }: Wanted): Promise<ContactRow | undefined> => {
+    const { email, phone } = fields
+    if (email) return tx.row(matchContactByEmail, { orgId, tenantId, email })
+    const found = phone ? await tx.row(matchContactByPhone, { orgId, tenantId, phone }) : undefined
+    return found && tx.row(holdContact, { orgId, id: found.id })
+  }
+
+  const insert = (tx: Tx, { orgId, tenantId, environment, fields }: Wanted): Promise<ContactRow | undefined> => {
+    const { name = null, email = null, phone = null, metadata = {} } = fields
+    const at = clock.now()
+    return tx.row(insertContact, {
+      orgId,
+      id: newId('contact', at.getTime()),
+      tenantId,
+      environment,
+      name,
+      email,
+      phone,
+      metadata: JSON.stringify(metadata),
+      at,
+    })
+  }
+
+  return async (tx, wanted) => {
+    await holdTenant(tx, wanted.orgId, wanted.tenantId)
+    // Another request can create or delete the contact between the two statements.
+    for (let tries = 0; tries < 5; tries++) {
+      const known = await match(tx, wanted)
+      if (known) return { row: known, created: false }
+      const row = await insert(tx, wanted)
+      if (!row) continue
+      await audit(tx, {
+        orgId: wanted.orgId,
+        actor: wanted.actor,
+        action: 'contact.created',
+        resourceType: 'contact',
+        resourceId: row.id,
+        metadata: { tenant_id: row.tenant_id },
+      })
+      return { row, created: true }
+    }
+    throw new Error('the contact could be neither found nor created')
+  }
+}

@@ -1,0 +1,69 @@
+/** Adds contacts to audiences and removes them. */
+import type { Actor } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import { isId } from '../ground/ids.ts'
+import type { Scope } from '../ground/scope.ts'
+import { assertMayChange, assertMayRead } from './access.ts'
+import { contactIdOf } from './contact-fields.ts'
+import type { FindOrCreateContact } from './find-or-create.ts'
+import type { AddMember } from './shapes.ts'
+import { type AudienceRow, findAudience, lockAudience } from './store/audience-rows.ts'
+import { type ContactRow, holdContact } from './store/contact-rows.ts'
+import { linkContacts, listMembers, unlinkContact } from './store/member-rows.ts'
+
+export type AddedMember = { row: ContactRow; linked: boolean }
+
+export interface ManageMembers {
+  /** Finds or creates the contact in the tenant of the audience. `linked` is false if it was a member already. */
+  add(scope: Scope, actor: Actor, audienceId: string, body: AddMember): Promise<AddedMember>
+  list(scope: Scope, audienceId: string, page: { afterId: string | null; limit: number }): Promise<ContactRow[]>
+  /** The contact itself stays. Returns its id. */
+  remove(scope: Scope, audienceId: string, contactId: string): Promise<string>
+}
+
+type Needs = { db: Db; clock: Clock; findOrCreate: FindOrCreateContact }
+
+export const makeManageMembers = ({ db, clock, findOrCreate }: Needs): ManageMembers => {
+  /** A contact of another tenant cannot become a member, whoever adds it. */
+  const existing = async (tx: Tx, audience: AudienceRow, orgId: string, given: string): Promise<ContactRow> => {
+    const row = isId('contact', given) ? await tx.row(holdContact, { orgId, id: contactIdOf(given) }) : undefined
+    if (!row || row.tenant_id !== audience.tenant_id) throw new Failure('NOT_FOUND')
+    return row
+  }
+
+  return {
+    add: (scope, actor, audienceId, { contact_id, ...fields }) =>
+      db.tx(async (tx) => {
+        const { orgId, environment } = scope
+        const audience = assertMayChange(scope, await tx.row(findAudience, { orgId, id: audienceId }))
+        const { tenant_id: tenantId } = audience
+        // The contact is locked before the audience, as in a deletion of the contact, so that the two cannot deadlock.
+        const row =
+          contact_id === undefined
+            ? (await findOrCreate(tx, { orgId, tenantId, environment, actor, fields })).row
+            : await existing(tx, audience, orgId, contact_id)
+        if (!(await tx.row(lockAudience, { orgId, id: audienceId }))) throw new Failure('NOT_FOUND')
+        const linked = await tx.row(linkContacts, { orgId, audienceId, contactIds: [row.id], at: clock.now() })
+        return { row, linked: linked !== undefined }
+      }),
+
+    list: async (scope, audienceId, page) => {
+      const { orgId } = scope
+      assertMayRead(scope, await db.row(findAudience, { orgId, id: audienceId }))
+      return db.rows(listMembers, { orgId, audienceId, ...page })
+    },
+
+    remove: (scope, audienceId, contactId) =>
+      db.tx(async (tx) => {
+        const { orgId } = scope
+        assertMayChange(scope, await tx.row(lockAudience, { orgId, id: audienceId }))
+        const id = contactIdOf(contactId)
+        if (!(await tx.row(unlinkContact, { orgId, audienceId, contactId: id, at: clock.now() }))) {
+          throw new Failure('NOT_FOUND')
+        }
+        return id
+      }),
+  }
+}

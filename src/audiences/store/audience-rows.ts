@@ -1,0 +1,83 @@
+import { statement } from '../../db/statement.ts'
+import type { Keyset } from '../../ground/cursor.ts'
+import type { Environment } from '../../ground/scope.ts'
+
+export type AudienceRow = {
+  id: string
+  tenant_id: string | null
+  created_environment: Environment
+  name: string
+  slug: string
+  member_count: number
+  created_at: Date
+  updated_at: Date
+}
+
+const columns = 'id, tenant_id, created_environment, name, slug, member_count, created_at, updated_at'
+
+export const countAudiences = statement<{ orgId: string }, { n: number }>(
+  'audiences.count',
+  'select count(*) as n from audiences where org_id = :orgId',
+)
+
+/** Returns no row when the slug is taken. */
+export const insertAudience = statement<
+  {
+    orgId: string
+    id: string
+    tenantId: string | null
+    environment: Environment
+    name: string
+    slug: string
+    at: Date
+  },
+  AudienceRow
+>(
+  'audiences.insert',
+  `insert into audiences (org_id, id, tenant_id, created_environment, name, slug, created_at, updated_at)
+   values (:orgId, :id, :tenantId, :environment, :name, :slug, :at, :at)
+   on conflict (org_id, slug) do nothing
+   returning ${columns}`,
+)
+
+/** Finds an audience in the whole org. The caller checks the tenant. */
+export const findAudience = statement<{ orgId: string; id: string }, AudienceRow>(
+  'audiences.find',
+  `select ${columns} from audiences where org_id = :orgId and id = :id`,
+)
+
+export const lockAudience = statement<{ orgId: string; id: string }, AudienceRow>(
+  'audiences.lock',
+  `select ${columns} from audiences where org_id = :orgId and id = :id for no key update`,
+)
+
+export const deleteAudience = statement<{ orgId: string; id: string }>(
+  'audiences.delete',
+  'delete from audiences where org_id = :orgId and id = :id',
+)
+
+const newestFirst = `order by created_at desc, id desc
+   limit :limit`
+/** Always a bound, at infinity if need be: with `:afterAt is null or …` the index could not skip to the page. */
+const afterCursor = `(created_at, id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzz'))`
+
+export const listAudiences = statement<Keyset & { orgId: string }, AudienceRow>(
+  'audiences.list',
+  `select ${columns} from audiences
+   where org_id = :orgId and ${afterCursor}
+   ${newestFirst}`,
+)
+
+export const listTenantAudiences = statement<Keyset & { orgId: string; tenantId: string }, AudienceRow>(
+  'audiences.list_tenant',
+  `select ${columns} from audiences
+   where org_id = :orgId and tenant_id = :tenantId and ${afterCursor}
+   ${newestFirst}`,
+)
+
+/** The members go with their audience. */
+export const eraseTenantAudiences = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'audiences.erase_tenant',
+  `delete from audiences where (org_id, id) in (
+     select org_id, id from audiences where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
+)

@@ -1,0 +1,141 @@
+/** The members of an audience: one by one, and as CSV files. */
+import { z } from 'zod'
+import type { ExportCsv } from '../../audiences/csv/export-csv.ts'
+import { type ImportCsv, maxCsvBytes } from '../../audiences/csv/import-csv.ts'
+import type { ManageMembers } from '../../audiences/manage-members.ts'
+import { AddMember, AudienceMember, Contact, CsvInJson, ImportReport } from '../../audiences/shapes.ts'
+import { keysetOf } from '../../ground/cursor.ts'
+import { invalid } from '../../ground/errors.ts'
+import { actorOf } from '../actor.ts'
+import { Deleted } from '../deleted.ts'
+import { page, pageOf, pageQuery } from '../page.ts'
+import { parseJson, validate } from '../read-request.ts'
+import { defineRoute, type ReceivedFile, type Route } from '../route.ts'
+import { showContact } from './contacts.ts'
+
+const csvType = 'text/csv'
+
+const mediaTypeOf = ({ contentType }: ReceivedFile): string =>
+  (contentType.split(';', 1)[0] as string).trim().toLowerCase()
+
+/** The bytes of a CSV file that was sent as it is, or as a text in JSON. */
+export const readCsvUpload = async (upload: ReceivedFile): Promise<Buffer> => {
+  const type = mediaTypeOf(upload)
+  if (type === csvType) return upload.bytes
+  if (type !== 'application/json') {
+    throw invalid(['headers', 'Content-Type'], 'custom', `Must be ${csvType}, or application/json with the field csv.`)
+  }
+  return Buffer.from(validate(CsvInJson, await parseJson(upload.bytes, { values: 100 })).csv)
+}
+
+type Needs = { members: ManageMembers; importCsv: ImportCsv; exportCsv: ExportCsv }
+
+const write = { tag: 'Audiences', scope: 'write:audiences' } as const
+const read = { tag: 'Audiences', scope: 'read:audiences' } as const
+const params = { id: 'audience' } as const
+const refusals = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'] as const
+
+const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCsv'>): Route[] => [
+  defineRoute({
+    ...write,
+    params,
+    method: 'POST',
+    path: '/audiences/{id}/import-csv',
+    operationId: 'importAudienceCsv',
+    summary: 'Import contacts from a CSV file',
+    description:
+      'The header needs a column `email` or `phone`. A column `name` is optional, and every other column becomes a key of `metadata`. A row that matches an existing contact only makes it a member. A file with more than 10,000 rows, without such a header or with invalid CSV is refused as a whole; a row that cannot be imported is skipped. Nobody who has unsubscribed is subscribed again.',
+    uploads: [csvType],
+    describedBody: CsvInJson,
+    bodyLimit: maxCsvBytes,
+    responses: { 200: { schema: ImportReport, description: 'What the import did.' } },
+    errors: ['VALIDATION_ERROR', ...refusals, 'TENANT_ERASED'],
+    handle: async (call) => {
+      const bytes = await readCsvUpload(call.upload)
+      return { status: 200, body: await importCsv(call.caller, actorOf(call), call.params.id as string, bytes) }
+    },
+  }),
+  defineRoute({
+    ...read,
+    params,
+    method: 'GET',
+    path: '/audiences/{id}/export-csv',
+    operationId: 'exportAudienceCsv',
+    summary: 'Export the members as a CSV file',
+    description:
+      'One row for every member, with the columns `email`, `phone` and `name` and one column for each metadata key. A cell that a spreadsheet would run as a formula has an apostrophe in front, which an import removes.',
+    responses: {
+      200: {
+        schema: z.string().meta({ examples: ['email,phone,name,plan\r\nada@example.com,+14155550100,Ada,pro\r\n'] }),
+        contentType: csvType,
+        description: 'The CSV file.',
+      },
+    },
+    errors: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
+    handle: async ({ caller, params: { id } }) => {
+      const { audience, chunks } = await exportCsv(caller, id as string)
+      return {
+        status: 200,
+        body: undefined,
+        headers: { 'content-disposition': `attachment; filename="${audience.slug}.csv"` },
+        file: { contentType: `${csvType}; charset=utf-8`, chunks },
+      }
+    },
+  }),
+]
+
+export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): Route[] => [
+  defineRoute({
+    ...write,
+    params,
+    method: 'POST',
+    path: '/audiences/{id}/contacts',
+    operationId: 'addAudienceMember',
+    summary: 'Add a contact to an audience',
+    description:
+      'Give `contact_id`, or the fields of a contact, which is then found or created as in `POST /contacts`. The contact belongs to the same tenant as the audience.',
+    body: AddMember,
+    responses: {
+      200: { schema: AudienceMember, description: 'The contact was a member already.' },
+      201: { schema: AudienceMember, description: 'The contact is a member now.' },
+    },
+    errors: [...refusals, 'TENANT_ERASED'],
+    handle: async (call) => {
+      const audienceId = call.params.id as string
+      const { row, linked } = await members.add(call.caller, actorOf(call), audienceId, call.body)
+      return { status: linked ? 201 : 200, body: { ...showContact(row), audience_id: audienceId } }
+    },
+  }),
+  defineRoute({
+    ...read,
+    params,
+    method: 'GET',
+    path: '/audiences/{id}/contacts',
+    operationId: 'listAudienceMembers',
+    summary: 'List the contacts in an audience',
+    query: pageQuery,
+    responses: { 200: { schema: pageOf(Contact), description: 'A page of contacts, newest first.' } },
+    errors: ['NOT_FOUND'],
+    handle: async ({ caller, params: { id }, query }) => {
+      const { afterId, limit } = keysetOf(query)
+      const rows = await members.list(caller, id as string, { afterId, limit })
+      return { status: 200, body: page(rows, query.limit, showContact) }
+    },
+  }),
+  defineRoute({
+    ...write,
+    method: 'DELETE',
+    path: '/audiences/{id}/contacts/{contact_id}',
+    params: { ...params, contact_id: 'contact' },
+    operationId: 'removeAudienceMember',
+    summary: 'Remove a contact from an audience',
+    description: 'The contact itself stays.',
+    responses: { 200: { schema: Deleted, description: 'The contact is no longer a member.' } },
+    errors: refusals,
+    handle: async ({ caller, params: { id, contact_id } }) => {
+      const removed = await members.remove(caller, id as string, contact_id as string)
+      return { status: 200, body: { id: removed, deleted: true } }
+    },
+  }),
+  ...csvRoutes({ importCsv, exportCsv }),
+]
