@@ -1,11 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import { makeBatcher } from '../db/batch.ts'
-import type { Db } from '../db/pool.ts'
+import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
-import { findSessions, insertSession, type SessionRow, touchSessions } from './store.ts'
+import {
+  endExcessSessions,
+  endSession,
+  findSessions,
+  findStrictestPolicy,
+  insertSession,
+  lockUser,
+  type SessionRow,
+  touchSessions,
+} from './store/session-rows.ts'
 
 export const roles = ['owner', 'developer', 'member', 'viewer'] as const
 export type Role = (typeof roles)[number]
@@ -46,11 +55,19 @@ const sessionOf = (row: SessionRow, activeOrg: string | null): Session => {
   }
 }
 
+export type SignInFrom = { method: string; ip: string | null; userAgent: string }
+
+/** `token` is the value of the cookie. Only its hash is stored. */
+export type OpenedSession = { sessionId: string; token: string; maxAgeSeconds: number }
+
 export interface Sessions {
-  /** Starts a session and returns the cookie value. Only its hash is stored. */
-  open(userId: string, from: { method: string; ip: string | null; userAgent: string }): Promise<string>
+  /** Starts a session, and ends the oldest ones beyond what the policies of the user's orgs allow. */
+  begin(tx: Tx, userId: string, from: SignInFrom): Promise<OpenedSession>
+  /** The same in a transaction of its own. Returns the cookie value. */
+  open(userId: string, from: SignInFrom): Promise<string>
   /** Reads the session, the membership and the policies each time, so that every change takes effect at once. */
   find(token: string, activeOrg: string | null): Promise<Session | undefined>
+  end(token: string): Promise<void>
   drained(): Promise<void>
 }
 
@@ -91,24 +108,30 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
       .finally(() => touching.delete(id))
   }
 
+  const begin: Sessions['begin'] = async (tx, userId, { method, ip, userAgent }) => {
+    await tx.row(lockUser, { userId })
+    const token = randomBytes(32).toString('base64url')
+    const now = clock.now()
+    const sessionId = newId('session', now.getTime())
+    await tx.change(insertSession, {
+      id: sessionId,
+      userId,
+      tokenHash: sha256(token),
+      method,
+      ip,
+      userAgent: userAgent.slice(0, 512),
+      at: now,
+      expiresAt: new Date(now.getTime() + sessionHours * 3_600_000),
+    })
+    await tx.rows(endExcessSessions, { orgId: null, userId })
+    const policy = await tx.row(findStrictestPolicy, { userId })
+    const hours = Math.min(sessionHours, policy?.max_session_age_hours ?? sessionHours)
+    return { sessionId, token, maxAgeSeconds: hours * 3_600 }
+  }
+
   return {
-    open: async (userId, { method, ip, userAgent }) => {
-      const token = randomBytes(32).toString('base64url')
-      const now = clock.now()
-      const expires = new Date(now.getTime() + sessionHours * 3_600_000)
-      const id = newId('session', now.getTime())
-      await db.change(insertSession, {
-        id,
-        userId,
-        tokenHash: sha256(token),
-        method,
-        ip,
-        userAgent: userAgent.slice(0, 512),
-        at: now,
-        expiresAt: expires,
-      })
-      return token
-    },
+    begin,
+    open: async (userId, from) => (await db.tx((tx) => begin(tx, userId, from))).token,
     find: async (token, activeOrg) => {
       if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return undefined
       // A NUL cannot be sent to the database, and no id contains one.
@@ -116,6 +139,9 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
       if (!row) return undefined
       recordActivity(row)
       return sessionOf(row, activeOrg)
+    },
+    end: async (token) => {
+      await db.change(endSession, { tokenHash: sha256(token) })
     },
     drained: async () => {
       await Promise.all([lookup.drained(), touch.drained()])

@@ -13,6 +13,7 @@ import { makeDashboardRoutes } from './dashboard.ts'
 import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
+import { makePeople } from './people.ts'
 import { makePlatform } from './platform.ts'
 import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
@@ -32,12 +33,13 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const foundation = await openFoundation(config, url, log)
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
+  const people = makePeople(foundation, platform, sending)
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
   const worker = makeWorker({ foundation, platform, sending, delivery, senders })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ foundation }), ...addDashboardRoutes]
+  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({
@@ -109,6 +111,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     stop: async (): Promise<void> => {
       await Promise.all([app?.close(), submission?.stop(), bounces?.stop(), worker.stopTasks()])
       await worker.drain()
+      await people.background.drained()
       // Answers until the work is done, so that a supervisor does not kill a worker that drains.
       await workerHttp?.close()
       await platform.chain.close()

@@ -1,6 +1,7 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
 import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
+import { makeSweepSignIn } from '../signin/retention.ts'
 import { makeClaimLoop } from '../worker/claim-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
 import { makeRecurring } from '../worker/recurring.ts'
@@ -46,6 +47,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     messages: messages.retention,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
+    sweepSignIn: makeSweepSignIn({ db, clock }),
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
     pollDlt: makePollDlt({

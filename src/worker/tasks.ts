@@ -7,6 +7,7 @@ import type { SettleUsage } from '../messages/settle-usage.ts'
 import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
 import type { PollStatus } from '../senders/registration/poll-status.ts'
 import type { Reconcile } from '../senders/registration/reconcile.ts'
+import type { SweepSignIn } from '../signin/retention.ts'
 import type { CountHits } from '../tracking/count.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
@@ -29,6 +30,7 @@ type Needs = {
   checkDomains: CheckDomains
   tracking: Pick<CountHits, 'sweepMarks' | 'sweepWindows'>
   sweepReceipts: () => Promise<number>
+  sweepSignIn: SweepSignIn
   messages: MessageRetention
   settleUsage: SettleUsage
   scheduling: ClaimLoop
@@ -70,6 +72,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           webhook_secrets_dropped: await deliveries.sweepSecrets(),
           provider_notifications_deleted: await messages.sweepNotifications(),
           sms_receipts_deleted: await sweepReceipts(),
+          sign_in_rows_deleted: await needs.sweepSignIn(),
         }
       },
     },

@@ -64,6 +64,8 @@ export type Config = {
   smppUrl: string | undefined
   smsConfigurationSet: string | undefined
   smsSnsTopics: string[]
+  /** The sender of the service's own text messages. Undefined: it sends none. */
+  serviceSmsSender: string | undefined
   awsRegion: string
   awsEndpoint: string | undefined
   dltEnforce: boolean
@@ -173,6 +175,7 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
   if (faults.length > 0) throw new ConfigFault(faults)
 
   const production = values.NODE_ENV === 'production'
+  const smsProviders: Config['smsProviders'] = values.SMS_PROVIDER ?? (production ? [] : ['local'])
   return {
     production,
     host: values.HOST ?? '127.0.0.1',
@@ -205,10 +208,11 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     sesConfigurationSet: values.SES_CONFIGURATION_SET,
     sesEndpoint: values.SES_ENDPOINT,
     sesSnsTopics: values.SES_SNS_TOPICS ?? [],
-    smsProviders: values.SMS_PROVIDER ?? (production ? [] : ['local']),
+    smsProviders,
     smppUrl: values.SMPP_URL,
     smsConfigurationSet: values.SMS_CONFIGURATION_SET,
     smsSnsTopics: values.SMS_SNS_TOPICS ?? [],
+    serviceSmsSender: values.SERVICE_SMS_SENDER ?? (smsProviders.includes('local') ? 'TIDINGS' : undefined),
     awsRegion: values.AWS_REGION ?? 'us-east-1',
     awsEndpoint: values.AWS_ENDPOINT_URL,
     dltEnforce: production || (values.DLT_ENFORCE ?? true),

@@ -213,6 +213,15 @@ export const variables = {
     fallback: '`local`; none in production',
     about: 'SMS providers, in the order they are tried. `smpp` requires `SMPP_URL`.',
   }),
+  SERVICE_SMS_SENDER: variable({
+    accepts: accept.textMatching(
+      /^(?:\+[1-9]\d{1,14}|[A-Za-z0-9][A-Za-z0-9 ]{0,10})$/,
+      'a number in E.164 form or an alphanumeric sender id',
+    ),
+    fallback: '`TIDINGS` with the `local` provider, otherwise none',
+    about:
+      'Sender of the codes that the service itself texts to people who verify their phone number. The provider must allow it. If not set, phone numbers cannot be verified.',
+  }),
   SMPP_URL: variable({
     accepts: accept.smppUrl,
     about: 'Message centre of the `smpp` provider. See [Providers](providers.md#smpp) for its options.',
