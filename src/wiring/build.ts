@@ -71,6 +71,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     routes,
     dashboardRoutes,
     sessions: platform.sessions,
+    people,
     tasks: worker.tasks,
     modules,
     chain: platform.chain,
