@@ -3,6 +3,7 @@ import { makeManageSessions } from '../accounts/manage-sessions.ts'
 import { makePasswords } from '../accounts/passwords.ts'
 import { makeRecordPersonal } from '../accounts/personal-audit.ts'
 import { makeSessionPolicies } from '../accounts/session-policy.ts'
+import type { SignInConfig } from '../ground/config/config.ts'
 import { makeSendServiceMail } from '../providers/email/service-mail.ts'
 import { makeBackground } from '../signin/background.ts'
 import { makeChangePassword } from '../signin/change-password.ts'
@@ -13,6 +14,10 @@ import { makeHandOverMail } from '../signin/hand-over-mail.ts'
 import { makeLogIn } from '../signin/log-in.ts'
 import { makeCodes } from '../signin/one-time-code.ts'
 import { makeProfiles } from '../signin/profile.ts'
+import { makeProviderSignIn } from '../signin/provider-sign-in.ts'
+import { makeGitHub } from '../signin/providers/github.ts'
+import { makeOpenIdConnect } from '../signin/providers/open-id-connect.ts'
+import type { SignInProvider } from '../signin/providers/sign-in-provider.ts'
 import { makeRegister } from '../signin/register.ts'
 import { makeSecondFactor } from '../signin/second-factor.ts'
 import { makeThrottle } from '../signin/throttle.ts'
@@ -38,6 +43,12 @@ const makeBasis = ({ config, db, clock, log, limiter, audit, baseUrl }: Foundati
   }
 }
 
+const makeProviders = ({ google, github, oidc }: SignInConfig): SignInProvider[] => [
+  ...(google ? [makeOpenIdConnect({ ...google, id: 'google', name: 'Google' })] : []),
+  ...(github ? [makeGitHub(github)] : []),
+  ...(oidc ? [makeOpenIdConnect({ ...oidc, id: 'oidc' })] : []),
+]
+
 export const makePeople = (foundation: Foundation, { sessions }: Platform, sending: Sending) => {
   const { config, db, clock, audit, vault } = foundation
   const basis = makeBasis(foundation, sending)
@@ -46,6 +57,7 @@ export const makePeople = (foundation: Foundation, { sessions }: Platform, sendi
   const completeSignIn = makeCompleteSignIn({ sessions, recordPersonal })
   const secondFactor = makeSecondFactor({ ...basis, vault })
   const recordFailedLogin = makeRecordFailedLogin({ db, audit, throttle, background })
+  const logIn = makeLogIn({ ...basis, secondFactor, confirmEmail, completeSignIn, recordFailedLogin })
   return {
     background,
     recordPersonal,
@@ -55,7 +67,9 @@ export const makePeople = (foundation: Foundation, { sessions }: Platform, sendi
     manageSessions: makeManageSessions({ db, clock, recordPersonal }),
     register: makeRegister({ ...basis, confirmEmail, completeSignIn }),
     verifyPhone: makeVerifyPhone({ ...basis, provider: sending.smsProvider, sender: config.serviceSmsSender }),
-    logIn: makeLogIn({ ...basis, secondFactor, confirmEmail, completeSignIn, recordFailedLogin }),
+    logIn,
+    providers: makeProviders(config.signIn),
+    providerSignIn: makeProviderSignIn({ db, clock, confirmEmail, completeSignIn, logIn }),
     changePassword: makeChangePassword(basis),
   }
 }

@@ -19,6 +19,13 @@ export type InboundSmtpConfig = {
   tls: { certFile: string; keyFile: string } | undefined
 }
 
+/** Accounts elsewhere that people can sign in with. An absent one is off. */
+export type SignInConfig = {
+  google: { issuer: string; clientId: string; clientSecret: string } | undefined
+  github: { url: string; apiUrl: string; clientId: string; clientSecret: string } | undefined
+  oidc: { name: string; issuer: string; clientId: string; clientSecret: string } | undefined
+}
+
 export type Config = {
   production: boolean
   host: string
@@ -81,6 +88,7 @@ export type Config = {
   /** The bytes of request bodies that may be arriving at once. */
   uploads: { perCaller: number; total: number }
   drainDelayMs: number
+  signIn: SignInConfig
   metricsToken: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   logFormat: 'json' | 'pretty'
@@ -136,6 +144,26 @@ const inboundSmtpOf = (values: VariableValues): InboundSmtpConfig | undefined =>
     port,
     maxConnectionsPerAddress: values.SMTP_MAX_CONNECTIONS_PER_ADDRESS ?? 20,
     tls: certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : undefined,
+  }
+}
+
+const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
+
+const signInOf = (values: VariableValues): SignInConfig => {
+  const secretOf = (clientId: string | undefined, clientSecret: string | undefined) =>
+    clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
+  const google = secretOf(values.GOOGLE_CLIENT_ID, values.GOOGLE_CLIENT_SECRET)
+  const github = secretOf(values.GITHUB_CLIENT_ID, values.GITHUB_CLIENT_SECRET)
+  const oidc = secretOf(values.OIDC_CLIENT_ID, values.OIDC_CLIENT_SECRET)
+  const issuer = values.OIDC_ISSUER
+  return {
+    google: google && { ...google, issuer: values.GOOGLE_ISSUER ?? 'https://accounts.google.com' },
+    github: github && {
+      ...github,
+      url: withoutSlash(values.GITHUB_URL ?? 'https://github.com'),
+      apiUrl: withoutSlash(values.GITHUB_API_URL ?? 'https://api.github.com'),
+    },
+    oidc: oidc && issuer !== undefined ? { ...oidc, issuer, name: values.OIDC_NAME ?? 'Single sign-on' } : undefined,
   }
 }
 
@@ -229,6 +257,7 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
       total: (values.UPLOAD_MEMORY_MB ?? 256) * megabyte,
     },
     drainDelayMs: (values.DRAIN_DELAY_SECONDS ?? (production ? 5 : 0)) * 1000,
+    signIn: signInOf(values),
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
     logFormat: values.LOG_FORMAT ?? (terminal ? 'pretty' : 'json'),

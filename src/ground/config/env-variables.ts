@@ -317,6 +317,61 @@ export const variables = {
     about:
       'Seconds between SIGTERM and the moment the service stops to accept requests. Meanwhile `/readyz` is 503, so that a load balancer sends requests elsewhere. Set it longer than the interval of its checks.',
   }),
+  GOOGLE_CLIENT_ID: variable({
+    accepts: accept.nonEmptyText('a client id'),
+    about: 'Client id for [sign-in with Google](sign-in.md#sign-in-providers). If not set, it is off.',
+  }),
+  GOOGLE_CLIENT_SECRET: variable({
+    accepts: accept.nonEmptyText('a client secret'),
+    fallback: 'none; required by `GOOGLE_CLIENT_ID`',
+    about: 'Secret of that client.',
+    secret: true,
+  }),
+  GOOGLE_ISSUER: variable({
+    accepts: accept.url('an https:// URL, or an http:// URL of this machine outside production', 'http:', 'https:'),
+    fallback: 'https://accounts.google.com',
+    about: 'Issuer whose discovery document describes sign-in with Google. Change it for tests only.',
+  }),
+  GITHUB_CLIENT_ID: variable({
+    accepts: accept.nonEmptyText('a client id'),
+    about: 'Client id for [sign-in with GitHub](sign-in.md#sign-in-providers). If not set, it is off.',
+  }),
+  GITHUB_CLIENT_SECRET: variable({
+    accepts: accept.nonEmptyText('a client secret'),
+    fallback: 'none; required by `GITHUB_CLIENT_ID`',
+    about: 'Secret of that client.',
+    secret: true,
+  }),
+  GITHUB_URL: variable({
+    accepts: accept.url('an https:// URL, or an http:// URL of this machine outside production', 'http:', 'https:'),
+    fallback: 'https://github.com',
+    about: 'Where people sign in, such as the address of a GitHub Enterprise Server.',
+  }),
+  GITHUB_API_URL: variable({
+    accepts: accept.url('an https:// URL, or an http:// URL of this machine outside production', 'http:', 'https:'),
+    fallback: 'https://api.github.com',
+    about: 'API that belongs to `GITHUB_URL`.',
+  }),
+  OIDC_NAME: variable({
+    accepts: accept.textOfLength(1, 40),
+    fallback: 'Single sign-on',
+    about: 'Name of the issuer on the sign-in page.',
+  }),
+  OIDC_ISSUER: variable({
+    accepts: accept.url('an https:// URL, or an http:// URL of this machine outside production', 'http:', 'https:'),
+    fallback: 'none; required by `OIDC_CLIENT_ID`',
+    about: 'Any other [OpenID Connect issuer](sign-in.md#sign-in-providers) that people can sign in with.',
+  }),
+  OIDC_CLIENT_ID: variable({
+    accepts: accept.nonEmptyText('a client id'),
+    about: 'Client id at that issuer. If not set, sign-in there is off.',
+  }),
+  OIDC_CLIENT_SECRET: variable({
+    accepts: accept.nonEmptyText('a client secret'),
+    fallback: 'none; required by `OIDC_CLIENT_ID`',
+    about: 'Secret of that client.',
+    secret: true,
+  }),
   METRICS_TOKEN: variable({
     accepts: accept.textOfAtLeast(16),
     about: 'Bearer token for `/metrics`. If not set, only clients on the same machine can read it.',
