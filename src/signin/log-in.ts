@@ -23,7 +23,7 @@ import {
   tryChallenge,
 } from './store/challenge-rows.ts'
 import { type AccountRow, findAccountByEmail, lockAccount } from './store/user-rows.ts'
-import { type Attempt, bucketOf, type Throttle, tooManyAttempts, tooManyRequests } from './throttle.ts'
+import { bucketOf, type SignInAttempt, type Throttle, tooManyAttempts, tooManyRequests } from './throttle.ts'
 
 const challengeMinutes = 10
 
@@ -86,7 +86,7 @@ export const makeLogIn = (needs: Needs): LogIn => {
     work: (challenge: ChallengeRow) => Promise<T | undefined>,
   ): Promise<T> => {
     const known = await live(id, stage)
-    const attempt: Attempt = await throttle.attempt({ email: known?.email, ip: from.ip })
+    const attempt: SignInAttempt = await throttle.attempt({ email: known?.email, ip: from.ip })
     try {
       const challenge = known && (await db.row(tryChallenge, { id, step: stage, now: clock.now(), maxTries }))
       const result = challenge && (await work(challenge))

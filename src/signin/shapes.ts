@@ -16,7 +16,7 @@ export const emailAddress = z
   })
 
 /** A password that someone chooses. */
-export const newPassword = z
+export const chosenPassword = z
   .string()
   .min(minPasswordLength, `Use at least ${minPasswordLength} characters.`)
   .max(maxPasswordLength, `Use at most ${maxPasswordLength} characters.`)
@@ -51,7 +51,7 @@ export const redirectPath = z
 
 export const RegisterBody = z.object({
   email: emailAddress,
-  password: newPassword,
+  password: chosenPassword,
   name: displayName,
   org_name: displayName.nullish(),
   invite_token: z.string().min(1).max(200).nullish(),
@@ -106,7 +106,7 @@ export const LoginFactorBody = z
 
 export const ForgotBody = z.object({ email: emailAddress })
 export const ForgotResponse = z.strictObject({ status: z.literal('sent') })
-export const ResetBody = z.object({ token: z.string().min(1).max(200), password: newPassword })
+export const ResetBody = z.object({ token: z.string().min(1).max(200), password: chosenPassword })
 export const ResetResponse = z.strictObject({ status: z.literal('password_reset'), redirect_to: z.literal('/login') })
 
 export const SessionResponse = z.strictObject({
@@ -151,7 +151,7 @@ export const Profile = z.strictObject({
   created_at: z.string(),
 })
 export const ProfileBody = z.object({ name: displayName.optional(), default_org_id: givenId.optional() })
-export const PasswordBody = z.object({ current_password: typedPassword, new_password: newPassword })
+export const PasswordBody = z.object({ current_password: typedPassword, new_password: chosenPassword })
 export const PasswordResponse = z.strictObject({ status: z.literal('password_changed') })
 
 export const FactorStatusResponse = z.strictObject({

@@ -16,7 +16,7 @@ export const tooManyRequests = 'Too many verification requests. Try again later.
 type Verdict = { allowed: boolean; resetAt: number }
 
 /** Counts an attempt that is under way. `failed` counts it for good; `end` is called in every case. */
-export type Attempt = { failed(): Promise<void>; end(): void }
+export type SignInAttempt = { failed(): Promise<void>; end(): void }
 
 export type Attempted = {
   /** Undefined when it is unknown which account the attempt concerns. */
@@ -26,7 +26,7 @@ export type Attempted = {
 
 export interface Throttle {
   /** Throws RATE_LIMITED when too many attempts have failed, counting those under way. */
-  attempt(attempted: Attempted): Promise<Attempt>
+  attempt(attempted: Attempted): Promise<SignInAttempt>
   /** Whether one more fits. Without a reachable store it does. */
   allows(...buckets: Bucket[]): Promise<boolean>
   /** The same, counted in the database without a reachable store. */
