@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { audit } from './audit/audit.ts'
+import { dashboard } from './dashboard/dashboard.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
 import { batch, email, memory } from './email/email.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
@@ -22,6 +23,7 @@ import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from '.
 
 const benches: Bench[] = [
   record,
+  dashboard,
   email,
   batch,
   smtp,
