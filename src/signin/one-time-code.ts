@@ -7,12 +7,19 @@ export interface Codes {
   make(): string
   /** A keyed hash: without the key, six digits are found from a plain hash in no time. */
   hash(code: string, purpose: string): Buffer
+  /** The hashes under the current and all former master keys, for codes that outlive a change of the key. */
+  hashes(code: string, purpose: string): Buffer[]
 }
 
-export const makeCodes = (masterKey: Buffer): Codes => ({
-  make: () => String(randomInt(1_000_000)).padStart(6, '0'),
-  hash: (code, purpose) => createHmac('sha256', masterKey).update(`one-time-code ${purpose}\n${code}`).digest(),
-})
+export const makeCodes = (masterKey: Buffer, previous: readonly Buffer[] = []): Codes => {
+  const hashWith = (key: Buffer, code: string, purpose: string): Buffer =>
+    createHmac('sha256', key).update(`one-time-code ${purpose}\n${code}`).digest()
+  return {
+    make: () => String(randomInt(1_000_000)).padStart(6, '0'),
+    hash: (code, purpose) => hashWith(masterKey, code, purpose),
+    hashes: (code, purpose) => [masterKey, ...previous].map((key) => hashWith(key, code, purpose)),
+  }
+}
 
 export const maxTries = 5
 

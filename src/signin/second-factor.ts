@@ -51,6 +51,8 @@ type Needs = {
 
 const backupCodes = 10
 
+const backupPurpose = (userId: string): string => `backup ${userId}`
+
 const secretContext = (userId: string): string => `users ${userId} totp_secret`
 
 export const makeSecondFactor = (needs: Needs): SecondFactor => {
@@ -68,15 +70,13 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
     return account
   }
 
-  const hashOf = (userId: string, code: string): Buffer => codes.hash(plainBackupCode(code), `backup ${userId}`)
-
   const stepOf = (account: AccountRow, sealed: string | null, code: string): number | undefined =>
     sealed === null ? undefined : totpStep(vault.open(sealed, secretContext(account.id)), code, clock.millis())
 
   const use: SecondFactor['use'] = async (tx, account, { code, backupCode }) => {
     if (backupCode !== undefined) {
-      const hash = hashOf(account.id, backupCode)
-      return (await tx.row(useBackupCode, { userId: account.id, hash, at: clock.now() })) !== undefined
+      const hashes = codes.hashes(plainBackupCode(backupCode), backupPurpose(account.id))
+      return (await tx.row(useBackupCode, { userId: account.id, hashes, at: clock.now() })) !== undefined
     }
     const step = code === undefined ? undefined : stepOf(account, account.totp_secret, code)
     return step !== undefined && (await tx.row(useTotpStep, { userId: account.id, step })) !== undefined
@@ -85,7 +85,8 @@ export const makeSecondFactor = (needs: Needs): SecondFactor => {
   const issueBackupCodes = async (tx: Tx, userId: string): Promise<string[]> => {
     const fresh = Array.from({ length: backupCodes }, newBackupCode)
     await tx.change(dropBackupCodes, { userId })
-    await tx.change(insertBackupCodes, { userId, hashes: fresh.map((code) => hashOf(userId, code)), at: clock.now() })
+    const hashes = fresh.map((code) => codes.hash(plainBackupCode(code), backupPurpose(userId)))
+    await tx.change(insertBackupCodes, { userId, hashes, at: clock.now() })
     return fresh
   }
 

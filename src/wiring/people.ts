@@ -34,7 +34,7 @@ const makeBasis = ({ config, db, clock, log, limiter, audit, baseUrl }: Foundati
     clock,
     log,
     baseUrl: baseUrl.read,
-    codes: makeCodes(config.masterKey),
+    codes: makeCodes(config.masterKey, config.masterKeyPrevious),
     passwords: makePasswords(),
     throttle: makeThrottle({ db, clock, limiter }),
     background: makeBackground({ log }),

@@ -44,10 +44,11 @@ export const dropBackupCodes = statement<{ userId: string }>(
   'delete from backup_codes where user_id = :userId',
 )
 
-export const useBackupCode = statement<{ userId: string; hash: Buffer; at: Date }, { user_id: string }>(
+/** The hashes are of one code under several keys. */
+export const useBackupCode = statement<{ userId: string; hashes: Buffer[]; at: Date }, { user_id: string }>(
   'signin.use_backup_code',
   `update backup_codes set used_at = :at
-   where user_id = :userId and code_hash = :hash and used_at is null
+   where user_id = :userId and code_hash = any (:hashes::bytea[]) and used_at is null
    returning user_id`,
 )
 
