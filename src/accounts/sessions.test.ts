@@ -218,6 +218,17 @@ describe('the session policy of an org', () => {
     expect((await setPolicy(owner, body)).status).toBe(422)
   })
 
+  test('A-053 is changed by owners only, and read by every member', async () => {
+    const { orgId } = await ownerOf()
+    for (const role of ['developer', 'member', 'viewer']) {
+      const cookie = await memberCookie(t, orgId, role)
+      const refused = await setPolicy(cookie, { max_sessions_per_user: 1 })
+      expect([refused.status, refused.body]).toEqual([403, { error: 'Owner role required' }])
+      const read = await askWith(t, cookie, 'GET', '/api/internal/org/session-policy')
+      expect([read.status, read.body.max_sessions_per_user]).toEqual([200, null])
+    }
+  })
+
   test('null imposes nothing, and a field that is not given stays', async () => {
     const { owner } = await ownerOf()
     await setPolicy(owner, { max_session_age_hours: 24, max_sessions_per_user: 3 })

@@ -191,4 +191,40 @@ describe('every route of the dashboard', () => {
     const reply = await askWith(t, cookie, 'GET', '/api/v1/keys')
     expect([reply.status, reply.body.error.code]).toEqual([401, 'UNAUTHORIZED'])
   })
+
+  test('A-345 A-347 A-049 an owner passes every gate, and other roles get the refusal of the gate', async () => {
+    const answers = async (role: string, gate: SessionGate) => {
+      const reply = await askWith(t, await cookieIn(acme.org.id, role), 'POST', `/api/internal/probe-${gate}`)
+      return [reply.status, reply.body]
+    }
+    for (const gate of memberGates) expect((await answers('owner', gate))[0], gate).toBe(204)
+    for (const role of ['developer', 'member', 'viewer']) {
+      expect(await answers(role, 'requireOwnerSession'), role).toEqual(ownerRequired)
+    }
+    for (const role of ['member', 'viewer']) {
+      expect(await answers(role, 'requireDeveloperSession'), role).toEqual(developerRequired)
+    }
+  })
+
+  test('A-071 A-072 refuses every change of org data to viewers, and all but the template test send to members', async () => {
+    await each(
+      gated.filter((route) => route.method !== 'GET' && !isPersonal(route)),
+      async (route) => {
+        const viewer = await call(route, { cookie: await cookieIn(acme.org.id, 'viewer') })
+        expect(viewer.status, keyOf(route)).toBe(route.gate === 'requireSession' ? 204 : 403)
+        if (['requireSession', 'requireWriteSession'].includes(route.gate)) return
+        const member = await call(route, { cookie: await cookieIn(acme.org.id, 'member') })
+        expect([member.status, member.body], keyOf(route)).toEqual([viewer.status, viewer.body])
+      },
+    )
+  })
+
+  test('A-046 is personal when it concerns the own account, the own sessions or the second factor', () => {
+    const own = /^\/api\/internal\/(?:user|sessions)(?:\/|$)/
+    for (const { path, gate } of routes) if (own.test(path)) expect(gate, path).toBe('requireUserSession')
+  })
+
+  test('A-034 a membership has one of four roles, strongest first', () => {
+    expect(roles).toEqual(['owner', 'developer', 'member', 'viewer'])
+  })
 })
