@@ -64,7 +64,7 @@ export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
     return id
   }
 
-  /** Whoever registered the address without proving it loses every way in. */
+  /** The person who registered the address without proving it loses every way in. */
   const takeOver = async (tx: Tx, account: AccountRow, proven: Proven, details: SignInDetails): Promise<void> => {
     const userId = account.id
     const at = clock.now()

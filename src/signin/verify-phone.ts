@@ -23,7 +23,7 @@ export interface VerifyPhone {
   /** Texts a code and returns when it expires. */
   start(userId: string, phone: string): Promise<Date>
   check(user: { userId: string; orgId: string | null }, phone: string, code: string, from: From): Promise<void>
-  /** Texts a new code to whoever is verifying this number, after the response. */
+  /** Texts a new code to the user who is verifying this number, after the response. */
   resend(phone: string): Promise<void>
 }
 
