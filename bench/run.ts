@@ -9,6 +9,7 @@ import { type Arguments, readArguments, usage } from './arguments.ts'
 import { csvImport } from './audiences/audiences.ts'
 import { audit } from './audit/audit.ts'
 import { audienceSend, dispatch } from './blasts/blasts.ts'
+import { dashboard } from './dashboard/dashboard.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
 import { batch, email, memory } from './email/email.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
@@ -26,6 +27,7 @@ import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from '.
 
 const benches: Bench[] = [
   record,
+  dashboard,
   email,
   batch,
   smtp,

@@ -15,7 +15,7 @@ export const layers: string[][] = [
   ['orgs'],
   ['usage'],
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
-  ['admission', 'audiences', 'domains', 'senders', 'templates', 'tracking', 'webhooks'],
+  ['admission', 'audiences', 'domains', 'senders', 'signin', 'templates', 'tracking', 'webhooks'],
   ['messages'],
   ['analytics', 'blasts', 'inbound', 'verifications'],
   ['operator'],

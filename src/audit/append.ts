@@ -8,10 +8,11 @@ import { makeSealer } from './seal-entry.ts'
 import { canonicalMetadata, makeSign } from './sign-entry.ts'
 import { insertEntries } from './store.ts'
 
-/** Who performed an action: a dashboard user, an API key, or the service itself. */
+/** Who performed an action: a dashboard user, an API key, somebody who is not signed in, or the service itself. */
 export type Actor =
   | { kind: 'user'; userId: string; ip: string | null; userAgent: string }
   | { kind: 'key'; keyId: string; ip: string | null; userAgent: string }
+  | { kind: 'nobody'; ip: string | null; userAgent: string }
   | { kind: 'system' }
 
 export type AuditEntry = {

@@ -20,6 +20,9 @@ const codeOf = (issue: Issue): string => {
       return issue.input === undefined ? 'required' : 'invalid_enum'
     case 'unrecognized_keys':
       return 'unrecognized'
+    case 'custom':
+      // A check of our own can name its fault.
+      return typeof issue.params?.code === 'string' ? issue.params.code : 'custom'
     default:
       return 'custom'
   }

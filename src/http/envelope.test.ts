@@ -136,6 +136,17 @@ const added: [code: Code, status: number, type: string][] = [
   ['UNSUPPORTED_MEDIA_TYPE', 415, 'validation_error'],
   ['INVALID_IDEMPOTENCY_KEY', 400, 'validation_error'],
   ['MCP_UPSTREAM_TIMEOUT', 504, 'server_error'],
+  ['OWNER_ROLE_REQUIRED', 403, 'authentication_error'],
+  ['DEVELOPER_ROLE_REQUIRED', 403, 'authentication_error'],
+  ['WRITE_ACCESS_REQUIRED', 403, 'authentication_error'],
+  ['CROSS_SITE_REFUSED', 403, 'authentication_error'],
+  ['INVALID_CODE', 400, 'validation_error'],
+  ['INVALID_TOKEN', 400, 'validation_error'],
+  ['CONFIRMATION_FAILED', 403, 'authentication_error'],
+  ['TWO_FACTOR_ENABLED', 409, 'validation_error'],
+  ['TWO_FACTOR_NOT_ENABLED', 409, 'validation_error'],
+  ['MAIL_UNAVAILABLE', 503, 'server_error'],
+  ['TEXT_UNAVAILABLE', 503, 'server_error'],
 ]
 
 let t: TestService

@@ -9,15 +9,14 @@ import type { Clock } from '../ground/clock.ts'
 import type { Vault } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
 import type { Environment } from '../ground/scope.ts'
-import { slugOf, suffixed } from '../ground/slug.ts'
 import { mintKey } from '../keys/key-secret.ts'
 import { scopes } from '../keys/scopes.ts'
 import { insertKey } from '../keys/store.ts'
 import type { Plan } from '../orgs/plans.ts'
-import { anyOrg, insertOrg, setOwner } from '../orgs/store.ts'
-import { insertProject } from '../projects/store.ts'
+import { anyOrg, setOwner } from '../orgs/store.ts'
 import { insertAlphanumeric } from '../senders/store/phone-number-rows.ts'
 import { claimSetting } from '../settings/store.ts'
+import { insertDefaultProject, insertOrgWithFreeSlug } from '../signin/new-org.ts'
 
 export type CreatedOrg = {
   base_url: string
@@ -86,21 +85,6 @@ export const issueKey = async (
   return { id, key }
 }
 
-type NewOrg = { id: string; name: string; plan: Plan; at: Date }
-
-/**
- * Inserts the org and returns its slug. A slug that is taken gets a suffix. The slug never changes later, because it
- * is part of the sandbox host name.
- */
-const insertWithFreeSlug = async (tx: Tx, { id, name, plan, at }: NewOrg): Promise<string> => {
-  const base = slugOf(name, 'org')
-  for (let tries = 0; tries < 10; tries++) {
-    const slug = tries === 0 ? base : suffixed(base)
-    if (await tx.row(insertOrg, { id, name, slug, plan, at })) return slug
-  }
-  throw new Error(`No free slug found for ${base}`)
-}
-
 type Password = { plain: string; hash: string }
 
 const makePassword = async (): Promise<Password> => {
@@ -155,19 +139,10 @@ export const makeCreateOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey
   const insertAll = async (tx: Tx, input: CreateOrgInput, { password, domain }: Prepared): Promise<CreatedOrg> => {
     const at = clock.now()
     const orgId = newId('org', at.getTime())
-    const slug = await insertWithFreeSlug(tx, { id: orgId, name: input.name, plan: input.plan, at })
+    const slug = await insertOrgWithFreeSlug(tx, { id: orgId, name: input.name, plan: input.plan, at })
     const email = (input.ownerEmail ?? `owner@${slug}.${serviceDomain}`).toLowerCase()
     const owner = await insertOwner(tx, { orgId, email, password, at })
-    const projectId = newId('project', at.getTime())
-    await tx.row(insertProject, {
-      orgId,
-      id: projectId,
-      name: 'Default',
-      slug: 'default',
-      isDefault: true,
-      environment: 'live',
-      at,
-    })
+    const projectId = await insertDefaultProject(tx, orgId, at)
     const keyOf = (name: string, environment: Environment) => issueKey(tx, { orgId, name, environment, scopes, at })
     const live = await keyOf('First live key', 'live')
     const test = await keyOf('First test key', 'test')

@@ -3,14 +3,17 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../ground/log.ts'
+import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import type { Route } from '../http/route.ts'
 import { makeStopping } from '../http/stopping.ts'
 import type { InboundSmtp } from '../inbound-smtp/inbound-server.ts'
 import { makeReadiness } from '../settings/readiness.ts'
 import type { Submission } from '../submission/smtp-server.ts'
+import { makeDashboardRoutes } from './dashboard.ts'
 import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
+import { makePeople } from './people.ts'
 import { makePlatform } from './platform.ts'
 import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
@@ -21,18 +24,22 @@ import { makeWorker } from './worker.ts'
 export type Overrides = Replacements & {
   /** Additional routes, which pass the same gates as all others. */
   routes?: (modules: Modules) => Route[]
+  /** The same for the dashboard. */
+  dashboardRoutes?: DashboardRoute[]
 }
 
 export const build = async (config: ServiceConfig, url: string, log: Log, overrides: Overrides = {}) => {
-  const { routes: addRoutes, ...replacements } = overrides
+  const { routes: addRoutes, dashboardRoutes: addDashboardRoutes = [], ...replacements } = overrides
   const foundation = await openFoundation(config, url, log)
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
+  const people = makePeople(foundation, platform, sending)
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
   const worker = makeWorker({ foundation, platform, sending, delivery, senders })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
+  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({
@@ -41,7 +48,18 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     workerRuns: () => !withWorker || worker.isRunning(),
     stopping: stopping.begun,
   })
-  const parts = { foundation, platform, sending, senders, worker, routes, ready, stopping, replacements }
+  const parts = {
+    foundation,
+    platform,
+    sending,
+    senders,
+    worker,
+    routes,
+    dashboardRoutes,
+    ready,
+    stopping,
+    replacements,
+  }
   let app: FastifyInstance | undefined
   let submission: Submission | undefined
   let bounces: InboundSmtp | undefined
@@ -51,7 +69,9 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     db: foundation.db,
     clock: foundation.clock,
     routes,
+    dashboardRoutes,
     sessions: platform.sessions,
+    people,
     tasks: worker.tasks,
     modules,
     chain: platform.chain,
@@ -93,11 +113,13 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await Promise.all([app?.close(), submission?.stop(), bounces?.stop(), worker.stopTasks()])
       await platform.usage.stop()
       await worker.drain()
+      await people.background.drained()
       // Answers until the work is done, so that a supervisor does not kill a worker that drains.
       await workerHttp?.close()
       await platform.chain.close()
       await Promise.all([
         platform.callers.drained(),
+        platform.sessions.drained(),
         sending.countHits.drained(),
         sending.verifications.outcomes.drained(),
       ])

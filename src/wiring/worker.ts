@@ -2,6 +2,7 @@
 import { makeRollUp } from '../analytics/roll-up.ts'
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
 import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
+import { makeSweepSignIn } from '../signin/retention.ts'
 import { makeClaimLoop } from '../worker/claim-loop.ts'
 import { makeJobLoop } from '../worker/job-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
@@ -54,6 +55,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     verifications: sending.verifications.retention,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
+    sweepSignIn: makeSweepSignIn({ db, clock }),
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
     pollDlt: makePollDlt({

@@ -10,6 +10,7 @@ import type { SettleUsage } from '../messages/settle-usage.ts'
 import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
 import type { PollStatus } from '../senders/registration/poll-status.ts'
 import type { Reconcile } from '../senders/registration/reconcile.ts'
+import type { SweepSignIn } from '../signin/retention.ts'
 import type { CountHits } from '../tracking/count.ts'
 import type { VerificationRetention } from '../verifications/retention.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
@@ -34,6 +35,7 @@ type Needs = {
   checkDomains: CheckDomains
   tracking: Pick<CountHits, 'sweepMarks' | 'sweepWindows'>
   sweepReceipts: () => Promise<number>
+  sweepSignIn: SweepSignIn
   messages: MessageRetention
   redactInbound: RedactInbound
   verifications: VerificationRetention
@@ -93,6 +95,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           provider_notifications_deleted: await messages.sweepNotifications(),
           sms_receipts_deleted: await sweepReceipts(),
           analytics_rows_deleted: await needs.rollUp.sweep(),
+          sign_in_rows_deleted: await needs.sweepSignIn(),
         }
       },
     },

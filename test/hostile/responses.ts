@@ -15,6 +15,9 @@ const rowCodes = [
   'unrecognized',
   'custom',
   'STILL_REFERENCED',
+  'invalid_email',
+  'common_password',
+  'same_as_email',
 ]
 
 type Row = { path: unknown; code: string; message: string }
@@ -46,6 +49,8 @@ const flatWithoutCode: Record<string, Code> = {
   Unauthorized: 'UNAUTHORIZED',
   'Not found': 'NOT_FOUND',
   'Invalid cursor': 'INVALID_CURSOR',
+  'Invalid email or password': 'UNAUTHORIZED',
+  'Invalid or expired code': 'UNAUTHORIZED',
 }
 
 const checkFlat = (answer: Answer, body: Record<string, unknown>): Code => {

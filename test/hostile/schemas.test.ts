@@ -37,6 +37,10 @@ const walked = [
     { route: `${method} ${path}`, part: 'query', schema: query },
     { route: `${method} ${path}`, part: 'body', schema: body },
   ]),
+  ...t.service.dashboardRoutes.flatMap(({ method, path, query, body }) => [
+    { route: `${method} ${path}`, part: 'query', schema: query },
+    { route: `${method} ${path}`, part: 'body', schema: body },
+  ]),
   { route: 'each item of POST /emails/batch', part: 'body', schema: BatchItem },
 ]
 

@@ -1,6 +1,8 @@
 /** Every path of the service: the routes of the API as the OpenAPI document describes them, and all other paths. */
 
+import { z } from 'zod'
 import { type IdKind, idPattern, prefixes } from '../../src/ground/ids.ts'
+import type { DashboardRoute } from '../../src/http/dashboard/dashboard-route.ts'
 import type { OpenApiDocument, Parameter, ResponseObject } from '../../src/http/openapi/document.ts'
 import type { TestService } from '../service/service.ts'
 import type { Resolve, Schema } from './values.ts'
@@ -32,14 +34,8 @@ const entry = (method: string, path: string, more: Partial<Entry> = {}): Entry =
   ...more,
 })
 
-const page: Named[] = [
-  { name: 'limit', required: false, schema: { type: 'integer', minimum: 1, maximum: 100 } },
-  { name: 'cursor', required: false, schema: { type: 'string' } },
-]
-
 /** Paths outside the public API, which the OpenAPI document does not describe. */
 const otherEntries: Entry[] = [
-  entry('GET', '/api/internal/api-keys', { query: page }),
   entry('GET', '/api/internal/nowhere'),
   entry('POST', '/api/auth/nowhere'),
   entry('POST', '/api/dev/clock', {
@@ -121,8 +117,29 @@ const entriesOf = (document: OpenApiDocument, routes: readonly Described[]): Sur
   return { entries: [...described, ...otherEntries], resolve: (reference) => partOf(document, reference) as Schema }
 }
 
-export const readSurface = async ({ service, ask }: TestService): Promise<Surface> =>
-  entriesOf((await ask('GET', '/api/openapi.json')).body, service.routes)
+/** The routes of the dashboard, which have schemas but no description. */
+const dashboardEntries = (routes: readonly DashboardRoute[]): Entry[] => {
+  const schemaOf = (type: z.ZodType): Schema =>
+    z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' }) as unknown as Schema
+  return routes.map(({ method, path, params = {}, query, body }) => {
+    const parameters = query ? schemaOf(query) : {}
+    const required = (parameters.required ?? []) as string[]
+    return entry(method, path, {
+      params,
+      query: Object.entries((parameters.properties ?? {}) as Record<string, Schema>).map(([name, schema]) => ({
+        name,
+        required: required.includes(name),
+        schema,
+      })),
+      body: body && schemaOf(body),
+    })
+  })
+}
+
+export const readSurface = async ({ service, ask }: TestService): Promise<Surface> => {
+  const { entries, resolve } = entriesOf((await ask('GET', '/api/openapi.json')).body, service.routes)
+  return { entries: [...entries, ...dashboardEntries(service.dashboardRoutes)], resolve }
+}
 
 const kindOf = (pattern: string): IdKind | undefined =>
   (Object.keys(prefixes) as IdKind[]).find((kind) => idPattern(kind) === pattern)

@@ -326,3 +326,39 @@ test('production warns about unlimited requests and unsigned audit entries', () 
   expect(warned({ ...safe, AUDIT_SIGNING_SECRET: '' })).toEqual(['AUDIT_SIGNING_SECRET'])
   expect(warned({ RATE_LIMITER: 'off' })).toEqual([])
 })
+
+test('A sign-in provider requires its secret and its issuer, and plain http only to this machine', () => {
+  expect(readConfig({}).signIn).toEqual({ google: undefined, github: undefined, oidc: undefined })
+  const faultsOf = (env: Record<string, string>): string[] => {
+    try {
+      readConfig(env)
+      return []
+    } catch (error) {
+      return (error as ConfigFault).faults
+    }
+  }
+  expect(faultsOf({ GOOGLE_CLIENT_ID: 'x', GITHUB_CLIENT_ID: 'x', OIDC_CLIENT_ID: 'x' })).toEqual([
+    'GOOGLE_CLIENT_SECRET is required by GOOGLE_CLIENT_ID and must be a client secret.',
+    'GITHUB_CLIENT_SECRET is required by GITHUB_CLIENT_ID and must be a client secret.',
+    'OIDC_CLIENT_SECRET is required by OIDC_CLIENT_ID and must be a client secret.',
+    'OIDC_ISSUER is required by OIDC_CLIENT_ID and must be an https:// URL, or an http:// URL of this machine outside production.',
+  ])
+  const client = { OIDC_CLIENT_ID: 'x', OIDC_CLIENT_SECRET: 'y' }
+  const local = { ...client, OIDC_ISSUER: 'http://127.0.0.1:9000' }
+  expect(readConfig(local).signIn.oidc).toEqual({
+    name: 'Single sign-on',
+    issuer: 'http://127.0.0.1:9000',
+    clientId: 'x',
+    clientSecret: 'y',
+  })
+  const fault = 'OIDC_ISSUER must be an https:// URL, or an http:// URL of this machine outside production.'
+  expect(faultsOf({ ...client, OIDC_ISSUER: 'http://issuer.example' })).toEqual([fault])
+  expect(faultsOf({ ...local, NODE_ENV: 'production' })).toContain(fault)
+  const github = { GITHUB_CLIENT_ID: 'x', GITHUB_CLIENT_SECRET: 'y', GITHUB_URL: 'https://git.example/' }
+  expect(readConfig(github).signIn.github).toEqual({
+    clientId: 'x',
+    clientSecret: 'y',
+    url: 'https://git.example',
+    apiUrl: 'https://api.github.com',
+  })
+})

@@ -19,6 +19,13 @@ export type InboundSmtpConfig = {
   tls: { certFile: string; keyFile: string } | undefined
 }
 
+/** Accounts elsewhere that people can sign in with. An absent one is off. */
+export type SignInConfig = {
+  google: { issuer: string; clientId: string; clientSecret: string } | undefined
+  github: { url: string; apiUrl: string; clientId: string; clientSecret: string } | undefined
+  oidc: { name: string; issuer: string; clientId: string; clientSecret: string } | undefined
+}
+
 export type Config = {
   production: boolean
   host: string
@@ -64,6 +71,8 @@ export type Config = {
   smppUrl: string | undefined
   smsConfigurationSet: string | undefined
   smsSnsTopics: string[]
+  /** The sender of the service's own text messages. Undefined: it sends none. */
+  serviceSmsSender: string | undefined
   awsRegion: string
   awsEndpoint: string | undefined
   dltEnforce: boolean
@@ -79,6 +88,7 @@ export type Config = {
   /** The bytes of request bodies that may be arriving at once. */
   uploads: { perCaller: number; total: number }
   drainDelayMs: number
+  signIn: SignInConfig
   metricsToken: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   logFormat: 'json' | 'pretty'
@@ -137,6 +147,26 @@ const inboundSmtpOf = (values: VariableValues): InboundSmtpConfig | undefined =>
   }
 }
 
+const withoutSlash = (url: string): string => url.replace(/\/+$/, '')
+
+const signInOf = (values: VariableValues): SignInConfig => {
+  const secretOf = (clientId: string | undefined, clientSecret: string | undefined) =>
+    clientId === undefined || clientSecret === undefined ? undefined : { clientId, clientSecret }
+  const google = secretOf(values.GOOGLE_CLIENT_ID, values.GOOGLE_CLIENT_SECRET)
+  const github = secretOf(values.GITHUB_CLIENT_ID, values.GITHUB_CLIENT_SECRET)
+  const oidc = secretOf(values.OIDC_CLIENT_ID, values.OIDC_CLIENT_SECRET)
+  const issuer = values.OIDC_ISSUER
+  return {
+    google: google && { ...google, issuer: values.GOOGLE_ISSUER ?? 'https://accounts.google.com' },
+    github: github && {
+      ...github,
+      url: withoutSlash(values.GITHUB_URL ?? 'https://github.com'),
+      apiUrl: withoutSlash(values.GITHUB_API_URL ?? 'https://api.github.com'),
+    },
+    oidc: oidc && issuer !== undefined ? { ...oidc, issuer, name: values.OIDC_NAME ?? 'Single sign-on' } : undefined,
+  }
+}
+
 const privateRanges = [
   '127.0.0.0/8',
   '::1',
@@ -173,6 +203,7 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
   if (faults.length > 0) throw new ConfigFault(faults)
 
   const production = values.NODE_ENV === 'production'
+  const smsProviders: Config['smsProviders'] = values.SMS_PROVIDER ?? (production ? [] : ['local'])
   return {
     production,
     host: values.HOST ?? '127.0.0.1',
@@ -205,10 +236,11 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     sesConfigurationSet: values.SES_CONFIGURATION_SET,
     sesEndpoint: values.SES_ENDPOINT,
     sesSnsTopics: values.SES_SNS_TOPICS ?? [],
-    smsProviders: values.SMS_PROVIDER ?? (production ? [] : ['local']),
+    smsProviders,
     smppUrl: values.SMPP_URL,
     smsConfigurationSet: values.SMS_CONFIGURATION_SET,
     smsSnsTopics: values.SMS_SNS_TOPICS ?? [],
+    serviceSmsSender: values.SERVICE_SMS_SENDER ?? (smsProviders.includes('local') ? 'TIDINGS' : undefined),
     awsRegion: values.AWS_REGION ?? 'us-east-1',
     awsEndpoint: values.AWS_ENDPOINT_URL,
     dltEnforce: production || (values.DLT_ENFORCE ?? true),
@@ -225,6 +257,7 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
       total: (values.UPLOAD_MEMORY_MB ?? 256) * megabyte,
     },
     drainDelayMs: (values.DRAIN_DELAY_SECONDS ?? (production ? 5 : 0)) * 1000,
+    signIn: signInOf(values),
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
     logFormat: values.LOG_FORMAT ?? (terminal ? 'pretty' : 'json'),

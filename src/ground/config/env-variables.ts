@@ -212,6 +212,15 @@ export const variables = {
     fallback: '`local`; none in production',
     about: 'SMS providers, in the order they are tried. `smpp` requires `SMPP_URL`.',
   }),
+  SERVICE_SMS_SENDER: variable({
+    accepts: accept.textMatching(
+      /^(?:\+[1-9]\d{1,14}|[A-Za-z0-9][A-Za-z0-9 ]{0,10})$/,
+      'a number in E.164 form or an alphanumeric sender id',
+    ),
+    fallback: '`TIDINGS` with the `local` provider, otherwise none',
+    about:
+      'Sender of the codes that the service itself texts to people who verify their phone number. The provider must allow it. If not set, phone numbers cannot be verified.',
+  }),
   SMPP_URL: variable({
     accepts: accept.smppUrl,
     about: 'Message centre of the `smpp` provider. See [Providers](providers.md#smpp) for its options.',
@@ -306,6 +315,61 @@ export const variables = {
     fallback: '5 in production, otherwise 0',
     about:
       'Seconds between SIGTERM and the moment the service stops to accept requests. Meanwhile `/readyz` is 503, so that a load balancer sends requests elsewhere. Set it longer than the interval of its checks.',
+  }),
+  GOOGLE_CLIENT_ID: variable({
+    accepts: accept.nonEmptyText('a client id'),
+    about: 'Client id for [sign-in with Google](sign-in.md#sign-in-providers). If not set, it is off.',
+  }),
+  GOOGLE_CLIENT_SECRET: variable({
+    accepts: accept.nonEmptyText('a client secret'),
+    fallback: 'none; required by `GOOGLE_CLIENT_ID`',
+    about: 'Secret of that client.',
+    secret: true,
+  }),
+  GOOGLE_ISSUER: variable({
+    accepts: accept.url('an https:// URL, or an http:// URL of this machine outside production', 'http:', 'https:'),
+    fallback: 'https://accounts.google.com',
+    about: 'Issuer whose discovery document describes sign-in with Google. Change it for tests only.',
+  }),
+  GITHUB_CLIENT_ID: variable({
+    accepts: accept.nonEmptyText('a client id'),
+    about: 'Client id for [sign-in with GitHub](sign-in.md#sign-in-providers). If not set, it is off.',
+  }),
+  GITHUB_CLIENT_SECRET: variable({
+    accepts: accept.nonEmptyText('a client secret'),
+    fallback: 'none; required by `GITHUB_CLIENT_ID`',
+    about: 'Secret of that client.',
+    secret: true,
+  }),
+  GITHUB_URL: variable({
+    accepts: accept.url('an https:// URL, or an http:// URL of this machine outside production', 'http:', 'https:'),
+    fallback: 'https://github.com',
+    about: 'Where people sign in, such as the address of a GitHub Enterprise Server.',
+  }),
+  GITHUB_API_URL: variable({
+    accepts: accept.url('an https:// URL, or an http:// URL of this machine outside production', 'http:', 'https:'),
+    fallback: 'https://api.github.com',
+    about: 'API that belongs to `GITHUB_URL`.',
+  }),
+  OIDC_NAME: variable({
+    accepts: accept.textOfLength(1, 40),
+    fallback: 'Single sign-on',
+    about: 'Name of the issuer on the sign-in page.',
+  }),
+  OIDC_ISSUER: variable({
+    accepts: accept.url('an https:// URL, or an http:// URL of this machine outside production', 'http:', 'https:'),
+    fallback: 'none; required by `OIDC_CLIENT_ID`',
+    about: 'Any other [OpenID Connect issuer](sign-in.md#sign-in-providers) that people can sign in with.',
+  }),
+  OIDC_CLIENT_ID: variable({
+    accepts: accept.nonEmptyText('a client id'),
+    about: 'Client id at that issuer. If not set, sign-in there is off.',
+  }),
+  OIDC_CLIENT_SECRET: variable({
+    accepts: accept.nonEmptyText('a client secret'),
+    fallback: 'none; required by `OIDC_CLIENT_ID`',
+    about: 'Secret of that client.',
+    secret: true,
   }),
   METRICS_TOKEN: variable({
     accepts: accept.textOfAtLeast(16),

@@ -1,4 +1,5 @@
 /** Rules that span several variables, and the rules of production. */
+import { isLoopback } from '../ip-address.ts'
 import { type VariableName, type VariableValues, variables } from './env-variables.ts'
 import { looksRandom } from './key-strength.ts'
 import { fileVariableOf } from './secret-files.ts'
@@ -56,6 +57,29 @@ const secrecyFaults = (values: VariableValues): string[] => {
   return faults
 }
 
+const isThisMachine = (host: string): boolean => host === 'localhost' || isLoopback(host.replace(/^\[|\]$/g, ''))
+
+/** A client needs its secret and its issuer. Codes and tokens never travel over plain http to another machine. */
+const signInFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
+  const needed = [
+    ['GOOGLE_CLIENT_ID', 'GOOGLE_CLIENT_SECRET'],
+    ['GITHUB_CLIENT_ID', 'GITHUB_CLIENT_SECRET'],
+    ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'],
+    ['OIDC_CLIENT_ID', 'OIDC_ISSUER'],
+  ] as const
+  const faults = needed.flatMap(([by, name]) =>
+    values[by] !== undefined && isMissing(name) ? [required(name, `by ${by}`)] : [],
+  )
+  for (const name of ['GOOGLE_ISSUER', 'GITHUB_URL', 'GITHUB_API_URL', 'OIDC_ISSUER'] as const) {
+    const url = values[name] === undefined ? undefined : new URL(values[name])
+    if (url?.protocol !== 'http:') continue
+    if (values.NODE_ENV === 'production' || !isThisMachine(url.hostname)) {
+      faults.push(`${name} must be ${variables[name].accepts.text}.`)
+    }
+  }
+  return faults
+}
+
 const productionFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
   if (values.NODE_ENV !== 'production') return []
   const faults: string[] = []
@@ -81,6 +105,7 @@ export const ruleFaults = (env: NodeJS.ProcessEnv, values: VariableValues): stri
     ...providerFaults(values, isMissing),
     ...submissionFaults(values, isMissing),
     ...inboundFaults(values, isMissing),
+    ...signInFaults(values, isMissing),
     ...productionFaults(values, isMissing),
   ]
 }

@@ -1,0 +1,40 @@
+/** The whole service with a key and a session, to compare reads of one row. */
+import { migrate } from '../../src/db/migrate.ts'
+import { openDb } from '../../src/db/pool.ts'
+import { statement } from '../../src/db/statement.ts'
+import { systemClock } from '../../src/ground/clock.ts'
+import { readConfig } from '../../src/ground/config/config.ts'
+import { makeVault } from '../../src/ground/crypto.ts'
+import { makeLog } from '../../src/ground/log.ts'
+import { makeCreateOrg } from '../../src/operator/create-org.ts'
+import { findOrg, setPlan } from '../../src/orgs/store.ts'
+import { build } from '../../src/wiring/build.ts'
+import { serveBench } from './serve.ts'
+
+const anyProject = statement<{ orgId: string }, { id: string }>(
+  'bench.any_project',
+  'select id from projects where org_id = :orgId limit 1',
+)
+
+serveBench(async ({ databaseUrl }: { databaseUrl: string }) => {
+  const log = makeLog({ level: 'info', format: 'json', destination: '/dev/null' })
+  const masterKey = Buffer.alloc(32)
+  const config = { ...readConfig({ PORT: '0' }), masterKey }
+  const db = openDb({ url: databaseUrl, log, poolSize: 1 })
+  await migrate({ connect: db.connect, clock: systemClock, log })
+  const service = await build(config, databaseUrl, log)
+  const url = await service.startApi()
+  const { serviceDomain } = config
+  const { create } = makeCreateOrg({ db, clock: systemClock, baseUrl: url, serviceDomain, vault: makeVault(masterKey) })
+  const { org, keys } = await create({ name: 'Bench', plan: 'enterprise', withSenders: false })
+  const orgId = org.id
+  const at = systemClock.now()
+  await db.row(setPlan, { orgId, plan: 'enterprise', rate: 1_000_000_000, email: null, sms: null, at })
+  const owner = await db.row(findOrg, { orgId })
+  const project = await db.row(anyProject, { orgId })
+  await db.close()
+  const from = { method: 'credentials', ip: null, userAgent: 'bench' }
+  const session = await service.sessions.open(owner?.owner_user_id as string, from)
+  const ready = { port: Number(new URL(url).port), key: keys.live, session, projectId: project?.id as string }
+  return { ready, close: service.stop }
+})

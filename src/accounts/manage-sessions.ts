@@ -1,0 +1,58 @@
+/** The device list of a user, and the end of sessions on it. */
+import type { Actor } from '../audit/append.ts'
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import { isId } from '../ground/ids.ts'
+import { deviceName } from './device-name.ts'
+import type { RecordPersonal } from './personal-audit.ts'
+import { endSessions, findStrictestPolicy, type ListedSession, listSessions } from './store/session-rows.ts'
+
+const maxListed = 200
+
+type Owner = { userId: string; sessionId: string; orgId: string | null }
+
+export type Device = ListedSession & { device: string; current: boolean }
+
+export interface ManageSessions {
+  list(owner: Owner): Promise<Device[]>
+  /** Ends one session of the user, or with `others` all but the current one. Returns how many ended. */
+  revoke(owner: Owner, id: string, actor: Actor): Promise<number>
+}
+
+type Needs = { db: Db; clock: Clock; recordPersonal: RecordPersonal }
+
+export const makeManageSessions = ({ db, clock, recordPersonal }: Needs): ManageSessions => ({
+  list: async ({ userId, sessionId }) => {
+    const policy = await db.row(findStrictestPolicy, { userId })
+    const rows = await db.rows(listSessions, {
+      userId,
+      currentId: sessionId,
+      now: clock.now(),
+      maxAgeHours: policy?.max_session_age_hours ?? null,
+      limit: maxListed,
+    })
+    return rows.map((row) => ({ ...row, device: deviceName(row.user_agent), current: row.id === sessionId }))
+  },
+  revoke: (owner, id, actor) =>
+    db.tx(async (tx) => {
+      const others = id === 'others'
+      if (!others && !isId('session', id)) throw new Failure('NOT_FOUND')
+      const ended = await tx.rows(endSessions, {
+        userId: owner.userId,
+        id: others ? null : id,
+        butId: others ? owner.sessionId : null,
+      })
+      if (!others && ended.length === 0) throw new Failure('NOT_FOUND')
+      if (ended.length > 0) {
+        const sessionIds = ended.map((row) => row.id).sort()
+        await recordPersonal(tx, owner.orgId, {
+          userId: owner.userId,
+          actor,
+          action: 'user.sessions_revoked',
+          metadata: { count: ended.length, session_ids: sessionIds.slice(0, maxListed) },
+        })
+      }
+      return ended.length
+    }),
+})

@@ -1,0 +1,57 @@
+/** How long sessions of an org's members may last and how many each may have. The strictest org of a user applies. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Db, Runner } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import { endExcessSessions, findPolicy, findStrictestPolicy, type PolicyRow, setPolicy } from './store/session-rows.ts'
+
+export type SessionPolicy = PolicyRow & { effective: PolicyRow }
+
+export type PolicyChange = { max_session_age_hours?: number | null; max_sessions_per_user?: number | null }
+
+export interface SessionPolicies {
+  /** The policy of the org, and what applies to the user over all their orgs. */
+  read(orgId: string, userId: string): Promise<SessionPolicy>
+  /** A stricter policy ends the sessions that it does not allow at once. */
+  change(orgId: string, userId: string, change: PolicyChange, actor: Actor): Promise<SessionPolicy>
+}
+
+const none: PolicyRow = { max_session_age_hours: null, max_sessions_per_user: null }
+
+type Needs = { db: Db; clock: Clock; audit: Audit }
+
+export const makeSessionPolicies = ({ db, clock, audit }: Needs): SessionPolicies => {
+  const read = async (runner: Runner, orgId: string, userId: string): Promise<SessionPolicy> => {
+    const own = (await runner.row(findPolicy, { orgId })) ?? none
+    return { ...own, effective: (await runner.row(findStrictestPolicy, { userId })) ?? none }
+  }
+  return {
+    read: (orgId, userId) => read(db, orgId, userId),
+    change: (orgId, userId, change, actor) =>
+      db.tx(async (tx) => {
+        const row = await tx.row(setPolicy, {
+          orgId,
+          ageGiven: change.max_session_age_hours !== undefined,
+          age: change.max_session_age_hours ?? null,
+          countGiven: change.max_sessions_per_user !== undefined,
+          count: change.max_sessions_per_user ?? null,
+          at: clock.now(),
+        })
+        if (!row) throw new Failure('NOT_FOUND')
+        const { former_age, former_count, ...policy } = row
+        const changed = former_age !== policy.max_session_age_hours || former_count !== policy.max_sessions_per_user
+        if (changed) {
+          await tx.rows(endExcessSessions, { orgId, userId: null })
+          await audit(tx, {
+            orgId,
+            actor,
+            action: 'org.session_policy_updated',
+            resourceType: 'org',
+            resourceId: orgId,
+            metadata: policy,
+          })
+        }
+        return read(tx, orgId, userId)
+      }),
+  }
+}

@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import type { SessionPolicies } from '../../accounts/session-policy.ts'
+import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+
+const Limits = z.strictObject({
+  max_session_age_hours: z.number().nullable(),
+  max_sessions_per_user: z.number().nullable(),
+})
+const Policy = Limits.extend({ effective: Limits })
+
+const PolicyBody = z.object({
+  max_session_age_hours: z.number().int().min(1).max(720).nullable().optional(),
+  max_sessions_per_user: z.number().int().min(1).max(50).nullable().optional(),
+})
+
+export const sessionPolicyRoutes = ({ policies }: { policies: SessionPolicies }): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/org/session-policy',
+    gate: 'requireSession',
+    responses: { 200: Policy },
+    handle: async ({ session }) => ({ status: 200, body: await policies.read(session.orgId, session.userId) }),
+  }),
+  defineDashboardRoute({
+    method: 'PATCH',
+    path: '/api/internal/org/session-policy',
+    gate: 'requireOwnerSession',
+    body: PolicyBody,
+    responses: { 200: Policy },
+    handle: async (call) => {
+      const { session, body } = call
+      const change = {
+        ...(body.max_session_age_hours !== undefined && { max_session_age_hours: body.max_session_age_hours }),
+        ...(body.max_sessions_per_user !== undefined && { max_sessions_per_user: body.max_sessions_per_user }),
+      }
+      const policy = await policies.change(session.orgId, session.userId, change, userActor(call))
+      return { status: 200, body: policy }
+    },
+  }),
+]

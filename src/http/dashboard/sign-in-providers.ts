@@ -1,0 +1,151 @@
+/** Sign-in with Google, GitHub and any OpenID Connect issuer: the redirect to the provider and the way back. */
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { Clock } from '../../ground/clock.ts'
+import type { Vault } from '../../ground/crypto.ts'
+import { Failure } from '../../ground/errors.ts'
+import type { Log } from '../../ground/log.ts'
+import type { ProviderSignIn } from '../../signin/provider-sign-in.ts'
+import {
+  type Checks,
+  ProviderFault,
+  type ProviderId,
+  type SignInProvider,
+} from '../../signin/providers/sign-in-provider.ts'
+import { redirectPath } from '../../signin/shapes.ts'
+import { fromOf, signedInCookies } from './auth.ts'
+import { activeOrgCookie, type Cookies, providerCookie } from './cookies.ts'
+import { type DashboardResponse, type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
+
+export type ProviderNeeds = {
+  clock: Clock
+  log: Log
+  vault: Vault
+  cookies: Cookies
+  baseUrl: () => string
+  providers: readonly SignInProvider[]
+  providerSignIn: ProviderSignIn
+}
+
+const roundTripSeconds = 600
+const sealContext = 'cookie service_oauth'
+
+const Trip = z.object({
+  provider: z.string(),
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  redirectTo: z.string(),
+  expires: z.number(),
+})
+type Trip = z.output<typeof Trip>
+
+const random = (): string => randomBytes(32).toString('base64url')
+
+const text = z.string().max(8_000).optional()
+const Returned = z.object({ code: text, state: text, iss: text, error: text, error_description: text })
+
+const redirect = (location: string, cookies: string[]): DashboardResponse => ({
+  status: 302,
+  headers: { location },
+  cookies,
+})
+
+/** What the browser carries to the provider and back. It is sealed, so that nobody can read or make one. */
+const makeTrips = ({ clock, vault, cookies }: ProviderNeeds) => ({
+  begin: (provider: ProviderId, redirectTo: string): { trip: Trip; cookie: string } => {
+    const expires = clock.millis() + roundTripSeconds * 1000
+    const trip = { provider, state: random(), nonce: random(), verifier: random(), redirectTo, expires }
+    return {
+      trip,
+      cookie: cookies.set(providerCookie, vault.seal(JSON.stringify(trip), sealContext), roundTripSeconds),
+    }
+  },
+  /** Undefined when this browser did not begin a sign-in at the provider, or too long ago. */
+  end: (provider: ProviderId, sealed: string | undefined): Trip | undefined => {
+    if (sealed === undefined) return undefined
+    try {
+      const trip = Trip.parse(JSON.parse(vault.open(sealed, sealContext)))
+      return trip.provider === provider && trip.expires > clock.millis() ? trip : undefined
+    } catch {
+      return undefined
+    }
+  },
+})
+
+const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
+  const { log, cookies, baseUrl, providers, providerSignIn } = needs
+  const trips = makeTrips(needs)
+  const callback = `/api/auth/${id}/callback`
+  const forget = () => cookies.clear(providerCookie)
+  const back = (error: string) => redirect(`/login?error=${error}`, [forget()])
+
+  const configured = (): SignInProvider => {
+    const provider = providers.find((one) => one.id === id)
+    if (!provider) throw new Failure('NOT_FOUND')
+    return provider
+  }
+
+  /** Details go to the log only: the browser learns which kind of failure it was. */
+  const failed = (error: unknown): DashboardResponse => {
+    if (!(error instanceof ProviderFault)) throw error
+    log.warn({ err: error.cause, provider: id }, 'sign-in provider failed')
+    return back(error.kind === 'denied' ? 'access_denied' : 'oauth_failed')
+  }
+
+  return [
+    defineDashboardRoute({
+      method: 'GET',
+      path: `/api/auth/${id}`,
+      gate: 'public',
+      query: z.object({ redirect_to: redirectPath }),
+      responses: { 302: null },
+      handle: async ({ query }) => {
+        const provider = configured()
+        const { trip, cookie } = trips.begin(id, query.redirect_to)
+        try {
+          const url = await provider.start(`${baseUrl()}${callback}`, trip)
+          return redirect(url.href, [cookie])
+        } catch (error) {
+          return failed(error)
+        }
+      },
+    }),
+    defineDashboardRoute({
+      method: 'GET',
+      path: callback,
+      gate: 'public',
+      query: Returned,
+      responses: { 302: null },
+      handle: async (call) => {
+        const provider = configured()
+        const trip = trips.end(id, call.cookie(providerCookie))
+        if (!trip) return back('oauth_failed')
+        const returned = new URL(`${baseUrl()}${callback}`)
+        for (const [name, value] of Object.entries(call.query)) returned.searchParams.set(name, value)
+        const checks: Checks = trip
+        try {
+          const identity = await provider.finish(returned, checks)
+          const details = { method: id, from: fromOf(call), activeOrg: call.cookie(activeOrgCookie) }
+          const done = await providerSignIn(identity, { ...details, redirectTo: trip.redirectTo })
+          if (!done) return back('email_unverified')
+          if ('session' in done) return redirect(done.redirectTo, [...signedInCookies(cookies, done), forget()])
+          return redirect(`/login/2fa?challenge_id=${done.challengeId}`, [forget()])
+        } catch (error) {
+          return failed(error)
+        }
+      },
+    }),
+  ]
+}
+
+export const providerRoutes = (needs: ProviderNeeds): DashboardRoute[] => [
+  ...(['google', 'github', 'oidc'] as const).flatMap((id) => routesOf(id, needs)),
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/auth/providers',
+    gate: 'public',
+    responses: { 200: z.strictObject({ data: z.array(z.strictObject({ id: z.string(), name: z.string() })) }) },
+    handle: async () => ({ status: 200, body: { data: needs.providers.map(({ id, name }) => ({ id, name })) } }),
+  }),
+]

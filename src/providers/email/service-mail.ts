@@ -1,0 +1,43 @@
+/** Emails from the service itself, sent through the same provider as customers' messages. */
+import { type Clock, systemClock } from '../../ground/clock.ts'
+import { newId } from '../../ground/ids.ts'
+import type { EmailProvider } from './email-provider.ts'
+
+export type ServiceMail = {
+  /** The org that the mail concerns. Null when it concerns a person without one. */
+  orgId: string | null
+  to: string
+  subject: string
+  text: string
+  html: string | null
+}
+
+/** Throws a HandoverError when the provider does not take the mail. */
+export type SendServiceMail = (mail: ServiceMail) => Promise<void>
+
+type Needs = { clock: Clock; provider: Pick<EmailProvider, 'send'>; serviceDomain: string }
+
+export const makeSendServiceMail =
+  ({ clock, provider, serviceDomain }: Needs): SendServiceMail =>
+  async ({ orgId, to, subject, text, html }) => {
+    await provider.send({
+      orgId: orgId ?? 'service',
+      messageId: newId('message', clock.millis()),
+      // Mail programs show this time, so it does not follow a clock that was moved.
+      at: systemClock.now(),
+      from: { address: `notices@${serviceDomain}`, name: 'Tidings' },
+      subject,
+      text,
+      html,
+      to: [{ address: to, name: null }],
+      cc: [],
+      bcc: [],
+      replyTo: [],
+      headers: { 'auto-submitted': 'auto-generated' },
+      attachments: [],
+      returnPath: null,
+      dkim: null,
+      region: 'us-east-1',
+      ipPool: null,
+    })
+  }

@@ -1,0 +1,26 @@
+import type { Log } from '../ground/log.ts'
+
+export interface Background {
+  /** Runs work after the response, so that its time says nothing about an account. Errors are logged under `name`. */
+  run(name: string, work: () => Promise<unknown>): void
+  drained(): Promise<void>
+}
+
+export const makeBackground = ({ log }: { log: Log }): Background => {
+  const running = new Set<Promise<void>>()
+  return {
+    run: (name, work) => {
+      const done: Promise<void> = new Promise<void>((resolve) => setImmediate(resolve))
+        .then(work)
+        .then(
+          () => undefined,
+          (err) => log.warn({ err }, `${name} failed`),
+        )
+        .finally(() => running.delete(done))
+      running.add(done)
+    },
+    drained: async () => {
+      while (running.size > 0) await Promise.all(running)
+    },
+  }
+}

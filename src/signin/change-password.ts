@@ -1,0 +1,117 @@
+/** Forgotten, reset and changed passwords. */
+import type { Passwords } from '../accounts/passwords.ts'
+import type { RecordPersonal } from '../accounts/personal-audit.ts'
+import { endAllSessions, endSessions, keepSession, raiseSessionVersion } from '../accounts/store/session-rows.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sha256 } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Background } from './background.ts'
+import { actorFrom, type From } from './complete-sign-in.ts'
+import type { HandOverMail } from './hand-over-mail.ts'
+import { passwordChangedMail, resetPasswordMail } from './mail-templates.ts'
+import { newToken } from './one-time-code.ts'
+import { checkPassword } from './password-rule.ts'
+import { dropChallenges } from './store/challenge-rows.ts'
+import { dropResets, findReset, insertReset, useReset } from './store/code-rows.ts'
+import { type AccountRow, findAccount, findAccountByEmail, findFilingOrg, setPassword } from './store/user-rows.ts'
+import { bucketOf, type Throttle } from './throttle.ts'
+
+const linkMinutes = 60
+
+export interface ChangePassword {
+  /** Mails a link after the response, if there is such an account. */
+  forgot(email: string): void
+  reset(given: { token: string; password: string }, from: From): Promise<void>
+  change(
+    owner: { userId: string; sessionId: string; orgId: string | null },
+    given: { current: string; next: string },
+    from: From,
+  ): Promise<void>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  passwords: Passwords
+  throttle: Throttle
+  mail: HandOverMail
+  background: Background
+  recordPersonal: RecordPersonal
+  baseUrl: () => string
+}
+
+export const makeChangePassword = (needs: Needs): ChangePassword => {
+  const { db, clock, passwords, throttle, mail, background, recordPersonal, baseUrl } = needs
+
+  const announce = ({ email, default_org_id: orgId }: AccountRow): void =>
+    background.run('password notice', () => mail(email, orgId, passwordChangedMail(baseUrl())))
+
+  /** Stores the password and voids everything that the former one, or its reset, could still open. */
+  const store = async (tx: Tx, userId: string, passwordHash: string): Promise<number> => {
+    const at = clock.now()
+    await tx.change(setPassword, { userId, passwordHash, at })
+    const raised = await tx.row(raiseSessionVersion, { userId, at })
+    await tx.change(dropChallenges, { userId })
+    await tx.change(dropResets, { userId })
+    return raised?.session_version ?? 0
+  }
+
+  const mailLink = async (email: string): Promise<void> => {
+    if (!(await throttle.allows(bucketOf('forgot', email, 3)))) return
+    const account = await db.row(findAccountByEmail, { email })
+    if (!account) return
+    const { token, hash } = newToken()
+    await mail(email, account.default_org_id, resetPasswordMail(baseUrl(), token))
+    const at = clock.now()
+    const expiresAt = new Date(at.getTime() + linkMinutes * 60_000)
+    await db.change(insertReset, { tokenHash: hash, userId: account.id, at, expiresAt })
+  }
+
+  const reset: ChangePassword['reset'] = async ({ token, password }, from) => {
+    const tokenHash = sha256(token)
+    const known = await db.row(findReset, { tokenHash, now: clock.now() })
+    if (!known) throw new Failure('INVALID_TOKEN')
+    checkPassword(password, known.email, 'password')
+    const passwordHash = await passwords.hash(password)
+    const account = await db.tx(async (tx) => {
+      const used = await tx.row(useReset, { tokenHash, now: clock.now() })
+      const found = used && (await tx.row(findAccount, { userId: used.user_id }))
+      if (!found) throw new Failure('INVALID_TOKEN')
+      const userId = found.id
+      await store(tx, userId, passwordHash)
+      await tx.change(endAllSessions, { userId })
+      const filing = await tx.row(findFilingOrg, { userId })
+      const entry = { userId, actor: actorFrom(userId, from), action: 'user.password_reset' } as const
+      await recordPersonal(tx, filing?.org_id ?? null, entry)
+      return found
+    })
+    announce(account)
+  }
+
+  const change: ChangePassword['change'] = async ({ userId, sessionId, orgId }, { current, next }, from) => {
+    const account = await db.row(findAccount, { userId })
+    if (!account) throw new Failure('UNAUTHORIZED')
+    checkPassword(next, account.email, 'new_password')
+    const attempt = await throttle.attempt({ email: account.email, ip: from.ip })
+    try {
+      if (!(await passwords.matches(account.password_hash, current))) {
+        await attempt.failed()
+        throw new Failure('CONFIRMATION_FAILED')
+      }
+    } finally {
+      attempt.end()
+    }
+    const passwordHash = await passwords.hash(next)
+    await db.tx(async (tx) => {
+      const version = await store(tx, userId, passwordHash)
+      await tx.rows(endSessions, { userId, id: null, butId: sessionId })
+      await tx.change(keepSession, { userId, id: sessionId, version })
+      const actor = actorFrom(userId, from)
+      await recordPersonal(tx, orgId, { userId, actor, action: 'user.password_reset', metadata: { via: 'settings' } })
+    })
+    announce(account)
+  }
+
+  return { forgot: (email) => background.run('password link', () => mailLink(email)), reset, change }
+}

@@ -1,0 +1,57 @@
+/** Opens the session once a person is proven, whichever way they signed in. */
+import type { RecordPersonal } from '../accounts/personal-audit.ts'
+import type { OpenedSession, Sessions } from '../accounts/sessions.ts'
+import type { Actor } from '../audit/append.ts'
+import type { Tx } from '../db/pool.ts'
+import { type AccountRow, findFilingOrg, listMemberships } from './store/user-rows.ts'
+
+/** Where a request came from. */
+export type From = { ip: string | null; userAgent: string }
+
+export const actorFrom = (userId: string, { ip, userAgent }: From): Actor => ({ kind: 'user', userId, ip, userAgent })
+
+export type SignedIn = {
+  session: OpenedSession
+  user: { id: string; email: string; name: string }
+  /** The org that the dashboard shows first. */
+  activeOrgId: string | null
+  /** The browser remembers an active org that the user does not belong to. */
+  foreignOrg: boolean
+}
+
+export type SignInDetails = {
+  /** `credentials`, or the id of a provider. */
+  method: string
+  from: From
+  /** The active org that the browser remembers. */
+  activeOrg: string | undefined
+}
+
+export type CompleteSignIn = (
+  tx: Tx,
+  account: Pick<AccountRow, 'id' | 'email' | 'name'>,
+  details: SignInDetails,
+) => Promise<SignedIn>
+
+type Needs = { sessions: Pick<Sessions, 'begin'>; recordPersonal: RecordPersonal }
+
+export const makeCompleteSignIn =
+  ({ sessions, recordPersonal }: Needs): CompleteSignIn =>
+  async (tx, { id, email, name }, { method, from, activeOrg }) => {
+    const session = await sessions.begin(tx, id, { method, ...from })
+    const orgs = await tx.rows(listMemberships, { userId: id })
+    const filing = await tx.row(findFilingOrg, { userId: id })
+    await recordPersonal(tx, filing?.org_id ?? null, {
+      userId: id,
+      actor: actorFrom(id, from),
+      action: 'user.login',
+      metadata: { method },
+    })
+    const remembered = orgs.find((org) => org.id === activeOrg)
+    return {
+      session,
+      user: { id, email, name },
+      activeOrgId: (remembered ?? orgs[0])?.id ?? null,
+      foreignOrg: activeOrg !== undefined && remembered === undefined,
+    }
+  }

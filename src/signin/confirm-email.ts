@@ -1,0 +1,68 @@
+/** What happens when an address is verified: the account joins the org that invited it, or gets its own. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { createOwnedOrg } from './new-org.ts'
+import { type AccountRow, findFilingOrg, markEmailVerified, setDefaultOrg } from './store/user-rows.ts'
+
+export type Invited = { inviteHash: Buffer; userId: string; email: string; actor: Actor; at: Date }
+
+/** Accepts the invitation and returns its org. Undefined when it is for another address, or no longer open. */
+export type JoinInvited = (tx: Tx, invited: Invited) => Promise<string | undefined>
+
+export interface ConfirmEmail {
+  /** Marks the address as verified. Does nothing if it already is. */
+  confirm(tx: Tx, account: AccountRow, actor: Actor): Promise<void>
+  /** Gives the account its own org. */
+  giveOrg(tx: Tx, userId: string, name: string, actor: Actor): Promise<string>
+}
+
+type Needs = { clock: Clock; audit: Audit; joinInvited: JoinInvited | undefined }
+
+export const makeConfirmEmail = ({ clock, audit, joinInvited }: Needs): ConfirmEmail => {
+  const recordRegistration = (tx: Tx, orgId: string, userId: string, actor: Actor): Promise<void> =>
+    audit(tx, { orgId, actor, action: 'user.registered', resourceType: 'user', resourceId: userId })
+
+  const giveOrg: ConfirmEmail['giveOrg'] = async (tx, userId, name, actor) => {
+    const at = clock.now()
+    const { id: orgId, slug } = await createOwnedOrg(tx, { name, userId, at })
+    await tx.change(setDefaultOrg, { userId, orgId, at })
+    await recordRegistration(tx, orgId, userId, actor)
+    await audit(tx, {
+      orgId,
+      actor,
+      action: 'org.created',
+      resourceType: 'org',
+      resourceId: orgId,
+      metadata: { name, slug },
+    })
+    return orgId
+  }
+
+  /** The org that the account joined, if it was invited. */
+  const join = async (tx: Tx, account: AccountRow, actor: Actor): Promise<string | undefined> => {
+    const { id: userId, email, pending_invite_hash: inviteHash } = account
+    if (inviteHash === null || !joinInvited) return undefined
+    return joinInvited(tx, { inviteHash, userId, email, actor, at: clock.now() })
+  }
+
+  const confirm: ConfirmEmail['confirm'] = async (tx, account, actor) => {
+    const userId = account.id
+    if (!(await tx.row(markEmailVerified, { userId, at: clock.now() }))) return
+    const joined = await join(tx, account, actor)
+    // An account without a pending org got its org when it was registered.
+    if (account.pending_org_name !== null) {
+      if (joined === undefined) await giveOrg(tx, userId, account.pending_org_name, actor)
+      else {
+        await tx.change(setDefaultOrg, { userId, orgId: joined, at: clock.now() })
+        await recordRegistration(tx, joined, userId, actor)
+      }
+    }
+    const filing = await tx.row(findFilingOrg, { userId })
+    if (!filing) return
+    const entry = { actor, action: 'user.email_verified', resourceType: 'user', resourceId: userId } as const
+    await audit(tx, { ...entry, orgId: filing.org_id })
+  }
+
+  return { confirm, giveOrg }
+}

@@ -1,0 +1,23 @@
+import { Failure } from '../ground/errors.ts'
+import type { Log } from '../ground/log.ts'
+import type { SendServiceMail } from '../providers/email/service-mail.ts'
+import { HandoverError } from '../providers/handover.ts'
+import type { MailContent } from './mail-templates.ts'
+
+/**
+ * Sends one mail of sign-in, or throws MAIL_UNAVAILABLE. It is called before anything is stored, so that a person never
+ * has an account, a challenge or a code that no mail announced.
+ */
+export type HandOverMail = (to: string, orgId: string | null, content: MailContent) => Promise<void>
+
+export const makeHandOverMail =
+  ({ send, log }: { send: SendServiceMail; log: Log }): HandOverMail =>
+  async (to, orgId, content) => {
+    try {
+      await send({ orgId, to, ...content })
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error
+      log.warn({ kind: error.kind, provider: error.provider, reason: error.message }, 'sign-in mail failed')
+      throw new Failure('MAIL_UNAVAILABLE', { cause: error, retryAfter: 60 })
+    }
+  }

@@ -1,0 +1,108 @@
+/** Signs in the person whom a provider has proven: finds, takes over or makes the account of their address. */
+import { endAllSessions, raiseSessionVersion } from '../accounts/store/session-rows.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import { comparableAddress } from '../ground/mailbox.ts'
+import { actorFrom, type CompleteSignIn, type SignInDetails } from './complete-sign-in.ts'
+import type { ConfirmEmail } from './confirm-email.ts'
+import type { Completed, FactorRequired, LogIn } from './log-in.ts'
+import type { ProviderIdentity } from './providers/sign-in-provider.ts'
+import { dropChallenges } from './store/challenge-rows.ts'
+import { dropCodes, dropResets } from './store/code-rows.ts'
+import { findIdentity, insertIdentity } from './store/factor-rows.ts'
+import {
+  type AccountRow,
+  changeProfile,
+  findAccountByEmail,
+  insertAccount,
+  lockAccount,
+  setPassword,
+} from './store/user-rows.ts'
+
+/** Undefined when the provider does not vouch for an address. */
+export type ProviderSignIn = (
+  identity: ProviderIdentity,
+  details: SignInDetails & { redirectTo: string },
+) => Promise<Completed | FactorRequired | undefined>
+
+type Needs = {
+  db: Db
+  clock: Clock
+  confirmEmail: ConfirmEmail
+  completeSignIn: CompleteSignIn
+  logIn: Pick<LogIn, 'askFactor'>
+}
+
+type Proven = ProviderIdentity & { verifiedEmail: string }
+
+const nameOf = ({ name, verifiedEmail }: Proven): string =>
+  name
+    .replace(/\p{Cc}/gu, ' ')
+    .trim()
+    .slice(0, 80) || (verifiedEmail.split('@')[0] as string)
+
+export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
+  const { db, clock, confirmEmail, completeSignIn, logIn } = needs
+
+  const create = async (tx: Tx, proven: Proven, details: SignInDetails): Promise<string | undefined> => {
+    const at = clock.now()
+    const name = nameOf(proven)
+    const id = newId('user', at.getTime())
+    const inserted = await tx.row(insertAccount, {
+      id,
+      email: proven.verifiedEmail,
+      name,
+      passwordHash: null,
+      verifiedAt: at,
+      pendingOrgName: null,
+      pendingInviteHash: null,
+      at,
+    })
+    if (!inserted) return undefined
+    await confirmEmail.giveOrg(tx, id, `${name}'s organisation`.slice(0, 80), actorFrom(id, details.from))
+    return id
+  }
+
+  /** The person who registered the address without proving it loses every way in. */
+  const takeOver = async (tx: Tx, account: AccountRow, proven: Proven, details: SignInDetails): Promise<void> => {
+    const userId = account.id
+    const at = clock.now()
+    await tx.change(setPassword, { userId, passwordHash: null, at })
+    await tx.row(raiseSessionVersion, { userId, at })
+    await tx.change(endAllSessions, { userId })
+    await tx.change(dropCodes, { userId })
+    await tx.change(dropChallenges, { userId })
+    await tx.change(dropResets, { userId })
+    await tx.row(changeProfile, { userId, name: nameOf(proven), defaultOrgId: null, at })
+    await confirmEmail.confirm(tx, account, actorFrom(userId, details.from))
+  }
+
+  const userOf = async (tx: Tx, proven: Proven, details: SignInDetails): Promise<string> => {
+    const { issuer, subject, verifiedEmail: email } = proven
+    const linked = await tx.row(findIdentity, { issuer, subject })
+    if (linked) return linked.user_id
+    const known = await tx.row(findAccountByEmail, { email })
+    // Another request may make the account between the look and the insert.
+    const created = known ? undefined : await create(tx, proven, details)
+    const userId = known?.id ?? created ?? (await tx.row(findAccountByEmail, { email }))?.id
+    if (userId === undefined) throw new Error('an account disappeared during sign-in')
+    const account = await tx.row(lockAccount, { userId })
+    if (account?.email_verified_at === null) await takeOver(tx, account, proven, details)
+    await tx.change(insertIdentity, { issuer, subject, userId, at: clock.now() })
+    return userId
+  }
+
+  return async (identity, details) => {
+    const email = identity.verifiedEmail === undefined ? undefined : comparableAddress(identity.verifiedEmail)
+    if (email === undefined) return undefined
+    return db.tx(async (tx) => {
+      const userId = await userOf(tx, { ...identity, verifiedEmail: email }, details)
+      const account = await tx.row(lockAccount, { userId })
+      if (!account) throw new Error('an account disappeared during sign-in')
+      const { method, redirectTo } = details
+      if (account.totp_enabled_at !== null) return logIn.askFactor(tx, userId, method, redirectTo)
+      return { ...(await completeSignIn(tx, account, details)), redirectTo }
+    })
+  }
+}

@@ -1,0 +1,166 @@
+/** The second factor of an account: set-up, backup codes, and the check of a code. */
+import type { Passwords } from '../accounts/passwords.ts'
+import type { RecordPersonal } from '../accounts/personal-audit.ts'
+import type { Actor } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Vault } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import type { From } from './complete-sign-in.ts'
+import { actorFrom } from './complete-sign-in.ts'
+import { type Codes, newBackupCode, plainBackupCode } from './one-time-code.ts'
+import {
+  countBackupCodes,
+  disableTotp,
+  dropBackupCodes,
+  enableTotp,
+  insertBackupCodes,
+  setPendingSecret,
+  useBackupCode,
+  useTotpStep,
+} from './store/factor-rows.ts'
+import { type AccountRow, findAccount } from './store/user-rows.ts'
+import type { Throttle } from './throttle.ts'
+import { newTotpSecret, totpSetup, totpStep } from './totp.ts'
+
+export type FactorProof = { code?: string | undefined; backupCode?: string | undefined }
+export type Owner = { userId: string; orgId: string | null }
+export type FactorStatus = { enabledAt: Date | null; backupCodesLeft: number }
+
+export interface SecondFactor {
+  status(userId: string): Promise<FactorStatus>
+  setup(userId: string): Promise<{ secret: string; url: string; svg: string }>
+  /** Returns the backup codes, which are shown this once. */
+  enable(owner: Owner, code: string, from: From): Promise<string[]>
+  disable(owner: Owner, proof: FactorProof & { password?: string | undefined }, from: From): Promise<void>
+  replaceBackupCodes(owner: Owner, code: string, from: From): Promise<string[]>
+  /** Whether the proof is right. A right one is used up. */
+  use(tx: Tx, account: AccountRow, proof: FactorProof): Promise<boolean>
+  backupCodesLeft(tx: Tx, userId: string): Promise<number>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  vault: Vault
+  codes: Codes
+  passwords: Passwords
+  throttle: Throttle
+  recordPersonal: RecordPersonal
+}
+
+const backupCodes = 10
+
+const backupPurpose = (userId: string): string => `backup ${userId}`
+
+const secretContext = (userId: string): string => `users ${userId} totp_secret`
+
+export const makeSecondFactor = (needs: Needs): SecondFactor => {
+  const { db, clock, vault, codes, passwords, throttle, recordPersonal } = needs
+
+  const accountOf = async (userId: string): Promise<AccountRow> => {
+    const account = await db.row(findAccount, { userId })
+    if (!account) throw new Failure('UNAUTHORIZED')
+    return account
+  }
+
+  const enabledAccount = async (userId: string): Promise<AccountRow> => {
+    const account = await accountOf(userId)
+    if (account.totp_enabled_at === null) throw new Failure('TWO_FACTOR_NOT_ENABLED')
+    return account
+  }
+
+  const stepOf = (account: AccountRow, sealed: string | null, code: string): number | undefined =>
+    sealed === null ? undefined : totpStep(vault.open(sealed, secretContext(account.id)), code, clock.millis())
+
+  const use: SecondFactor['use'] = async (tx, account, { code, backupCode }) => {
+    if (backupCode !== undefined) {
+      const hashes = codes.hashes(plainBackupCode(backupCode), backupPurpose(account.id))
+      return (await tx.row(useBackupCode, { userId: account.id, hashes, at: clock.now() })) !== undefined
+    }
+    const step = code === undefined ? undefined : stepOf(account, account.totp_secret, code)
+    return step !== undefined && (await tx.row(useTotpStep, { userId: account.id, step })) !== undefined
+  }
+
+  const issueBackupCodes = async (tx: Tx, userId: string): Promise<string[]> => {
+    const fresh = Array.from({ length: backupCodes }, newBackupCode)
+    await tx.change(dropBackupCodes, { userId })
+    const hashes = fresh.map((code) => codes.hash(plainBackupCode(code), backupPurpose(userId)))
+    await tx.change(insertBackupCodes, { userId, hashes, at: clock.now() })
+    return fresh
+  }
+
+  /** Runs a change that needs a proof. Wrong proofs count like failed sign-ins, so that a stolen session cannot guess. */
+  const proven = async <T>(account: AccountRow, from: From, work: () => Promise<T>): Promise<T> => {
+    const attempt = await throttle.attempt({ email: account.email, ip: from.ip })
+    try {
+      return await work()
+    } catch (error) {
+      const wrong = error instanceof Failure && ['INVALID_CODE', 'CONFIRMATION_FAILED'].includes(error.code)
+      if (wrong) await attempt.failed()
+      throw error
+    } finally {
+      attempt.end()
+    }
+  }
+
+  const record = (tx: Tx, { userId, orgId }: Owner, actor: Actor, action: 'user.2fa_enabled' | 'user.2fa_disabled') =>
+    recordPersonal(tx, orgId, { userId, actor, action })
+
+  return {
+    use,
+    backupCodesLeft: async (tx, userId) => (await tx.row(countBackupCodes, { userId }))?.left ?? 0,
+    status: async (userId) => ({
+      enabledAt: (await accountOf(userId)).totp_enabled_at,
+      backupCodesLeft: (await db.row(countBackupCodes, { userId }))?.left ?? 0,
+    }),
+    setup: async (userId) => {
+      const account = await accountOf(userId)
+      const secret = newTotpSecret()
+      const sealed = vault.seal(secret, secretContext(userId))
+      const stored = await db.row(setPendingSecret, { userId, sealed, at: clock.now() })
+      if (!stored) throw new Failure('TWO_FACTOR_ENABLED')
+      return { secret, ...totpSetup(secret, account.email) }
+    },
+    enable: async (owner, code, from) => {
+      const account = await accountOf(owner.userId)
+      if (account.totp_enabled_at !== null) throw new Failure('TWO_FACTOR_ENABLED')
+      return proven(account, from, async () => {
+        const sealed = account.totp_pending_secret
+        const step = stepOf(account, sealed, code)
+        if (sealed === null || step === undefined) throw new Failure('INVALID_CODE')
+        return db.tx(async (tx) => {
+          const enabled = await tx.row(enableTotp, { userId: account.id, sealed, step, at: clock.now() })
+          if (!enabled) throw new Failure('TWO_FACTOR_ENABLED')
+          await record(tx, owner, actorFrom(account.id, from), 'user.2fa_enabled')
+          return issueBackupCodes(tx, account.id)
+        })
+      })
+    },
+    disable: async (owner, { password, ...proof }, from) => {
+      const account = await enabledAccount(owner.userId)
+      await proven(account, from, async () => {
+        if (password !== undefined && !(await passwords.matches(account.password_hash, password))) {
+          throw new Failure('CONFIRMATION_FAILED')
+        }
+        await db.tx(async (tx) => {
+          if (password === undefined && !(await use(tx, account, proof))) throw new Failure('INVALID_CODE')
+          if (!(await tx.row(disableTotp, { userId: account.id, at: clock.now() }))) {
+            throw new Failure('TWO_FACTOR_NOT_ENABLED')
+          }
+          await tx.change(dropBackupCodes, { userId: account.id })
+          await record(tx, owner, actorFrom(account.id, from), 'user.2fa_disabled')
+        })
+      })
+    },
+    replaceBackupCodes: async (owner, code, from) => {
+      const account = await enabledAccount(owner.userId)
+      return proven(account, from, () =>
+        db.tx(async (tx) => {
+          if (!(await use(tx, account, { code }))) throw new Failure('INVALID_CODE')
+          return issueBackupCodes(tx, account.id)
+        }),
+      )
+    },
+  }
+}

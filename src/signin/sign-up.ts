@@ -1,0 +1,186 @@
+/** Registration, and the verification of the address with the mailed code. */
+import type { Passwords } from '../accounts/passwords.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sameBytes, sha256 } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import type { Background } from './background.ts'
+import { actorFrom, type CompleteSignIn, type From, type SignedIn } from './complete-sign-in.ts'
+import type { ConfirmEmail } from './confirm-email.ts'
+import type { HandOverMail } from './hand-over-mail.ts'
+import { accountExistsMail, verifyEmailMail } from './mail-templates.ts'
+import { type Codes, maxTries, newToken } from './one-time-code.ts'
+import { checkPassword } from './password-rule.ts'
+import { putCode, tryCode, useCode } from './store/code-rows.ts'
+import {
+  type AccountRow,
+  findAccountByEmail,
+  insertAccount,
+  lockAccount,
+  replaceRegistration,
+} from './store/user-rows.ts'
+import { bucketOf, type Throttle, tooManyRequests } from './throttle.ts'
+
+const codeMinutes = 30
+export const pendingSeconds = codeMinutes * 60
+
+export type Registration = {
+  email: string
+  password: string
+  name: string
+  orgName: string | null
+  inviteToken: string | null
+}
+
+export type EmailCode = { email: string; code: string; pending: string | undefined; activeOrg: string | undefined }
+
+export interface Register {
+  /** Returns the value of the pending cookie. Nothing that the caller sees depends on whether the address is known. */
+  register(registration: Registration, from: From): Promise<string>
+  /** Signs in only in the browser that registered. */
+  verifyEmail(given: EmailCode, from: From): Promise<SignedIn | undefined>
+  /** Mails a new code to an account that is not verified, after the response. */
+  resend(email: string): Promise<void>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  passwords: Passwords
+  codes: Codes
+  throttle: Throttle
+  mail: HandOverMail
+  background: Background
+  confirmEmail: ConfirmEmail
+  completeSignIn: CompleteSignIn
+  baseUrl: () => string
+}
+
+const invalidCode = (): Failure => new Failure('INVALID_CODE')
+
+export const codePurpose = (userId: string): string => `email ${userId}`
+
+/** Stores the account, or replaces what an unverified one was registered with. Undefined if it was verified meanwhile. */
+const makeStoreAccount = ({ clock, log, confirmEmail }: Needs) => {
+  const insert = async (tx: Tx, given: Registration, passwordHash: string, from: From) => {
+    const at = clock.now()
+    const id = newId('user', at.getTime())
+    const orgName = given.orgName ?? `${given.name}'s organisation`.slice(0, 80)
+    const inserted = await tx.row(insertAccount, {
+      id,
+      email: given.email,
+      name: given.name,
+      passwordHash,
+      verifiedAt: null,
+      pendingOrgName: orgName,
+      pendingInviteHash: given.inviteToken === null ? null : sha256(given.inviteToken),
+      at,
+    })
+    if (!inserted) return undefined
+    // An invited newcomer joins an org at verification, and their registration is recorded there.
+    if (given.inviteToken === null) await confirmEmail.giveOrg(tx, id, orgName, actorFrom(id, from))
+    else tx.afterCommit(() => log.info({ action: 'user.registered', user_id: id }, 'action of a user without an org'))
+    return id
+  }
+  return async (tx: Tx, known: AccountRow | undefined, given: Registration, passwordHash: string, from: From) => {
+    if (!known) return insert(tx, given, passwordHash, from)
+    const replaced = await tx.row(replaceRegistration, {
+      userId: known.id,
+      name: given.name,
+      passwordHash,
+      pendingInviteHash: given.inviteToken === null ? null : sha256(given.inviteToken),
+      at: clock.now(),
+    })
+    return replaced?.id
+  }
+}
+
+export const makeRegister = (needs: Needs): Register => {
+  const { db, clock, passwords, codes, throttle, mail, background, confirmEmail, completeSignIn, baseUrl } = needs
+  const storeAccount = makeStoreAccount(needs)
+
+  const storeCode = (tx: Tx | Db, userId: string, email: string, code: string, browserHash: Buffer | null) => {
+    const at = clock.now()
+    return tx.change(putCode, {
+      userId,
+      channel: 'email',
+      destination: email,
+      codeHash: codes.hash(code, codePurpose(userId)),
+      browserHash,
+      at,
+      expiresAt: new Date(at.getTime() + codeMinutes * 60_000),
+    })
+  }
+
+  const register: Register['register'] = async (given, from) => {
+    checkPassword(given.password, given.email, 'password')
+    const passwordHash = await passwords.hash(given.password)
+    const pending = newToken()
+    const mayMail = await throttle.allows(
+      bucketOf('register', given.email, 3),
+      bucketOf('register-ip', from.ip ?? 'unknown', 20),
+    )
+    if (!mayMail) return pending.token
+    const known = await db.row(findAccountByEmail, { email: given.email })
+    if (known?.email_verified_at) {
+      await mail(given.email, known.default_org_id, accountExistsMail(baseUrl()))
+      return pending.token
+    }
+    const code = codes.make()
+    await mail(given.email, known?.default_org_id ?? null, verifyEmailMail(code))
+    await db.tx(async (tx) => {
+      const userId = await storeAccount(tx, known, given, passwordHash, from)
+      if (userId !== undefined) await storeCode(tx, userId, given.email, code, pending.hash)
+    })
+    return pending.token
+  }
+
+  const verifyEmail: Register['verifyEmail'] = async ({ email, code, pending, activeOrg }, from) => {
+    const attempt = await throttle.attempt({ email, ip: from.ip })
+    try {
+      const account = await db.row(findAccountByEmail, { email })
+      const tried =
+        account &&
+        (await db.row(tryCode, {
+          userId: account.id,
+          channel: 'email',
+          destination: email,
+          now: clock.now(),
+          maxTries,
+        }))
+      if (!account || !tried || !sameBytes(tried.code_hash, codes.hash(code, codePurpose(account.id)))) {
+        await attempt.failed()
+        throw invalidCode()
+      }
+      const here =
+        pending !== undefined && tried.browser_hash !== null && sameBytes(tried.browser_hash, sha256(pending))
+      return await db.tx(async (tx) => {
+        const used = await tx.row(useCode, { userId: account.id, channel: 'email', codeHash: tried.code_hash })
+        const locked = used && (await tx.row(lockAccount, { userId: account.id }))
+        if (!locked) throw invalidCode()
+        await confirmEmail.confirm(tx, locked, actorFrom(account.id, from))
+        return here ? completeSignIn(tx, locked, { method: 'credentials', from, activeOrg }) : undefined
+      })
+    } finally {
+      attempt.end()
+    }
+  }
+
+  return {
+    register,
+    verifyEmail,
+    resend: async (email) => {
+      await throttle.require(tooManyRequests, bucketOf('resend-email', email, 3))
+      background.run('verification resend', async () => {
+        const account = await db.row(findAccountByEmail, { email })
+        if (!account || account.email_verified_at) return
+        const code = codes.make()
+        await mail(email, account.default_org_id, verifyEmailMail(code))
+        await storeCode(db, account.id, email, code, null)
+      })
+    },
+  }
+}

@@ -1,0 +1,134 @@
+/** The limits of sign-in. Those against guessing hold even while the store of the rate limiter is unreachable. */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sha256Hex } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Bucket, BucketState, Limiter } from '../limits/limiter.ts'
+import { countAttempts, dropOldAttempts, insertAttempt, lockBucket } from './store/attempt-rows.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+
+export const tooManyAttempts = 'Too many attempts. Try again later.'
+export const tooManyRequests = 'Too many verification requests. Try again later.'
+
+type Verdict = { allowed: boolean; resetAt: number }
+
+/** Counts an attempt that is under way. `failed` counts it for good; `end` is called in every case. */
+export type SignInAttempt = { failed(): Promise<void>; end(): void }
+
+export type Attempted = {
+  /** Undefined when it is unknown which account the attempt concerns. */
+  email: string | undefined
+  ip: string | null
+}
+
+export interface Throttle {
+  /** Throws RATE_LIMITED when too many attempts have failed, counting those under way. */
+  attempt(attempted: Attempted): Promise<SignInAttempt>
+  /** Whether one more fits. Without a reachable store it does. */
+  allows(...buckets: Bucket[]): Promise<boolean>
+  /** The same, counted in the database without a reachable store. */
+  allowsStrictly(bucket: Bucket): Promise<boolean>
+  /** Throws RATE_LIMITED with this message instead. */
+  require(message: string, ...buckets: Bucket[]): Promise<void>
+}
+
+/** Addresses are hashed: a limiter's store is no place for them. */
+export const bucketOf = (kind: string, value: string, limit: number, windowMs: number = hour): Bucket => ({
+  name: `{signin}:${kind}:${sha256Hex(value).slice(0, 32)}`,
+  limit,
+  windowMs,
+})
+
+const limited = (message: string, resetAt: number, now: number): Failure =>
+  new Failure('RATE_LIMITED', { message, retryAfter: (resetAt - now) / 1000 })
+
+const failureBuckets = ({ email, ip }: Attempted): Bucket[] => {
+  const address = ip ?? 'unknown'
+  const perAddress = bucketOf('failures-ip', address, 100)
+  if (email === undefined) return [perAddress]
+  return [bucketOf('failures', `${email} ${address}`, 20, 15 * minute), perAddress]
+}
+
+type Needs = { db: Db; clock: Clock; limiter: Limiter | undefined }
+
+export const makeThrottle = ({ db, clock, limiter }: Needs): Throttle => {
+  const underWay = new Map<string, number>()
+  const move = (buckets: Bucket[], by: 1 | -1): void => {
+    for (const { name } of buckets) {
+      const count = (underWay.get(name) ?? 0) + by
+      if (count > 0) underWay.set(name, count)
+      else underWay.delete(name)
+    }
+  }
+
+  const peekStored = async ({ name, limit, windowMs }: Bucket): Promise<BucketState> => {
+    const now = clock.millis()
+    const row = await db.row(countAttempts, { bucket: name, since: new Date(now - windowMs) })
+    return {
+      limit,
+      remaining: Math.max(0, limit - (row?.count ?? 0)),
+      resetAt: (row?.oldest?.getTime() ?? now) + windowMs,
+    }
+  }
+
+  const takeStored = ({ name, limit, windowMs }: Bucket): Promise<Verdict> =>
+    db.tx(async (tx) => {
+      await tx.row(lockBucket, { bucket: name })
+      const at = clock.now()
+      const since = new Date(at.getTime() - windowMs)
+      await tx.change(dropOldAttempts, { bucket: name, since })
+      const row = await tx.row(countAttempts, { bucket: name, since })
+      const allowed = (row?.count ?? 0) < limit
+      if (allowed) await tx.change(insertAttempt, { bucket: name, id: newId('request', at.getTime()), at })
+      return { allowed, resetAt: (row?.oldest?.getTime() ?? at.getTime()) + windowMs }
+    })
+
+  const peek = async (bucket: Bucket): Promise<BucketState> =>
+    (await limiter?.peek(bucket, clock.millis())) ?? peekStored(bucket)
+
+  const take = async (buckets: Bucket[]): Promise<Verdict | undefined> => {
+    const result = await limiter?.take(buckets, clock.millis())
+    if (!result) return undefined
+    const refusing = result.allowed ? undefined : result.states[result.refusedBy]
+    return { allowed: result.allowed, resetAt: refusing?.resetAt ?? clock.millis() }
+  }
+
+  const takeStrictly = async (bucket: Bucket): Promise<Verdict> => (await take([bucket])) ?? takeStored(bucket)
+
+  return {
+    attempt: async (attempted) => {
+      const buckets = failureBuckets(attempted)
+      // Counted before the first wait, so that attempts that arrive together see each other.
+      move(buckets, 1)
+      let ended = false
+      const end = (): void => {
+        if (!ended) move(buckets, -1)
+        ended = true
+      }
+      try {
+        for (const bucket of buckets) {
+          const { remaining, resetAt } = await peek(bucket)
+          if (remaining < (underWay.get(bucket.name) ?? 0)) throw limited(tooManyAttempts, resetAt, clock.millis())
+        }
+      } catch (error) {
+        end()
+        throw error
+      }
+      return {
+        end,
+        failed: async () => {
+          for (const bucket of buckets) await takeStrictly(bucket)
+        },
+      }
+    },
+    allows: async (...buckets) => (await take(buckets))?.allowed ?? true,
+    allowsStrictly: async (bucket) => (await takeStrictly(bucket)).allowed,
+    require: async (message, ...buckets) => {
+      const verdict = await take(buckets)
+      if (verdict && !verdict.allowed) throw limited(message, verdict.resetAt, clock.millis())
+    },
+  }
+}

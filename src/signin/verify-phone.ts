@@ -1,0 +1,124 @@
+/** Verifies the phone number of a signed-in user with a code in a text message. */
+import type { RecordPersonal } from '../accounts/personal-audit.ts'
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sameBytes } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import { isHighCost } from '../ground/phone-number.ts'
+import { HandoverError } from '../providers/handover.ts'
+import type { SmsProvider } from '../providers/sms/sms-provider.ts'
+import type { Background } from './background.ts'
+import { actorFrom, type From } from './complete-sign-in.ts'
+import { phoneCodeText } from './mail-templates.ts'
+import { type Codes, maxTries } from './one-time-code.ts'
+import { findPhoneCode, putCode, tryCode, useCode } from './store/code-rows.ts'
+import { markPhoneVerified } from './store/user-rows.ts'
+import { bucketOf, type Throttle, tooManyAttempts, tooManyRequests } from './throttle.ts'
+
+const codeMinutes = 10
+
+export interface VerifyPhone {
+  /** Texts a code and returns when it expires. */
+  start(userId: string, phone: string): Promise<Date>
+  check(user: { userId: string; orgId: string | null }, phone: string, code: string, from: From): Promise<void>
+  /** Texts a new code to the user who is verifying this number, after the response. */
+  resend(phone: string): Promise<void>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  codes: Codes
+  throttle: Throttle
+  background: Background
+  recordPersonal: RecordPersonal
+  provider: Pick<SmsProvider, 'send'>
+  /** The sender of the service's own texts. Undefined: none are sent. */
+  sender: string | undefined
+}
+
+const purposeOf = (userId: string, phone: string): string => `phone ${userId} ${phone}`
+
+export const makeVerifyPhone = (needs: Needs): VerifyPhone => {
+  const { db, clock, log, codes, throttle, background, recordPersonal, provider, sender } = needs
+
+  const text = async (to: string, body: string): Promise<void> => {
+    if (sender === undefined) throw new Failure('TEXT_UNAVAILABLE', { retryAfter: 60 })
+    try {
+      await provider.send({
+        orgId: 'service',
+        messageId: newId('message', clock.millis()),
+        from: sender,
+        to,
+        body,
+        mediaUrl: [],
+        dlt: null,
+        messageType: 'transactional',
+        at: clock.now(),
+      })
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error
+      log.warn({ kind: error.kind, provider: error.provider, reason: error.message }, 'sign-in text failed')
+      throw new Failure('TEXT_UNAVAILABLE', { cause: error, retryAfter: 60 })
+    }
+  }
+
+  const sendCode = async (userId: string, phone: string): Promise<Date> => {
+    const code = codes.make()
+    await text(phone, phoneCodeText(code))
+    const at = clock.now()
+    const expiresAt = new Date(at.getTime() + codeMinutes * 60_000)
+    await db.change(putCode, {
+      userId,
+      channel: 'phone',
+      destination: phone,
+      codeHash: codes.hash(code, purposeOf(userId, phone)),
+      browserHash: null,
+      at,
+      expiresAt,
+    })
+    return expiresAt
+  }
+
+  return {
+    start: async (userId, phone) => {
+      if (isHighCost(phone)) throw new Failure('HIGH_COST_DESTINATION')
+      await throttle.require(tooManyAttempts, bucketOf('phone-user', userId, 5), bucketOf('phone', phone, 5))
+      return sendCode(userId, phone)
+    },
+    check: async ({ userId, orgId }, phone, code, from) => {
+      const attempt = await throttle.attempt({ email: userId, ip: from.ip })
+      try {
+        const tried = await db.row(tryCode, {
+          userId,
+          channel: 'phone',
+          destination: phone,
+          now: clock.now(),
+          maxTries,
+        })
+        if (!tried || !sameBytes(tried.code_hash, codes.hash(code, purposeOf(userId, phone)))) {
+          await attempt.failed()
+          throw new Failure('INVALID_CODE')
+        }
+        await db.tx(async (tx) => {
+          const used = await tx.row(useCode, { userId, channel: 'phone', codeHash: tried.code_hash })
+          if (!used) throw new Failure('INVALID_CODE')
+          await tx.change(markPhoneVerified, { userId, phone, at: clock.now() })
+          await recordPersonal(tx, orgId, { userId, actor: actorFrom(userId, from), action: 'user.phone_verified' })
+        })
+      } finally {
+        attempt.end()
+      }
+    },
+    resend: async (phone) => {
+      await throttle.require(tooManyRequests, bucketOf('resend-phone', phone, 3))
+      background.run('verification resend', async () => {
+        const pending = await db.row(findPhoneCode, { phone })
+        if (pending) await sendCode(pending.user_id, phone)
+      })
+    },
+  }
+}

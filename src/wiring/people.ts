@@ -1,0 +1,77 @@
+/** People: accounts, sign-in and sessions. */
+import { makeManageSessions } from '../accounts/manage-sessions.ts'
+import { makePasswords } from '../accounts/passwords.ts'
+import { makeRecordPersonal } from '../accounts/personal-audit.ts'
+import { makeSessionPolicies } from '../accounts/session-policy.ts'
+import type { SignInConfig } from '../ground/config/config.ts'
+import { makeSendServiceMail } from '../providers/email/service-mail.ts'
+import { makeBackground } from '../signin/background.ts'
+import { makeChangePassword } from '../signin/change-password.ts'
+import { makeCompleteSignIn } from '../signin/complete-sign-in.ts'
+import { makeConfirmEmail } from '../signin/confirm-email.ts'
+import { makeRecordFailedLogin } from '../signin/failed-logins.ts'
+import { makeHandOverMail } from '../signin/hand-over-mail.ts'
+import { makeLogIn } from '../signin/log-in.ts'
+import { makeCodes } from '../signin/one-time-code.ts'
+import { makeProfiles } from '../signin/profile.ts'
+import { makeProviderSignIn } from '../signin/provider-sign-in.ts'
+import { makeGitHub } from '../signin/providers/github.ts'
+import { makeOpenIdConnect } from '../signin/providers/open-id-connect.ts'
+import type { SignInProvider } from '../signin/providers/sign-in-provider.ts'
+import { makeSecondFactor } from '../signin/second-factor.ts'
+import { makeRegister } from '../signin/sign-up.ts'
+import { makeThrottle } from '../signin/throttle.ts'
+import { makeVerifyPhone } from '../signin/verify-phone.ts'
+import type { Foundation } from './foundation.ts'
+import type { Platform } from './platform.ts'
+import type { Sending } from './sending.ts'
+
+/** What every part of sign-in uses. */
+const makeBasis = ({ config, db, clock, log, limiter, audit, baseUrl }: Foundation, sending: Sending) => {
+  const send = makeSendServiceMail({ clock, provider: sending.emailProvider, serviceDomain: config.serviceDomain })
+  return {
+    db,
+    clock,
+    log,
+    baseUrl: baseUrl.read,
+    codes: makeCodes(config.masterKey, config.masterKeyPrevious),
+    passwords: makePasswords(),
+    throttle: makeThrottle({ db, clock, limiter }),
+    background: makeBackground({ log }),
+    mail: makeHandOverMail({ send, log }),
+    recordPersonal: makeRecordPersonal({ audit, log }),
+  }
+}
+
+const makeProviders = ({ google, github, oidc }: SignInConfig): SignInProvider[] => [
+  ...(google ? [makeOpenIdConnect({ ...google, id: 'google', name: 'Google' })] : []),
+  ...(github ? [makeGitHub(github)] : []),
+  ...(oidc ? [makeOpenIdConnect({ ...oidc, id: 'oidc' })] : []),
+]
+
+export const makePeople = (foundation: Foundation, { sessions }: Platform, sending: Sending) => {
+  const { config, db, clock, audit, vault } = foundation
+  const basis = makeBasis(foundation, sending)
+  const { throttle, background, recordPersonal } = basis
+  const confirmEmail = makeConfirmEmail({ clock, audit, joinInvited: undefined })
+  const completeSignIn = makeCompleteSignIn({ sessions, recordPersonal })
+  const secondFactor = makeSecondFactor({ ...basis, vault })
+  const recordFailedLogin = makeRecordFailedLogin({ db, audit, throttle, background })
+  const logIn = makeLogIn({ ...basis, secondFactor, confirmEmail, completeSignIn, recordFailedLogin })
+  return {
+    background,
+    recordPersonal,
+    secondFactor,
+    profiles: makeProfiles({ db, clock }),
+    policies: makeSessionPolicies({ db, clock, audit }),
+    manageSessions: makeManageSessions({ db, clock, recordPersonal }),
+    register: makeRegister({ ...basis, confirmEmail, completeSignIn }),
+    verifyPhone: makeVerifyPhone({ ...basis, provider: sending.smsProvider, sender: config.serviceSmsSender }),
+    logIn,
+    providers: makeProviders(config.signIn),
+    providerSignIn: makeProviderSignIn({ db, clock, confirmEmail, completeSignIn, logIn }),
+    changePassword: makeChangePassword(basis),
+  }
+}
+
+export type People = ReturnType<typeof makePeople>
