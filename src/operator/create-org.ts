@@ -9,12 +9,12 @@ import type { Clock } from '../ground/clock.ts'
 import type { Vault } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
 import type { Environment } from '../ground/scope.ts'
-import { slugOf, suffixed } from '../ground/slug.ts'
 import { mintKey } from '../keys/key-secret.ts'
 import { scopes } from '../keys/scopes.ts'
 import { insertKey } from '../keys/store.ts'
+import { insertWithFreeSlug } from '../orgs/insert-org.ts'
 import type { Plan } from '../orgs/plans.ts'
-import { anyOrg, insertOrg, setOwner } from '../orgs/store.ts'
+import { anyOrg, setOwner } from '../orgs/store.ts'
 import { insertProject } from '../projects/store.ts'
 import { insertAlphanumeric } from '../senders/store/phone-number-rows.ts'
 import { claimSetting } from '../settings/store.ts'
@@ -84,21 +84,6 @@ export const issueKey = async (
     at,
   })
   return { id, key }
-}
-
-type NewOrg = { id: string; name: string; plan: Plan; at: Date }
-
-/**
- * Inserts the org and returns its slug. A slug that is taken gets a suffix. The slug never changes later, because it
- * is part of the sandbox host name.
- */
-const insertWithFreeSlug = async (tx: Tx, { id, name, plan, at }: NewOrg): Promise<string> => {
-  const base = slugOf(name, 'org')
-  for (let tries = 0; tries < 10; tries++) {
-    const slug = tries === 0 ? base : suffixed(base)
-    if (await tx.row(insertOrg, { id, name, slug, plan, at })) return slug
-  }
-  throw new Error(`No free slug found for ${base}`)
 }
 
 type Password = { plain: string; hash: string }
