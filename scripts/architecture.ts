@@ -15,7 +15,7 @@ export const layers: string[][] = [
   ['orgs'],
   ['usage'],
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
-  ['admission', 'domains', 'senders', 'templates', 'tracking', 'webhooks'],
+  ['admission', 'domains', 'senders', 'team', 'templates', 'tracking', 'webhooks'],
   ['messages'],
   ['operator'],
   ['worker'],

@@ -210,6 +210,19 @@ export const catalogue = {
     504,
     'The request timed out and may have taken effect. Retry with the same idempotency key.',
   ),
+
+  // The team, orgs and the audit log under /api/internal
+  NOT_PRIMARY_OWNER: at(403, 'Only the primary owner can transfer ownership'),
+  PRIMARY_OWNER: at(409, 'The primary owner cannot be demoted or removed'),
+  SELF_REMOVE: at(409, 'You cannot remove yourself'),
+  ALREADY_MEMBER: at(409, 'Already a member'),
+  INVITATION_EXPIRED: at(410, 'This invitation has expired'),
+  INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
+  SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  AUDIT_SIGNING_DISABLED: at(
+    503,
+    'Audit signing is not configured, so the log cannot be verified. This does not mean the log is clean.',
+  ),
 } as const satisfies Record<string, Entry>
 
 export type Code = keyof typeof catalogue
