@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { makeBatcher } from '../db/batch.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
-import { findSession, insertSession } from './store.ts'
+import type { Log } from '../ground/log.ts'
+import { findSessions, insertSession, type SessionRow, touchSessions } from './store.ts'
 
 export const roles = ['owner', 'developer', 'member', 'viewer'] as const
 export type Role = (typeof roles)[number]
@@ -12,48 +14,111 @@ export type Role = (typeof roles)[number]
 export type Session = {
   sessionId: string
   userId: string
+  method: string
+  createdAt: Date
+  expiresAt: Date
+  /** The org whose audit log records what the user does to their own account. */
+  orgId: string | null
   member: { orgId: string; role: Role; orgSuspended: boolean } | undefined
+  /** The request names an active org that the user does not belong to. */
+  foreignOrg: boolean
 }
 
 const sessionHours = 720
+const touchEveryMs = 60_000
 
 /** A role that this version does not know counts as no role. */
 const roleOf = (text: string | null): Role | undefined => roles.find((role) => role === text)
 
+const sessionOf = (row: SessionRow, activeOrg: string | null): Session => {
+  const role = roleOf(row.role)
+  const foreignOrg = activeOrg !== null && row.org_id !== activeOrg
+  const isMember = row.org_id !== null && role !== undefined && !foreignOrg
+  return {
+    sessionId: row.session_id,
+    userId: row.user_id,
+    method: row.method,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    orgId: row.org_id,
+    member: isMember ? { orgId: row.org_id as string, role, orgSuspended: row.suspended === true } : undefined,
+    foreignOrg,
+  }
+}
+
 export interface Sessions {
   /** Starts a session and returns the cookie value. Only its hash is stored. */
   open(userId: string, from: { method: string; ip: string | null; userAgent: string }): Promise<string>
+  /** Reads the session, the membership and the policies each time, so that every change takes effect at once. */
   find(token: string, activeOrg: string | null): Promise<Session | undefined>
+  drained(): Promise<void>
 }
 
-export const makeSessions = ({ db, clock }: { db: Db; clock: Clock }): Sessions => ({
-  open: async (userId, { method, ip, userAgent }) => {
-    const token = randomBytes(32).toString('base64url')
-    const now = clock.now()
-    const expires = new Date(now.getTime() + sessionHours * 3_600_000)
-    const id = newId('session', now.getTime())
-    await db.change(insertSession, {
-      id,
-      userId,
-      tokenHash: sha256(token),
-      method,
-      ip,
-      userAgent: userAgent.slice(0, 512),
-      at: now,
-      expiresAt: expires,
-    })
-    return token
-  },
-  find: async (token, activeOrg) => {
-    if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return undefined
-    const row = await db.row(findSession, { tokenHash: sha256(token), activeOrg, now: clock.now() })
-    if (!row) return undefined
-    const role = roleOf(row.role)
-    return {
-      sessionId: row.session_id,
-      userId: row.user_id,
-      member:
-        row.org_id !== null && role ? { orgId: row.org_id, role, orgSuspended: row.suspended === true } : undefined,
-    }
-  },
-})
+type Lookup = { hash: Buffer; activeOrg: string | null }
+
+export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Log }): Sessions => {
+  const lookup = makeBatcher<Lookup, SessionRow | undefined>({
+    name: 'accounts.find_sessions',
+    run: async (items) => {
+      const found: (SessionRow | undefined)[] = new Array(items.length).fill(undefined)
+      const rows = await db.rows(findSessions, {
+        hashes: items.map(({ hash }) => hash),
+        activeOrgs: items.map(({ activeOrg }) => activeOrg),
+        now: clock.now(),
+      })
+      for (const row of rows) found[row.ordinal - 1] = row
+      return found
+    },
+  })
+  const touch = makeBatcher<string, void>({
+    name: 'accounts.touch_sessions',
+    concurrency: 1,
+    run: async (ids) => {
+      const at = clock.now()
+      await db.change(touchSessions, { ids, at, before: new Date(at.getTime() - touchEveryMs) })
+      return ids.map(() => undefined)
+    },
+  })
+  const touching = new Set<string>()
+
+  /** The request does not wait for it. */
+  const recordActivity = ({ session_id: id, last_active_at: last }: SessionRow): void => {
+    if (clock.millis() - last.getTime() < touchEveryMs || touching.has(id)) return
+    touching.add(id)
+    touch
+      .submit(id)
+      .catch((err) => log.warn({ err, session_id: id }, 'session activity update failed'))
+      .finally(() => touching.delete(id))
+  }
+
+  return {
+    open: async (userId, { method, ip, userAgent }) => {
+      const token = randomBytes(32).toString('base64url')
+      const now = clock.now()
+      const expires = new Date(now.getTime() + sessionHours * 3_600_000)
+      const id = newId('session', now.getTime())
+      await db.change(insertSession, {
+        id,
+        userId,
+        tokenHash: sha256(token),
+        method,
+        ip,
+        userAgent: userAgent.slice(0, 512),
+        at: now,
+        expiresAt: expires,
+      })
+      return token
+    },
+    find: async (token, activeOrg) => {
+      if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return undefined
+      // A NUL cannot be sent to the database, and no id contains one.
+      const row = await lookup.submit({ hash: sha256(token), activeOrg: activeOrg?.replaceAll('\0', '') ?? null })
+      if (!row) return undefined
+      recordActivity(row)
+      return sessionOf(row, activeOrg)
+    },
+    drained: async () => {
+      await Promise.all([lookup.drained(), touch.drained()])
+    },
+  }
+}

@@ -42,30 +42,47 @@ export const insertSession = statement<{
 )
 
 export type SessionRow = {
+  ordinal: number
   session_id: string
   user_id: string
+  method: string
+  created_at: Date
+  expires_at: Date
+  last_active_at: Date
   org_id: string | null
   role: string | null
   suspended: boolean | null
 }
 
 /**
- * The signed-in user and their active membership: the one in `activeOrg`, or else in the default org, or else the
- * oldest.
+ * The signed-in users and their active memberships: the one in the active org, or else in the default org, or else the
+ * oldest. A session that is older than an org of its user allows is not found.
  */
-export const findSession = statement<{ tokenHash: Buffer; activeOrg: string | null; now: Date }, SessionRow>(
-  'accounts.find_session',
-  `select s.id as session_id, s.user_id, m.org_id, m.role, o.suspended_at is not null as suspended
-   from sessions s
+export const findSessions = statement<{ hashes: Buffer[]; activeOrgs: (string | null)[]; now: Date }, SessionRow>(
+  'accounts.find_sessions',
+  `select r.ordinal::int as ordinal, s.id as session_id, s.user_id, s.method, s.created_at, s.expires_at,
+     s.last_active_at, m.org_id, m.role, o.suspended_at is not null as suspended
+   from unnest(:hashes::bytea[], :activeOrgs::text[]) with ordinality as r (hash, active_org, ordinal)
+   join sessions s on s.token_hash = r.hash
    join users u on u.id = s.user_id and u.session_version = s.session_version
    left join lateral (
      select org_id, role from memberships
-     where user_id = s.user_id and (:activeOrg::text is null or org_id = :activeOrg)
-     order by (org_id = u.default_org_id) desc nulls last, created_at, id
+     where user_id = s.user_id
+     order by (org_id = r.active_org) desc nulls last, (org_id = u.default_org_id) desc nulls last, created_at, id
      limit 1
    ) m on true
    left join orgs o on o.id = m.org_id
-   where s.token_hash = :tokenHash and s.expires_at > :now`,
+   where s.expires_at > :now
+     and not exists (
+       select from memberships pm join orgs p on p.id = pm.org_id
+       where pm.user_id = s.user_id and s.created_at + p.max_session_age_hours * interval '1 hour' <= :now
+     )`,
+)
+
+/** Sessions that another process has touched within the last minute stay as they are. */
+export const touchSessions = statement<{ ids: string[]; at: Date; before: Date }>(
+  'accounts.touch_sessions',
+  'update sessions set last_active_at = :at where id = any (:ids::text[]) and last_active_at <= :before',
 )
 
 export const endSession = statement<{ tokenHash: Buffer }>(

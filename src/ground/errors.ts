@@ -211,7 +211,18 @@ export const catalogue = {
     'The request timed out and may have taken effect. Retry with the same idempotency key.',
   ),
 
-  // The team, orgs and the audit log under /api/internal
+  // Only under /api/internal and /api/auth
+  OWNER_ROLE_REQUIRED: at(403, 'Owner role required'),
+  DEVELOPER_ROLE_REQUIRED: at(403, 'Developer or owner role required'),
+  WRITE_ACCESS_REQUIRED: at(403, 'Write access required'),
+  CROSS_SITE_REFUSED: at(403, 'Cross-site request refused'),
+  INVALID_CODE: at(400, 'Invalid or expired code'),
+  INVALID_TOKEN: at(400, 'This link is invalid or has expired'),
+  CONFIRMATION_FAILED: at(403, 'The password is wrong'),
+  TWO_FACTOR_ENABLED: at(409, 'Two-factor authentication is already enabled'),
+  TWO_FACTOR_NOT_ENABLED: at(409, 'Two-factor authentication is not enabled'),
+  MAIL_UNAVAILABLE: at(503, 'The mail could not be sent. Try again in a few minutes.'),
+  TEXT_UNAVAILABLE: at(503, 'The text message could not be sent. Try again in a few minutes.'),
   NOT_PRIMARY_OWNER: at(403, 'Only the primary owner can transfer ownership'),
   PRIMARY_OWNER: at(409, 'The primary owner cannot be demoted or removed'),
   SELF_REMOVE: at(409, 'You cannot remove yourself'),
@@ -229,6 +240,29 @@ export type Code = keyof typeof catalogue
 
 /** Codes that appear only on an item of a batch response, never as the error of a whole response. */
 export const itemOnlyCodes = ['MESSAGE_NOT_RECORDED'] as const
+
+/** Codes that appear only under /api/internal and /api/auth. */
+export const dashboardCodes = new Set<Code>([
+  'OWNER_ROLE_REQUIRED',
+  'DEVELOPER_ROLE_REQUIRED',
+  'WRITE_ACCESS_REQUIRED',
+  'CROSS_SITE_REFUSED',
+  'INVALID_CODE',
+  'INVALID_TOKEN',
+  'CONFIRMATION_FAILED',
+  'TWO_FACTOR_ENABLED',
+  'TWO_FACTOR_NOT_ENABLED',
+  'MAIL_UNAVAILABLE',
+  'TEXT_UNAVAILABLE',
+  'NOT_PRIMARY_OWNER',
+  'PRIMARY_OWNER',
+  'SELF_REMOVE',
+  'ALREADY_MEMBER',
+  'INVITATION_EXPIRED',
+  'INVITATION_EMAIL_MISMATCH',
+  'SOLE_OWNER',
+  'AUDIT_SIGNING_DISABLED',
+])
 
 export type ErrorType =
   | 'authentication_error'
@@ -261,11 +295,13 @@ export type FieldError = { path: (string | number)[]; code: string; message: str
 export type FailureDetail = {
   /** Replaces the catalogue's message. Must not contain secrets or internal details. */
   message?: string
+  /** Replaces the sentence of the flat error body under /api/internal and /api/auth. */
+  flatMessage?: string
   errors?: FieldError[]
   /** Seconds, for the `Retry-After` header. */
   retryAfter?: number
   /** Additional fields of the error object, such as `message_id`. */
-  extra?: Record<string, string>
+  extra?: Record<string, unknown>
   headers?: Record<string, string>
   /** The request took effect before it failed. Its Idempotency-Key stays locked, so a retry cannot repeat the effect. */
   done?: true
@@ -314,6 +350,18 @@ export const retryAfterOf = ({ code, status, detail }: Failure): number | undefi
   return seconds === undefined ? undefined : Math.max(1, Math.ceil(seconds))
 }
 
+/** Refusals whose flat body has no `code`: the status and the sentence are the whole answer. */
+export const codelessRefusals: ReadonlySet<Code> = new Set<Code>([
+  'UNAUTHORIZED',
+  'NOT_FOUND',
+  'INVALID_CURSOR',
+  'INTERNAL_ERROR',
+  'OWNER_ROLE_REQUIRED',
+  'DEVELOPER_ROLE_REQUIRED',
+  'WRITE_ACCESS_REQUIRED',
+  'NOT_PRIMARY_OWNER',
+])
+
 /** The text of docs/errors.md. */
 export const errorsPage = (): string =>
   [
@@ -341,9 +389,23 @@ export const errorsPage = (): string =>
     '| code | HTTP | type | message |',
     '|---|---|---|---|',
     ...(Object.keys(catalogue) as Code[])
+      .filter((code) => !dashboardCodes.has(code))
       .sort()
       .map((code) => `| \`${code}\` | ${statusOf(code)} | \`${typeOf(code)}\` | ${catalogue[code].text} |`),
     '',
     `These codes appear only on an item of a batch response: ${itemOnlyCodes.map((code) => `\`${code}\``).join(', ')}.`,
+    '',
+    '## The dashboard',
+    '',
+    'Errors under `/api/internal` and `/api/auth` have a flat body: `{"error":"Cross-site request refused",',
+    '"code":"CROSS_SITE_REFUSED"}`. `code` is absent where the status says enough, as when a role is missing. An invalid',
+    'cursor is a 400 there. These codes appear only there:',
+    '',
+    '| code | HTTP | message |',
+    '|---|---|---|',
+    ...[...dashboardCodes]
+      .filter((code) => !codelessRefusals.has(code))
+      .sort()
+      .map((code) => `| \`${code}\` | ${statusOf(code)} | ${catalogue[code].text} |`),
     '',
   ].join('\n')

@@ -1,4 +1,4 @@
-import { Failure, malformed, retryAfterOf, typeOf } from '../ground/errors.ts'
+import { type Code, codelessRefusals, Failure, malformed, retryAfterOf, typeOf } from '../ground/errors.ts'
 
 export { malformed }
 
@@ -15,15 +15,24 @@ export const envelope = (failure: Failure, requestId: string): string =>
     },
   })
 
-/** The error body under /api/internal and /api/auth. */
-export const flatBody = (failure: Failure): string => {
-  if (failure.code === 'UNAUTHORIZED') return '{"error":"Unauthorized"}'
-  if (failure.code === 'NOT_FOUND') return '{"error":"Not found"}'
-  if (failure.code === 'INVALID_CURSOR') return '{"error":"Invalid cursor"}'
-  if (failure.code === 'INTERNAL_ERROR') return '{"error":"Internal server error"}'
-  const message = failure.code === 'VALIDATION_ERROR' ? 'Validation failed' : failure.message
-  return JSON.stringify({ error: message, code: failure.code, errors: failure.detail.errors })
+/** Sentences of the flat error body that differ from those under /api/v1. */
+const flatSentences: Partial<Record<Code, string>> = {
+  UNAUTHORIZED: 'Unauthorized',
+  NOT_FOUND: 'Not found',
+  INVALID_CURSOR: 'Invalid cursor',
+  INTERNAL_ERROR: 'Internal server error',
+  VALIDATION_ERROR: 'Validation failed',
+  ORG_SUSPENDED: 'Organisation suspended',
 }
+
+/** The error body under /api/internal and /api/auth. */
+export const flatBody = ({ code, message, detail }: Failure): string =>
+  JSON.stringify({
+    error: detail.flatMessage ?? flatSentences[code] ?? message,
+    code: codelessRefusals.has(code) ? undefined : code,
+    errors: detail.errors,
+    ...detail.extra,
+  })
 
 /** Under /api/internal and /api/auth an invalid cursor is a 400. Other codes keep the catalogue's status. */
 export const flatStatus = (failure: Failure): number => (failure.code === 'INVALID_CURSOR' ? 400 : failure.status)
@@ -46,7 +55,10 @@ const shownSize = (bytes: number): string => {
 /** Names the limit, so that a caller knows what to send instead. */
 export const bodyTooLarge = (limit: number): Failure => {
   const shown = shownSize(limit)
-  return new Failure('PAYLOAD_TOO_LARGE', { message: `The request body exceeds ${shown}. Send a smaller body.` })
+  return new Failure('PAYLOAD_TOO_LARGE', {
+    message: `The request body exceeds ${shown}. Send a smaller body.`,
+    flatMessage: 'Request body too large',
+  })
 }
 
 type FrameworkError = { code?: string; statusCode?: number }

@@ -19,6 +19,8 @@ import { codingFault, isUnambiguous } from './unambiguous.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     admitted: Admitted | null
+    /** The user of a request that a browser session authenticated. */
+    signedIn: { userId: string; orgId: string | null } | null
     /** True once the request has its line in the log. */
     logged: boolean
   }
@@ -84,8 +86,9 @@ const loggedFields = (request: FastifyRequest, reply: FastifyReply, status: numb
   route: request.routeOptions.url ?? 'unknown',
   status,
   ms: Math.round(reply.elapsedTime * 10) / 10,
-  org_id: request.admitted?.caller.orgId,
+  org_id: request.admitted?.caller.orgId ?? request.signedIn?.orgId ?? undefined,
   key_id: request.admitted?.caller.keyId,
+  user_id: request.signedIn?.userId,
 })
 
 type SendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
@@ -227,6 +230,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   app.decorateRequest('admitted', null)
+  app.decorateRequest('signedIn', null)
   app.decorateRequest('logged', false)
   app.removeAllContentTypeParsers()
   // Bodies stay bytes until the request is admitted. The call parses them.

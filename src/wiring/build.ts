@@ -3,11 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../ground/log.ts'
+import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import type { Route } from '../http/route.ts'
 import { makeStopping } from '../http/stopping.ts'
 import type { InboundSmtp } from '../inbound/inbound-server.ts'
 import { makeReadiness } from '../settings/readiness.ts'
 import type { Submission } from '../submission/smtp-server.ts'
+import { makeDashboardRoutes } from './dashboard.ts'
 import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
@@ -21,10 +23,12 @@ import { makeWorker } from './worker.ts'
 export type Overrides = Replacements & {
   /** Additional routes, which pass the same gates as all others. */
   routes?: (modules: Modules) => Route[]
+  /** The same for the dashboard. */
+  dashboardRoutes?: DashboardRoute[]
 }
 
 export const build = async (config: ServiceConfig, url: string, log: Log, overrides: Overrides = {}) => {
-  const { routes: addRoutes, ...replacements } = overrides
+  const { routes: addRoutes, dashboardRoutes: addDashboardRoutes = [], ...replacements } = overrides
   const foundation = await openFoundation(config, url, log)
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
@@ -33,6 +37,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const worker = makeWorker({ foundation, platform, sending, delivery, senders })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
+  const dashboardRoutes = [...makeDashboardRoutes({ foundation }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({
@@ -41,7 +46,18 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     workerRuns: () => !withWorker || worker.isRunning(),
     stopping: stopping.begun,
   })
-  const parts = { foundation, platform, sending, senders, worker, routes, ready, stopping, replacements }
+  const parts = {
+    foundation,
+    platform,
+    sending,
+    senders,
+    worker,
+    routes,
+    dashboardRoutes,
+    ready,
+    stopping,
+    replacements,
+  }
   let app: FastifyInstance | undefined
   let submission: Submission | undefined
   let bounces: InboundSmtp | undefined
@@ -51,6 +67,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     db: foundation.db,
     clock: foundation.clock,
     routes,
+    dashboardRoutes,
     sessions: platform.sessions,
     tasks: worker.tasks,
     modules,
@@ -95,7 +112,12 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       // Answers until the work is done, so that a supervisor does not kill a worker that drains.
       await workerHttp?.close()
       await platform.chain.close()
-      await Promise.all([platform.callers.drained(), sending.countHits.drained(), sending.messages.outcomes.drained()])
+      await Promise.all([
+        platform.callers.drained(),
+        platform.sessions.drained(),
+        sending.countHits.drained(),
+        sending.messages.outcomes.drained(),
+      ])
       const { emailProvider, smsProvider, closeIdentities, agent } = sending
       await Promise.all([emailProvider.close(), smsProvider.close(), closeIdentities(), agent.close()])
       await senders.registries.close()

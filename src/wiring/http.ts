@@ -8,8 +8,9 @@ import { Failure } from '../ground/errors.ts'
 import { readServiceVersion } from '../ground/version.ts'
 import { makeAdmitRequest } from '../http/admit-request.ts'
 import { makeServe } from '../http/call.ts'
-import { registerDashboardKeys } from '../http/dashboard/api-keys.ts'
-import { makeSessionGates } from '../http/dashboard/session-gates.ts'
+import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { makeEntrance } from '../http/dashboard/entrance.ts'
+import { serveDashboard } from '../http/dashboard/serve-routes.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
 import { emailIntake } from '../http/provider/email.ts'
 import { registerIntakes } from '../http/provider/intake.ts'
@@ -35,6 +36,7 @@ import { makeSimulateDlt } from '../senders/dlt/simulate-dlt.ts'
 import { writeSetting } from '../settings/store.ts'
 import { makeSubmission, type Submission } from '../submission/smtp-server.ts'
 import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
+import { makeDashboardCookies } from './dashboard.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
@@ -49,6 +51,7 @@ type Needs = {
   senders: SmsRegistration
   worker: Worker
   routes: Route[]
+  dashboardRoutes: DashboardRoute[]
   ready: () => Promise<void>
   stopping: Stopping
   replacements: Replacements
@@ -130,15 +133,26 @@ const registerDev = (app: FastifyInstance, { foundation, sending, senders, worke
   })
 }
 
+const registerDashboard = (app: FastifyInstance, needs: Needs): void => {
+  const { foundation, platform, dashboardRoutes: routes, replacements } = needs
+  const entrance = makeEntrance({
+    sessions: platform.sessions,
+    cookies: makeDashboardCookies(foundation),
+    baseUrl: foundation.baseUrl.read,
+  })
+  const checkResponses = replacements.checkResponses ?? false
+  serveDashboard(app, { routes, entrance, proxies: foundation.config, checkResponses })
+}
+
 export const makeHttp = (needs: Needs): FastifyInstance => {
-  const { config, db, clock, metrics } = needs.foundation
+  const { config, metrics } = needs.foundation
   const uploads = makeUploads(config.uploads)
   metrics.gauge('http_upload_bytes', 'Bytes of request bodies that have not arrived completely', uploads.held)
   const readBody = makeReadBody({ uploads, proxies: config })
   const app = makeApi(needs, readBody)
   registerPublic(app, needs, readBody)
   registerProviders(app, needs, readBody)
-  registerDashboardKeys(app, { db, clock, gates: makeSessionGates({ sessions: needs.platform.sessions }) })
+  registerDashboard(app, needs)
   registerDev(app, needs)
   return app
 }

@@ -23,7 +23,7 @@ export const makePlatform = ({ config, db, clock, log, limiter, caches, audit }:
     tenants,
     createTenants,
     usage: caches.add(makeUsage({ db, clock, trusted })),
-    sessions: makeSessions({ db, clock }),
+    sessions: makeSessions({ db, clock, log }),
     admission: makeAdmission({ callers, tenants, limiter, clock }),
     chain: makeChain({ db, clock, log, secrets, cutover, witness }),
     pruneAudit: makePruneAudit({ db, clock, log, secrets, cutover, days }),

@@ -1,35 +1,33 @@
-import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { keysetOf } from '../../ground/cursor.ts'
+import { Key } from '../../keys/shapes.ts'
 import { type KeyRow, listKeys } from '../../keys/store.ts'
-import { page, pageQuery } from '../page.ts'
-import { readQuery, validate } from '../read-request.ts'
+import { page } from '../page.ts'
 import { shownKey } from '../shown-key.ts'
-import type { SessionGates } from './session-gates.ts'
-
-/** Unlike /api/v1, an invalid limit falls back to the default, and one above the maximum is lowered to it. */
-const Query = z.object({
-  limit: z
-    .string()
-    .optional()
-    .transform((text) => (text && /^[1-9]\d{0,8}$/.test(text) ? Math.min(Number(text), 100) : 20)),
-  cursor: pageQuery.shape.cursor,
-})
+import { type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
+import { listOf, listQuery } from './list-query.ts'
 
 const revokedShownMs = 90 * 86_400_000
 
-const show = (row: KeyRow) => ({ ...shownKey(row), created_by: row.created_by })
+const DashboardKey = Key.extend({ created_by: z.string().nullable() })
 
-type Needs = { db: Db; clock: Clock; gates: SessionGates }
+const show = (row: KeyRow): z.output<typeof DashboardKey> => ({ ...shownKey(row), created_by: row.created_by })
 
-export const registerDashboardKeys = (app: FastifyInstance, { db, clock, gates }: Needs): void => {
-  app.get('/api/internal/api-keys', async (request, reply) => {
-    const member = await gates.requireSession(request)
-    const query = validate(Query, readQuery(request.query))
-    const since = new Date(clock.millis() - revokedShownMs)
-    const rows = await db.rows(listKeys, { orgId: member.orgId, revokedSince: since, ...keysetOf(query) })
-    return reply.send(page(rows, query.limit, show))
-  })
-}
+type Needs = { db: Db; clock: Clock }
+
+export const dashboardKeyRoutes = ({ db, clock }: Needs): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/api-keys',
+    gate: 'requireSession',
+    query: listQuery(),
+    responses: { 200: listOf(DashboardKey) },
+    handle: async ({ session, query }) => {
+      const revokedSince = new Date(clock.millis() - revokedShownMs)
+      const rows = await db.rows(listKeys, { orgId: session.orgId, revokedSince, ...keysetOf(query) })
+      return { status: 200, body: page(rows, query.limit, show) }
+    },
+  }),
+]

@@ -1,0 +1,97 @@
+/** The definition of a route of the dashboard: one object that states its gate, its input and its responses. */
+import type { z } from 'zod'
+import type { Role, Session } from '../../accounts/sessions.ts'
+import type { Actor } from '../../audit/append.ts'
+import type { IdKind } from '../../ground/ids.ts'
+import type { Method } from '../route.ts'
+
+/** Who may call a route. `public` needs no session and exists only under /api/auth. */
+export const gates = [
+  'public',
+  'requireUserSession',
+  'requireSession',
+  'requireWriteSession',
+  'requireDeveloperSession',
+  'requireOwnerSession',
+] as const
+
+export type SessionGate = (typeof gates)[number]
+
+/** A signed-in user. `orgId` is the active org, under which the audit log files what the user does to themselves. */
+export type UserSession = Pick<Session, 'sessionId' | 'userId' | 'method' | 'createdAt' | 'expiresAt' | 'orgId'>
+export type MemberSession = UserSession & { orgId: string; role: Role; orgSuspended: boolean }
+
+export type SessionBehind<G extends SessionGate> = G extends 'public'
+  ? undefined
+  : G extends 'requireUserSession'
+    ? UserSession
+    : MemberSession
+
+export type DashboardCall<G extends SessionGate, Query, Body> = {
+  session: SessionBehind<G>
+  query: Query
+  body: Body
+  params: Record<string, string>
+  requestId: string
+  address: string | null
+  userAgent: string
+  /** The value of a cookie, if the request has it. */
+  cookie: (name: string) => string | undefined
+  /** The session of a public route's caller, if they have one. */
+  findSession: () => Promise<Session | undefined>
+}
+
+export type DashboardResponse = {
+  status: number
+  /** Absent for a response without a body, such as a 204 or a redirect. */
+  body?: unknown
+  headers?: Record<string, string>
+  /** Values of Set-Cookie headers. */
+  cookies?: string[]
+}
+
+export type DashboardRoute = {
+  method: Method
+  /** With parameters in braces: `/api/internal/api-keys/{id}`. */
+  path: string
+  gate: SessionGate
+  /** Changes that stay possible while the org is suspended, such as billing. Reads and personal routes always are. */
+  whileSuspended?: 'open'
+  params?: Record<string, IdKind>
+  query?: z.ZodType
+  body?: z.ZodType
+  /** A `PATCH` without fields has a meaning of its own, such as a check of the present state. */
+  emptyPatch?: 'allowed'
+  /** In bytes; default 1 MB. */
+  bodyLimit?: number
+  /** The schemas of successful responses by HTTP status. Null: without a body. */
+  responses: Record<number, z.ZodType | null>
+  // biome-ignore lint/suspicious/noExplicitAny: each route narrows its own call through defineDashboardRoute
+  handle: (call: any) => Promise<DashboardResponse>
+}
+
+type Input<S> = S extends z.ZodType ? z.output<S> : undefined
+
+/** Types the handler's session by the gate, and its `query` and `body` by the schemas of the same route. */
+export const defineDashboardRoute = <
+  const G extends SessionGate,
+  const Q extends z.ZodType | undefined,
+  const B extends z.ZodType | undefined,
+>(
+  route: Omit<DashboardRoute, 'gate' | 'query' | 'body' | 'handle'> & {
+    gate: G
+    query?: Q
+    body?: B
+    handle: (call: DashboardCall<G, Input<Q>, Input<B>>) => Promise<DashboardResponse>
+  },
+): DashboardRoute => route as DashboardRoute
+
+type FromUser = { session: UserSession; address: string | null; userAgent: string }
+
+/** The actor recorded in audit entries of a signed-in user's call. */
+export const userActor = ({ session, address, userAgent }: FromUser): Actor => ({
+  kind: 'user',
+  userId: session.userId,
+  ip: address,
+  userAgent,
+})

@@ -1,0 +1,124 @@
+/** Registers the routes of the dashboard: admits each request, validates its input, and sends what the handler returns. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Failure } from '../../ground/errors.ts'
+import { isId } from '../../ground/ids.ts'
+import { withRequestId } from '../../ground/request-context.ts'
+import { jsonType } from '../broken-request.ts'
+import { callerAddress, type ProxyTrust } from '../caller-address.ts'
+import { parseJson, readQuery, validate } from '../read-request.ts'
+import { cookieOf } from './cookies.ts'
+import type { DashboardCall, DashboardResponse, DashboardRoute, SessionGate, UserSession } from './dashboard-route.ts'
+import type { Entrance } from './entrance.ts'
+
+type Needs = {
+  routes: readonly DashboardRoute[]
+  entrance: Entrance
+  proxies: ProxyTrust
+  /** For tests: checks every response against the schema that its route declares. */
+  checkResponses: boolean
+}
+
+const megabyte = 1_048_576
+
+const checkParams = ({ params = {} }: DashboardRoute, given: Record<string, string>): void => {
+  for (const [name, kind] of Object.entries(params)) {
+    if (!isId(kind, given[name] ?? '')) throw new Failure('NOT_FOUND')
+  }
+}
+
+const readInput = async (route: DashboardRoute, request: FastifyRequest) => {
+  const query = route.query && validate(route.query, readQuery(request.query))
+  const bytes = request.body as Buffer | undefined
+  const raw = route.body && bytes && bytes.length > 0 ? await parseJson(bytes) : undefined
+  const empty = route.emptyPatch === 'allowed' && raw === undefined ? {} : raw
+  const body = route.body && validate(route.body, empty)
+  if (route.method === 'PATCH' && route.emptyPatch !== 'allowed' && body !== undefined) {
+    if (Object.keys(body as object).length === 0) throw new Failure('NO_FIELDS')
+  }
+  const params = request.params as Record<string, string>
+  checkParams(route, params)
+  return { query, body, params }
+}
+
+const checkShape = (route: DashboardRoute, { status, body }: DashboardResponse): void => {
+  const schema = route.responses[status]
+  if (schema === undefined) throw new Error(`${route.method} ${route.path} does not declare a ${status} response`)
+  if (schema === null) {
+    if (body !== undefined) throw new Error(`${route.method} ${route.path} declares no body for ${status}`)
+  } else schema.parse(JSON.parse(JSON.stringify(body)))
+}
+
+const send = (reply: FastifyReply, { status, body, headers, cookies }: DashboardResponse): string => {
+  reply.code(status)
+  // A page of a signed-in user must not be found in a cache by the next user of the machine.
+  reply.header('cache-control', 'no-store')
+  if (headers) reply.headers(headers)
+  for (const cookie of cookies ?? []) reply.header('set-cookie', cookie)
+  if (body === undefined) return ''
+  reply.type(jsonType)
+  return JSON.stringify(body)
+}
+
+type Admission = WeakMap<FastifyRequest, UserSession>
+
+const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, admitted: Admission): void => {
+  const { entrance, proxies, checkResponses } = needs
+  app.route({
+    method: route.method,
+    url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    bodyLimit: route.bodyLimit ?? megabyte,
+    onRequest: async (request, reply) => {
+      const session = await entrance.admit(request, reply, route)
+      if (session) admitted.set(request, session)
+    },
+    handler: (request, reply) =>
+      withRequestId(request.id, async () => {
+        const call: DashboardCall<SessionGate, unknown, unknown> = {
+          session: admitted.get(request),
+          ...(await readInput(route, request)),
+          requestId: request.id,
+          address: callerAddress(request.raw, proxies),
+          userAgent: (request.headers['user-agent'] ?? '').slice(0, 512),
+          cookie: (name) => cookieOf(request.headers.cookie, name),
+          findSession: () => entrance.find(request),
+        }
+        const response = await route.handle(call)
+        if (checkResponses) checkShape(route, response)
+        return send(reply, response)
+      }),
+  })
+}
+
+const patternOf = (path: string): RegExp =>
+  new RegExp(
+    `^${path
+      .split(/\{\w+\}/)
+      .map(RegExp.escape)
+      .join('[^/]+')}$`,
+  )
+
+/** Refuses what no route serves. Under /api/internal only a signed-in user learns which paths and methods exist. */
+const addUnknown = (app: FastifyInstance, { routes, entrance }: Needs): void => {
+  const known = [...Map.groupBy(routes, ({ path }) => path)].map(([path, same]) => {
+    const methods: string[] = same.map(({ method }) => method)
+    if (methods.includes('GET')) methods.push('HEAD')
+    return { pattern: patternOf(path), methods: methods.sort() }
+  })
+  for (const prefix of ['/api/internal', '/api/auth']) {
+    const gate: SessionGate = prefix === '/api/internal' ? 'requireUserSession' : 'public'
+    const refuse = async (request: FastifyRequest, reply: FastifyReply): Promise<never> => {
+      await entrance.admit(request, reply, { method: 'GET', gate })
+      const path = request.url.split(/[?#]/, 1)[0] as string
+      const methods = known.filter(({ pattern }) => pattern.test(path)).flatMap((found) => found.methods)
+      if (methods.length === 0 || methods.includes(request.method)) throw new Failure('NOT_FOUND')
+      throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: [...new Set(methods)].sort().join(', ') } })
+    }
+    for (const url of [prefix, `${prefix}/*`]) app.all(url, { onRequest: refuse }, refuse)
+  }
+}
+
+export const serveDashboard = (app: FastifyInstance, needs: Needs): void => {
+  const admitted: Admission = new WeakMap()
+  for (const route of needs.routes) addRoute(app, route, needs, admitted)
+  addUnknown(app, needs)
+}

@@ -1,0 +1,187 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { roles } from '../../src/accounts/sessions.ts'
+import { newId } from '../../src/ground/ids.ts'
+import {
+  type DashboardRoute,
+  defineDashboardRoute,
+  gates,
+  type SessionGate,
+} from '../../src/http/dashboard/dashboard-route.ts'
+import { addPerson, askWith, memberCookie, signIn } from '../clients/people.ts'
+import { type Reply, startTestService } from '../service/service.ts'
+import { type Line, matrix } from './matrix.ts'
+
+const memberGates = gates.filter((gate) => gate !== 'public')
+
+/** A read and a change behind each gate, so that each is tested even while no route uses it. */
+const probes = memberGates.flatMap((gate) =>
+  (['GET', 'POST'] as const).map((method) =>
+    defineDashboardRoute({
+      method,
+      path: `/api/internal/probe-${gate}`,
+      gate,
+      responses: { 204: null },
+      handle: async () => ({ status: 204 }),
+    }),
+  ),
+)
+const probePaths = new Set(probes.map(({ path }) => path))
+
+const t = await startTestService({ dashboardRoutes: probes })
+afterAll(() => t.stop())
+
+const acme = await t.org()
+const other = await t.org({ name: 'Other' })
+const suspended = await t.org({ name: 'Suspended' })
+await t.database.sql("update orgs set suspended_at = created_at, suspension_reason = 'spam' where id = $1", [
+  suspended.org.id,
+])
+
+const keyOf = ({ method, path }: DashboardRoute): string => `${method} ${path}`
+
+const lineOf = (route: DashboardRoute): Line => {
+  if (probePaths.has(route.path)) return { gate: route.gate, admitted: 204 }
+  const line = matrix[keyOf(route)]
+  if (!line) throw new Error(`${keyOf(route)} has no line in test/dashboard/matrix.ts`)
+  return line
+}
+
+const unauthorized = [401, { error: 'Unauthorized' }]
+const ownerRequired = [403, { error: 'Owner role required' }]
+const developerRequired = [403, { error: 'Developer or owner role required' }]
+const writeRequired = [403, { error: 'Write access required' }]
+const suspendedOrg = [403, { error: 'Organisation suspended', code: 'ORG_SUSPENDED' }]
+const crossSite = [403, { error: 'Cross-site request refused', code: 'CROSS_SITE_REFUSED' }]
+
+const allRoles = new Set<string>(roles)
+
+/** What a gate answers to each role, and to a signed-in user without a usable role. */
+const refusals: Record<Exclude<SessionGate, 'public'>, { admits: Set<string>; otherRole: unknown; noRole: unknown }> = {
+  requireUserSession: { admits: allRoles, otherRole: undefined, noRole: undefined },
+  requireSession: { admits: allRoles, otherRole: undefined, noRole: unauthorized },
+  requireWriteSession: {
+    admits: new Set(['owner', 'developer', 'member']),
+    otherRole: writeRequired,
+    noRole: unauthorized,
+  },
+  requireDeveloperSession: {
+    admits: new Set(['owner', 'developer']),
+    otherRole: developerRequired,
+    noRole: unauthorized,
+  },
+  requireOwnerSession: { admits: new Set(['owner']), otherRole: ownerRequired, noRole: ownerRequired },
+}
+
+const call = (route: DashboardRoute, headers: Record<string, string>): Promise<Reply> => {
+  const { body = {}, query = '' } = lineOf(route)
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name) => newId(route.params?.[name] ?? 'request'))
+  return t.ask(route.method, `${path}${query}`, { headers, ...(route.method !== 'GET' && { body }) })
+}
+
+/** Checks the whole refusal, or only the status where the gate admits the caller. */
+const expectAnswer = (reply: Reply, route: DashboardRoute, refusal: unknown, who: string): void => {
+  const about = `${keyOf(route)} as ${who}: ${reply.text}`
+  if (refusal === undefined) expect(reply.status, about).toBe(lineOf(route).admitted)
+  else expect([reply.status, reply.body], about).toEqual(refusal)
+}
+
+const routes = t.service.dashboardRoutes
+const gated = routes.filter(({ gate }) => gate !== 'public')
+const gateOf = (route: DashboardRoute) => refusals[route.gate as Exclude<SessionGate, 'public'>]
+const isPersonal = ({ gate }: DashboardRoute): boolean => gate === 'requireUserSession'
+
+/** A fresh session for each request, because some routes end the session they are called with. */
+const cookieIn = (orgId: string, role: string) => memberCookie(t, orgId, role)
+
+describe('every route of the dashboard', () => {
+  test('has a line in the matrix with its own gate, and no line is left over', () => {
+    const own = routes.filter(({ path }) => !probePaths.has(path))
+    expect(own.map(keyOf).sort()).toEqual(Object.keys(matrix).sort())
+    for (const route of own) {
+      const { gate, whileSuspended } = lineOf(route)
+      expect([route.gate, route.whileSuspended], keyOf(route)).toEqual([gate, whileSuspended])
+    }
+  })
+
+  test('is public only under /api/auth, and A-040 asks for a write session only on the template test send', () => {
+    for (const route of routes.filter(({ path }) => !probePaths.has(path))) {
+      if (route.gate === 'public') expect(route.path).toMatch(/^\/api\/auth\//)
+      if (route.gate === 'requireWriteSession') expect(route.path).toBe('/api/internal/templates/test-send')
+      if (route.gate === 'requireSession') expect(route.method, route.path).toBe('GET')
+    }
+  })
+
+  test('A-028 A-344 X-013 is 401 without a session, with an API key, and with a token that is no session', async () => {
+    for (const route of gated) {
+      expectAnswer(await call(route, {}), route, unauthorized, 'nobody')
+      const key = { authorization: `Bearer ${acme.keys.live}` }
+      expectAnswer(await call(route, key), route, unauthorized, 'an API key')
+      for (const token of ['x', 'A'.repeat(43), acme.keys.live]) {
+        expectAnswer(await call(route, { cookie: `service_session=${token}` }), route, unauthorized, token)
+      }
+    }
+  })
+
+  test.each(roles)('A-037 A-038 A-041 A-044 answers %s as its gate says', async (role) => {
+    for (const route of gated) {
+      const { admits, otherRole } = gateOf(route)
+      const reply = await call(route, { cookie: await cookieIn(acme.org.id, role) })
+      expectAnswer(reply, route, admits.has(role) ? undefined : otherRole, role)
+    }
+  })
+
+  test('A-033 A-036 A-045 A-346 admits a user without a usable role only where identity is enough', async () => {
+    for (const route of gated) {
+      const { noRole } = gateOf(route)
+      const emperor = await call(route, { cookie: await cookieIn(acme.org.id, 'emperor') })
+      expectAnswer(emperor, route, noRole, 'an unknown role')
+      const { userId } = await addPerson(t)
+      const nowhere = await call(route, { cookie: await signIn(t, userId) })
+      expectAnswer(nowhere, route, noRole, 'nobody’s member')
+    }
+  })
+
+  test('A-030 A-035 refuses an active org that the user does not belong to, and clears the cookie', async () => {
+    for (const route of gated) {
+      for (const org of [other.org.id, newId('org'), 'nonsense', '%00']) {
+        const cookie = `${await cookieIn(acme.org.id, 'owner')}; service_active_org=${org}`
+        const reply = await call(route, { cookie })
+        expectAnswer(reply, route, gateOf(route).noRole, `an owner elsewhere (${org})`)
+        if (isPersonal(route)) continue
+        expect(reply.headers['set-cookie'], keyOf(route)).toBe(
+          'service_active_org=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax',
+        )
+      }
+    }
+  })
+
+  test('refuses changes in a suspended org after the role gate, and still serves reads and personal routes', async () => {
+    for (const route of gated) {
+      for (const role of roles) {
+        const { admits, otherRole } = gateOf(route)
+        const reply = await call(route, { cookie: await cookieIn(suspended.org.id, role) })
+        const open = route.method === 'GET' || isPersonal(route) || route.whileSuspended === 'open'
+        expectAnswer(reply, route, admits.has(role) ? (open ? undefined : suspendedOrg) : otherRole, role)
+      }
+    }
+  })
+
+  test('refuses a change that another site sends, before the role gate and the body are judged', async () => {
+    for (const route of routes.filter(({ method }) => method !== 'GET')) {
+      for (const site of ['cross-site', 'same-site']) {
+        const cookie = await cookieIn(acme.org.id, 'viewer')
+        const reply = await call(route, { cookie, 'sec-fetch-site': site, origin: t.url })
+        expectAnswer(reply, route, crossSite, site)
+      }
+      if (route.gate === 'public') continue
+      const stranger = await call(route, { 'sec-fetch-site': 'cross-site' })
+      expectAnswer(stranger, route, unauthorized, 'a stranger from another site')
+    }
+  })
+
+  test('A-029 X-014 a session is not accepted under /api/v1', async () => {
+    const cookie = await cookieIn(acme.org.id, 'owner')
+    const reply = await askWith(t, cookie, 'GET', '/api/v1/keys')
+    expect([reply.status, reply.body.error.code]).toEqual([401, 'UNAUTHORIZED'])
+  })
+})
