@@ -230,6 +230,7 @@ export const catalogue = {
   INVITATION_EXPIRED: at(410, 'This invitation has expired'),
   INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
   AUDIT_SIGNING_DISABLED: at(
     503,
     'Audit signing is not configured, so the log cannot be verified. This does not mean the log is clean.',
@@ -261,6 +262,7 @@ export const dashboardCodes = new Set<Code>([
   'INVITATION_EXPIRED',
   'INVITATION_EMAIL_MISMATCH',
   'SOLE_OWNER',
+  'INVALID_TIME_RANGE',
   'AUDIT_SIGNING_DISABLED',
 ])
 
@@ -360,6 +362,7 @@ export const codelessRefusals: ReadonlySet<Code> = new Set<Code>([
   'DEVELOPER_ROLE_REQUIRED',
   'WRITE_ACCESS_REQUIRED',
   'NOT_PRIMARY_OWNER',
+  'INVALID_TIME_RANGE',
 ])
 
 /** The text of docs/errors.md. */

@@ -44,7 +44,7 @@ import { makeSettleUsage } from './settle-usage.ts'
 import { makeDraftSms } from './sms/draft-sms.ts'
 import { makeRescheduleLocal } from './sms/reschedule-local.ts'
 import { makeSmsChannel } from './sms/sms-channel.ts'
-import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
+import { cancelForOrg, cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
 import { makeSuppressRefused } from './suppress-refused.ts'
 
 /** How many items of one batch are sent at the same time. */
@@ -154,6 +154,9 @@ export const openMessages = (needs: Needs) => {
         tx.change(eraseTenantMessages, { ...rows, at: clock.now() }),
       eraseEvents: (tx: Pick<Db, 'change'>, rows: TenantRows) => tx.change(eraseTenantEvents, rows),
     },
+    /** For an org that is deleted. */
+    cancelOfOrg: (tx: Pick<Db, 'change'>, { orgId, at }: { orgId: string; at: Date }) =>
+      tx.change(cancelForOrg, { orgId, at, entry: JSON.stringify([entryOf('canceled', at, 'Organisation deleted')]) }),
   }
 }
 

@@ -1,21 +1,20 @@
 /** What an invited person does with the link in the mail: look at it, accept it or decline it. */
-import type { Audit } from '../audit/append.ts'
+import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
-import type { TeamActor } from './change-team.ts'
 import type { Invitee, JoinByInvitation } from './join-by-invitation.ts'
 import { endInvitation, findInvitationByToken, type InvitationRow } from './store/invitation-rows.ts'
 import { findInvitee, hasAccount } from './store/member-rows.ts'
 
 export type OpenInvitation = InvitationRow & { org_name: string; account_exists: boolean }
-export type JoinedOrg = { orgId: string; orgName: string; role: string }
+export type JoinedTeam = { orgId: string; orgName: string; role: string }
 
 export interface AnswerInvitation {
   read(token: string): Promise<OpenInvitation>
-  accept(actor: TeamActor, token: string): Promise<JoinedOrg>
-  decline(actor: TeamActor, token: string): Promise<{ id: string }>
+  accept(actor: UserActor, token: string): Promise<JoinedTeam>
+  decline(actor: UserActor, token: string): Promise<{ id: string }>
 }
 
 const refusals = {

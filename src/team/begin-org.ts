@@ -12,15 +12,10 @@ import { setDefaultOrg } from './store/member-rows.ts'
 /** In the transaction of the caller. A user without a default org gets this one. */
 export type BeginOrg = (tx: Tx, actor: Actor, input: { name: string; userId: string }) => Promise<{ id: string }>
 
-type Needs = {
-  clock: Clock
-  audit: Audit
-  /** Runs after each new membership, in its transaction. */
-  joined: (tx: Tx, userId: string) => Promise<void>
-}
+type Needs = { clock: Clock; audit: Audit }
 
 export const makeBeginOrg =
-  ({ clock, audit, joined }: Needs): BeginOrg =>
+  ({ clock, audit }: Needs): BeginOrg =>
   async (tx, actor, { name, userId }) => {
     const at = clock.now()
     const id = newId('org', at.getTime())
@@ -38,7 +33,6 @@ export const makeBeginOrg =
       at,
     })
     await tx.change(setDefaultOrg, { orgId: id, userId, at })
-    await joined(tx, userId)
     const metadata = { name, slug }
     await audit(tx, { orgId: id, actor, action: 'org.created', resourceType: 'org', resourceId: id, metadata })
     return { id }

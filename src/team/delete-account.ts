@@ -1,10 +1,9 @@
 /** Deletes a user's account, with all that belongs to the user alone. */
 import { verifyPassword } from '../accounts/passwords.ts'
-import type { Actor, Audit } from '../audit/append.ts'
+import type { Actor, Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
-import type { TeamActor } from './change-team.ts'
 import type { LeaveOrgs, LeftOrgs } from './leave-orgs.ts'
 import { deleteInvitationsTo } from './store/invitation-rows.ts'
 import { deleteUser, findAccount, findRole } from './store/member-rows.ts'
@@ -13,7 +12,7 @@ import { nextOwnOrg } from './store/own-org-rows.ts'
 export type Confirmation = { password?: string | undefined; email?: string | undefined }
 
 export type DeleteAccount = (
-  actor: TeamActor,
+  actor: UserActor,
   confirmation: Confirmation,
   options: { activeOrgId: string | null; deleteOwned: boolean },
 ) => Promise<LeftOrgs>
@@ -48,7 +47,9 @@ export const makeDeleteAccount = ({ db, log, audit, leave, eraseActor }: Needs):
 
   return async (actor, confirmation, { activeOrgId, deleteOwned }) => {
     const { userId } = actor
-    if (!(await isConfirmed(userId, confirmation))) throw new Failure('CONFIRMATION_FAILED')
+    if (!(await isConfirmed(userId, confirmation))) {
+      throw new Failure('CONFIRMATION_FAILED', { flatMessage: 'Confirmation does not match' })
+    }
     return db.tx(async (tx) => {
       const left = await leave(tx, actor, { userId, deleteOwned })
       await record(tx, actor, userId, activeOrgId)

@@ -2,12 +2,12 @@
  * Deletes an org. From the commit on nobody can use it: its members, keys and scheduled messages are gone. The rest of
  * its rows go in the background, because an org can have very many.
  */
-import type { Actor, Audit } from '../audit/append.ts'
+import type { Actor, Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { revokeAllKeys } from '../keys/store.ts'
-import { lockAsOwner, type TeamActor } from './change-team.ts'
+import { lockAsOwner } from './change-team.ts'
 import { type LockedOrg, leaveDefaultOrg } from './store/member-rows.ts'
 import {
   deleteAllInvitations,
@@ -49,7 +49,7 @@ export const makeCloseOrg =
   }
 
 /** Returns the org that the user goes to next, if they have one. */
-export type DeleteOrg = (orgId: string, actor: TeamActor, confirm: string) => Promise<{ nextOrgId: string | null }>
+export type DeleteOrg = (orgId: string, actor: UserActor, confirm: string) => Promise<{ nextOrgId: string | null }>
 
 export const makeDeleteOrg =
   ({ db, close, forget }: { db: Db; close: CloseOrg; forget: (orgId: string) => void }): DeleteOrg =>

@@ -4,7 +4,7 @@ import type { Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import { endInvitation, findInvitationByToken } from './store/invitation-rows.ts'
-import { findRole, joinTeam, lockTeam, setDefaultOrg } from './store/member-rows.ts'
+import { endSessionsOverLimit, findRole, joinTeam, lockTeam, setDefaultOrg } from './store/member-rows.ts'
 
 export type Invitee = { userId: string; email: string }
 
@@ -19,15 +19,10 @@ export type Joined =
  */
 export type JoinByInvitation = (tx: Tx, invitee: Invitee, tokenHash: Buffer, actor: Actor) => Promise<Joined>
 
-type Needs = {
-  clock: Clock
-  audit: Audit
-  /** Runs after each new membership, in its transaction. A stricter session policy then applies at once. */
-  joined: (tx: Tx, userId: string) => Promise<void>
-}
+type Needs = { clock: Clock; audit: Audit }
 
 export const makeJoinByInvitation =
-  ({ clock, audit, joined }: Needs): JoinByInvitation =>
+  ({ clock, audit }: Needs): JoinByInvitation =>
   async (tx, { userId, email }, tokenHash, actor) => {
     const found = await tx.row(findInvitationByToken, { tokenHash })
     if (!found) return { outcome: 'not_found' }
@@ -45,7 +40,8 @@ export const makeJoinByInvitation =
     const id = newId('membership', at.getTime())
     await tx.change(joinTeam, { orgId, id, userId, role, source: 'invitation', at })
     await tx.change(setDefaultOrg, { orgId, userId, at })
-    await joined(tx, userId)
+    // The org may allow fewer sessions than the user has.
+    await tx.change(endSessionsOverLimit, { userId })
     const metadata = { role, via: 'invitation' }
     await audit(tx, { orgId, actor, action: 'member.joined', resourceType: 'membership', resourceId: id, metadata })
     return { outcome: 'joined', orgId, orgName: found.org_name, role }

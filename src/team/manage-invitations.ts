@@ -1,7 +1,7 @@
 /** Invitations to an org, as its owners manage them. The token exists only in the mail; the database has its hash. */
 import { randomBytes } from 'node:crypto'
 import type { Role } from '../accounts/sessions.ts'
-import type { Audit } from '../audit/append.ts'
+import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
@@ -9,7 +9,7 @@ import { Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { findOrg } from '../orgs/store.ts'
-import { lockAsOwner, type TeamActor } from './change-team.ts'
+import { lockAsOwner } from './change-team.ts'
 import {
   deleteOldInvitations,
   findOpenInvitation,
@@ -38,9 +38,9 @@ export type InvitationMail = {
 }
 
 export interface ManageInvitations {
-  invite(orgId: string, actor: TeamActor, input: { email: string; role: Role }): Promise<InvitationRow>
-  resend(orgId: string, actor: TeamActor, id: string): Promise<InvitationRow>
-  revoke(orgId: string, actor: TeamActor, id: string): Promise<void>
+  invite(orgId: string, actor: UserActor, input: { email: string; role: Role }): Promise<InvitationRow>
+  resend(orgId: string, actor: UserActor, id: string): Promise<InvitationRow>
+  revoke(orgId: string, actor: UserActor, id: string): Promise<void>
   /** Deletes invitations that expired long ago. Returns how many. */
   sweep(): Promise<number>
 }
@@ -66,7 +66,7 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
   }
 
   /** The mail goes out before anything is stored: if it fails, no invitation exists that nobody knows of. */
-  const send = async (orgId: string, actor: TeamActor, to: string, role: string): Promise<Sent> => {
+  const send = async (orgId: string, actor: UserActor, to: string, role: string): Promise<Sent> => {
     await spend(orgId)
     const token = randomBytes(32).toString('base64url')
     const expiresAt = new Date(clock.millis() + validMs)
@@ -81,7 +81,7 @@ export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs
     if (await from.row(findMemberByEmail, { orgId, email })) throw new Failure('ALREADY_MEMBER')
   }
 
-  const entry = (row: InvitationRow, actor: TeamActor, resent: boolean) => ({
+  const entry = (row: InvitationRow, actor: UserActor, resent: boolean) => ({
     orgId: row.org_id,
     actor,
     action: 'member.invited' as const,

@@ -1,9 +1,9 @@
 import type { Role } from '../accounts/sessions.ts'
-import type { Audit } from '../audit/append.ts'
+import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
-import { lockAsOwner, type TeamActor } from './change-team.ts'
+import { lockAsOwner } from './change-team.ts'
 import {
   countOwners,
   deleteMember,
@@ -15,8 +15,8 @@ import {
 } from './store/member-rows.ts'
 
 export interface ManageMembers {
-  changeRole(orgId: string, actor: TeamActor, change: { id: string; role: Role }): Promise<MemberRow>
-  remove(orgId: string, actor: TeamActor, id: string): Promise<void>
+  changeRole(orgId: string, actor: UserActor, change: { id: string; role: Role }): Promise<MemberRow>
+  remove(orgId: string, actor: UserActor, id: string): Promise<void>
 }
 
 type Needs = { db: Db; clock: Clock; audit: Audit }

@@ -1,11 +1,11 @@
 /** What members do with orgs: create, look at, change. */
-import type { Audit } from '../audit/append.ts'
+import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { BeginOrg } from './begin-org.ts'
-import { lockAsOwner, type TeamActor } from './change-team.ts'
+import { lockAsOwner } from './change-team.ts'
 import { findOrgSettings, findOwnOrg, type OwnOrgRow, setOrgSettings } from './store/own-org-rows.ts'
 
 const perDay = 10
@@ -14,10 +14,10 @@ const dayMs = 86_400_000
 export interface ManageOrgs {
   /** The org as this member sees it. An org that the user does not belong to is not found. */
   get(orgId: string, userId: string): Promise<OwnOrgRow>
-  create(actor: TeamActor, name: string): Promise<OwnOrgRow>
+  create(actor: UserActor, name: string): Promise<OwnOrgRow>
   change(
     orgId: string,
-    actor: TeamActor,
+    actor: UserActor,
     patch: { name?: string | undefined; sms_quiet_hours?: boolean | undefined },
   ): Promise<OwnOrgRow>
 }

@@ -1,10 +1,10 @@
 /** Moves the owner pointer of an org to another member. */
-import type { Actor, Audit } from '../audit/append.ts'
+import type { Actor, Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { setOwner } from '../orgs/store.ts'
-import { lockAsOwner, type TeamActor } from './change-team.ts'
+import { lockAsOwner } from './change-team.ts'
 import { findRole, setRole } from './store/member-rows.ts'
 
 type NewOwner = { orgId: string; member: { id: string; userId: string } }
@@ -32,7 +32,7 @@ export const makeMovePointer =
   }
 
 /** Only the primary owner can transfer. They keep the owner role. */
-export type TransferOwnership = (orgId: string, actor: TeamActor, userId: string) => Promise<void>
+export type TransferOwnership = (orgId: string, actor: UserActor, userId: string) => Promise<void>
 
 export const makeTransferOwnership =
   ({ db, movePointer }: { db: Db; movePointer: MovePointer }): TransferOwnership =>

@@ -18,6 +18,7 @@ import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
 import { type Modules, makeRoutes } from './routes.ts'
 import { makeSending } from './sending.ts'
+import { makeTeam } from './team.ts'
 import { makeWorker } from './worker.ts'
 
 export type Overrides = Replacements & {
@@ -34,10 +35,11 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const sending = makeSending(foundation, platform, replacements)
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
-  const worker = makeWorker({ foundation, platform, sending, delivery, senders })
+  const team = makeTeam({ foundation, platform, sending, senders })
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ foundation }), ...addDashboardRoutes]
+  const dashboardRoutes = [...makeDashboardRoutes({ foundation, team }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({

@@ -1,13 +1,38 @@
 /** The routes of the dashboard, under /api/internal and /api/auth. Add a new route here. */
+import { makeListAudit } from '../audit/list-entries.ts'
+import { makeVerifyChainPage } from '../audit/verify-chain-page.ts'
+import { makeVerifyEntries } from '../audit/verify-entries.ts'
+import { accountDeletionRoutes } from '../http/dashboard/account-deletion.ts'
 import { dashboardKeyRoutes } from '../http/dashboard/api-keys.ts'
+import { auditRoutes } from '../http/dashboard/audit.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { orgRoutes } from '../http/dashboard/orgs.ts'
+import { teamRoutes } from '../http/dashboard/team.ts'
 import type { Foundation } from './foundation.ts'
+import type { Team } from './team.ts'
 
 export const makeDashboardCookies = ({ config, baseUrl }: Foundation): Cookies =>
   makeCookies(() => config.production || baseUrl.read().startsWith('https:'))
 
-export const makeDashboardRoutes = ({ foundation }: { foundation: Foundation }): DashboardRoute[] => {
-  const { db, clock } = foundation
-  return [...dashboardKeyRoutes({ db, clock })]
+const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): DashboardRoute[] => {
+  const { auditSecrets: secrets, auditCutover: cutover } = config
+  return auditRoutes({
+    list: makeListAudit({ db }),
+    verify: makeVerifyEntries({ db, log, audit, secrets, cutover }),
+    verifyChain: makeVerifyChainPage({ db, clock, log, secrets, cutover: cutover.at }),
+  })
+}
+
+export const makeDashboardRoutes = ({ foundation, team }: { foundation: Foundation; team: Team }): DashboardRoute[] => {
+  const { config, db, clock } = foundation
+  const { serviceDomain } = config
+  const cookies = makeDashboardCookies(foundation)
+  return [
+    ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
+    ...dashboardKeyRoutes({ db, clock }),
+    ...makeAuditRoutes(foundation),
+    ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
+    ...teamRoutes({ db, clock, cookies, ...team }),
+  ]
 }

@@ -12,6 +12,7 @@ import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Sending } from './sending.ts'
+import type { Team } from './team.ts'
 
 type Needs = {
   foundation: Foundation
@@ -19,9 +20,10 @@ type Needs = {
   sending: Sending
   delivery: WebhookDelivery
   senders: SmsRegistration
+  team: Team
 }
 
-export const makeWorker = ({ foundation, platform, sending, delivery, senders }: Needs) => {
+export const makeWorker = ({ foundation, platform, sending, delivery, senders, team }: Needs) => {
   const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits } = sending
@@ -46,6 +48,8 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     messages: messages.retention,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
+    sweepInvitations: team.invitations.sweep,
+    purgeOrgs: team.purgeOrgs,
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
     pollDlt: makePollDlt({

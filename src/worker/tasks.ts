@@ -7,6 +7,7 @@ import type { SettleUsage } from '../messages/settle-usage.ts'
 import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
 import type { PollStatus } from '../senders/registration/poll-status.ts'
 import type { Reconcile } from '../senders/registration/reconcile.ts'
+import type { PurgeOrgs } from '../team/purge-orgs.ts'
 import type { CountHits } from '../tracking/count.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
 import type { ClaimLoop } from './claim-loop.ts'
@@ -29,6 +30,8 @@ type Needs = {
   checkDomains: CheckDomains
   tracking: Pick<CountHits, 'sweepMarks' | 'sweepWindows'>
   sweepReceipts: () => Promise<number>
+  sweepInvitations: () => Promise<number>
+  purgeOrgs: PurgeOrgs
   messages: MessageRetention
   settleUsage: SettleUsage
   scheduling: ClaimLoop
@@ -44,6 +47,7 @@ export const makeTasks = (needs: Needs): Tasks => {
   return {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
+    deletions: { cron: '* * * * *', run: async () => ({ orgs_deleted: await needs.purgeOrgs() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
     status_poll: {
@@ -70,6 +74,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           webhook_secrets_dropped: await deliveries.sweepSecrets(),
           provider_notifications_deleted: await messages.sweepNotifications(),
           sms_receipts_deleted: await sweepReceipts(),
+          invitations_deleted: await needs.sweepInvitations(),
         }
       },
     },

@@ -10,12 +10,13 @@ export type MemberRow = {
   role: string
   primary_owner: boolean
   source: string
+  two_factor_enabled: boolean
   created_at: Date
   last_active_at: Date | null
 }
 
 const memberColumns = `m.id, m.user_id, u.email, u.name, m.role, o.owner_user_id is not distinct from m.user_id as primary_owner,
-     m.source, m.created_at,
+     m.source, m.created_at, u.totp_enabled_at is not null as two_factor_enabled,
      (select max(s.last_active_at) from sessions s where s.user_id = m.user_id) as last_active_at`
 
 const memberTables = 'memberships m join users u on u.id = m.user_id join orgs o on o.id = m.org_id'
@@ -139,4 +140,16 @@ export const findAccount = statement<{ userId: string }, { email: string; passwo
 export const deleteUser = statement<{ userId: string }, { email: string }>(
   'team.delete_user',
   'delete from users where id = :userId returning email',
+)
+
+/** Ends the oldest sessions of a user who has more than the strictest of their orgs allows. */
+export const endSessionsOverLimit = statement<{ userId: string }>(
+  'team.end_sessions_over_limit',
+  `delete from sessions where id in (
+     select id from sessions
+     where user_id = :userId
+     order by created_at desc, id desc
+     offset (select coalesce(min(o.max_sessions_per_user), 1000000)
+             from memberships m join orgs o on o.id = m.org_id where m.user_id = :userId)
+   )`,
 )
