@@ -8,12 +8,15 @@ import type { Log } from '../ground/log.ts'
 import { faultOfEnds, signEnd } from './chain-ends.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import { type ChainRow, lockChain } from './store/chain-rows.ts'
-import { deleteSomeEntries, deleteSomeLinks, deleteUnlinked, setPrunedEnd } from './store/prune-rows.ts'
+import { deleteSomeEntries, deleteSomeLinks, deleteUnlinked, newestEntry, setPrunedEnd } from './store/prune-rows.ts'
 import { permitChanges } from './store.ts'
 
 const chunk = 5_000
 
-/** Returns whether the log is gone. Call it once all entries are linked and none are written any more. */
+/** Processes that wrote an entry look for it until they have seen it linked, and report it as lost if it is gone. */
+const quietMs = 60_000
+
+/** Returns whether the log is gone. Call it once all entries are linked. It waits while new ones are written. */
 export type DeleteLog = (orgId: string) => Promise<boolean>
 
 type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }
@@ -44,6 +47,8 @@ export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => 
     })
 
   return async (orgId) => {
+    const newest = await db.row(newestEntry, { orgId })
+    if (newest && clock.millis() - newest.created_at.getTime() < quietMs) return false
     for (;;) {
       const deleted = await deleteChunk(orgId)
       if (deleted === undefined) return false

@@ -62,3 +62,8 @@ export const deleteSomeEntries = statement<{ orgId: string; limit: number }>(
   `delete from audit_entries
    where org_id = :orgId and id = any (array(select id from audit_entries where org_id = :orgId limit :limit))`,
 )
+
+export const newestEntry = statement<{ orgId: string }, { created_at: Date }>(
+  'audit.newest_entry',
+  'select created_at from audit_entries where org_id = :orgId order by created_at desc, id desc limit 1',
+)
