@@ -2,8 +2,10 @@
 import { verifyPassword } from '../accounts/passwords.ts'
 import type { Actor, Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
+import type { Limiter } from '../limits/limiter.ts'
 import type { LeaveOrgs, LeftOrgs } from './leave-orgs.ts'
 import { deleteInvitationsTo } from './store/invitation-rows.ts'
 import { deleteUser, findAccount, findRole } from './store/member-rows.ts'
@@ -19,13 +21,24 @@ export type DeleteAccount = (
 
 type Needs = {
   db: Db
+  clock: Clock
+  limiter: Limiter | undefined
   log: Log
   audit: Audit
   leave: LeaveOrgs
   eraseActor: (tx: Tx, userId: string) => Promise<number>
 }
 
-export const makeDeleteAccount = ({ db, log, audit, leave, eraseActor }: Needs): DeleteAccount => {
+export const makeDeleteAccount = ({ db, clock, limiter, log, audit, leave, eraseActor }: Needs): DeleteAccount => {
+  /** A stolen session must not be enough to guess the password. */
+  const countAttempt = async (userId: string): Promise<void> => {
+    const bucket = { name: `{${userId}}:confirmations`, limit: 20, windowMs: 900_000 }
+    const taken = await limiter?.take([bucket], clock.millis())
+    if (!taken || taken.allowed) return
+    const retryAfter = ((taken.states[0]?.resetAt ?? 0) - clock.millis()) / 1_000
+    throw new Failure('RATE_LIMITED', { retryAfter, flatMessage: 'Too many attempts. Try again later.' })
+  }
+
   const isConfirmed = async (userId: string, { password, email }: Confirmation): Promise<boolean> => {
     const account = await db.row(findAccount, { userId })
     if (!account) throw new Failure('UNAUTHORIZED')
@@ -47,6 +60,7 @@ export const makeDeleteAccount = ({ db, log, audit, leave, eraseActor }: Needs):
 
   return async (actor, confirmation, { activeOrgId, deleteOwned }) => {
     const { userId } = actor
+    await countAttempt(userId)
     if (!(await isConfirmed(userId, confirmation))) {
       throw new Failure('CONFIRMATION_FAILED', { flatMessage: 'Confirmation does not match' })
     }

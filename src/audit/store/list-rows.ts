@@ -28,8 +28,9 @@ export type EntryFilter = {
 
 type ListParams = EntryRange & EntryFilter
 
-// Without `or`, so that an index serves the position and the range in every plan.
-const inRange = `(e.created_at, e.id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, ''))
+// Without `or`, so that an index serves the position and the range in every plan. Every id is before `zzzz`, so that an
+// entry whose time someone set to infinity is listed too.
+const inRange = `(e.created_at, e.id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzzz'))
      and e.created_at >= coalesce(:createdAfter::timestamptz, '-infinity')
      and e.created_at <= coalesce(:createdBefore::timestamptz, 'infinity')`
 

@@ -104,6 +104,14 @@ const rangeOf = (orgId: string, { limit, cursor, created_after, created_before }
   limit,
 })
 
+/** Times that the service never writes, such as infinity, have no place in a cursor. The nearest that has one is used. */
+const withFiniteTimes = <R extends { created_at: Date }>(rows: R[]): R[] =>
+  rows.map((row) => {
+    const ms = Number(row.created_at)
+    if (Number.isFinite(ms)) return row
+    return { ...row, created_at: new Date(ms > 0 ? '9999-12-31T23:59:59.999Z' : '0001-01-01T00:00:00.000Z') }
+  })
+
 /** `tenant.*` stands for every action that begins with `tenant.`. */
 const actionFilter = (action: string | null) =>
   action?.endsWith('.*') ? { action: null, group: action.slice(0, -1) } : { action, group: null }
@@ -144,7 +152,7 @@ export const auditRoutes = ({ list, verify, verifyChain }: Needs): DashboardRout
           resourceType: query.resource_type,
           resourceId: query.resource_id,
         })
-        return { status: 200, body: page(rows, query.limit, shownEntry) }
+        return { status: 200, body: page(withFiniteTimes(rows), query.limit, shownEntry) }
       },
     }),
     defineDashboardRoute({
@@ -156,7 +164,7 @@ export const auditRoutes = ({ list, verify, verifyChain }: Needs): DashboardRout
       handle: async (call) => {
         assertEnabled()
         const { found, rows } = await verify.page(userActor(call), rangeOf(call.session.orgId, call.query))
-        const { has_more, next_cursor } = page(rows, call.query.limit, () => null)
+        const { has_more, next_cursor } = page(withFiniteTimes(rows), call.query.limit, () => null)
         return { status: 200, body: { ...found, has_more, next_cursor } }
       },
     }),
