@@ -10,26 +10,31 @@ import {
   findMember,
   type LockedOrg,
   leaveDefaultOrg,
-  type MemberRow,
   setRole,
+  type TeamMemberRow,
 } from './store/member-rows.ts'
 
 export interface ManageMembers {
-  changeRole(orgId: string, actor: UserActor, change: { id: string; role: Role }): Promise<MemberRow>
+  changeRole(orgId: string, actor: UserActor, change: { id: string; role: Role }): Promise<TeamMemberRow>
   remove(orgId: string, actor: UserActor, id: string): Promise<void>
 }
 
 type Needs = { db: Db; clock: Clock; audit: Audit }
 
 export const makeManageMembers = ({ db, clock, audit }: Needs): ManageMembers => {
-  const find = async (tx: Tx, orgId: string, id: string): Promise<MemberRow> => {
+  const find = async (tx: Tx, orgId: string, id: string): Promise<TeamMemberRow> => {
     const member = await tx.row(findMember, { orgId, id })
     if (!member) throw new Failure('NOT_FOUND')
     return member
   }
 
   /** The owner pointer's user always stays an owner. Without a pointer, the last owner does. */
-  const assertDispensable = async (tx: Tx, org: LockedOrg, member: MemberRow, flatMessage: string): Promise<void> => {
+  const assertDispensable = async (
+    tx: Tx,
+    org: LockedOrg,
+    member: TeamMemberRow,
+    flatMessage: string,
+  ): Promise<void> => {
     const last = async () => (await tx.row(countOwners, { orgId: org.id }))?.n === 1
     const needed = member.primary_owner || (org.owner_user_id === null && member.role === 'owner' && (await last()))
     if (needed) throw new Failure('PRIMARY_OWNER', { flatMessage })

@@ -28,11 +28,12 @@ export type EntryFilter = {
 
 type ListParams = EntryRange & EntryFilter
 
-// Without `or`, so that an index serves the position and the range in every plan. Every id is before `zzzz`, so that an
-// entry whose time someone set to infinity is listed too.
+// Without `or`, so that an index serves the position and the range in every plan. The upper bound repeats the position,
+// because the scan starts at the bound of the first column. Every id is before `zzzz`, so that an entry whose time
+// someone set to infinity is listed too.
 const inRange = `(e.created_at, e.id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzzz'))
      and e.created_at >= coalesce(:createdAfter::timestamptz, '-infinity')
-     and e.created_at <= coalesce(:createdBefore::timestamptz, 'infinity')`
+     and e.created_at <= least(coalesce(:createdBefore::timestamptz, 'infinity'), coalesce(:afterAt::timestamptz, 'infinity'))`
 
 const matches = `(:action::text is null or e.action = :action)
      and (:group::text is null or starts_with(e.action, :group))

@@ -19,7 +19,7 @@ import {
   ReceivedInvitation,
 } from '../../team/shapes.ts'
 import { type InvitationRow, listInvitations } from '../../team/store/invitation-rows.ts'
-import { listMembers, type MemberRow } from '../../team/store/member-rows.ts'
+import { listMembers, type TeamMemberRow } from '../../team/store/member-rows.ts'
 import { page } from '../page.ts'
 import type { Cookies } from './cookies.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
@@ -35,7 +35,7 @@ export type TeamRouteNeeds = {
   cookies: Cookies
 }
 
-const shownMember = (row: MemberRow): z.output<typeof Member> => ({
+const shownMember = (row: TeamMemberRow): z.output<typeof Member> => ({
   id: row.id,
   user_id: row.user_id,
   email: row.email,

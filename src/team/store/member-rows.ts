@@ -2,7 +2,7 @@
 import { statement } from '../../db/statement.ts'
 import type { Keyset } from '../../ground/cursor.ts'
 
-export type MemberRow = {
+export type TeamMemberRow = {
   id: string
   user_id: string
   email: string
@@ -21,7 +21,7 @@ const memberColumns = `m.id, m.user_id, u.email, u.name, m.role, o.owner_user_id
 
 const memberTables = 'memberships m join users u on u.id = m.user_id join orgs o on o.id = m.org_id'
 
-export const listMembers = statement<{ orgId: string } & Keyset, MemberRow>(
+export const listMembers = statement<{ orgId: string } & Keyset, TeamMemberRow>(
   'team.list_members',
   `select ${memberColumns}
    from ${memberTables}
@@ -31,7 +31,7 @@ export const listMembers = statement<{ orgId: string } & Keyset, MemberRow>(
    limit :limit`,
 )
 
-export const findMember = statement<{ orgId: string; id: string }, MemberRow>(
+export const findMember = statement<{ orgId: string; id: string }, TeamMemberRow>(
   'team.find_member',
   `select ${memberColumns} from ${memberTables} where m.org_id = :orgId and m.id = :id`,
 )
