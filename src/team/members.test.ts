@@ -262,3 +262,24 @@ describe('a transfer of ownership', () => {
     }
   })
 })
+
+test('A-052 A-072 Developers, members and viewers are refused every change of the team and of the org', async () => {
+  const { orgId, first, others } = await setUp('developer', 'member', 'viewer')
+  const invite = '/api/internal/team/invite'
+  const changes: [method: string, path: string, body?: object][] = [
+    ['POST', invite, { email: 'bob@reader.test', role: 'viewer' }],
+    ['PATCH', invite, { id: newId('invitation') }],
+    ['DELETE', `${invite}?id=${newId('invitation')}`],
+    ['PATCH', path, { id: first.membershipId, role: 'viewer' }],
+    ['DELETE', `${path}?id=${first.membershipId}`],
+    ['POST', '/api/internal/org/transfer-ownership', { user_id: first.userId }],
+    ['PATCH', '/api/internal/org', { name: 'X' }],
+    ['DELETE', '/api/internal/org', { confirm: 'acme' }],
+  ]
+  for (const asking of others) {
+    for (const [method, route, body] of changes) {
+      const reply = await leavesAll(orgId, () => asking.ask(method, route, body))
+      expect([reply.status, reply.body], `${method} ${route}`).toEqual([403, { error: 'Owner role required' }])
+    }
+  }
+})

@@ -228,7 +228,7 @@ describe('a deleted org', () => {
     expect((await t.org({ name: 'Freed' })).org.slug).toBe(slug)
   })
 
-  test('A-202 is recorded under the org that its owner has owned for longest, and A-203 nowhere if there is none', async () => {
+  test('A-202 A-203 is recorded under the org that its owner has owned for longest, or nowhere if there is none', async () => {
     const [gone, newer, oldest, viewed] = [
       await t.org({ name: 'Gone' }),
       await t.org({ name: 'Newer' }),
