@@ -326,6 +326,44 @@ describe('a deleted org', () => {
     expect(await counts()).toEqual({ audit_chains: 1, audit_register: 1 })
   })
 
+  test('gives its numbers and domains back, and waits while the registry is unreachable', async () => {
+    const { org, domain } = await t.org()
+    const owner = await primaryOwner(t, org.id)
+    const registry = (status: string) => t.ask('POST', '/api/dev/registry', { body: { id: '*', status } })
+    await t.database.sql(
+      `insert into phone_numbers (org_id, id, environment, kind, e164, iso_country, status, provider_id, created_at,
+         updated_at)
+       values ($1, $2, 'live', 'number', '+12025550143', 'US', 'verified', 'number-1', $3, $3)`,
+      [org.id, newId('phoneNumber'), t.service.clock.now()],
+    )
+    const held = () =>
+      t.database.sql(
+        `select e164 as held from phone_numbers where org_id = $1 and provider_id is not null
+         union all select name from domains where org_id = $1`,
+        [org.id],
+      )
+    await remove(owner, org.slug)
+    await registry('unreachable')
+    await advance(900)
+    await runTask('deletions')
+    expect(await held()).toEqual([{ held: '+12025550143' }, { held: domain }])
+    await registry('reachable')
+    await runTask('deletions')
+    expect(await held()).toEqual([])
+    const released = (await trailOf(t.database, org.id)).map(({ action, actor_user_id }) => [action, actor_user_id])
+    expect(released).toEqual([
+      ['phone_number.released', null],
+      ['domain.removed', null],
+    ])
+    // These entries are new, so the log goes with a later run.
+    await t.service.chain.link()
+    await t.service.modules.writtenEntries.check()
+    await advance(60)
+    await runTask('deletions')
+    expect(await t.database.sql('select id from orgs where id = $1', [org.id])).toEqual([])
+    expect(await trailOf(t.database, org.id)).toEqual([])
+  })
+
   test('has every table in the list of what is deleted, or a foreign key that deletes its rows', async () => {
     const tables = await t.database.sql<{ name: string }>(
       `select c.table_name as name from information_schema.columns c
