@@ -72,6 +72,7 @@ describe('POST /api/dev/run', () => {
           webhook_secrets_dropped: 0,
           provider_notifications_deleted: 0,
           sms_receipts_deleted: 0,
+          invitations_deleted: 0,
         },
       },
     ])
