@@ -16,6 +16,7 @@ export const layers: string[][] = [
   ['usage'],
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
   ['admission', 'audiences', 'domains', 'senders', 'signin', 'templates', 'tracking', 'webhooks'],
+  ['team'],
   ['messages'],
   ['analytics', 'blasts', 'inbound', 'verifications'],
   ['operator'],

@@ -15,6 +15,9 @@ export type Actor =
   | { kind: 'nobody'; ip: string | null; userAgent: string }
   | { kind: 'system' }
 
+/** A person who uses the dashboard. */
+export type UserActor = Extract<Actor, { kind: 'user' }>
+
 export type AuditEntry = {
   orgId: string
   actor: Actor

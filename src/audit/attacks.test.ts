@@ -15,6 +15,8 @@ import { readConfig } from '../ground/config/config.ts'
 import { newId } from '../ground/ids.ts'
 import { silentLog } from '../ground/log.ts'
 import type { Actor } from './append.ts'
+import { findingNames } from './verify-chain.ts'
+import { type ChainPosition, makeVerifyChainPage } from './verify-chain-page.ts'
 
 const secret = 'audit-test-secret'
 const folder = await mkdtemp(join(tmpdir(), 'tidings-witness-'))
@@ -105,6 +107,23 @@ beforeEach(async () => {
 })
 
 const clean = () => ({ ...whole(orgId, 5), ...unwitnessed })
+
+const cutover = readConfig({}).auditCutover.at
+const verifyPage = makeVerifyChainPage({ db, clock: t.service.clock, log: silentLog(), secrets: [secret], cutover })
+
+/** The findings of all pages of two links each, without the register, which is not part of them. */
+const walkPages = async () => {
+  const first = await verifyPage(orgId, 2)
+  const found = { ...first }
+  for (let next: ChainPosition | undefined = first.next; next; ) {
+    const page = await verifyPage(orgId, 2, next)
+    found.checked += page.checked
+    for (const name of findingNames) found[name] = [...page[name], ...found[name]]
+    next = page.next
+  }
+  const { next: _, ...report } = found
+  return report
+}
 
 test('the table of attacks in docs/audit.md is the list that these tests run', async () => {
   const page = await readFile(join(import.meta.dirname, '../../docs/audit.md'), 'utf8')
@@ -215,7 +234,12 @@ test('without the secret, the command exits with 1 and says what to set', async 
 test.each(attacks)('$attack: shows $shows', async ({ run: attack }: Attack) => {
   expect(await verify()).toEqual({ code: 0, report: clean(), error: '' })
   const { found, options = [] } = await attack(target())
-  expect(await verify(...options)).toEqual({ code: 1, report: { ...clean(), ...found }, error: fault })
+  const { code, report, error } = await verify(...options)
+  expect({ code, report, error }).toEqual({ code: 1, report: { ...clean(), ...found }, error: fault })
+  const pages = await walkPages()
+  for (const name of findingNames) expect(pages[name].toSorted(), name).toEqual(report[name].toSorted())
+  const { checked, head, pruned, waiting } = report
+  expect(pages).toMatchObject({ checked, head, pruned, waiting })
   // The finding stays when the service continues to work.
   await chain.link()
   await target().retain()

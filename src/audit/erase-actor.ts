@@ -1,4 +1,4 @@
-import type { Db } from '../db/pool.ts'
+import type { Db, Tx } from '../db/pool.ts'
 import type { Log } from '../ground/log.ts'
 import type { AuditSecrets } from './judge-entry.ts'
 import { sign } from './sign-entry.ts'
@@ -10,47 +10,56 @@ const chunk = 500
 /** Removes a user's id from their audit entries. Returns the number of entries. */
 export type EraseActor = (userId: string) => Promise<number>
 
-type Needs = { db: Db; log: Log; secrets: AuditSecrets; cutover: Date }
+type Needs = { log: Log; secrets: AuditSecrets; cutover: Date }
 
 /**
  * An entry with a valid signature is signed again without its actor, with the secret that signed it before. Any other
  * entry keeps its signature, so that erasing a user never makes a forged entry valid.
  */
-export const makeEraseActor = ({ db, log, secrets, cutover }: Needs): EraseActor => {
-  const signatureWithout = (row: EntryRow): string | null => {
-    const fields = fieldsOf(row)
-    for (const secret of secrets) {
-      const withoutActor = sign(secret, { ...fields, actorUserId: null })
-      if (signatureStatus(fields, { secret, cutover }) === 'ok') return withoutActor
-      // Someone forged this entry by adding a user to an entry that had none. Clearing the user would make the stored
-      // signature valid again, so it is kept in uppercase: still recognizable, but not valid.
-      if (row.signature === withoutActor) return withoutActor.toUpperCase()
-    }
-    return row.signature
+const signatureWithout = (row: EntryRow, { secrets, cutover }: Needs): string | null => {
+  const fields = fieldsOf(row)
+  for (const secret of secrets) {
+    const withoutActor = sign(secret, { ...fields, actorUserId: null })
+    if (signatureStatus(fields, { secret, cutover }) === 'ok') return withoutActor
+    // Someone forged this entry by adding a user to an entry that had none. Clearing the user would make the stored
+    // signature valid again, so it is kept in uppercase: still recognizable, but not valid.
+    if (row.signature === withoutActor) return withoutActor.toUpperCase()
   }
+  return row.signature
+}
 
-  const eraseChunk = (userId: string): Promise<number> =>
-    db.tx(async (tx) => {
-      const rows = await tx.rows(entriesOfActor, { userId, limit: chunk })
-      if (rows.length === 0) return 0
-      await tx.row(permitChanges, { path: 'erasure' })
-      await tx.change(anonymise, {
-        orgIds: rows.map((row) => row.org_id),
-        ids: rows.map((row) => row.id),
-        signatures: rows.map(signatureWithout),
-      })
-      await tx.row(forbidChanges)
-      return rows.length
-    })
+const eraseChunk = async (tx: Tx, userId: string, needs: Needs): Promise<number> => {
+  const rows = await tx.rows(entriesOfActor, { userId, limit: chunk })
+  if (rows.length === 0) return 0
+  await tx.row(permitChanges, { path: 'erasure' })
+  await tx.change(anonymise, {
+    orgIds: rows.map((row) => row.org_id),
+    ids: rows.map((row) => row.id),
+    signatures: rows.map((row) => signatureWithout(row, needs)),
+  })
+  await tx.row(forbidChanges)
+  return rows.length
+}
 
-  return async (userId) => {
-    if (secrets.length === 0) {
-      log.warn({ user_id: userId }, 'erasing audit actor without signing secret: signed entries become invalid')
-    }
-    for (let total = 0; ; ) {
-      const erased = await eraseChunk(userId)
-      total += erased
-      if (erased < chunk) return total
-    }
+const eraseAll = async (userId: string, { log, secrets }: Needs, next: () => Promise<number>): Promise<number> => {
+  if (secrets.length === 0) {
+    log.warn({ user_id: userId }, 'erasing audit actor without signing secret: signed entries become invalid')
+  }
+  for (let total = 0; ; ) {
+    const erased = await next()
+    total += erased
+    if (erased < chunk) return total
   }
 }
+
+/** Each chunk in a transaction of its own. */
+export const makeEraseActor =
+  ({ db, ...needs }: Needs & { db: Db }): EraseActor =>
+  (userId) =>
+    eraseAll(userId, needs, () => db.tx((tx) => eraseChunk(tx, userId, needs)))
+
+/** In the transaction of the caller, so that the entries that it wrote lose their actor too. */
+export const makeEraseActorWithin =
+  (needs: Needs) =>
+  (tx: Tx, userId: string): Promise<number> =>
+    eraseAll(userId, needs, () => eraseChunk(tx, userId, needs))

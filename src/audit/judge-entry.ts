@@ -31,16 +31,16 @@ const isOfOperator = (row: EntryRow): boolean =>
   row.ip_address === null &&
   row.signature === null
 
-type Options = { secrets: AuditSecrets; cutover: Date }
+export type JudgeOptions = { secrets: AuditSecrets; cutover: Date }
 
 /** The status under the secret that made the signature, or else under the current one. */
-const bestStatus = (row: EntryRow, { secrets, cutover }: Options): SignatureStatus => {
+export const bestStatus = (row: EntryRow, { secrets, cutover }: JudgeOptions): SignatureStatus => {
   const fields = fieldsOf(row)
   const statuses = secrets.map((secret) => signatureStatus(fields, { secret, cutover }))
   return statuses.find((status) => status === 'ok') ?? statuses[0] ?? 'unsigned'
 }
 
-const sealedVerdict = (row: EntryRow, sealers: Sealer[], options: Options): EntryVerdict => {
+const sealedVerdict = (row: EntryRow, sealers: Sealer[], options: JudgeOptions): EntryVerdict => {
   const { seal } = row
   if (seal === null || seal === '') return 'stripped'
   const metadata = canonicalMetadata(row.metadata)
@@ -55,7 +55,7 @@ const sealedVerdict = (row: EntryRow, sealers: Sealer[], options: Options): Entr
 }
 
 /** Without a secret, only the time of an entry can be judged. */
-export const makeJudgeEntry = (options: Options): JudgeEntry => {
+export const makeJudgeEntry = (options: JudgeOptions): JudgeEntry => {
   const sealers = options.secrets.map(makeSealer)
   const judge = (row: EntryRow): EntryVerdict => {
     if (sealers.length === 0) return isMisdated(row, false) ? 'misdated' : 'unsigned'

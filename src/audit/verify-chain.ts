@@ -19,10 +19,10 @@ import {
 import type { EntryRow } from './store.ts'
 
 const chunk = 1_000
-const maxFindings = 100
+export const maxFindings = 100
 
 /** Ids of entries, by what is wrong with them. */
-type EntryFindings = {
+export type EntryFindings = {
   /** Linked or waiting to be linked, but no longer there. */
   missing: string[]
   /** Their links do not match the entry and the previous link, or come after the head. */
@@ -48,7 +48,16 @@ export type ChainReport = EntryFindings & {
   waiting: number
 }
 
-const findingNames = ['missing', 'broken', 'invalid', 'stripped', 'misdated', 'stray'] as const
+export const findingNames = ['missing', 'broken', 'invalid', 'stripped', 'misdated', 'stray'] as const
+
+export const noEntryFindings = (): EntryFindings => ({
+  missing: [],
+  broken: [],
+  invalid: [],
+  stripped: [],
+  misdated: [],
+  stray: [],
+})
 
 export const isIntact = (report: ChainReport): boolean =>
   findingNames.every((name) => report[name].length === 0) &&
@@ -64,31 +73,40 @@ export type VerifyOptions = {
   register?: RegisterStatus
 }
 
-type Needs = { db: Db; clock: Clock; secrets: AuditSecrets; cutover: Date }
+export type VerifyNeeds = { db: Db; clock: Clock; secrets: AuditSecrets; cutover: Date }
 
-const note = (findings: EntryFindings, kind: keyof EntryFindings, id: string): void => {
+export const noteFinding = (findings: EntryFindings, kind: keyof EntryFindings, id: string): void => {
   if (findings[kind].length < maxFindings && !findings[kind].includes(id)) findings[kind].push(id)
 }
 
-const isPresent = (row: LinkedEntry): row is LinkedEntry & EntryRow => row.id !== null
+export const isPresent = (row: LinkedEntry): row is LinkedEntry & EntryRow => row.id !== null
 
-export const makeVerifyChain = ({ db, clock, secrets, cutover }: Needs) => {
+/** Notes what is wrong with an entry. `waits`: it is in the queue, so it must also be fit to be linked. */
+export const makeJudgeInto = ({ clock, secrets, cutover }: Omit<VerifyNeeds, 'db'>) => {
   const judgeEntry = makeJudgeEntry({ secrets, cutover })
   const isLinkable = makeIsLinkable({ secrets, cutover, clock })
+  return (findings: EntryFindings, row: EntryRow, waits: boolean): void => {
+    const verdict: EntryVerdict = judgeEntry(row)
+    if (verdict === 'invalid' || verdict === 'stripped' || verdict === 'misdated')
+      noteFinding(findings, verdict, row.id)
+    // The rest cannot be linked either, but is no finding in an entry that was linked before.
+    else if (waits && !isLinkable(verdict)) noteFinding(findings, 'stripped', row.id)
+    // Written by the process that wrote the lost entry: see watch-written.ts.
+    else if (row.action === 'audit.entry_lost') noteFinding(findings, 'missing', row.resource_id ?? row.id)
+  }
+}
+
+export const makeVerifyChain = ({ db, clock, secrets, cutover }: VerifyNeeds) => {
+  const judgeInto = makeJudgeInto({ clock, secrets, cutover })
 
   const judge = (findings: EntryFindings, row: EntryRow, { createdAfter }: VerifyOptions, waits: boolean): void => {
     if (createdAfter && timeOfId(row.id) < createdAfter.getTime()) return
-    const verdict: EntryVerdict = judgeEntry(row)
-    if (verdict === 'invalid' || verdict === 'stripped' || verdict === 'misdated') note(findings, verdict, row.id)
-    // The rest cannot be linked either, but is no finding in an entry that was linked before.
-    else if (waits && !isLinkable(verdict)) note(findings, 'stripped', row.id)
-    // Written by the process that wrote the lost entry: see watch-written.ts.
-    else if (row.action === 'audit.entry_lost') note(findings, 'missing', row.resource_id ?? row.id)
+    judgeInto(findings, row, waits)
   }
 
   /** Checks the links from the pruned end up to the head in `chain`. Links added since then are not included. */
   const walk = async (orgId: string, chain: ChainRow, options: VerifyOptions): Promise<Walked> => {
-    const findings: EntryFindings = { missing: [], broken: [], invalid: [], stripped: [], misdated: [], stray: [] }
+    const findings = noEntryFindings()
     let last: Link = { seq: chain.pruned_seq, digest: chain.pruned_digest ?? Buffer.alloc(0) }
     for (let checked = 0; ; ) {
       const position = { orgId, afterSeq: last.seq, lastSeq: chain.head_seq, limit: chunk }
@@ -97,9 +115,9 @@ export const makeVerifyChain = ({ db, clock, secrets, cutover }: Needs) => {
         const { seq, entry_id, digest } = link
         checked++
         if (isPresent(link)) judge(findings, link, options, false)
-        else note(findings, 'missing', entry_id)
+        else noteFinding(findings, 'missing', entry_id)
         const matches = !isPresent(link) || digestMatches(last.digest, seq, link, digest)
-        if (seq !== last.seq + 1 || !matches) note(findings, 'broken', entry_id)
+        if (seq !== last.seq + 1 || !matches) noteFinding(findings, 'broken', entry_id)
         last = { seq, digest }
       }
       if (links.length < chunk) return { checked, last, findings }
@@ -121,9 +139,10 @@ export const makeVerifyChain = ({ db, clock, secrets, cutover }: Needs) => {
     const after = await db.row(findChain, { orgId })
     // Retention removed links during the walk, so the findings may be wrong.
     if (after?.pruned_seq !== chain.pruned_seq) return undefined
-    for (const id of chain.past_head ?? []) note(findings, 'broken', id)
-    for (const row of await db.rows(lostEntries, { orgId, limit: maxFindings })) note(findings, 'missing', row.entry_id)
-    for (const row of await db.rows(strayEntries, { orgId, limit: maxFindings })) note(findings, 'stray', row.id)
+    for (const id of chain.past_head ?? []) noteFinding(findings, 'broken', id)
+    for (const row of await db.rows(lostEntries, { orgId, limit: maxFindings }))
+      noteFinding(findings, 'missing', row.entry_id)
+    for (const row of await db.rows(strayEntries, { orgId, limit: maxFindings })) noteFinding(findings, 'stray', row.id)
     const reached = last.seq === chain.head_seq && last.digest.equals(chain.head_digest)
     return {
       org_id: orgId,

@@ -23,6 +23,7 @@ tidings ops dlt set <org_id> <dlt id> --status submitted|approved|rejected [--te
     [--reason <text>] --operator <name> [--json]
 tidings ops audit verify <org_id>|--all [--witness <file or s3://bucket/prefix>] [--head <head>] [--created-after <time>] [--json]
 tidings ops audit head [<org_id>] [--json]
+tidings ops audit export <org_id>
 tidings ops audit trust <org_id> --operator <name> [--json]
 tidings ops key create <org_id> [--environment live|test] [--name <name>] [--scopes <a,b>] [--json]
 tidings ops key list <org_id> [--limit <1 to 1000>] [--cursor <cursor>] [--json]

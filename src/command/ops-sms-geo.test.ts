@@ -31,7 +31,7 @@ const entriesOf = async (orgId: string) =>
   (await trailOf(t.database, orgId)).filter(({ action }) => action === 'org.sms_geo_updated')
 
 describe('tidings ops org sms-geo', () => {
-  test('R-37 S-208 A-199 stores the list and writes an audit entry without an actor, with both lists', async () => {
+  test('S-208 A-199 R-37 stores the list and writes an audit entry without an actor, with both lists', async () => {
     const own = await texter(t)
     const steps: [given: string, kept: string | null, shown: string[] | null, said: string][] = [
       ['gb,US,xk,US', 'GB,US,XK', ['GB', 'US', 'XK'], `${own.orgId} may send SMS to GB, US, XK.\n`],

@@ -14,6 +14,7 @@ import { isPlan, plans } from '../orgs/plans.ts'
 import { type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
 import { readSetting } from '../settings/store.ts'
 import { keepHead, trustAudit, verifyAudit } from './audit-commands.ts'
+import { exportAudit } from './audit-export.ts'
 import { Fault } from './command-fault.ts'
 import { withDatabase } from './database.ts'
 import { createKey, listKeysOf, revokeKeyOf } from './key-commands.ts'
@@ -166,6 +167,8 @@ const dispatch = async (context: Context, [noun, verb, ...rest]: string[]): Prom
       return verifyAudit(context, context.options.all ? undefined : orgIdOf(rest[0]))
     case 'audit head':
       return keepHead(context, rest[0] === undefined ? undefined : orgIdOf(rest[0]))
+    case 'audit export':
+      return exportAudit(context, orgIdOf(rest[0]))
     case 'audit trust':
       return trustAudit(context, orgIdOf(rest[0]))
     default:

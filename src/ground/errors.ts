@@ -224,6 +224,18 @@ export const catalogue = {
   TWO_FACTOR_NOT_ENABLED: at(409, 'Two-factor authentication is not enabled'),
   MAIL_UNAVAILABLE: at(503, 'The mail could not be sent. Try again in a few minutes.'),
   TEXT_UNAVAILABLE: at(503, 'The text message could not be sent. Try again in a few minutes.'),
+  NOT_PRIMARY_OWNER: at(403, 'Only the primary owner can transfer ownership'),
+  PRIMARY_OWNER: at(409, 'The primary owner cannot be demoted or removed'),
+  SELF_REMOVE: at(409, 'You cannot remove yourself'),
+  ALREADY_MEMBER: at(409, 'Already a member'),
+  INVITATION_EXPIRED: at(410, 'This invitation has expired'),
+  INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
+  SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
+  AUDIT_SIGNING_DISABLED: at(
+    503,
+    'Audit signing is not configured, so the log cannot be verified. This does not mean the log is clean.',
+  ),
 } as const satisfies Record<string, Entry>
 
 export type Code = keyof typeof catalogue
@@ -244,6 +256,15 @@ export const dashboardCodes = new Set<Code>([
   'TWO_FACTOR_NOT_ENABLED',
   'MAIL_UNAVAILABLE',
   'TEXT_UNAVAILABLE',
+  'NOT_PRIMARY_OWNER',
+  'PRIMARY_OWNER',
+  'SELF_REMOVE',
+  'ALREADY_MEMBER',
+  'INVITATION_EXPIRED',
+  'INVITATION_EMAIL_MISMATCH',
+  'SOLE_OWNER',
+  'INVALID_TIME_RANGE',
+  'AUDIT_SIGNING_DISABLED',
 ])
 
 export type ErrorType =
@@ -283,7 +304,7 @@ export type FailureDetail = {
   /** Seconds, for the `Retry-After` header. */
   retryAfter?: number
   /** Additional fields of the error object, such as `message_id`. */
-  extra?: Record<string, string>
+  extra?: Record<string, unknown>
   headers?: Record<string, string>
   /** The request took effect before it failed. Its Idempotency-Key stays locked, so a retry cannot repeat the effect. */
   done?: true
@@ -354,6 +375,8 @@ export const codelessRefusals: ReadonlySet<Code> = new Set<Code>([
   'OWNER_ROLE_REQUIRED',
   'DEVELOPER_ROLE_REQUIRED',
   'WRITE_ACCESS_REQUIRED',
+  'NOT_PRIMARY_OWNER',
+  'INVALID_TIME_RANGE',
 ])
 
 /** The text of docs/errors.md. */

@@ -147,6 +147,15 @@ const added: [code: Code, status: number, type: string][] = [
   ['TWO_FACTOR_NOT_ENABLED', 409, 'validation_error'],
   ['MAIL_UNAVAILABLE', 503, 'server_error'],
   ['TEXT_UNAVAILABLE', 503, 'server_error'],
+  ['NOT_PRIMARY_OWNER', 403, 'authentication_error'],
+  ['PRIMARY_OWNER', 409, 'validation_error'],
+  ['SELF_REMOVE', 409, 'validation_error'],
+  ['ALREADY_MEMBER', 409, 'validation_error'],
+  ['INVITATION_EXPIRED', 410, 'validation_error'],
+  ['INVITATION_EMAIL_MISMATCH', 403, 'authentication_error'],
+  ['SOLE_OWNER', 409, 'validation_error'],
+  ['INVALID_TIME_RANGE', 422, 'validation_error'],
+  ['AUDIT_SIGNING_DISABLED', 503, 'server_error'],
 ]
 
 let t: TestService

@@ -126,6 +126,12 @@ export const revokeKey = statement<{ orgId: string; id: string; at: Date }, { re
    returning revoked_at`,
 )
 
+/** For an org that is deleted. */
+export const revokeAllKeys = statement<{ orgId: string; at: Date }>(
+  'keys.revoke_all',
+  'update api_keys set revoked_at = :at, updated_at = :at where org_id = :orgId and revoked_at is null',
+)
+
 /**
  * The number of active keys, and the creation times of keys made in the last hour, oldest first. Keys made by an
  * operator are not in the second list.

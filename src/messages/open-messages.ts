@@ -48,7 +48,7 @@ import { makeDraftSms } from './sms/draft-sms.ts'
 import { makeRescheduleLocal } from './sms/reschedule-local.ts'
 import { makeSmsChannel } from './sms/sms-channel.ts'
 import { makeSmsHandovers } from './sms/sms-handovers.ts'
-import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
+import { cancelForOrg, cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
 import { makeSuppressRefused } from './suppress-refused.ts'
 
 /** How many items of one batch are sent at the same time. */
@@ -184,6 +184,9 @@ export const openMessages = (needs: Needs) => {
         tx.change(eraseTenantMessages, { ...rows, at: clock.now() }),
       eraseEvents: (tx: Pick<Db, 'change'>, rows: TenantRows) => tx.change(eraseTenantEvents, rows),
     },
+    /** For an org that is deleted. */
+    cancelOfOrg: (tx: Pick<Db, 'change'>, { orgId, at }: { orgId: string; at: Date }) =>
+      tx.change(cancelForOrg, { orgId, at, entry: JSON.stringify([entryOf('canceled', at, 'Organisation deleted')]) }),
   }
 }
 

@@ -34,14 +34,14 @@ export const setOwner = statement<{ orgId: string; userId: string; at: Date }>(
 
 export const findOrg = statement<{ orgId: string }, OrgRow>(
   'orgs.find',
-  `select ${columns} from orgs where id = :orgId`,
+  `select ${columns} from orgs where id = :orgId and deleted_at is null`,
 )
 
 /** Newest first. Ids are in the order of creation. `afterId` is the last org of the previous page. */
 export const listOrgs = statement<{ afterId: string | null; limit: number }, OrgRow>(
   'orgs.list',
   `select ${columns} from orgs
-   where :afterId::text is null or id < :afterId
+   where deleted_at is null and (:afterId::text is null or id < :afterId)
    order by id desc
    limit :limit`,
 )

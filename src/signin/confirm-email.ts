@@ -5,7 +5,7 @@ import type { Clock } from '../ground/clock.ts'
 import { createOwnedOrg } from './new-org.ts'
 import { type AccountRow, findFilingOrg, markEmailVerified, setDefaultOrg } from './store/user-rows.ts'
 
-export type Invited = { inviteHash: Buffer; userId: string; email: string; actor: Actor; at: Date }
+export type Invited = { inviteHash: Buffer; userId: string; email: string; actor: Actor }
 
 /** Accepts the invitation and returns its org. Undefined when it is for another address, or no longer open. */
 export type JoinInvited = (tx: Tx, invited: Invited) => Promise<string | undefined>
@@ -17,7 +17,7 @@ export interface ConfirmEmail {
   giveOrg(tx: Tx, userId: string, name: string, actor: Actor): Promise<string>
 }
 
-type Needs = { clock: Clock; audit: Audit; joinInvited: JoinInvited | undefined }
+type Needs = { clock: Clock; audit: Audit; joinInvited: JoinInvited }
 
 export const makeConfirmEmail = ({ clock, audit, joinInvited }: Needs): ConfirmEmail => {
   const recordRegistration = (tx: Tx, orgId: string, userId: string, actor: Actor): Promise<void> =>
@@ -42,8 +42,8 @@ export const makeConfirmEmail = ({ clock, audit, joinInvited }: Needs): ConfirmE
   /** The org that the account joined, if it was invited. */
   const join = async (tx: Tx, account: AccountRow, actor: Actor): Promise<string | undefined> => {
     const { id: userId, email, pending_invite_hash: inviteHash } = account
-    if (inviteHash === null || !joinInvited) return undefined
-    return joinInvited(tx, { inviteHash, userId, email, actor, at: clock.now() })
+    if (inviteHash === null) return undefined
+    return joinInvited(tx, { inviteHash, userId, email, actor })
   }
 
   const confirm: ConfirmEmail['confirm'] = async (tx, account, actor) => {

@@ -5,7 +5,7 @@ import { HandoverError } from '../providers/handover.ts'
 import type { MailContent } from './mail-templates.ts'
 
 /**
- * Sends one mail of sign-in, or throws MAIL_UNAVAILABLE. It is called before anything is stored, so that a person never
+ * Sends one mail of the service to a person, or throws MAIL_UNAVAILABLE. It is called before anything is stored, so that a person never
  * has an account, a challenge or a code that no mail announced.
  */
 export type HandOverMail = (to: string, orgId: string | null, content: MailContent) => Promise<void>
@@ -17,7 +17,7 @@ export const makeHandOverMail =
       await send({ orgId, to, ...content })
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error
-      log.warn({ kind: error.kind, provider: error.provider, reason: error.message }, 'sign-in mail failed')
+      log.warn({ kind: error.kind, provider: error.provider, reason: error.message }, 'mail of the service failed')
       throw new Failure('MAIL_UNAVAILABLE', { cause: error, retryAfter: 60 })
     }
   }

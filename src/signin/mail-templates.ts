@@ -1,4 +1,4 @@
-/** Every mail that sign-in sends, each as text and as HTML. */
+/** The mails of the service to people, each as text and as HTML. */
 
 export type MailContent = { subject: string; text: string; html: string }
 
@@ -28,7 +28,7 @@ const htmlOf = (part: Part): string => {
   return `<p style="margin:0 0 8px;font-size:14px;line-height:20px;color:#5b6470">${escapeHtml(part.small)}</p>`
 }
 
-const compose = (subject: string, parts: Part[]): MailContent => ({
+export const composeMail = (subject: string, parts: Part[]): MailContent => ({
   subject,
   text: `${parts.map(textOf).join('\n\n')}\n`,
   html: `<!doctype html>
@@ -50,7 +50,7 @@ ${parts.map(htmlOf).join('\n')}
 const ignoreIt = { small: 'If you did not ask for this, you can ignore this mail.' }
 
 export const verifyEmailMail = (code: string): MailContent =>
-  compose('Verify your email address', [
+  composeMail('Verify your email address', [
     { say: 'Enter this code to verify your email address.' },
     { code },
     { small: 'The code is valid for 30 minutes and works once.' },
@@ -58,7 +58,7 @@ export const verifyEmailMail = (code: string): MailContent =>
   ])
 
 export const accountExistsMail = (baseUrl: string): MailContent =>
-  compose('You already have an account', [
+  composeMail('You already have an account', [
     {
       say: 'Someone tried to create an account with your email address. You already have one, so nothing has changed.',
     },
@@ -67,7 +67,7 @@ export const accountExistsMail = (baseUrl: string): MailContent =>
   ])
 
 export const loginCodeMail = (code: string): MailContent =>
-  compose('Your sign-in code', [
+  composeMail('Your sign-in code', [
     { say: 'Enter this code to finish signing in.' },
     { code },
     { small: 'The code is valid for 10 minutes and works once. Never give it to anyone.' },
@@ -75,7 +75,7 @@ export const loginCodeMail = (code: string): MailContent =>
   ])
 
 export const resetPasswordMail = (baseUrl: string, token: string): MailContent =>
-  compose('Reset your password', [
+  composeMail('Reset your password', [
     { say: 'Use this link to choose a new password.' },
     { button: 'Choose a new password', url: `${baseUrl}/reset-password?token=${token}` },
     { small: 'The link is valid for 60 minutes and works once.' },
@@ -83,7 +83,7 @@ export const resetPasswordMail = (baseUrl: string, token: string): MailContent =
   ])
 
 export const passwordChangedMail = (baseUrl: string): MailContent =>
-  compose('Your password was changed', [
+  composeMail('Your password was changed', [
     { say: 'The password of your account was changed, and your other sessions were ended.' },
     { say: 'If this was not you, reset your password now.' },
     { button: 'Reset the password', url: `${baseUrl}/forgot-password` },

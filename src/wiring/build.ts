@@ -19,6 +19,7 @@ import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
 import { type Modules, makeRoutes } from './routes.ts'
 import { makeSending } from './sending.ts'
+import { makeTeam } from './team.ts'
 import { makeWorker } from './worker.ts'
 
 export type Overrides = Replacements & {
@@ -36,10 +37,11 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const people = makePeople(foundation, platform, sending)
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
-  const worker = makeWorker({ foundation, platform, sending, delivery, senders })
+  const team = makeTeam({ foundation, platform, people, sending, senders })
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people }), ...addDashboardRoutes]
+  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people, team }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({

@@ -8,7 +8,7 @@ import { makeSendServiceMail } from '../providers/email/service-mail.ts'
 import { makeBackground } from '../signin/background.ts'
 import { makeChangePassword } from '../signin/change-password.ts'
 import { makeCompleteSignIn } from '../signin/complete-sign-in.ts'
-import { makeConfirmEmail } from '../signin/confirm-email.ts'
+import { type JoinInvited, makeConfirmEmail } from '../signin/confirm-email.ts'
 import { makeRecordFailedLogin } from '../signin/failed-logins.ts'
 import { makeHandOverMail } from '../signin/hand-over-mail.ts'
 import { makeLogIn } from '../signin/log-in.ts'
@@ -22,6 +22,7 @@ import { makeSecondFactor } from '../signin/second-factor.ts'
 import { makeRegister } from '../signin/sign-up.ts'
 import { makeThrottle } from '../signin/throttle.ts'
 import { makeVerifyPhone } from '../signin/verify-phone.ts'
+import { makeJoinByInvitation } from '../team/join-by-invitation.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { Sending } from './sending.ts'
@@ -53,13 +54,20 @@ export const makePeople = (foundation: Foundation, { sessions }: Platform, sendi
   const { config, db, clock, audit, vault } = foundation
   const basis = makeBasis(foundation, sending)
   const { throttle, background, recordPersonal } = basis
-  const confirmEmail = makeConfirmEmail({ clock, audit, joinInvited: undefined })
+  const join = makeJoinByInvitation({ clock, audit })
+  const joinInvited: JoinInvited = async (tx, { inviteHash, userId, email, actor }) => {
+    const joined = await join(tx, { userId, email }, inviteHash, actor)
+    return joined.outcome === 'joined' ? joined.orgId : undefined
+  }
+  const confirmEmail = makeConfirmEmail({ clock, audit, joinInvited })
   const completeSignIn = makeCompleteSignIn({ sessions, recordPersonal })
   const secondFactor = makeSecondFactor({ ...basis, vault })
   const recordFailedLogin = makeRecordFailedLogin({ db, audit, throttle, background })
   const logIn = makeLogIn({ ...basis, secondFactor, confirmEmail, completeSignIn, recordFailedLogin })
   return {
     background,
+    mail: basis.mail,
+    join,
     recordPersonal,
     secondFactor,
     profiles: makeProfiles({ db, clock }),

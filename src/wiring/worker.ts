@@ -16,6 +16,7 @@ import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Sending } from './sending.ts'
+import type { Team } from './team.ts'
 
 type Needs = {
   foundation: Foundation
@@ -23,9 +24,10 @@ type Needs = {
   sending: Sending
   delivery: WebhookDelivery
   senders: SmsRegistration
+  team: Team
 }
 
-export const makeWorker = ({ foundation, platform, sending, delivery, senders }: Needs) => {
+export const makeWorker = ({ foundation, platform, sending, delivery, senders, team }: Needs) => {
   const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits, followJobs } = sending
@@ -56,6 +58,8 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
     sweepSignIn: makeSweepSignIn({ db, clock }),
+    sweepInvitations: team.invitations.sweep,
+    purgeOrgs: team.purgeOrgs,
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
     pollDlt: makePollDlt({

@@ -11,6 +11,7 @@ import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
 import type { PollStatus } from '../senders/registration/poll-status.ts'
 import type { Reconcile } from '../senders/registration/reconcile.ts'
 import type { SweepSignIn } from '../signin/retention.ts'
+import type { PurgeOrgs } from '../team/purge-orgs.ts'
 import type { CountHits } from '../tracking/count.ts'
 import type { VerificationRetention } from '../verifications/retention.ts'
 import type { KeepDeliveries } from '../webhooks/retention.ts'
@@ -36,6 +37,8 @@ type Needs = {
   tracking: Pick<CountHits, 'sweepMarks' | 'sweepWindows'>
   sweepReceipts: () => Promise<number>
   sweepSignIn: SweepSignIn
+  sweepInvitations: () => Promise<number>
+  purgeOrgs: PurgeOrgs
   messages: MessageRetention
   redactInbound: RedactInbound
   verifications: VerificationRetention
@@ -60,6 +63,7 @@ export const makeTasks = (needs: Needs): Tasks => {
       }),
     },
     analytics: { run: async () => ({ events_counted: await needs.rollUp.run() }) },
+    deletions: { cron: '* * * * *', run: async () => ({ orgs_deleted: await needs.purgeOrgs() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
     status_poll: {
@@ -96,6 +100,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           sms_receipts_deleted: await sweepReceipts(),
           analytics_rows_deleted: await needs.rollUp.sweep(),
           sign_in_rows_deleted: await needs.sweepSignIn(),
+          invitations_deleted: await needs.sweepInvitations(),
         }
       },
     },

@@ -106,6 +106,43 @@ export const readLinks = statement<{ orgId: string; afterSeq: number; lastSeq: n
    limit :limit`,
 )
 
+/** The links up to `lastSeq`, newest first. */
+export const readLinksDown = statement<{ orgId: string; lastSeq: number; limit: number }, LinkedEntry>(
+  'audit.read_links_down',
+  `select l.seq, l.entry_id, l.digest, ${entryColumns('e')}
+   from audit_links l left join audit_entries e on e.org_id = l.org_id and e.id = l.entry_id
+   where l.org_id = :orgId and l.seq <= :lastSeq
+   order by l.seq desc
+   limit :limit`,
+)
+
+/** Entries of a range of time, both ends included, that are neither linked nor waiting to be linked. */
+export const strayEntriesBetween = statement<
+  { orgId: string; from: Date | null; until: Date | null; limit: number },
+  { id: string }
+>(
+  'audit.stray_entries_between',
+  `select e.id from audit_entries e
+   where e.org_id = :orgId
+     and e.created_at >= coalesce(:from::timestamptz, '-infinity')
+     and e.created_at <= coalesce(:until::timestamptz, 'infinity')
+     and not exists (select 1 from audit_links l where l.org_id = e.org_id and l.entry_id = e.id)
+     and not exists (select 1 from audit_unlinked u where u.org_id = e.org_id and u.created_at = e.created_at
+       and u.entry_id = e.id)
+   order by e.created_at desc, e.id desc
+   limit :limit`,
+)
+
+/** Entries that wait to be linked although they are linked. */
+export const queuedAgain = statement<{ orgId: string; limit: number }, { id: string }>(
+  'audit.queued_again',
+  `select u.entry_id as id from audit_unlinked u
+   where u.org_id = :orgId
+     and exists (select 1 from audit_links l where l.org_id = u.org_id and l.entry_id = u.entry_id)
+   order by u.created_at, u.entry_id
+   limit :limit`,
+)
+
 /** Entries that are neither linked nor waiting to be linked, or that are both. The service leaves none of either kind. */
 export const strayEntries = statement<{ orgId: string; limit: number }, { id: string }>(
   'audit.stray_entries',

@@ -43,3 +43,27 @@ export const setPrunedEnd = statement<{
   `update audit_chains set pruned_seq = :seq, pruned_digest = :digest, pruned_signature = :signature, updated_at = :at
    where org_id = :orgId`,
 )
+
+// The rest is for the log of a deleted org.
+
+export const deleteUnlinked = statement<{ orgId: string }>(
+  'audit.delete_unlinked',
+  'delete from audit_unlinked where org_id = :orgId',
+)
+
+export const deleteSomeLinks = statement<{ orgId: string; limit: number }>(
+  'audit.delete_some_links',
+  `delete from audit_links
+   where org_id = :orgId and seq = any (array(select seq from audit_links where org_id = :orgId limit :limit))`,
+)
+
+export const deleteSomeEntries = statement<{ orgId: string; limit: number }>(
+  'audit.delete_some_entries',
+  `delete from audit_entries
+   where org_id = :orgId and id = any (array(select id from audit_entries where org_id = :orgId limit :limit))`,
+)
+
+export const newestEntry = statement<{ orgId: string }, { created_at: Date }>(
+  'audit.newest_entry',
+  'select created_at from audit_entries where org_id = :orgId order by created_at desc, id desc limit 1',
+)

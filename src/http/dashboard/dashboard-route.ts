@@ -1,7 +1,7 @@
 /** The definition of a route of the dashboard: one object that states its gate, its input and its responses. */
 import type { z } from 'zod'
 import type { Role, Session } from '../../accounts/sessions.ts'
-import type { Actor } from '../../audit/append.ts'
+import type { UserActor } from '../../audit/append.ts'
 import type { IdKind } from '../../ground/ids.ts'
 import type { Method } from '../route.ts'
 
@@ -89,7 +89,7 @@ export const defineDashboardRoute = <
 type FromUser = { session: UserSession; address: string | null; userAgent: string }
 
 /** The actor recorded in audit entries of a signed-in user's call. */
-export const userActor = ({ session, address, userAgent }: FromUser): Actor => ({
+export const userActor = ({ session, address, userAgent }: FromUser): UserActor => ({
   kind: 'user',
   userId: session.userId,
   ip: address,

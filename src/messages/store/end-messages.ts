@@ -38,6 +38,13 @@ export const cancelForTenant = statement<{ orgId: string; tenantId: string; at: 
    where org_id = :orgId and tenant_id = :tenantId and status = 'scheduled'`,
 )
 
+/** For an org that is deleted. */
+export const cancelForOrg = statement<{ orgId: string; at: Date; entry: string }>(
+  'messages.cancel_for_org',
+  `update messages set status = 'canceled', canceled_at = :at, due_at = null, history = history || :entry::jsonb
+   where org_id = :orgId and status = 'scheduled'`,
+)
+
 /** Part of the SQL text: with a parameter as the limit, the planner would prepare for a tenth of the table. */
 export const redactedAtOnce = 500
 

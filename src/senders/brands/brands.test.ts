@@ -327,7 +327,7 @@ describe('while the registry is unreachable', () => {
     expect((await senders.remove('brands', id)).status).toBe(200)
   })
 
-  test('R-38 A brand that the registry never got can be deleted', async () => {
+  test('A-177 R-38 A brand that the registry never got can be deleted, and the log has both steps', async () => {
     const id = await senders.made('brands', completeBrand)
     expect((await senders.remove('brands', id)).status).toBe(200)
     expect((await trailOf(t.database, org.org.id)).map(({ action }) => action).slice(-2)).toEqual([

@@ -134,11 +134,15 @@ describe('creating', () => {
     ])
   })
 
-  test('S-020 A repeated creation with the same Idempotency-Key registers one campaign', async () => {
+  test('S-020 A-182 A repeated creation with the same Idempotency-Key registers and records one campaign', async () => {
     const headers = { 'idempotency-key': 'once' }
-    const first = await senders.create('campaigns', campaignOf(brand), org.keys.live, headers)
-    const again = await senders.create('campaigns', campaignOf(brand), org.keys.live, headers)
-    expect([again.status, again.body]).toEqual([201, first.body])
+    const create = () => senders.create('campaigns', campaignOf(brand), org.keys.live, headers)
+    const { result: first, trail } = await withTrail(t.database, org.org.id, async () => {
+      const created = await create()
+      expect(await create()).toMatchObject({ status: 201, body: created.body })
+      return created
+    })
+    expect(trail.map(({ action, resource_id }) => [action, resource_id])).toEqual([['campaign.created', first.body.id]])
     expect((await senders.list('campaigns')).body.data).toHaveLength(1)
   })
 

@@ -25,7 +25,7 @@ const body = (phone_number_ids: string[], more: object = {}) => ({
 })
 
 describe('routes', () => {
-  test('XD-28 a pool is created, read, changed and deleted, with an audit entry for each change', async () => {
+  test('A-174 A-175 A-176 XD-28 a pool is created, read, changed and deleted, with an audit entry for each change', async () => {
     const [first, second, third] = [await pools.sender(), await pools.sender(), await pools.sender()]
     const keyId = await keyIdOf(t, live)
     const { result: pool, trail } = await withTrail(t.database, orgId, async () => {

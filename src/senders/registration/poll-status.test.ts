@@ -118,7 +118,7 @@ describe('approval', () => {
 })
 
 describe('rejection', () => {
-  test('SD-80 X-111 A-181 An incomplete brand becomes unverified with the reasons of the registry', async () => {
+  test('X-111 A-181 SD-80 An incomplete brand becomes unverified with the reasons of the registry', async () => {
     const id = await senders.made('brands', { ...completeBrand, email: null })
     const { trail } = await withTrail(t.database, org.org.id, () => poll(t))
     const reason = 'Required fields are missing: email.'
@@ -150,7 +150,7 @@ describe('rejection', () => {
     expect(await eventNames(id)).toEqual(['brand.verified', 'brand.unverified', 'brand.verified'])
   })
 
-  test('SD-79 A-186 A-190 Campaign and number lose their approval with the brand, and regain it', async () => {
+  test('A-186 A-190 SD-79 Campaign and number lose their approval with the brand, and regain it', async () => {
     const { brand, campaign, number } = await chain()
     await setRegistry(t, brand, 'rejected')
     const { result, trail } = await withTrail(t.database, org.org.id, () => poll(t))

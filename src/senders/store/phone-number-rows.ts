@@ -165,3 +165,12 @@ export const listSenderIds = statement<AfterRow, PhoneNumberRow>(
    order by org_id, id
    limit :limit`,
 )
+
+/** Numbers of an org that the registry has assigned. */
+export const assignedNumbers = statement<{ orgId: string; limit: number }, { id: string }>(
+  'phone_numbers.assigned',
+  `select id from phone_numbers
+   where org_id = :orgId and kind = 'number' and provider_id is not null
+   order by id
+   limit :limit`,
+)

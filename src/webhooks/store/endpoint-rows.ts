@@ -170,6 +170,12 @@ export const deleteEndpoint = statement<{ orgId: string; id: string }, EndpointR
    delete from webhook_endpoints where org_id = :orgId and id = :id returning ${endpointColumns}`,
 )
 
+/** For an org that is deleted. Nothing is delivered without the endpoint. */
+export const deleteEndpointsOfOrg = statement<{ orgId: string }>(
+  'webhooks.delete_endpoints_of_org',
+  'delete from webhook_endpoints where org_id = :orgId',
+)
+
 export const clearStreak = statement<{ orgId: string; id: string }>(
   'webhooks.clear_streak',
   `update webhook_endpoints set consecutive_failures = 0

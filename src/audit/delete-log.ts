@@ -1,0 +1,58 @@
+/**
+ * Deletes the whole log of a deleted org. Its chain stays as an empty one whose two ends are the same signed link, so
+ * that verification can tell it from a log that someone else deleted.
+ */
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Log } from '../ground/log.ts'
+import { faultOfEnds, signEnd } from './chain-ends.ts'
+import type { AuditSecrets } from './judge-entry.ts'
+import { type ChainRow, lockChain } from './store/chain-rows.ts'
+import { deleteSomeEntries, deleteSomeLinks, deleteUnlinked, newestEntry, setPrunedEnd } from './store/prune-rows.ts'
+import { permitChanges } from './store.ts'
+
+const chunk = 5_000
+
+/** Processes that wrote an entry look for it until they have seen it linked, and report it as lost if it is gone. */
+const quietMs = 60_000
+
+/** Returns whether the log is gone. Call it once all entries are linked. It waits while new ones are written. */
+export type DeleteLog = (orgId: string) => Promise<boolean>
+
+type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets }
+
+export const makeDeleteLog = ({ db, clock, log, secrets }: Needs): DeleteLog => {
+  /** Both ends become the head before the first link goes, so that the chain verifies at any time. */
+  const closeChain = async (tx: Tx, orgId: string, chain: ChainRow): Promise<void> => {
+    const { head_seq: seq, head_digest: digest } = chain
+    if (chain.pruned_seq === seq || seq === 0) return
+    const signature = signEnd(secrets[0], { end: 'pruned', orgId, seq, digest })
+    await tx.change(setPrunedEnd, { orgId, seq, digest, signature, at: clock.now() })
+  }
+
+  const deleteChunk = (orgId: string): Promise<number | undefined> =>
+    db.tx(async (tx) => {
+      const chain = await tx.row(lockChain, { orgId })
+      const fault = chain && faultOfEnds(secrets, orgId, chain)
+      if (fault !== undefined) {
+        log.error({ org_id: orgId, fault }, 'audit log of deleted org kept')
+        return undefined
+      }
+      if (chain) await closeChain(tx, orgId, chain)
+      await tx.row(permitChanges, { path: 'retention' })
+      await tx.change(deleteUnlinked, { orgId })
+      const entries = await tx.change(deleteSomeEntries, { orgId, limit: chunk })
+      // Links without entries before the pruned end are not verified. Entries without links would be stray.
+      return entries > 0 ? entries : tx.change(deleteSomeLinks, { orgId, limit: chunk })
+    })
+
+  return async (orgId) => {
+    const newest = await db.row(newestEntry, { orgId })
+    if (newest && clock.millis() - newest.created_at.getTime() < quietMs) return false
+    for (;;) {
+      const deleted = await deleteChunk(orgId)
+      if (deleted === undefined) return false
+      if (deleted === 0) return true
+    }
+  }
+}

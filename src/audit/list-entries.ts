@@ -1,0 +1,44 @@
+/** Reads an org's entries by filter. Every filter has an index that serves it, however many entries the org has. */
+import type { Db } from '../db/pool.ts'
+import { isId, timeOfId } from '../ground/ids.ts'
+import {
+  type EntryFilter,
+  type EntryRange,
+  type ListedEntry,
+  listEntries,
+  listEntriesOfAction,
+  listEntriesOfActor,
+  listEntriesOfGroup,
+  listEntriesOfResource,
+  listEntriesOfType,
+} from './store/list-rows.ts'
+
+export type AuditFilter = EntryFilter & { resourceId: string | null }
+
+export type ListAudit = (range: EntryRange, filter: AuditFilter) => Promise<ListedEntry[]>
+
+/** Longer than any request, so the entry of a send is at most this much later than the id of its message. */
+const longestRequestMs = 330_000
+
+const sentWindow = (resourceId: string): { sentFrom: Date | null; sentUntil: Date | null } => {
+  if (!isId('message', resourceId)) return { sentFrom: null, sentUntil: null }
+  const at = timeOfId(resourceId)
+  return { sentFrom: new Date(at), sentUntil: new Date(at + longestRequestMs) }
+}
+
+/** Filters that match sends use the index over all entries, because sends are most of them. */
+export const makeListAudit =
+  ({ db }: { db: Db }): ListAudit =>
+  (range, filter) => {
+    const { resourceId, ...others } = filter
+    const { actorUserId, action, group, resourceType } = others
+    const params = { ...range, ...others }
+    if (resourceId !== null) {
+      return db.rows(listEntriesOfResource, { ...params, resourceId, ...sentWindow(resourceId) })
+    }
+    if (actorUserId !== null) return db.rows(listEntriesOfActor, params)
+    if (action !== null && action !== 'message.sent') return db.rows(listEntriesOfAction, params)
+    if (group !== null && group !== 'message.') return db.rows(listEntriesOfGroup, params)
+    if (resourceType !== null && resourceType !== 'message') return db.rows(listEntriesOfType, params)
+    return db.rows(listEntries, params)
+  }

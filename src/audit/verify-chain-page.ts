@@ -1,0 +1,130 @@
+/**
+ * Verifies an org's chain a page at a time, newest link first, so that no request walks the whole log. Each page also
+ * covers the range of time of its entries, in which every entry must be linked or in the queue. The first page has the
+ * queue and both ends as well.
+ */
+import { timeOfId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import { digestMatches, type EndStatus, type HeadStatus, headStatus, prunedStatus } from './chain-ends.ts'
+import {
+  type ChainRow,
+  countUnlinked,
+  entriesToLink,
+  findChain,
+  type LinkedEntry,
+  lostEntries,
+  queuedAgain,
+  readLinksDown,
+  strayEntriesBetween,
+} from './store/chain-rows.ts'
+import {
+  type EntryFindings,
+  findingNames,
+  isPresent,
+  makeJudgeInto,
+  maxFindings,
+  noEntryFindings,
+  noteFinding,
+  type VerifyNeeds,
+} from './verify-chain.ts'
+
+/** Where the next page starts: its newest link, and the time before which its entries were created. */
+export type ChainPosition = { seq: number; before: Date }
+
+export type ChainPage = EntryFindings & {
+  /** The number of links that were checked. */
+  checked: number
+  head: HeadStatus | 'cut_off'
+  pruned: EndStatus
+  /** The number of entries that are waiting to be linked. */
+  waiting: number
+  next: ChainPosition | undefined
+}
+
+type Chain = ChainRow & { past_head: string[] | null }
+type Link = { seq: number; digest: Buffer }
+
+const prunedEnd = (chain: ChainRow): Link => ({
+  seq: chain.pruned_seq,
+  digest: chain.pruned_digest ?? Buffer.alloc(0),
+})
+
+/** When the oldest entry of the page was made, and no later than the page before. */
+const oldestOf = (links: LinkedEntry[], before: Date | undefined): Date => {
+  const times = links.map((link) => timeOfId(link.entry_id)).filter(Number.isFinite)
+  return new Date(Math.min(before?.getTime() ?? Number.MAX_SAFE_INTEGER, ...times))
+}
+
+export const makeVerifyChainPage = ({ db, clock, log, secrets, cutover }: VerifyNeeds & { log: Log }) => {
+  const judgeInto = makeJudgeInto({ clock, secrets, cutover })
+
+  /** `links` are newest first, with the link before the page, if there is one, at the end. */
+  const checkLinks = (chain: ChainRow, links: LinkedEntry[], limit: number, findings: EntryFindings): void => {
+    for (const [i, link] of links.slice(0, limit).entries()) {
+      const previous = links[i + 1] ?? prunedEnd(chain)
+      if (isPresent(link)) judgeInto(findings, link, false)
+      else noteFinding(findings, 'missing', link.entry_id)
+      const matches = !isPresent(link) || digestMatches(previous.digest, link.seq, link, link.digest)
+      if (link.seq !== previous.seq + 1 || !matches) noteFinding(findings, 'broken', link.entry_id)
+    }
+  }
+
+  const checkQueue = async (orgId: string, chain: Chain, findings: EntryFindings): Promise<void> => {
+    for (const entry of await db.rows(entriesToLink, { orgId, skip: 0, limit: 1_000 })) judgeInto(findings, entry, true)
+    for (const id of chain.past_head ?? []) noteFinding(findings, 'broken', id)
+    const limit = maxFindings
+    for (const { entry_id } of await db.rows(lostEntries, { orgId, limit })) noteFinding(findings, 'missing', entry_id)
+    for (const { id } of await db.rows(queuedAgain, { orgId, limit })) noteFinding(findings, 'stray', id)
+  }
+
+  const pageOnce = async (
+    orgId: string,
+    limit: number,
+    position: ChainPosition | undefined,
+  ): Promise<ChainPage | undefined> => {
+    const findings = noEntryFindings()
+    const chain = (await db.row(findChain, { orgId })) as Chain
+    const lastSeq = position?.seq ?? chain.head_seq
+    const links = await db.rows(readLinksDown, { orgId, lastSeq, limit: limit + 1 })
+    checkLinks(chain, links, limit, findings)
+    const shown = links.slice(0, limit)
+    const more = links[limit]
+    const from = more ? oldestOf(shown, position?.before) : null
+    const until = position ? new Date(position.before.getTime() - 1) : null
+    const range = { orgId, from, until, limit: maxFindings }
+    for (const { id } of await db.rows(strayEntriesBetween, range)) noteFinding(findings, 'stray', id)
+    if (!position) await checkQueue(orgId, chain, findings)
+    const after = await db.row(findChain, { orgId })
+    // Retention removed links meanwhile, so the findings may be wrong.
+    if (after?.pruned_seq !== chain.pruned_seq) return undefined
+    const newest = shown[0] ?? prunedEnd(chain)
+    const reached = position || (newest.seq === chain.head_seq && newest.digest.equals(chain.head_digest))
+    return {
+      checked: shown.length,
+      ...findings,
+      head: reached ? headStatus(secrets, orgId, chain) : 'cut_off',
+      pruned: prunedStatus(secrets, orgId, chain),
+      waiting: (await db.row(countUnlinked, { orgId }))?.n ?? 0,
+      next: more && from ? { seq: more.seq, before: from } : undefined,
+    }
+  }
+
+  const isSound = (page: ChainPage): boolean =>
+    findingNames.every((name) => page[name].length === 0) &&
+    [page.head, page.pruned].every((end) => ['none', 'ok', 'unsigned'].includes(end))
+
+  /** Reports at most 100 findings per kind. */
+  return async (orgId: string, limit: number, position?: ChainPosition): Promise<ChainPage> => {
+    for (;;) {
+      const page = await pageOnce(orgId, limit, position)
+      if (!page) continue
+      if (!isSound(page)) {
+        const { next: _, ...found } = page
+        log.error({ org_id: orgId, ...found }, 'audit chain is not intact')
+      }
+      return page
+    }
+  }
+}
+
+export type VerifyChainPage = ReturnType<typeof makeVerifyChainPage>

@@ -1,0 +1,114 @@
+/** Verifies the signatures of a page of an org's entries. Every run is itself an entry of the log. */
+import type { Db } from '../db/pool.ts'
+import type { Log } from '../ground/log.ts'
+import type { Actor, Audit } from './append.ts'
+import { type AuditSecrets, bestStatus } from './judge-entry.ts'
+import { shownResourceId, shownTime } from './shown-entry.ts'
+import type { SignatureStatus } from './signature-status.ts'
+import { type EntryRange, listSignedEntries } from './store/list-rows.ts'
+import type { EntryRow } from './store.ts'
+
+export type FoundEntry = {
+  id: string
+  action: string
+  actorUserId: string | null
+  resourceType: string | null
+  resourceId: string | null
+  createdAt: string
+}
+
+export type VerifiedEntries = {
+  checked: number
+  ok: number
+  unsigned: number
+  legacy: number
+  invalid: FoundEntry[]
+  stripped: FoundEntry[]
+  cutover: string
+}
+
+const maxIds = 20
+
+const foundEntry = (row: EntryRow): FoundEntry => ({
+  id: row.id,
+  action: row.action,
+  actorUserId: row.actor_user_id,
+  resourceType: row.resource_type,
+  resourceId: shownResourceId(row),
+  createdAt: shownTime(row.created_at),
+})
+
+type Needs = { db: Db; log: Log; audit: Audit; secrets: AuditSecrets; cutover: { text: string; at: Date } }
+
+export type VerifyEntries = ReturnType<typeof makeVerifyEntries>
+
+export const makeVerifyEntries = ({ db, log, audit, secrets, cutover }: Needs) => {
+  const statusOfEntry = (row: EntryRow): SignatureStatus => {
+    try {
+      return bestStatus(row, { secrets, cutover: cutover.at })
+    } catch {
+      // Values that the service never writes, such as metadata that is nested too deeply to be signed.
+      return 'invalid'
+    }
+  }
+
+  const judgeAll = (rows: EntryRow[]): VerifiedEntries => {
+    const byStatus: Record<SignatureStatus, EntryRow[]> = {
+      ok: [],
+      unsigned: [],
+      legacy: [],
+      invalid: [],
+      stripped: [],
+    }
+    for (const row of rows) byStatus[statusOfEntry(row)].push(row)
+    return {
+      checked: rows.length,
+      ok: byStatus.ok.length,
+      unsigned: byStatus.unsigned.length,
+      legacy: byStatus.legacy.length,
+      invalid: byStatus.invalid.map(foundEntry),
+      stripped: byStatus.stripped.map(foundEntry),
+      cutover: cutover.text,
+    }
+  }
+
+  const recordRun = async (actor: Actor, range: EntryRange, found: VerifiedEntries): Promise<void> => {
+    const { checked, ok, unsigned, legacy, invalid, stripped } = found
+    const idsOf = (entries: FoundEntry[]) => entries.slice(0, maxIds).map(({ id }) => id)
+    const metadata = {
+      checked,
+      ok,
+      unsigned,
+      legacy,
+      invalidCount: invalid.length,
+      invalidIds: idsOf(invalid),
+      strippedCount: stripped.length,
+      strippedIds: idsOf(stripped),
+      cutover: found.cutover,
+      createdAfter: range.createdAfter?.toISOString() ?? null,
+      createdBefore: range.createdBefore?.toISOString() ?? null,
+    }
+    const { orgId } = range
+    await db.tx((tx) =>
+      audit(tx, { orgId, actor, action: 'audit.verified', resourceType: 'audit', resourceId: null, metadata }),
+    )
+    if (invalid.length + stripped.length === 0) return
+    const { invalidCount, invalidIds, strippedCount, strippedIds } = metadata
+    log.error(
+      { org_id: orgId, invalidCount, invalidIds, strippedCount, strippedIds },
+      'audit verification found invalid entries',
+    )
+  }
+
+  return {
+    /** Without a secret no signature can be checked, which does not mean that the log is intact. */
+    enabled: secrets.length > 0,
+    /** Reads one entry more than `limit`, to find out whether another page follows. */
+    page: async (actor: Actor, range: EntryRange): Promise<{ found: VerifiedEntries; rows: EntryRow[] }> => {
+      const rows = await db.rows(listSignedEntries, { ...range, limit: range.limit + 1 })
+      const found = judgeAll(rows.slice(0, range.limit))
+      await recordRun(actor, range, found)
+      return { found, rows }
+    },
+  }
+}

@@ -1,0 +1,195 @@
+/** /api/internal/team: members and invitations. */
+import type { z } from 'zod'
+import type { Db } from '../../db/pool.ts'
+import type { Clock } from '../../ground/clock.ts'
+import { keysetOf } from '../../ground/cursor.ts'
+import type { AnswerInvitation } from '../../team/answer-invitation.ts'
+import type { ManageInvitations } from '../../team/manage-invitations.ts'
+import type { ManageMembers } from '../../team/manage-members.ts'
+import {
+  ById,
+  ByToken,
+  ChangeRole,
+  DeclinedInvitation,
+  DeletedRow,
+  Invitation,
+  InviteMember,
+  JoinedOrg,
+  Member,
+  ReceivedInvitation,
+} from '../../team/shapes.ts'
+import { type InvitationRow, listInvitations } from '../../team/store/invitation-rows.ts'
+import { listMembers, type TeamMemberRow } from '../../team/store/member-rows.ts'
+import { page } from '../page.ts'
+import type { Cookies } from './cookies.ts'
+import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import { listOf, listQuery } from './list-query.ts'
+import { activeOrg } from './orgs.ts'
+
+export type TeamRouteNeeds = {
+  db: Db
+  clock: Clock
+  members: ManageMembers
+  invitations: ManageInvitations
+  answer: AnswerInvitation
+  cookies: Cookies
+}
+
+const shownMember = (row: TeamMemberRow): z.output<typeof Member> => ({
+  id: row.id,
+  user_id: row.user_id,
+  email: row.email,
+  name: row.name,
+  role: row.role,
+  primary_owner: row.primary_owner,
+  two_factor_enabled: row.two_factor_enabled,
+  source: row.source,
+  created_at: row.created_at.toISOString(),
+  last_active_at: row.last_active_at?.toISOString() ?? null,
+})
+
+/** Never shows the token, which the service does not have. */
+const shownInvitation = (row: InvitationRow, now: Date): z.output<typeof Invitation> => ({
+  id: row.id,
+  email: row.email,
+  role: row.role,
+  status: row.expires_at > now ? 'pending' : 'expired',
+  invited_by: row.invited_by === null ? null : { id: row.invited_by, name: row.inviter_name ?? '' },
+  created_at: row.created_at.toISOString(),
+  expires_at: row.expires_at.toISOString(),
+})
+
+const memberRoutes = ({ db, members }: TeamRouteNeeds): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/team/members',
+    gate: 'requireSession',
+    query: listQuery(),
+    responses: { 200: listOf(Member) },
+    handle: async ({ session, query }) => {
+      const rows = await db.rows(listMembers, { orgId: session.orgId, ...keysetOf(query) })
+      return { status: 200, body: page(rows, query.limit, shownMember) }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'PATCH',
+    path: '/api/internal/team/members',
+    gate: 'requireOwnerSession',
+    body: ChangeRole,
+    responses: { 200: Member },
+    handle: async (call) => {
+      const member = await members.changeRole(call.session.orgId, userActor(call), call.body)
+      return { status: 200, body: shownMember(member) }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'DELETE',
+    path: '/api/internal/team/members',
+    gate: 'requireOwnerSession',
+    query: ById,
+    responses: { 200: DeletedRow },
+    handle: async (call) => {
+      await members.remove(call.session.orgId, userActor(call), call.query.id)
+      return { status: 200, body: { deleted: true, id: call.query.id } }
+    },
+  }),
+]
+
+const invitationRoutes = ({ db, clock, invitations }: TeamRouteNeeds): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/team/invite',
+    gate: 'requireSession',
+    query: listQuery(),
+    responses: { 200: listOf(Invitation) },
+    handle: async ({ session, query }) => {
+      const rows = await db.rows(listInvitations, { orgId: session.orgId, ...keysetOf(query) })
+      return { status: 200, body: page(rows, query.limit, (row) => shownInvitation(row, clock.now())) }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'POST',
+    path: '/api/internal/team/invite',
+    gate: 'requireOwnerSession',
+    body: InviteMember,
+    responses: { 201: Invitation },
+    handle: async (call) => {
+      const invitation = await invitations.invite(call.session.orgId, userActor(call), call.body)
+      return { status: 201, body: shownInvitation(invitation, clock.now()) }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'PATCH',
+    path: '/api/internal/team/invite',
+    gate: 'requireOwnerSession',
+    body: ById,
+    responses: { 200: Invitation },
+    handle: async (call) => {
+      const invitation = await invitations.resend(call.session.orgId, userActor(call), call.body.id)
+      return { status: 200, body: shownInvitation(invitation, clock.now()) }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'DELETE',
+    path: '/api/internal/team/invite',
+    gate: 'requireOwnerSession',
+    query: ById,
+    responses: { 200: DeletedRow },
+    handle: async (call) => {
+      await invitations.revoke(call.session.orgId, userActor(call), call.query.id)
+      return { status: 200, body: { deleted: true, id: call.query.id } }
+    },
+  }),
+]
+
+/** Routes of the invited person, who does not belong to the org yet. */
+const answerRoutes = ({ answer, cookies }: TeamRouteNeeds): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/auth/invitation',
+    gate: 'public',
+    query: ByToken,
+    responses: { 200: ReceivedInvitation },
+    handle: async ({ query }) => {
+      const found = await answer.read(query.token)
+      const body = {
+        org_name: found.org_name,
+        email: found.email,
+        role: found.role,
+        invited_by: found.inviter_name,
+        expires_at: found.expires_at.toISOString(),
+        account_exists: found.account_exists,
+      }
+      return { status: 200, body }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'POST',
+    path: '/api/internal/team/accept',
+    gate: 'requireUserSession',
+    body: ByToken,
+    responses: { 200: JoinedOrg },
+    handle: async (call) => {
+      const { orgId, orgName, role } = await answer.accept(userActor(call), call.body.token)
+      const body = { org_id: orgId, org_name: orgName, role }
+      return { status: 200, body, cookies: [activeOrg(cookies, orgId)] }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'POST',
+    path: '/api/internal/team/decline',
+    gate: 'requireUserSession',
+    body: ByToken,
+    responses: { 200: DeclinedInvitation },
+    handle: async (call) => {
+      const { id } = await answer.decline(userActor(call), call.body.token)
+      return { status: 200, body: { declined: true, id } }
+    },
+  }),
+]
+
+export const teamRoutes = (needs: TeamRouteNeeds): DashboardRoute[] => [
+  ...memberRoutes(needs),
+  ...invitationRoutes(needs),
+  ...answerRoutes(needs),
+]

@@ -1,0 +1,77 @@
+/** What an invited person does with the link in the mail: look at it, accept it or decline it. */
+import type { Audit, UserActor } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sha256 } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Invitee, JoinByInvitation } from './join-by-invitation.ts'
+import { endInvitation, findInvitationByToken, type InvitationRow } from './store/invitation-rows.ts'
+import { findInvitee, hasAccount } from './store/member-rows.ts'
+
+export type OpenInvitation = InvitationRow & { org_name: string; account_exists: boolean }
+export type JoinedTeam = { orgId: string; orgName: string; role: string }
+
+export interface AnswerInvitation {
+  read(token: string): Promise<OpenInvitation>
+  accept(actor: UserActor, token: string): Promise<JoinedTeam>
+  decline(actor: UserActor, token: string): Promise<{ id: string }>
+}
+
+const refusals = {
+  not_found: 'NOT_FOUND',
+  expired: 'INVITATION_EXPIRED',
+  other_address: 'INVITATION_EMAIL_MISMATCH',
+  already_member: 'ALREADY_MEMBER',
+} as const
+
+/** The signed-in user, whose address must be verified: otherwise anyone could claim the invited one. */
+const inviteeOf = async (tx: Tx, userId: string): Promise<Invitee> => {
+  const user = await tx.row(findInvitee, { userId })
+  if (!user?.verified) throw new Failure('INVITATION_EMAIL_MISMATCH')
+  return { userId, email: user.email }
+}
+
+type Needs = { db: Db; clock: Clock; audit: Audit; join: JoinByInvitation }
+
+export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs): AnswerInvitation => {
+  const find = async (from: Pick<Tx, 'row'>, token: string): Promise<InvitationRow & { org_name: string }> => {
+    const found = await from.row(findInvitationByToken, { tokenHash: sha256(token) })
+    if (!found) throw new Failure('NOT_FOUND')
+    return found
+  }
+
+  return {
+    read: async (token) => {
+      const found = await find(db, token)
+      if (found.expires_at <= clock.now()) throw new Failure('INVITATION_EXPIRED')
+      return { ...found, account_exists: (await db.row(hasAccount, { email: found.email })) !== undefined }
+    },
+
+    accept: (actor, token) =>
+      db.tx(async (tx) => {
+        await find(tx, token)
+        const joined = await join(tx, await inviteeOf(tx, actor.userId), sha256(token), actor)
+        if (joined.outcome !== 'joined') throw new Failure(refusals[joined.outcome])
+        return { orgId: joined.orgId, orgName: joined.orgName, role: joined.role }
+      }),
+
+    decline: (actor, token) =>
+      db.tx(async (tx) => {
+        const { org_id: orgId, id, email, role, expires_at } = await find(tx, token)
+        const invitee = await inviteeOf(tx, actor.userId)
+        if (email !== invitee.email) throw new Failure('INVITATION_EMAIL_MISMATCH')
+        if (expires_at <= clock.now()) throw new Failure('INVITATION_EXPIRED')
+        const ended = await tx.row(endInvitation, { orgId, id, tokenHash: sha256(token), at: clock.now() })
+        if (!ended) throw new Failure('NOT_FOUND')
+        await audit(tx, {
+          orgId,
+          actor,
+          action: 'member.invitation_revoked',
+          resourceType: 'invitation',
+          resourceId: id,
+          metadata: { email, role, declined: true },
+        })
+        return { id }
+      }),
+  }
+}

@@ -1,0 +1,78 @@
+/** Deletes a user's account, with all that belongs to the user alone. */
+import { verifyPassword } from '../accounts/passwords.ts'
+import type { Actor, Audit, UserActor } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Log } from '../ground/log.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import type { LeaveOrgs, LeftOrgs } from './leave-orgs.ts'
+import { deleteInvitationsTo } from './store/invitation-rows.ts'
+import { deleteUser, findAccount, findRole } from './store/member-rows.ts'
+import { nextOwnOrg } from './store/own-org-rows.ts'
+
+export type Confirmation = { password?: string | undefined; email?: string | undefined }
+
+export type DeleteAccount = (
+  actor: UserActor,
+  confirmation: Confirmation,
+  options: { activeOrgId: string | null; deleteOwned: boolean },
+) => Promise<LeftOrgs>
+
+type Needs = {
+  db: Db
+  clock: Clock
+  limiter: Limiter | undefined
+  log: Log
+  audit: Audit
+  leave: LeaveOrgs
+  eraseActor: (tx: Tx, userId: string) => Promise<number>
+}
+
+export const makeDeleteAccount = ({ db, clock, limiter, log, audit, leave, eraseActor }: Needs): DeleteAccount => {
+  /** A stolen session must not be enough to guess the password. */
+  const countAttempt = async (userId: string): Promise<void> => {
+    const bucket = { name: `{${userId}}:confirmations`, limit: 20, windowMs: 900_000 }
+    const taken = await limiter?.take([bucket], clock.millis())
+    if (!taken || taken.allowed) return
+    const retryAfter = ((taken.states[0]?.resetAt ?? 0) - clock.millis()) / 1_000
+    throw new Failure('RATE_LIMITED', { retryAfter, flatMessage: 'Too many attempts. Try again later.' })
+  }
+
+  const isConfirmed = async (userId: string, { password, email }: Confirmation): Promise<boolean> => {
+    const account = await db.row(findAccount, { userId })
+    if (!account) throw new Failure('UNAUTHORIZED')
+    if (email !== undefined && email.trim().toLowerCase() === account.email) return true
+    if (password === undefined || account.password_hash === null) return false
+    return verifyPassword(account.password_hash, password)
+  }
+
+  /** Files the entry under the active org if the user still belongs to it, or else under another org of theirs. */
+  const record = async (tx: Tx, actor: Actor, userId: string, activeOrgId: string | null): Promise<void> => {
+    const stays = activeOrgId !== null && (await tx.row(findRole, { orgId: activeOrgId, userId }))
+    const orgId = stays ? activeOrgId : (await tx.row(nextOwnOrg, { userId }))?.org_id
+    if (orgId === undefined) {
+      log.info({ action: 'user.account_deleted', user_id: userId }, 'account deleted without an org')
+      return
+    }
+    await audit(tx, { orgId, actor, action: 'user.account_deleted', resourceType: 'user', resourceId: userId })
+  }
+
+  return async (actor, confirmation, { activeOrgId, deleteOwned }) => {
+    const { userId } = actor
+    await countAttempt(userId)
+    if (!(await isConfirmed(userId, confirmation))) {
+      throw new Failure('CONFIRMATION_FAILED', { flatMessage: 'Confirmation does not match' })
+    }
+    return db.tx(async (tx) => {
+      const left = await leave(tx, actor, { userId, deleteOwned })
+      await record(tx, actor, userId, activeOrgId)
+      // After the last entry of this deletion, so that none of them names the user.
+      await eraseActor(tx, userId)
+      const user = await tx.row(deleteUser, { userId })
+      if (!user) throw new Failure('UNAUTHORIZED')
+      await tx.change(deleteInvitationsTo, { email: user.email })
+      return left
+    })
+  }
+}

@@ -1,0 +1,146 @@
+/** Invitations to an org, as its owners manage them. The token exists only in the mail; the database has its hash. */
+import { randomBytes } from 'node:crypto'
+import type { Role } from '../accounts/sessions.ts'
+import type { Audit, UserActor } from '../audit/append.ts'
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sha256 } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import { findOrg } from '../orgs/store.ts'
+import { lockAsOwner } from './change-team.ts'
+import {
+  deleteOldInvitations,
+  findOpenInvitation,
+  type InvitationRow,
+  putInvitation,
+  renewInvitation,
+  revokeInvitation,
+} from './store/invitation-rows.ts'
+import { findMemberByEmail, findUserName } from './store/member-rows.ts'
+
+const dayMs = 86_400_000
+const validMs = 7 * dayMs
+const keptMs = 90 * dayMs
+const sweptAtOnce = 1_000
+const perHour = 50
+
+/** What the mail of an invitation says. */
+export type InvitationMail = {
+  orgId: string
+  to: string
+  orgName: string
+  inviterName: string
+  role: string
+  token: string
+  expiresAt: Date
+}
+
+export interface ManageInvitations {
+  invite(orgId: string, actor: UserActor, input: { email: string; role: Role }): Promise<InvitationRow>
+  resend(orgId: string, actor: UserActor, id: string): Promise<InvitationRow>
+  revoke(orgId: string, actor: UserActor, id: string): Promise<void>
+  /** Deletes invitations that expired long ago. Returns how many. */
+  sweep(): Promise<number>
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  audit: Audit
+  limiter: Limiter | undefined
+  /** Throws a `Failure` when the mail cannot be sent. */
+  mail: (mail: InvitationMail) => Promise<void>
+}
+
+type Sent = { token: string; expiresAt: Date }
+
+export const makeManageInvitations = ({ db, clock, audit, limiter, mail }: Needs): ManageInvitations => {
+  const spend = async (orgId: string): Promise<void> => {
+    const bucket = { name: `{${orgId}}:invitations`, limit: perHour, windowMs: 3_600_000 }
+    const taken = await limiter?.take([bucket], clock.millis())
+    if (!taken || taken.allowed) return
+    const retryAfter = Math.ceil(((taken.states[0]?.resetAt ?? 0) - clock.millis()) / 1_000)
+    throw new Failure('RATE_LIMITED', { retryAfter, flatMessage: 'Too many invitations. Try again later.' })
+  }
+
+  /** The mail goes out before anything is stored: if it fails, no invitation exists that nobody knows of. */
+  const send = async (orgId: string, actor: UserActor, to: string, role: string): Promise<Sent> => {
+    await spend(orgId)
+    const token = randomBytes(32).toString('base64url')
+    const expiresAt = new Date(clock.millis() + validMs)
+    const org = await db.row(findOrg, { orgId })
+    const inviter = await db.row(findUserName, { userId: actor.userId })
+    const inviterName = inviter?.name || inviter?.email || ''
+    await mail({ orgId, to, orgName: org?.name ?? '', inviterName, role, token, expiresAt })
+    return { token, expiresAt }
+  }
+
+  const assertNotMember = async (from: Pick<Db, 'row'>, orgId: string, email: string): Promise<void> => {
+    if (await from.row(findMemberByEmail, { orgId, email })) throw new Failure('ALREADY_MEMBER')
+  }
+
+  const entry = (row: InvitationRow, actor: UserActor, resent: boolean) => ({
+    orgId: row.org_id,
+    actor,
+    action: 'member.invited' as const,
+    resourceType: 'invitation',
+    resourceId: row.email,
+    metadata: { email: row.email, role: row.role, resent },
+  })
+
+  return {
+    invite: async (orgId, actor, { email, role }) => {
+      await assertNotMember(db, orgId, email)
+      const { token, expiresAt } = await send(orgId, actor, email, role)
+      return db.tx(async (tx) => {
+        await lockAsOwner(tx, orgId, actor)
+        await assertNotMember(tx, orgId, email)
+        const at = clock.now()
+        const id = newId('invitation', at.getTime())
+        const stored = { orgId, id, email, role, tokenHash: sha256(token), invitedBy: actor.userId, at, expiresAt }
+        const { resent, ...row } = (await tx.row(putInvitation, stored)) as InvitationRow & { resent: boolean }
+        await audit(tx, entry(row, actor, resent))
+        return row
+      })
+    },
+
+    resend: async (orgId, actor, id) => {
+      const open = await db.row(findOpenInvitation, { orgId, id })
+      if (!open) throw new Failure('NOT_FOUND')
+      const { token, expiresAt } = await send(orgId, actor, open.email, open.role)
+      return db.tx(async (tx) => {
+        await lockAsOwner(tx, orgId, actor)
+        const row = await tx.row(renewInvitation, { orgId, id, tokenHash: sha256(token), expiresAt })
+        if (!row) throw new Failure('NOT_FOUND')
+        await audit(tx, entry(row, actor, true))
+        return row
+      })
+    },
+
+    revoke: (orgId, actor, id) =>
+      db.tx(async (tx) => {
+        await lockAsOwner(tx, orgId, actor)
+        const row = await tx.row(revokeInvitation, { orgId, id, at: clock.now() })
+        if (!row) throw new Failure('NOT_FOUND')
+        await audit(tx, {
+          orgId,
+          actor,
+          action: 'member.invitation_revoked',
+          resourceType: 'invitation',
+          resourceId: id,
+          metadata: { email: row.email, role: row.role },
+        })
+      }),
+
+    sweep: async () => {
+      const before = new Date(clock.millis() - keptMs)
+      for (let total = 0; ; ) {
+        const deleted = await db.change(deleteOldInvitations, { before, limit: sweptAtOnce })
+        total += deleted
+        if (deleted < sweptAtOnce) return total
+      }
+    },
+  }
+}

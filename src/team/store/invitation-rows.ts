@@ -1,0 +1,99 @@
+import { statement } from '../../db/statement.ts'
+import type { Keyset } from '../../ground/cursor.ts'
+
+export type InvitationRow = {
+  org_id: string
+  id: string
+  email: string
+  role: string
+  invited_by: string | null
+  inviter_name: string | null
+  created_at: Date
+  expires_at: Date
+}
+
+const columns = `i.org_id, i.id, i.email, i.role, i.invited_by,
+     (select u.name from users u where u.id = i.invited_by) as inviter_name, i.created_at, i.expires_at`
+
+/** An address has at most one open invitation to an org. A second one replaces it, and the former link stops working. */
+export const putInvitation = statement<
+  {
+    orgId: string
+    id: string
+    email: string
+    role: string
+    tokenHash: Buffer
+    invitedBy: string
+    at: Date
+    expiresAt: Date
+  },
+  InvitationRow & { resent: boolean }
+>(
+  'team.put_invitation',
+  `insert into invitations as i (org_id, id, email, role, token_hash, invited_by, created_at, expires_at)
+   values (:orgId, :id, :email, :role, :tokenHash, :invitedBy, :at, :expiresAt)
+   on conflict (org_id, email) where ended_at is null
+   do update set role = excluded.role, token_hash = excluded.token_hash, invited_by = excluded.invited_by,
+     expires_at = excluded.expires_at
+   returning ${columns}, i.id <> :id as resent`,
+)
+
+/** Replaces the token of an open invitation. */
+export const renewInvitation = statement<
+  { orgId: string; id: string; tokenHash: Buffer; expiresAt: Date },
+  InvitationRow
+>(
+  'team.renew_invitation',
+  `update invitations i set token_hash = :tokenHash, expires_at = :expiresAt
+   where i.org_id = :orgId and i.id = :id and i.ended_at is null
+   returning ${columns}`,
+)
+
+export const findOpenInvitation = statement<{ orgId: string; id: string }, InvitationRow>(
+  'team.find_open_invitation',
+  `select ${columns} from invitations i where i.org_id = :orgId and i.id = :id and i.ended_at is null`,
+)
+
+export const revokeInvitation = statement<{ orgId: string; id: string; at: Date }, InvitationRow>(
+  'team.revoke_invitation',
+  `update invitations i set ended_at = :at
+   where i.org_id = :orgId and i.id = :id and i.ended_at is null
+   returning ${columns}`,
+)
+
+export const listInvitations = statement<{ orgId: string } & Keyset, InvitationRow>(
+  'team.list_invitations',
+  `select ${columns} from invitations i
+   where i.org_id = :orgId and i.ended_at is null
+     and (:afterAt::timestamptz is null or (i.created_at, i.id) < (:afterAt::timestamptz, :afterId))
+   order by i.created_at desc, i.id desc
+   limit :limit`,
+)
+
+/** The open invitation with this token, whatever its age. The token identifies the org. */
+export const findInvitationByToken = statement<{ tokenHash: Buffer }, InvitationRow & { org_name: string }>(
+  'team.find_invitation_by_token',
+  `select ${columns}, o.name as org_name
+   from invitations i join orgs o on o.id = i.org_id and o.deleted_at is null
+   where i.token_hash = :tokenHash and i.ended_at is null`,
+)
+
+/** Returns a row to the one call that ends the invitation. A link that was replaced meanwhile ends nothing. */
+export const endInvitation = statement<{ orgId: string; id: string; tokenHash: Buffer; at: Date }, { id: string }>(
+  'team.end_invitation',
+  `update invitations set ended_at = :at
+   where org_id = :orgId and id = :id and token_hash = :tokenHash and ended_at is null and expires_at > :at
+   returning id`,
+)
+
+export const deleteInvitationsTo = statement<{ email: string }>(
+  'team.delete_invitations_to',
+  'delete from invitations where email = :email',
+)
+
+export const deleteOldInvitations = statement<{ before: Date; limit: number }>(
+  'team.delete_old_invitations',
+  `delete from invitations where (org_id, id) in (
+     select org_id, id from invitations where expires_at < :before limit :limit
+   )`,
+)

@@ -1,0 +1,47 @@
+/** Moves the owner pointer of an org to another member. */
+import type { Actor, Audit, UserActor } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import { setOwner } from '../orgs/store.ts'
+import { lockAsOwner } from './change-team.ts'
+import { findRole, setRole } from './store/member-rows.ts'
+
+type NewOwner = { orgId: string; member: { id: string; userId: string } }
+export type TransferReason = 'account_deleted' | 'transfer'
+
+/** Moves the pointer in the transaction of the caller, who holds the lock of the org. Returns whether it promoted. */
+export type MovePointer = (tx: Tx, actor: Actor, to: NewOwner, reason: TransferReason) => Promise<boolean>
+
+type Needs = { clock: Clock; audit: Audit }
+
+export const makeMovePointer =
+  ({ clock, audit }: Needs): MovePointer =>
+  async (tx, actor, { orgId, member }, reason) => {
+    const promoted = (await tx.row(setRole, { orgId, id: member.id, role: 'owner' })) !== undefined
+    await tx.change(setOwner, { orgId, userId: member.userId, at: clock.now() })
+    await audit(tx, {
+      orgId,
+      actor,
+      action: 'org.ownership_transferred',
+      resourceType: 'user',
+      resourceId: member.userId,
+      metadata: { promoted_to_owner: promoted, reason },
+    })
+    return promoted
+  }
+
+/** Only the primary owner can transfer. They keep the owner role. */
+export type TransferOwnership = (orgId: string, actor: UserActor, userId: string) => Promise<void>
+
+export const makeTransferOwnership =
+  ({ db, movePointer }: { db: Db; movePointer: MovePointer }): TransferOwnership =>
+  (orgId, actor, userId) =>
+    db.tx(async (tx) => {
+      const org = await lockAsOwner(tx, orgId, actor)
+      if (org.owner_user_id !== actor.userId) throw new Failure('NOT_PRIMARY_OWNER')
+      const target = await tx.row(findRole, { orgId, userId })
+      if (!target) throw new Failure('NOT_FOUND')
+      if (userId === actor.userId) return
+      await movePointer(tx, actor, { orgId, member: { id: target.id, userId } }, 'transfer')
+    })

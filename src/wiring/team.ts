@@ -1,0 +1,83 @@
+/** Members, invitations, orgs and accounts, as people manage them in the dashboard. */
+import { makeDeleteLog } from '../audit/delete-log.ts'
+import { makeEraseActorWithin } from '../audit/erase-actor.ts'
+import { assignedNumbers } from '../senders/store/phone-number-rows.ts'
+import { makeAnswerInvitation } from '../team/answer-invitation.ts'
+import { makeBeginOrg } from '../team/begin-org.ts'
+import { makeDeleteAccount } from '../team/delete-account.ts'
+import { makeCloseOrg, makeDeleteOrg } from '../team/delete-org.ts'
+import { makeMailInvitation } from '../team/invitation-mail.ts'
+import { makeLeaveOrgs } from '../team/leave-orgs.ts'
+import { makeManageInvitations } from '../team/manage-invitations.ts'
+import { makeManageMembers } from '../team/manage-members.ts'
+import { makeManageOrgs } from '../team/manage-orgs.ts'
+import { makePurgeOrgs } from '../team/purge-orgs.ts'
+import { makeMovePointer, makeTransferOwnership } from '../team/transfer-ownership.ts'
+import { deleteEndpointsOfOrg } from '../webhooks/store/endpoint-rows.ts'
+import type { Foundation } from './foundation.ts'
+import type { People } from './people.ts'
+import type { Platform } from './platform.ts'
+import type { SmsRegistration } from './registration.ts'
+import type { Sending } from './sending.ts'
+
+type Needs = { foundation: Foundation; platform: Platform; people: People; sending: Sending; senders: SmsRegistration }
+
+const system = { kind: 'system' } as const
+const page = 100
+
+/** The scope of everything that an org has. */
+const wholeOrg = (orgId: string) => ({ orgId, tenantId: null, environment: 'live', projectId: null }) as const
+
+/** Gives back what a deleted org has at providers: its numbers, and the identities of its domains. */
+const makeRelease = ({ foundation, sending, senders }: Needs) => [
+  async (orgId: string): Promise<void> => {
+    for (;;) {
+      const numbers = await foundation.db.rows(assignedNumbers, { orgId, limit: page })
+      for (const { id } of numbers) await senders.phoneNumbers.release(wholeOrg(orgId), system, id)
+      if (numbers.length < page) return
+    }
+  },
+  async (orgId: string): Promise<void> => {
+    for (;;) {
+      const domains = await sending.manageDomains.list(wholeOrg(orgId), undefined, page)
+      for (const { row } of domains) await sending.manageDomains.remove(wholeOrg(orgId), system, row.id)
+      if (domains.length < page) return
+    }
+  },
+]
+
+export const makeTeam = (needs: Needs) => {
+  const { foundation, platform, people, sending } = needs
+  const { config, db, clock, log, audit, limiter, caches, baseUrl } = foundation
+  const { auditSecrets: secrets } = config
+  const cutover = config.auditCutover.at
+  const shared = { db, clock, log, audit, limiter }
+  const movePointer = makeMovePointer(shared)
+  const close = makeCloseOrg({
+    ...shared,
+    // Modules with work under way for an org add themselves to this list.
+    endWork: [sending.messages.cancelOfOrg, (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId })],
+  })
+  const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
+  return {
+    members: makeManageMembers(shared),
+    invitations: makeManageInvitations({ ...shared, mail }),
+    answer: makeAnswerInvitation({ ...shared, join: people.join }),
+    transfer: makeTransferOwnership({ db, movePointer }),
+    orgs: makeManageOrgs({ ...shared, beginOrg: makeBeginOrg(shared) }),
+    deleteOrg: makeDeleteOrg({ db, close, forget: caches.forget }),
+    deleteAccount: makeDeleteAccount({
+      ...shared,
+      leave: makeLeaveOrgs({ movePointer, close }),
+      eraseActor: makeEraseActorWithin({ log, secrets, cutover }),
+    }),
+    purgeOrgs: makePurgeOrgs({
+      ...shared,
+      release: makeRelease(needs),
+      linkAudit: platform.chain.link,
+      deleteLog: makeDeleteLog({ db, clock, log, secrets }),
+    }),
+  }
+}
+
+export type Team = ReturnType<typeof makeTeam>
