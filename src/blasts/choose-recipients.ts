@@ -3,7 +3,7 @@
 import type { BulkChannel } from '../messages/bulk-channel.ts'
 import type { FindSuppressed } from '../suppressions/find-suppressed.ts'
 import type { BlastRecipient } from './plan-slots.ts'
-import type { SendMember } from './store/member-rows.ts'
+import type { SendMember } from './store/recipient-rows.ts'
 
 /** Addresses per statement, so that other sends wait for a short one. */
 const atOnce = 1_000

@@ -14,7 +14,7 @@ import { variablesOf } from './contact-variables.ts'
 import { type CopyTable, copyLine } from './copy-text.ts'
 import { makeMeasure, tooLarge } from './message-size.ts'
 import type { Slot } from './plan-slots.ts'
-import { type ContactValues, readContactValues } from './store/member-rows.ts'
+import { type ContactValues, readContactValues } from './store/recipient-rows.ts'
 import { stagedColumns } from './store/staged-rows.ts'
 import { variantLetter } from './variants.ts'
 

@@ -1,6 +1,6 @@
 /** The variables of one recipient: its contact, then those of the request, then the contact's metadata. */
 import type { TemplateVariables } from '../templates/language.ts'
-import type { ContactValues } from './store/member-rows.ts'
+import type { ContactValues } from './store/recipient-rows.ts'
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -10,6 +10,7 @@ import { newId, timeOfId } from '../ground/ids.ts'
 import { instantOfLocal } from '../ground/local-time.ts'
 import type { Log } from '../ground/log.ts'
 import type { MaybePromise } from '../ground/maybe-promise.ts'
+import { makeOrgTurns } from '../ground/org-turns.ts'
 import type { IdempotencyClaim } from '../idempotency/claims.ts'
 import type { BulkChannel, BulkSend } from '../messages/bulk-channel.ts'
 import type { SentBy } from '../messages/draft.ts'
@@ -24,8 +25,7 @@ import { answerOf, type CreateJob, incompleteSend, type NewJob } from './create-
 import { planSlots } from './plan-slots.ts'
 import type { AudienceSent, SendAudienceBody as Body } from './shapes.ts'
 import { openStaging, type StagedMessages } from './stage-messages.ts'
-import { findSendAudience, listSendMembers, type SendAudience, type SendMember } from './store/member-rows.ts'
-import { makeTurns } from './take-turns.ts'
+import { findSendAudience, listSendMembers, type SendAudience, type SendMember } from './store/recipient-rows.ts'
 
 export const maxAudienceSize = 10_000
 
@@ -75,7 +75,7 @@ const byId = (a: SendMember, b: SendMember): number => (a.id < b.id ? -1 : 1)
 export const makeSendToAudience = (needs: Needs): SendToAudience => {
   const { db, clock, log, channels, usage, jobs } = needs
   const chooseRecipients = makeChooseRecipients(needs)
-  const turns = makeTurns(atOnce)
+  const takeTurn = makeOrgTurns({ what: 'audience sends', running: atOnce, waitingPerOrg: 10 })
 
   const startOf = ({ scheduled_local: local, scheduled_at_tz: zone }: Body): Date => {
     const timed = {
@@ -232,5 +232,5 @@ export const makeSendToAudience = (needs: Needs): SendToAudience => {
     }
   }
 
-  return (caller, request) => turns(() => prepareAndSend(caller, request))
+  return (caller, request) => takeTurn(caller.orgId, () => prepareAndSend(caller, request))
 }

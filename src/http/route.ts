@@ -7,7 +7,7 @@ import type { Caller } from '../keys/caller.ts'
 import type { ScopeName } from '../keys/scopes.ts'
 import type { JsonBounds } from './json-scan.ts'
 
-export type ReceivedFile = { contentType: string; bytes: Buffer }
+export type UploadedFile = { contentType: string; bytes: Buffer }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -23,7 +23,7 @@ export type Call<Query, Body> = {
   /** Set when the request has an Idempotency-Key. A handler with a transaction can record its response in it. */
   claim: IdempotencyClaim | undefined
   /** The body of a route with `uploads`. */
-  upload: ReceivedFile
+  upload: UploadedFile
 }
 
 export type RouteResponse = {

@@ -10,8 +10,8 @@ import type { ConfirmEmail } from './confirm-email.ts'
 import type { FailedLogin, RecordFailedLogin } from './failed-logins.ts'
 import type { HandOverMail } from './hand-over-mail.ts'
 import { loginCodeMail } from './mail-templates.ts'
-import { type Codes, maxTries } from './one-time-code.ts'
 import type { FactorProof, SecondFactor } from './second-factor.ts'
+import { type Codes, maxTries } from './sign-in-code.ts'
 import {
   askSecondFactor,
   type ChallengeRow,

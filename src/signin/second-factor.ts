@@ -8,7 +8,7 @@ import type { Vault } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import type { From } from './complete-sign-in.ts'
 import { actorFrom } from './complete-sign-in.ts'
-import { type Codes, newBackupCode, plainBackupCode } from './one-time-code.ts'
+import { type Codes, newBackupCode, plainBackupCode } from './sign-in-code.ts'
 import {
   countBackupCodes,
   disableTotp,

@@ -11,8 +11,8 @@ import { actorFrom, type CompleteSignIn, type From, type SignedIn } from './comp
 import type { ConfirmEmail } from './confirm-email.ts'
 import type { HandOverMail } from './hand-over-mail.ts'
 import { accountExistsMail, verifyEmailMail } from './mail-templates.ts'
-import { type Codes, maxTries, newToken } from './one-time-code.ts'
 import { checkPassword } from './password-rule.ts'
+import { type Codes, maxTries, newToken } from './sign-in-code.ts'
 import { putCode, tryCode, useCode } from './store/code-rows.ts'
 import {
   type AccountRow,

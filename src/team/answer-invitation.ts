@@ -6,7 +6,7 @@ import { sha256 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Invitee, JoinByInvitation } from './join-by-invitation.ts'
 import { endInvitation, findInvitationByToken, type InvitationRow } from './store/invitation-rows.ts'
-import { findInvitee, hasAccount } from './store/member-rows.ts'
+import { findInvitee, hasAccount } from './store/team-rows.ts'
 
 export type OpenInvitation = InvitationRow & { org_name: string; account_exists: boolean }
 export type JoinedTeam = { orgId: string; orgName: string; role: string }

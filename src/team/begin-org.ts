@@ -3,7 +3,7 @@ import type { Actor, Audit } from '../audit/append.ts'
 import type { Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { createOwnedOrg } from '../signin/new-org.ts'
-import { setDefaultOrg } from './store/member-rows.ts'
+import { setFirstDefaultOrg } from './store/team-rows.ts'
 
 /** In the transaction of the caller. A user without a default org gets this one. */
 export type BeginOrg = (tx: Tx, actor: Actor, input: { name: string; userId: string }) => Promise<{ id: string }>
@@ -15,7 +15,7 @@ export const makeBeginOrg =
   async (tx, actor, { name, userId }) => {
     const at = clock.now()
     const { id, slug } = await createOwnedOrg(tx, { name, userId, at })
-    await tx.change(setDefaultOrg, { orgId: id, userId, at })
+    await tx.change(setFirstDefaultOrg, { orgId: id, userId, at })
     const metadata = { name, slug }
     await audit(tx, { orgId: id, actor, action: 'org.created', resourceType: 'org', resourceId: id, metadata })
     return { id }

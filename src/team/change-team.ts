@@ -2,7 +2,7 @@
 import type { UserActor } from '../audit/append.ts'
 import type { Tx } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
-import { findRole, type LockedOrg, lockTeam } from './store/member-rows.ts'
+import { findRole, type LockedOrg, lockTeam } from './store/team-rows.ts'
 
 /**
  * Locks the org. The caller passed the gate of the route before the lock, and another owner may have demoted them since

@@ -6,10 +6,11 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
 import type { Limiter } from '../limits/limiter.ts'
+import { findAccount } from '../signin/store/user-rows.ts'
 import type { LeaveOrgs, LeftOrgs } from './leave-orgs.ts'
 import { deleteInvitationsTo } from './store/invitation-rows.ts'
-import { deleteUser, findAccount, findRole } from './store/member-rows.ts'
 import { nextOwnOrg } from './store/own-org-rows.ts'
+import { deleteUser, findRole } from './store/team-rows.ts'
 
 export type Confirmation = { password?: string | undefined; email?: string | undefined }
 

@@ -8,7 +8,6 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { revokeAllKeys } from '../keys/store.ts'
 import { lockAsOwner } from './change-team.ts'
-import { type LockedOrg, leaveDefaultOrg } from './store/member-rows.ts'
 import {
   deleteAllInvitations,
   deleteAllMembers,
@@ -16,6 +15,7 @@ import {
   nextOwnOrg,
   oldestOwnedOrg,
 } from './store/own-org-rows.ts'
+import { type LockedOrg, leaveDefaultOrg } from './store/team-rows.ts'
 
 /** Ends what an org has under way in a module, such as scheduled messages, in the transaction of the deletion. */
 export type EndOrgWork = (tx: Tx, work: { orgId: string; at: Date }) => Promise<unknown>

@@ -5,7 +5,7 @@ import type { Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import { endInvitation, findInvitationByToken } from './store/invitation-rows.ts'
-import { findRole, joinTeam, lockTeam, setDefaultOrg } from './store/member-rows.ts'
+import { findRole, joinTeam, lockTeam, setFirstDefaultOrg } from './store/team-rows.ts'
 
 export type Invitee = { userId: string; email: string }
 
@@ -40,7 +40,7 @@ export const makeJoinByInvitation =
     if (!(await tx.row(endInvitation, { orgId, id: found.id, tokenHash, at }))) return { outcome: 'not_found' }
     const id = newId('membership', at.getTime())
     await tx.change(joinTeam, { orgId, id, userId, role, source: 'invitation', at })
-    await tx.change(setDefaultOrg, { orgId, userId, at })
+    await tx.change(setFirstDefaultOrg, { orgId, userId, at })
     // The org may allow fewer sessions than the user has.
     await tx.rows(endExcessSessions, { orgId: null, userId })
     const metadata = { role, via: 'invitation' }

@@ -3,8 +3,8 @@ import type { Actor } from '../audit/append.ts'
 import type { Tx } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
 import type { CloseOrg } from './delete-org.ts'
-import { findHeir, type LockedOrg } from './store/member-rows.ts'
 import { lockOwnOrgs } from './store/own-org-rows.ts'
+import { findHeir, type LockedOrg } from './store/team-rows.ts'
 import type { MovePointer } from './transfer-ownership.ts'
 
 export type LeftOrgs = {

@@ -18,7 +18,7 @@ import {
   renewInvitation,
   revokeInvitation,
 } from './store/invitation-rows.ts'
-import { findMemberByEmail, findUserName } from './store/member-rows.ts'
+import { findMemberByEmail, findUserName } from './store/team-rows.ts'
 
 const dayMs = 86_400_000
 const validMs = 7 * dayMs

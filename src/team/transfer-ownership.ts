@@ -5,7 +5,7 @@ import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { setOwner } from '../orgs/store.ts'
 import { lockAsOwner } from './change-team.ts'
-import { findRole, setRole } from './store/member-rows.ts'
+import { findRole, setRole } from './store/team-rows.ts'
 
 type NewOwner = { orgId: string; member: { id: string; userId: string } }
 export type TransferReason = 'account_deleted' | 'transfer'

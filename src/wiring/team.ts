@@ -9,8 +9,8 @@ import { makeCloseOrg, makeDeleteOrg } from '../team/delete-org.ts'
 import { makeMailInvitation } from '../team/invitation-mail.ts'
 import { makeLeaveOrgs } from '../team/leave-orgs.ts'
 import { makeManageInvitations } from '../team/manage-invitations.ts'
-import { makeManageMembers } from '../team/manage-members.ts'
 import { makeManageOrgs } from '../team/manage-orgs.ts'
+import { makeManageTeam } from '../team/manage-team.ts'
 import { makePurgeOrgs } from '../team/purge-orgs.ts'
 import { makeMovePointer, makeTransferOwnership } from '../team/transfer-ownership.ts'
 import { deleteEndpointsOfOrg } from '../webhooks/store/endpoint-rows.ts'
@@ -60,7 +60,7 @@ export const makeTeam = (needs: Needs) => {
   })
   const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
   return {
-    members: makeManageMembers(shared),
+    members: makeManageTeam(shared),
     invitations: makeManageInvitations({ ...shared, mail }),
     answer: makeAnswerInvitation({ ...shared, join: people.join }),
     transfer: makeTransferOwnership({ db, movePointer }),

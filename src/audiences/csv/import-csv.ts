@@ -3,12 +3,12 @@ import type { Actor, Audit } from '../../audit/append.ts'
 import type { Db, Tx } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { Failure } from '../../ground/errors.ts'
+import { makeOrgTurns } from '../../ground/org-turns.ts'
 import type { Scope } from '../../ground/scope.ts'
 import { assertMayChange, holdTenant } from '../access.ts'
 import type { ImportReport } from '../shapes.ts'
 import { findAudience, lockAudience } from '../store/audience-rows.ts'
 import { linkContacts } from '../store/member-rows.ts'
-import { makeTurns } from './import-turns.ts'
 import { loadContacts } from './load-contacts.ts'
 import { type CsvFile, parseCsv } from './parse-csv.ts'
 
@@ -67,7 +67,7 @@ export const makeImportCsv = ({ db, clock, audit }: Needs): ImportCsv => {
       return report
     })
 
-  const takeTurn = makeTurns({ running: 2, waitingPerOrg: 10 })
+  const takeTurn = makeOrgTurns({ what: 'imports', running: 2, waitingPerOrg: 10 })
 
   const importFile = async (scope: Scope, actor: Actor, audienceId: string, bytes: Buffer): Promise<ImportReport> => {
     const file = await parseCsv(bytes)

@@ -5,7 +5,7 @@ import type { Clock } from '../../ground/clock.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import type { AnswerInvitation } from '../../team/answer-invitation.ts'
 import type { ManageInvitations } from '../../team/manage-invitations.ts'
-import type { ManageMembers } from '../../team/manage-members.ts'
+import type { ManageTeam } from '../../team/manage-team.ts'
 import {
   ById,
   ByToken,
@@ -19,7 +19,7 @@ import {
   ReceivedInvitation,
 } from '../../team/shapes.ts'
 import { type InvitationRow, listInvitations } from '../../team/store/invitation-rows.ts'
-import { listMembers, type TeamMemberRow } from '../../team/store/member-rows.ts'
+import { listTeam, type TeamMemberRow } from '../../team/store/team-rows.ts'
 import { page } from '../page.ts'
 import type { Cookies } from './cookies.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
@@ -29,7 +29,7 @@ import { activeOrg } from './orgs.ts'
 export type TeamRouteNeeds = {
   db: Db
   clock: Clock
-  members: ManageMembers
+  members: ManageTeam
   invitations: ManageInvitations
   answer: AnswerInvitation
   cookies: Cookies
@@ -67,7 +67,7 @@ const memberRoutes = ({ db, members }: TeamRouteNeeds): DashboardRoute[] => [
     query: listQuery(),
     responses: { 200: listOf(Member) },
     handle: async ({ session, query }) => {
-      const rows = await db.rows(listMembers, { orgId: session.orgId, ...keysetOf(query) })
+      const rows = await db.rows(listTeam, { orgId: session.orgId, ...keysetOf(query) })
       return { status: 200, body: page(rows, query.limit, shownMember) }
     },
   }),

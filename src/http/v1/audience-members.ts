@@ -10,16 +10,16 @@ import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { parseJson, validate } from '../read-request.ts'
-import { defineRoute, type ReceivedFile, type Route } from '../route.ts'
+import { defineRoute, type Route, type UploadedFile } from '../route.ts'
 import { showContact } from './contacts.ts'
 
 const csvType = 'text/csv'
 
-const mediaTypeOf = ({ contentType }: ReceivedFile): string =>
+const mediaTypeOf = ({ contentType }: UploadedFile): string =>
   (contentType.split(';', 1)[0] as string).trim().toLowerCase()
 
 /** The bytes of a CSV file that was sent as it is, or as a text in JSON. */
-export const readCsvUpload = async (upload: ReceivedFile): Promise<Buffer> => {
+export const readCsvUpload = async (upload: UploadedFile): Promise<Buffer> => {
   const type = mediaTypeOf(upload)
   if (type === csvType) return upload.bytes
   if (type !== 'application/json') {

@@ -2,7 +2,7 @@
 import { statement } from '../../db/statement.ts'
 import type { Keyset } from '../../ground/cursor.ts'
 import type { Plan } from '../../orgs/plans.ts'
-import type { LockedOrg } from './member-rows.ts'
+import type { LockedOrg } from './team-rows.ts'
 
 export type OwnOrgRow = {
   id: string

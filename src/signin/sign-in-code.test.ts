@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { makeCodes, newBackupCode, plainBackupCode } from './one-time-code.ts'
+import { makeCodes, newBackupCode, plainBackupCode } from './sign-in-code.ts'
 
 test('A code that outlives a change of the master key is found under the former key', () => {
   const [former, current] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]

@@ -12,16 +12,16 @@ import {
   leaveDefaultOrg,
   setRole,
   type TeamMemberRow,
-} from './store/member-rows.ts'
+} from './store/team-rows.ts'
 
-export interface ManageMembers {
+export interface ManageTeam {
   changeRole(orgId: string, actor: UserActor, change: { id: string; role: Role }): Promise<TeamMemberRow>
   remove(orgId: string, actor: UserActor, id: string): Promise<void>
 }
 
 type Needs = { db: Db; clock: Clock; audit: Audit }
 
-export const makeManageMembers = ({ db, clock, audit }: Needs): ManageMembers => {
+export const makeManageTeam = ({ db, clock, audit }: Needs): ManageTeam => {
   const find = async (tx: Tx, orgId: string, id: string): Promise<TeamMemberRow> => {
     const member = await tx.row(findMember, { orgId, id })
     if (!member) throw new Failure('NOT_FOUND')

@@ -21,7 +21,7 @@ const memberColumns = `m.id, m.user_id, u.email, u.name, m.role, o.owner_user_id
 
 const memberTables = 'memberships m join users u on u.id = m.user_id join orgs o on o.id = m.org_id'
 
-export const listMembers = statement<{ orgId: string } & Keyset, TeamMemberRow>(
+export const listTeam = statement<{ orgId: string } & Keyset, TeamMemberRow>(
   'team.list_members',
   `select ${memberColumns}
    from ${memberTables}
@@ -117,7 +117,7 @@ export const leaveDefaultOrg = statement<{ orgId: string; userId: string | null;
    where u.default_org_id = :orgId and (:userId::text is null or u.id = :userId)`,
 )
 
-export const setDefaultOrg = statement<{ orgId: string; userId: string; at: Date }>(
+export const setFirstDefaultOrg = statement<{ orgId: string; userId: string; at: Date }>(
   'team.set_default_org',
   'update users set default_org_id = :orgId, updated_at = :at where id = :userId and default_org_id is null',
 )
@@ -129,11 +129,6 @@ export const findHeir = statement<{ orgId: string; userId: string }, { id: strin
    where org_id = :orgId and user_id <> :userId
    order by role = 'owner' desc, created_at, id
    limit 1`,
-)
-
-export const findAccount = statement<{ userId: string }, { email: string; password_hash: string | null }>(
-  'team.find_account',
-  'select email, password_hash from users where id = :userId',
 )
 
 /** Sessions, memberships and everything else that belongs to the user alone goes with the row. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { makeTurns } from './import-turns.ts'
+import { makeOrgTurns } from './org-turns.ts'
 
 /** Starts work that ends when the test says so. */
 const startWork = (limits: { running: number; waitingPerOrg: number }) => {
-  const turns = makeTurns(limits)
+  const turns = makeOrgTurns({ what: 'imports', ...limits })
   const started: string[] = []
   const ends: (() => void)[] = []
   const start = (orgId: string) =>
@@ -38,7 +38,7 @@ test('R-30 an org with too many waiting imports is refused, and others are not',
 })
 
 test('R-30 a failed import makes place for the next one', async () => {
-  const turns = makeTurns({ running: 1, waitingPerOrg: 5 })
+  const turns = makeOrgTurns({ what: 'imports', running: 1, waitingPerOrg: 5 })
   await expect(turns('a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(await turns('a', async () => 'done')).toBe('done')
 })

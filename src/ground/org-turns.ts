@@ -1,20 +1,21 @@
 /**
- * Limits how many imports run at once in a process. An import keeps a database connection for its whole transaction and
- * its file in memory. Orgs take turns, so that the imports of one org do not delay those of another for long.
+ * Limits how much work of one kind runs at once in a process, where each piece keeps a database connection and much
+ * memory. Orgs take turns, so that the work of one org does not delay that of another for long.
  */
-import { Failure } from '../../ground/errors.ts'
+import { Failure } from './errors.ts'
 
 export type TakeTurn = <T>(orgId: string, work: () => Promise<T>) => Promise<T>
 
-type Limits = { running: number; waitingPerOrg: number }
+/** `what` is the plural name of the work, for the error. */
+type Limits = { what: string; running: number; waitingPerOrg: number }
 
-const tooMany = (): Failure =>
+const tooMany = (what: string): Failure =>
   new Failure('RATE_LIMITED', {
-    message: 'Too many imports of your organisation are waiting. Retry after the number of seconds in Retry-After.',
+    message: `Too many ${what} of your organisation are waiting. Retry after the number of seconds in Retry-After.`,
     retryAfter: 5,
   })
 
-export const makeTurns = ({ running, waitingPerOrg }: Limits): TakeTurn => {
+export const makeOrgTurns = ({ what, running, waitingPerOrg }: Limits): TakeTurn => {
   /** The first org is the next to run. */
   const waiting = new Map<string, (() => void)[]>()
   let active = 0
@@ -32,7 +33,7 @@ export const makeTurns = ({ running, waitingPerOrg }: Limits): TakeTurn => {
 
   return async (orgId, work) => {
     const queue = waiting.get(orgId) ?? []
-    if (queue.length >= waitingPerOrg) throw tooMany()
+    if (queue.length >= waitingPerOrg) throw tooMany(what)
     await new Promise<void>((resolve) => {
       waiting.set(orgId, queue)
       queue.push(resolve)
