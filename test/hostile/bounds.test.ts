@@ -51,6 +51,12 @@ const wholeBodies: Record<string, unknown> = {
   'POST /api/v1/emails/batch': [mail],
   'POST /api/v1/sms': text,
   'POST /api/v1/sms/batch': [text],
+  'POST /api/v1/audiences/{id}/send': {
+    channel: 'email',
+    from: 'news@example.test',
+    template: 'news',
+    subject_variants: ['Hello', 'Hi'],
+  },
   'POST /api/v1/verifications': { channel: 'sms', to: '+15125550100', from: 'TIDINGS' },
 }
 
@@ -115,7 +121,8 @@ test('Every header parameter accepts values within its documented bounds and ref
 
 /** Routes with a body, each with the places in it. Each route has its own test, so that a slow one does not delay others. */
 const withBody = described.flatMap((entry) => {
-  if (!entry.body) return []
+  // A CSV file is checked after its audience, and one that is too large gets a 413.
+  if (!entry.body || entry.path.endsWith('/import-csv')) return []
   const inItems = ({ path }: Place): boolean => typeof path[0] === 'number'
   const places = placesIn(entry.body, resolve)
   const name = `${entry.method} ${entry.path}`
