@@ -45,9 +45,14 @@ const checkChanges = ({ method }: Route, body: unknown): void => {
   }
 }
 
+const isPosition = (text: string): boolean => /^(?:0|[1-9]\d{0,3})$/.test(text)
+
 const checkParams = (route: Route, params: Record<string, string>): void => {
   for (const [name, kind] of Object.entries(route.params ?? {})) {
     if (!isId(kind, params[name] ?? '')) throw new Failure('NOT_FOUND')
+  }
+  for (const name of Object.keys(route.positions ?? {})) {
+    if (!isPosition(params[name] ?? '')) throw new Failure('NOT_FOUND')
   }
 }
 
@@ -59,12 +64,18 @@ type Needs = {
   checkResponses: boolean
 }
 
-export type Serve = (route: Route, request: FastifyRequest, reply: FastifyReply, admitted: Admitted) => Promise<string>
+export type Serve = (
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  admitted: Admitted,
+) => Promise<string | Buffer>
 
 export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs): Serve => {
   const checkShape = (route: Route, response: RouteResponse): void => {
     const shape = route.responses[response.status]
     if (!shape) throw new Error(`${route.method} ${route.path} does not declare a ${response.status} response`)
+    if (shape.mediaType) return
     shape.schema.parse(JSON.parse(JSON.stringify(response.body)))
   }
 
@@ -122,10 +133,11 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
           claim,
         })
         if (checkResponses) checkShape(route, response)
-        const text = JSON.stringify(response.body)
-        if (claim) await settleClaim(claim, response, text)
         reply.code(response.status)
         if (response.headers) reply.headers(response.headers)
+        if (Buffer.isBuffer(response.body)) return response.body
+        const text = JSON.stringify(response.body)
+        if (claim) await settleClaim(claim, response, text)
         return text
       } catch (error) {
         const tookEffect = error instanceof Failure && error.detail.done

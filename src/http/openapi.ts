@@ -36,8 +36,13 @@ export const operationIdOf = ({
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-const pathParameters = ({ path, params = {} }: Route): Parameter[] =>
+const pathParameters = ({ path, params = {}, positions = {} }: Route): Parameter[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const description = positions[name]
+    if (description !== undefined) {
+      const schema = { type: 'integer', minimum: 0, maximum: 9_999 } as const
+      return { name, in: 'path', required: true, description, schema, example: 0 }
+    }
     const kind: IdKind | undefined = params[name]
     if (!kind) return { name, in: 'path', required: true, schema: text({ minLength: 1 }) }
     return {
@@ -85,14 +90,16 @@ const queryParameters = (route: Route, shapes: Shapes): Parameter[] => {
 const successes = (route: Route, shapes: Shapes): Record<string, ResponseObject> => {
   const names = ['X-Request-Id', ...Object.keys(rateHeaders)]
   if (route.idempotent) names.push('Idempotent-Replayed')
-  const rows = Object.entries(route.responses).map(([status, { schema, description }]) => [
-    status,
-    {
-      description,
-      headers: referToAll('headers', names),
-      content: { 'application/json': { schema: shapes.response(schema), ...shownExamples(schema) } },
-    },
-  ])
+  const rows = Object.entries(route.responses).map(
+    ([status, { schema, description, mediaType = 'application/json' }]) => [
+      status,
+      {
+        description,
+        headers: referToAll('headers', names),
+        content: { [mediaType]: { schema: shapes.response(schema), ...shownExamples(schema) } },
+      },
+    ],
+  )
   return Object.fromEntries(rows)
 }
 

@@ -30,7 +30,12 @@ export type RouteResponse = {
   recorded?: true
 }
 
-export type ResponseShape = { schema: z.ZodType; description: string }
+export type ResponseShape = {
+  schema: z.ZodType
+  description: string
+  /** Of a response that is not JSON. Its body is a `Buffer`, and its headers include the content type. */
+  mediaType?: '*/*'
+}
 
 export type Route = {
   method: Method
@@ -47,6 +52,8 @@ export type Route = {
   /** A key that has any one of these scopes may call the route. */
   scope: ScopeName | readonly ScopeName[]
   params?: Record<string, IdKind>
+  /** Path parameters that are places in a list, from 0, with their descriptions. Any other text is not found. */
+  positions?: Record<string, string>
   query?: z.ZodType
   /** Its `examples` are requests that work: a test sends them to a running service. */
   body?: z.ZodType

@@ -210,9 +210,9 @@ const addRoutes = (app: FastifyInstance, { routes, admit, serve }: RoutesNeeds, 
         request.admitted = await admit(request, reply, route)
       },
       handler: async (request, reply) => {
-        const text = await serve(route, request, reply, request.admitted as Admitted)
-        reply.type(jsonType)
-        return text
+        const body = await serve(route, request, reply, request.admitted as Admitted)
+        if (typeof body === 'string') reply.type(jsonType)
+        return body
       },
     })
   }

@@ -238,6 +238,10 @@ const insertInbound = async ({ orgId, tenantId = null }: Where): Promise<string>
      values ($1, $2, 'sms', $3, '+12065550100', '{+12065550199}', 'Hi', 'reply', $4, $4)`,
     [orgId, id, tenantId, now()],
   )
+  await t.database.sql(
+    'insert into inbound_attachments (org_id, inbound_id, position, content) values ($1, $2, 0, $3)',
+    [orgId, id, Buffer.from('file')],
+  )
   return id
 }
 await insertNumber({ orgId: home.org.id, id: namedRows.phoneNumber })
@@ -343,7 +347,8 @@ const call = (route: Route, key: string, ids: Record<string, string>, more: Call
   const { body = typeof valid === 'function' ? valid() : valid, query = lineOf(route).query } = more
   const [row] = Object.values(ids)
   const parent = parents.get(row ?? '') ?? (key === callers.tenantKey ? ofTenant : ofOrg)
-  const path = route.path.replace(/\{(\w+)\}/g, (_, name) => ids[name] ?? parent)
+  const positions = Object.keys(route.positions ?? {})
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name) => (positions.includes(name) ? '0' : (ids[name] ?? parent)))
   return t.ask(route.method, `/api/v1${path}${query ? `?${query}` : ''}`, { key, body })
 }
 
@@ -376,7 +381,7 @@ describe('The table', () => {
   test('relies on routes that declare the kind of every id in their path, so that a wrong prefix is not found', () => {
     for (const [name, route] of routes) {
       const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
-      expect(Object.keys(route.params ?? {}), name).toEqual(inPath)
+      expect([...Object.keys(route.params ?? {}), ...Object.keys(route.positions ?? {})], name).toEqual(inPath)
     }
   })
 

@@ -117,6 +117,7 @@ const inDltCategory = { category: 'transactional' } as const
 export const table: Record<string, Line> = {
   'GET /inbound': { ...shared, tenantKey: 'open' },
   'GET /inbound/{id}': { ...shared, tenantKey: 'hidden' },
+  'GET /inbound/{id}/attachments/{position}': { ...shared, tenantKey: 'hidden' },
   'POST /brands': { ...shared, tenantKey: platformOnly, body: completeBrand },
   'GET /brands': { ...shared, tenantKey: 'open' },
   'GET /brands/{id}': { ...shared, tenantKey: 'open' },

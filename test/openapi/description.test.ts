@@ -81,6 +81,7 @@ describe('The description of the service', () => {
         "getDltTemplate",
         "getDomain",
         "getEmail",
+        "getInboundAttachment",
         "getInboundMessage",
         "getIpPool",
         "getKey",

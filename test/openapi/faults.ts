@@ -33,7 +33,7 @@ export const operationsOf = (document: OpenApiDocument) =>
     Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   )
 
-type Content = { content?: { 'application/json': { schema: unknown; examples?: object } } }
+type Content = { content?: { 'application/json'?: { schema: unknown; examples?: object }; '*/*'?: unknown } }
 
 /** Every schema of the document, with a name for messages. References are not followed: components are listed too. */
 const schemasOf = (document: OpenApiDocument): { at: string; side: 'request' | 'response'; schema: unknown }[] => [
@@ -47,7 +47,7 @@ const schemasOf = (document: OpenApiDocument): { at: string; side: 'request' | '
     ...Object.entries(operation.responses).map(([status, response]) => ({
       at: `${method} ${path} ${status}`,
       side: 'response' as const,
-      schema: (response as Content).content?.['application/json'].schema,
+      schema: (response as Content).content?.['application/json']?.schema,
     })),
   ]),
   ...Object.entries(document.webhooks).map(([event, { post }]) => ({
@@ -100,12 +100,14 @@ const exampleFaults = (document: OpenApiDocument): string[] =>
       faults.push(`${method} ${path}: the request body has no example. ${add}`)
     }
     for (const [status, response] of Object.entries(responses as Record<string, Content>)) {
+      // A file has no example.
+      if (response.content && '*/*' in response.content) continue
       if (Number(status) < 300 && !hasExamples(response.content?.['application/json'])) {
         faults.push(`${method} ${path}: the ${status} response has no example. ${add}`)
       }
     }
     for (const parameter of parameters) {
-      if ('$ref' in parameter || parameter.in !== 'path' || parameter.example) continue
+      if ('$ref' in parameter || parameter.in !== 'path' || parameter.example !== undefined) continue
       faults.push(`${method} ${path}: the path parameter ${parameter.name} has no example. Name its kind in params.`)
     }
     return faults

@@ -6,9 +6,8 @@ import type { JsonSchema } from './shapes.ts'
 export type Reference = { $ref: string }
 export type HeaderObject = { description: string; schema: JsonSchema }
 export type Example = { summary: string; value: unknown }
-export type MediaTypes = {
-  'application/json': { schema: JsonSchema | Reference; examples?: Record<string, Reference | Example> }
-}
+type MediaType = { schema: JsonSchema | Reference; examples?: Record<string, Reference | Example> }
+export type MediaTypes = { 'application/json': MediaType }
 
 export type Parameter = {
   name: string
@@ -16,13 +15,13 @@ export type Parameter = {
   required: boolean
   description?: string
   schema: JsonSchema
-  example?: string
+  example?: string | number
 }
 
 export type ResponseObject = {
   description: string
   headers?: Record<string, Reference>
-  content?: MediaTypes
+  content?: MediaTypes | { '*/*': MediaType }
   'x-error-codes'?: Code[]
 }
 
