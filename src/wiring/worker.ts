@@ -45,6 +45,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders }:
     deliveries,
     messages: messages.retention,
     redactInbound: sending.inbound.redact,
+    takeOverdueSms: sending.inbound.takeOverdue,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
     pollStatus: senders.pollStatus,

@@ -2,6 +2,7 @@ import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
+import type { TakeOverdueSms } from '../inbound/long-sms.ts'
 import type { RedactInbound } from '../inbound/retention.ts'
 import type { MessageRetention } from '../messages/retention.ts'
 import type { SettleUsage } from '../messages/settle-usage.ts'
@@ -32,6 +33,7 @@ type Needs = {
   sweepReceipts: () => Promise<number>
   messages: MessageRetention
   redactInbound: RedactInbound
+  takeOverdueSms: TakeOverdueSms
   settleUsage: SettleUsage
   scheduling: ClaimLoop
   deliveries: KeepDeliveries
@@ -47,6 +49,7 @@ export const makeTasks = (needs: Needs): Tasks => {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: { run: async () => ({ messages_worked_on: await needs.scheduling.pass() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
+    long_sms: { cron: '* * * * *', run: async () => ({ incomplete_sms_taken: await needs.takeOverdueSms() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
     status_poll: {
       cron: '*/5 * * * *',
