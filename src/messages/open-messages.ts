@@ -43,6 +43,7 @@ import { makeSendBatch } from './send-batch.ts'
 import { makeSettleUsage } from './settle-usage.ts'
 import { makeDraftSms } from './sms/draft-sms.ts'
 import { makeRescheduleLocal } from './sms/reschedule-local.ts'
+import { makeSharedHandovers } from './sms/shared-handovers.ts'
 import { makeSmsChannel } from './sms/sms-channel.ts'
 import { makeSmsHandovers } from './sms/sms-handovers.ts'
 import { cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
@@ -101,6 +102,7 @@ export const openMessages = (needs: Needs) => {
     },
   })
   const handovers = makeSmsHandovers()
+  const sharedHandovers = makeSharedHandovers({ db, log, own: handovers })
   const sms = makeSmsChannel({
     clock,
     usage,
@@ -136,7 +138,7 @@ export const openMessages = (needs: Needs) => {
     sms: {
       drafts: makeDraftSms({ clock, defaultProject }),
       send: makeSendMessage(smsPipeline),
-      handovers,
+      handovers: sharedHandovers,
       sendBatch: makeSendBatch({ db, audit, concurrency: smsConcurrency, ...smsPipeline }),
     },
     cancel: makeCancelMessage({ db, clock, audit }),

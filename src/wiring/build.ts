@@ -28,6 +28,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const foundation = await openFoundation(config, url, log)
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
+  await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
   const worker = makeWorker({ foundation, platform, sending, delivery, senders })
@@ -100,6 +101,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       const { emailProvider, smsProvider, closeIdentities, agent } = sending
       await Promise.all([emailProvider.close(), smsProvider.close(), closeIdentities(), agent.close()])
       await senders.registries.close()
+      await sending.messages.sms.handovers.close()
       await foundation.close()
     },
   }
