@@ -5,6 +5,8 @@ import type { Log } from '../ground/log.ts'
 export interface Listener {
   /** False while the connection is down. Cached copies must not be used then. */
   healthy(): boolean
+  /** The number by which `findListeners` names this connection. Undefined while it is down or without `presence`. */
+  pid(): number | undefined
   close(): Promise<void>
 }
 
@@ -12,15 +14,27 @@ type Needs = {
   connect: () => Promise<pg.Client>
   log: Log
   channel: string
+  /** While it listens, the connection holds an advisory lock of this class, so that other processes see it. */
+  presence?: number
   onMessage: (payload: string) => void
   /** Called when the connection is lost and when it is up (again): notifications may have been missed. */
   onGap: () => void
 }
 
+/** The lock is shared and has the number of its own connection, so it never waits. */
+const showPresence = async (client: pg.Client, presence: number): Promise<number> => {
+  const { rows } = await client.query<{ pid: number }>(
+    'select pg_backend_pid() as pid, pg_advisory_lock_shared($1::int, pg_backend_pid())',
+    [presence],
+  )
+  return (rows[0] as { pid: number }).pid
+}
+
 /** Listens for NOTIFY on a channel, on one connection that reconnects by itself. */
-export const listen = async ({ connect, log, channel, onMessage, onGap }: Needs): Promise<Listener> => {
+export const listen = async ({ connect, log, channel, presence, onMessage, onGap }: Needs): Promise<Listener> => {
   let client: pg.Client | undefined
   let healthy = false
+  let pid: number | undefined
   let closed = false
 
   const attach = async (): Promise<void> => {
@@ -30,13 +44,16 @@ export const listen = async ({ connect, log, channel, onMessage, onGap }: Needs)
       if (client !== fresh) return
       client = undefined
       healthy = false
+      pid = undefined
       onGap()
       if (!closed) void retry()
     }
     fresh.on('error', onLost)
     fresh.on('end', onLost)
+    let ownPid: number | undefined
     try {
       await fresh.query(`listen ${channel}`)
+      if (presence !== undefined) ownPid = await showPresence(fresh, presence)
     } catch (error) {
       await fresh.end().catch(() => undefined)
       throw error
@@ -45,6 +62,7 @@ export const listen = async ({ connect, log, channel, onMessage, onGap }: Needs)
     if (closed) return fresh.end()
     client = fresh
     healthy = true
+    pid = ownPid
     onGap()
   }
 
@@ -63,6 +81,7 @@ export const listen = async ({ connect, log, channel, onMessage, onGap }: Needs)
   await attach()
   return {
     healthy: () => healthy,
+    pid: () => pid,
     close: async () => {
       closed = true
       await client?.end()

@@ -55,9 +55,14 @@ const checkChanges = ({ method }: Route, body: unknown): void => {
   }
 }
 
+const isPosition = (text: string): boolean => /^(?:0|[1-9]\d{0,3})$/.test(text)
+
 const checkParams = (route: Route, params: Record<string, string>): void => {
   for (const [name, kind] of Object.entries(route.params ?? {})) {
     if (!isId(kind, params[name] ?? '')) throw new Failure('NOT_FOUND')
+  }
+  for (const name of Object.keys(route.positions ?? {})) {
+    if (!isPosition(params[name] ?? '')) throw new Failure('NOT_FOUND')
   }
 }
 
@@ -70,7 +75,7 @@ type Needs = {
 }
 
 /** The body of a response: JSON, or a file with its media type. */
-export type Served = string | { contentType: string; stream: Readable }
+export type Served = string | { contentType: string; content: Readable | Buffer }
 
 export type Serve = (route: Route, request: FastifyRequest, reply: FastifyReply, admitted: Admitted) => Promise<Served>
 
@@ -100,10 +105,11 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
   }
 
   /** The status is sent by then, so a fault can only end the connection. */
-  const streamOf = ({ contentType, chunks }: NonNullable<RouteResponse['file']>): Served => {
-    const stream = Readable.from(chunks)
+  const servedFile = ({ contentType, content }: NonNullable<RouteResponse['file']>): Served => {
+    if (Buffer.isBuffer(content)) return { contentType, content }
+    const stream = Readable.from(content)
     stream.on('error', (error) => log.error({ err: error }, 'sending a file failed'))
-    return { contentType, stream }
+    return { contentType, content: stream }
   }
 
   return (route, request, reply, admitted) =>
@@ -153,7 +159,7 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
         if (checkResponses) checkShape(route, response)
         reply.code(response.status)
         if (response.headers) reply.headers(response.headers)
-        if (response.file) return streamOf(response.file)
+        if (response.file) return servedFile(response.file)
         const text = JSON.stringify(response.body)
         if (claim) await settleClaim(claim, response, text)
         return text

@@ -36,8 +36,13 @@ export const operationIdOf = ({
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-const pathParameters = ({ path, params = {} }: Route): Parameter[] =>
+const pathParameters = ({ path, params = {}, positions = {} }: Route): Parameter[] =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const description = positions[name]
+    if (description !== undefined) {
+      const schema = { type: 'integer', minimum: 0, maximum: 9_999 } as const
+      return { name, in: 'path', required: true, description, schema, example: 0 }
+    }
     const kind: IdKind | undefined = params[name]
     if (!kind) return { name, in: 'path', required: true, schema: text({ minLength: 1 }) }
     return {

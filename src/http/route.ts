@@ -31,7 +31,7 @@ export type RouteResponse = {
   /** Sent as JSON. Undefined when `file` is set. */
   body: unknown
   /** Sent as it is made, in place of a JSON body. */
-  file?: { contentType: string; chunks: AsyncIterable<string> }
+  file?: { contentType: string; content: AsyncIterable<string> | Buffer }
   headers?: Record<string, string>
   /** True when the handler recorded the response for its Idempotency-Key in its own transaction. */
   recorded?: true
@@ -40,7 +40,7 @@ export type RouteResponse = {
 export type ResponseShape = {
   schema: z.ZodType
   description: string
-  /** The media type of a response that is not JSON. */
+  /** The media type of a response that is not JSON. A star stands for any type, as of a file from a stranger. */
   contentType?: string
 }
 
@@ -61,6 +61,8 @@ export type Route = {
   params?: Record<string, IdKind>
   /** A malformed id in the path is passed to the handler instead of being reported as not found. */
   anyId?: true
+  /** Path parameters that are places in a list, from 0, with their descriptions. Any other text is not found. */
+  positions?: Record<string, string>
   query?: z.ZodType
   /** Its `examples` are requests that work: a test sends them to a running service. */
   body?: z.ZodType

@@ -232,7 +232,7 @@ const addRoutes = (app: FastifyInstance, needs: RoutesNeeds, rejectUnknown: Reje
         handler: async (request, reply) => {
           const served = await serve(route, request, reply, request.admitted as Admitted)
           reply.type(typeof served === 'string' ? jsonType : served.contentType)
-          return typeof served === 'string' ? served : served.stream
+          return typeof served === 'string' ? served : served.content
         },
       })
     }

@@ -54,7 +54,8 @@ describe('an email', () => {
     ].join('\r\n')
     expect(await deliver(port, to, mail(`Help <${to}>`, parts, body), 'ann@reader.test')).toBe(accepted)
     const [stored, ...others] = (await own.inbound()).body.data
-    const attachments = [{ filename: 'photo.png', content_type: 'image/png', size: 300 }]
+    const url = `/api/v1/inbound/${stored.id}/attachments/0`
+    const attachments = [{ filename: 'photo.png', content_type: 'image/png', size: 300, url }]
     expect([stored, others]).toEqual([
       {
         id: expect.stringMatching(/^iem_/),

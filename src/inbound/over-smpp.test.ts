@@ -49,19 +49,3 @@ test('A message to a number that nobody has is rejected, and nothing is stored',
   const status = await leavesNoTrace(() => deliver(freshNumber(), freshNumber(), 'STOP'))
   expect(status).toBe(smpp.errors.ESME_RX_R_APPN)
 })
-
-test('S-261 The second part of a long message is never an opt-out, although it begins with STOP', async () => {
-  const from = freshNumber()
-  const part = (number: number, message: string) =>
-    deliver(from, own.line, message, {
-      esm_class: 0x40,
-      short_message: { udh: Buffer.from([5, 0, 3, 9, 2, number]), message },
-    })
-  expect([await part(1, 'Take me off at the bus '), await part(2, 'stop on Main Street')]).toEqual([0, 0])
-  const { data } = (await own.inbound(`?from=${encodeURIComponent(from)}`)).body
-  expect(data.map(({ kind, body }: { kind: string; body: string }) => [kind, body])).toEqual([
-    ['reply', 'stop on Main Street'],
-    ['reply', 'Take me off at the bus '],
-  ])
-  expect((await own.suppressed()).map(({ value }) => value)).not.toContain(from)
-})

@@ -3,7 +3,7 @@ import { keysetOf } from '../ground/cursor.ts'
 import { Failure } from '../ground/errors.ts'
 import { isE164 } from '../ground/phone-number.ts'
 import type { Scope } from '../ground/scope.ts'
-import { findInbound, type InboundRow, listInbound } from './store.ts'
+import { type AttachmentRow, findAttachment, findInbound, type InboundRow, listInbound } from './store.ts'
 
 export type InboundFilters = {
   channel?: string | undefined
@@ -16,6 +16,8 @@ export type InboundFilters = {
 
 export interface ReadInbound {
   find(scope: Scope, id: string): Promise<InboundRow>
+  /** Not found if the message is hidden from the caller or redacted, or has no attachment at that position. */
+  attachment(scope: Scope, id: string, position: number): Promise<AttachmentRow>
   /** Newest first. Returns up to one row more than the limit, which shows whether another page follows. */
   list(scope: Scope, filters: InboundFilters, page: Parameters<typeof keysetOf>[0]): Promise<InboundRow[]>
 }
@@ -23,6 +25,11 @@ export interface ReadInbound {
 export const makeReadInbound = ({ db }: { db: Db }): ReadInbound => ({
   find: async ({ orgId, tenantId }, id) => {
     const row = await db.row(findInbound, { orgId, tenantId, id })
+    if (!row) throw new Failure('NOT_FOUND')
+    return row
+  },
+  attachment: async ({ orgId, tenantId }, id, position) => {
+    const row = await db.row(findAttachment, { orgId, tenantId, id, position })
     if (!row) throw new Failure('NOT_FOUND')
     return row
   },

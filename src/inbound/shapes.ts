@@ -35,7 +35,14 @@ const emailExample = {
   subject: 'A question',
   text: 'Hello?',
   html: null,
-  attachments: [{ filename: 'photo.png', content_type: 'image/png', size: 2048 }],
+  attachments: [
+    {
+      filename: 'photo.png',
+      content_type: 'image/png',
+      size: 2048,
+      url: '/api/v1/inbound/iem_01k5w3v8q6e9rbx2t7m4n0c1yz/attachments/0',
+    },
+  ],
   kind: 'reply',
   in_reply_to: null,
   tenant_id: null,
@@ -68,6 +75,7 @@ const InboundAttachment = z
     filename: z.string().nullable().describe('The name of the file, or `null`.'),
     content_type: z.string().describe('The media type.'),
     size: z.int().describe('The size in bytes.'),
+    url: z.string().nullable().describe('The path that returns its content. `null` after the content was redacted.'),
   })
   .meta({ id: 'InboundAttachment' })
 
@@ -80,7 +88,7 @@ export const InboundEmailItem = z
     subject: z.string().nullable().describe('The subject, or `null`.'),
     text: z.string().nullable().describe('The plain text body, or `null`. Cut after 65,536 characters in lists.'),
     html: z.string().nullable().describe('The HTML body, or `null`. Cut after 65,536 characters in lists.'),
-    attachments: z.array(InboundAttachment).describe('Its attachments. Their content is not stored.'),
+    attachments: z.array(InboundAttachment).describe('Its attachments, at most 100.'),
     kind,
     in_reply_to: z.string().nullable().describe('The In-Reply-To header, or `null`.'),
     tenant_id,

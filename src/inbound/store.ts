@@ -3,6 +3,7 @@ import type { Channel } from '../ground/channel.ts'
 import type { Keyset } from '../ground/cursor.ts'
 import type { InboundKind } from './keywords.ts'
 
+/** What a message stores of each of its attachments. */
 export type ReceivedFile = { filename: string | null; content_type: string; size: number }
 
 export type InboundRow = {
@@ -21,6 +22,7 @@ export type InboundRow = {
   in_reply_to: string | null
   received_at: Date
   created_at: Date
+  redacted_at: Date | null
 }
 
 export type ReceivingNumber = {
@@ -117,14 +119,37 @@ export const insertInbound = statement<
    returning id`,
 )
 
+/** Only in the transaction that stores the message. */
+export const insertAttachment = statement<{ orgId: string; inboundId: string; position: number; content: Buffer }>(
+  'inbound.insert_attachment',
+  `insert into inbound_attachments (org_id, inbound_id, position, content)
+   values (:orgId, :inboundId, :position, :content::bytea)`,
+)
+
 const columns = `id, channel, tenant_id, from_address, to_addresses, subject, text, html, media_url, attachments, kind,
-  keyword, in_reply_to, received_at, created_at`
+  keyword, in_reply_to, received_at, created_at, redacted_at`
 
 /** A null tenant searches the whole org. */
 export const findInbound = statement<{ orgId: string; tenantId: string | null; id: string }, InboundRow>(
   'inbound.find',
   `select ${columns} from inbound_messages
    where org_id = :orgId and (:tenantId::text is null or tenant_id = :tenantId) and id = :id`,
+)
+
+export type AttachmentRow = { filename: string | null; content_type: string; content: Buffer }
+
+/** A null tenant searches the whole org. */
+export const findAttachment = statement<
+  { orgId: string; tenantId: string | null; id: string; position: number },
+  AttachmentRow
+>(
+  'inbound.find_attachment',
+  `select m.attachments -> a.position ->> 'filename' as filename,
+     coalesce(m.attachments -> a.position ->> 'content_type', '') as content_type, a.content
+   from inbound_messages m
+   join inbound_attachments a on a.org_id = m.org_id and a.inbound_id = m.id
+   where m.org_id = :orgId and (:tenantId::text is null or m.tenant_id = :tenantId) and m.id = :id
+     and m.redacted_at is null and a.position = :position::int`,
 )
 
 /** Longer texts are cut in lists and events. A page with whole texts could be a gigabyte. */
@@ -198,17 +223,21 @@ export const inboundRedactedAtOnce = 500
 
 export const redactInbound = statement<{ before: Date; at: Date }>(
   'inbound.redact',
-  `update inbound_messages m set text = null, html = null, media_url = null, redacted_at = :at
-   from (
+  `with old as (
      select org_id, id
      from inbound_messages
      where created_at < :before and redacted_at is null
      order by created_at
      limit ${inboundRedactedAtOnce}
-   ) old
+   ), files as (
+     delete from inbound_attachments a using old where a.org_id = old.org_id and a.inbound_id = old.id
+   )
+   update inbound_messages m set text = null, html = null, media_url = null, redacted_at = :at
+   from old
    where m.org_id = old.org_id and m.id = old.id and m.redacted_at is null`,
 )
 
+/** Their attachments are deleted with them. */
 export const eraseTenantInbound = statement<{ orgId: string; tenantId: string; limit: number }>(
   'inbound.erase_tenant',
   `delete from inbound_messages where (org_id, id) in (

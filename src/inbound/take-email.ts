@@ -8,8 +8,18 @@ import type { Log } from '../ground/log.ts'
 import { comparableAddress, domainPart } from '../ground/mailbox.ts'
 import { storableText } from '../ground/storable-text.ts'
 import { findPriorEmail } from '../messages/store/prior-send.ts'
+import { attachmentPath } from './attachment-path.ts'
 import { tenantOf } from './inbound-tenant.ts'
-import { findInboundDomains, type InboundDomain, insertInbound, listedCharacters, type ReceivedFile } from './store.ts'
+import {
+  findInboundDomains,
+  type InboundDomain,
+  insertAttachment,
+  insertInbound,
+  listedCharacters,
+  type ReceivedFile,
+} from './store.ts'
+
+export type ReceivedAttachment = ReceivedFile & { content: Uint8Array<ArrayBuffer> }
 
 export type ReceivedEmail = {
   provider: string
@@ -25,7 +35,7 @@ export type ReceivedEmail = {
   inReplyTo: string | null
   /** The Date header. */
   date: string | null
-  attachments: readonly ReceivedFile[]
+  attachments: readonly ReceivedAttachment[]
   /** What the provider's spam filter says. Null without one. */
   spamVerdict: string | null
   at: Date
@@ -65,22 +75,27 @@ const normalized = (email: ReceivedEmail): ReceivedEmail => {
     html: boundedOrNull(email.html),
     messageId: boundedOrNull(email.messageId, most.id),
     inReplyTo: boundedOrNull(email.inReplyTo, most.id),
-    attachments: email.attachments.slice(0, most.attachments).map(({ filename, content_type, size }) => ({
+    attachments: email.attachments.slice(0, most.attachments).map(({ filename, content_type, ...file }) => ({
       filename: boundedOrNull(filename, most.filename),
       content_type: bounded(content_type, most.filename),
-      size,
+      ...file,
     })),
   }
 }
+
+/** The content is not part of the row, the event or the id: it can be megabytes. */
+const filesOf = ({ attachments }: ReceivedEmail): ReceivedFile[] =>
+  attachments.map(({ filename, content_type, size }) => ({ filename, content_type, size }))
 
 /**
  * The same for every delivery of one email, also when a server delivers it to each recipient separately. Null for an
  * email without a Message-ID and a date: another one with the same content may be a new one.
  */
 const idOf = (orgId: string, email: ReceivedEmail): string | null => {
-  const { messageId, date, inReplyTo, from, to, cc, subject, text, html, attachments } = email
+  const { messageId, date, inReplyTo, from, to, cc, subject, text, html } = email
   if (messageId === null && date === null) return null
-  return sha256Hex(JSON.stringify([orgId, messageId, date, inReplyTo, from, to, cc, subject, text, html, attachments]))
+  const parts = [orgId, messageId, date, inReplyTo, from, to, cc, subject, text, html, filesOf(email)]
+  return sha256Hex(JSON.stringify(parts))
 }
 
 /** The message that an In-Reply-To header names, if it is one of ours. */
@@ -88,6 +103,10 @@ const answered = (inReplyTo: string | null): string | undefined => {
   const id = /<?([a-z]{3}_[0-9a-z]{26})@/.exec(inReplyTo ?? '')?.[1]
   return id !== undefined && isId('message', id) ? id : undefined
 }
+
+/** A view, not a copy. */
+const bytesOf = ({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
 
 const cut = (text: string | null): string | null => text?.slice(0, listedCharacters).toWellFormed() ?? null
 
@@ -120,7 +139,7 @@ export const makeTakeEmail = ({ db, clock, log, appendEvents }: Needs): TakeEmai
     html: cut(email.html),
     message_id: email.messageId,
     in_reply_to: email.inReplyTo,
-    attachments: email.attachments,
+    attachments: filesOf(email).map((file, position) => ({ ...file, url: attachmentPath(id, position) })),
     spam_verdict: email.spamVerdict,
     received_at: email.at.toISOString(),
   })
@@ -142,7 +161,7 @@ export const makeTakeEmail = ({ db, clock, log, appendEvents }: Needs): TakeEmai
         text: email.text,
         html: email.html,
         mediaUrl: null,
-        attachments: JSON.stringify(email.attachments),
+        attachments: JSON.stringify(filesOf(email)),
         kind: 'reply',
         keyword: null,
         inReplyTo: email.inReplyTo,
@@ -152,6 +171,9 @@ export const makeTakeEmail = ({ db, clock, log, appendEvents }: Needs): TakeEmai
         providerId: idOf(orgId, email),
       })
       if (!stored) return []
+      for (const [position, { content }] of email.attachments.entries()) {
+        await tx.change(insertAttachment, { orgId, inboundId: id, position, content: bytesOf(content) })
+      }
       await appendEvents(tx, {
         orgId,
         tenantId,

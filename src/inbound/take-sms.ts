@@ -7,7 +7,7 @@ import type { Log } from '../ground/log.ts'
 import { toE164 } from '../ground/phone-number.ts'
 import { storableText } from '../ground/storable-text.ts'
 import { recipientMark } from '../messages/marks.ts'
-import type { SmsHandovers } from '../messages/sms/sms-handovers.ts'
+import type { SharedHandovers } from '../messages/sms/shared-handovers.ts'
 import { findPriorSms, type PriorSend } from '../messages/store/prior-send.ts'
 import type { InboundSms } from '../providers/sms/sms-provider.ts'
 import type { Suppress } from '../suppressions/suppress.ts'
@@ -39,7 +39,7 @@ type Needs = {
   log: Log
   suppress: Suppress
   appendEvents: AppendEvents
-  handovers: Pick<SmsHandovers, 'settled'>
+  handovers: Pick<SharedHandovers, 'settled'>
 }
 
 export const makeTakeSms = ({ db, clock, log, suppress, appendEvents, handovers }: Needs): TakeSms => {

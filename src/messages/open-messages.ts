@@ -46,6 +46,7 @@ import { makeSettleUsage } from './settle-usage.ts'
 import { makeBulkSms } from './sms/bulk-sms.ts'
 import { makeDraftSms } from './sms/draft-sms.ts'
 import { makeRescheduleLocal } from './sms/reschedule-local.ts'
+import { makeSharedHandovers } from './sms/shared-handovers.ts'
 import { makeSmsChannel } from './sms/sms-channel.ts'
 import { makeSmsHandovers } from './sms/sms-handovers.ts'
 import { cancelForOrg, cancelForTenant, eraseTenantEvents, eraseTenantMessages } from './store/end-messages.ts'
@@ -106,6 +107,7 @@ export const openMessages = (needs: Needs) => {
     },
   })
   const handovers = makeSmsHandovers()
+  const sharedHandovers = makeSharedHandovers({ db, log, own: handovers })
   const sms = makeSmsChannel({
     clock,
     usage,
@@ -141,7 +143,7 @@ export const openMessages = (needs: Needs) => {
     sms: {
       drafts: makeDraftSms({ clock, defaultProject }),
       send: makeSendMessage(smsPipeline),
-      handovers,
+      handovers: sharedHandovers,
       sendBatch: makeSendBatch({ db, audit, concurrency: smsConcurrency, ...smsPipeline }),
     },
     /** The parts of the pipeline that one-time codes share with messages. */

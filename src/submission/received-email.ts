@@ -25,5 +25,6 @@ export const receivedEmailOf = (
     filename: filename ?? null,
     content_type: type,
     size: content.byteLength,
+    content,
   })),
 })

@@ -40,7 +40,7 @@ export const eventFieldTexts: Record<string, string> = {
   text: 'The plain text body, or `null`.',
   html: 'The HTML body, or `null`.',
   in_reply_to: 'The In-Reply-To header of the email, or `null`.',
-  attachments: 'The name, media type and size in bytes of each attachment.',
+  attachments: 'The name, media type and size in bytes of each attachment, and the path that returns its content.',
   spam_verdict: 'What the spam filter of the provider found, such as `pass`, or `null` without one.',
   received_at: 'When the message was received.',
   body: 'The text of the SMS.',

@@ -87,7 +87,9 @@ const sampleData: Record<KnownEvent, Record<string, unknown>> = {
     html: null,
     message_id: '<1@example.com>',
     in_reply_to: null,
-    attachments: [{ filename: 'photo.png', content_type: 'image/png', size: 2048 }],
+    attachments: [
+      { filename: 'photo.png', content_type: 'image/png', size: 2048, url: '/api/v1/inbound/iem_test/attachments/0' },
+    ],
     spam_verdict: 'pass',
     received_at: at,
   },

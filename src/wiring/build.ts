@@ -35,6 +35,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
   const people = makePeople(foundation, platform, sending)
+  await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
   const team = makeTeam({ foundation, platform, people, sending, senders })
@@ -128,6 +129,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       const { emailProvider, smsProvider, closeIdentities, agent } = sending
       await Promise.all([emailProvider.close(), smsProvider.close(), closeIdentities(), agent.close()])
       await senders.registries.close()
+      await sending.messages.sms.handovers.close()
       await foundation.close()
     },
   }

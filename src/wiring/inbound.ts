@@ -1,4 +1,5 @@
 /** Receiving: text messages and emails, their opt-outs and reads. */
+import { makeLongSms } from '../inbound/long-sms.ts'
 import { makeReadInbound } from '../inbound/read.ts'
 import { makeRedactInbound } from '../inbound/retention.ts'
 import { makeTakeEmail } from '../inbound/take-email.ts'
@@ -11,8 +12,10 @@ type Needs = { suppress: Suppress; messages: Messages }
 
 export const makeInbound = (foundation: Foundation, { suppress, messages }: Needs) => {
   const { config, db, clock, log, appendEvents } = foundation
+  const takeSms = makeTakeSms({ db, clock, log, suppress, appendEvents, handovers: messages.sms.handovers })
   return {
-    takeSms: makeTakeSms({ db, clock, log, suppress, appendEvents, handovers: messages.sms.handovers }),
+    takeSms,
+    ...makeLongSms({ db, clock, log, takeSms }),
     takeEmail: makeTakeEmail({ db, clock, log, appendEvents }),
     read: makeReadInbound({ db }),
     redact: makeRedactInbound({ db, clock, contentDays: config.messageContentDays }),

@@ -112,7 +112,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     log,
     // Receipts and inbound messages arrive only after the connection is open, and the modules exist by then.
     report: (notification) => verifications.outcomes.take(notification),
-    onInbound: async (message) => (await inbound.takeSms(message)).status !== 'unknown number',
+    onInbound: async (message) => (await inbound.takeSmsPart(message)).status !== 'unknown number',
   })
   metrics.gauge('sms_providers_failing', 'SMS providers that are skipped after consecutive failures', () => {
     return configured.states().filter(({ state }) => state !== 'closed').length

@@ -55,6 +55,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     messages: messages.retention,
     redactInbound: sending.inbound.redact,
     verifications: sending.verifications.retention,
+    takeOverdueSms: sending.inbound.takeOverdue,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
     sweepSignIn: makeSweepSignIn({ db, clock }),

@@ -4,6 +4,7 @@ import type { PruneAudit } from '../audit/retention.ts'
 import type { FollowJobs } from '../blasts/follow-jobs.ts'
 import type { CheckDomains } from '../domains/check.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
+import type { TakeOverdueSms } from '../inbound/long-sms.ts'
 import type { RedactInbound } from '../inbound/retention.ts'
 import type { MessageRetention } from '../messages/retention.ts'
 import type { SettleUsage } from '../messages/settle-usage.ts'
@@ -42,6 +43,7 @@ type Needs = {
   messages: MessageRetention
   redactInbound: RedactInbound
   verifications: VerificationRetention
+  takeOverdueSms: TakeOverdueSms
   settleUsage: SettleUsage
   scheduling: ClaimLoop
   followJobs: Pick<FollowJobs, 'pass'>
@@ -65,6 +67,7 @@ export const makeTasks = (needs: Needs): Tasks => {
     analytics: { run: async () => ({ events_counted: await needs.rollUp.run() }) },
     deletions: { cron: '* * * * *', run: async () => ({ orgs_deleted: await needs.purgeOrgs() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
+    long_sms: { cron: '* * * * *', run: async () => ({ incomplete_sms_taken: await needs.takeOverdueSms() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
     status_poll: {
       cron: '*/5 * * * *',

@@ -273,6 +273,10 @@ const insertInbound = async ({ orgId, tenantId = null }: Where): Promise<string>
      values ($1, $2, 'sms', $3, '+12065550100', '{+12065550199}', 'Hi', 'reply', $4, $4)`,
     [orgId, id, tenantId, now()],
   )
+  await t.database.sql(
+    'insert into inbound_attachments (org_id, inbound_id, position, content) values ($1, $2, 0, $3)',
+    [orgId, id, Buffer.from('file')],
+  )
   return id
 }
 const insertJob = async ({ orgId, tenantId = null, environment = 'live', projectId }: Where): Promise<string> => {
@@ -401,7 +405,8 @@ const call = (route: Route, key: string, ids: Record<string, string>, more: Call
   const { body = typeof valid === 'function' ? valid() : valid, query = lineOf(route).query } = more
   const [row] = Object.values(ids)
   const parent = parents.get(row ?? '') ?? (key === callers.tenantKey ? ofTenant : ofOrg)
-  const path = route.path.replace(/\{(\w+)\}/g, (_, name) => ids[name] ?? parent)
+  const positions = Object.keys(route.positions ?? {})
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name) => (positions.includes(name) ? '0' : (ids[name] ?? parent)))
   return t.ask(route.method, `/api/v1${path}${query ? `?${query}` : ''}`, { key, body })
 }
 
@@ -434,7 +439,7 @@ describe('The table', () => {
   test('relies on routes that declare the kind of every id in their path, so that a wrong prefix is not found', () => {
     for (const [name, route] of routes) {
       const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
-      expect(Object.keys(route.params ?? {}), name).toEqual(inPath)
+      expect([...Object.keys(route.params ?? {}), ...Object.keys(route.positions ?? {})], name).toEqual(inPath)
     }
   })
 

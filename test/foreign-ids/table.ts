@@ -160,6 +160,7 @@ export const table: Record<string, Line> = {
   'GET /contacts/{id}': { ...shared, tenantKey: 'hidden' },
   'PATCH /contacts/{id}': { ...onAudience, body: { name: 'changed' } },
   'DELETE /contacts/{id}': onAudience,
+  'GET /inbound/{id}/attachments/{position}': { ...shared, tenantKey: 'hidden' },
   'POST /brands': { ...shared, tenantKey: platformOnly, body: completeBrand },
   'GET /brands': { ...shared, tenantKey: 'open' },
   'GET /brands/{id}': { ...shared, tenantKey: 'open' },

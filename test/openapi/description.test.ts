@@ -92,6 +92,7 @@ describe('The description of the service', () => {
         "getDltTemplate",
         "getDomain",
         "getEmail",
+        "getInboundAttachment",
         "getInboundMessage",
         "getIpPool",
         "getJob",

@@ -172,6 +172,13 @@ const prepare: Record<string, Prepare> = {
   cancelSms: scheduleSms,
   deleteSuppressionByTarget: after('addSuppressions'),
   eraseTenant: after('archiveTenant'),
+  getInboundAttachment: async (key, params) => {
+    const to = `help@${(await done(key, 'createDomain', {}, { name: 'files.example.test', inbound: true })).name}`
+    await t.ask('POST', '/api/dev/run', { body: { task: 'domains' } })
+    const file = ['Content-Type: image/png', 'Content-Disposition: attachment', '', 'content']
+    const raw = ['From: ann@example.com', `To: ${to}`, ...file].join('\r\n')
+    return { ...params, id: (await t.ask('POST', '/api/dev/inbound-email', { body: { raw } })).body.id }
+  },
   getSms: async (key) => ({ id: (await done(key, 'sendSms')).id }),
   previewTemplate: after('createTemplate'),
   restoreTenant: after('archiveTenant'),
@@ -184,6 +191,10 @@ const idsFor = async (key: string, { operation, path }: Sent): Promise<Values> =
   const params: Values = {}
   for (const parameter of operation.parameters ?? []) {
     if ('$ref' in parameter || parameter.in !== 'path') continue
+    if (parameter.schema.type === 'integer') {
+      params[parameter.name] = String(parameter.example)
+      continue
+    }
     const make = makeId[String(parameter.example).slice(0, 3)]
     if (!make) throw new Error(`Add to makeId how to create ${parameter.example}, which ${path} needs.`)
     params[parameter.name] = await make(key, params)
@@ -203,7 +214,8 @@ const outcomeOf = async (sent: Sent, body: unknown): Promise<string> => {
   const documented = sent.operation.responses[reply.status] as { content?: Record<string, Media> } | undefined
   if (!documented || reply.status >= 300) return `${reply.status} ${reply.text}`
   const file = String(reply.headers['content-type']).split(';', 1)[0] as string
-  if (file !== 'application/json') return documented.content?.[file] ? 'ok' : `The response is ${file}.`
+  const { content = {} } = documented
+  if (file !== 'application/json') return content[file] || content['*/*'] ? 'ok' : `The response is ${file}.`
   const shown = valuesOf(documented.content?.['application/json']).map(fieldsOf)
   return shown.includes(fieldsOf(reply.body)) ? 'ok' : `The response has other fields than its example: ${reply.text}`
 }

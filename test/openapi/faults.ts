@@ -103,12 +103,14 @@ const exampleFaults = (document: OpenApiDocument): string[] =>
       faults.push(`${method} ${path}: the request body has no example. ${add}`)
     }
     for (const [status, response] of Object.entries(responses as Record<string, Content>)) {
+      // A file has no example.
+      if (response.content && '*/*' in response.content) continue
       if (Number(status) < 300 && !hasExamples(onlyMedia(response))) {
         faults.push(`${method} ${path}: the ${status} response has no example. ${add}`)
       }
     }
     for (const parameter of parameters) {
-      if ('$ref' in parameter || parameter.in !== 'path' || parameter.example) continue
+      if ('$ref' in parameter || parameter.in !== 'path' || parameter.example !== undefined) continue
       faults.push(`${method} ${path}: the path parameter ${parameter.name} has no example. Name its kind in params.`)
     }
     return faults

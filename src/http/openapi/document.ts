@@ -16,7 +16,7 @@ export type Parameter = {
   required: boolean
   description?: string
   schema: JsonSchema
-  example?: string
+  example?: string | number
 }
 
 export type ResponseObject = {

@@ -78,7 +78,7 @@ const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCs
         status: 200,
         body: undefined,
         headers: { 'content-disposition': `attachment; filename="${audience.slug}.csv"` },
-        file: { contentType: `${csvType}; charset=utf-8`, chunks },
+        file: { contentType: `${csvType}; charset=utf-8`, content: chunks },
       }
     },
   }),

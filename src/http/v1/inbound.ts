@@ -2,10 +2,12 @@ import { z } from 'zod'
 import { givenInstant } from '../../ground/bounded-text.ts'
 import { channels } from '../../ground/channel.ts'
 import { comparableAddress } from '../../ground/mailbox.ts'
+import { attachmentPath } from '../../inbound/attachment-path.ts'
 import { inboundKinds } from '../../inbound/keywords.ts'
 import type { ReadInbound } from '../../inbound/read.ts'
 import { InboundItem } from '../../inbound/shapes.ts'
 import type { InboundRow } from '../../inbound/store.ts'
+import { downloadHeaders } from '../download-headers.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
 
@@ -35,7 +37,10 @@ export const showInbound = (row: InboundRow): z.output<typeof InboundItem> => {
     subject: row.subject,
     text: row.text,
     html: row.html,
-    attachments: row.attachments ?? [],
+    attachments: (row.attachments ?? []).map((file, i) => ({
+      ...file,
+      url: row.redacted_at ? null : attachmentPath(id, i),
+    })),
     kind,
     in_reply_to,
     tenant_id,
@@ -74,6 +79,9 @@ const ListQuery = pageQuery.extend({
   }),
 })
 
+/** Bytes. JSON Schema has no type for them. */
+const FileContent = z.string().meta({ format: 'binary' })
+
 export const inboundRoutes = ({ read }: { read: ReadInbound }): Route[] => [
   defineRoute({
     method: 'GET',
@@ -105,5 +113,29 @@ export const inboundRoutes = ({ read }: { read: ReadInbound }): Route[] => [
       status: 200,
       body: showInbound(await read.find(caller, params.id as string)),
     }),
+  }),
+  defineRoute({
+    method: 'GET',
+    path: '/inbound/{id}/attachments/{position}',
+    operationId: 'getInboundAttachment',
+    tag: 'Inbound',
+    summary: 'Get an attachment of an inbound email',
+    description:
+      'The content, as a file to save. `Content-Type` is that of the attachment, or `application/octet-stream` for types ' +
+      'that browsers run scripts from, such as HTML.',
+    scope: 'read:inbound',
+    params: { id: 'inboundSms' },
+    positions: { position: 'The place of the attachment in `attachments` of the email, from 0.' },
+    responses: { 200: { schema: FileContent, description: 'The content of the attachment.', contentType: '*/*' } },
+    errors: ['NOT_FOUND'],
+    handle: async ({ caller, params }) => {
+      const {
+        content,
+        filename,
+        content_type: type,
+      } = await read.attachment(caller, params.id as string, Number(params.position))
+      const { 'content-type': contentType, ...headers } = downloadHeaders({ filename, type })
+      return { status: 200, body: undefined, headers, file: { contentType, content } }
+    },
   }),
 ]

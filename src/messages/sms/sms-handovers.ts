@@ -7,12 +7,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 export interface SmsHandovers {
   /** Runs `work`, which checks the suppressions of the number and then hands a message over. */
   track<T>(orgId: string, to: string, work: () => Promise<T>): Promise<T>
-  /** Resolves when the handovers to the number that have begun are over. Does not wait longer than a provider does. */
+  /** Resolves when the handovers to the number that have begun are over, or after `longestWaitMs`. */
   settled(orgId: string, to: string): Promise<void>
 }
 
 /** Providers repeat a notification that is not acknowledged in 15 seconds. */
-const longestWaitMs = 10_000
+export const longestWaitMs = 10_000
 
 export const makeSmsHandovers = (): SmsHandovers => {
   const byNumber = new Map<string, Set<Promise<unknown>>>()

@@ -20,6 +20,15 @@ export type Sms = {
   hasCode?: boolean | undefined
 }
 
+/** The place of a part in a long message that the network delivers in parts. */
+export type SmsPart = {
+  /** The sender's number of the message, the same in all its parts. */
+  reference: string
+  parts: number
+  /** From 1. */
+  part: number
+}
+
 /** A message from a phone. */
 export type InboundSms = {
   provider: string
@@ -29,8 +38,10 @@ export type InboundSms = {
   to: string
   body: string
   mediaUrl: readonly string[]
-  /** A later part of a long message that the network delivers in parts. Its first word does not begin the message. */
+  /** The beginning of the message is missing, so its first word is not a keyword. */
   isContinuation?: boolean
+  /** Set when this is a part of a long message. */
+  part?: SmsPart
   at: Date
 }
 

@@ -121,19 +121,31 @@ test('An inbound message has international numbers in E.164 form', () => {
   expect(readInbound({ ...pdu, source_addr: '+1202' } as Pdu, at).from).toBe('+1202')
 })
 
+const part9 = (part: number, parts = 2) => ({ reference: 'udh-9', parts, part })
+
 test.each([
-  ['no header', {}, false],
-  ['the first part', { udh: [Buffer.from([0, 3, 9, 2, 1])] }, false],
-  ['the second part', { udh: [Buffer.from([0, 3, 9, 2, 2])] }, true],
-  ['the second part, after another element', { udh: [Buffer.from([5, 1, 7]), Buffer.from([0, 3, 9, 2, 2])] }, true],
-  ['the second part with a long reference', { udh: [Buffer.from([8, 4, 1, 9, 2, 2])] }, true],
-  ['a header that is cut off', { udh: [Buffer.from([0, 3, 9])] }, false],
-])('An inbound message with %s shows whether it is a continuation', (_, header, expected) => {
+  ['no header', {}, false, undefined],
+  ['the first part', { udh: [Buffer.from([0, 3, 9, 2, 1])] }, false, part9(1)],
+  ['the second part', { udh: [Buffer.from([0, 3, 9, 2, 2])] }, true, part9(2)],
+  ['another element first', { udh: [Buffer.from([5, 1, 7]), Buffer.from([0, 3, 9, 2, 2])] }, true, part9(2)],
+  ['a long reference', { udh: [Buffer.from([8, 4, 1, 9, 2, 2])] }, true, { reference: 'udh-265', parts: 2, part: 2 }],
+  ['a header that is cut off', { udh: [Buffer.from([0, 3, 9])] }, false, undefined],
+  ['one part', { udh: [Buffer.from([0, 3, 9, 1, 1])] }, false, undefined],
+  ['no part at that place', { udh: [Buffer.from([0, 3, 9, 2, 3])] }, true, undefined],
+  ['the part 0', { udh: [Buffer.from([0, 3, 9, 2, 0])] }, false, undefined],
+  ['the most parts', { udh: [Buffer.from([0, 3, 9, 255, 255])] }, true, part9(255, 255)],
+  ['a text that no part has', { message: 'x'.repeat(1_001), udh: [Buffer.from([0, 3, 9, 2, 2])] }, true, undefined],
+])('An inbound message with %s shows its place in a long message', (_, header, isContinuation, part) => {
   const pdu = { short_message: { message: 'stop', ...header } } as Pdu
-  expect(readInbound(pdu, new Date()).isContinuation).toBe(expected)
+  const read = readInbound(pdu, new Date())
+  expect([read.isContinuation, read.part]).toEqual([isContinuation, part])
 })
 
-test('The field for the number of a part shows a continuation too', () => {
-  const pdu = { short_message: { message: 'stop' }, sar_segment_seqnum: 2 } as unknown as Pdu
-  expect(readInbound(pdu, new Date()).isContinuation).toBe(true)
+test('The fields of SMPP 3.4 show the place in a long message too', () => {
+  const sar = { sar_msg_ref_num: 700, sar_total_segments: 3, sar_segment_seqnum: 2 }
+  const pdu = { short_message: { message: 'stop' }, ...sar } as unknown as Pdu
+  expect(readInbound(pdu, new Date())).toMatchObject({
+    isContinuation: true,
+    part: { reference: 'sar-700', parts: 3, part: 2 },
+  })
 })

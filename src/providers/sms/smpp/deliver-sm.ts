@@ -1,6 +1,6 @@
 /** Reads `deliver_sm` requests: receipts for sent messages, and inbound messages. */
 import type { Pdu } from 'smpp'
-import type { InboundSms } from '../sms-provider.ts'
+import type { InboundSms, SmsPart } from '../sms-provider.ts'
 
 export type SmppReceipt = {
   /** The message centre's id, in the forms that it may have had in the answer to `submit_sm`. The likeliest is first. */
@@ -108,25 +108,41 @@ export const readReceipt = (pdu: Pdu, gsm: Decode): SmppReceipt | undefined => {
 
 const numberOf = (address = '', ton = 0): string => (ton === 1 && /^\d+$/.test(address) ? `+${address}` : address)
 
-/** The place of this part in a long message, from an element of the user data header or from its own field. */
-const partOf = ({ short_message, message_payload, sar_segment_seqnum }: Pdu): number => {
-  const headers = [short_message?.udh, message_payload?.udh].flat()
-  for (const element of headers) {
+/** More characters than a part of a message over a phone network has. */
+const maxPartLength = 1_000
+
+/** The reference, the number of parts and the part, from an element of the user data header or from their own fields. */
+const partOf = (pdu: Pdu): SmsPart | undefined => {
+  for (const element of [pdu.short_message?.udh, pdu.message_payload?.udh].flat()) {
     // Identifier, length, reference of one or two bytes, number of parts, part.
-    if (element?.[0] === 0x00 && element.length >= 5) return element[4] as number
-    if (element?.[0] === 0x08 && element.length >= 6) return element[5] as number
+    const size = element?.[0] === 0x00 ? 1 : element?.[0] === 0x08 ? 2 : 0
+    if (!element || size === 0 || element.length < 4 + size) continue
+    const reference = `udh-${element.readUIntBE(2, size)}`
+    return { reference, parts: element[2 + size] as number, part: element[3 + size] as number }
   }
-  return typeof sar_segment_seqnum === 'number' ? sar_segment_seqnum : 1
+  const { sar_msg_ref_num: reference, sar_total_segments: parts, sar_segment_seqnum: part } = pdu
+  return typeof part === 'number' ? { reference: `sar-${reference ?? 0}`, parts: parts ?? 0, part } : undefined
+}
+
+/** What the fields say about a long message. Impossible numbers and texts are not waited for. */
+const longMessageOf = (pdu: Pdu, body: string): Pick<InboundSms, 'part' | 'isContinuation'> => {
+  const part = partOf(pdu)
+  if (!part || part.part < 1) return { isContinuation: false }
+  const isLong = part.parts > 1 && part.parts <= 255 && part.part <= part.parts && body.length <= maxPartLength
+  return { isContinuation: part.part > 1, ...(isLong && { part }) }
 }
 
 /** SMPP has no id for inbound messages. Some message centres put theirs into the field of receipts. */
-export const readInbound = (pdu: Pdu, at: Date): InboundSms => ({
-  provider: 'smpp',
-  id: printable(pdu.receipted_message_id) ?? null,
-  from: numberOf(pdu.source_addr, pdu.source_addr_ton),
-  to: numberOf(pdu.destination_addr, pdu.dest_addr_ton),
-  body: textOf(pdu),
-  mediaUrl: [],
-  isContinuation: partOf(pdu) > 1,
-  at,
-})
+export const readInbound = (pdu: Pdu, at: Date): InboundSms => {
+  const body = textOf(pdu)
+  return {
+    provider: 'smpp',
+    id: printable(pdu.receipted_message_id) ?? null,
+    from: numberOf(pdu.source_addr, pdu.source_addr_ton),
+    to: numberOf(pdu.destination_addr, pdu.dest_addr_ton),
+    body,
+    mediaUrl: [],
+    ...longMessageOf(pdu, body),
+    at,
+  }
+}

@@ -28,6 +28,9 @@ declare module 'smpp' {
     message_payload?: Text
     receipted_message_id?: string
     message_state?: number
+    sar_msg_ref_num?: number
+    sar_total_segments?: number
+    sar_segment_seqnum?: number
     [field: string]: unknown
   }
 
