@@ -135,7 +135,7 @@ export const placesIn = (
     const inList =
       (outer: Around): Around =>
       (inner) =>
-        outer(inner.map((item) => [item]))
+        outer(inner.map((item) => Array.from({ length: Math.max(1, Number(schema.minItems ?? 1)) }, () => item)))
     const within = { full: inList(around.full), least: inList(around.least) }
     return place([...path, 0], (schema.items ?? {}) as Schema, within)
   }
