@@ -148,7 +148,8 @@ describe('a send that stops part way', () => {
     // Either the rows came first and were canceled, or the job was canceled first and got none.
     expect(rows.filter((row) => row.status !== 'canceled')).toEqual([])
     expect(rows.length).toBe(canceled)
-    expect([status, body.error?.code]).toEqual([500, 'AUDIENCE_SEND_INCOMPLETE'])
+    // The last step of the send may come before the cancellation too.
+    expect([status, body.error?.code]).toEqual(status === 200 ? [200, undefined] : [500, 'AUDIENCE_SEND_INCOMPLETE'])
     expect((await own.jobEvents(job.id)).map(({ event }) => event)).toEqual(['job.canceled'])
   })
 })

@@ -27,8 +27,8 @@ type Needs = {
 
 export const makePurgeOrgs = ({ db, clock, log, release, linkAudit, deleteLog }: Needs): PurgeOrgs => {
   const purgeRows = async (orgId: string): Promise<void> => {
-    for (const purge of Object.values(purges)) while ((await db.change(purge, { orgId, limit: chunk })) > 0);
     await db.change(purgeEvents, { orgId })
+    for (const purge of Object.values(purges)) while ((await db.change(purge, { orgId, limit: chunk })) > 0);
   }
 
   const purgeOne = async (orgId: string, deletedAt: Date): Promise<boolean> => {

@@ -213,7 +213,7 @@ test('Query values that no column can store never cause an internal error', asyn
 
 test('S-012 A cursor with an invalid instant is refused, and one with a valid instant is accepted', async () => {
   for (const entry of described.filter(({ query }) => query.some(({ name }) => name === 'cursor'))) {
-    for (const cursor of fc.sample(oddCursor, { numRuns: 100 })) {
+    for (const cursor of fc.sample(oddCursor, { numRuns: 30 })) {
       const { c } = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as { c: string }
       const moment = new Date(c)
       const real = !Number.isNaN(moment.getTime()) && moment.toISOString() === c && c > '0001'

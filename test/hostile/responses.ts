@@ -97,18 +97,28 @@ export const checkResponse = (
   return flat ? checkFlat(answer, body) : checkEnvelope(answer, body)
 }
 
-/** A digest per table, without the last use of keys, which every request may change. */
+/** Columns that change in the background. */
+const leftOut: Record<string, string> = { api_keys: 'last_used_at', usage_counters: 'leased' }
+
+const conditions: Record<string, string> = {
+  // Every request to /readyz may write this row, to find out whether the database accepts writes.
+  settings: "where r.name <> 'readiness_probe'",
+  usage_counters: 'where r.used > 0',
+}
+
+/** A digest per table, without what changes in the background. */
 export const makeDigest = async (database: TestDatabase): Promise<() => Promise<Record<string, string>>> => {
-  // Partitions are included in their parent tables.
+  // Partitions are included in their parent tables. Leases of usage come and go in the background.
   const tables = await database.sql<{ name: string }>(
     `select relname as name from pg_class
-     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition order by 1`,
+     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+       and relname <> 'usage_leases' order by 1`,
   )
   const text = tables
     .map(({ name }) => {
-      const row = name === 'api_keys' ? "(to_jsonb(r) - 'last_used_at')::text" : 'r::text'
-      // Every request to /readyz may write this row, to find out whether the database accepts writes.
-      const where = name === 'settings' ? "where r.name <> 'readiness_probe'" : ''
+      const left = leftOut[name]
+      const row = left ? `(to_jsonb(r) - '${left}')::text` : 'r::text'
+      const where = conditions[name] ?? ''
       return `select '${name}' as name,
           count(*) || ' ' || coalesce(md5(string_agg(md5(${row}), '' order by md5(${row}))), '') as digest
         from "${name}" r ${where}`

@@ -143,7 +143,7 @@ test.for(entries.map((entry) => [`${entry.method} ${entry.path}`, entry] as cons
           throw error
         }
       }),
-      runs(6),
+      runs(3),
     )
   },
 )

@@ -76,6 +76,7 @@ describe('POST /api/dev/run', () => {
           provider_notifications_deleted: 0,
           sms_receipts_deleted: 0,
           analytics_rows_deleted: 0,
+          sign_in_rows_deleted: 0,
           invitations_deleted: 0,
         },
       },

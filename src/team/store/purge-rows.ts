@@ -24,9 +24,11 @@ export const purges = {
   idempotency_keys: statement<Part>('team.purge_idempotency_keys', deleteSome('idempotency_keys', 'key')),
   inbound_messages: statement<Part>('team.purge_inbound_messages', deleteSome('inbound_messages', 'id')),
   suppressions: statement<Part>('team.purge_suppressions', deleteSome('suppressions', 'id')),
-  audience_members: statement<Part>('team.purge_audience_members', deleteSome('audience_members', 'contact_id')),
   contacts: statement<Part>('team.purge_contacts', deleteSome('contacts', 'id')),
+  verifications: statement<Part>('team.purge_verifications', deleteSome('verifications', 'id')),
+  analytics_queue: statement<Part>('team.purge_analytics_queue', deleteSome('analytics_queue', 'id')),
+  analytics_firsts: statement<Part>('team.purge_analytics_firsts', deleteSome('analytics_firsts', 'message_id')),
 }
 
-/** The outbox holds events only until fan-out, so it is small. */
+/** The outbox holds events only until fan-out, so it is small. What leaves it is queued for analytics. */
 export const purgeEvents = statement<{ orgId: string }>('team.purge_events', 'delete from events where org_id = :orgId')
