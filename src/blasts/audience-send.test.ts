@@ -119,7 +119,7 @@ describe('the response', () => {
     expect(await own.stored()).toEqual({ messages: 0, jobs: 1 })
   })
 
-  test('R-53 one audit entry audience.sent names the audience, and no message.sent is written', async () => {
+  test('A-161 R-53 one audit entry audience.sent names the audience, and no message.sent is written', async () => {
     const own = await blastClient(t)
     const id = await own.audience(readers(2))
     const { job_id } = await own.sent(id, email(await own.template(plain)))
