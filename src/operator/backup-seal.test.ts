@@ -133,16 +133,18 @@ describe('a backup', () => {
   })
 })
 
+/** A change in the first bytes can make the file look like something else. */
+const anyRefusal = /not authenticated: .* Nothing was rest|not a Tidings backup/
+
 test('a refused backup leaves the database as it was, whether it is a file or a pipe', async () => {
   const target = await empty()
   const middle = Math.floor(whole.length / 2)
   for (const bytes of [flipped(30), flipped(middle), flipped(whole.length - 1), whole.subarray(0, -36), content]) {
     const file = fileName()
     await writeFile(file, bytes)
-    await expect(restoreInto(target, fileSource(file), known)).rejects.toThrow(/not authenticated: .* Nothing was rest/)
-    await expect(restoreInto(target, pipeSource(bytes), known)).rejects.toThrow(
-      /not authenticated: .* Nothing was rest/,
-    )
+    for (const source of [fileSource(file), pipeSource(bytes)]) {
+      await expect(restoreInto(target, source, known)).rejects.toThrow(anyRefusal)
+    }
     await expectEmptySchema(target)
   }
 })
