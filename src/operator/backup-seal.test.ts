@@ -49,6 +49,13 @@ const flipped = (at: number, bit = 1): Buffer => {
   return bytes
 }
 
+/** A flipped bit could make a digit of the first line something else, and the file no backup. */
+const withOtherDigit = (at: number): Buffer => {
+  const bytes = Buffer.from(whole)
+  bytes.write(bytes.toString('latin1', at, at + 1) === '0' ? '1' : '0', at, 'latin1')
+  return bytes
+}
+
 const backedUp = async (): Promise<Buffer> => {
   const file = fileName()
   await backUpToFile(needsOf(source), file)
@@ -80,7 +87,7 @@ describe('a backup', () => {
     for (let at = 0; at < whole.length; at++) {
       await expect(opened(flipped(at, 1 << (at % 8))), `byte ${at}`).rejects.toThrow(BackupFault)
     }
-    await expect(opened(flipped(whole.indexOf('\n') - 1))).rejects.toThrow(changed)
+    await expect(opened(withOtherDigit(whole.indexOf('\n') - 1))).rejects.toThrow(changed)
     await expect(opened(flipped(Math.floor(whole.length / 2)))).rejects.toThrow(changed)
     await expect(opened(flipped(whole.length - 1))).rejects.toThrow(changed)
     await expect(opened(flipped(0))).rejects.toThrow(new BackupFault('This file is not a Tidings backup.'))
