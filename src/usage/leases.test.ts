@@ -98,7 +98,7 @@ test('X-305 a message draws only from a lease of its own counters, month and cap
   expect(await usage.draw({ ...spend, keyId: newId('key') })).toBeUndefined()
   expect(await usage.draw({ ...spend, channel: 'sms' })).toBeUndefined()
   expect(await usage.draw({ ...spend, sandbox: 1 })).toBeUndefined()
-  await database.sql('update orgs set email_monthly = 99_999 where id = $1', [spend.orgId])
+  await database.sql('update orgs set email_monthly = 99999 where id = $1', [spend.orgId])
   usage.forgetAll()
   expect(await usage.draw(spend)).toBeUndefined()
   nowMs += 31 * 86_400_000
@@ -159,7 +159,7 @@ test('X-305 a lease delays the last unit of a cap for nobody once it is returned
   const spend = await makeOrg(100_000)
   const usage = usageOf(db)
   const drawn = await firstDraw(usage, spend)
-  await database.sql("update usage_counters set used = 99_999 where org_id = $1 and measure = 'email'", [spend.orgId])
+  await database.sql("update usage_counters set used = 99999 where org_id = $1 and measure = 'email'", [spend.orgId])
   await expect(usageOf(pools[1] as Db).reserve(spend)).rejects.toMatchObject({ code: 'USAGE_LIMIT_EXCEEDED' })
   await usage.release(drawn)
   await usage.stop()

@@ -44,6 +44,8 @@ test('S-025 S-045 S-024 the code is in no table, log line or response, and respo
   }
   await t.service.modules.outbox.flushed()
   const stored = await everything()
+  // The log is written in the background.
+  await expect.poll(() => file.text()).toContain('/check')
   const logged = await file.text()
   expect(stored).toContain(own.orgId)
   expect(logged).toContain('/api/v1/verifications')
