@@ -2,13 +2,20 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/http/openapi/document.ts'
 import { openService, type Service } from '../crash/service.ts'
+import { matrix } from '../dashboard/matrix.ts'
 import { type Entry, type Surface, surfaceOf } from '../hostile/surface.ts'
 import { validValue } from '../hostile/values.ts'
 
-/** Routes that neither the description nor the list of other paths has. */
+const ofDashboard = Object.keys(matrix).map((name) => {
+  const [method = '', path = ''] = name.split(' ')
+  return { method, path }
+})
+
+/** Routes that neither the description nor the list of other paths has. The dashboard gets them without a session. */
 const moreEntries: Entry[] = [
   { method: 'POST', path: '/api/webhooks/provider/email' },
   { method: 'GET', path: '/docs/reference.js' },
+  ...ofDashboard,
 ].map((route) => ({ ...route, params: {}, query: [], headers: [], body: undefined, codes: undefined }))
 
 /** Paths that change the service for all later requests. */
