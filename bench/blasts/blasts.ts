@@ -61,7 +61,7 @@ const dispatching = (name: string, job: boolean): Contender =>
     }),
   })
 
-/** The messages of a job are sent as fast as any other scheduled message. */
+/** Compares scheduled messages of a job with others. */
 export const dispatch: Bench = {
   name: 'dispatch',
   about: 'Claim 200 due emails and send them with the local provider, with and without a job. Counted in emails.',

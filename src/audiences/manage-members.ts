@@ -26,7 +26,7 @@ export interface ManageMembers {
 type Needs = { db: Db; clock: Clock; findOrCreate: FindOrCreateContact }
 
 export const makeManageMembers = ({ db, clock, findOrCreate }: Needs): ManageMembers => {
-  /** A contact of another tenant cannot become a member, whoever adds it. */
+  /** A contact of another tenant cannot become a member, also when a platform key adds it. */
   const existing = async (tx: Tx, audience: AudienceRow, orgId: string, given: string): Promise<ContactRow> => {
     const row = isId('contact', given) ? await tx.row(holdContact, { orgId, id: contactIdOf(given) }) : undefined
     if (!row || row.tenant_id !== audience.tenant_id) throw new Failure('NOT_FOUND')

@@ -168,7 +168,7 @@ describe('the time of each message', () => {
     ['a missing zone', { scheduled_local: '2030-01-05T09:00' }, 'scheduled_at_tz'],
     ['a zone alone', { scheduled_at_tz: 'Asia/Tokyo' }, 'scheduled_local'],
     ['an unknown zone', { scheduled_local: '2030-01-05T09:00', scheduled_at_tz: 'Mars' }, 'scheduled_at_tz'],
-    ['a time that is none', { scheduled_local: 'soon', scheduled_at_tz: 'Asia/Tokyo' }, 'scheduled_local'],
+    ['a time that cannot be read', { scheduled_local: 'soon', scheduled_at_tz: 'Asia/Tokyo' }, 'scheduled_local'],
   ])('S-359 %s is 422 and nothing is sent', async (_, time, path) => {
     const own = await blastClient(t)
     const reply = await own.post(await own.audience(readers(1)), email(await own.template(plain), time))

@@ -49,7 +49,7 @@ describe('the audience', () => {
     await refused(own, await own.audience(readers(1), two), email('none'), 'TENANT_FORBIDDEN', key)
   })
 
-  test('the audience of a tenant is sent to for that tenant, with its suppressions, whoever sends', async () => {
+  test('the audience of a tenant is sent to for that tenant, with its suppressions, whichever key sends it', async () => {
     const own = await blastClient(t)
     const tenantId = await t.tenant(own.orgId)
     const id = await own.audience(readers(2), tenantId)

@@ -40,7 +40,7 @@ export type RouteResponse = {
 export type ResponseShape = {
   schema: z.ZodType
   description: string
-  /** The media type of a response that is not JSON. A star stands for any type, as of a file from a stranger. */
+  /** The media type of a response that is not JSON. A star means any type, as for a file from a stranger. */
   contentType?: string
 }
 

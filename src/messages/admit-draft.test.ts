@@ -57,7 +57,7 @@ test('S-098 a send to suppressed recipients only runs one statement, and leaves 
 describe('a key that sends many messages a second', () => {
   const busy = async () => {
     const set = await setUp()
-    // The clock of the service stands still, so all sends are of one second.
+    // The clock of the service does not move, so all sends are in one second.
     await Promise.all(Array.from({ length: 30 }, () => set.post.sent()))
     await expect
       .poll(() => statementsOf(() => set.post.sent()))

@@ -78,7 +78,7 @@ describe('an invitation', () => {
     expect(mail?.html).toContain(`href="${t.url}/invite?token=${token}"`)
   })
 
-  test('refuses an address that is none, a role that is none, and a member', async () => {
+  test('refuses an invalid address, an unknown role, and a member', async () => {
     const member = await person(t, { orgId, role: 'viewer' })
     const { trail } = await withTrail(t.database, orgId, async () => {
       for (const email of ['x', '', 'Ann <ann@reader.test>', `${'a'.repeat(400)}@reader.test`, 7, null]) {

@@ -321,7 +321,7 @@ describe('the chain', () => {
     ])
   })
 
-  test('is for owners, and refuses a cursor that is none', async () => {
+  test('is for owners, and refuses an invalid cursor', async () => {
     const developer = await person(t, { orgId, role: 'developer' })
     expect((await developer.ask('GET', `${path}/chain`)).body).toEqual({ error: 'Owner role required' })
     const wrong = ['x', Buffer.from('{"s":-1,"b":"2026-08-10T00:00:00Z"}').toString('base64url')]

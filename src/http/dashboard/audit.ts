@@ -112,7 +112,7 @@ const withFiniteTimes = <R extends { created_at: Date }>(rows: R[]): R[] =>
     return { ...row, created_at: new Date(ms > 0 ? '9999-12-31T23:59:59.999Z' : '0001-01-01T00:00:00.000Z') }
   })
 
-/** `tenant.*` stands for every action that begins with `tenant.`. */
+/** `tenant.*` means every action that begins with `tenant.`. */
 const actionFilter = (action: string | null) =>
   action?.endsWith('.*') ? { action: null, group: action.slice(0, -1) } : { action, group: null }
 

@@ -51,7 +51,7 @@ export const makeS3Store = (needs: Needs): ObjectStore => {
       ...(endpoint !== undefined && { endpoint }),
       ...(credentials !== undefined && { credentials }),
       forcePathStyle: true,
-      // Whoever stores an object decides whether and when to try again.
+      // The caller decides whether and when to try again.
       maxAttempts: 1,
       requestHandler: {
         connectionTimeout: timeouts.connectMs,
