@@ -17,6 +17,7 @@ import { makePeople } from './people.ts'
 import { makePlatform } from './platform.ts'
 import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
+import { makeResources } from './resources.ts'
 import { type Modules, makeRoutes } from './routes.ts'
 import { makeSending } from './sending.ts'
 import { makeTeam } from './team.ts'
@@ -41,8 +42,10 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const team = makeTeam({ foundation, platform, people, sending, senders })
   const worker = makeWorker({ foundation, platform, sending, delivery, senders, team })
   const modules: Modules = { ...foundation, ...platform, ...sending }
-  const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people, team }), ...addDashboardRoutes]
+  const resources = makeResources({ foundation, platform, sending, delivery })
+  const shared = { foundation, platform, sending, senders, resources }
+  const routes = [...makeRoutes(shared), ...(addRoutes?.(modules) ?? [])]
+  const dashboardRoutes = [...makeDashboardRoutes({ ...shared, people, team }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({

@@ -16,6 +16,9 @@ import { teamRoutes } from '../http/dashboard/team.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
+import type { SmsRegistration } from './registration.ts'
+import type { Resources } from './resources.ts'
+import type { Sending } from './sending.ts'
 import type { Team } from './team.ts'
 
 export const makeDashboardCookies = ({ config, baseUrl }: Foundation): Cookies =>
@@ -30,7 +33,15 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
   })
 }
 
-type Needs = { foundation: Foundation; platform: Platform; people: People; team: Team }
+type Needs = {
+  foundation: Foundation
+  platform: Platform
+  sending: Sending
+  senders: SmsRegistration
+  resources: Resources
+  people: People
+  team: Team
+}
 
 export const makeDashboardRoutes = ({ foundation, platform, people, team }: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
