@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { describe, expect, test, vi } from 'vitest'
+import { text, texter } from '../../test/clients/texter.ts'
 import { testService } from '../../test/service/service.ts'
 import { postOf } from './harness.ts'
 
@@ -87,4 +88,17 @@ describe('a key that sends many messages a second', () => {
     const { status } = await post.send({ to: ['refused@simulator.tidings.test'] })
     expect([status, await post.used()]).toEqual([500, used])
   })
+})
+
+test('X-305 a text message of a busy key looks its recipient up once, at the handover', async () => {
+  const t = await testService()
+  const own = await texter(t, { plan: 'enterprise' })
+  await Promise.all(Array.from({ length: 30 }, () => own.send(text())))
+  await expect
+    .poll(() => statementsOf(() => own.send(text())))
+    .toEqual(['suppressions.find_blocked', 'messages.insert'])
+  const used = await own.used()
+  await own.suppress('+15125550100', 'manual')
+  const { status, body } = await own.send(text())
+  expect([status, body.error.code, await own.used()]).toEqual([422, 'SUPPRESSED', used])
 })

@@ -88,7 +88,8 @@ export const makeAdmitDraft = <D extends Draft>({ channel, usage, findSuppressed
       const drawing = kind === 'single' ? usage.draw(spend) : undefined
       const drawn = drawing instanceof Promise ? await drawing : drawing
       if (drawn) {
-        if (await isUnsuppressed(draft, drawn)) return { price, reservation: drawn }
+        if (channel.checksAtHandOver?.(draft) || (await isUnsuppressed(draft, drawn)))
+          return { price, reservation: drawn }
         return reserveNow(draft, admission)
       }
       const result = await usage.reserveUnlessSuppressed(spend, admission.keep, channel.recipientsOf(draft))

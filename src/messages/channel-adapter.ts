@@ -42,6 +42,8 @@ export interface ChannelAdapter<D extends Draft> {
   recipientsOf(draft: D): Recipients
   /** Removes suppressed recipients. Throws a Failure when too few are left. */
   removeSuppressed(draft: D, suppressed: ReadonlySet<string>): void
+  /** Whether `handOver` looks suppressed recipients up itself. A single send then needs no look-up of its own. */
+  checksAtHandOver?(draft: D): boolean
   /** The gates after the suppression check. */
   lateGates: Gates<D>
   /**
