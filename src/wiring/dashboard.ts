@@ -43,7 +43,7 @@ type Needs = {
   team: Team
 }
 
-export const makeDashboardRoutes = ({ foundation, platform, people, team }: Needs): DashboardRoute[] => {
+export const makeDashboardRoutes = ({ foundation, platform, resources, people, team }: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -53,7 +53,7 @@ export const makeDashboardRoutes = ({ foundation, platform, people, team }: Need
     ...accountRoutes(people),
     ...sessionPolicyRoutes(people),
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
-    ...dashboardKeyRoutes({ db, clock }),
+    ...dashboardKeyRoutes({ db, clock, manage: resources.keys }),
     ...makeAuditRoutes(foundation),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
