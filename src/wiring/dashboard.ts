@@ -9,6 +9,7 @@ import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
@@ -57,5 +58,6 @@ export const makeDashboardRoutes = ({ foundation, platform, resources, people, t
     ...makeAuditRoutes(foundation),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
+    ...webhookDashboardRoutes({ db, ...resources.webhooks }),
   ]
 }
