@@ -8,6 +8,7 @@ import { dashboardKeyRoutes } from '../http/dashboard/api-keys.ts'
 import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
+import { domainDashboardRoutes } from '../http/dashboard/dashboard-domains.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
@@ -44,7 +45,14 @@ type Needs = {
   team: Team
 }
 
-export const makeDashboardRoutes = ({ foundation, platform, resources, people, team }: Needs): DashboardRoute[] => {
+export const makeDashboardRoutes = ({
+  foundation,
+  platform,
+  sending,
+  resources,
+  people,
+  team,
+}: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -58,6 +66,7 @@ export const makeDashboardRoutes = ({ foundation, platform, resources, people, t
     ...makeAuditRoutes(foundation),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
+    ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
     ...webhookDashboardRoutes({ db, ...resources.webhooks }),
   ]
 }
