@@ -6,7 +6,7 @@ import type { Scope } from '../ground/scope.ts'
 import { type DomainRow, lockDomain } from './store/domain-rows.ts'
 
 /** A tenant's key may change only its own tenant's domains. A test key may not change a live domain. */
-export const assertMayChange = (scope: Scope, row: DomainRow | undefined): DomainRow => {
+export const assertMayChangeDomain = (scope: Scope, row: DomainRow | undefined): DomainRow => {
   if (!row) throw new Failure('NOT_FOUND')
   if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
   if (scope.environment === 'test' && row.created_environment === 'live') {
@@ -34,7 +34,7 @@ export const makeChangeDomain =
   async (scope, id, work) => {
     const after = await db.tx(async (tx) => {
       const row = await tx.row(lockDomain, { orgId: scope.orgId, projectId: scope.projectId, id })
-      return work(tx, assertMayChange(scope, row), clock.now())
+      return work(tx, assertMayChangeDomain(scope, row), clock.now())
     })
     forget(scope.orgId)
     return after

@@ -10,7 +10,7 @@ import type { Scope } from '../ground/scope.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { dayOf } from '../usage/periods.ts'
 import { makeAddDomain } from './add-domain.ts'
-import { assertMayChange, makeChangeDomain } from './change-domain.ts'
+import { assertMayChangeDomain, makeChangeDomain } from './change-domain.ts'
 import type { CheckDomains } from './check.ts'
 import type { DkimKey } from './dkim-key.ts'
 import type { KeepIdentities } from './identities.ts'
@@ -130,7 +130,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     },
 
     verify: async (scope, actor, id) => {
-      assertMayChange(scope, await find(scope, id))
+      assertMayChangeDomain(scope, await find(scope, id))
       await limitChecks(scope.orgId, id)
       await check.one(scope.orgId, id, actor)
       const row = await find(scope, id)
@@ -150,7 +150,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     },
 
     remove: async (scope, actor, id) => {
-      await identities?.remove(assertMayChange(scope, await find(scope, id)))
+      await identities?.remove(assertMayChangeDomain(scope, await find(scope, id)))
       await change(scope, id, async (tx, row, at) => {
         await tx.row(deleteDomain, { orgId: scope.orgId, id })
         await identities?.inherit(tx, row)

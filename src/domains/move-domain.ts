@@ -3,7 +3,7 @@ import type { Actor, Audit } from '../audit/append.ts'
 import type { Db } from '../db/pool.ts'
 import { Failure, invalid } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'
-import { assertMayChange, type ChangeDomain } from './change-domain.ts'
+import { assertMayChangeDomain, type ChangeDomain } from './change-domain.ts'
 import type { KeepIdentities } from './identities.ts'
 import type { Region } from './region.ts'
 import { bindDomain, type DomainRow, findDomain, moveDomain, shareLockTenant } from './store/domain-rows.ts'
@@ -40,7 +40,7 @@ export const makeMoveDomain = ({ db, audit, change, identities }: Needs): MoveDo
   return {
     toRegion: async (scope, actor, id, region) => {
       const { orgId, projectId } = scope
-      const before = assertMayChange(scope, await db.row(findDomain, { orgId, projectId, id }))
+      const before = assertMayChangeDomain(scope, await db.row(findDomain, { orgId, projectId, id }))
       if (before.region === region) return before
       // A test-mode domain never reaches a provider.
       const isKnown = before.created_environment === 'live' && identities !== undefined
