@@ -12,6 +12,7 @@ import {
 import { dkimKeyContext } from './dkim-key.ts'
 import type { CheckResult } from './dns.ts'
 import { returnHost } from './records.ts'
+import type { Region } from './region.ts'
 import type { DomainRow } from './store/domain-rows.ts'
 import { findDkimKey, findOtherIdentity, inheritIdentity, recordIdentity } from './store/identity-rows.ts'
 
@@ -37,7 +38,11 @@ export interface KeepIdentities {
   undo(identity: NewIdentity, origin: IdentityOrigin): Promise<void>
   /** Before the domain is deleted. Rejects with a 502 when the provider keeps the identity. */
   remove(row: DomainRow): Promise<void>
-  /** In the transaction that deletes the domain: another domain with the same identity takes it over. */
+  /** Before the domain moves to the region. Rejects with a 502 when the provider does not take the domain there. */
+  prepare(row: DomainRow, region: Region): Promise<{ identity: NewIdentity; origin: IdentityOrigin }>
+  /** After the domain left its region. Nothing uses an identity that the provider keeps, so that is only logged. */
+  release(row: DomainRow): Promise<void>
+  /** In the transaction that deletes or moves the domain: another domain with the same identity takes it over. */
   inherit(tx: Tx, row: DomainRow): Promise<void>
   /** Combines the result of a DNS check with what the provider says about the domain. */
   check(row: DomainRow, dns: CheckResult): Promise<CheckResult>
@@ -91,15 +96,33 @@ export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepI
     return { ...dns, dkim: state.dkim }
   }
 
+  const create: KeepIdentities['create'] = async (identity) => {
+    try {
+      return originOf(await identities.create(identity))
+    } catch (error) {
+      log.warn({ err: error, domain: identity.name }, 'domain identity not created')
+      throw asProviderFailure(error)
+    }
+  }
+
+  const removeUnused = async (row: DomainRow): Promise<void> => {
+    if (row.identity !== 'created') return
+    if (await db.row(findOtherIdentity, { name: row.name, region: row.region, id: row.id })) return
+    await identities.remove(row)
+  }
+
   return {
-    create: async (identity) => {
-      try {
-        return originOf(await identities.create(identity))
-      } catch (error) {
-        log.warn({ err: error, domain: identity.name }, 'domain identity not created')
-        throw asProviderFailure(error)
-      }
+    create,
+
+    prepare: async (row, region) => {
+      const identity = { ...(await identityOf(row)), region }
+      return { identity, origin: await create(identity) }
     },
+
+    release: (row) =>
+      removeUnused(row).catch((error) => {
+        log.warn({ err: error, domain: row.name }, 'domain identity not removed')
+      }),
 
     undo: async (identity, origin) => {
       if (origin !== 'created') return
@@ -109,10 +132,8 @@ export const makeKeepIdentities = ({ identities, db, vault, log }: Needs): KeepI
     },
 
     remove: async (row) => {
-      if (row.identity !== 'created') return
-      if (await db.row(findOtherIdentity, { name: row.name, region: row.region, id: row.id })) return
       try {
-        await identities.remove(row)
+        await removeUnused(row)
       } catch (error) {
         log.warn({ err: error, domain: row.name }, 'domain identity not removed')
         throw asProviderFailure(error)

@@ -10,17 +10,26 @@ import type { Scope } from '../ground/scope.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { dayOf } from '../usage/periods.ts'
 import { makeAddDomain } from './add-domain.ts'
+import { assertMayChangeDomain, makeChangeDomain } from './change-domain.ts'
 import type { CheckDomains } from './check.ts'
 import type { DkimKey } from './dkim-key.ts'
 import type { KeepIdentities } from './identities.ts'
+import { makeMoveDomain } from './move-domain.ts'
+import type { Region } from './region.ts'
 import type { CreateDomain, PatchDomain } from './shapes.ts'
-import { type DomainRow, deleteDomain, findDomain, listDomains, lockDomain, updateDomain } from './store/domain-rows.ts'
+import { type DomainRow, deleteDomain, findDomain, listDomains, updateDomain } from './store/domain-rows.ts'
 import { shareLockIpPool } from './store/ip-pool-rows.ts'
 import { endWarmup, startWarmup, warmupSent } from './store/warmup-windows.ts'
 import { warmupCap, warmupEnd } from './warmup.ts'
 
 /** A domain at one instant. `sentToday` is 0 unless the domain is in warmup. */
 export type DomainView = { row: DomainRow; sentToday: number; at: Date }
+
+export type NewWarmup = {
+  days: number
+  /** Refuses a domain that is not verified. */
+  verifiedOnly?: boolean
+}
 
 type Position = { createdAt: string; id: string } | undefined
 
@@ -32,7 +41,9 @@ export interface ManageDomains {
   verify(scope: Scope, actor: Actor, id: string): Promise<DomainView>
   patch(scope: Scope, id: string, body: PatchDomain): Promise<DomainView>
   remove(scope: Scope, actor: Actor, id: string): Promise<void>
-  startWarmup(scope: Scope, actor: Actor, id: string, days: number): Promise<DomainView>
+  changeRegion(scope: Scope, actor: Actor, id: string, region: Region): Promise<DomainView>
+  bindTenant(scope: Scope, actor: Actor, id: string, tenantId: string | null): Promise<DomainView>
+  startWarmup(scope: Scope, actor: Actor, id: string, warmup: NewWarmup): Promise<DomainView>
   endWarmup(scope: Scope, id: string): Promise<DomainView>
 }
 
@@ -55,16 +66,6 @@ type Needs = {
 const minute = 60_000
 const checksPerMinute = 10
 
-/** A tenant's key may change only its own tenant's domains. A test key may not change a live domain. */
-const assertMayChange = (scope: Scope, row: DomainRow | undefined): DomainRow => {
-  if (!row) throw new Failure('NOT_FOUND')
-  if (scope.tenantId !== null && row.tenant_id !== scope.tenantId) throw new Failure('TENANT_FORBIDDEN')
-  if (scope.environment === 'test' && row.created_environment === 'live') {
-    throw new Failure('ENVIRONMENT_ESCALATION')
-  }
-  return row
-}
-
 const inWarmup = ({ warmup_days, warmup_started_at }: DomainRow, at: Date): boolean =>
   warmup_days !== null &&
   warmup_started_at !== null &&
@@ -82,6 +83,8 @@ const assertAssignable = async (tx: Tx, row: DomainRow, poolId: string): Promise
 export const makeManageDomains = (needs: Needs): ManageDomains => {
   const { db, clock, audit, appendEvents, check, limiter, vault, newKey, serviceDomain, identities, forget } = needs
   const addDomain = makeAddDomain({ db, clock, audit, vault, newKey, serviceDomain, identities })
+  const change = makeChangeDomain({ db, clock, forget })
+  const move = makeMoveDomain({ db, audit, change, identities })
 
   const viewsOf = async (orgId: string, rows: DomainRow[]): Promise<DomainView[]> => {
     const at = clock.now()
@@ -94,20 +97,6 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
 
   const find = (scope: Scope, id: string): Promise<DomainRow | undefined> =>
     db.row(findDomain, { orgId: scope.orgId, projectId: scope.projectId, id })
-
-  /** Locks the domain, checks that the caller may change it, and runs the work in one transaction. */
-  const change = async (
-    scope: Scope,
-    id: string,
-    work: (tx: Tx, row: DomainRow, at: Date) => Promise<DomainRow>,
-  ): Promise<DomainRow> => {
-    const after = await db.tx(async (tx) => {
-      const row = await tx.row(lockDomain, { orgId: scope.orgId, projectId: scope.projectId, id })
-      return work(tx, assertMayChange(scope, row), clock.now())
-    })
-    forget(scope.orgId)
-    return after
-  }
 
   const limitChecks = async (orgId: string, id: string): Promise<void> => {
     const now = clock.millis()
@@ -141,7 +130,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     },
 
     verify: async (scope, actor, id) => {
-      assertMayChange(scope, await find(scope, id))
+      assertMayChangeDomain(scope, await find(scope, id))
       await limitChecks(scope.orgId, id)
       await check.one(scope.orgId, id, actor)
       const row = await find(scope, id)
@@ -161,7 +150,7 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
     },
 
     remove: async (scope, actor, id) => {
-      await identities?.remove(assertMayChange(scope, await find(scope, id)))
+      await identities?.remove(assertMayChangeDomain(scope, await find(scope, id)))
       await change(scope, id, async (tx, row, at) => {
         await tx.row(deleteDomain, { orgId: scope.orgId, id })
         await identities?.inherit(tx, row)
@@ -185,8 +174,13 @@ export const makeManageDomains = (needs: Needs): ManageDomains => {
       })
     },
 
-    startWarmup: async (scope, actor, id, days) => {
+    changeRegion: async (scope, actor, id, region) => viewOf(await move.toRegion(scope, actor, id, region)),
+
+    bindTenant: async (scope, actor, id, tenantId) => viewOf(await move.toTenant(scope, actor, id, tenantId)),
+
+    startWarmup: async (scope, actor, id, { days, verifiedOnly = false }) => {
       const row = await change(scope, id, async (tx, before, at) => {
+        if (verifiedOnly && before.status !== 'verified') throw new Failure('DOMAIN_NOT_VERIFIED')
         const endsAt = warmupEnd({ startedAt: at, days })
         const started = await tx.row(startWarmup, { orgId: scope.orgId, id, days, endsAt, at })
         if (!started) throw new Failure('WARMUP_ALREADY_ACTIVE')

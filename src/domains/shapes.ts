@@ -46,7 +46,10 @@ const label = patternText(
 export const CreateDomain = z
   .object({
     name: name.describe('The domain that you send from, such as `example.com`. Stored in lower case and ASCII form.'),
-    region: z.enum(regions).default('us-east-1').describe('The region that email is sent from. It cannot be changed.'),
+    region: z
+      .enum(regions)
+      .default('us-east-1')
+      .describe('The region that email is sent from. It can be changed in the dashboard.'),
     project_id: givenId
       .nullable()
       .optional()
@@ -85,6 +88,9 @@ export const StartWarmup = z
   .object({ days: z.int().min(1).max(30).default(14).describe('The number of days of the warmup, 1 to 30.') })
   .meta({ id: 'StartWarmup', examples: [{ days: 21 }] })
 export type StartWarmup = z.output<typeof StartWarmup>
+
+export const ChangeRegion = z.object({ region: z.enum(regions) })
+export const BindTenant = z.object({ tenant_id: givenId.nullable() })
 
 const at = z.iso.datetime()
 

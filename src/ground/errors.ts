@@ -231,6 +231,7 @@ export const catalogue = {
   INVITATION_EXPIRED: at(410, 'This invitation has expired'),
   INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  DOMAIN_NOT_VERIFIED: at(409, 'The domain is not verified. Verify it first.'),
   INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
   AUDIT_SIGNING_DISABLED: at(
     503,
@@ -260,6 +261,7 @@ export const dashboardCodes = new Set<Code>([
   'PRIMARY_OWNER',
   'SELF_REMOVE',
   'ALREADY_MEMBER',
+  'DOMAIN_NOT_VERIFIED',
   'INVITATION_EXPIRED',
   'INVITATION_EMAIL_MISMATCH',
   'SOLE_OWNER',
@@ -377,6 +379,7 @@ export const codelessRefusals: ReadonlySet<Code> = new Set<Code>([
   'WRITE_ACCESS_REQUIRED',
   'NOT_PRIMARY_OWNER',
   'INVALID_TIME_RANGE',
+  'KEY_CREATION_RATE_LIMITED',
 ])
 
 /** The text of docs/errors.md. */

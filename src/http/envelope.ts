@@ -10,6 +10,8 @@ const flatSentences: Partial<Record<Code, string>> = {
   INTERNAL_ERROR: 'Internal server error',
   VALIDATION_ERROR: 'Validation failed',
   ORG_SUSPENDED: 'Organisation suspended',
+  KEY_REVOKED: 'Key is revoked',
+  KEY_CREATION_RATE_LIMITED: 'API key creation limit reached: 10 per hour',
 }
 
 /** The error body under /api/internal and /api/auth. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Key } from '../keys/shapes.ts'
+import type { CreatedKey, Key } from '../keys/shapes.ts'
 import type { KeyRow } from '../keys/store.ts'
 
 /** A key as the API and the dashboard show it. Only the response that creates a key contains its secret. */
@@ -20,3 +20,8 @@ export const shownKey = (row: KeyRow): z.output<typeof Key> => ({
   created_at: row.created_at.toISOString(),
   revoked_at: row.revoked_at?.toISOString() ?? null,
 })
+
+export const shownNewKey = ({ row, key }: { row: KeyRow; key: string }): z.output<typeof CreatedKey> => {
+  const { id, name, environment, ...rest } = shownKey(row)
+  return { id, name, environment, key, ...rest }
+}

@@ -1,5 +1,5 @@
 /**
- * Creates, updates and revokes API keys. Each change is checked against the permissions of the caller's key and is
+ * Creates, updates and revokes API keys. A change by a key is checked against its own permissions. Every change is
  * recorded in the audit log.
  */
 
@@ -23,6 +23,7 @@ import {
   type KeyRow,
   lockKey,
   lockProject,
+  type Origin,
   revokeKey,
   unknownReferences,
   updateKey,
@@ -33,11 +34,16 @@ const hour = 3_600_000
 const maxFieldErrors = 100
 const createdPerHour = 10
 
+/** An owner of the org in the dashboard, who has no key whose permissions a new key could exceed. */
+export type KeyOwner = Scope & { keyId: null; userId: string }
+
+export type KeyManager = Caller | KeyOwner
+
 export interface ManageKeys {
-  create(caller: Caller, actor: Actor, body: CreateKey): Promise<{ row: KeyRow; key: string }>
-  get(caller: Caller, id: string): Promise<KeyRow>
-  patch(caller: Caller, actor: Actor, id: string, body: PatchKey): Promise<KeyRow>
-  revoke(caller: Caller, actor: Actor, id: string): Promise<{ id: string; revokedAt: Date }>
+  create(manager: KeyManager, actor: Actor, body: CreateKey): Promise<{ row: KeyRow; key: string }>
+  get(scope: Scope, id: string): Promise<KeyRow>
+  patch(manager: KeyManager, actor: Actor, id: string, body: PatchKey): Promise<KeyRow>
+  revoke(manager: KeyManager, actor: Actor, id: string): Promise<{ id: string; revokedAt: Date }>
 }
 
 type Needs = {
@@ -112,11 +118,15 @@ const assertInReach = (scope: Scope, row: KeyRow): void => {
   if (scope.environment === 'test' && row.environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
 }
 
+/** How a key was created, and by which user. A key has no user. */
+const creationOf = (manager: KeyManager): { origin: Origin; createdBy: string | null } =>
+  manager.keyId === null ? { origin: 'dashboard', createdBy: manager.userId } : { origin: 'api', createdBy: null }
+
 export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys => {
-  const outcomeOfCreate = (caller: Caller, body: CreateKey, at: Date): RequestedKey => ({
-    environment: body.environment ?? caller.environment,
-    tenantId: body.tenant_id === undefined ? caller.tenantId : body.tenant_id,
-    projectId: body.project_id === undefined ? caller.projectId : body.project_id,
+  const outcomeOfCreate = (scope: Scope, body: CreateKey, at: Date): RequestedKey => ({
+    environment: body.environment ?? scope.environment,
+    tenantId: body.tenant_id === undefined ? scope.tenantId : body.tenant_id,
+    projectId: body.project_id === undefined ? scope.projectId : body.project_id,
     scopes: body.scopes ?? everyScope,
     allowedDomainIds: deduplicated(body.allowed_domain_ids) ?? null,
     allowedCidrs: body.allowed_cidrs ?? null,
@@ -139,18 +149,18 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
   }
 
   return {
-    create: async (caller, actor, body) => {
+    create: async (manager, actor, body) => {
       const at = clock.now()
-      const outcome = outcomeOfCreate(caller, body, at)
+      const outcome = outcomeOfCreate(manager, body, at)
       const { key, hash, prefix, lastFour } = mintKey(outcome.environment)
       const id = newId('key', at.getTime())
       const row = await db.tx(async (tx) => {
         // Escalation is checked before references, so that a restricted key cannot find out what else exists.
-        assertNoEscalation(caller, outcome)
-        await assertReferences(tx, caller.orgId, body)
-        await assertBelowLimits(tx, caller.orgId, at)
+        if (manager.keyId !== null) assertNoEscalation(manager, outcome)
+        await assertReferences(tx, manager.orgId, body)
+        await assertBelowLimits(tx, manager.orgId, at)
         const created = await tx.row(insertKey, {
-          orgId: caller.orgId,
+          orgId: manager.orgId,
           id,
           hash,
           name: body.name,
@@ -164,41 +174,40 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
           allowedCidrs: outcome.allowedCidrs as string[] | null,
           ratePerMinute: outcome.ratePerMinute,
           expiresAt: outcome.expiresAt,
-          origin: 'api',
-          createdBy: null,
+          ...creationOf(manager),
           at,
         })
-        const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
+        const entry = { orgId: manager.orgId, actor, resourceType: 'api_key', resourceId: id }
         await audit(tx, { ...entry, action: 'api_key.created', metadata: auditMetadata(created as KeyRow) })
         return created as KeyRow
       })
       return { row, key }
     },
 
-    get: async (caller, id) => {
-      const row = await db.row(findKey, { orgId: caller.orgId, id })
+    get: async (scope, id) => {
+      const row = await db.row(findKey, { orgId: scope.orgId, id })
       const hidden =
         !row ||
-        (caller.tenantId !== null && row.tenant_id !== caller.tenantId) ||
-        (caller.projectId !== null && row.project_id !== caller.projectId) ||
-        (caller.environment === 'test' && row.environment === 'live')
+        (scope.tenantId !== null && row.tenant_id !== scope.tenantId) ||
+        (scope.projectId !== null && row.project_id !== scope.projectId) ||
+        (scope.environment === 'test' && row.environment === 'live')
       if (hidden) throw new Failure('NOT_FOUND')
       return row
     },
 
-    patch: async (caller, actor, id, body) => {
+    patch: async (manager, actor, id, body) => {
       const at = clock.now()
       const changed = await db.tx(async (tx) => {
-        const row = await tx.row(lockKey, { orgId: caller.orgId, id })
+        const row = await tx.row(lockKey, { orgId: manager.orgId, id })
         if (!row) throw new Failure('NOT_FOUND')
-        assertInReach(caller, row)
+        assertInReach(manager, row)
         if (row.revoked_at) throw new Failure('KEY_REVOKED')
         if (Object.keys(body).length === 0) return row
         const outcome = outcomeOfPatch(row, body, at)
-        assertNoEscalation(caller, outcome)
-        await assertReferences(tx, caller.orgId, body)
+        if (manager.keyId !== null) assertNoEscalation(manager, outcome)
+        await assertReferences(tx, manager.orgId, body)
         const after = (await tx.row(updateKey, {
-          orgId: caller.orgId,
+          orgId: manager.orgId,
           id,
           name: body.name ?? row.name,
           scopes: [...outcome.scopes],
@@ -210,29 +219,29 @@ export const makeManageKeys = ({ db, clock, audit, forget }: Needs): ManageKeys 
           at,
         })) as KeyRow
         const metadata = { ...auditMetadata(after), changed: Object.keys(body) }
-        const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
+        const entry = { orgId: manager.orgId, actor, resourceType: 'api_key', resourceId: id }
         await audit(tx, { ...entry, action: 'api_key.updated', metadata })
         return after
       })
-      forget(caller.orgId)
+      forget(manager.orgId)
       return changed
     },
 
-    revoke: async (caller, actor, id) => {
-      if (id === caller.keyId) throw new Failure('SELF_REVOKE_FORBIDDEN')
+    revoke: async (manager, actor, id) => {
+      if (id === manager.keyId) throw new Failure('SELF_REVOKE_FORBIDDEN')
       const at = clock.now()
       const revokedAt = await db.tx(async (tx) => {
-        const row = await tx.row(lockKey, { orgId: caller.orgId, id })
+        const row = await tx.row(lockKey, { orgId: manager.orgId, id })
         if (!row) throw new Failure('NOT_FOUND')
-        assertInReach(caller, row)
+        assertInReach(manager, row)
         if (row.revoked_at) return row.revoked_at
-        const revoked = await tx.row(revokeKey, { orgId: caller.orgId, id, at })
-        const entry = { orgId: caller.orgId, actor, resourceType: 'api_key', resourceId: id }
+        const revoked = await tx.row(revokeKey, { orgId: manager.orgId, id, at })
+        const entry = { orgId: manager.orgId, actor, resourceType: 'api_key', resourceId: id }
         const metadata = { name: row.name, environment: row.environment }
         await audit(tx, { ...entry, action: 'api_key.revoked', metadata })
         return revoked?.revoked_at ?? at
       })
-      forget(caller.orgId)
+      forget(manager.orgId)
       return { id, revokedAt }
     },
   }

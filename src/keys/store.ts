@@ -105,15 +105,28 @@ export const insertKey = statement<
    returning ${keyColumns}`,
 )
 
-/** Newest first. Includes keys revoked after `revokedSince`. `after…` is the last row of the previous page. */
+/**
+ * Newest first. Includes keys revoked after `revokedSince`. Filters that are null match everything. `after…` is the last
+ * row of the previous page.
+ */
 export const listKeys = statement<
-  { orgId: string; revokedSince: Date; afterAt: string | null; afterId: string | null; limit: number },
+  {
+    orgId: string
+    tenantId: string | null
+    environment: Environment | null
+    revokedSince: Date
+    afterAt: string | null
+    afterId: string | null
+    limit: number
+  },
   KeyRow
 >(
   'keys.list',
   `select ${keyColumns}
    from api_keys
    where org_id = :orgId and (revoked_at is null or revoked_at > :revokedSince)
+     and (:tenantId::text is null or tenant_id = :tenantId)
+     and (:environment::text is null or environment = :environment)
      and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
    limit :limit`,

@@ -15,6 +15,7 @@ import {
   type DeliveryRow,
   failedDeliveries,
   findDelivery,
+  findDeliveryEndpoint,
   insertTestFire,
   replayDeliveries,
 } from './store/delivery-rows.ts'
@@ -31,6 +32,8 @@ export interface FireWebhooks {
   /** Sends a sample once and returns the response of the receiver. */
   test(scope: Scope, actor: Actor, endpoint: EndpointRow, event: KnownEvent): Promise<{ id: string; attempt: Attempt }>
   find(scope: Scope, endpoint: EndpointRow, id: string): Promise<DeliveryRow & { payload: string }>
+  /** The id of the endpoint that a delivery of the org belongs to. */
+  endpointOf(scope: Scope, id: string): Promise<string>
   replay(scope: Scope, actor: Actor, endpoint: EndpointRow, id: string): Promise<ReplayedDelivery>
   replayFailed(
     scope: Scope,
@@ -58,18 +61,17 @@ const assertEnabled = ({ enabled }: EndpointRow): void => {
 const secretsAt = ({ secret, previous_secret, previous_secret_until: until }: EndpointRow, at: Date): SigningSecrets =>
   previous_secret !== null && until !== null && until > at ? [secret, previous_secret] : [secret]
 
+/** The time in the id of a delivery, with a minute around it. */
+const createdAround = (id: string): { from: Date; to: Date } => {
+  const at = timeOfId(id)
+  // No delivery has an id whose time PostgreSQL cannot store.
+  if (!(at < Date.UTC(9_999, 0))) throw new Failure('NOT_FOUND')
+  return { from: new Date(at - minute), to: new Date(at + minute) }
+}
+
 export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }: Needs): FireWebhooks => {
   const find: FireWebhooks['find'] = async ({ orgId }, endpoint, id) => {
-    const at = timeOfId(id)
-    // No delivery has an id whose time PostgreSQL cannot store.
-    if (!(at < Date.UTC(9_999, 0))) throw new Failure('NOT_FOUND')
-    const row = await db.row(findDelivery, {
-      orgId,
-      endpointId: endpoint.id,
-      id,
-      from: new Date(at - minute),
-      to: new Date(at + minute),
-    })
+    const row = await db.row(findDelivery, { orgId, endpointId: endpoint.id, id, ...createdAround(id) })
     if (!row) throw new Failure('NOT_FOUND')
     return row
   }
@@ -109,6 +111,12 @@ export const makeFireWebhooks = ({ db, clock, audit, vault, limits, send, wake }
 
   return {
     find,
+
+    endpointOf: async ({ orgId }, id) => {
+      const row = await db.row(findDeliveryEndpoint, { orgId, id, ...createdAround(id) })
+      if (!row) throw new Failure('NOT_FOUND')
+      return row.endpoint_id
+    },
 
     test: async (scope, actor, endpoint, event) => {
       assertEnabled(endpoint)

@@ -8,7 +8,9 @@ import { dashboardKeyRoutes } from '../http/dashboard/api-keys.ts'
 import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
+import { domainDashboardRoutes } from '../http/dashboard/dashboard-domains.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
@@ -43,7 +45,14 @@ type Needs = {
   team: Team
 }
 
-export const makeDashboardRoutes = ({ foundation, platform, people, team }: Needs): DashboardRoute[] => {
+export const makeDashboardRoutes = ({
+  foundation,
+  platform,
+  sending,
+  resources,
+  people,
+  team,
+}: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -53,9 +62,11 @@ export const makeDashboardRoutes = ({ foundation, platform, people, team }: Need
     ...accountRoutes(people),
     ...sessionPolicyRoutes(people),
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
-    ...dashboardKeyRoutes({ db, clock }),
+    ...dashboardKeyRoutes({ db, clock, manage: resources.keys }),
     ...makeAuditRoutes(foundation),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
+    ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
+    ...webhookDashboardRoutes({ db, ...resources.webhooks }),
   ]
 }

@@ -87,6 +87,36 @@ export const updateDomain = statement<
    returning ${domainColumns}`,
 )
 
+/** Resets the domain to the state of a new one in the region. A check that is under way is discarded. */
+export const moveDomain = statement<
+  { orgId: string; id: string; region: Region; identity: DomainRow['identity']; at: Date },
+  DomainRow
+>(
+  'domains.move',
+  `update domains
+   set region = :region, status = 'pending', dkim_status = 'PENDING', record_statuses = '{}', verified_at = null,
+     last_checked_at = null, waiting_since = :at, temporary_failures = 0, check_claim = null, next_check_at = :at,
+     ip_pool_id = null, identity = :identity, updated_at = :at
+   where org_id = :orgId and id = :id
+   returning ${domainColumns}`,
+)
+
+/** Keeps the state of the tenant until the domain is bound to it. */
+export const shareLockTenant = statement<
+  { orgId: string; id: string },
+  { status: 'active' | 'suspended' | 'archived' }
+>(
+  'domains.share_lock_tenant',
+  "select status from tenants where org_id = :orgId and id = :id and status <> 'erased' for share",
+)
+
+export const bindDomain = statement<{ orgId: string; id: string; tenantId: string | null; at: Date }, DomainRow>(
+  'domains.bind',
+  `update domains set tenant_id = :tenantId, updated_at = :at
+   where org_id = :orgId and id = :id
+   returning ${domainColumns}`,
+)
+
 export const deleteDomain = statement<{ orgId: string; id: string }, DomainRow>(
   'domains.delete',
   `delete from domains where org_id = :orgId and id = :id returning ${domainColumns}`,

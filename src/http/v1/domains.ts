@@ -1,56 +1,12 @@
-import type { z } from 'zod'
-import type { DomainView, ManageDomains } from '../../domains/manage.ts'
-import { type MailHosts, recordsOf } from '../../domains/records.ts'
+import type { ManageDomains } from '../../domains/manage.ts'
+import type { MailHosts } from '../../domains/records.ts'
 import { CreateDomain, Domain, PatchDomain, StartWarmup } from '../../domains/shapes.ts'
-import { warmupCap, warmupDay, warmupEnd } from '../../domains/warmup.ts'
 import { Failure } from '../../ground/errors.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-type Shown = z.output<typeof Domain>
-
-const showWarmup = ({ row, sentToday, at }: DomainView): Shown['warmup'] => {
-  if (row.warmup_days === null || row.warmup_started_at === null) return null
-  const warmup = { days: row.warmup_days, startedAt: row.warmup_started_at }
-  const cap = warmupCap(warmup, at)
-  if (cap === null) return null
-  return {
-    status: 'active',
-    days: warmup.days,
-    day: Math.max(0, warmupDay(warmup, at)),
-    daily_cap: cap,
-    sent_today: sentToday,
-    started_at: warmup.startedAt.toISOString(),
-    ends_at: warmupEnd(warmup).toISOString(),
-  }
-}
-
-const makeShow =
-  (hosts: MailHosts) =>
-  (view: DomainView): Shown => {
-    const { row } = view
-    return {
-      id: row.id,
-      name: row.name,
-      status: row.status,
-      dkim_status: row.dkim_status,
-      region: row.region,
-      project_id: row.project_id,
-      tenant_id: row.tenant_id,
-      ip_pool_id: row.ip_pool_id,
-      inbound: row.inbound,
-      warmup: showWarmup(view),
-      created_at: row.created_at.toISOString(),
-      verified_at: row.verified_at?.toISOString() ?? null,
-      last_checked_at: row.last_checked_at?.toISOString() ?? null,
-      records: recordsOf(row, hosts).map((record) => ({
-        ...record,
-        status: row.record_statuses[record.record] ?? 'pending',
-      })),
-    }
-  }
+import { listedDomains, makeShowDomain } from '../shown-domain.ts'
 
 const writeErrors = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'] as const
 
@@ -60,7 +16,7 @@ type Needs = { manage: ManageDomains; hosts: MailHosts }
 const identityErrors = ['PROVIDER_UNAVAILABLE', 'PROVIDER_EMPTY', 'PROVIDER_ERROR'] as const
 
 export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
-  const show = makeShow(hosts)
+  const show = makeShowDomain(hosts)
   const base = { tag: 'Domains', scope: 'write:domains', params: { id: 'domain' } } as const
   const responses = { 200: { schema: Domain, description: 'The updated domain.' } }
 
@@ -92,8 +48,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
       responses: { 200: { schema: pageOf(Domain), description: 'A page of domains, newest first.' } },
       handle: async ({ caller, query }) => {
         const views = await manage.list(caller, query.cursor, query.limit + 1)
-        const listed = views.map((view) => ({ ...view, id: view.row.id, created_at: view.row.created_at }))
-        return { status: 200, body: page(listed, query.limit, show) }
+        return { status: 200, body: page(listedDomains(views), query.limit, show) }
       },
     }),
     defineRoute({
@@ -175,7 +130,7 @@ export const domainRoutes = ({ manage, hosts }: Needs): Route[] => {
       errors: [...writeErrors, 'WARMUP_ALREADY_ACTIVE'],
       handle: async (call) => {
         const { days } = call.body ?? StartWarmup.parse({})
-        const view = await manage.startWarmup(call.caller, actorOf(call), call.params.id as string, days)
+        const view = await manage.startWarmup(call.caller, actorOf(call), call.params.id as string, { days })
         return { status: 200, body: show(view) }
       },
     }),

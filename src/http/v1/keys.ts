@@ -8,7 +8,7 @@ import { listManagedKeys } from '../../keys/store.ts'
 import { actorOf } from '../actor.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { shownKey } from '../shown-key.ts'
+import { shownKey, shownNewKey } from '../shown-key.ts'
 
 const ListQuery = pageQuery.extend({
   environment: z.enum(['live', 'test']).optional().describe('Return only keys of this environment.'),
@@ -44,11 +44,10 @@ export const keyRoutes = ({ db, manage }: Needs): Route[] => [
     body: CreateKey,
     responses: { 201: { schema: CreatedKey, description: 'The new API key.' } },
     errors: [...escalations, 'PLAN_RESOURCE_LIMIT', 'KEY_CREATION_RATE_LIMITED'],
-    handle: async (call) => {
-      const { row, key } = await manage.create(call.caller, actorOf(call), call.body)
-      const { id, name, environment, ...rest } = shownKey(row)
-      return { status: 201, body: { id, name, environment, key, ...rest } }
-    },
+    handle: async (call) => ({
+      status: 201,
+      body: shownNewKey(await manage.create(call.caller, actorOf(call), call.body)),
+    }),
   }),
   defineRoute({
     method: 'GET',

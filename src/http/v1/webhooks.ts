@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
-import { succeeded } from '../../webhooks/attempt.ts'
 import {
   Delivery,
   DeliveryWithPayload,
@@ -24,45 +23,14 @@ import {
   TestFire,
   Webhook,
 } from '../../webhooks/shapes.ts'
-import { type DeliveryRow, listDeliveries } from '../../webhooks/store/delivery-rows.ts'
-import { type EndpointRow, listEndpoints } from '../../webhooks/store/endpoint-rows.ts'
+import { listDeliveries } from '../../webhooks/store/delivery-rows.ts'
+import { listEndpoints } from '../../webhooks/store/endpoint-rows.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import type { WebhookShape } from '../openapi.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { type Call, defineRoute, type Route } from '../route.ts'
-
-const show = (row: EndpointRow): z.output<typeof Webhook> => ({
-  id: row.id,
-  url: row.url,
-  description: row.description,
-  events: row.events,
-  enabled: row.enabled,
-  disabled_reason: row.disabled_reason,
-  disabled_at: row.disabled_at?.toISOString() ?? null,
-  consecutive_failures: row.consecutive_failures,
-  tenant_id: row.tenant_id,
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-  secret_rotated_at: row.secret_rotated_at?.toISOString() ?? null,
-})
-
-const showDelivery = (row: DeliveryRow): z.output<typeof Delivery> => ({
-  id: row.id,
-  endpoint_id: row.endpoint_id,
-  event: row.event,
-  environment: row.environment,
-  tenant_id: row.tenant_id,
-  status: row.status,
-  attempt_count: row.attempt_count,
-  max_attempts: row.max_attempts,
-  next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
-  replay_of: row.replay_of,
-  replayed_as: row.replayed_as,
-  created_at: row.created_at.toISOString(),
-  delivered_at: row.delivered_at?.toISOString() ?? null,
-  attempts: row.attempts,
-})
+import { shownDelivery, shownNewWebhook, shownRotation, shownTestFire, shownWebhook } from '../shown-webhook.ts'
 
 const DeliveryQuery = pageQuery.extend({
   status: z.enum(deliveryStatuses).optional().describe('Return only deliveries with this status.'),
@@ -99,9 +67,8 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       responses: { 201: { schema: CreatedWebhook, description: 'The new webhook endpoint.' } },
       errors: ['WEBHOOK_URL_NOT_ALLOWED', 'PLAN_RESOURCE_LIMIT', 'TENANT_FORBIDDEN'],
       handle: async (call) => {
-        const { row, secret } = await manage.create(call.caller, actorOf(call), call.body)
-        const { created_at, updated_at, secret_rotated_at, ...rest } = show(row)
-        return { status: 201, body: { ...rest, secret, created_at, updated_at, secret_rotated_at } }
+        const created = await manage.create(call.caller, actorOf(call), call.body)
+        return { status: 201, body: shownNewWebhook(created) }
       },
     }),
     defineRoute({
@@ -116,7 +83,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       handle: async ({ caller, query }) => {
         const { orgId, tenantId } = caller
         const rows = await db.rows(listEndpoints, { orgId, tenantId, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, show) }
+        return { status: 200, body: page(rows, query.limit, shownWebhook) }
       },
     }),
     defineRoute({
@@ -139,7 +106,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       scope: 'read:webhooks',
       responses: { 200: { schema: Webhook, description: 'The webhook endpoint.' } },
       errors: ['NOT_FOUND'],
-      handle: async (call) => ({ status: 200, body: show(await readEndpoint(call)) }),
+      handle: async (call) => ({ status: 200, body: shownWebhook(await readEndpoint(call)) }),
     }),
     defineRoute({
       ...base,
@@ -155,7 +122,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       errors: ['NOT_FOUND', 'WEBHOOK_URL_NOT_ALLOWED', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => {
         const row = await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)
-        return { status: 200, body: show(row) }
+        return { status: 200, body: shownWebhook(row) }
       },
     }),
     defineRoute({
@@ -187,18 +154,8 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       responses: { 200: { schema: RotatedWebhook, description: 'The new secret.' } },
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
       handle: async (call) => {
-        const { row, secret } = await manage.rotate(call.caller, actorOf(call), call.params.id as string, call.body)
-        const secret_rotated_at = row.secret_rotated_at?.toISOString()
-        const previous_secret_expires_at = row.previous_secret_until?.toISOString()
-        return {
-          status: 200,
-          body: {
-            id: row.id,
-            secret,
-            secret_rotated_at,
-            ...(previous_secret_expires_at !== undefined && { previous_secret_expires_at }),
-          },
-        }
+        const rotated = await manage.rotate(call.caller, actorOf(call), call.params.id as string, call.body)
+        return { status: 200, body: shownRotation(rotated) }
       },
     }),
     defineRoute({
@@ -215,13 +172,8 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENDPOINT_DISABLED', 'TEST_FIRE_RATE_LIMITED'],
       handle: async (call) => {
         const { event } = call.body
-        const { id, attempt } = await fire.test(call.caller, actorOf(call), await reachEndpoint(call), event)
-        const { response_status, response_body, duration_ms, error } = attempt
-        const success = succeeded(attempt)
-        return {
-          status: 200,
-          body: { delivery_id: id, event, success, response_status, response_body, duration_ms, error },
-        }
+        const fired = await fire.test(call.caller, actorOf(call), await reachEndpoint(call), event)
+        return { status: 200, body: shownTestFire(fired, event) }
       },
     }),
     defineRoute({
@@ -245,7 +197,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
           event,
           ...keysetOf(query),
         })
-        return { status: 200, body: page(rows, query.limit, showDelivery) }
+        return { status: 200, body: page(rows, query.limit, shownDelivery) }
       },
     }),
     defineRoute({
@@ -259,7 +211,7 @@ export const webhookRoutes = ({ db, manage, fire }: Needs): Route[] => {
       errors: ['NOT_FOUND'],
       handle: async (call) => {
         const row = await fire.find(call.caller, await readEndpoint(call), call.params.delivery_id as string)
-        return { status: 200, body: { ...showDelivery(row), payload: JSON.parse(row.payload) } }
+        return { status: 200, body: { ...shownDelivery(row), payload: JSON.parse(row.payload) } }
       },
     }),
     defineRoute({

@@ -53,6 +53,43 @@ export const listDeliveries = statement<
 )
 
 /**
+ * The newest deliveries of all endpoints of the org, or of one. Each endpoint gives its own newest rows by its index, so
+ * that an org with many deliveries needs no index of its own on every insert. The rows themselves are read once the page
+ * is known.
+ */
+export const listOrgDeliveries = statement<
+  {
+    orgId: string
+    endpointId: string | null
+    status: string | null
+    event: string | null
+    afterAt: string | null
+    afterId: string | null
+    limit: number
+  },
+  DeliveryRow
+>(
+  'webhooks.list_org_deliveries',
+  `with newest as (
+     select d.id, d.created_at
+     from webhook_endpoints e
+     cross join lateral (
+       select id, created_at from webhook_deliveries
+       where org_id = :orgId and endpoint_id = e.id
+         and (:status::text is null or status = :status) and (:event::text is null or event = :event)
+         and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
+       order by created_at desc, id desc
+       limit :limit) d
+     where e.org_id = :orgId and (:endpointId::text is null or e.id = :endpointId)
+     order by d.created_at desc, d.id desc
+     limit :limit
+   )
+   select ${deliveryColumns} from webhook_deliveries
+   where org_id = :orgId and (id, created_at) in (select id, created_at from newest)
+   order by created_at desc, id desc`,
+)
+
+/**
  * `from` and `to` select the monthly partition. The caller takes them from the time in the id, which is within a minute
  * of the row's `created_at`.
  */
@@ -63,6 +100,16 @@ export const findDelivery = statement<
   'webhooks.find_delivery',
   `select ${deliveryColumns}, payload from webhook_deliveries
    where org_id = :orgId and endpoint_id = :endpointId and id = :id and created_at >= :from and created_at < :to`,
+)
+
+/** Like `findDelivery`, when the endpoint is not known. */
+export const findDeliveryEndpoint = statement<
+  { orgId: string; id: string; from: Date; to: Date },
+  Pick<DeliveryRow, 'endpoint_id'>
+>(
+  'webhooks.find_delivery_endpoint',
+  `select endpoint_id from webhook_deliveries
+   where org_id = :orgId and id = :id and created_at >= :from and created_at < :to`,
 )
 
 /** Inserts a test fire after its only attempt. */

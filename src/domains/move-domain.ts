@@ -1,0 +1,84 @@
+/** Moves a domain to another region or another tenant. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Db } from '../db/pool.ts'
+import { Failure, invalid } from '../ground/errors.ts'
+import type { Scope } from '../ground/scope.ts'
+import { assertMayChangeDomain, type ChangeDomain } from './change-domain.ts'
+import type { KeepIdentities } from './identities.ts'
+import type { Region } from './region.ts'
+import { bindDomain, type DomainRow, findDomain, moveDomain, shareLockTenant } from './store/domain-rows.ts'
+
+export interface MoveDomain {
+  /**
+   * The domain must be verified again, since the records for bounces and inbound mail name the region. It keeps its DKIM
+   * key. It leaves its IP pool, which belongs to the former region.
+   */
+  toRegion(scope: Scope, actor: Actor, id: string, region: Region): Promise<DomainRow>
+  /** A null tenant opens the domain to all tenants of the org. */
+  toTenant(scope: Scope, actor: Actor, id: string, tenantId: string | null): Promise<DomainRow>
+}
+
+type Needs = {
+  db: Db
+  audit: Audit
+  change: ChangeDomain
+  /** Undefined when no provider needs to know the domains. */
+  identities: KeepIdentities | undefined
+}
+
+const notUsable = 'The tenant is suspended or archived. Reactivate it or choose another one.'
+
+export const makeMoveDomain = ({ db, audit, change, identities }: Needs): MoveDomain => {
+  const entryOf = (row: DomainRow, actor: Actor, metadata: { old: string | null; new: string | null }) => ({
+    orgId: row.org_id,
+    actor,
+    resourceType: 'domain',
+    resourceId: row.id,
+    metadata,
+  })
+
+  return {
+    toRegion: async (scope, actor, id, region) => {
+      const { orgId, projectId } = scope
+      const before = assertMayChangeDomain(scope, await db.row(findDomain, { orgId, projectId, id }))
+      if (before.region === region) return before
+      // A test-mode domain never reaches a provider.
+      const isKnown = before.created_environment === 'live' && identities !== undefined
+      const prepared = isKnown ? await identities.prepare(before, region) : undefined
+      let left: DomainRow | undefined
+      try {
+        const moved = await change(scope, id, async (tx, row, at) => {
+          // Another request has moved it there in the meantime.
+          if (row.region === region) return row
+          left = row
+          const identity = prepared?.origin ?? null
+          const after = (await tx.row(moveDomain, { orgId, id, region, identity, at })) as DomainRow
+          await identities?.inherit(tx, row)
+          const metadata = { old: row.region, new: region }
+          await audit(tx, { ...entryOf(row, actor, metadata), action: 'domain.region_updated' })
+          return after
+        })
+        if (left) await identities?.release(left)
+        return moved
+      } catch (error) {
+        if (prepared) await identities?.undo(prepared.identity, prepared.origin)
+        throw error
+      }
+    },
+
+    toTenant: (scope, actor, id, tenantId) =>
+      change(scope, id, async (tx, row, at) => {
+        const { orgId } = scope
+        if (row.tenant_id === tenantId) return row
+        if (tenantId !== null) {
+          const tenant = await tx.row(shareLockTenant, { orgId, id: tenantId })
+          if (!tenant) throw invalid(['tenant_id'], 'custom', 'There is no such tenant.')
+          if (tenant.status !== 'active') throw new Failure('TENANT_NOT_USABLE', { message: notUsable })
+        }
+        const after = (await tx.row(bindDomain, { orgId, id, tenantId, at })) as DomainRow
+        const metadata = { old: row.tenant_id, new: tenantId }
+        await audit(tx, { ...entryOf(row, actor, metadata), action: 'domain.tenant_rebound' })
+        return after
+      }),
+  }
+}
