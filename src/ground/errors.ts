@@ -377,6 +377,7 @@ export const codelessRefusals: ReadonlySet<Code> = new Set<Code>([
   'WRITE_ACCESS_REQUIRED',
   'NOT_PRIMARY_OWNER',
   'INVALID_TIME_RANGE',
+  'PROVISION_LIMIT_EXCEEDED',
 ])
 
 /** The text of docs/errors.md. */

@@ -10,6 +10,7 @@ const flatSentences: Partial<Record<Code, string>> = {
   INTERNAL_ERROR: 'Internal server error',
   VALIDATION_ERROR: 'Validation failed',
   ORG_SUSPENDED: 'Organisation suspended',
+  TENANT_NOT_USABLE: 'The tenant is suspended or archived',
 }
 
 /** The error body under /api/internal and /api/auth. */

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Role, Session } from '../../accounts/sessions.ts'
 import type { UserActor } from '../../audit/append.ts'
 import type { IdKind } from '../../ground/ids.ts'
+import type { JsonBounds } from '../json-scan.ts'
 import type { Method, RouteResponse, UploadedFile } from '../route.ts'
 
 /** Who may call a route. `public` needs no session and exists only under /api/auth. */
@@ -70,6 +71,8 @@ export type DashboardRoute = {
   emptyPatch?: 'allowed'
   /** In bytes; default 1 MB. */
   bodyLimit?: number
+  /** How many values the body may have, when that is not the default. */
+  bounds?: Pick<JsonBounds, 'elements' | 'values'>
   /** The schemas of successful responses by HTTP status. Null: without a body. */
   responses: Record<number, z.ZodType | null>
   // biome-ignore lint/suspicious/noExplicitAny: each route narrows its own call through defineDashboardRoute

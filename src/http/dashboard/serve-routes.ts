@@ -35,7 +35,7 @@ const checkParams = ({ params = {} }: DashboardRoute, given: Record<string, stri
 const readInput = async (route: DashboardRoute, request: FastifyRequest) => {
   const query = route.query && validate(route.query, readQuery(request.query))
   const bytes = request.body as Buffer | undefined
-  const raw = route.body && bytes && bytes.length > 0 ? await parseJson(bytes) : undefined
+  const raw = route.body && bytes && bytes.length > 0 ? await parseJson(bytes, route.bounds) : undefined
   const empty = route.emptyPatch === 'allowed' && raw === undefined ? {} : raw
   const body = route.body && validate(route.body, empty)
   if (route.method === 'PATCH' && route.emptyPatch !== 'allowed' && body !== undefined) {

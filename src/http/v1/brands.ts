@@ -43,7 +43,8 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
       query: pageQuery,
       responses: { 200: { schema: pageOf(Brand), description: 'A page of brands, newest first.' } },
       handle: async ({ caller, query }) => {
-        const rows = await db.rows(brandStatements.list, { orgId: caller.orgId, ...keysetOf(query) })
+        const given = { orgId: caller.orgId, environment: null, ...keysetOf(query) }
+        const rows = await db.rows(brandStatements.list, given)
         return { status: 200, body: page(rows, query.limit, shownBrand) }
       },
     }),

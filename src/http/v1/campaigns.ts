@@ -48,7 +48,8 @@ export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
       query: pageQuery,
       responses: { 200: { schema: pageOf(Campaign), description: 'A page of campaigns, newest first.' } },
       handle: async ({ caller, query }) => {
-        const rows = await db.rows(campaignStatements.list, { orgId: caller.orgId, ...keysetOf(query) })
+        const given = { orgId: caller.orgId, environment: null, ...keysetOf(query) }
+        const rows = await db.rows(campaignStatements.list, given)
         return { status: 200, body: page(rows, query.limit, shownCampaign) }
       },
     }),
