@@ -8,7 +8,7 @@ import { type ContactRow, listContacts } from './store/contact-rows.ts'
 import { type SearchedRow, searchContacts } from './store/contact-search.ts'
 import { listMembers } from './store/member-rows.ts'
 
-/** How many contacts one request searches. They take about 20 ms. */
+/** How many contacts one request searches. An audience that can be sent to is searched in one request. */
 export const searchWindow = 10_000
 
 export type ContactQuery = {
