@@ -4,6 +4,7 @@ import { startTestService } from '../../test/service/service.ts'
 import type { Statement } from '../db/statement.ts'
 import { listAudiences, listTenantAudiences } from './store/audience-rows.ts'
 import { listContacts, matchContactByEmail, matchContactByPhone } from './store/contact-rows.ts'
+import { searchContacts } from './store/contact-search.ts'
 import { matchImportedEmails, matchImportedPhones } from './store/import-rows.ts'
 import { exportKeys, exportMembers, listMembers } from './store/member-rows.ts'
 
@@ -33,6 +34,14 @@ test.each([
   ['contacts of a tenant', listContacts.byTenant, 'contacts_tenant_page', page],
   ['contacts by email', listContacts.byEmail, 'contacts_email', /Index Cond: .*lower\(email\) = /],
   ['contacts by phone', listContacts.byPhone, 'contacts_phone_any', /Index Cond: .*phone = /],
+  ['a search in all contacts', searchContacts.all, 'contacts_page', page],
+  ['a search in a tenant', searchContacts.byTenant, 'contacts_tenant_page', page],
+  [
+    'a search in an audience',
+    searchContacts.byAudience,
+    'audience_members_pkey',
+    /Index Cond: .*audience_id = .*contact_id < /,
+  ],
   ['audiences', listAudiences, 'audiences_page', page],
   ['audiences of a tenant', listTenantAudiences, 'audiences_tenant_page', page],
   ['members', listMembers, 'audience_members_pkey', /Index Cond: .*audience_id = .*contact_id < /],

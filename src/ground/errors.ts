@@ -380,6 +380,7 @@ export const codelessRefusals: ReadonlySet<Code> = new Set<Code>([
   'NOT_PRIMARY_OWNER',
   'INVALID_TIME_RANGE',
   'KEY_CREATION_RATE_LIMITED',
+  'PROVISION_LIMIT_EXCEEDED',
 ])
 
 /** The text of docs/errors.md. */

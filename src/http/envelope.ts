@@ -12,6 +12,7 @@ const flatSentences: Partial<Record<Code, string>> = {
   ORG_SUSPENDED: 'Organisation suspended',
   KEY_REVOKED: 'Key is revoked',
   KEY_CREATION_RATE_LIMITED: 'API key creation limit reached: 10 per hour',
+  TENANT_NOT_USABLE: 'The tenant is suspended or archived',
 }
 
 /** The error body under /api/internal and /api/auth. */

@@ -1,6 +1,6 @@
 /** Receives the body of a request as bytes, within the size limit of its route and the limits on uploads. */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Failure } from '../ground/errors.ts'
 import { callerAddress, type ProxyTrust } from './caller-address.ts'
 import { bodyTooLarge, malformed } from './envelope.ts'
@@ -31,7 +31,8 @@ export const makeReadBody =
     const documented = config.documentedLimit ?? limit
     const announced = Number(request.headers['content-length'])
     if (announced > limit) return Promise.reject(refuseBody(documented))
-    const caller = request.admitted?.caller.keyId ?? callerAddress(request.raw, proxies) ?? 'unknown'
+    const user = request.admitted?.caller.keyId ?? request.signedIn?.userId
+    const caller = user ?? callerAddress(request.raw, proxies) ?? 'unknown'
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
       let length = 0
@@ -64,3 +65,10 @@ export const makeReadBody =
       payload.on('data', onData).once('end', onEnd).once('error', onClose).once('close', onClose)
     })
   }
+
+/** In this scope every body is received as bytes. The handler of the route refuses types that it cannot read. */
+export const acceptEveryType = (scope: FastifyInstance, readBody: ReadBody): FastifyInstance => {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', readBody)
+  return scope
+}

@@ -12,7 +12,7 @@ import { closeConnectionsOnStop } from './close-connections.ts'
 import { drainBody } from './drain-body.ts'
 import { bodyTooLarge, envelope, flatBody, flatStatus, fromFramework, headersOf } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
-import { isLeftUnread, type ReadBody } from './read-body.ts'
+import { acceptEveryType, isLeftUnread, type ReadBody } from './read-body.ts'
 import type { Route } from './route.ts'
 import { refuseWhileClosing, type Stopping } from './stopping.ts'
 import { codingFault, isUnambiguous } from './unambiguous.ts'
@@ -200,13 +200,6 @@ const logResponses = (app: FastifyInstance, { log, metrics }: Pick<ServerNeeds, 
     if (!request.logged) log.info(fields, 'request')
     done()
   })
-}
-
-/** In this scope every body is received as bytes. The handler of the route refuses types that it cannot read. */
-const acceptEveryType = (scope: FastifyInstance, readBody: ReadBody): FastifyInstance => {
-  scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('*', readBody)
-  return scope
 }
 
 type RoutesNeeds = Pick<ServerNeeds, 'routes' | 'admit' | 'serve' | 'readBody'>

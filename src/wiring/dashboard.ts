@@ -2,19 +2,29 @@
 import { makeListAudit } from '../audit/list-entries.ts'
 import { makeVerifyChainPage } from '../audit/verify-chain-page.ts'
 import { makeVerifyEntries } from '../audit/verify-entries.ts'
+import type { Db } from '../db/pool.ts'
 import { accountRoutes } from '../http/dashboard/account.ts'
 import { accountDeletionRoutes } from '../http/dashboard/account-deletion.ts'
 import { dashboardKeyRoutes } from '../http/dashboard/api-keys.ts'
 import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
+import { dashboardAudienceRoutes } from '../http/dashboard/dashboard-audiences.ts'
+import { dashboardBrandRoutes } from '../http/dashboard/dashboard-brands.ts'
+import { dashboardCampaignRoutes } from '../http/dashboard/dashboard-campaigns.ts'
+import { dashboardContactRoutes } from '../http/dashboard/dashboard-contacts.ts'
+import { dashboardDltRoutes } from '../http/dashboard/dashboard-dlt.ts'
 import { domainDashboardRoutes } from '../http/dashboard/dashboard-domains.ts'
+import { dashboardMemberRoutes } from '../http/dashboard/dashboard-members.ts'
+import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers.ts'
+import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
+import { makeTenantScope } from '../http/dashboard/tenant-scope.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
@@ -35,6 +45,26 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
   })
 }
 
+const makeAudienceRoutes = (db: Db, { audiences, blasts, tenants }: Resources): DashboardRoute[] => {
+  const tenantScope = makeTenantScope(tenants.lifecycle)
+  return [
+    ...dashboardAudienceRoutes({ db, manage: audiences.manage, send: blasts.send, tenantScope }),
+    ...dashboardMemberRoutes(audiences),
+    ...dashboardContactRoutes({ manage: audiences.contacts, find: audiences.findContacts, tenantScope }),
+  ]
+}
+
+const makeSenderRoutes = (db: Db, senders: SmsRegistration, { dlt, pools }: Resources): DashboardRoute[] => {
+  const { brands, campaigns, phoneNumbers, pollStatus } = senders
+  return [
+    ...dashboardBrandRoutes({ db, ...brands, check: pollStatus.checkBrand }),
+    ...dashboardCampaignRoutes({ db, ...campaigns, check: pollStatus.checkCampaign }),
+    ...dashboardNumberRoutes({ db, ...phoneNumbers }),
+    ...dashboardDltRoutes({ db, manage: dlt }),
+    ...dashboardPoolRoutes({ db, manage: pools }),
+  ]
+}
+
 type Needs = {
   foundation: Foundation
   platform: Platform
@@ -49,6 +79,7 @@ export const makeDashboardRoutes = ({
   foundation,
   platform,
   sending,
+  senders,
   resources,
   people,
   team,
@@ -68,5 +99,7 @@ export const makeDashboardRoutes = ({
     ...teamRoutes({ db, clock, cookies, ...team }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
     ...webhookDashboardRoutes({ db, ...resources.webhooks }),
+    ...makeAudienceRoutes(db, resources),
+    ...makeSenderRoutes(db, senders, resources),
   ]
 }

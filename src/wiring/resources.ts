@@ -2,6 +2,7 @@
 import { makeReadAnalytics } from '../analytics/read-analytics.ts'
 import { makeExportCsv } from '../audiences/csv/export-csv.ts'
 import { makeImportCsv } from '../audiences/csv/import-csv.ts'
+import { makeFindContacts } from '../audiences/find-contacts.ts'
 import { makeFindOrCreate } from '../audiences/find-or-create.ts'
 import { makeManageAudiences } from '../audiences/manage-audiences.ts'
 import { makeManageContacts } from '../audiences/manage-contacts.ts'
@@ -81,6 +82,7 @@ const makeAudiences = ({ db, clock, audit }: Foundation) => {
     importCsv: makeImportCsv({ db, clock, audit }),
     exportCsv: makeExportCsv({ db }),
     contacts: makeManageContacts({ db, clock, audit, findOrCreate }),
+    findContacts: makeFindContacts({ db }),
   }
 }
 

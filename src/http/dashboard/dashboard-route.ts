@@ -3,7 +3,8 @@ import type { z } from 'zod'
 import type { Role, Session } from '../../accounts/sessions.ts'
 import type { UserActor } from '../../audit/append.ts'
 import type { IdKind } from '../../ground/ids.ts'
-import type { Method } from '../route.ts'
+import type { JsonBounds } from '../json-scan.ts'
+import type { Method, RouteResponse, UploadedFile } from '../route.ts'
 
 /** Who may call a route. `public` needs no session and exists only under /api/auth. */
 export const gates = [
@@ -35,6 +36,8 @@ export type DashboardCall<G extends SessionGate, Query, Body> = {
   requestId: string
   address: string | null
   userAgent: string
+  /** The body of a route with `uploads`. */
+  upload: UploadedFile
   /** The value of a cookie, if the request has it. */
   cookie: (name: string) => string | undefined
   /** The session of a public route's caller, if they have one. */
@@ -45,6 +48,8 @@ export type DashboardResponse = {
   status: number
   /** Absent for a response without a body, such as a 204 or a redirect. */
   body?: unknown
+  /** Sent as it is made, in place of a JSON body. */
+  file?: NonNullable<RouteResponse['file']>
   headers?: Record<string, string>
   /** Values of Set-Cookie headers. */
   cookies?: string[]
@@ -60,10 +65,14 @@ export type DashboardRoute = {
   params?: Record<string, IdKind>
   query?: z.ZodType
   body?: z.ZodType
+  /** Media types other than JSON that the route accepts. The handler reads the bytes of every body itself. */
+  uploads?: readonly string[]
   /** A `PATCH` without fields has a meaning of its own, such as a check of the present state. */
   emptyPatch?: 'allowed'
   /** In bytes; default 1 MB. */
   bodyLimit?: number
+  /** How many values the body may have, when that is not the default. */
+  bounds?: Pick<JsonBounds, 'elements' | 'values'>
   /** The schemas of successful responses by HTTP status. Null: without a body. */
   responses: Record<number, z.ZodType | null>
   // biome-ignore lint/suspicious/noExplicitAny: each route narrows its own call through defineDashboardRoute

@@ -1,11 +1,15 @@
 /** Registers the routes of the dashboard: admits each request, validates its input, and sends what the handler returns. */
+import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
+import type { Log } from '../../ground/log.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import { jsonType } from '../broken-request.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
+import { acceptEveryType, type ReadBody } from '../read-body.ts'
 import { parseJson, readQuery, validate } from '../read-request.ts'
+import { serveFile } from '../served-file.ts'
 import { cookieOf } from './cookies.ts'
 import type { DashboardCall, DashboardResponse, DashboardRoute, SessionGate, UserSession } from './dashboard-route.ts'
 import type { Entrance } from './entrance.ts'
@@ -14,6 +18,8 @@ type Needs = {
   routes: readonly DashboardRoute[]
   entrance: Entrance
   proxies: ProxyTrust
+  readBody: ReadBody
+  log: Log
   /** For tests: checks every response against the schema that its route declares. */
   checkResponses: boolean
 }
@@ -29,7 +35,7 @@ const checkParams = ({ params = {} }: DashboardRoute, given: Record<string, stri
 const readInput = async (route: DashboardRoute, request: FastifyRequest) => {
   const query = route.query && validate(route.query, readQuery(request.query))
   const bytes = request.body as Buffer | undefined
-  const raw = route.body && bytes && bytes.length > 0 ? await parseJson(bytes) : undefined
+  const raw = route.body && bytes && bytes.length > 0 ? await parseJson(bytes, route.bounds) : undefined
   const empty = route.emptyPatch === 'allowed' && raw === undefined ? {} : raw
   const body = route.body && validate(route.body, empty)
   if (route.method === 'PATCH' && route.emptyPatch !== 'allowed' && body !== undefined) {
@@ -37,23 +43,31 @@ const readInput = async (route: DashboardRoute, request: FastifyRequest) => {
   }
   const params = request.params as Record<string, string>
   checkParams(route, params)
-  return { query, body, params }
+  const upload = { contentType: request.headers['content-type'] ?? '', bytes: bytes ?? Buffer.alloc(0) }
+  return { query, body, params, upload }
 }
 
-const checkShape = (route: DashboardRoute, { status, body }: DashboardResponse): void => {
+const checkShape = (route: DashboardRoute, { status, body, file }: DashboardResponse): void => {
   const schema = route.responses[status]
   if (schema === undefined) throw new Error(`${route.method} ${route.path} does not declare a ${status} response`)
+  if (file) return
   if (schema === null) {
     if (body !== undefined) throw new Error(`${route.method} ${route.path} declares no body for ${status}`)
   } else schema.parse(JSON.parse(JSON.stringify(body)))
 }
 
-const send = (reply: FastifyReply, { status, body, headers, cookies }: DashboardResponse): string => {
+const send = (reply: FastifyReply, response: DashboardResponse, log: Log): string | Readable | Buffer => {
+  const { status, body, file, headers, cookies } = response
   reply.code(status)
   // A page of a signed-in user must not be found in a cache by the next user of the machine.
   reply.header('cache-control', 'no-store')
   if (headers) reply.headers(headers)
   for (const cookie of cookies ?? []) reply.header('set-cookie', cookie)
+  if (file) {
+    const { contentType, content } = serveFile(file, log)
+    reply.type(contentType)
+    return content
+  }
   if (body === undefined) return ''
   reply.type(jsonType)
   return JSON.stringify(body)
@@ -62,7 +76,7 @@ const send = (reply: FastifyReply, { status, body, headers, cookies }: Dashboard
 type Admission = WeakMap<FastifyRequest, UserSession>
 
 const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, admitted: Admission): void => {
-  const { entrance, proxies, checkResponses } = needs
+  const { entrance, proxies, log, checkResponses } = needs
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -84,7 +98,7 @@ const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, adm
         }
         const response = await route.handle(call)
         if (checkResponses) checkShape(route, response)
-        return send(reply, response)
+        return send(reply, response, log)
       }),
   })
 }
@@ -119,6 +133,10 @@ const addUnknown = (app: FastifyInstance, { routes, entrance }: Needs): void => 
 
 export const serveDashboard = (app: FastifyInstance, needs: Needs): void => {
   const admitted: Admission = new WeakMap()
-  for (const route of needs.routes) addRoute(app, route, needs, admitted)
+  for (const route of needs.routes) {
+    const add = (scope: FastifyInstance): void => addRoute(scope, route, needs, admitted)
+    if (route.uploads) app.register(async (scope) => add(acceptEveryType(scope, needs.readBody)))
+    else add(app)
+  }
   addUnknown(app, needs)
 }

@@ -5,28 +5,12 @@ import { type ImportCsv, maxCsvBytes } from '../../audiences/csv/import-csv.ts'
 import type { ManageMembers } from '../../audiences/manage-members.ts'
 import { AddMember, AudienceMember, Contact, CsvInJson, ImportReport } from '../../audiences/shapes.ts'
 import { keysetOf } from '../../ground/cursor.ts'
-import { invalid } from '../../ground/errors.ts'
 import { actorOf } from '../actor.ts'
+import { csvDownload, csvType, readCsvUpload } from '../csv-upload.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
-import { parseJson, validate } from '../read-request.ts'
-import { defineRoute, type Route, type UploadedFile } from '../route.ts'
-import { showContact } from './contacts.ts'
-
-const csvType = 'text/csv'
-
-const mediaTypeOf = ({ contentType }: UploadedFile): string =>
-  (contentType.split(';', 1)[0] as string).trim().toLowerCase()
-
-/** The bytes of a CSV file that was sent as it is, or as a text in JSON. */
-export const readCsvUpload = async (upload: UploadedFile): Promise<Buffer> => {
-  const type = mediaTypeOf(upload)
-  if (type === csvType) return upload.bytes
-  if (type !== 'application/json') {
-    throw invalid(['headers', 'Content-Type'], 'custom', `Must be ${csvType}, or application/json with the field csv.`)
-  }
-  return Buffer.from(validate(CsvInJson, await parseJson(upload.bytes, { values: 100 })).csv)
-}
+import { defineRoute, type Route } from '../route.ts'
+import { shownContact } from '../shown-audience.ts'
 
 type Needs = { members: ManageMembers; importCsv: ImportCsv; exportCsv: ExportCsv }
 
@@ -72,15 +56,10 @@ const csvRoutes = ({ importCsv, exportCsv }: Pick<Needs, 'importCsv' | 'exportCs
       },
     },
     errors: ['NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
-    handle: async ({ caller, params: { id } }) => {
-      const { audience, chunks } = await exportCsv(caller, id as string)
-      return {
-        status: 200,
-        body: undefined,
-        headers: { 'content-disposition': `attachment; filename="${audience.slug}.csv"` },
-        file: { contentType: `${csvType}; charset=utf-8`, content: chunks },
-      }
-    },
+    handle: async ({ caller, params: { id } }) => ({
+      body: undefined,
+      ...csvDownload(await exportCsv(caller, id as string)),
+    }),
   }),
 ]
 
@@ -103,7 +82,7 @@ export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): 
     handle: async (call) => {
       const audienceId = call.params.id as string
       const { row, linked } = await members.add(call.caller, actorOf(call), audienceId, call.body)
-      return { status: linked ? 201 : 200, body: { ...showContact(row), audience_id: audienceId } }
+      return { status: linked ? 201 : 200, body: { ...shownContact(row), audience_id: audienceId } }
     },
   }),
   defineRoute({
@@ -119,7 +98,7 @@ export const audienceMemberRoutes = ({ members, importCsv, exportCsv }: Needs): 
     handle: async ({ caller, params: { id }, query }) => {
       const { afterId, limit } = keysetOf(query)
       const rows = await members.list(caller, id as string, { afterId, limit })
-      return { status: 200, body: page(rows, query.limit, showContact) }
+      return { status: 200, body: page(rows, query.limit, shownContact) }
     },
   }),
   defineRoute({

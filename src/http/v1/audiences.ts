@@ -1,23 +1,13 @@
-import type { z } from 'zod'
 import type { ManageAudiences } from '../../audiences/manage-audiences.ts'
 import { Audience, CreateAudience } from '../../audiences/shapes.ts'
-import { type AudienceRow, listAudiences, listTenantAudiences } from '../../audiences/store/audience-rows.ts'
+import { listAudiences, listTenantAudiences } from '../../audiences/store/audience-rows.ts'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-const show = (row: AudienceRow): z.output<typeof Audience> => ({
-  id: row.id,
-  name: row.name,
-  slug: row.slug,
-  member_count: row.member_count,
-  tenant_id: row.tenant_id,
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownAudience } from '../shown-audience.ts'
 
 type Needs = { db: Db; manage: ManageAudiences }
 
@@ -38,7 +28,7 @@ export const audienceRoutes = ({ db, manage }: Needs): Route[] => {
       errors: ['PLAN_RESOURCE_LIMIT', 'AUDIENCE_SLUG_TAKEN', 'TENANT_ERASED'],
       handle: async (call) => ({
         status: 201,
-        body: show(await manage.create(call.caller, actorOf(call), call.body)),
+        body: shownAudience(await manage.create(call.caller, actorOf(call), call.body)),
       }),
     }),
     defineRoute({
@@ -55,7 +45,7 @@ export const audienceRoutes = ({ db, manage }: Needs): Route[] => {
           tenantId === null
             ? await db.rows(listAudiences, given)
             : await db.rows(listTenantAudiences, { ...given, tenantId })
-        return { status: 200, body: page(rows, query.limit, show) }
+        return { status: 200, body: page(rows, query.limit, shownAudience) }
       },
     }),
     defineRoute({
@@ -68,7 +58,7 @@ export const audienceRoutes = ({ db, manage }: Needs): Route[] => {
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params }) => ({
         status: 200,
-        body: show(await manage.get(caller, params.id as string)),
+        body: shownAudience(await manage.get(caller, params.id as string)),
       }),
     }),
     defineRoute({

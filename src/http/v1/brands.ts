@@ -1,38 +1,16 @@
-import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { CorrectBrand } from '../../senders/brands/correct-brand.ts'
 import type { AddBrand } from '../../senders/brands/create-brand.ts'
 import type { RemoveBrand } from '../../senders/brands/remove-brand.ts'
-import {
-  Brand,
-  type BrandFields,
-  brandFieldNames,
-  CorrectedBrand,
-  CreateBrand,
-  PatchBrand,
-} from '../../senders/brands/shapes.ts'
-import { type BrandRow, brandStatements } from '../../senders/store/brand-rows.ts'
+import { Brand, CorrectedBrand, CreateBrand, PatchBrand } from '../../senders/brands/shapes.ts'
+import { brandStatements } from '../../senders/store/brand-rows.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { isoOrNull } from '../shown-message.ts'
-
-const show = (row: BrandRow): z.output<typeof Brand> => ({
-  id: row.id,
-  status: row.status,
-  status_reason: row.status_reason,
-  environment: row.environment,
-  provider_id: row.provider_id,
-  provider_status: row.provider_status,
-  provider_missing_fields: row.provider_missing_fields,
-  ...(Object.fromEntries(brandFieldNames.map((name) => [name, row.fields[name] ?? null])) as BrandFields),
-  verified_at: isoOrNull(row.verified_at),
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownBrand } from '../shown-sender.ts'
 
 type Needs = { db: Db; add: AddBrand; correct: CorrectBrand; remove: RemoveBrand }
 
@@ -53,7 +31,7 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
       body: CreateBrand,
       responses: { 201: { schema: Brand, description: 'The new brand.' } },
       errors: ['PROVISION_LIMIT_EXCEEDED', 'PROVIDER_UNAVAILABLE'],
-      handle: async (call) => ({ status: 201, body: show(await add(call.caller, actorOf(call), call.body)) }),
+      handle: async (call) => ({ status: 201, body: shownBrand(await add(call.caller, actorOf(call), call.body)) }),
     }),
     defineRoute({
       method: 'GET',
@@ -65,8 +43,9 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
       query: pageQuery,
       responses: { 200: { schema: pageOf(Brand), description: 'A page of brands, newest first.' } },
       handle: async ({ caller, query }) => {
-        const rows = await db.rows(brandStatements.list, { orgId: caller.orgId, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, show) }
+        const given = { orgId: caller.orgId, environment: null, ...keysetOf(query) }
+        const rows = await db.rows(brandStatements.list, given)
+        return { status: 200, body: page(rows, query.limit, shownBrand) }
       },
     }),
     defineRoute({
@@ -81,7 +60,7 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
       handle: async ({ caller, params }) => {
         const row = await db.row(brandStatements.find, { orgId: caller.orgId, id: params.id as string })
         if (!row) throw new Failure('NOT_FOUND')
-        return { status: 200, body: show(row) }
+        return { status: 200, body: shownBrand(row) }
       },
     }),
     defineRoute({
@@ -108,7 +87,7 @@ export const brandRoutes = ({ db, add, correct, remove }: Needs): Route[] => {
       ],
       handle: async (call) => {
         const { row, resubmit } = await correct(call.caller, actorOf(call), call.params.id as string, call.body ?? {})
-        return { status: 200, body: { ...show(row), resubmit } }
+        return { status: 200, body: { ...shownBrand(row), resubmit } }
       },
     }),
     defineRoute({

@@ -1,38 +1,15 @@
-import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
 import type { AddCampaign } from '../../senders/campaigns/create-campaign.ts'
 import type { RemoveCampaign } from '../../senders/campaigns/remove-campaign.ts'
-import { Campaign, CreateCampaign, shownCampaignFields } from '../../senders/campaigns/shapes.ts'
-import { type CampaignRow, campaignStatements } from '../../senders/store/campaign-rows.ts'
+import { Campaign, CreateCampaign } from '../../senders/campaigns/shapes.ts'
+import { campaignStatements } from '../../senders/store/campaign-rows.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { isoOrNull } from '../shown-message.ts'
-
-type Shown = z.output<typeof Campaign>
-type ShownFields = Pick<Shown, keyof typeof shownCampaignFields>
-
-const show = (row: CampaignRow): Shown => ({
-  id: row.id,
-  brand_id: row.brand_id,
-  name: row.fields.name,
-  kind: row.kind,
-  status: row.status,
-  status_reason: row.status_reason,
-  environment: row.environment,
-  provider_id: row.provider_id,
-  provider_status: row.provider_status,
-  provider_missing_fields: row.provider_missing_fields,
-  ...(Object.fromEntries(
-    Object.keys(shownCampaignFields).map((name) => [name, row.fields[name] ?? null]),
-  ) as ShownFields),
-  verified_at: isoOrNull(row.verified_at),
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownCampaign } from '../shown-sender.ts'
 
 type Needs = { db: Db; add: AddCampaign; remove: RemoveCampaign }
 
@@ -59,7 +36,7 @@ export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
         'PROVISION_LIMIT_EXCEEDED',
         'PROVIDER_UNAVAILABLE',
       ],
-      handle: async (call) => ({ status: 201, body: show(await add(call.caller, actorOf(call), call.body)) }),
+      handle: async (call) => ({ status: 201, body: shownCampaign(await add(call.caller, actorOf(call), call.body)) }),
     }),
     defineRoute({
       method: 'GET',
@@ -71,8 +48,9 @@ export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
       query: pageQuery,
       responses: { 200: { schema: pageOf(Campaign), description: 'A page of campaigns, newest first.' } },
       handle: async ({ caller, query }) => {
-        const rows = await db.rows(campaignStatements.list, { orgId: caller.orgId, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, show) }
+        const given = { orgId: caller.orgId, environment: null, ...keysetOf(query) }
+        const rows = await db.rows(campaignStatements.list, given)
+        return { status: 200, body: page(rows, query.limit, shownCampaign) }
       },
     }),
     defineRoute({
@@ -87,7 +65,7 @@ export const campaignRoutes = ({ db, add, remove }: Needs): Route[] => {
       handle: async ({ caller, params }) => {
         const row = await db.row(campaignStatements.find, { orgId: caller.orgId, id: params.id as string })
         if (!row) throw new Failure('NOT_FOUND')
-        return { status: 200, body: show(row) }
+        return { status: 200, body: shownCampaign(row) }
       },
     }),
     defineRoute({

@@ -10,17 +10,7 @@ import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-export const showContact = (row: ContactRow): z.output<typeof Contact> => ({
-  id: row.id,
-  name: row.name,
-  email: row.email,
-  phone: row.phone,
-  metadata: row.metadata,
-  tenant_id: row.tenant_id,
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownContact } from '../shown-audience.ts'
 
 const contactQuery = pageQuery.extend({
   email: z.string().max(maxEmail).optional().describe('Only contacts with this email address, in upper or lower case.'),
@@ -69,7 +59,7 @@ export const contactRoutes = ({ db, manage }: Needs): Route[] => {
       errors: ['TENANT_ERASED'],
       handle: async (call) => {
         const { row, created } = await manage.create(call.caller, actorOf(call), call.body)
-        return { status: created ? 201 : 200, body: showContact(row) }
+        return { status: created ? 201 : 200, body: shownContact(row) }
       },
     }),
     defineRoute({
@@ -82,7 +72,7 @@ export const contactRoutes = ({ db, manage }: Needs): Route[] => {
       responses: { 200: { schema: pageOf(Contact), description: 'A page of contacts, newest first.' } },
       handle: async ({ caller, query }) => ({
         status: 200,
-        body: page(await list(caller, query), query.limit, showContact),
+        body: page(await list(caller, query), query.limit, shownContact),
       }),
     }),
     defineRoute({
@@ -95,7 +85,7 @@ export const contactRoutes = ({ db, manage }: Needs): Route[] => {
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params }) => ({
         status: 200,
-        body: showContact(await manage.get(caller, params.id as string)),
+        body: shownContact(await manage.get(caller, params.id as string)),
       }),
     }),
     defineRoute({
@@ -110,7 +100,7 @@ export const contactRoutes = ({ db, manage }: Needs): Route[] => {
       errors: [...refusals, 'CONTACT_ALREADY_EXISTS'],
       handle: async ({ caller, params, body }) => ({
         status: 200,
-        body: showContact(await manage.patch(caller, params.id as string, body)),
+        body: shownContact(await manage.patch(caller, params.id as string, body)),
       }),
     }),
     defineRoute({

@@ -8,58 +8,17 @@ import {
   CreateDltEntity,
   CreateDltHeader,
   CreateDltTemplate,
-  type DltCategory,
   DltEntity,
   DltHeader,
   DltTemplateShape,
 } from '../../senders/dlt/dlt-shapes.ts'
 import type { ManageDlt, ManageDltRows } from '../../senders/dlt/manage-dlt.ts'
-import {
-  type DltEntityRow,
-  type DltHeaderRow,
-  type DltTemplate,
-  dltEntities,
-  dltHeaders,
-  dltTemplates,
-} from '../../senders/store/dlt-rows.ts'
+import { dltEntities, dltHeaders, dltTemplates } from '../../senders/store/dlt-rows.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-const showEntity = (row: DltEntityRow): z.output<typeof DltEntity> => ({
-  id: row.id,
-  entity_id: row.entity_id,
-  legal_name: row.legal_name,
-  status: row.status,
-  rejection_reason: row.rejection_reason,
-  created_at: row.created_at.toISOString(),
-})
-
-const showHeader = (row: DltHeaderRow): z.output<typeof DltHeader> => ({
-  id: row.id,
-  entity: row.entity,
-  header: row.header,
-  category: row.category as DltCategory,
-  status: row.status,
-  rejection_reason: row.rejection_reason,
-  created_at: row.created_at.toISOString(),
-})
-
-const showTemplate = (row: DltTemplate): z.output<typeof DltTemplateShape> => ({
-  id: row.id,
-  name: row.name,
-  status: row.status,
-  category: row.category as DltCategory,
-  content: row.content,
-  entity: row.entity,
-  header: row.header,
-  entity_id: row.entity_id,
-  provider_template_id: row.provider_template_id,
-  rejection_reason: row.rejection_reason,
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownDltEntity, shownDltHeader, shownDltTemplate } from '../shown-dlt.ts'
 
 type Noun<Body extends z.ZodType, Row> = {
   path: string
@@ -155,7 +114,7 @@ export const dltRoutes = ({ db, manage }: { db: Db; manage: ManageDlt }): Route[
     param: 'dltEntity',
     body: CreateDltEntity,
     shape: DltEntity,
-    show: showEntity,
+    show: shownDltEntity,
     list: dltEntities.list,
     manage: manage.entities,
     removal: 'An entity that still has headers or templates cannot be deleted.',
@@ -168,7 +127,7 @@ export const dltRoutes = ({ db, manage }: { db: Db; manage: ManageDlt }): Route[
     param: 'dltHeader',
     body: CreateDltHeader,
     shape: DltHeader,
-    show: showHeader,
+    show: shownDltHeader,
     list: dltHeaders.list,
     manage: manage.headers,
     removal: 'A header that still has templates cannot be deleted.',
@@ -181,7 +140,7 @@ export const dltRoutes = ({ db, manage }: { db: Db; manage: ManageDlt }): Route[
     param: 'dltTemplate',
     body: CreateDltTemplate,
     shape: DltTemplateShape,
-    show: showTemplate,
+    show: shownDltTemplate,
     list: dltTemplates.list,
     manage: manage.templates,
     removal: 'A template that scheduled messages need cannot be deleted.',

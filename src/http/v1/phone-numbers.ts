@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
@@ -6,32 +5,12 @@ import type { AddPhoneNumber } from '../../senders/phone-numbers/create-number.t
 import type { RebindNumber } from '../../senders/phone-numbers/rebind-number.ts'
 import type { ReleaseNumber } from '../../senders/phone-numbers/release-number.ts'
 import { CreatePhoneNumber, PatchPhoneNumber, PhoneNumber } from '../../senders/phone-numbers/shapes.ts'
-import { listPhoneNumbers, type PhoneNumberRow, phoneNumberStatements } from '../../senders/store/phone-number-rows.ts'
+import { listPhoneNumbers, phoneNumberStatements } from '../../senders/store/phone-number-rows.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { isoOrNull } from '../shown-message.ts'
-
-const show = (row: PhoneNumberRow): z.output<typeof PhoneNumber> => ({
-  id: row.id,
-  kind: row.kind,
-  type: row.type,
-  iso_country: row.iso_country,
-  e164: row.e164,
-  sender_id: row.sender_id,
-  campaign_id: row.campaign_id,
-  status: row.status,
-  status_reason: row.status_reason,
-  provider_id: row.provider_id,
-  provider_status: row.provider_status,
-  capabilities: row.capabilities,
-  environment: row.environment,
-  tenant_id: row.tenant_id,
-  verified_at: isoOrNull(row.verified_at),
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownPhoneNumber } from '../shown-sender.ts'
 
 const campaignErrors = ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_IS_TEST_MODE', 'CAMPAIGN_NOT_VERIFIED'] as const
 const writeErrors = ['NOT_FOUND', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION', 'PROVIDER_UNAVAILABLE'] as const
@@ -63,7 +42,10 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
         'PROVISION_LIMIT_EXCEEDED',
         'PROVIDER_UNAVAILABLE',
       ],
-      handle: async (call) => ({ status: 201, body: show(await add(call.caller, actorOf(call), call.body)) }),
+      handle: async (call) => ({
+        status: 201,
+        body: shownPhoneNumber(await add(call.caller, actorOf(call), call.body)),
+      }),
     }),
     defineRoute({
       method: 'GET',
@@ -77,7 +59,7 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
       handle: async ({ caller, query }) => {
         const { orgId, tenantId } = caller
         const rows = await db.rows(listPhoneNumbers, { orgId, tenantId, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, show) }
+        return { status: 200, body: page(rows, query.limit, shownPhoneNumber) }
       },
     }),
     defineRoute({
@@ -94,7 +76,7 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
         const row = await db.row(phoneNumberStatements.find, { orgId, id: params.id as string })
         const ofAnother = tenantId !== null && row?.tenant_id !== null && row?.tenant_id !== tenantId
         if (!row || ofAnother) throw new Failure('NOT_FOUND')
-        return { status: 200, body: show(row) }
+        return { status: 200, body: shownPhoneNumber(row) }
       },
     }),
     defineRoute({
@@ -113,7 +95,7 @@ export const phoneNumberRoutes = ({ db, add, rebind, release }: Needs): Route[] 
       errors: [...writeErrors, ...campaignErrors, 'NO_FIELDS'],
       handle: async ({ caller, params, body }) => {
         const row = await rebind(caller, params.id as string, body?.campaign_id as string)
-        return { status: 200, body: show(row) }
+        return { status: 200, body: shownPhoneNumber(row) }
       },
     }),
     defineRoute({

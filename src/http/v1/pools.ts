@@ -1,23 +1,13 @@
-import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import type { ManagePools } from '../../senders/pools/manage-pools.ts'
 import { CreatePool, PatchPool, Pool } from '../../senders/pools/pool-shapes.ts'
-import { listPools, type PoolRow } from '../../senders/store/pool-rows.ts'
+import { listPools } from '../../senders/store/pool-rows.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-const show = (row: PoolRow): z.output<typeof Pool> => ({
-  id: row.id,
-  slug: row.slug,
-  name: row.name,
-  tenant_id: row.tenant_id,
-  phone_number_ids: row.phone_number_ids,
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownPool } from '../shown-sender.ts'
 
 type Needs = { db: Db; manage: ManagePools }
 
@@ -41,7 +31,7 @@ export const poolRoutes = ({ db, manage }: Needs): Route[] => {
       errors: ['PLAN_RESOURCE_LIMIT', 'POOL_SLUG_TAKEN', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => ({
         status: 201,
-        body: show(await manage.create(call.caller, actorOf(call), call.body)),
+        body: shownPool(await manage.create(call.caller, actorOf(call), call.body)),
       }),
     }),
     defineRoute({
@@ -55,7 +45,7 @@ export const poolRoutes = ({ db, manage }: Needs): Route[] => {
       responses: { 200: { schema: pageOf(Pool), description: 'A page of pools, newest first.' } },
       handle: async ({ caller: { orgId, tenantId }, query }) => {
         const rows = await db.rows(listPools, { orgId, tenantId, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, show) }
+        return { status: 200, body: page(rows, query.limit, shownPool) }
       },
     }),
     defineRoute({
@@ -68,7 +58,7 @@ export const poolRoutes = ({ db, manage }: Needs): Route[] => {
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params }) => ({
         status: 200,
-        body: show(await manage.get(caller, params.id as string)),
+        body: shownPool(await manage.get(caller, params.id as string)),
       }),
     }),
     defineRoute({
@@ -83,7 +73,7 @@ export const poolRoutes = ({ db, manage }: Needs): Route[] => {
       errors: [...refusals, 'NO_FIELDS'],
       handle: async (call) => ({
         status: 200,
-        body: show(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
+        body: shownPool(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
       }),
     }),
     defineRoute({

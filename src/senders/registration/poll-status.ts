@@ -2,12 +2,17 @@
 import type { Actor } from '../../audit/append.ts'
 import type { Db, Tx } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
+import { Failure } from '../../ground/errors.ts'
 import type { Log } from '../../ground/log.ts'
+import type { Scope } from '../../ground/scope.ts'
 import type { SmsRegistries } from '../../providers/registry/open-sms-registry.ts'
 import { RegistryError, type RegistryReport, type SmsRegistry } from '../../providers/registry/sms-registry.ts'
-import type { RegistrationRow } from '../store/registration-rows.ts'
+import type { BrandRow } from '../store/brand-rows.ts'
+import type { CampaignRow } from '../store/campaign-rows.ts'
+import type { RegistrationRow, RowKey } from '../store/registration-rows.ts'
 import type { Announce } from './announce.ts'
 import { everyRow } from './every-row.ts'
+import { assertRegistry, orProviderUnavailable } from './may-change.ts'
 import { type Polled, polledBrands, polledCampaigns, polledNumbers, polledSenderIds } from './polled-rows.ts'
 import { statusAfterReport } from './status-after.ts'
 
@@ -16,6 +21,9 @@ export type PollCounts = { polled: number; verified: number; unverified: number;
 export interface PollStatus {
   /** One pass over all rows. Brands come first, because campaigns depend on them, and numbers on campaigns. */
   run(): Promise<PollCounts>
+  /** Asks about one row at once. Fails if the registry cannot be reached. The actor is recorded if the status changes. */
+  checkBrand(scope: Scope, actor: Actor, id: string): Promise<BrandRow>
+  checkCampaign(scope: Scope, actor: Actor, id: string): Promise<CampaignRow>
 }
 
 type Needs = {
@@ -45,18 +53,25 @@ export const makePollStatus = ({ db, clock, log, announce, registries, forget }:
     }
   }
 
-  const announceChange = async <R extends RegistrationRow>(tx: Tx, polled: Polled<R>, before: R, after: R) => {
+  type Change<R> = { actor: Actor; before: R; after: R }
+
+  const announceChange = async <R extends RegistrationRow>(
+    tx: Tx,
+    polled: Polled<R>,
+    { actor, before, after }: Change<R>,
+  ) => {
     const { status } = after
     const subject = polled.subjectOf(after)
     if (status !== before.status && (status === 'verified' || status === 'unverified')) {
-      await announce.change(tx, system, status, subject)
+      await announce.change(tx, actor, status, subject)
     } else if (subject.type === 'campaign') {
       const { provider_status, status_reason: reason } = after
-      await announce.record(tx, system, 'campaign.updated', subject, { provider_status, reason })
+      await announce.record(tx, actor, 'campaign.updated', subject, { provider_status, reason })
     }
   }
 
-  const record = async <R extends RegistrationRow>(polled: Polled<R>, row: R, report: RegistryReport) => {
+  /** Returns the row after the change. Undefined if nothing changed, or if the row changed meanwhile. */
+  const record = async <R extends RegistrationRow>(polled: Polled<R>, row: R, report: RegistryReport, actor: Actor) => {
     const { status, reason } = statusAfterReport(row, report, polled.lostParent(row))
     const providerStatus = polled.showsStatus ? report.status : null
     const unchanged =
@@ -68,11 +83,11 @@ export const makePollStatus = ({ db, clock, log, announce, registries, forget }:
     const changes = { status, reason, providerStatus, missing: report.missing ?? null, readAt: row.updated_at }
     const after = await db.tx(async (tx) => {
       const recorded = await polled.record(tx, { orgId: row.org_id, id: row.id, ...changes, at: clock.now() })
-      if (recorded) await announceChange(tx, polled, row, recorded)
+      if (recorded) await announceChange(tx, polled, { actor, before: row, after: recorded })
       return recorded
     })
     if (after) forget(row.org_id)
-    return after?.status === row.status ? undefined : after?.status
+    return after
   }
 
   const poll = async <R extends RegistrationRow>(polled: Polled<R>, counts: PollCounts): Promise<void> => {
@@ -84,13 +99,31 @@ export const makePollStatus = ({ db, clock, log, announce, registries, forget }:
         if (report === undefined) return
         counts.polled++
         if (report === null) counts.unreadable++
-        const became = report && (await record(polled, row, report))
+        const after = report && (await record(polled, row, report, system))
+        const became = after?.status === row.status ? undefined : after?.status
         if (became === 'verified' || became === 'unverified') counts[became]++
       },
     )
   }
 
+  /** A row that the registry has not got, or has refused for good, stays as it is. */
+  const check = async <R extends RegistrationRow>(polled: Polled<R>, actor: Actor, key: RowKey): Promise<R> => {
+    const row = await db.row(polled.find, key)
+    if (!row) throw new Failure('NOT_FOUND')
+    if (row.status === 'failed' || row.provider_status === null) return row
+    assertRegistry(registries, row.environment)
+    const registry = registries.of(row.environment) as SmsRegistry
+    const report = await orProviderUnavailable(polled.read(registry, row))
+    const after = report && (await record(polled, row, report, actor))
+    if (after) return after
+    const present = await db.row(polled.find, key)
+    if (!present) throw new Failure('NOT_FOUND')
+    return present
+  }
+
   return {
+    checkBrand: ({ orgId }, actor, id) => check(polledBrands, actor, { orgId, id }),
+    checkCampaign: ({ orgId }, actor, id) => check(polledCampaigns, actor, { orgId, id }),
     run: async () => {
       const counts: PollCounts = { polled: 0, verified: 0, unverified: 0, unreadable: 0 }
       await poll(polledBrands, counts)

@@ -19,6 +19,7 @@ type Recorded = RowKey & {
 
 export type Polled<R extends RegistrationRow> = {
   list: Statement<AfterRow, R>
+  find: Statement<RowKey, R>
   /** Undefined when the registry has nothing to report. */
   read: (registry: SmsRegistry, row: R) => Promise<RegistryReport | undefined>
   record: (tx: Tx, report: Recorded) => Promise<R | undefined>
@@ -34,6 +35,7 @@ const refOf = ({ id, provider_id }: RegistrationRow) => ({ id, providerId: provi
 
 export const polledBrands: Polled<BrandRow> = {
   list: brandStatements.listRegistered,
+  find: brandStatements.find,
   read: (registry, row) => registry.readRegistration(refOf(row)),
   record: (tx, report) => tx.row(brandStatements.recordReport, report),
   subjectOf: brandSubject,
@@ -44,6 +46,7 @@ export const polledBrands: Polled<BrandRow> = {
 
 export const polledCampaigns: Polled<CampaignRow> = {
   list: campaignStatements.listRegistered,
+  find: campaignStatements.find,
   read: (registry, row) => registry.readRegistration(refOf(row)),
   record: (tx, report) => tx.row(campaignStatements.recordReport, report),
   subjectOf: campaignSubject,
@@ -53,6 +56,7 @@ export const polledCampaigns: Polled<CampaignRow> = {
 }
 
 const ofNumbers = {
+  find: phoneNumberStatements.find,
   record: (tx: Tx, report: Recorded) => tx.row(phoneNumberStatements.recordReport, report),
   subjectOf: numberSubject,
   missingOf: () => [],

@@ -19,5 +19,8 @@ export const makeProvisionLimit =
     const taken = await limiter?.take([bucket], at)
     if (!taken || taken.allowed) return
     const resetAt = taken.states[0]?.resetAt ?? at + hour
-    throw new Failure('PROVISION_LIMIT_EXCEEDED', { retryAfter: (resetAt - at) / 1000 })
+    throw new Failure('PROVISION_LIMIT_EXCEEDED', {
+      flatMessage: `Provisioning limit reached: ${perHour} per hour`,
+      retryAfter: (resetAt - at) / 1000,
+    })
   }

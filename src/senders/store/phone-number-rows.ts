@@ -10,6 +10,7 @@ import {
   type FailOrphans,
   failOrphansSql,
   findSql,
+  type ListRows,
   listRegisteredSql,
   type RecordReport,
   type RegistrationRow,
@@ -119,6 +120,18 @@ export const listPhoneNumbers = statement<
   `select ${columns} from phone_numbers
    where org_id = :orgId
      and (:tenantId::text is null or tenant_id is null or tenant_id = :tenantId)
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
+   order by created_at desc, id desc
+   limit :limit`,
+)
+
+/** Only the numbers of this tenant, if one is given. */
+export const listOrgNumbers = statement<ListRows & { tenantId: string | null }, PhoneNumberRow>(
+  'phone_numbers.list_org',
+  `select ${columns} from phone_numbers
+   where org_id = :orgId
+     and (:tenantId::text is null or tenant_id = :tenantId)
+     and (:environment::text is null or environment = :environment)
      and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
    limit :limit`,

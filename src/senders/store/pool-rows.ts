@@ -73,6 +73,16 @@ export const listPools = statement<Keyset & { orgId: string; tenantId: string | 
    limit :limit`,
 )
 
+/** Newest first. Only the pools of this tenant, if one is given. */
+export const listOrgPools = statement<Keyset & { orgId: string; tenantId: string | null }, PoolRow>(
+  'senders.list_org_pools',
+  `select ${columns} from pools o
+   where o.org_id = :orgId and (:tenantId::text is null or o.tenant_id = :tenantId)
+     and (:afterAt::timestamptz is null or (o.created_at, o.id) < (:afterAt::timestamptz, :afterId))
+   order by o.created_at desc, o.id desc
+   limit :limit`,
+)
+
 /** Always changes the row, because its trigger announces changed members too. A null name stays unchanged. */
 export const updatePool = statement<{ orgId: string; id: string; name: string | null; at: Date }>(
   'senders.update_pool',

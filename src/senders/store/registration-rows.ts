@@ -1,4 +1,5 @@
 /** The SQL that brands, campaigns and numbers have in common: claims, retries and reports of the registry. */
+import type { Keyset } from '../../ground/cursor.ts'
 import type { Environment } from '../../ground/scope.ts'
 
 export const registrationStatuses = ['pending', 'verified', 'unverified', 'failed'] as const
@@ -40,7 +41,8 @@ export type RecordReport = RowKey & {
 }
 /** Null leaves the missing fields as they are. */
 export type RecordFormReport = RecordReport & { missing: string[] | null }
-export type ListRows = { orgId: string; afterAt: string | null; afterId: string | null; limit: number }
+/** Without an environment, rows of both. */
+export type ListRows = Keyset & { orgId: string; environment: Environment | null }
 
 export type RegistrationTable = {
   table: 'brands' | 'campaigns' | 'phone_numbers'
@@ -86,7 +88,7 @@ export const listRegisteredSql = ({ table, columns, only }: RegistrationTable): 
 
 export const listSql = ({ table, columns }: RegistrationTable): string =>
   `select ${columns} from ${table}
-   where org_id = :orgId
+   where org_id = :orgId and (:environment::text is null or environment = :environment)
      and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
    order by created_at desc, id desc
    limit :limit`
