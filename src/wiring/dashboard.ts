@@ -9,6 +9,7 @@ import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { messageRoutes } from '../http/dashboard/messages.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
@@ -43,7 +44,7 @@ type Needs = {
   team: Team
 }
 
-export const makeDashboardRoutes = ({ foundation, platform, people, team }: Needs): DashboardRoute[] => {
+export const makeDashboardRoutes = ({ foundation, platform, sending, people, team }: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -55,6 +56,7 @@ export const makeDashboardRoutes = ({ foundation, platform, people, team }: Need
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
     ...dashboardKeyRoutes({ db, clock }),
     ...makeAuditRoutes(foundation),
+    ...messageRoutes(sending.messages),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
   ]
