@@ -25,7 +25,7 @@ export const dashboard: Bench = {
       headers: { authorization: `Bearer ${key}` },
     })),
     reading('session', ({ session }) => ({
-      path: '/api/internal/user',
+      path: '/api/internal/org',
       headers: { cookie: `service_session=${session}` },
     })),
   ],

@@ -87,6 +87,12 @@ export const catalogue = {
     422,
     '{{unsubscribe_url}} requires exactly one recipient. Send to each recipient separately.',
   ),
+  NOT_RESENDABLE: at(
+    409,
+    'This message has not been sent yet. Only messages that were sent or failed can be sent again.',
+  ),
+  CONTENT_REDACTED: at(409, 'The content of this message was removed, so it cannot be sent again.'),
+  ATTACHMENTS_NOT_STORED: at(409, 'Attachments are not stored, so this message cannot be sent again.'),
   NOT_SCHEDULED: at(409, 'This message is not scheduled. Only scheduled messages can be canceled.'),
   SCHEDULED_AT_IN_PAST: at(422, 'scheduled_at cannot be more than 5 minutes in the past. Provide a future time.'),
   SCHEDULED_AT_TOO_FAR: at(422, 'scheduled_at cannot be more than 366 days ahead. Provide an earlier time.'),

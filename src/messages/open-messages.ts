@@ -22,7 +22,9 @@ import type { RenderTemplates } from '../templates/render.ts'
 import type { Links } from '../tracking/links.ts'
 import { makeExpiredReservations } from '../usage/expired-reservations.ts'
 import type { Usage } from '../usage/reserve.ts'
+import { makeAcceptForLater } from './accept-for-later.ts'
 import { makeAdmitDraft } from './admit-draft.ts'
+import { makeBrowseMessages } from './browse.ts'
 import { makeCancelMessage } from './cancel.ts'
 import type { ChannelAdapter } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
@@ -36,6 +38,7 @@ import { makeOutcomes } from './outcomes.ts'
 import { makeReadMessages } from './read.ts'
 import { makeRecordMessage } from './record.ts'
 import { makeSimulateReport } from './report-by-hand.ts'
+import { makeResendMessage } from './resend.ts'
 import { makeMessageRetention } from './retention.ts'
 import { entryOf } from './rows.ts'
 import { type HeldUntil, makeScheduler, type OnSent } from './scheduler.ts'
@@ -156,6 +159,15 @@ export const openMessages = (needs: Needs) => {
     },
     cancel: makeCancelMessage({ db, clock, audit }),
     read: makeReadMessages({ db }),
+    browse: makeBrowseMessages({ db }),
+    resend: makeResendMessage({
+      clock,
+      links: needs.links,
+      channels: {
+        email: { channel: email, later: makeAcceptForLater(emailPipeline) },
+        sms: { channel: sms, later: makeAcceptForLater(smsPipeline) },
+      },
+    }),
     notify: makeSimulateReport({ db, clock, log, outcomes }),
     scheduler: makeScheduler({
       db,

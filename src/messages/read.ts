@@ -5,6 +5,7 @@ import { Failure } from '../ground/errors.ts'
 import { timeOfId } from '../ground/ids.ts'
 import type { Scope } from '../ground/scope.ts'
 import { recipientMark, tagMark } from './marks.ts'
+import { eventsOfMessage, findInOrg, type MessageEventRow } from './store/browse-messages.ts'
 import { findMessage, type ListedRow, listMessages } from './store/list-messages.ts'
 import type { MessageRow, Status } from './store/message-row.ts'
 
@@ -19,7 +20,14 @@ export type Filters = {
 
 export type PageRequest = { cursor: { createdAt: string; id: string } | undefined; limit: number }
 
+/** As many events of a message as its page shows. */
+const shownEvents = 200
+
 export interface ReadMessages {
+  /** Whatever its channel, environment and tenant. */
+  findInOrg(orgId: string, id: string): Promise<MessageRow>
+  /** The newest events, newest first. */
+  eventsOf(orgId: string, id: string): Promise<MessageEventRow[]>
   find(scope: Scope, channel: Channel, id: string): Promise<MessageRow>
   /** Newest first. Returns up to one row more than the limit, which shows whether another page follows. */
   list(scope: Scope, channel: Channel, filters: Filters, page: PageRequest): Promise<ListedRow[]>
@@ -35,6 +43,12 @@ const statementFor = (scope: Scope, { status, tag, to }: Filters) => {
 }
 
 export const makeReadMessages = ({ db }: { db: Db }): ReadMessages => ({
+  findInOrg: async (orgId, id) => {
+    const row = await db.row(findInOrg, { orgId, id, createdAt: new Date(timeOfId(id)) })
+    if (!row) throw new Failure('NOT_FOUND')
+    return row
+  },
+  eventsOf: (orgId, id) => db.rows(eventsOfMessage, { orgId, id, limit: shownEvents }),
   find: async ({ orgId, tenantId, environment, projectId }, channel, id) => {
     const createdAt = new Date(timeOfId(id))
     const row = await db.row(findMessage, { orgId, tenantId, environment, projectId, channel, id, createdAt })

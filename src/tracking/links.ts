@@ -1,6 +1,6 @@
 /** Builds the links in mail that lead back to this service. */
 import { type Page, readPage, writePage } from './rewrite.ts'
-import type { MessageRef, Tokens, UnsubscribeRef } from './tokens.ts'
+import type { MessageRef, TokenKind, Tokens, UnsubscribeRef } from './tokens.ts'
 import { longestTrackedUrl } from './web-url.ts'
 
 export type LinkOptions = {
@@ -20,6 +20,8 @@ export interface Links {
   unsubscribeUrl(ref: UnsubscribeRef): string
   /** The headers that let mail clients offer one-click unsubscribe (RFC 8058). */
   listUnsubscribe(unsubscribeUrl: string): { 'List-Unsubscribe': string; 'List-Unsubscribe-Post': string }
+  /** Moves the links of one message to another, for a copy of its content. Other links stay as they are. */
+  moveTo(text: string, from: MessageRef, to: MessageRef): string
   /** Reads a text once for all its recipients. Rejects one with too many links. */
   read(text: string, options: LinkOptions): Promise<Page>
   /** Fills in the links of one recipient. Rejects a text that becomes too long. */
@@ -32,7 +34,21 @@ type Needs = {
   baseUrl: () => string
 }
 
+/** A link of this service, at whatever address it was reachable when the link was made. */
+const ownLink = /(\/t\/o\/|\/t\/c\/|\/u\/)([A-Za-z0-9_-]{40,8192})/g
+
 export const makeLinks = ({ tokens, baseUrl }: Needs): Links => {
+  /** Undefined for a token that does not belong to the message. */
+  const moveToken = (folder: string, token: string, from: MessageRef, to: MessageRef): string | undefined => {
+    const move = <R extends { orgId: string; messageId: string | null }>(kind: TokenKind<R>): string | undefined => {
+      const ref = kind.read(token)
+      if (ref?.orgId !== from.orgId || ref.messageId !== from.messageId) return undefined
+      return kind.sign({ ...ref, messageId: to.messageId })
+    }
+    if (folder === '/t/o/') return move(tokens.open)
+    return folder === '/t/c/' ? move(tokens.click) : move(tokens.unsubscribe)
+  }
+
   const links: Links = {
     openUrl: ({ orgId, messageId }) => `${baseUrl()}/t/o/${tokens.open.sign({ orgId, messageId })}`,
     clickUrl: ({ orgId, messageId }, url) =>
@@ -44,6 +60,11 @@ export const makeLinks = ({ tokens, baseUrl }: Needs): Links => {
       'List-Unsubscribe': `<${unsubscribeUrl}>`,
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
     }),
+    moveTo: (text, from, to) =>
+      text.replace(ownLink, (link, folder: string, token: string) => {
+        const moved = moveToken(folder, token, from, to)
+        return moved === undefined ? link : `${folder}${moved}`
+      }),
     read: (text, { trackOpens, trackClicks, unsubscribeTag }) => {
       const unsubscribeFolder = `${baseUrl()}/u/`
       const keep = [unsubscribeFolder]

@@ -20,6 +20,7 @@ import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers
 import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
+import { messageRoutes } from '../http/dashboard/messages.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
@@ -95,6 +96,7 @@ export const makeDashboardRoutes = ({
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
     ...dashboardKeyRoutes({ db, clock, manage: resources.keys }),
     ...makeAuditRoutes(foundation),
+    ...messageRoutes(sending.messages),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),

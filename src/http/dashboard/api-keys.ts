@@ -1,4 +1,5 @@
 /** /api/internal/api-keys. Every member sees the keys, without their secrets. Only owners change them. */
+
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
@@ -9,9 +10,9 @@ import { type KeyRow, listKeys } from '../../keys/store.ts'
 import { ById } from '../../team/shapes.ts'
 import { page } from '../page.ts'
 import { shownKey, shownNewKey } from '../shown-key.ts'
-
 import { type DashboardRoute, defineDashboardRoute, type MemberSession, userActor } from './dashboard-route.ts'
-import { environmentFilter, listOf, listQuery, tenantFilter } from './list-query.ts'
+import { environmentFilter, tenantFilter } from './filters.ts'
+import { listOf, listQuery } from './list-query.ts'
 import { scopeOf } from './member-scope.ts'
 
 const revokedShownMs = 90 * 86_400_000
@@ -30,7 +31,7 @@ export const dashboardKeyRoutes = ({ db, clock, manage }: Needs): DashboardRoute
     method: 'GET',
     path: '/api/internal/api-keys',
     gate: 'requireSession',
-    query: listQuery().extend({ ...environmentFilter, ...tenantFilter }),
+    query: listQuery().extend({ environment: environmentFilter, tenant_id: tenantFilter }),
     responses: { 200: listOf(DashboardKey) },
     handle: async ({ session, query }) => {
       const { environment = null, tenant_id: tenantId = null } = query

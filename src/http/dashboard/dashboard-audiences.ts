@@ -1,4 +1,5 @@
 /** /api/internal/audiences: audiences, and sends to them. */
+
 import type { ManageAudiences } from '../../audiences/manage-audiences.ts'
 import { Audience, CreateAudience } from '../../audiences/shapes.ts'
 import { listAudiences, listTenantAudiences } from '../../audiences/store/audience-rows.ts'
@@ -12,8 +13,9 @@ import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
 import { shownAudience } from '../shown-audience.ts'
 import { type DashboardRoute, defineDashboardRoute, type MemberSession, userActor } from './dashboard-route.ts'
+import { tenantFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
-import { idQuery, oneOrListOf, oneOrListQuery, tenantFilter } from './one-or-list.ts'
+import { idQuery, oneOrListOf, oneOrListQuery } from './one-or-list.ts'
 import type { TenantScope } from './tenant-scope.ts'
 
 const path = '/api/internal/audiences'

@@ -1,4 +1,5 @@
 /** /api/internal/brands */
+
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
@@ -13,8 +14,9 @@ import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
 import { shownBrand } from '../shown-sender.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import { environmentFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
-import { environmentFilter, idQuery, oneOrListOf, oneOrListQuery } from './one-or-list.ts'
+import { idQuery, oneOrListOf, oneOrListQuery } from './one-or-list.ts'
 
 const path = '/api/internal/brands'
 

@@ -1,4 +1,5 @@
 /** /api/internal/contacts */
+
 import { z } from 'zod'
 import type { FindContacts } from '../../audiences/find-contacts.ts'
 import type { ManageContacts } from '../../audiences/manage-contacts.ts'
@@ -8,8 +9,9 @@ import { encodeCursor } from '../../ground/cursor.ts'
 import { Deleted } from '../deleted.ts'
 import { shownContact } from '../shown-audience.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import { tenantFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
-import { idQuery, oneOrListOf, oneOrListQuery, tenantFilter } from './one-or-list.ts'
+import { idQuery, oneOrListOf, oneOrListQuery } from './one-or-list.ts'
 import type { TenantScope } from './tenant-scope.ts'
 
 const path = '/api/internal/contacts'

@@ -1,4 +1,5 @@
 /** /api/internal/domains. */
+
 import type { ManageDomains } from '../../domains/manage.ts'
 import type { MailHosts } from '../../domains/records.ts'
 import { BindTenant, ChangeRegion, CreateDomain, Domain, StartWarmup } from '../../domains/shapes.ts'
@@ -7,7 +8,8 @@ import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
 import { listedDomains, makeShowDomain } from '../shown-domain.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
-import { listOf, listQuery, tenantFilter } from './list-query.ts'
+import { tenantFilter } from './filters.ts'
+import { listOf, listQuery } from './list-query.ts'
 import { scopeOf } from './member-scope.ts'
 
 type Needs = { manage: ManageDomains; hosts: MailHosts }
@@ -21,7 +23,7 @@ export const domainDashboardRoutes = ({ manage, hosts }: Needs): DashboardRoute[
       method: 'GET',
       path: '/api/internal/domains',
       gate: 'requireSession',
-      query: listQuery().extend(tenantFilter),
+      query: listQuery().extend({ tenant_id: tenantFilter }),
       responses: { 200: listOf(Domain) },
       handle: async ({ session, query }) => {
         const scope = { ...scopeOf(session), tenantId: query.tenant_id ?? null }

@@ -1,4 +1,5 @@
 /** /api/internal/phone-numbers: numbers and sender ids. */
+
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { Failure } from '../../ground/errors.ts'
@@ -11,8 +12,9 @@ import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
 import { shownPhoneNumber } from '../shown-sender.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import { environmentFilter, tenantFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
-import { environmentFilter, idQuery, oneOrListOf, oneOrListQuery, tenantFilter } from './one-or-list.ts'
+import { idQuery, oneOrListOf, oneOrListQuery } from './one-or-list.ts'
 
 const path = '/api/internal/phone-numbers'
 

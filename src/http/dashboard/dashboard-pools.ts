@@ -1,4 +1,5 @@
 /** /api/internal/pools: messaging pools. */
+
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import type { ManagePools } from '../../senders/pools/manage-pools.ts'
@@ -8,8 +9,9 @@ import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
 import { shownPool } from '../shown-sender.ts'
 import { type DashboardRoute, defineDashboardRoute, type MemberSession, userActor } from './dashboard-route.ts'
+import { tenantFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
-import { oneOrListOf, oneOrListQuery, tenantFilter } from './one-or-list.ts'
+import { oneOrListOf, oneOrListQuery } from './one-or-list.ts'
 
 const path = '/api/internal/pools'
 const one = { path: `${path}/{id}`, params: { id: 'pool' } } as const

@@ -1,4 +1,5 @@
 /** /api/internal/webhooks and /api/internal/webhook-deliveries. */
+
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { givenId } from '../../ground/bounded-text.ts'
@@ -23,7 +24,8 @@ import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
 import { shownDelivery, shownNewWebhook, shownRotation, shownTestFire, shownWebhook } from '../shown-webhook.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
-import { listOf, listQuery, tenantFilter } from './list-query.ts'
+import { tenantFilter } from './filters.ts'
+import { listOf, listQuery } from './list-query.ts'
 import { scopeOf } from './member-scope.ts'
 
 const Rotate = RotateWebhook.unwrap().extend({ id: givenId })
@@ -41,7 +43,7 @@ const endpointRoutes = ({ db, manage, fire }: Needs): DashboardRoute[] => [
     method: 'GET',
     path: '/api/internal/webhooks',
     gate: 'requireSession',
-    query: listQuery().extend(tenantFilter),
+    query: listQuery().extend({ tenant_id: tenantFilter }),
     responses: { 200: listOf(Webhook) },
     handle: async ({ session, query }) => {
       const { tenant_id: tenantId = null } = query

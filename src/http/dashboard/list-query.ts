@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { givenId } from '../../ground/bounded-text.ts'
 import { pageQuery } from '../page.ts'
 
 /**
@@ -15,10 +14,6 @@ export const listQuery = ({ fallback = 20, max = 100 }: { fallback?: number; max
       .transform((text) => (text && /^0*[1-9]\d*$/.test(text) ? Math.min(Number(text), max) : fallback)),
     cursor: pageQuery.shape.cursor,
   })
-
-/** The filters of a list whose items belong to an environment and can belong to a tenant. */
-export const environmentFilter = { environment: z.enum(['live', 'test']).optional() }
-export const tenantFilter = { tenant_id: givenId.optional() }
 
 /** The wrapper of every list. */
 export const listOf = <T extends z.ZodType>(item: T) =>

@@ -8,7 +8,3 @@ export const idQuery = z.object({ id: givenId })
 export const oneOrListQuery = listQuery().extend({ id: givenId.optional() })
 
 export const oneOrListOf = <T extends z.ZodType>(item: T) => z.union([item, listOf(item)])
-
-export const environmentFilter = z.enum(['live', 'test']).optional()
-
-export const tenantFilter = givenId.optional()

@@ -13,7 +13,6 @@ import type { SendMessage } from '../../messages/send.ts'
 import type { SendBatch } from '../../messages/send-batch.ts'
 import { BatchResponse, statusFilter } from '../../messages/shapes.ts'
 import type { ListedRow } from '../../messages/store/list-messages.ts'
-import type { MessageRow } from '../../messages/store/message-row.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { maxBatch, quotaErrors, readItems } from '../batch-items.ts'
@@ -21,7 +20,8 @@ import { bodyTooLarge } from '../envelope.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { isoOrNull, shownOutcome, shownTimes } from '../shown-message.ts'
+import { shownEmail } from '../shown-email.ts'
+import { isoOrNull } from '../shown-message.ts'
 
 const megabyte = 1_048_576
 
@@ -35,29 +35,6 @@ const showItem = (row: ListedRow): z.output<typeof EmailItem> => ({
   created_at: row.created_at.toISOString(),
   sent_at: isoOrNull(row.sent_at),
   delivered_at: isoOrNull(row.delivered_at),
-})
-
-const show = (row: MessageRow, withBody: boolean): z.output<typeof Email> => ({
-  id: row.id,
-  channel: 'email',
-  status: row.status,
-  stream: row.stream,
-  from: row.from_address,
-  from_name: row.from_name,
-  to: row.to_addresses,
-  cc: row.cc,
-  bcc: row.bcc,
-  reply_to: row.reply_to,
-  subject: row.subject,
-  headers: row.headers ?? {},
-  attachments: row.attachments ?? [],
-  track_opens: row.track_opens,
-  track_clicks: row.track_clicks,
-  tags: row.tags,
-  metadata: row.metadata ?? {},
-  ...shownTimes(row),
-  ...shownOutcome(row),
-  ...(withBody && { html: row.html, text: row.text }),
 })
 
 const instant = givenInstant.transform((text) => new Date(text)).optional()
@@ -243,7 +220,7 @@ export const emailRoutes = ({ drafts, send, sendBatch, cancel, read, fetchAttach
     errors: ['NOT_FOUND'],
     handle: async ({ caller, params, query }) => {
       const row = await read.find(caller, 'email', params.id as string)
-      return { status: 200, body: show(row, query.include === 'body') }
+      return { status: 200, body: shownEmail(row, query.include === 'body') }
     },
   }),
   { method: 'DELETE', path: '/emails/{id}', operationId: 'cancelEmail', ...cancelRoute(cancel) },

@@ -2,51 +2,13 @@ import { z } from 'zod'
 import { givenInstant } from '../../ground/bounded-text.ts'
 import { channels } from '../../ground/channel.ts'
 import { comparableAddress } from '../../ground/mailbox.ts'
-import { attachmentPath } from '../../inbound/attachment-path.ts'
 import { inboundKinds } from '../../inbound/keywords.ts'
 import type { ReadInbound } from '../../inbound/read.ts'
 import { InboundItem } from '../../inbound/shapes.ts'
-import type { InboundRow } from '../../inbound/store.ts'
 import { downloadHeaders } from '../download-headers.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-export const showInbound = (row: InboundRow): z.output<typeof InboundItem> => {
-  const { id, kind, keyword, in_reply_to, tenant_id } = row
-  const times = { received_at: row.received_at.toISOString(), created_at: row.created_at.toISOString() }
-  if (row.channel === 'sms') {
-    return {
-      id,
-      channel: 'sms',
-      from: row.from_address,
-      to: row.to_addresses[0] ?? '',
-      body: row.text,
-      media_url: row.media_url ?? [],
-      kind,
-      keyword,
-      in_reply_to,
-      tenant_id,
-      ...times,
-    }
-  }
-  return {
-    id,
-    channel: 'email',
-    from: row.from_address,
-    to: row.to_addresses,
-    subject: row.subject,
-    text: row.text,
-    html: row.html,
-    attachments: (row.attachments ?? []).map((file, i) => ({
-      ...file,
-      url: row.redacted_at ? null : attachmentPath(id, i),
-    })),
-    kind,
-    in_reply_to,
-    tenant_id,
-    ...times,
-  }
-}
+import { shownInbound } from '../shown-inbound.ts'
 
 const instant = givenInstant.transform((text) => new Date(text)).optional()
 
@@ -96,7 +58,7 @@ export const inboundRoutes = ({ read }: { read: ReadInbound }): Route[] => [
     handle: async ({ caller, query }) => {
       const { created_after: createdAfter, created_before: createdBefore, ...filters } = query
       const rows = await read.list(caller, { ...filters, createdAfter, createdBefore }, query)
-      return { status: 200, body: page(rows, query.limit, showInbound) }
+      return { status: 200, body: page(rows, query.limit, shownInbound) }
     },
   }),
   defineRoute({
@@ -111,7 +73,7 @@ export const inboundRoutes = ({ read }: { read: ReadInbound }): Route[] => [
     errors: ['NOT_FOUND'],
     handle: async ({ caller, params }) => ({
       status: 200,
-      body: showInbound(await read.find(caller, params.id as string)),
+      body: shownInbound(await read.find(caller, params.id as string)),
     }),
   }),
   defineRoute({

@@ -16,17 +16,16 @@ import {
   SmsDetail,
   SmsItem,
 } from '../../messages/sms/shapes.ts'
-import { localDueAt } from '../../messages/sms/sms-channel.ts'
 import type { SmsDraft } from '../../messages/sms/sms-draft.ts'
 import type { ListedRow } from '../../messages/store/list-messages.ts'
-import type { MessageRow } from '../../messages/store/message-row.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
 import { actorOf } from '../actor.ts'
 import { maxBatch, quotaErrors, readItems } from '../batch-items.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { ordinaryValues, validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { isoOrNull, shownOutcome, shownTimes } from '../shown-message.ts'
+import { isoOrNull } from '../shown-message.ts'
+import { shownSms } from '../shown-sms.ts'
 
 const megabyte = 1_048_576
 
@@ -40,30 +39,6 @@ const showItem = (row: ListedRow): z.output<typeof SmsItem> => ({
   created_at: row.created_at.toISOString(),
   sent_at: isoOrNull(row.sent_at),
   delivered_at: isoOrNull(row.delivered_at),
-})
-
-/** A message that waits for a local time shows the instant by the present rules of its zone. */
-const scheduledAt = (row: MessageRow): string | null =>
-  isoOrNull((row.status === 'scheduled' ? localDueAt(row) : null) ?? row.scheduled_at)
-
-const show = (row: MessageRow): z.output<typeof SmsDetail> => ({
-  id: row.id,
-  channel: 'sms',
-  status: row.status,
-  from: row.from_address,
-  from_pool: row.sms?.from_pool ?? null,
-  to: row.to_addresses[0] ?? null,
-  body: row.text,
-  segments: row.sms?.segments ?? 1,
-  media_url: row.sms?.media_url ?? [],
-  dlt_template_id: row.sms?.dlt_template_id ?? null,
-  tags: row.tags,
-  metadata: row.metadata ?? {},
-  ...shownTimes(row),
-  scheduled_at: scheduledAt(row),
-  scheduled_local: row.sms?.scheduled_local ?? null,
-  scheduled_at_tz: row.sms?.scheduled_at_tz ?? null,
-  ...shownOutcome(row),
 })
 
 const instant = givenInstant.transform((text) => new Date(text)).optional()
@@ -215,7 +190,7 @@ export const smsRoutes = ({ drafts, send, sendBatch, cancel, read }: Needs): Rou
     responses: { 200: { schema: SmsDetail, description: 'The message and its status history.' } },
     errors: ['NOT_FOUND'],
     handle: async ({ caller, params }) => {
-      return { status: 200, body: show(await read.find(caller, 'sms', params.id as string)) }
+      return { status: 200, body: shownSms(await read.find(caller, 'sms', params.id as string)) }
     },
   }),
   defineRoute({

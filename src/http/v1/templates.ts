@@ -15,18 +15,7 @@ import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-const show = (row: TemplateRow): z.output<typeof Template> => ({
-  id: row.id,
-  slug: row.slug,
-  channel: row.channel,
-  subject: row.subject,
-  html: row.html,
-  text: row.text,
-  tenant_id: row.tenant_id,
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownTemplate } from '../shown-template.ts'
 
 const ListQuery = pageQuery.extend({
   channel: z.enum(channels).optional().describe('Return only templates of this channel.'),
@@ -63,7 +52,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       errors: ['TEMPLATE_SLUG_TAKEN'],
       handle: async (call) => ({
         status: 201,
-        body: show(await manage.create(call.caller, actorOf(call), call.body)),
+        body: shownTemplate(await manage.create(call.caller, actorOf(call), call.body)),
       }),
     }),
     defineRoute({
@@ -78,7 +67,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       responses: { 200: { schema: pageOf(Template), description: 'A page of templates, newest first.' } },
       handle: async ({ caller, query }) => ({
         status: 200,
-        body: page(await list(caller, query), query.limit, show),
+        body: page(await list(caller, query), query.limit, shownTemplate),
       }),
     }),
     defineRoute({
@@ -93,7 +82,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params }) => ({
         status: 200,
-        body: show(await manage.get(caller, params.id as string)),
+        body: shownTemplate(await manage.get(caller, params.id as string)),
       }),
     }),
     defineRoute({
@@ -110,7 +99,7 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       errors: ['NOT_FOUND', 'TEMPLATE_SLUG_TAKEN', 'TENANT_FORBIDDEN', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => ({
         status: 200,
-        body: show(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
+        body: shownTemplate(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
       }),
     }),
     defineRoute({

@@ -1,0 +1,173 @@
+/** /api/internal/messages: the list with its search, one message with what happened to it, canceling and sending again. */
+import { z } from 'zod'
+import { channels } from '../../ground/channel.ts'
+import { encodeCursor } from '../../ground/cursor.ts'
+import type { BrowseMessages } from '../../messages/browse.ts'
+import type { CancelMessage } from '../../messages/cancel.ts'
+import { Email } from '../../messages/email/response-shapes.ts'
+import type { ReadMessages } from '../../messages/read.ts'
+import type { ResendMessage } from '../../messages/resend.ts'
+import { maxTagLength, statusFilter } from '../../messages/shapes.ts'
+import { SmsDetail } from '../../messages/sms/shapes.ts'
+import type { MessageEventRow } from '../../messages/store/browse-messages.ts'
+import type { MessageRow } from '../../messages/store/message-row.ts'
+import { BrowsedMessage, shownBrowsed } from '../shown-browsed.ts'
+import { shownEmail } from '../shown-email.ts'
+import { shownSms } from '../shown-sms.ts'
+import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
+import { environmentFilter, optionalFilter, tenantFilter, timeFilters } from './filters.ts'
+import { listOf, listQuery } from './list-query.ts'
+import { scopeOf } from './member-scope.ts'
+
+const ListQuery = listQuery().extend({
+  q: optionalFilter(
+    z
+      .string()
+      .max(200)
+      // A plus sign that is not encoded in a URL arrives as a space.
+      .transform((text) => text.replace(/^ (?=\d)/, '+')),
+  ),
+  channel: optionalFilter(z.enum(channels)),
+  status: optionalFilter(statusFilter),
+  environment: environmentFilter,
+  tenant_id: tenantFilter,
+  tag: optionalFilter(z.string().max(maxTagLength)),
+  job_id: optionalFilter(z.string().max(100)),
+  ...timeFilters,
+})
+
+const MessageList = listOf(BrowsedMessage).extend({
+  /** How far back the search got, if it ended before the page was full. `next_cursor` continues there. */
+  searched_until: z.iso.datetime().nullable(),
+})
+
+const MessageEvent = z.strictObject({
+  id: z.string(),
+  kind: z.string(),
+  recipient: z.string().nullable(),
+  url: z.string().nullable(),
+  at: z.iso.datetime(),
+})
+
+const more = {
+  environment: z.enum(['live', 'test']),
+  project_id: z.string(),
+  /** The key that sent the message. Null for a message that a person sent. */
+  key_id: z.string().nullable(),
+  provider: z.string().nullable(),
+  body_preview: z.string().nullable(),
+  segments: z.int().nullable(),
+  events: z.array(MessageEvent),
+}
+
+const ShownMessage = z.union([Email.extend(more), SmsDetail.extend({ ...more, subject: z.null() })])
+
+const Resent = z.strictObject({
+  id: z.string(),
+  status: z.literal('scheduled'),
+  scheduled_at: z.iso.datetime(),
+  resent_from: z.string(),
+})
+
+const CanceledMessage = z.strictObject({
+  id: z.string(),
+  channel: z.enum(channels),
+  status: z.literal('canceled'),
+  canceled_at: z.iso.datetime(),
+})
+
+const shownEvent = ({ id, kind, recipient, url, at }: MessageEventRow): z.output<typeof MessageEvent> => ({
+  id,
+  kind,
+  recipient,
+  url,
+  at: at.toISOString(),
+})
+
+/** What the list shows, then what the public API shows, which has all recipients, then the rest. */
+const shownMessage = (row: MessageRow, events: MessageEventRow[]) => ({
+  ...shownBrowsed({ ...row, body: row.channel === 'sms' ? row.text : null }),
+  ...(row.channel === 'email' ? shownEmail(row, true) : shownSms(row)),
+  project_id: row.project_id,
+  key_id: row.key_id,
+  provider: row.provider,
+  events: events.map(shownEvent),
+})
+
+export type MessageRouteNeeds = {
+  browse: BrowseMessages
+  read: Pick<ReadMessages, 'findInOrg' | 'eventsOf'>
+  cancel: CancelMessage
+  resend: ResendMessage
+}
+
+const readRoutes = ({ browse, read }: MessageRouteNeeds): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/messages',
+    gate: 'requireSession',
+    query: ListQuery,
+    responses: { 200: MessageList },
+    handle: async ({ session, query }) => {
+      const { q, channel, status, environment, tag, ...others } = query
+      const filters = {
+        ...{ q, channel, status, environment, tag },
+        tenantId: others.tenant_id,
+        jobId: others.job_id,
+        createdAfter: others.created_after,
+        createdBefore: others.created_before,
+      }
+      const { rows, next, searchedUntil } = await browse(session.orgId, filters, query)
+      return {
+        status: 200,
+        body: {
+          data: rows.map(shownBrowsed),
+          has_more: next !== undefined,
+          next_cursor: next ? encodeCursor(next) : null,
+          searched_until: searchedUntil?.toISOString() ?? null,
+        },
+      }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/messages/{id}',
+    gate: 'requireSession',
+    params: { id: 'message' },
+    responses: { 200: ShownMessage },
+    handle: async ({ session: { orgId }, params }) => {
+      const id = params.id as string
+      const [row, events] = await Promise.all([read.findInOrg(orgId, id), read.eventsOf(orgId, id)])
+      return { status: 200, body: shownMessage(row, events) }
+    },
+  }),
+]
+
+export const messageRoutes = (needs: MessageRouteNeeds): DashboardRoute[] => [
+  ...readRoutes(needs),
+  defineDashboardRoute({
+    method: 'POST',
+    path: '/api/internal/messages/{id}/resend',
+    gate: 'requireDeveloperSession',
+    params: { id: 'message' },
+    responses: { 201: Resent },
+    handle: async (call) => {
+      const row = await needs.read.findInOrg(call.session.orgId, call.params.id as string)
+      const { id, scheduled_at } = await needs.resend(row, userActor(call))
+      return { status: 201, body: { id, status: 'scheduled', scheduled_at, resent_from: row.id } }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'POST',
+    path: '/api/internal/messages/{id}/cancel',
+    gate: 'requireDeveloperSession',
+    params: { id: 'message' },
+    responses: { 200: CanceledMessage },
+    handle: async (call) => {
+      const { channel, environment, id } = await needs.read.findInOrg(call.session.orgId, call.params.id as string)
+      const canceled = await needs.cancel(scopeOf(call.session, environment), userActor(call), channel, id)
+      const canceledAt = canceled.canceled_at.toISOString()
+      return { status: 200, body: { id, channel, status: 'canceled', canceled_at: canceledAt } }
+    },
+  }),
+]

@@ -1,0 +1,15 @@
+import type { z } from 'zod'
+import type { Template } from '../templates/shapes.ts'
+import type { TemplateRow } from '../templates/store.ts'
+
+export const shownTemplate = (row: TemplateRow): z.output<typeof Template> => ({
+  id: row.id,
+  slug: row.slug,
+  channel: row.channel,
+  subject: row.subject,
+  html: row.html,
+  text: row.text,
+  tenant_id: row.tenant_id,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})

@@ -1,0 +1,184 @@
+/**
+ * Searches the messages of an org for a person. A text can be anywhere in a message, and no index finds it, so a request
+ * looks at a bounded number of messages and says how far it got. The next request continues there. Tags, recipients,
+ * jobs and ids have indexes and are found however old they are.
+ */
+import type { Db } from '../db/pool.ts'
+import { type Channel, channels } from '../ground/channel.ts'
+import type { Position } from '../ground/cursor.ts'
+import { isId, timeOfId } from '../ground/ids.ts'
+import { parseMailbox } from '../ground/mailbox.ts'
+import { isE164 } from '../ground/phone-number.ts'
+import type { Environment } from '../ground/scope.ts'
+import { recipientMark, tagMark } from './marks.ts'
+import {
+  type BrowsedRow,
+  type BrowseParams,
+  findExactly,
+  findMarked,
+  findOfJob,
+  type ScannedRow,
+  scanMessages,
+} from './store/browse-messages.ts'
+import type { Status } from './store/message-row.ts'
+
+export type BrowseFilters = {
+  q?: string | undefined
+  channel?: Channel | undefined
+  environment?: Environment | undefined
+  status?: Status | undefined
+  tenantId?: string | undefined
+  tag?: string | undefined
+  jobId?: string | undefined
+  createdAfter?: Date | undefined
+  createdBefore?: Date | undefined
+}
+
+export type BrowsedPage = {
+  rows: BrowsedRow[]
+  /** Where the next page starts. Undefined if there is none. */
+  next: Position | undefined
+  /** How far the search got, if it ended before the page was full. */
+  searchedUntil: Date | undefined
+}
+
+export type BrowseMessages = (
+  orgId: string,
+  filters: BrowseFilters,
+  page: { cursor?: Position | undefined; limit: number },
+) => Promise<BrowsedPage>
+
+/** A request looks at this many messages at most. The first portion is small, because most searches match soon. */
+const portions = [500, 1_500, 3_000]
+export const searchWindow = portions.reduce((sum, portion) => sum + portion, 0)
+
+const environments = ['live', 'test'] as const
+
+const positionOf = ({ created_at, id }: { created_at: Date; id: string }): Position => ({
+  createdAt: created_at.toISOString(),
+  id,
+})
+
+const startAfter = (position: Position | undefined) => ({
+  afterAt: position?.createdAt ?? null,
+  afterId: position?.id ?? null,
+})
+
+/** Picks the statement whose index leaves the fewest rows to filter. */
+const statementFor = ({ status, tenantId }: BrowseFilters) => {
+  if (status !== undefined && status !== 'sent' && status !== 'delivered') return scanMessages.ofStatus
+  return tenantId === undefined ? scanMessages.all : scanMessages.ofTenant
+}
+
+/** Whether the index alone leaves every row that matches, so that nothing has to be looked at in vain. */
+const isIndexed = ({ q, tag, status, tenantId }: BrowseFilters): boolean => {
+  if (q !== undefined || tag !== undefined) return false
+  return status === undefined || (status !== 'sent' && status !== 'delivered' && tenantId === undefined)
+}
+
+const fullPage = (rows: BrowsedRow[], limit: number): BrowsedPage => {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  return { rows: shown, next: rows.length > limit && last ? positionOf(last) : undefined, searchedUntil: undefined }
+}
+
+type Params = Omit<BrowseParams, 'portion' | 'afterAt' | 'afterId'>
+
+const paramsOf = (orgId: string, filters: BrowseFilters, limit: number): Params => {
+  const pairs = channels
+    .filter((channel) => filters.channel === undefined || filters.channel === channel)
+    .flatMap((channel) => environments.map((environment) => ({ channel, environment })))
+    .filter(({ environment }) => filters.environment === undefined || filters.environment === environment)
+  return {
+    orgId,
+    channels: pairs.map(({ channel }) => channel),
+    environments: pairs.map(({ environment }) => environment),
+    tenantId: filters.tenantId ?? null,
+    status: filters.status ?? null,
+    tag: filters.tag ?? null,
+    q: filters.q ?? null,
+    createdAfter: filters.createdAfter ?? null,
+    createdBefore: filters.createdBefore ?? null,
+    limit: limit + 1,
+  }
+}
+
+/** Null for a text that is no whole address or number. */
+const recipientOf = (q: string | undefined): string | null => {
+  if (q === undefined) return null
+  const whole = isE164(q) ? q : (parseMailbox(q)?.address ?? null)
+  return whole?.toLowerCase() === q.toLowerCase() ? q.toLowerCase() : null
+}
+
+type Scan = { rows: BrowsedRow[]; last: Position | undefined; atEnd: boolean }
+
+export const makeBrowseMessages = ({ db }: { db: Db }): BrowseMessages => {
+  /** Looks at portions of messages until there are enough matches, the window is used up, or no message is left. */
+  const scan = async (filters: BrowseFilters, params: Params, from: Position | undefined): Promise<Scan> => {
+    const found: BrowsedRow[] = []
+    const { limit } = params
+    let last = from
+    for (const portion of isIndexed(filters) ? [limit] : portions) {
+      const rows = await db.rows(statementFor(filters), {
+        ...params,
+        ...startAfter(last),
+        portion,
+        limit: limit - found.length,
+      })
+      found.push(...rows.filter(({ matched }) => matched))
+      const end: ScannedRow | undefined = rows.at(-1)
+      if (end) last = positionOf(end)
+      if (found.length >= limit) break
+      if (!end || end.scanned < portion) return { rows: found, last, atEnd: true }
+    }
+    return { rows: found.slice(0, limit), last, atEnd: false }
+  }
+
+  /** Older messages with the tag. They continue the rows that the scan found. */
+  const withTag = async (filters: BrowseFilters, params: Params, scanned: Scan, limit: number) => {
+    const older = await db.rows(findMarked, {
+      ...params,
+      ...startAfter(scanned.last),
+      limit: params.limit - scanned.rows.length,
+      mark: tagMark(params.orgId, filters.tag as string),
+    })
+    return fullPage([...scanned.rows, ...older], limit)
+  }
+
+  /** The next messages to an address, when none of those that were looked at matches. */
+  const toRecipient = async (recipient: string, params: Params, scanned: Scan, limit: number) => {
+    const mark = recipientMark(params.orgId, recipient)
+    const older = await db.rows(findMarked, { ...params, ...startAfter(scanned.last), mark })
+    const last = older.slice(0, limit).at(-1)
+    // Messages from the address can follow, so the search goes on after the last row.
+    return last && { ...fullPage(older, limit), next: positionOf(last) }
+  }
+
+  const search = async (orgId: string, filters: BrowseFilters, page: Parameters<BrowseMessages>[2]) => {
+    const { cursor, limit } = page
+    const params = paramsOf(orgId, filters, limit)
+    if (filters.jobId !== undefined) {
+      const rows = await db.rows(findOfJob, { ...params, ...startAfter(cursor), jobId: filters.jobId })
+      return fullPage(rows, limit)
+    }
+    const scanned = await scan(filters, params, cursor)
+    if (scanned.atEnd || scanned.rows.length > limit) return fullPage(scanned.rows, limit)
+    if (filters.tag !== undefined) return withTag(filters, params, scanned, limit)
+    const recipient = recipientOf(filters.q)
+    if (recipient !== null && scanned.rows.length === 0) {
+      const found = await toRecipient(recipient, params, scanned, limit)
+      if (found) return found
+    }
+    const { last } = scanned
+    return { rows: scanned.rows, next: last, searchedUntil: last && new Date(last.createdAt) }
+  }
+
+  return async (orgId, filters, page) => {
+    const { q } = filters
+    if (q === undefined || !isId('message', q)) return search(orgId, filters, page)
+    const { limit } = page
+    const params = paramsOf(orgId, { ...filters, q: undefined }, limit)
+    const createdAt = new Date(timeOfId(q))
+    return fullPage(await db.rows(findExactly, { ...params, ...startAfter(page.cursor), id: q, createdAt }), limit)
+  }
+}

@@ -1,0 +1,184 @@
+/** Reads pages of an org's messages over both channels and environments, for people who search them. */
+import { statement } from '../../db/statement.ts'
+import type { Environment } from '../../ground/scope.ts'
+import { type MessageRow, messageColumnsOf } from './message-row.ts'
+
+export type BrowsedRow = Pick<
+  MessageRow,
+  | 'id'
+  | 'channel'
+  | 'status'
+  | 'environment'
+  | 'from_address'
+  | 'to_addresses'
+  | 'subject'
+  | 'sms'
+  | 'tenant_id'
+  | 'job_id'
+  | 'tags'
+  | 'error_message'
+  | 'created_at'
+  | 'scheduled_at'
+  | 'sent_at'
+  | 'delivered_at'
+> & {
+  /** The text of an SMS. Null for an email. */
+  body: string | null
+}
+
+/** A row that was looked at. The last one of a portion is returned even if it does not match. */
+export type ScannedRow = BrowsedRow & { matched: boolean; scanned: number }
+
+export type BrowseParams = {
+  orgId: string
+  /** Each pair of a channel and an environment is a range of the index. */
+  channels: string[]
+  environments: Environment[]
+  tenantId: string | null
+  status: string | null
+  tag: string | null
+  q: string | null
+  createdAfter: Date | null
+  createdBefore: Date | null
+  afterAt: string | null
+  afterId: string | null
+  /** How many rows to look at. */
+  portion: number
+  /** How many matches to return. */
+  limit: number
+}
+
+/** Never the html or the text of an email: these are stored apart from the row, and reading them is slow. */
+const browsedColumns = `id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id,
+  tags, error_message, created_at, scheduled_at, sent_at, delivered_at,
+  case when channel = 'sms' then text end as body`
+
+const within = (param: string, condition: string): string =>
+  `(case when ${param}::text is null then true else ${condition} end)`
+
+/** A literal, case-insensitive substring. An erased or redacted text is null and does not match. */
+const containsText = `(strpos(lower(from_address), lower(:q)) > 0
+       or strpos(lower(array_to_string(to_addresses, chr(10))), lower(:q)) > 0
+       or coalesce(strpos(lower(case when channel = 'email' then subject else body end), lower(:q)), 0) > 0)`
+
+const isWanted = `${within(':tenantId', 'tenant_id = :tenantId')}
+     and ${within(':status', 'status = :status')}
+     and ${within(':tag', ':tag = any(tags)')}
+     and ${within(':q', containsText)}`
+
+/** The earlier of `createdBefore` and the time in the cursor. */
+const newest = `least(coalesce(:createdBefore::timestamptz, 'infinity'), coalesce(:afterAt::timestamptz, 'infinity'))`
+
+/** As in list-messages.ts: bounds that a generic plan can use as the range of an index. */
+const inRange = `created_at >= coalesce(:createdAfter::timestamptz, '-infinity')
+         and created_at <= ${newest}
+         and (created_at, id) < (
+           ${newest},
+           case when :afterAt::timestamptz <= ${newest} then :afterId::text else 'zzz' end
+         )`
+
+/**
+ * Looks at the next `portion` rows of an index, whatever the filters are, and returns those that match. The cost depends
+ * on the portion and not on how many messages the org has.
+ */
+const scan = (indexed: string): string =>
+  `with looked_at as materialized (
+     select m.*
+     from unnest(:channels::text[], :environments::text[]) as part (channel, environment)
+     cross join lateral (
+       select ${browsedColumns}
+       from messages
+       where org_id = :orgId and channel = part.channel and environment = part.environment
+         ${indexed}
+         and ${inRange}
+       order by created_at desc, id desc
+       limit :portion
+     ) m
+     order by m.created_at desc, m.id desc
+     limit :portion
+   ), judged as (
+     select *, ${isWanted} as matched,
+       row_number() over newest_first as place, count(*) over () as scanned
+     from looked_at
+     window newest_first as (order by created_at desc, id desc)
+   ), counted as (
+     select *, count(*) filter (where matched) over (order by place) as matches from judged
+   )
+   select id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id, tags,
+     error_message, created_at, scheduled_at, sent_at, delivered_at, body, matched, scanned
+   from counted
+   where (matched and matches <= :limit) or place = scanned
+   order by place`
+
+/** One statement per index. */
+export const scanMessages = {
+  all: statement<BrowseParams, ScannedRow>('messages.scan', scan('')),
+  ofTenant: statement<BrowseParams, ScannedRow>('messages.scan_tenant', scan('and tenant_id = :tenantId')),
+  /** For every status that the partial index covers, which is all but `sent` and `delivered`. */
+  ofStatus: statement<BrowseParams, ScannedRow>(
+    'messages.scan_status',
+    scan("and status = :status and status not in ('sent', 'delivered')"),
+  ),
+}
+
+type FoundParams = Omit<BrowseParams, 'portion'>
+
+/** The bounds are optional on purpose, as in list-messages.ts: few rows have the mark or the job. */
+const find = (indexed: string): string =>
+  `select id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id, tags,
+     error_message, created_at, scheduled_at, sent_at, delivered_at, body
+   from (
+     select ${browsedColumns}
+     from messages
+     where org_id = :orgId and ${indexed}
+       and channel = any(:channels::text[]) and environment = any(:environments::text[])
+       and (:createdAfter::timestamptz is null or created_at >= :createdAfter)
+       and (:createdBefore::timestamptz is null or created_at <= :createdBefore)
+       and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
+   ) found
+   where ${isWanted}
+   order by created_at desc, id desc
+   limit :limit`
+
+/** A tag or a recipient, found by its mark however old the message is. Other values can have the same mark. */
+export const findMarked = statement<FoundParams & { mark: number }, BrowsedRow>(
+  'messages.find_marked',
+  find('marks @> array[:mark::integer]'),
+)
+
+/** A job has at most 10,000 messages. */
+export const findOfJob = statement<FoundParams & { jobId: string }, BrowsedRow>(
+  'messages.find_of_job',
+  find('job_id = :jobId'),
+)
+
+export const findExactly = statement<FoundParams & { id: string; createdAt: Date }, BrowsedRow>(
+  'messages.find_exactly',
+  find('id = :id and created_at = :createdAt'),
+)
+
+/** A message of the org, whatever its channel, environment and tenant. */
+export const findInOrg = statement<{ orgId: string; id: string; createdAt: Date }, MessageRow>(
+  'messages.find_in_org',
+  `select ${messageColumnsOf('m')}
+   from messages m
+   where org_id = :orgId and id = :id and created_at = :createdAt`,
+)
+
+export type MessageEventRow = {
+  id: string
+  kind: string
+  recipient: string | null
+  url: string | null
+  at: Date
+}
+
+/** What happened to a message after it was sent, the newest first. A link can be followed any number of times. */
+export const eventsOfMessage = statement<{ orgId: string; id: string; limit: number }, MessageEventRow>(
+  'messages.events_of',
+  `select id, kind, recipient, url, at
+   from message_events
+   where org_id = :orgId and message_id = :id
+   order by at desc, id desc
+   limit :limit`,
+)
