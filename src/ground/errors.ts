@@ -231,6 +231,7 @@ export const catalogue = {
   INVITATION_EXPIRED: at(410, 'This invitation has expired'),
   INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  PLAN_NOT_HIGHER: at(409, 'Your organisation already has this plan or a higher one'),
   INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
   AUDIT_SIGNING_DISABLED: at(
     503,
@@ -263,6 +264,7 @@ export const dashboardCodes = new Set<Code>([
   'INVITATION_EXPIRED',
   'INVITATION_EMAIL_MISMATCH',
   'SOLE_OWNER',
+  'PLAN_NOT_HIGHER',
   'INVALID_TIME_RANGE',
   'AUDIT_SIGNING_DISABLED',
 ])
