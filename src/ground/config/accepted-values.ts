@@ -96,7 +96,7 @@ export const priceIds = accepted(
   list.pipe(z.array(z.string().regex(/^[\w-]{1,255}$/)).min(1)),
 )
 
-export const emailAddress = accepted(
+export const contactAddress = accepted(
   'an email address',
   z
     .string()

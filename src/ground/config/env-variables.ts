@@ -405,7 +405,7 @@ export const variables = {
     about: 'Where the API of Stripe is. Change it for tests only.',
   }),
   BILLING_CONTACT: variable({
-    accepts: accept.emailAddress,
+    accepts: accept.contactAddress,
     fallback: '`billing@SERVICE_DOMAIN`',
     about: 'Address that the dashboard names to those who want the plan `enterprise`.',
   }),

@@ -5,7 +5,7 @@ import { withRequestId } from '../../ground/request-context.ts'
 import { isHigherPlan, type Plan } from '../../orgs/plans.ts'
 import type { LocalPage, LocalPayments } from '../../providers/payments/local-payments.ts'
 import type { ReadBody } from '../read-body.ts'
-import { pageHeaders, publicPage, quoted } from './recipient-page.ts'
+import { pageHeaders, publicPage, quotedName } from './recipient-page.ts'
 
 const bodyLimit = 8_192
 
@@ -29,20 +29,20 @@ const checkoutPage = ({ name }: OrgState, plan: Plan): string =>
   publicPage({
     icon: 'mail',
     title: `Upgrade to ${plan}`,
-    body: `<p>${quoted(name)} pays with the test card ending in 4242.</p>\n${button('pay', 'Pay')}\n${notice}`,
+    body: `<p>${quotedName(name)} pays with the test card ending in 4242.</p>\n${button('pay', 'Pay')}\n${notice}`,
   })
 
 const paidPage = ({ name, plan }: OrgState): string =>
   publicPage({
     icon: 'good',
     title: 'Payment complete',
-    body: `<p>${quoted(name)} has the plan ${plan}.</p>${backLink}`,
+    body: `<p>${quotedName(name)} has the plan ${plan}.</p>${backLink}`,
   })
 
 const portalPage = ({ name, plan, paid }: OrgState): string => {
   const buttons = [button('cancel', 'Cancel at the end of the period'), button('end', 'Cancel now')].join('\n')
   const none = '<p>No subscription pays for this plan.</p>'
-  const body = `<p>${quoted(name)} has the plan ${plan}.</p>\n${paid ? buttons : none}\n${notice}${backLink}`
+  const body = `<p>${quotedName(name)} has the plan ${plan}.</p>\n${paid ? buttons : none}\n${notice}${backLink}`
   return publicPage({ icon: 'mail', title: 'Your subscription', body })
 }
 
@@ -50,7 +50,7 @@ const canceledPage = ({ name, plan }: OrgState): string =>
   publicPage({
     icon: 'good',
     title: 'Subscription canceled',
-    body: `<p>${quoted(name)} keeps the plan ${plan} until the period ends.</p>${backLink}`,
+    body: `<p>${quotedName(name)} keeps the plan ${plan} until the period ends.</p>${backLink}`,
   })
 
 const actionOf = (request: FastifyRequest): string | null =>

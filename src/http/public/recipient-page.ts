@@ -60,7 +60,7 @@ const escapes: Record<string, string> = {
 const encode = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => escapes[character] as string)
 
 /** Names and addresses may be right-to-left text. `bdi` keeps them from reordering the words around them. */
-export const quoted = (text: string): string => `<strong><bdi>${encode(text)}</bdi></strong>`
+export const quotedName = (text: string): string => `<strong><bdi>${encode(text)}</bdi></strong>`
 
 type PageContent = { icon: keyof typeof icons; title: string; body: string }
 
@@ -110,7 +110,7 @@ export const confirmPage = ({ address, orgName }: Recipient): string =>
   publicPage({
     icon: 'mail',
     title: 'Unsubscribe?',
-    body: `<p>Do you want to stop receiving mailings from ${quoted(orgName)} at ${quoted(address)}?</p>
+    body: `<p>Do you want to stop receiving mailings from ${quotedName(orgName)} at ${quotedName(address)}?</p>
 <form method="post">
 <input type="hidden" name="${confirmation.name}" value="${confirmation.value}">
 <button type="submit">Unsubscribe</button>
@@ -122,7 +122,7 @@ export const donePage = ({ address, orgName }: Recipient): string =>
   publicPage({
     icon: 'good',
     title: 'You are unsubscribed',
-    body: `<p>${quoted(address)} will no longer receive mailings from ${quoted(orgName)}.</p>
+    body: `<p>${quotedName(address)} will no longer receive mailings from ${quotedName(orgName)}.</p>
 <p class="small">You can close this page.</p>`,
   })
 
@@ -130,7 +130,7 @@ export const alreadyPage = ({ address, orgName }: Recipient): string =>
   publicPage({
     icon: 'good',
     title: 'You are already unsubscribed',
-    body: `<p>${quoted(address)} does not receive mailings from ${quoted(orgName)}.</p>
+    body: `<p>${quotedName(address)} does not receive mailings from ${quotedName(orgName)}.</p>
 <p class="small">You can close this page.</p>`,
   })
 
