@@ -1,5 +1,4 @@
 /** Billing through Stripe, which a loopback server plays: its pages, and callbacks that are repeated, forged or late. */
-import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import { trailOf } from '../../test/audit/trail.ts'
 import { type Member, person } from '../../test/clients/team-client.ts'
@@ -39,6 +38,11 @@ const changes = async (orgId: string) =>
     .filter(({ action }) => String(action).startsWith('plan.'))
     .map(({ action, metadata }) => [action, metadata])
 const planOf = async (owner: Member) => (await owner.ask('GET', route)).body.plan
+/** Every order of the items. */
+const orders = (items: number[]): number[][] =>
+  items.length < 2
+    ? [items]
+    : items.flatMap((first) => orders(items.filter((item) => item !== first)).map((rest) => [first, ...rest]))
 const upgraded = ['plan.upgraded', { from: 'free', to: 'pro', via: 'system' }]
 
 describe('pages', () => {
@@ -154,20 +158,17 @@ describe('callbacks', () => {
 
   test('A-196 AD-126 in whatever order the events arrive, the newest state decides', async () => {
     const now = seconds()
-    await fc.assert(
-      fc.asyncProperty(fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4 }), async (order) => {
-        const { orgId, owner } = await begin()
-        const events = [
-          event({ orgId, type: 'created', status: 'incomplete', created: now - 60 }),
-          event({ orgId, type: 'updated', status: 'active', created: now - 60 }),
-          event({ orgId, type: 'updated', price: 'price_payg', created: now - 30 }),
-          event({ orgId, type: 'deleted', status: 'canceled', price: 'price_payg', created: now - 30 }),
-        ]
-        for (const i of order) expect((await deliver(events[i] as string))[0]).toBe(200)
-        expect(await planOf(owner)).toBe('free')
-      }),
-      { numRuns: 8 },
-    )
+    for (const order of orders([0, 1, 2, 3])) {
+      const { orgId, owner } = await begin()
+      const events = [
+        event({ orgId, type: 'created', status: 'incomplete', created: now - 60 }),
+        event({ orgId, type: 'updated', status: 'active', created: now - 60 }),
+        event({ orgId, type: 'updated', price: 'price_payg', created: now - 30 }),
+        event({ orgId, type: 'deleted', status: 'canceled', price: 'price_payg', created: now - 30 }),
+      ]
+      for (const i of order) expect((await deliver(events[i] as string))[0]).toBe(200)
+      expect(await planOf(owner), order.join()).toBe('free')
+    }
   })
 
   test('AD-126 the end of a former subscription does not end the new one', async () => {

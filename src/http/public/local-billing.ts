@@ -13,7 +13,7 @@ type Needs = { provider: Pick<LocalPayments, 'readPage'>; play: PlayPayments; re
 
 type OrgState = { plan: Plan; name: string; paid: boolean }
 
-const notice = '<p class="small">This page stands for the payment provider in development. Nobody is charged.</p>'
+const notice = '<p class="small">This page replaces the payment provider in development. Nobody is charged.</p>'
 const backLink = '<p><a href="/">Back to the service</a></p>'
 
 const expired = publicPage({
