@@ -1,24 +1,15 @@
 /** `tidings ops org sms-geo`: sets the countries that an org may send text messages to. */
-import { isCountry } from '../ground/phone-number.ts'
-import { setSmsGeo } from '../orgs/store.ts'
+import { makeChangeSmsGeo, readCountries } from '../orgs/change-sms-geo.ts'
 import { Fault } from './command-fault.ts'
 import { type Context, existing, opsUsage, print, required } from './ops-context.ts'
 
-/** The stored form: null allows every country, an empty text none. */
-const storedGeo = (given: string | undefined): string | null => {
+const givenCountries = (given: string | undefined): string[] | null => {
   if (given === undefined || given.trim() === '') throw new Fault(`Countries are required.\n\n${opsUsage}`)
   if (given === 'any') return null
-  if (given === 'none') return ''
-  const countries = [...new Set(given.split(',').map((country) => country.trim().toUpperCase()))].sort()
-  const unknown = countries.filter((country) => !isCountry(country))
-  if (unknown.length > 0) throw new Fault(`Unknown country: ${unknown.join(', ')}. Use codes such as US,GB.`)
-  return countries.join(',')
-}
-
-/** Any text: a list that was changed by hand may not be readable. */
-const listOf = (stored: string | null): string[] | null => {
-  if (stored === null) return null
-  return stored === '' ? [] : stored.split(',')
+  if (given === 'none') return []
+  const read = readCountries(given.split(','))
+  if ('unknown' in read) throw new Fault(`Unknown country: ${read.unknown.join(', ')}. Use codes such as US,GB.`)
+  return read.countries
 }
 
 const textOf = (orgId: string, countries: string[] | null): string => {
@@ -29,16 +20,11 @@ const textOf = (orgId: string, countries: string[] | null): string => {
 export const changeSmsGeo = async (context: Context, orgId: string, given: string | undefined): Promise<void> => {
   const { db, clock, audit, options } = context
   const operator = required(options, 'operator')
-  const geo = storedGeo(given)
+  const countries = givenCountries(given)
   await existing(db, orgId)
-  const countries = listOf(geo)
-  await db.tx(async (tx) => {
-    const changed = await tx.row(setSmsGeo, { orgId, geo, at: clock.now() })
-    if (!changed) throw new Fault(`Org ${orgId} does not exist.`)
-    if (changed.former === geo) return
-    const entry = { orgId, actor: { kind: 'system' }, resourceType: 'org', resourceId: orgId } as const
-    const metadata = { old: listOf(changed.former), new: countries, operator }
-    await audit(tx, { ...entry, action: 'org.sms_geo_updated', metadata })
-  })
+  const change = makeChangeSmsGeo({ clock, audit })
+  const actor = { kind: 'system' } as const
+  const done = await db.tx((tx) => change(tx, { orgId, actor, countries, metadata: { operator } }))
+  if (!done) throw new Fault(`Org ${orgId} does not exist.`)
   print(context, { id: orgId, sms_geo: countries }, textOf(orgId, countries))
 }

@@ -10,8 +10,9 @@ import type { Log } from '../ground/log.ts'
 import { makeCreateOrg } from '../operator/create-org.ts'
 import { resolveMasterKey } from '../operator/master-key.ts'
 import { writeOperatorEntry } from '../operator/operator-entry.ts'
+import { makeChangePlan } from '../orgs/change-plan.ts'
 import { isPlan, plans } from '../orgs/plans.ts'
-import { type OrgRow, setPlan, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
+import { type OrgRow, suspendOrg, unsuspendOrg } from '../orgs/store.ts'
 import { readSetting } from '../settings/store.ts'
 import { keepHead, trustAudit, verifyAudit } from './audit-commands.ts'
 import { exportAudit } from './audit-export.ts'
@@ -115,17 +116,10 @@ const changePlan = async (context: Context, orgId: string, plan: string | undefi
     sms: wholeNumber(options, 'sms', 0),
   }
   const next = planOf(plan)
-  const before = await existing(db, orgId)
-  const org = await db.tx(async (tx) => {
-    const row = await tx.row(setPlan, { orgId, plan: next, ...contract, at: clock.now() })
-    if (!row) throw new Fault(`Org ${orgId} does not exist.`)
-    if (next !== before.plan) {
-      const action = plans.indexOf(next) > plans.indexOf(before.plan) ? 'plan.upgraded' : 'plan.downgraded'
-      const entry = { orgId, actor: { kind: 'system' }, resourceType: 'org', resourceId: orgId } as const
-      await audit(tx, { ...entry, action, metadata: { from: before.plan, to: next } })
-    }
-    return row
-  })
+  await existing(db, orgId)
+  const change = makeChangePlan({ clock, audit })
+  const org = await db.tx((tx) => change(tx, { orgId, plan: next, contract }))
+  if (!org) throw new Fault(`Org ${orgId} does not exist.`)
   print(context, showOrg(org), asLines(showOrg(org)))
 }
 

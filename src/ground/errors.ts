@@ -238,6 +238,7 @@ export const catalogue = {
   INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
   DOMAIN_NOT_VERIFIED: at(409, 'The domain is not verified. Verify it first.'),
+  PLAN_NOT_HIGHER: at(409, 'Your organisation already has this plan or a higher one'),
   INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
   AUDIT_SIGNING_DISABLED: at(
     503,
@@ -271,6 +272,7 @@ export const dashboardCodes = new Set<Code>([
   'INVITATION_EXPIRED',
   'INVITATION_EMAIL_MISMATCH',
   'SOLE_OWNER',
+  'PLAN_NOT_HIGHER',
   'INVALID_TIME_RANGE',
   'AUDIT_SIGNING_DISABLED',
 ])

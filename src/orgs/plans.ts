@@ -1,3 +1,4 @@
+/** From the lowest to the highest. */
 export const plans = ['free', 'payg', 'pro', 'enterprise'] as const
 export type Plan = (typeof plans)[number]
 
@@ -5,3 +6,5 @@ export type Plan = (typeof plans)[number]
 export const requestsPerMinute: Record<Plan, number> = { free: 60, payg: 600, pro: 600, enterprise: 6000 }
 
 export const isPlan = (text: string): text is Plan => (plans as readonly string[]).includes(text)
+
+export const isHigherPlan = (plan: Plan, than: Plan): boolean => plans.indexOf(plan) > plans.indexOf(than)

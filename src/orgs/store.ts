@@ -95,12 +95,37 @@ export const findSmsGeo = statement<{ orgId: string }, { sms_geo: string | null 
   'select sms_geo from orgs where id = :orgId',
 )
 
-/** Returns the former value. */
-export const setSmsGeo = statement<{ orgId: string; geo: string | null; at: Date }, { former: string | null }>(
+export const findOwnSmsGeo = statement<
+  { orgId: string },
+  { sms_geo: string | null; sms_geo_updated_at: Date | null; sms_geo_updated_by: string | null }
+>(
+  'orgs.find_own_sms_geo',
+  'select sms_geo, sms_geo_updated_at, sms_geo_updated_by from orgs where id = :orgId and deleted_at is null',
+)
+
+/** Returns the former value. An unchanged one keeps its time and its author. */
+export const setSmsGeo = statement<
+  { orgId: string; geo: string | null; userId: string | null; at: Date },
+  { former: string | null }
+>(
   'orgs.set_sms_geo',
-  `with former as (select sms_geo from orgs where id = :orgId for update)
-   update orgs set sms_geo = :geo, updated_at = :at
+  `with former as (select sms_geo from orgs where id = :orgId for no key update)
+   update orgs set
+     sms_geo = :geo::text,
+     sms_geo_updated_at = case when former.sms_geo is distinct from :geo::text then :at::timestamptz else sms_geo_updated_at end,
+     sms_geo_updated_by = case when former.sms_geo is distinct from :geo::text then :userId::text else sms_geo_updated_by end,
+     updated_at = :at
    from former
    where id = :orgId
    returning former.sms_geo as former`,
+)
+
+/** Returns the former cap, or no row if it is the same. */
+export const setSpendCap = statement<{ orgId: string; capMicros: number | null; at: Date }, { former: number | null }>(
+  'orgs.set_spend_cap',
+  `with former as (select spend_cap_micros from orgs where id = :orgId for no key update)
+   update orgs set spend_cap_micros = :capMicros::bigint, updated_at = :at
+   from former
+   where id = :orgId and former.spend_cap_micros is distinct from :capMicros::bigint
+   returning former.spend_cap_micros as former`,
 )

@@ -125,3 +125,13 @@ export const DeletedAccount = z.strictObject({
   transferred: z.array(z.strictObject({ org_id: z.string(), to_user_id: z.string(), promoted_to_owner: z.boolean() })),
   deleted_orgs: z.array(z.string()),
 })
+
+export const SmsCountries = z.strictObject({
+  countries: z.array(z.string()).nullable(),
+  configured: z.boolean(),
+  updated_at: instant.nullable(),
+  updated_by: z.string().nullable(),
+})
+
+/** More than there are countries. */
+export const PatchSmsGeo = z.object({ countries: z.array(z.string().max(20)).max(300).nullable().optional() })

@@ -9,6 +9,7 @@ import { makeStopping } from '../http/stopping.ts'
 import type { InboundSmtp } from '../inbound-smtp/inbound-server.ts'
 import { makeReadiness } from '../settings/readiness.ts'
 import type { Submission } from '../submission/smtp-server.ts'
+import { makeBilling } from './billing.ts'
 import { makeDashboardRoutes } from './dashboard.ts'
 import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
@@ -39,13 +40,14 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
-  const team = makeTeam({ foundation, platform, people, sending, senders })
-  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team })
+  const billing = makeBilling(foundation, platform, people)
+  const team = makeTeam({ foundation, platform, people, sending, senders, billing })
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, billing })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const resources = makeResources({ foundation, platform, sending, delivery })
   const shared = { foundation, platform, sending, senders, resources }
   const routes = [...makeRoutes(shared), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ ...shared, people, team }), ...addDashboardRoutes]
+  const dashboardRoutes = [...makeDashboardRoutes({ ...shared, people, team, billing }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({
@@ -59,6 +61,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     platform,
     sending,
     senders,
+    billing,
     worker,
     routes,
     dashboardRoutes,

@@ -26,6 +26,7 @@ import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
 import { makeTenantScope } from '../http/dashboard/tenant-scope.ts'
+import type { BillingModule } from './billing.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
@@ -74,17 +75,11 @@ type Needs = {
   resources: Resources
   people: People
   team: Team
+  billing: BillingModule
 }
 
-export const makeDashboardRoutes = ({
-  foundation,
-  platform,
-  sending,
-  senders,
-  resources,
-  people,
-  team,
-}: Needs): DashboardRoute[] => {
+export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
+  const { foundation, platform, sending, senders, resources, people, team, billing } = needs
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -103,5 +98,6 @@ export const makeDashboardRoutes = ({
     ...webhookDashboardRoutes({ db, ...resources.webhooks }),
     ...makeAudienceRoutes(db, resources),
     ...makeSenderRoutes(db, senders, resources),
+    ...billing.dashboardRoutes,
   ]
 }

@@ -12,11 +12,13 @@ import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { makeEntrance } from '../http/dashboard/entrance.ts'
 import { serveDashboard } from '../http/dashboard/serve-routes.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
+import { registerBillingCallback } from '../http/provider/billing-callback.ts'
 import { emailIntake } from '../http/provider/email.ts'
 import { inboundEmailIntake, inboundSmsIntake } from '../http/provider/inbound.ts'
 import { registerIntakes } from '../http/provider/intake.ts'
 import { smsIntake } from '../http/provider/sms.ts'
 import { registerHealth } from '../http/public/health.ts'
+import { registerLocalBilling } from '../http/public/local-billing.ts'
 import { registerReference } from '../http/public/reference.ts'
 import { registerRoot } from '../http/public/root.ts'
 import { registerTracking } from '../http/public/tracking.ts'
@@ -43,6 +45,7 @@ import { writeSetting } from '../settings/store.ts'
 import { type MailParser, makeMailParser } from '../submission/mail-parser.ts'
 import { makeSubmission, type Submission } from '../submission/smtp-server.ts'
 import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
+import type { BillingModule } from './billing.ts'
 import { makeDashboardCookies } from './dashboard.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
@@ -56,6 +59,7 @@ type Needs = {
   platform: Platform
   sending: Sending
   senders: SmsRegistration
+  billing: BillingModule
   worker: Worker
   routes: Route[]
   dashboardRoutes: DashboardRoute[]
@@ -119,6 +123,7 @@ const registerProviders = (app: FastifyInstance, needs: Needs, { readBody, parse
   const received = overSns(sesSnsTopics, makeSesReceivedIntake)
   const events = overSns(smsSnsTopics, makeSmsEventIntake)
   const sms = overSns(smsSnsTopics, makeSmsInboundIntake)
+  const intake = { limiter, clock, log, proxies: config, readBody }
   registerIntakes(
     app,
     [
@@ -127,8 +132,10 @@ const registerProviders = (app: FastifyInstance, needs: Needs, { readBody, parse
       smsIntake({ events, outcomes }),
       inboundSmsIntake({ sms, takeSms }),
     ],
-    { limiter, clock, log, proxies: config, readBody },
+    intake,
   )
+  registerBillingCallback(app, { ...intake, takeCallback: needs.billing.takeCallback })
+  if (needs.billing.local) registerLocalBilling(app, { ...needs.billing.local, readBody })
 }
 
 const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): void => {
@@ -143,6 +150,7 @@ const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): vo
     simulateDomain: makeSimulateDomain({ db, clock }),
     simulateRegistration: senders.simulateRegistration,
     simulateDlt: makeSimulateDlt({ db, clock }),
+    playPayments: needs.billing.local?.play,
     takeSms: sending.inbound.takeSms,
     takeEmail: sending.inbound.takeEmail,
     parser,

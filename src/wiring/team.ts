@@ -14,13 +14,21 @@ import { makeManageTeam } from '../team/manage-team.ts'
 import { makePurgeOrgs } from '../team/purge-orgs.ts'
 import { makeMovePointer, makeTransferOwnership } from '../team/transfer-ownership.ts'
 import { deleteEndpointsOfOrg } from '../webhooks/store/endpoint-rows.ts'
+import type { BillingModule } from './billing.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Sending } from './sending.ts'
 
-type Needs = { foundation: Foundation; platform: Platform; people: People; sending: Sending; senders: SmsRegistration }
+type Needs = {
+  foundation: Foundation
+  platform: Platform
+  people: People
+  sending: Sending
+  senders: SmsRegistration
+  billing: BillingModule
+}
 
 const system = { kind: 'system' } as const
 const page = 100
@@ -73,7 +81,7 @@ export const makeTeam = (needs: Needs) => {
     }),
     purgeOrgs: makePurgeOrgs({
       ...shared,
-      release: makeRelease(needs),
+      release: [needs.billing.cancelOfOrg, ...makeRelease(needs)],
       linkAudit: platform.chain.link,
       deleteLog: makeDeleteLog({ db, clock, log, secrets }),
     }),

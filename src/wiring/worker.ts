@@ -11,6 +11,7 @@ import { makeRollUpLoop } from '../worker/roll-up-loop.ts'
 import { startWhenAvailable } from '../worker/start-when-available.ts'
 import { makeTasks } from '../worker/tasks.ts'
 import { makeWakeOnEvents } from '../worker/wake-on-events.ts'
+import type { BillingModule } from './billing.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
@@ -25,9 +26,10 @@ type Needs = {
   delivery: WebhookDelivery
   senders: SmsRegistration
   team: Team
+  billing: BillingModule
 }
 
-export const makeWorker = ({ foundation, platform, sending, delivery, senders, team }: Needs) => {
+export const makeWorker = ({ foundation, platform, sending, delivery, senders, team, billing }: Needs) => {
   const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits, followJobs } = sending
@@ -61,6 +63,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     sweepSignIn: makeSweepSignIn({ db, clock }),
     sweepInvitations: team.invitations.sweep,
     purgeOrgs: team.purgeOrgs,
+    billing: billing.run,
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
     pollDlt: makePollDlt({

@@ -40,6 +40,7 @@ type Needs = {
   sweepSignIn: SweepSignIn
   sweepInvitations: () => Promise<number>
   purgeOrgs: PurgeOrgs
+  billing: () => Promise<Record<string, number>>
   messages: MessageRetention
   redactInbound: RedactInbound
   verifications: VerificationRetention
@@ -66,6 +67,7 @@ export const makeTasks = (needs: Needs): Tasks => {
     },
     analytics: { run: async () => ({ events_counted: await needs.rollUp.run() }) },
     deletions: { cron: '* * * * *', run: async () => ({ orgs_deleted: await needs.purgeOrgs() }) },
+    billing: { cron: '* * * * *', run: needs.billing },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     long_sms: { cron: '* * * * *', run: async () => ({ incomplete_sms_taken: await needs.takeOverdueSms() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },

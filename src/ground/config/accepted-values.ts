@@ -88,6 +88,22 @@ export const providers = <const T extends Names>(...names: T) =>
     list.pipe(z.array(z.enum([...names, 'local'])).min(1)),
   )
 
+/** Accepts `local` too; a production rule rejects it there. */
+export const paymentProvider = accepted('`stripe` or, outside production, `local`', z.enum(['stripe', 'local']))
+
+export const priceIds = accepted(
+  'a comma-separated list of Stripe price ids such as `price_1Nx…`',
+  list.pipe(z.array(z.string().regex(/^[\w-]{1,255}$/)).min(1)),
+)
+
+export const contactAddress = accepted(
+  'an email address',
+  z
+    .string()
+    .max(320)
+    .regex(/^[^\s@]+@[^\s@]+$/),
+)
+
 export const url = (text: string, ...protocols: string[]) => accepted(text, urlOf(...protocols))
 
 /** An address that paths are appended to, so trailing slashes are removed. */

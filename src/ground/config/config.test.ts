@@ -362,3 +362,33 @@ test('A sign-in provider requires its secret and its issuer, and plain http only
     apiUrl: 'https://api.github.com',
   })
 })
+
+test('AD-126 payments are local outside production, off in it, and Stripe needs its key, secret and prices', () => {
+  expect(readConfig({ SERVICE_DOMAIN: 'mail.example' }).payments).toEqual({
+    provider: { name: 'local' },
+    contact: 'billing@mail.example',
+  })
+  const needed = ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET', 'STRIPE_PRICE_PAYG', 'STRIPE_PRICE_PRO']
+  expect(faultsOf({ PAYMENT_PROVIDER: 'stripe' }).map((fault) => fault.split(' ', 1)[0])).toEqual(needed)
+  const stripe = {
+    PAYMENT_PROVIDER: 'stripe',
+    STRIPE_SECRET_KEY: 'sk_1',
+    STRIPE_WEBHOOK_SECRET: 'whsec_1',
+    STRIPE_PRICE_PAYG: 'price_a',
+    STRIPE_PRICE_PRO: 'price_b,price_c',
+  }
+  expect(readConfig(stripe).payments.provider).toEqual({
+    name: 'stripe',
+    apiUrl: 'https://api.stripe.com',
+    secretKey: 'sk_1',
+    webhookSecret: 'whsec_1',
+    prices: { payg: ['price_a'], pro: ['price_b', 'price_c'] },
+  })
+  expect(faultsOf({ ...stripe, STRIPE_PRICE_PAYG: 'price_b' })).toEqual([
+    'STRIPE_PRICE_PAYG and STRIPE_PRICE_PRO both contain price_b.',
+  ])
+  expect(faultsOf({ ...stripe, STRIPE_API_URL: 'http://stripe.example' })).toHaveLength(1)
+  expect(faultsOf({ NODE_ENV: 'production', PAYMENT_PROVIDER: 'local' })).toContain(
+    'PAYMENT_PROVIDER cannot be local in production: it must be `stripe` or, outside production, `local`.',
+  )
+})

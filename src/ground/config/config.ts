@@ -26,6 +26,20 @@ export type SignInConfig = {
   oidc: { name: string; issuer: string; clientId: string; clientSecret: string } | undefined
 }
 
+export type StripeSettings = {
+  apiUrl: string
+  secretKey: string
+  webhookSecret: string
+  /** The first price of a plan is sold. The others are former prices that some orgs still pay. */
+  prices: { payg: string[]; pro: string[] }
+}
+
+export type PaymentConfig = {
+  /** Undefined: this installation takes no payments. */
+  provider: { name: 'local' } | ({ name: 'stripe' } & StripeSettings) | undefined
+  contact: string
+}
+
 export type Config = {
   production: boolean
   host: string
@@ -89,6 +103,7 @@ export type Config = {
   uploads: { perCaller: number; total: number }
   drainDelayMs: number
   signIn: SignInConfig
+  payments: PaymentConfig
   metricsToken: string | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   logFormat: 'json' | 'pretty'
@@ -166,6 +181,21 @@ const signInOf = (values: VariableValues): SignInConfig => {
     oidc: oidc && issuer !== undefined ? { ...oidc, issuer, name: values.OIDC_NAME ?? 'Single sign-on' } : undefined,
   }
 }
+
+const paymentProviderOf = (values: VariableValues): PaymentConfig['provider'] => {
+  const name = values.PAYMENT_PROVIDER ?? (values.NODE_ENV === 'production' ? undefined : 'local')
+  if (name !== 'stripe') return name && { name }
+  // The rules have refused a missing one.
+  const { STRIPE_SECRET_KEY: secretKey = '', STRIPE_WEBHOOK_SECRET: webhookSecret = '' } = values
+  const { STRIPE_PRICE_PAYG: payg = [], STRIPE_PRICE_PRO: pro = [] } = values
+  const apiUrl = values.STRIPE_API_URL ?? 'https://api.stripe.com'
+  return { name, apiUrl, secretKey, webhookSecret, prices: { payg, pro } }
+}
+
+const paymentsOf = (values: VariableValues): PaymentConfig => ({
+  provider: paymentProviderOf(values),
+  contact: values.BILLING_CONTACT ?? `billing@${values.SERVICE_DOMAIN ?? 'tidings.test'}`,
+})
 
 const privateRanges = [
   '127.0.0.0/8',
@@ -258,6 +288,7 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     },
     drainDelayMs: (values.DRAIN_DELAY_SECONDS ?? (production ? 5 : 0)) * 1000,
     signIn: signInOf(values),
+    payments: paymentsOf(values),
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL ?? 'info',
     logFormat: values.LOG_FORMAT ?? (terminal ? 'pretty' : 'json'),

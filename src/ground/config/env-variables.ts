@@ -371,6 +371,44 @@ export const variables = {
     about: 'Secret of that client.',
     secret: true,
   }),
+  PAYMENT_PROVIDER: variable({
+    accepts: accept.paymentProvider,
+    fallback: '`local` outside production; otherwise none',
+    about:
+      'Where organisations [pay for their plan](billing.md). `local` shows pages of its own and charges nobody. Without a provider, only an operator changes plans.',
+  }),
+  STRIPE_SECRET_KEY: variable({
+    accepts: accept.textMatching(/^[\x21-\x7e]{1,255}$/, 'a secret or restricted key of Stripe'),
+    fallback: 'none; required by `PAYMENT_PROVIDER=stripe`',
+    about: 'Key for the API of Stripe.',
+    secret: true,
+  }),
+  STRIPE_WEBHOOK_SECRET: variable({
+    accepts: accept.textMatching(/^[\x21-\x7e]{1,255}$/, 'a signing secret such as `whsec_…`'),
+    fallback: 'none; required by `PAYMENT_PROVIDER=stripe`',
+    about: 'Signing secret of the webhook endpoint at Stripe that calls `/api/billing/callback`.',
+    secret: true,
+  }),
+  STRIPE_PRICE_PAYG: variable({
+    accepts: accept.priceIds,
+    fallback: 'none; required by `PAYMENT_PROVIDER=stripe`',
+    about: 'Recurring price of the plan `payg`. New checkouts use the first one; further ones are former prices.',
+  }),
+  STRIPE_PRICE_PRO: variable({
+    accepts: accept.priceIds,
+    fallback: 'none; required by `PAYMENT_PROVIDER=stripe`',
+    about: 'The same for the plan `pro`.',
+  }),
+  STRIPE_API_URL: variable({
+    accepts: accept.url('an https:// URL, or an http:// URL of this machine outside production', 'http:', 'https:'),
+    fallback: 'https://api.stripe.com',
+    about: 'Where the API of Stripe is. Change it for tests only.',
+  }),
+  BILLING_CONTACT: variable({
+    accepts: accept.contactAddress,
+    fallback: '`billing@SERVICE_DOMAIN`',
+    about: 'Address that the dashboard names to those who want the plan `enterprise`.',
+  }),
   METRICS_TOKEN: variable({
     accepts: accept.textOfAtLeast(16),
     about: 'Bearer token for `/metrics`. If not set, only clients on the same machine can read it.',

@@ -80,6 +80,20 @@ const signInFaults = (values: VariableValues, isMissing: IsMissing): string[] =>
   return faults
 }
 
+/** The same price cannot be that of two plans. The key of Stripe never travels over plain http to another machine. */
+const paymentFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
+  if (values.PAYMENT_PROVIDER !== 'stripe') return []
+  const needed = ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET', 'STRIPE_PRICE_PAYG', 'STRIPE_PRICE_PRO'] as const
+  const faults = needed.filter(isMissing).map((name) => required(name, 'by PAYMENT_PROVIDER=stripe'))
+  const shared = values.STRIPE_PRICE_PAYG?.find((price) => values.STRIPE_PRICE_PRO?.includes(price))
+  if (shared !== undefined) faults.push(`STRIPE_PRICE_PAYG and STRIPE_PRICE_PRO both contain ${shared}.`)
+  const url = values.STRIPE_API_URL === undefined ? undefined : new URL(values.STRIPE_API_URL)
+  if (url?.protocol === 'http:' && (values.NODE_ENV === 'production' || !isThisMachine(url.hostname))) {
+    faults.push(`STRIPE_API_URL must be ${variables.STRIPE_API_URL.accepts.text}.`)
+  }
+  return faults
+}
+
 const productionFaults = (values: VariableValues, isMissing: IsMissing): string[] => {
   if (values.NODE_ENV !== 'production') return []
   const faults: string[] = []
@@ -90,6 +104,11 @@ const productionFaults = (values: VariableValues, isMissing: IsMissing): string[
     if ((values[name] as string[] | undefined)?.includes('local')) {
       faults.push(`${name} cannot include local in production: it must be ${variables[name].accepts.text}.`)
     }
+  }
+  if (values.PAYMENT_PROVIDER === 'local') {
+    faults.push(
+      `PAYMENT_PROVIDER cannot be local in production: it must be ${variables.PAYMENT_PROVIDER.accepts.text}.`,
+    )
   }
   if (values.DEV_TOOLS) faults.push('DEV_TOOLS cannot be on in production: remove it or set it to off.')
   if (values.WEBHOOK_ALLOW_INSECURE) {
@@ -106,6 +125,7 @@ export const ruleFaults = (env: NodeJS.ProcessEnv, values: VariableValues): stri
     ...submissionFaults(values, isMissing),
     ...inboundFaults(values, isMissing),
     ...signInFaults(values, isMissing),
+    ...paymentFaults(values, isMissing),
     ...productionFaults(values, isMissing),
   ]
 }

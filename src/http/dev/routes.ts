@@ -18,6 +18,7 @@ import type { Tasks } from '../../worker/tasks.ts'
 import { malformed } from '../envelope.ts'
 import { validate } from '../read-request.ts'
 import { fromThisMachine } from '../this-machine.ts'
+import { type BillingToolNeeds, registerBillingTool } from './billing-tool.ts'
 import { bodyOf } from './dev-body.ts'
 import { type InboundToolNeeds, registerInboundTools } from './inbound-tools.ts'
 
@@ -74,17 +75,18 @@ const simulateDltReport = async (simulate: SimulateDlt, given: z.output<typeof R
 /** Well before five-digit years, which timestamps, cursors and ids cannot represent. */
 const lastInstant = Date.UTC(9000, 0)
 
-type Needs = InboundToolNeeds & {
-  clock: MovableClock
-  /** Stores the new offset, so that it survives a restart. */
-  keepOffset: (offsetMs: number) => Promise<void>
-  tasks: Tasks
-  readOutbox: ReadOutbox
-  notify: SimulateReport
-  simulateDomain: SimulateDomain
-  simulateRegistration: SimulateRegistration
-  simulateDlt: SimulateDlt
-}
+type Needs = InboundToolNeeds &
+  BillingToolNeeds & {
+    clock: MovableClock
+    /** Stores the new offset, so that it survives a restart. */
+    keepOffset: (offsetMs: number) => Promise<void>
+    tasks: Tasks
+    readOutbox: ReadOutbox
+    notify: SimulateReport
+    simulateDomain: SimulateDomain
+    simulateRegistration: SimulateRegistration
+    simulateDlt: SimulateDlt
+  }
 
 export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
   const { clock, keepOffset, tasks, readOutbox, notify, simulateDomain, simulateRegistration, simulateDlt } = needs
@@ -142,6 +144,7 @@ export const registerDevTools = (app: FastifyInstance, needs: Needs): void => {
       })
 
       registerInboundTools(dev, needs)
+      registerBillingTool(dev, needs)
 
       dev.post('/run', (request) =>
         withRequestId(request.id, async () => {

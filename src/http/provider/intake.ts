@@ -81,9 +81,10 @@ const makeParse = (thread: { parse(bytes: Buffer): Promise<{ value: unknown } | 
   }
 }
 
-const makeCount =
+/** Counts a request of a source, or throws RATE_LIMITED. */
+export const makeCountSource =
   ({ limiter, clock, proxies }: Pick<IntakeNeeds, 'limiter' | 'clock' | 'proxies'>) =>
-  async ({ name }: Intake, request: FastifyRequest): Promise<void> => {
+  async ({ name }: Pick<Intake, 'name'>, request: FastifyRequest): Promise<void> => {
     const now = clock.millis()
     const source = callerAddress(request.raw, proxies) ?? 'unknown'
     const taken = await limiter?.take([{ name: `{intake}:${name}:${source}`, limit: perMinute, windowMs: 60_000 }], now)
@@ -93,7 +94,7 @@ const makeCount =
 
 export const registerIntakes = (app: FastifyInstance, intakes: readonly Intake[], needs: IntakeNeeds): void => {
   const { log, readBody } = needs
-  const count = makeCount(needs)
+  const count = makeCountSource(needs)
   const thread = makeJsonThread()
   const parse = makeParse(thread)
   app.addHook('onClose', () => thread.close())

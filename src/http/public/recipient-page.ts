@@ -60,11 +60,12 @@ const escapes: Record<string, string> = {
 const encode = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => escapes[character] as string)
 
 /** Names and addresses may be right-to-left text. `bdi` keeps them from reordering the words around them. */
-const quoted = (text: string): string => `<strong><bdi>${encode(text)}</bdi></strong>`
+export const quotedName = (text: string): string => `<strong><bdi>${encode(text)}</bdi></strong>`
 
 type PageContent = { icon: keyof typeof icons; title: string; body: string }
 
-const page = ({ icon, title, body }: PageContent): string => `<!doctype html>
+/** `title` and `body` are HTML. */
+export const publicPage = ({ icon, title, body }: PageContent): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -106,10 +107,10 @@ export type Recipient = { address: string; orgName: string }
 export const confirmation = { name: 'confirm', value: 'unsubscribe' }
 
 export const confirmPage = ({ address, orgName }: Recipient): string =>
-  page({
+  publicPage({
     icon: 'mail',
     title: 'Unsubscribe?',
-    body: `<p>Do you want to stop receiving mailings from ${quoted(orgName)} at ${quoted(address)}?</p>
+    body: `<p>Do you want to stop receiving mailings from ${quotedName(orgName)} at ${quotedName(address)}?</p>
 <form method="post">
 <input type="hidden" name="${confirmation.name}" value="${confirmation.value}">
 <button type="submit">Unsubscribe</button>
@@ -118,29 +119,29 @@ export const confirmPage = ({ address, orgName }: Recipient): string =>
   })
 
 export const donePage = ({ address, orgName }: Recipient): string =>
-  page({
+  publicPage({
     icon: 'good',
     title: 'You are unsubscribed',
-    body: `<p>${quoted(address)} will no longer receive mailings from ${quoted(orgName)}.</p>
+    body: `<p>${quotedName(address)} will no longer receive mailings from ${quotedName(orgName)}.</p>
 <p class="small">You can close this page.</p>`,
   })
 
 export const alreadyPage = ({ address, orgName }: Recipient): string =>
-  page({
+  publicPage({
     icon: 'good',
     title: 'You are already unsubscribed',
-    body: `<p>${quoted(address)} does not receive mailings from ${quoted(orgName)}.</p>
+    body: `<p>${quotedName(address)} does not receive mailings from ${quotedName(orgName)}.</p>
 <p class="small">You can close this page.</p>`,
   })
 
-export const invalidPage: string = page({
+export const invalidPage: string = publicPage({
   icon: 'warn',
   title: 'This link is not valid',
   body: `<p>The link may be incomplete or altered. Nothing was changed.</p>
 <p class="small">Please open the link from the message again, or copy the complete link.</p>`,
 })
 
-export const tryAgainPage: string = page({
+export const tryAgainPage: string = publicPage({
   icon: 'warn',
   title: 'Please try again',
   body: `<p>Something went wrong, and your subscription has not changed.</p>

@@ -1,0 +1,90 @@
+/** Processes the signed callbacks of the payment provider. */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { isId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import { findOrg, lockOrg } from '../orgs/store.ts'
+import type { Card, PaymentEvent, PaymentProvider } from '../providers/payments/payment-provider.ts'
+import type { SettlePlan } from './settle-plan.ts'
+import { keepCustomer, setCard } from './store/customer-rows.ts'
+import { applyEvent } from './store/subscription-rows.ts'
+
+/** `stale`: a newer event of the same subscription came first. `ignored`: the event does not concern a plan. */
+export type CallbackOutcome = 'applied' | 'repeated' | 'stale' | 'ignored'
+
+/** Throws BadSignature, and PaymentFault for an event that cannot be read yet. */
+export type TakeCallback = (body: Buffer, signature: string | undefined) => Promise<CallbackOutcome>
+
+type SubscriptionEvent = Extract<PaymentEvent, { kind: 'subscription' }>
+
+type Needs = { db: Db; clock: Clock; log: Log; provider: PaymentProvider; settlePlan: SettlePlan }
+
+/** Stores the event, the state of the subscription, the plan and the audit entry in one transaction. */
+const makeApply =
+  ({ db, clock, log, provider: { name: provider }, settlePlan }: Needs) =>
+  async ({ id: eventId, type, at: eventAt, rank, subscription }: SubscriptionEvent): Promise<CallbackOutcome> => {
+    const { orgId, id, plan, status, periodEndsAt, endsAt, customerId } = subscription
+    const org = orgId !== null && isId('org', orgId) ? await db.row(findOrg, { orgId }) : undefined
+    if (!org) {
+      log.warn({ event: eventId, type, org_id: orgId }, 'payment event of an unknown org')
+      return 'ignored'
+    }
+    return db.tx(async (tx) => {
+      const at = clock.now()
+      const locked = await tx.row(lockOrg, { orgId: org.id })
+      if (!locked) return 'ignored'
+      const ended = status === 'canceled' || (endsAt !== null && endsAt <= at)
+      const done = await tx.row(applyEvent, {
+        orgId: org.id,
+        provider,
+        eventId,
+        type,
+        eventAt,
+        rank,
+        id,
+        plan,
+        status,
+        periodEndsAt,
+        endsAt,
+        endedAt: ended ? at : null,
+        at,
+      })
+      if (!done?.fresh) return 'repeated'
+      if (!done.applied) return 'stale'
+      await tx.change(keepCustomer, { orgId: org.id, provider, customerId, at })
+      const after = ended || status === 'pending' ? null : plan
+      await settlePlan(tx, { orgId: org.id, provider, present: locked.plan, before: done.paid, after })
+      return 'applied'
+    })
+  }
+
+export const makeTakeCallback = (needs: Needs): TakeCallback => {
+  const { db, clock, log, provider } = needs
+  const apply = makeApply(needs)
+
+  /** The card is only shown, so the plan does not wait for it. */
+  const keepCard = async (customerId: string, paymentMethodId: string | null, eventAt: Date): Promise<void> => {
+    let card: Card | undefined
+    try {
+      card = paymentMethodId === null ? undefined : await provider.findCard(paymentMethodId)
+    } catch (error) {
+      log.warn({ err: error }, 'payment card not read')
+      return
+    }
+    const { brand = null, last4 = null } = card ?? {}
+    await db.change(setCard, { provider: provider.name, customerId, brand, last4, eventAt, at: clock.now() })
+  }
+
+  return async (body, signature) => {
+    const event = provider.readCallback(body, signature)
+    if (event.kind === 'other') return 'ignored'
+    if (event.kind === 'card') {
+      await keepCard(event.customerId, event.paymentMethodId, event.at)
+      return 'applied'
+    }
+    const outcome = await apply(event)
+    const { customerId, paymentMethodId } = event.subscription
+    if (outcome === 'applied' && paymentMethodId !== null) await keepCard(customerId, paymentMethodId, event.at)
+    return outcome
+  }
+}

@@ -1,0 +1,48 @@
+/** Changes the countries that an org may send text messages to, for the operator's command and the dashboard alike. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { isCountry } from '../ground/phone-number.ts'
+import { setSmsGeo } from './store.ts'
+
+/** Upper-case, sorted and without duplicates, or the codes that are no country. */
+export const readCountries = (given: string[]): { countries: string[] } | { unknown: string[] } => {
+  const countries = [...new Set(given.map((country) => country.trim().toUpperCase()))].sort()
+  const unknown = countries.filter((country) => !isCountry(country))
+  return unknown.length > 0 ? { unknown } : { countries }
+}
+
+/** Any text: a list that was changed by hand may not be readable. Null allows every country, an empty list none. */
+export const countriesOf = (stored: string | null): string[] | null => {
+  if (stored === null) return null
+  return stored === '' ? [] : stored.split(',')
+}
+
+export type SmsGeoChange = {
+  orgId: string
+  actor: Extract<Actor, { kind: 'user' | 'system' }>
+  /** As `readCountries` returns them. */
+  countries: string[] | null
+  /** Added to the audit entry, such as the name of the operator. */
+  metadata?: Record<string, unknown>
+}
+
+/** False if the org does not exist. An unchanged list writes no audit entry. */
+export type ChangeSmsGeo = (tx: Tx, change: SmsGeoChange) => Promise<boolean>
+
+type Needs = { clock: Clock; audit: Audit; forget?: (orgId: string) => void }
+
+export const makeChangeSmsGeo =
+  ({ clock, audit, forget }: Needs): ChangeSmsGeo =>
+  async (tx, { orgId, actor, countries, metadata }) => {
+    const geo = countries === null ? null : countries.join(',')
+    const userId = actor.kind === 'user' ? actor.userId : null
+    const changed = await tx.row(setSmsGeo, { orgId, geo, userId, at: clock.now() })
+    if (!changed) return false
+    if (changed.former !== geo) {
+      const entry = { orgId, actor, resourceType: 'org', resourceId: orgId, action: 'org.sms_geo_updated' } as const
+      await audit(tx, { ...entry, metadata: { countries, ...metadata } })
+    }
+    tx.afterCommit(() => forget?.(orgId))
+    return true
+  }

@@ -1,0 +1,46 @@
+/** The countries of text messages, as the owners of an org set them. */
+import type { UserActor } from '../audit/append.ts'
+import type { Db } from '../db/pool.ts'
+import { Failure } from '../ground/errors.ts'
+import { type ChangeSmsGeo, countriesOf, readCountries } from '../orgs/change-sms-geo.ts'
+import { findOwnSmsGeo } from '../orgs/store.ts'
+import { lockAsOwner } from './change-team.ts'
+
+export type OwnCountries = { countries: string[] | null; updatedAt: Date | null; updatedBy: string | null }
+
+export interface OwnSmsGeo {
+  read(orgId: string): Promise<OwnCountries>
+  /** Null allows every country, an empty list none. */
+  change(orgId: string, actor: UserActor, countries: string[] | null): Promise<OwnCountries>
+}
+
+const known = (given: string[]): string[] => {
+  const read = readCountries(given)
+  if ('countries' in read) return read.countries
+  throw new Failure('VALIDATION_ERROR', { flatMessage: `Unknown country code: ${read.unknown[0]}` })
+}
+
+type Needs = { db: Db; changeSmsGeo: ChangeSmsGeo }
+
+export const makeOwnSmsGeo = ({ db, changeSmsGeo }: Needs): OwnSmsGeo => {
+  const read = async (from: Pick<Db, 'row'>, orgId: string): Promise<OwnCountries> => {
+    const row = await from.row(findOwnSmsGeo, { orgId })
+    if (!row) throw new Failure('NOT_FOUND')
+    return {
+      countries: countriesOf(row.sms_geo),
+      updatedAt: row.sms_geo_updated_at,
+      updatedBy: row.sms_geo_updated_by,
+    }
+  }
+  return {
+    read: (orgId) => read(db, orgId),
+    change: async (orgId, actor, given) => {
+      const countries = given === null ? null : known(given)
+      return db.tx(async (tx) => {
+        await lockAsOwner(tx, orgId, actor)
+        await changeSmsGeo(tx, { orgId, actor, countries })
+        return read(tx, orgId)
+      })
+    },
+  }
+}

@@ -1,0 +1,76 @@
+/** Billing: plans and their payment, the spend cap, and the countries of text messages. */
+import { makeCancelOfOrg, makeEndSubscriptions, makeSweepBilling } from '../billing/end-subscriptions.ts'
+import { makeMailSpendAlerts } from '../billing/mail-spend-alerts.ts'
+import { makeManageBilling } from '../billing/manage-billing.ts'
+import { makePlayPayments } from '../billing/play-payments.ts'
+import { makeReadBilling } from '../billing/read-billing.ts'
+import { makeSettlePlan } from '../billing/settle-plan.ts'
+import { makeTakeCallback } from '../billing/take-callback.ts'
+import { billingRoutes } from '../http/dashboard/billing.ts'
+import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { smsGeoRoutes } from '../http/dashboard/sms-geo.ts'
+import { makeChangePlan } from '../orgs/change-plan.ts'
+import { makeChangeSmsGeo } from '../orgs/change-sms-geo.ts'
+import { type LocalPayments, makeLocalPayments } from '../providers/payments/local-payments.ts'
+import type { PaymentProvider } from '../providers/payments/payment-provider.ts'
+import { makeStripePayments } from '../providers/payments/stripe-payments.ts'
+import { makeOwnSmsGeo } from '../team/own-sms-geo.ts'
+import { makeReadUsage } from '../usage/read.ts'
+import type { Foundation } from './foundation.ts'
+import type { People } from './people.ts'
+import type { Platform } from './platform.ts'
+
+type Payments = { provider: PaymentProvider | undefined; local?: LocalPayments }
+
+const openPayments = ({ config, clock, vault, baseUrl }: Foundation): Payments => {
+  const { provider: settings } = config.payments
+  if (settings?.name === 'stripe') {
+    const returnUrl = () => `${baseUrl.read()}/settings/billing`
+    return { provider: makeStripePayments({ ...settings, clock, returnUrl }) }
+  }
+  if (!settings) return { provider: undefined }
+  const local = makeLocalPayments({ clock, vault, masterKey: config.masterKey, baseUrl: baseUrl.read })
+  return { provider: local, local }
+}
+
+/** Undefined parts belong to a provider that is not configured. */
+const makeCallbacks = (
+  { db, clock, log }: Foundation,
+  payments: Payments,
+  settlePlan: ReturnType<typeof makeSettlePlan>,
+) => {
+  const { provider, local } = payments
+  const takeCallback = provider && makeTakeCallback({ db, clock, log, provider, settlePlan })
+  return {
+    takeCallback,
+    local: local &&
+      takeCallback && { provider: local, play: makePlayPayments({ db, clock, provider: local, takeCallback }) },
+  }
+}
+
+export const makeBilling = (foundation: Foundation, { usage }: Platform, { mail }: People) => {
+  const { config, db, clock, log, audit, caches, baseUrl } = foundation
+  const { forget } = caches
+  const payments = openPayments(foundation)
+  const { provider } = payments
+  const settlePlan = makeSettlePlan({ changePlan: makeChangePlan({ clock, audit, forget }) })
+  const endSubscriptions = makeEndSubscriptions({ db, clock, settlePlan })
+  const sweep = makeSweepBilling({ db, clock })
+  const mailAlerts = makeMailSpendAlerts({ db, clock, log, mail, baseUrl: baseUrl.read })
+  const read = makeReadBilling({ db, clock, readUsage: makeReadUsage({ db, usage }), provider: provider?.name ?? '' })
+  const { contact } = config.payments
+  const manage = makeManageBilling({ db, clock, log, audit, provider, contact, forget })
+  const smsGeo = makeOwnSmsGeo({ db, changeSmsGeo: makeChangeSmsGeo({ clock, audit, forget }) })
+  return {
+    ...makeCallbacks(foundation, payments, settlePlan),
+    cancelOfOrg: makeCancelOfOrg({ db, clock, provider }),
+    run: async () => ({
+      subscriptions_ended: await endSubscriptions(),
+      spend_alerts_mailed: await mailAlerts(),
+      payment_events_deleted: await sweep(),
+    }),
+    dashboardRoutes: [...billingRoutes({ read, manage }), ...smsGeoRoutes({ smsGeo })] as DashboardRoute[],
+  }
+}
+
+export type BillingModule = ReturnType<typeof makeBilling>
