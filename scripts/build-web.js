@@ -60,6 +60,8 @@ const compressAll = (folder) => {
 /** Builds into a folder of its own and renames it, so that a starting service never serves a partial build. */
 export const buildWeb = async () => {
   const fingerprint = fingerprintSources()
+  // Otherwise tests, which set another value, would build the slow development version of React.
+  process.env.NODE_ENV = 'production'
   const { build } = await import('vite')
   mkdirSync(dist, { recursive: true })
   const draft = mkdtempSync(join(dist, '.draft-web-'))

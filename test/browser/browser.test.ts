@@ -3,8 +3,9 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { findBrowser } from './find-browser.ts'
+import { firstLoads } from './first-load.ts'
 import type { Journey } from './journey.ts'
-import { openStage, type Stage } from './stage.ts'
+import { buildDashboard, openStage, type Stage } from './stage.ts'
 
 const folder = join(import.meta.dirname, 'journeys')
 const names = readdirSync(folder).filter((name) => name.endsWith('.ts'))
@@ -20,6 +21,12 @@ if (executablePath === undefined) {
 test('Every file of journeys registers some', () => {
   expect(journeys.map(([, journey]) => typeof journey)).toEqual(names.map(() => 'function'))
 })
+
+test('The first load of every page is under 250 KB of compressed JavaScript', () => {
+  const [largest] = firstLoads(buildDashboard())
+  console.log(`Largest first load: ${largest?.page}, ${Math.round((largest?.bytes ?? 0) / 1_024)} KB with brotli`)
+  expect(largest?.bytes).toBeLessThan(250 * 1_024)
+}, 120_000)
 
 describe.runIf(executablePath !== undefined)('In a browser', () => {
   let stage: Stage

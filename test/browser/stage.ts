@@ -32,7 +32,7 @@ export type Stage = {
 }
 
 /** Builds the dashboard if its sources have changed. */
-const buildDashboard = (): string => {
+export const buildDashboard = (): string => {
   execFileSync(process.execPath, [join(root, 'scripts', 'build-web.js'), '--if-changed'], { stdio: 'inherit' })
   return join(root, 'dist', 'web')
 }

@@ -1,7 +1,8 @@
 /** Which roles a route admits, so that a control can be disabled before the service refuses it. */
+import type { Gate } from './gate.ts'
 import { type Role, useRole } from './session.ts'
 
-export type Gate = 'requireSession' | 'requireWriteSession' | 'requireDeveloperSession' | 'requireOwnerSession'
+export type { Gate } from './gate.ts'
 
 const rolesOf: Record<Gate, readonly Role[]> = {
   requireSession: ['owner', 'developer', 'member', 'viewer'],

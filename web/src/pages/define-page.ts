@@ -1,6 +1,6 @@
 /** A page states its place in the dashboard. Its view is loaded when somebody opens it. */
 import type { ComponentType } from 'react'
-import type { Gate } from '../api/can.ts'
+import type { Gate } from '../api/gate.ts'
 import type { RailId } from '../shell/rail-map.ts'
 
 export type PageDefinition = {
