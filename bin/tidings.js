@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // Starts Tidings: rebuilds the bundle if the sources have changed, then runs it under Node 24.
 // Plain JavaScript for Node 18 and newer, like node24.js.
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { serviceFlags } from './flags.js'
-import { exitWithMessage, runInForeground, thisIsNode24 } from './node24.js'
+import { exitWithMessage, findNode24, runInForeground, thisIsNode24 } from './node24.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const bundle = join(root, 'dist', 'tidings.mjs')
@@ -17,6 +18,21 @@ const updateBundle = async () => {
   await build().catch((error) => {
     throw new Error(`Could not build ${bundle}: ${error.message}`, { cause: error })
   })
+}
+
+/** Commands that serve pages. The others start without the dashboard. */
+const servesPages = ['start', 'api'].includes(process.argv[2])
+
+/** The service runs without its dashboard, so a failed build is reported and does not stop the start. */
+const updateWeb = async () => {
+  if (!servesPages) return
+  const script = join(root, 'scripts', 'build-web.js')
+  if (!existsSync(script)) return
+  const { hasWebSources, isWebUpToDate } = await import('../scripts/build-web.js')
+  if (!hasWebSources() || isWebUpToDate()) return
+  console.log('Building the dashboard. This happens once after its sources have changed.')
+  const { status } = spawnSync(findNode24(), [script], { stdio: ['ignore', 'inherit', 'inherit'] })
+  if (status !== 0) console.error('The dashboard could not be built. The API starts without it; see the lines above.')
 }
 
 const readProc = (pid, file) => {
@@ -57,6 +73,7 @@ const runAsChild = () =>
   }).then((code) => process.exit(code))
 
 await updateBundle().catch(exitWithMessage)
+await updateWeb().catch(exitWithMessage)
 followNpm()
 if (thisIsNode24()) {
   process.setSourceMapsEnabled(true)

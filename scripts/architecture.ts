@@ -22,7 +22,7 @@ export const layers: string[][] = [
   ['operator'],
   ['worker'],
   ['http', 'submission'],
-  ['http/v1', 'http/dashboard', 'http/public', 'http/provider', 'http/dev', 'inbound-smtp'],
+  ['http/v1', 'http/dashboard', 'http/public', 'http/provider', 'http/dev', 'http/web', 'inbound-smtp'],
   ['wiring'],
   ['command'],
   ['main.ts'],

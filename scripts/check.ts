@@ -26,6 +26,7 @@ const isClean = (title: string, faults: string[]): boolean => {
 
 const results = [
   passes('types', programOf('typescript', 'bin/tsc'), ['--noEmit']),
+  passes('types of the dashboard', programOf('typescript', 'bin/tsc'), ['--noEmit', '-p', 'web']),
   passes('lint and format', programOf('@biomejs/biome', 'bin/biome'), ['ci', '--error-on-warnings', '.']),
   isClean('architecture', architectureFaults(readSources(join(root, 'src')))),
   isClean(

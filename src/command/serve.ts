@@ -49,7 +49,8 @@ const printWelcome = async (config: Config, service: Service, baseUrl: string, v
     ? undefined
     : await makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault }).createFirst()
   if (created) {
-    process.stdout.write(welcome(created))
+    const link = await service.people.firstSignIn.makeLink(created.owner.email)
+    process.stdout.write(welcome(created, `${baseUrl}${link}`))
     await saveCredentials(config, created)
   } else {
     process.stdout.write(`\n  Tidings is ready at ${baseUrl}      API reference: ${baseUrl}/docs\n\n`)

@@ -11,7 +11,7 @@ test('the printed example request sends an email, with and without a domain', as
     [created.domain, 'live'],
     [null, 'test'],
   ] as const) {
-    const text = welcome({ ...created, domain })
+    const text = welcome({ ...created, domain }, 'http://localhost/welcome?token=x')
     const [, url, key, body] = /curl (\S+) \\\n.*Bearer (\S+)' \\\n.*\n\s+-d '(.+)'\n/.exec(text) as string[]
     expect(url).toBe(`${created.base_url}/api/v1/emails`)
     const reply = await t.ask('POST', new URL(url as string).pathname, {

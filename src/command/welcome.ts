@@ -32,8 +32,12 @@ ${firstEmail(created)}`
 }
 
 /** Printed once, at the first start. */
-export const welcome = (created: CreatedOrg): string => `
+export const welcome = (created: CreatedOrg, signInLink: string): string => `
   Tidings is ready at ${created.base_url}
+
+  Open the dashboard with this link, which signs you in once within the next hour:
+
+    ${signInLink}
 
   This is the first start, so an organisation was created for you. Save these credentials: they are shown only once.
 

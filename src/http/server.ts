@@ -54,6 +54,12 @@ const pathOf = (url: string): string =>
 const isFlat = (url: string): boolean => /^\/api\/(?:internal|auth)(?=\/|$)/.test(pathOf(url))
 const isPublicApi = (url: string): boolean => /^\/api\/v1(?=\/|$)/.test(pathOf(url))
 
+/** Pages for browsers at paths that no route serves. */
+export interface WebPages {
+  serves(request: FastifyRequest): boolean
+  send(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
+}
+
 export type ServerNeeds = {
   routes: readonly Route[]
   admit: AdmitRequest
@@ -63,6 +69,7 @@ export type ServerNeeds = {
   requestTimeoutMs: number
   readBody: ReadBody
   stopping: Stopping
+  web?: WebPages | undefined
 }
 
 const sendFailure = (reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply => {
@@ -175,12 +182,12 @@ const makeFastify = (
     },
   })
 
-const addRequestChecks = (app: FastifyInstance, rejectUnknown: RejectUnknown): void => {
+const addRequestChecks = (app: FastifyInstance, rejectUnknown: RejectUnknown, web?: WebPages): void => {
   app.addHook('onRequest', (request, reply, done) => {
     if (!isUnambiguous(request.raw, request.originalUrl)) {
       reply.header('connection', 'close')
       done(notHttp())
-    } else if (request.is404) {
+    } else if (request.is404 && !web?.serves(request)) {
       // Before the body is read: its type and size must not reveal whether a path exists.
       rejectUnknown(request, reply).catch(done)
     } else done()
@@ -254,7 +261,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
     done()
   })
   refuseWhileClosing(app, needs.stopping)
-  addRequestChecks(app, rejectUnknown)
+  addRequestChecks(app, rejectUnknown, needs.web)
   logResponses(app, needs)
   closeConnectionsOnStop(app)
   app.setErrorHandler((error: { code?: string }, request, reply) => {
@@ -264,7 +271,9 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
     if (!tooLarge && !isLeftUnread(error)) return sendError(shown, request, reply)
     return drainBody(request.raw).then(() => sendError(shown, request, reply))
   })
-  app.setNotFoundHandler(rejectUnknown)
+  app.setNotFoundHandler((request, reply) =>
+    needs.web?.serves(request) ? needs.web.send(request, reply) : rejectUnknown(request, reply),
+  )
   addRoutes(app, needs, rejectUnknown)
   return app
 }

@@ -104,6 +104,7 @@ export const LoginFactorBody = z
   .object({ challenge_id: givenId, code: typedCode.optional(), backup_code: typedCode.optional() })
   .refine(either(['code', 'backup_code']), 'Send either code or backup_code.')
 
+export const FirstSignInBody = z.object({ token: z.string().min(1).max(200) })
 export const ForgotBody = z.object({ email: emailAddress })
 export const ForgotResponse = z.strictObject({ status: z.literal('sent') })
 export const ResetBody = z.object({ token: z.string().min(1).max(200), password: chosenPassword })

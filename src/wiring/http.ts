@@ -1,4 +1,6 @@
 /** The servers: HTTP with all its routes, SMTP submission, and SMTP for bounces. */
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { feedbackHosts } from '../domains/records.ts'
 import { makeSimulateDomain } from '../domains/simulate-domain.ts'
@@ -24,10 +26,11 @@ import { registerRoot } from '../http/public/root.ts'
 import { registerTracking } from '../http/public/tracking.ts'
 import { makeReadBody, type ReadBody } from '../http/read-body.ts'
 import type { Route } from '../http/route.ts'
-import { makeServer } from '../http/server.ts'
+import { makeServer, type WebPages } from '../http/server.ts'
 import type { Stopping } from '../http/stopping.ts'
 import { makeUploads } from '../http/uploads.ts'
 import { describedEvents } from '../http/v1/webhooks.ts'
+import { makeWebFiles, webFolderOf } from '../http/web/web-files.ts'
 import { findInboundDomains } from '../inbound/store.ts'
 import { makeFindInboundDomain } from '../inbound-smtp/inbound-domains.ts'
 import { type InboundSmtp, makeInboundSmtp } from '../inbound-smtp/inbound-server.ts'
@@ -68,7 +71,7 @@ type Needs = {
   replacements: Replacements
 }
 
-const makeApi = (needs: Needs, readBody: ReadBody): FastifyInstance => {
+const makeApi = (needs: Needs, readBody: ReadBody, web: WebPages | undefined): FastifyInstance => {
   const { foundation, platform, routes, stopping, replacements } = needs
   const { config, log, metrics, idempotency } = foundation
   const { admission, tenants } = platform
@@ -81,16 +84,19 @@ const makeApi = (needs: Needs, readBody: ReadBody): FastifyInstance => {
     requestTimeoutMs: config.requestTimeoutMs,
     readBody,
     stopping,
+    web,
   })
 }
 
-const registerPublic = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
+type PublicParts = { readBody: ReadBody; web: WebPages | undefined }
+
+const registerPublic = (app: FastifyInstance, needs: Needs, { readBody, web }: PublicParts): void => {
   const { foundation, sending, routes, ready } = needs
   const { config, db, clock, log, metrics, appendEvents } = foundation
   const { tokens, countHits, suppress } = sending
   registerHealth(app, { metrics, metricsToken: config.metricsToken, ready })
   const serviceVersion = readServiceVersion()
-  registerRoot(app, serviceVersion)
+  registerRoot(app, serviceVersion, web)
   registerReference(app, {
     routes,
     serviceVersion,
@@ -177,8 +183,9 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   const uploads = makeUploads(config.uploads)
   metrics.gauge('http_upload_bytes', 'Bytes of request bodies that have not arrived completely', uploads.held)
   const readBody = makeReadBody({ uploads, proxies: config })
-  const app = makeApi(needs, readBody)
-  registerPublic(app, needs, readBody)
+  const web = makeWebFiles(needs.replacements.webFolder ?? webFolderOf(dirname(fileURLToPath(import.meta.url))))
+  const app = makeApi(needs, readBody, web)
+  registerPublic(app, needs, { readBody, web })
   const parser = makeMailParser()
   app.addHook('onClose', () => parser.close())
   registerProviders(app, needs, { readBody, parser })

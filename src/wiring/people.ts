@@ -10,6 +10,7 @@ import { makeChangePassword } from '../signin/change-password.ts'
 import { makeCompleteSignIn } from '../signin/complete-sign-in.ts'
 import { type JoinInvited, makeConfirmEmail } from '../signin/confirm-email.ts'
 import { makeRecordFailedLogin } from '../signin/failed-logins.ts'
+import { makeFirstSignIn } from '../signin/first-sign-in.ts'
 import { makeHandOverMail } from '../signin/hand-over-mail.ts'
 import { makeLogIn } from '../signin/log-in.ts'
 import { makeProfiles } from '../signin/profile.ts'
@@ -76,6 +77,7 @@ export const makePeople = (foundation: Foundation, { sessions }: Platform, sendi
     register: makeRegister({ ...basis, confirmEmail, completeSignIn }),
     verifyPhone: makeVerifyPhone({ ...basis, provider: sending.smsProvider, sender: config.serviceSmsSender }),
     logIn,
+    firstSignIn: makeFirstSignIn({ db, clock, completeSignIn, production: config.production }),
     providers: makeProviders(config.signIn),
     providerSignIn: makeProviderSignIn({ db, clock, confirmEmail, completeSignIn, logIn }),
     changePassword: makeChangePassword(basis),

@@ -21,6 +21,8 @@ export type Replacements = {
   registries?: SmsRegistries
   /** The time that the ceilings on one-time codes cover, instead of an hour. */
   verificationWindowMs?: number
+  /** Where the built dashboard is. From its sources, the service serves none. */
+  webFolder?: string
   /** Emails owners and developers. */
   notify?: NotifyOwners
 }

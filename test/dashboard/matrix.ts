@@ -23,6 +23,7 @@ export const matrix: Record<string, Line> = {
   'POST /api/auth/login/2fa': { gate: 'public', admitted: 422 },
   'POST /api/auth/login/resend': { gate: 'public', admitted: 422 },
   'POST /api/auth/logout': { gate: 'public', admitted: 204 },
+  'POST /api/auth/first-sign-in': { gate: 'public', admitted: 422 },
   'POST /api/auth/forgot-password': { gate: 'public', admitted: 422 },
   'POST /api/auth/reset-password': { gate: 'public', admitted: 422 },
   'GET /api/auth/google': { gate: 'public', admitted: 404 },

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Sessions } from '../../accounts/sessions.ts'
 import type { ChangePassword } from '../../signin/change-password.ts'
 import type { From, SignedIn } from '../../signin/complete-sign-in.ts'
+import type { FirstSignIn } from '../../signin/first-sign-in.ts'
 import type { CodeRequired, LogIn } from '../../signin/log-in.ts'
 import * as shapes from '../../signin/shapes.ts'
 import { pendingSeconds, type Register } from '../../signin/sign-up.ts'
@@ -16,6 +17,7 @@ export type AuthNeeds = {
   register: Register
   verifyPhone: VerifyPhone
   logIn: LogIn
+  firstSignIn: FirstSignIn
   changePassword: ChangePassword
 }
 
@@ -180,6 +182,20 @@ const loginRoutes = ({ cookies, sessions, logIn }: AuthNeeds): DashboardRoute[] 
   }),
 ]
 
+const firstSignInRoutes = ({ cookies, firstSignIn }: AuthNeeds): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'POST',
+    path: '/api/auth/first-sign-in',
+    gate: 'public',
+    body: shapes.FirstSignInBody,
+    responses: { 200: shapes.SignedInResponse },
+    handle: async (call) => {
+      const details = { method: 'first_link', from: fromOf(call), activeOrg: call.cookie(activeOrgCookie) }
+      return signedIn(cookies, { ...(await firstSignIn.enter(call.body.token, details)), redirectTo: '/' })
+    },
+  }),
+]
+
 const passwordRoutes = ({ changePassword }: AuthNeeds): DashboardRoute[] => [
   defineDashboardRoute({
     method: 'POST',
@@ -208,5 +224,6 @@ const passwordRoutes = ({ changePassword }: AuthNeeds): DashboardRoute[] => [
 export const authRoutes = (needs: AuthNeeds): DashboardRoute[] => [
   ...registrationRoutes(needs),
   ...loginRoutes(needs),
+  ...firstSignInRoutes(needs),
   ...passwordRoutes(needs),
 ]

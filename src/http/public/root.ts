@@ -1,6 +1,7 @@
-/** The page at /: what this server is, and where to go on. Programs get the same as JSON. */
+/** The dashboard at /, or a page that says what this server is when the dashboard is not built. Programs get JSON. */
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
+import type { WebPages } from '../server.ts'
 
 const links = {
   documentation: '/docs',
@@ -20,6 +21,7 @@ const page = (version: string): string => `<!doctype html>
   <body>
     <h1>Tidings ${version}</h1>
     <p>This server sends email and webhooks. Its API is under <code>/api/v1</code>.</p>
+    <p>The dashboard is not built. Run <code>npm run build</code> in the folder of the service and start it again.</p>
     <ul>
       <li><a href="docs">API reference</a></li>
       <li><a href="api/openapi.json">OpenAPI description</a></li>
@@ -38,9 +40,10 @@ const pageHeaders = {
 /** Browsers name the type. Programs that accept anything get JSON. */
 const wantsPage = (accept = ''): boolean => /(?:^|,)\s*text\/html\s*(?:;|,|$)/i.test(accept)
 
-export const registerRoot = (app: FastifyInstance, serviceVersion: string): void => {
+export const registerRoot = (app: FastifyInstance, serviceVersion: string, web?: WebPages): void => {
   const html = page(serviceVersion)
   app.get('/', async (request, reply) => {
+    if (web?.serves(request)) return web.send(request, reply)
     reply.headers(pageHeaders)
     if (wantsPage(request.headers.accept)) return reply.type('text/html; charset=utf-8').send(html)
     return { name: 'Tidings', version: serviceVersion, links }

@@ -1,0 +1,111 @@
+/** Serves the dashboard: its hashed files, and its page at every path that belongs to no other part of the service. */
+import { existsSync, readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { extname, join, relative, sep } from 'node:path'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { WebPages } from '../server.ts'
+
+const types: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json; charset=utf-8',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+}
+
+/**
+ * No inline script or style and no other origin. Mail is shown in sandboxed frames that the page fills itself, and
+ * pictures in it are data: URLs.
+ */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "frame-src 'self' blob:",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const commonHeaders = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'same-origin' }
+
+const pageHeaders = {
+  ...commonHeaders,
+  'content-security-policy': contentSecurityPolicy,
+  'cache-control': 'no-cache',
+  vary: 'accept, accept-encoding',
+}
+
+/** Browsers name the type. Programs that accept anything get the error body of an unknown path. */
+export const wantsPage = (accept = ''): boolean => /(?:^|,)\s*text\/html\s*(?:;|,|$)/i.test(accept)
+
+/** Paths of other parts. An unknown path under one of them is an error, not a page of the dashboard. */
+const ofOthers = /^\/(?:api|v1|docs|assets|healthz|readyz|metrics|t|u)(?:\/|$)/
+
+const pathOf = (url: string): string => url.split(/[?#]/, 1)[0] as string
+
+type Encoding = 'br' | 'gzip' | 'identity'
+const suffixes: Record<Encoding, string> = { br: '.br', gzip: '.gz', identity: '' }
+
+const encodingFor = (accepted: string | string[] = '', has: (suffix: string) => boolean): Encoding => {
+  const offered = String(accepted)
+    .toLowerCase()
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => !/;\s*q=0(\.0*)?$/.test(part))
+    .map((part) => part.split(';', 1)[0] as string)
+  return (['br', 'gzip'] as const).find((name) => offered.includes(name) && has(suffixes[name])) ?? 'identity'
+}
+
+const filesIn = (folder: string): Set<string> =>
+  new Set(
+    readdirSync(folder, { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => `/${relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/')}`),
+  )
+
+/** Undefined when the dashboard has not been built. */
+export const makeWebFiles = (folder: string | undefined): WebPages | undefined => {
+  if (folder === undefined || !existsSync(join(folder, 'index.html'))) return undefined
+  const files = filesIn(folder)
+  const cache = new Map<string, Promise<Buffer>>()
+  const read = (path: string): Promise<Buffer> => {
+    const known = cache.get(path) ?? readFile(join(folder, path))
+    cache.set(path, known)
+    return known
+  }
+
+  const isAsset = (path: string): boolean =>
+    files.has(path) && extname(path) in types && !path.startsWith('/.') && path !== '/index.html'
+
+  const sendFile = async (request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> => {
+    const encoding = encodingFor(request.headers['accept-encoding'], (suffix) => files.has(path + suffix))
+    if (encoding !== 'identity') reply.header('content-encoding', encoding)
+    return reply.type(types[extname(path)] as string).send(await read(path + suffixes[encoding]))
+  }
+
+  return {
+    serves: ({ method, url, headers }) => {
+      if (method !== 'GET' && method !== 'HEAD') return false
+      const path = pathOf(url)
+      return isAsset(path) || (!ofOthers.test(path) && wantsPage(headers.accept))
+    },
+    send: (request, reply) => {
+      const path = pathOf(request.url)
+      if (!isAsset(path)) return sendFile(request, reply.code(200).headers(pageHeaders), '/index.html')
+      const hashed = path.startsWith('/assets/')
+      const caching = hashed ? 'public, max-age=31536000, immutable' : 'no-cache'
+      reply.code(200).headers({ ...commonHeaders, 'cache-control': caching, vary: 'accept-encoding' })
+      return sendFile(request, reply, path)
+    },
+  }
+}
+
+/** The build next to the bundle. Undefined when the service runs from its sources, as in tests. */
+export const webFolderOf = (moduleFolder: string): string | undefined =>
+  existsSync(join(moduleFolder, 'tidings.mjs')) ? join(moduleFolder, 'web') : undefined

@@ -1,0 +1,47 @@
+/** A link that signs in the owner of the first org once. The first start outside production prints it. */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sha256 } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import { writeSetting } from '../settings/store.ts'
+import type { CompleteSignIn, SignedIn, SignInDetails } from './complete-sign-in.ts'
+import { newToken } from './sign-in-code.ts'
+import { useFirstLink } from './store/first-link-rows.ts'
+import { findAccountByEmail, lockAccount } from './store/user-rows.ts'
+
+const linkMinutes = 60
+
+export interface FirstSignIn {
+  /** The path of a new link for this account. A former link stops to work. */
+  makeLink(email: string): Promise<string>
+  enter(token: string, details: SignInDetails): Promise<SignedIn>
+}
+
+type Needs = { db: Db; clock: Clock; completeSignIn: CompleteSignIn; production: boolean }
+
+export const makeFirstSignIn = ({ db, clock, completeSignIn, production }: Needs): FirstSignIn => ({
+  makeLink: async (email) => {
+    const account = await db.row(findAccountByEmail, { email })
+    if (!account || production) throw new Error('A sign-in link is made only for an account, and never in production.')
+    const { token, hash } = newToken()
+    const at = clock.now()
+    const value = {
+      token_hash: hash.toString('hex'),
+      user_id: account.id,
+      expires_at: new Date(at.getTime() + linkMinutes * 60_000).toISOString(),
+    }
+    await db.change(writeSetting, { name: 'first_sign_in', value: JSON.stringify(value), at })
+    return `/welcome?token=${token}`
+  },
+  enter: async (token, details) => {
+    if (production) throw new Failure('INVALID_TOKEN')
+    const tokenHash = sha256(token).toString('hex')
+    return db.tx(async (tx) => {
+      const used = await tx.row(useFirstLink, { tokenHash, now: clock.now() })
+      const account = used && (await tx.row(lockAccount, { userId: used.user_id }))
+      // A link must not replace the second factor that the owner has set up since.
+      if (!account || account.totp_enabled_at !== null) throw new Failure('INVALID_TOKEN')
+      return completeSignIn(tx, account, details)
+    })
+  },
+})

@@ -1,0 +1,41 @@
+/** The dashboard in a real browser, on the real service. All journeys share one browser and one service. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { findBrowser } from './find-browser.ts'
+import { firstLoads } from './first-load.ts'
+import type { Journey } from './journey.ts'
+import { buildDashboard, openStage, type Stage } from './stage.ts'
+
+const folder = join(import.meta.dirname, 'journeys')
+const names = readdirSync(folder).filter((name) => name.endsWith('.ts'))
+const journeys = await Promise.all(
+  names.map(async (name) => [name, ((await import(join(folder, name))) as { default: Journey }).default] as const),
+)
+
+const executablePath = await findBrowser()
+if (executablePath === undefined) {
+  console.warn('Browser tests are skipped: no Chromium was found. Install one, or name one with CHROME_PATH.')
+}
+
+test('Every file of journeys registers some', () => {
+  expect(journeys.map(([, journey]) => typeof journey)).toEqual(names.map(() => 'function'))
+})
+
+test('The first load of every page is under 250 KB of compressed JavaScript', () => {
+  const [largest] = firstLoads(buildDashboard())
+  console.log(`Largest first load: ${largest?.page}, ${Math.round((largest?.bytes ?? 0) / 1_024)} KB with brotli`)
+  expect(largest?.bytes).toBeLessThan(250 * 1_024)
+}, 120_000)
+
+describe.runIf(executablePath !== undefined)('In a browser', () => {
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await openStage(executablePath as string)
+  }, 120_000)
+  afterAll(() => stage?.close())
+  afterEach(() => {
+    expect(stage.takeFaults()).toEqual([])
+  })
+  for (const [name, journey] of journeys) describe(name, () => journey(() => stage))
+})

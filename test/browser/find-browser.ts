@@ -1,0 +1,38 @@
+/** Finds a Chromium for the tests: the one of CHROME_PATH, the one that npm installed, or an installed one. */
+import { existsSync } from 'node:fs'
+import { arch, platform } from 'node:os'
+import { type Browser, chromium } from 'playwright-core'
+
+const installed = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+]
+
+const bundled = async (): Promise<string | undefined> => {
+  if (platform() !== 'linux' || arch() !== 'x64') return undefined
+  const { default: packed } = await import('@sparticuz/chromium')
+  return packed.executablePath().catch(() => undefined)
+}
+
+export const findBrowser = async (): Promise<string | undefined> => {
+  const named = process.env.CHROME_PATH
+  if (named) return named
+  return installed.find((path) => existsSync(path)) ?? (await bundled())
+}
+
+/** Nothing that a browser does by itself may leave this machine. */
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+export const launchBrowser = (executablePath: string): Promise<Browser> =>
+  chromium.launch({ executablePath, args: flags, headless: true })

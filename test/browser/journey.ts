@@ -1,0 +1,19 @@
+/** What a journey gets. Each file in journeys/ exports a function that registers its tests. */
+import type { Page } from 'playwright-core'
+import { expectNoBarriers } from './axe.ts'
+import type { Stage } from './stage.ts'
+
+export type Journey = (stage: () => Stage) => void
+
+/** Opens a page and waits until its view is there: a heading, and nothing that still loads. */
+export const visit = async (page: Page, path: string): Promise<void> => {
+  await page.goto(path)
+  await page.locator('h1').first().waitFor()
+  await page.locator('[aria-busy="true"], [role="status"][aria-label="Loading"]').waitFor({ state: 'detached' })
+}
+
+/** Opens a page and checks it for barriers in both themes. */
+export const visitAndCheck = async (page: Page, path: string): Promise<void> => {
+  await visit(page, path)
+  await expectNoBarriers(page)
+}

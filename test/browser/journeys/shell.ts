@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { mailedCode } from '../../clients/sign-in-client.ts'
+import { expectNoBarriers } from '../axe.ts'
+import { type Journey, visit, visitAndCheck } from '../journey.ts'
+import { roles } from '../stage.ts'
+
+const shellJourneys: Journey = (stage) => {
+  for (const role of roles) {
+    test(`The overview of somebody with the role ${role} has no barriers`, async () => {
+      await visitAndCheck(await stage().open(role), '/')
+    })
+  }
+
+  test('An unknown address shows a page that says so', async () => {
+    const page = await stage().open('owner')
+    await visitAndCheck(page, '/no/such/page')
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
+  })
+
+  test('The command palette opens with the keyboard, finds a page and goes there', async () => {
+    const page = await stage().open('owner')
+    await visit(page, '/orgs/new')
+    await page.keyboard.press('Control+k')
+    const input = page.getByRole('combobox')
+    await input.waitFor()
+    await expectNoBarriers(page)
+    await input.fill('overv')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
+
+  test('Test mode shows a strip on every page and stays after a reload', async () => {
+    const page = await stage().open('developer')
+    await visit(page, '/')
+    await page.getByRole('button', { name: 'Test', exact: true }).click()
+    await page.getByText('Test mode: nothing is delivered').waitFor()
+    await expectNoBarriers(page)
+    await page.reload()
+    await page.getByText('Test mode: nothing is delivered').waitFor()
+  })
+
+  test('A lost connection shows a strip, and it goes once the service answers', async () => {
+    const page = await stage().open('owner')
+    await visit(page, '/orgs/new')
+    await page.getByLabel('Organisation', { exact: true }).fill('Typed and kept')
+    await page.route('**/api/**', (route) => route.abort())
+    await page.getByRole('button', { name: 'Create organisation' }).click()
+    await page.getByText('tries again by itself').waitFor()
+    await page.unroute('**/api/**')
+    await page.reload()
+    await page.getByText('tries again by itself').waitFor({ state: 'detached' })
+    expect(await page.getByLabel('Organisation', { exact: true }).inputValue()).toBe('Typed and kept')
+    stage().takeFaults()
+  })
+
+  test('A session that ends asks to sign in again in place, and the request then succeeds', async () => {
+    const { t, people, password, open } = stage()
+    const page = await open('member')
+    await visit(page, '/orgs/new')
+    const name = page.getByLabel('Organisation', { exact: true })
+    await name.fill('After the pause')
+    await page.context().clearCookies()
+    await page.getByRole('button', { name: 'Create organisation' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+    await dialog.getByLabel('Email address').fill(people.member.email)
+    await dialog.getByLabel('Password').fill(password)
+    await page.keyboard.press('Enter')
+    const code = dialog.getByLabel('Code', { exact: true })
+    await code.waitFor()
+    await code.fill(await mailedCode(t, people.member.email))
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Organisation: After the pause' }).waitFor()
+  })
+}
+
+export default shellJourneys

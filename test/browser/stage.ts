@@ -1,0 +1,97 @@
+/** One service and one browser for all journeys, and people of every role who are signed in already. */
+import { execFileSync } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { hashPassword } from '../../src/accounts/passwords.ts'
+import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import { addPerson, type Person, signIn } from '../clients/people.ts'
+import { goodPassword } from '../clients/sign-in-client.ts'
+import { startTestService, type TestService } from '../service/service.ts'
+import { launchBrowser } from './find-browser.ts'
+import { watchPage } from './watch-page.ts'
+
+const root = dirname(dirname(import.meta.dirname))
+
+export const roles = ['owner', 'developer', 'member', 'viewer'] as const
+export type StageRole = (typeof roles)[number]
+
+export type OpenOptions = { width?: number; theme?: 'light' | 'dark' }
+
+export type Stage = {
+  t: TestService
+  org: CreatedOrg
+  people: Record<StageRole, Person>
+  password: string
+  /** A page of somebody with this role, in a browser of their own. Null: nobody is signed in. */
+  open(role: StageRole | null, options?: OpenOptions): Promise<Page>
+  /** The same for any person. */
+  openAs(userId: string, options?: OpenOptions): Promise<Page>
+  /** Faults that pages have reported since the last call: console errors and violations of the security policy. */
+  takeFaults(): string[]
+  close(): Promise<void>
+}
+
+/** Builds the dashboard if its sources have changed. */
+export const buildDashboard = (): string => {
+  execFileSync(process.execPath, [join(root, 'scripts', 'build-web.js'), '--if-changed'], { stdio: 'inherit' })
+  return join(root, 'dist', 'web')
+}
+
+const addPeople = async (t: TestService, orgId: string): Promise<Record<StageRole, Person>> => {
+  const passwordHash = await hashPassword(goodPassword)
+  const added = await Promise.all(
+    roles.map(async (role) => {
+      const email = `${role}-${Math.random().toString(36).slice(2)}@example.test`
+      return [role, await addPerson(t, { orgId, role, email, passwordHash })] as const
+    }),
+  )
+  return Object.fromEntries(added) as Record<StageRole, Person>
+}
+
+const makeContext = async (browser: Browser, url: string, { width = 1280, theme = 'light' }: OpenOptions) => {
+  const context = await browser.newContext({
+    baseURL: url,
+    viewport: { width, height: 800 },
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+  })
+  // Nothing here waits for the network of another machine.
+  context.setDefaultTimeout(10_000)
+  return context
+}
+
+export const openStage = async (executablePath: string): Promise<Stage> => {
+  const webFolder = buildDashboard()
+  const [t, browser] = await Promise.all([startTestService({ webFolder }), launchBrowser(executablePath)])
+  const org = await t.org({ name: 'Acme Mail' })
+  const people = await addPeople(t, org.org.id)
+  const faults: string[] = []
+  const contexts: BrowserContext[] = []
+
+  const openWith = async (cookie: string | undefined, options: OpenOptions = {}): Promise<Page> => {
+    const context = await makeContext(browser, t.url, options)
+    contexts.push(context)
+    if (cookie) {
+      const [name = '', value = ''] = cookie.split('=')
+      await context.addCookies([{ name, value, url: t.url }])
+    }
+    const page = await context.newPage()
+    watchPage(page, t.url, (fault) => faults.push(fault))
+    return page
+  }
+
+  return {
+    t,
+    org,
+    people,
+    password: goodPassword,
+    open: async (role, options) => openWith(role ? await signIn(t, people[role].userId) : undefined, options),
+    openAs: async (userId, options) => openWith(await signIn(t, userId), options),
+    takeFaults: () => faults.splice(0),
+    close: async () => {
+      await Promise.all(contexts.map((context) => context.close()))
+      await browser.close()
+      await t.stop()
+    },
+  }
+}

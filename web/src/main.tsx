@@ -1,0 +1,22 @@
+import { CSPProvider } from '@base-ui/react/csp-provider'
+import { Tooltip } from '@base-ui/react/tooltip'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { RouterProvider } from '@tanstack/react-router'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { queryClient, router } from './router.tsx'
+import { Toasts } from './ui/toasts.tsx'
+import './ui/theme.css'
+
+createRoot(document.getElementById('root') as HTMLElement).render(
+  <StrictMode>
+    <CSPProvider disableStyleElements>
+      <QueryClientProvider client={queryClient}>
+        <Tooltip.Provider delay={300}>
+          <RouterProvider router={router} />
+        </Tooltip.Provider>
+        <Toasts />
+      </QueryClientProvider>
+    </CSPProvider>
+  </StrictMode>,
+)

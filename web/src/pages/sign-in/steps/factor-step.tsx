@@ -1,0 +1,62 @@
+import { useState } from 'react'
+import { api, unwrap } from '../../../api/client.ts'
+import { signIn } from '../../../strings/sign-in.ts'
+import { Button } from '../../../ui/button.tsx'
+import { ErrorNote } from '../../../ui/error-note.tsx'
+import { Field } from '../../../ui/field.tsx'
+import { CodeInput } from '../../../ui/input.tsx'
+import { toast } from '../../../ui/toasts.tsx'
+import { PublicForm } from '../public-page.tsx'
+import { useSubmit } from '../use-submit.ts'
+import type { SignedIn } from './outcome.ts'
+
+type Props = { challengeId: string; onRestart: () => void; onDone: (done: SignedIn) => void }
+
+export const FactorStep = ({ challengeId, onRestart, onDone }: Props) => {
+  const [backup, setBackup] = useState(false)
+  const [code, setCode] = useState('')
+  const form = useSubmit()
+  const send = () =>
+    form.submit(async () => {
+      const proof = backup ? { backup_code: code } : { code }
+      const done = await unwrap(api.POST('/api/auth/login/2fa', { body: { challenge_id: challengeId, ...proof } }))
+      const left = done.backup_codes_left
+      if (backup && left !== undefined) toast(signIn.backupLeft(left))
+      onDone(done)
+    })
+  return (
+    <PublicForm onSubmit={send}>
+      <p className="text-muted text-sm">{backup ? signIn.backupHelp : signIn.factorHelp}</p>
+      <Field label={backup ? signIn.backupCode : signIn.code} error={form.fault('code') ?? form.fault('backup_code')}>
+        <CodeInput
+          key={String(backup)}
+          name="code"
+          autoFocus
+          {...(backup && { inputMode: 'text', autoComplete: 'off' })}
+          value={code}
+          onChange={(event) => setCode(event.target.value)}
+        />
+      </Field>
+      <ErrorNote error={form.rest} />
+      <Button type="submit" look="primary" busy={form.busy}>
+        {signIn.continue}
+      </Button>
+      <div className="flex justify-between">
+        <Button look="quiet" size="small" onClick={onRestart}>
+          {signIn.startOver}
+        </Button>
+        <Button
+          look="quiet"
+          size="small"
+          onClick={() => {
+            setBackup(!backup)
+            setCode('')
+            form.clear()
+          }}
+        >
+          {backup ? signIn.useApp : signIn.useBackup}
+        </Button>
+      </div>
+    </PublicForm>
+  )
+}

@@ -1,0 +1,9 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/welcome',
+  title: 'Welcome',
+  area: 'public',
+  examples: ['/welcome?token=x'],
+  load: () => import('./view.tsx'),
+})

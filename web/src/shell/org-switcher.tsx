@@ -1,0 +1,58 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { Check, ChevronsUpDown, Plus } from 'lucide-react'
+import { api, unwrap } from '../api/client.ts'
+import { useOrg, useSession } from '../api/session.ts'
+import { shell } from '../strings/shell.ts'
+import { Menu } from '../ui/menu.tsx'
+import { toastError } from '../ui/toasts.tsx'
+
+export const useSwitchOrg = () => {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  return async (orgId: string): Promise<void> => {
+    try {
+      await unwrap(api.POST('/api/internal/org/switch', { body: { org_id: orgId } }))
+      // Everything on the screen belongs to the former org.
+      await navigate({ to: '/' })
+      await client.resetQueries()
+    } catch (error) {
+      toastError(error)
+    }
+  }
+}
+
+export const OrgSwitcher = () => {
+  const org = useOrg()
+  const { orgs = [] } = useSession()
+  const switchOrg = useSwitchOrg()
+  const navigate = useNavigate()
+  return (
+    <Menu
+      align="start"
+      trigger={
+        <button
+          type="button"
+          aria-label={`${shell.organisation}: ${org?.name ?? '–'}`}
+          className="flex h-8 min-w-0 flex-1 items-center gap-2 rounded-md px-2 text-left font-medium text-sm hover:bg-hover"
+        >
+          <span className="min-w-0 flex-1 truncate">{org?.name ?? shell.product}</span>
+          <ChevronsUpDown aria-hidden className="size-3.5 shrink-0 text-faint" />
+        </button>
+      }
+      items={[
+        ...orgs.map(({ id, name, role }) => ({
+          label: name,
+          hint: id === org?.id ? <Check aria-hidden className="size-4" /> : role,
+          onSelect: () => void (id !== org?.id && switchOrg(id)),
+        })),
+        'separator' as const,
+        {
+          label: shell.createOrg,
+          icon: <Plus aria-hidden className="size-4" />,
+          onSelect: () => void navigate({ to: '/orgs/new' }),
+        },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,101 @@
+import { Link, useMatches } from '@tanstack/react-router'
+import {
+  BarChart3,
+  Building2,
+  Code2,
+  FileText,
+  FolderKanban,
+  House,
+  type LucideIcon,
+  Mail,
+  Send,
+  Settings,
+  ShieldBan,
+  UserRound,
+  Users,
+} from 'lucide-react'
+import { pageOf } from '../pages/registry.ts'
+import { shell } from '../strings/shell.ts'
+import { type RailEntry, type RailGroup, type RailId, railEntries } from './rail-map.ts'
+
+const icons: Record<RailGroup, LucideIcon> = {
+  overview: House,
+  messages: Mail,
+  templates: FileText,
+  audiences: Users,
+  analytics: BarChart3,
+  senders: Send,
+  suppressions: ShieldBan,
+  developers: Code2,
+  tenants: Building2,
+  projects: FolderKanban,
+  settings: Settings,
+  personal: UserRound,
+}
+
+const linkClasses =
+  'flex h-8 items-center gap-2 rounded-md px-2 text-sm text-muted hover:bg-hover hover:text-text aria-[current=page]:bg-selected aria-[current=page]:font-medium aria-[current=page]:text-text'
+
+const useOpenEntry = (): RailId | undefined => {
+  const page = useMatches().at(-1)?.staticData.page
+  return page?.rail ?? page?.within
+}
+
+/** Only entries that a page names. Nothing in the rail leads nowhere. */
+export const builtEntries = (): RailEntry[] =>
+  railEntries()
+    .map((entry) => ({ ...entry, children: entry.children.filter(({ id }) => pageOf(id)) }))
+    .filter((entry) => pageOf(entry.id) || entry.children.length > 0)
+
+const EntryLink = ({ entry, open, nested }: { entry: RailEntry; open: boolean; nested?: boolean }) => {
+  const Icon = icons[entry.id as RailGroup]
+  return (
+    <Link
+      to={pageOf(entry.id)?.path as string}
+      aria-current={open ? 'page' : undefined}
+      activeProps={{}}
+      className={`${linkClasses} ${nested ? 'pl-8' : ''}`}
+    >
+      {Icon && <Icon aria-hidden className="size-4 shrink-0" />}
+      <span className="truncate">{entry.label}</span>
+    </Link>
+  )
+}
+
+const Group = ({ entry, openId }: { entry: RailEntry; openId: RailId | undefined }) => {
+  const Icon = icons[entry.id as RailGroup]
+  return (
+    <li>
+      <div className="mt-3 flex h-7 items-center gap-2 px-2 font-medium text-faint text-xs">
+        <Icon aria-hidden className="size-3.5" />
+        {entry.label}
+      </div>
+      <ul>
+        {entry.children.map((child) => (
+          <li key={child.id}>
+            <EntryLink entry={child} open={child.id === openId} nested />
+          </li>
+        ))}
+      </ul>
+    </li>
+  )
+}
+
+export const Rail = () => {
+  const openId = useOpenEntry()
+  return (
+    <nav aria-label={shell.navigation} className="min-h-0 flex-1 overflow-y-auto px-2 pb-4">
+      <ul className="flex flex-col gap-px">
+        {builtEntries().map((entry) =>
+          entry.children.length > 0 ? (
+            <Group key={entry.id} entry={entry} openId={openId} />
+          ) : (
+            <li key={entry.id}>
+              <EntryLink entry={entry} open={entry.id === openId} />
+            </li>
+          ),
+        )}
+      </ul>
+    </nav>
+  )
+}

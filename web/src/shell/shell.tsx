@@ -1,0 +1,121 @@
+import { Dialog } from '@base-ui/react/dialog'
+import { Outlet, useLocation } from '@tanstack/react-router'
+import { Menu as MenuIcon, Search } from 'lucide-react'
+import { lazy, Suspense, useEffect, useState } from 'react'
+import { enableSignInPrompt, useSignInAsked } from '../api/session-expired.ts'
+import { shell } from '../strings/shell.ts'
+import { PageSkeleton } from '../ui/skeleton.tsx'
+import { AccountMenu } from './account-menu.tsx'
+import { useMode } from './mode.ts'
+import { ModeSwitch } from './mode-switch.tsx'
+import { OrgSwitcher } from './org-switcher.tsx'
+import { Rail } from './rail.tsx'
+import { Strips } from './strips.tsx'
+import { useShortcuts } from './use-shortcuts.ts'
+
+const CommandPalette = lazy(() => import('./command-palette.tsx'))
+const KeyHelp = lazy(() => import('./key-help.tsx'))
+const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
+
+const SidePanel = ({ onSearch }: { onSearch: () => void }) => (
+  <>
+    <div className="flex items-center gap-1 px-3 pt-3">
+      <OrgSwitcher />
+    </div>
+    <div className="px-3 pt-2 pb-2">
+      <button
+        type="button"
+        onClick={onSearch}
+        className="flex h-8 w-full items-center gap-2 rounded-md border bg-canvas px-2 text-faint text-sm hover:border-line-strong"
+      >
+        <Search aria-hidden className="size-4" />
+        <span className="flex-1 truncate text-left">{shell.find}</span>
+        <kbd className="rounded-sm border px-1 text-xs">⌘K</kbd>
+      </button>
+    </div>
+    <ModeSwitch />
+    <div className="h-3" />
+    <Rail />
+    <div className="border-t p-2">
+      <AccountMenu />
+    </div>
+  </>
+)
+
+type NarrowProps = { open: boolean; onOpen: (open: boolean) => void; onSearch: () => void; tint: string }
+
+/** The rail of a narrow screen, behind a button. */
+const NarrowRail = ({ open, onOpen, onSearch, tint }: NarrowProps) => (
+  <Dialog.Root open={open} onOpenChange={onOpen}>
+    <header className={`flex h-12 shrink-0 items-center gap-2 border-b px-2 md:hidden ${tint}`}>
+      <Dialog.Trigger
+        aria-label={shell.openNavigation}
+        className="flex size-9 items-center justify-center rounded-md hover:bg-hover"
+      >
+        <MenuIcon aria-hidden className="size-5" />
+      </Dialog.Trigger>
+      <span className="flex-1 font-semibold">{shell.product}</span>
+      <button
+        type="button"
+        aria-label={shell.find}
+        onClick={onSearch}
+        className="flex size-9 items-center justify-center rounded-md hover:bg-hover"
+      >
+        <Search aria-hidden className="size-5" />
+      </button>
+    </header>
+    <Dialog.Portal>
+      <Dialog.Backdrop className="fade fixed inset-0 z-40 bg-black/40 md:hidden" />
+      <Dialog.Popup className={`fade fixed inset-y-0 left-0 z-40 flex w-72 flex-col border-r md:hidden ${tint}`}>
+        <Dialog.Title className="sr-only">{shell.navigation}</Dialog.Title>
+        <SidePanel onSearch={onSearch} />
+      </Dialog.Popup>
+    </Dialog.Portal>
+  </Dialog.Root>
+)
+
+export const Shell = () => {
+  const [panel, setPanel] = useState<'palette' | 'keys' | undefined>()
+  const [railOpen, setRailOpen] = useState(false)
+  const { pathname } = useLocation()
+  const asked = useSignInAsked()
+  const tint = useMode() === 'test' ? 'bg-test' : 'bg-surface'
+  useShortcuts({ onPalette: () => setPanel('palette'), onHelp: () => setPanel('keys') })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the rail of a narrow screen
+  useEffect(() => setRailOpen(false), [pathname])
+  useEffect(() => {
+    enableSignInPrompt(true)
+    return () => enableSignInPrompt(false)
+  }, [])
+  const search = () => {
+    setRailOpen(false)
+    setPanel('palette')
+  }
+  return (
+    <div className="flex h-full flex-col md:flex-row">
+      <a
+        href="#content"
+        className="sr-only z-50 rounded-md bg-raised px-3 py-2 focus:not-sr-only focus:fixed focus:top-2 focus:left-2"
+      >
+        {shell.skip}
+      </a>
+      <aside className={`hidden w-60 shrink-0 flex-col border-r md:flex ${tint}`}>
+        <SidePanel onSearch={search} />
+      </aside>
+      <NarrowRail open={railOpen} onOpen={setRailOpen} onSearch={search} tint={tint} />
+      <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+        <Strips />
+        <main id="content" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto outline-none">
+          <Suspense fallback={<PageSkeleton />}>
+            <Outlet />
+          </Suspense>
+        </main>
+      </div>
+      <Suspense>
+        {panel === 'palette' && <CommandPalette onClose={() => setPanel(undefined)} onHelp={() => setPanel('keys')} />}
+        {panel === 'keys' && <KeyHelp onClose={() => setPanel(undefined)} />}
+        {asked && <SignInAgain />}
+      </Suspense>
+    </div>
+  )
+}

@@ -1,0 +1,25 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { sessionQuery } from '../api/session.ts'
+import { answerSignIn } from '../api/session-expired.ts'
+import { SignInSteps } from '../pages/sign-in/sign-in-steps.tsx'
+import { shell } from '../strings/shell.ts'
+import { Dialog } from '../ui/dialog.tsx'
+
+/** Over the page, which stays as it is. Requests that were refused are then sent again. */
+const SignInAgain = () => {
+  const client = useQueryClient()
+  return (
+    <Dialog open onClose={() => answerSignIn(false)} title={shell.signInAgain} description={shell.signInAgainWhy}>
+      <div className="flex flex-col gap-4">
+        <SignInSteps
+          onDone={async () => {
+            answerSignIn(true)
+            await client.invalidateQueries({ queryKey: sessionQuery.queryKey })
+          }}
+        />
+      </div>
+    </Dialog>
+  )
+}
+
+export default SignInAgain

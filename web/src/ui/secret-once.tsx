@@ -1,0 +1,56 @@
+import { Download } from 'lucide-react'
+import { useState } from 'react'
+import { ui } from '../strings/ui.ts'
+import { Button } from './button.tsx'
+import { Checkbox } from './checkbox.tsx'
+import { CopyButton } from './copy-button.tsx'
+
+type Props = {
+  /** Such as "API key" or "Backup codes". */
+  name: string
+  secret: string | readonly string[]
+  fileName: string
+  onStored: () => void
+}
+
+const download = (fileName: string, text: string): void => {
+  const url = URL.createObjectURL(new Blob([`${text}\n`], { type: 'text/plain' }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = fileName
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 1_000)
+}
+
+/** A secret that the service shows only now. It cannot be left before the person says that they stored it. */
+export const SecretOnce = ({ name, secret, fileName, onStored }: Props) => {
+  const [stored, setStored] = useState(false)
+  const text = typeof secret === 'string' ? secret : secret.join('\n')
+  return (
+    <div className="flex flex-col gap-3">
+      <p className="text-muted text-sm">{ui.shownOnce(name)}</p>
+      <div className="rounded-md border border-line-strong bg-surface">
+        <pre className="overflow-auto whitespace-pre-wrap break-all p-3 font-mono text-sm">{text}</pre>
+        <div className="flex gap-2 border-t px-2 py-1.5">
+          <CopyButton text={text} className="h-7 px-2">
+            {ui.copy}
+          </CopyButton>
+          <Button
+            look="quiet"
+            size="small"
+            icon={<Download aria-hidden className="size-3.5" />}
+            onClick={() => download(fileName, text)}
+          >
+            {ui.download}
+          </Button>
+        </div>
+      </div>
+      <Checkbox label={ui.stored} checked={stored} onChecked={setStored} />
+      <div className="flex justify-end">
+        <Button look="primary" disabled={!stored} onClick={onStored}>
+          {ui.done}
+        </Button>
+      </div>
+    </div>
+  )
+}

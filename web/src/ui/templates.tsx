@@ -1,0 +1,117 @@
+/** The layouts of pages. Every page is one of these, so that they look and behave alike. */
+import { type ReactNode, useEffect } from 'react'
+import { ErrorNote } from './error-note.tsx'
+
+type Width = 'wide' | 'form'
+
+type PageProps = {
+  title: ReactNode
+  /** For the title of the browser's tab, when `title` is not text. */
+  documentTitle?: string
+  description?: ReactNode
+  /** The main action, at the right of the title. */
+  actions?: ReactNode
+  width?: Width
+  children: ReactNode
+}
+
+export const useDocumentTitle = (title: string | undefined): void => {
+  useEffect(() => {
+    if (title) document.title = `${title} · Tidings`
+  }, [title])
+}
+
+export const Page = ({ title, documentTitle, description, actions, width = 'wide', children }: PageProps) => {
+  useDocumentTitle(documentTitle ?? (typeof title === 'string' ? title : undefined))
+  return (
+    <div className={`mx-auto w-full p-4 md:px-6 md:py-5 ${width === 'form' ? 'max-w-3xl' : 'max-w-7xl'}`}>
+      <header className="flex min-h-8 flex-wrap items-center justify-between gap-x-4 gap-y-2">
+        <h1 className="min-w-0 truncate font-semibold text-lg">{title}</h1>
+        {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      </header>
+      {description && <p className="mt-1 max-w-2xl text-muted text-sm">{description}</p>}
+      <div className="mt-4 flex flex-col gap-4">{children}</div>
+    </div>
+  )
+}
+
+/** The bar of filters above a list. */
+export const FilterBar = ({ children }: { children: ReactNode }) => (
+  <search className="flex flex-wrap items-center gap-2">{children}</search>
+)
+
+type SectionProps = {
+  title: ReactNode
+  description?: ReactNode
+  actions?: ReactNode
+  children?: ReactNode
+  danger?: boolean
+}
+
+/** A bordered part of a detail or settings page. Dangerous actions have one of their own, at the bottom. */
+export const Section = ({ title, description, actions, children, danger }: SectionProps) => (
+  <section className={`rounded-md border ${danger ? 'border-bad/40' : ''}`}>
+    <header className="flex flex-wrap items-start justify-between gap-3 px-4 py-3">
+      <div className="min-w-0">
+        <h2 className="font-semibold text-base">{title}</h2>
+        {description && <p className="mt-0.5 max-w-xl text-muted text-sm">{description}</p>}
+      </div>
+      {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
+    </header>
+    {children && <div className="border-t px-4 py-4">{children}</div>}
+  </section>
+)
+
+type FormProps = {
+  onSubmit: () => void
+  error?: unknown
+  /** The submit button, and others. */
+  actions: ReactNode
+  children: ReactNode
+  label?: string
+}
+
+/** One column of fields. The service words the errors: those of a field next to it, all others above the buttons. */
+export const Form = ({ onSubmit, error, actions, children, label }: FormProps) => (
+  <form
+    noValidate
+    aria-label={label}
+    className="flex max-w-md flex-col gap-4"
+    onSubmit={(event) => {
+      event.preventDefault()
+      onSubmit()
+    }}
+  >
+    {children}
+    <ErrorNote error={error} />
+    <div className="flex items-center gap-2">{actions}</div>
+  </form>
+)
+
+export type WizardStep = { id: string; title: string; done: boolean; href: string }
+
+type WizardProps = { steps: readonly WizardStep[]; current: string; summary?: ReactNode; children: ReactNode }
+
+/** Steps at the left, the form in the middle, and at the right what has been chosen so far. Each step has its own URL. */
+export const Wizard = ({ steps, current, summary, children }: WizardProps) => (
+  <div className="grid gap-6 lg:grid-cols-[180px_minmax(0,1fr)_240px]">
+    <ol aria-label="Steps" className="flex gap-4 overflow-x-auto lg:flex-col lg:gap-1">
+      {steps.map(({ id, title, done, href }, index) => (
+        <li key={id}>
+          <a
+            href={href}
+            aria-current={id === current ? 'step' : undefined}
+            className="flex items-center gap-2 whitespace-nowrap rounded-md px-2 py-1 text-muted text-sm hover:bg-hover aria-[current]:font-medium aria-[current]:text-text"
+          >
+            <span className="flex size-5 items-center justify-center rounded-full border text-xs">
+              {done ? '✓' : index + 1}
+            </span>
+            {title}
+          </a>
+        </li>
+      ))}
+    </ol>
+    <div className="min-w-0">{children}</div>
+    {summary && <aside className="rounded-md border bg-surface p-4 text-sm">{summary}</aside>}
+  </div>
+)

@@ -1,0 +1,20 @@
+/** State in the URL: filters, the open tab and the open detail. A link to the page restores all of it. */
+import { useNavigate, useSearch } from '@tanstack/react-router'
+
+type Values = Record<string, string>
+
+/** Values equal to the defaults are left out of the URL. */
+export const useFilters = <D extends Values>(defaults: D): [D, (change: Partial<D>) => void] => {
+  const search = useSearch({ strict: false }) as Values
+  const navigate = useNavigate()
+  const values = Object.fromEntries(Object.keys(defaults).map((name) => [name, search[name] ?? defaults[name]])) as D
+  const change = (changed: Partial<D>): void => {
+    const next: Values = { ...search }
+    for (const [name, value] of Object.entries(changed)) {
+      if (value === undefined || value === '' || value === defaults[name]) delete next[name]
+      else next[name] = value
+    }
+    void navigate({ to: '.', search: next as never, replace: true, resetScroll: false })
+  }
+  return [values, change]
+}
