@@ -18,7 +18,7 @@ export const layers: string[][] = [
   ['admission', 'audiences', 'domains', 'senders', 'signin', 'templates', 'tracking', 'webhooks'],
   ['team'],
   ['messages'],
-  ['analytics', 'blasts', 'inbound', 'verifications'],
+  ['analytics', 'blasts', 'exports', 'inbound', 'verifications'],
   ['operator'],
   ['worker'],
   ['http', 'submission'],

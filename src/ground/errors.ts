@@ -231,6 +231,10 @@ export const catalogue = {
   INVITATION_EXPIRED: at(410, 'This invitation has expired'),
   INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  EXPORT_NOT_READY: at(409, 'Export is not ready'),
+  EXPORT_EXPIRED: at(410, 'The file of this export was deleted. Start another export.'),
+  EXPORT_UNAVAILABLE: at(503, 'The file of this export cannot be read at the moment. Try again in a few minutes.'),
+  RANGE_NOT_SATISFIABLE: at(416, 'The requested range is outside the file'),
   INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
   AUDIT_SIGNING_DISABLED: at(
     503,
@@ -263,6 +267,10 @@ export const dashboardCodes = new Set<Code>([
   'INVITATION_EXPIRED',
   'INVITATION_EMAIL_MISMATCH',
   'SOLE_OWNER',
+  'EXPORT_NOT_READY',
+  'EXPORT_EXPIRED',
+  'EXPORT_UNAVAILABLE',
+  'RANGE_NOT_SATISFIABLE',
   'INVALID_TIME_RANGE',
   'AUDIT_SIGNING_DISABLED',
 ])

@@ -1,5 +1,4 @@
 /** Serves an admitted request: validates its input, claims its Idempotency-Key and calls the route's handler. */
-import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Actor } from '../audit/append.ts'
 import { lostConnection } from '../db/faults.ts'
@@ -18,6 +17,7 @@ import type { Admitted } from './admit-request.ts'
 import { malformed } from './envelope.ts'
 import { largeBody, parseJson, readQuery, validate } from './read-request.ts'
 import type { Route, RouteResponse } from './route.ts'
+import { type ServedFile, servedFile } from './served-file.ts'
 
 /** A recorded error is about this request too, so it has this request's id. */
 const replayedBody = ({ status, body }: ReplayedResponse, requestId: string): string => {
@@ -75,7 +75,7 @@ type Needs = {
 }
 
 /** The body of a response: JSON, or a file with its media type. */
-export type Served = string | { contentType: string; content: Readable | Buffer }
+export type Served = string | ServedFile
 
 export type Serve = (route: Route, request: FastifyRequest, reply: FastifyReply, admitted: Admitted) => Promise<Served>
 
@@ -102,14 +102,6 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
       if (!lostConnection(error)) return logFailure(error)
       void retryOnOutage(() => idempotency.free(claim)).catch(logFailure)
     })
-  }
-
-  /** The status is sent by then, so a fault can only end the connection. */
-  const servedFile = ({ contentType, content }: NonNullable<RouteResponse['file']>): Served => {
-    if (Buffer.isBuffer(content)) return { contentType, content }
-    const stream = Readable.from(content)
-    stream.on('error', (error) => log.error({ err: error }, 'sending a file failed'))
-    return { contentType, content: stream }
   }
 
   return (route, request, reply, admitted) =>
@@ -159,7 +151,7 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
         if (checkResponses) checkShape(route, response)
         reply.code(response.status)
         if (response.headers) reply.headers(response.headers)
-        if (response.file) return servedFile(response.file)
+        if (response.file) return servedFile(response.file, log)
         const text = JSON.stringify(response.body)
         if (claim) await settleClaim(claim, response, text)
         return text

@@ -11,6 +11,7 @@ import { makeReadiness } from '../settings/readiness.ts'
 import type { Submission } from '../submission/smtp-server.ts'
 import { makeDashboardRoutes } from './dashboard.ts'
 import { makeDelivery } from './delivery.ts'
+import { makeExports } from './exports.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
 import { makePeople } from './people.ts'
@@ -38,11 +39,15 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
-  const team = makeTeam({ foundation, platform, people, sending, senders })
-  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team })
+  const exports = makeExports(foundation, people, replacements)
+  const team = makeTeam({ foundation, platform, people, sending, senders, exports })
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, exports })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people, team }), ...addDashboardRoutes]
+  const dashboardRoutes = [
+    ...makeDashboardRoutes({ foundation, platform, people, team, exports }),
+    ...addDashboardRoutes,
+  ]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({

@@ -13,6 +13,7 @@ import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
+import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
@@ -30,9 +31,9 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
   })
 }
 
-type Needs = { foundation: Foundation; platform: Platform; people: People; team: Team }
+type Needs = { foundation: Foundation; platform: Platform; people: People; team: Team; exports: Exports }
 
-export const makeDashboardRoutes = ({ foundation, platform, people, team }: Needs): DashboardRoute[] => {
+export const makeDashboardRoutes = ({ foundation, platform, people, team, exports }: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -42,6 +43,7 @@ export const makeDashboardRoutes = ({ foundation, platform, people, team }: Need
     ...accountRoutes(people),
     ...sessionPolicyRoutes(people),
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
+    ...exports.routes,
     ...dashboardKeyRoutes({ db, clock }),
     ...makeAuditRoutes(foundation),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),

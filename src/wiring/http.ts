@@ -160,7 +160,7 @@ const registerDashboard = (app: FastifyInstance, needs: Needs): void => {
     baseUrl: foundation.baseUrl.read,
   })
   const checkResponses = replacements.checkResponses ?? false
-  serveDashboard(app, { routes, entrance, proxies: foundation.config, checkResponses })
+  serveDashboard(app, { routes, entrance, proxies: foundation.config, log: foundation.log, checkResponses })
 }
 
 export const makeHttp = (needs: Needs): FastifyInstance => {

@@ -2,6 +2,7 @@
 import type { newDkimKey } from '../domains/dkim-key.ts'
 import type { GuardedAgent } from '../outgoing/guarded.ts'
 import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
+import type { ObjectStore } from '../providers/objects/object-store.ts'
 import type { SmsRegistries } from '../providers/registry/open-sms-registry.ts'
 import type { SmsProvider } from '../providers/sms/sms-provider.ts'
 import type { NotifyOwners } from '../webhooks/record-outcome.ts'
@@ -21,6 +22,8 @@ export type Replacements = {
   registries?: SmsRegistries
   /** The time that the ceilings on one-time codes cover, instead of an hour. */
   verificationWindowMs?: number
+  /** Keeps the files of exports. */
+  exportStore?: ObjectStore
   /** Emails owners and developers. */
   notify?: NotifyOwners
 }

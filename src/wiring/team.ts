@@ -1,6 +1,7 @@
 /** Members, invitations, orgs and accounts, as people manage them in the dashboard. */
 import { makeDeleteLog } from '../audit/delete-log.ts'
 import { makeEraseActorWithin } from '../audit/erase-actor.ts'
+import { stopJobsOfOrg } from '../exports/store/job-rows.ts'
 import { assignedNumbers } from '../senders/store/phone-number-rows.ts'
 import { makeAnswerInvitation } from '../team/answer-invitation.ts'
 import { makeBeginOrg } from '../team/begin-org.ts'
@@ -14,13 +15,21 @@ import { makeManageTeam } from '../team/manage-team.ts'
 import { makePurgeOrgs } from '../team/purge-orgs.ts'
 import { makeMovePointer, makeTransferOwnership } from '../team/transfer-ownership.ts'
 import { deleteEndpointsOfOrg } from '../webhooks/store/endpoint-rows.ts'
+import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Sending } from './sending.ts'
 
-type Needs = { foundation: Foundation; platform: Platform; people: People; sending: Sending; senders: SmsRegistration }
+type Needs = {
+  foundation: Foundation
+  platform: Platform
+  people: People
+  sending: Sending
+  senders: SmsRegistration
+  exports: Exports
+}
 
 const system = { kind: 'system' } as const
 const page = 100
@@ -28,8 +37,9 @@ const page = 100
 /** The scope of everything that an org has. */
 const wholeOrg = (orgId: string) => ({ orgId, tenantId: null, environment: 'live', projectId: null }) as const
 
-/** Gives back what a deleted org has at providers: its numbers, and the identities of its domains. */
-const makeRelease = ({ foundation, sending, senders }: Needs) => [
+/** Gives back what a deleted org has elsewhere: the files of its exports, its numbers, the identities of its domains. */
+const makeRelease = ({ foundation, sending, senders, exports }: Needs) => [
+  exports.retention.removeOfOrg,
   async (orgId: string): Promise<void> => {
     for (;;) {
       const numbers = await foundation.db.rows(assignedNumbers, { orgId, limit: page })
@@ -56,7 +66,11 @@ export const makeTeam = (needs: Needs) => {
   const close = makeCloseOrg({
     ...shared,
     // Modules with work under way for an org add themselves to this list.
-    endWork: [sending.messages.cancelOfOrg, (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId })],
+    endWork: [
+      sending.messages.cancelOfOrg,
+      (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId }),
+      (tx, work) => tx.change(stopJobsOfOrg, work),
+    ],
   })
   const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
   return {
@@ -68,6 +82,7 @@ export const makeTeam = (needs: Needs) => {
     deleteOrg: makeDeleteOrg({ db, close, forget: caches.forget }),
     deleteAccount: makeDeleteAccount({
       ...shared,
+      throttle: people.throttle,
       leave: makeLeaveOrgs({ movePointer, close }),
       eraseActor: makeEraseActorWithin({ log, secrets, cutover }),
     }),

@@ -12,6 +12,7 @@ import { startWhenAvailable } from '../worker/start-when-available.ts'
 import { makeTasks } from '../worker/tasks.ts'
 import { makeWakeOnEvents } from '../worker/wake-on-events.ts'
 import type { WebhookDelivery } from './delivery.ts'
+import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
@@ -25,9 +26,10 @@ type Needs = {
   delivery: WebhookDelivery
   senders: SmsRegistration
   team: Team
+  exports: Exports
 }
 
-export const makeWorker = ({ foundation, platform, sending, delivery, senders, team }: Needs) => {
+export const makeWorker = ({ foundation, platform, sending, delivery, senders, team, exports }: Needs) => {
   const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits, followJobs } = sending
@@ -61,6 +63,8 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     sweepSignIn: makeSweepSignIn({ db, clock }),
     sweepInvitations: team.invitations.sweep,
     purgeOrgs: team.purgeOrgs,
+    sweepExports: exports.retention.sweep,
+    exporting: exports.loop,
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
     pollDlt: makePollDlt({
@@ -89,6 +93,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     rollingUp.start()
     scheduling.start()
     webhooks.start()
+    exports.loop.start()
     running = true
   }
   return {
@@ -108,6 +113,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
         rollingUp.drain(),
         scheduling.drain(),
         webhooks.drain(),
+        exports.drain(),
       ])
     },
   }

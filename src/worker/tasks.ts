@@ -40,6 +40,8 @@ type Needs = {
   sweepSignIn: SweepSignIn
   sweepInvitations: () => Promise<number>
   purgeOrgs: PurgeOrgs
+  sweepExports: () => Promise<number>
+  exporting: ClaimLoop
   messages: MessageRetention
   redactInbound: RedactInbound
   verifications: VerificationRetention
@@ -64,6 +66,7 @@ export const makeTasks = (needs: Needs): Tasks => {
         jobs_completed: await needs.followJobs.pass(),
       }),
     },
+    exports: { run: async () => ({ exports_worked_on: await needs.exporting.pass() }) },
     analytics: { run: async () => ({ events_counted: await needs.rollUp.run() }) },
     deletions: { cron: '* * * * *', run: async () => ({ orgs_deleted: await needs.purgeOrgs() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
@@ -104,6 +107,7 @@ export const makeTasks = (needs: Needs): Tasks => {
           analytics_rows_deleted: await needs.rollUp.sweep(),
           sign_in_rows_deleted: await needs.sweepSignIn(),
           invitations_deleted: await needs.sweepInvitations(),
+          export_files_deleted: await needs.sweepExports(),
         }
       },
     },

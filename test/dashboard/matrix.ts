@@ -66,5 +66,11 @@ export const matrix: Record<string, Line> = {
   'POST /api/internal/team/accept': { gate: 'requireUserSession', admitted: 422 },
   'POST /api/internal/team/decline': { gate: 'requireUserSession', admitted: 422 },
   'DELETE /api/internal/user': { gate: 'requireUserSession', admitted: 422 },
+  'POST /api/internal/user/data-export': { gate: 'requireUserSession', admitted: 200 },
+  'GET /api/internal/org/export': { gate: 'requireOwnerSession', admitted: 200 },
+  'POST /api/internal/org/export/async': { gate: 'requireOwnerSession', admitted: 202 },
+  'GET /api/internal/org/export/jobs': { gate: 'requireOwnerSession', admitted: 200 },
+  'GET /api/internal/org/export/jobs/{id}': { gate: 'requireOwnerSession', admitted: 404 },
+  'GET /api/internal/org/export/jobs/{id}/download': { gate: 'requireOwnerSession', admitted: 404 },
   'GET /api/auth/invitation': { gate: 'public', admitted: 422 },
 }

@@ -2,10 +2,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
+import type { Log } from '../../ground/log.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import { jsonType } from '../broken-request.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { parseJson, readQuery, validate } from '../read-request.ts'
+import { type ServedFile, servedFile } from '../served-file.ts'
 import { cookieOf } from './cookies.ts'
 import type { DashboardCall, DashboardResponse, DashboardRoute, SessionGate, UserSession } from './dashboard-route.ts'
 import type { Entrance } from './entrance.ts'
@@ -14,6 +16,7 @@ type Needs = {
   routes: readonly DashboardRoute[]
   entrance: Entrance
   proxies: ProxyTrust
+  log: Log
   /** For tests: checks every response against the schema that its route declares. */
   checkResponses: boolean
 }
@@ -40,20 +43,28 @@ const readInput = async (route: DashboardRoute, request: FastifyRequest) => {
   return { query, body, params }
 }
 
-const checkShape = (route: DashboardRoute, { status, body }: DashboardResponse): void => {
+const checkShape = (route: DashboardRoute, { status, body, file }: DashboardResponse): void => {
   const schema = route.responses[status]
   if (schema === undefined) throw new Error(`${route.method} ${route.path} does not declare a ${status} response`)
-  if (schema === null) {
+  if (file || schema === 'file') {
+    if (!file || schema !== 'file') throw new Error(`${route.method} ${route.path} declares another body for ${status}`)
+  } else if (schema === null) {
     if (body !== undefined) throw new Error(`${route.method} ${route.path} declares no body for ${status}`)
   } else schema.parse(JSON.parse(JSON.stringify(body)))
 }
 
-const send = (reply: FastifyReply, { status, body, headers, cookies }: DashboardResponse): string => {
+const send = (reply: FastifyReply, response: DashboardResponse, log: Log): string | ServedFile['content'] => {
+  const { status, body, file, headers, cookies } = response
   reply.code(status)
   // A page of a signed-in user must not be found in a cache by the next user of the machine.
   reply.header('cache-control', 'no-store')
   if (headers) reply.headers(headers)
   for (const cookie of cookies ?? []) reply.header('set-cookie', cookie)
+  if (file) {
+    const { contentType, content } = servedFile(file, log)
+    reply.type(contentType)
+    return content
+  }
   if (body === undefined) return ''
   reply.type(jsonType)
   return JSON.stringify(body)
@@ -62,7 +73,7 @@ const send = (reply: FastifyReply, { status, body, headers, cookies }: Dashboard
 type Admission = WeakMap<FastifyRequest, UserSession>
 
 const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, admitted: Admission): void => {
-  const { entrance, proxies, checkResponses } = needs
+  const { entrance, proxies, log, checkResponses } = needs
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -79,12 +90,13 @@ const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, adm
           requestId: request.id,
           address: callerAddress(request.raw, proxies),
           userAgent: (request.headers['user-agent'] ?? '').slice(0, 512),
+          header: (name) => request.headers[name]?.toString(),
           cookie: (name) => cookieOf(request.headers.cookie, name),
           findSession: () => entrance.find(request),
         }
         const response = await route.handle(call)
         if (checkResponses) checkShape(route, response)
-        return send(reply, response)
+        return send(reply, response, log)
       }),
   })
 }
