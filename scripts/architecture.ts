@@ -11,7 +11,7 @@ export const layers: string[][] = [
   ['ground'],
   ['db'],
   ['providers', 'outgoing'],
-  ['limits', 'settings', 'idempotency', 'events', 'audit'],
+  ['limits', 'settings', 'idempotency', 'events', 'audit', 'health'],
   ['orgs'],
   ['usage'],
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],

@@ -13,6 +13,7 @@ import { makeDashboardRoutes } from './dashboard.ts'
 import { makeDelivery } from './delivery.ts'
 import { makeExports } from './exports.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
+import { makeHealthOf } from './health.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
 import { makePeople } from './people.ts'
 import { makePlatform } from './platform.ts'
@@ -39,13 +40,14 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
+  const health = makeHealthOf(foundation, sending)
   const exports = makeExports(foundation, people, replacements)
   const team = makeTeam({ foundation, platform, people, sending, senders, exports })
-  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, exports })
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, exports, health })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
   const dashboardRoutes = [
-    ...makeDashboardRoutes({ foundation, platform, people, team, exports }),
+    ...makeDashboardRoutes({ foundation, platform, people, team, exports, health }),
     ...addDashboardRoutes,
   ]
   let withWorker = false

@@ -2,6 +2,7 @@
 import { makeListAudit } from '../audit/list-entries.ts'
 import { makeVerifyChainPage } from '../audit/verify-chain-page.ts'
 import { makeVerifyEntries } from '../audit/verify-entries.ts'
+import type { Health } from '../health/watch-parts.ts'
 import { accountRoutes } from '../http/dashboard/account.ts'
 import { accountDeletionRoutes } from '../http/dashboard/account-deletion.ts'
 import { dashboardKeyRoutes } from '../http/dashboard/api-keys.ts'
@@ -12,6 +13,7 @@ import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
+import { statusRoutes } from '../http/dashboard/status.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
 import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
@@ -31,9 +33,23 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
   })
 }
 
-type Needs = { foundation: Foundation; platform: Platform; people: People; team: Team; exports: Exports }
+type Needs = {
+  foundation: Foundation
+  platform: Platform
+  people: People
+  team: Team
+  exports: Exports
+  health: Health
+}
 
-export const makeDashboardRoutes = ({ foundation, platform, people, team, exports }: Needs): DashboardRoute[] => {
+export const makeDashboardRoutes = ({
+  foundation,
+  platform,
+  people,
+  team,
+  exports,
+  health,
+}: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -44,6 +60,7 @@ export const makeDashboardRoutes = ({ foundation, platform, people, team, export
     ...sessionPolicyRoutes(people),
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
     ...exports.routes,
+    ...statusRoutes({ health }),
     ...dashboardKeyRoutes({ db, clock }),
     ...makeAuditRoutes(foundation),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),

@@ -1,5 +1,6 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
 import { makeRollUp } from '../analytics/roll-up.ts'
+import type { Health } from '../health/watch-parts.ts'
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
 import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
 import { makeSweepSignIn } from '../signin/retention.ts'
@@ -27,9 +28,10 @@ type Needs = {
   senders: SmsRegistration
   team: Team
   exports: Exports
+  health: Health
 }
 
-export const makeWorker = ({ foundation, platform, sending, delivery, senders, team, exports }: Needs) => {
+export const makeWorker = ({ foundation, platform, sending, delivery, senders, team, exports, health }: Needs) => {
   const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits, followJobs } = sending
@@ -65,6 +67,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     purgeOrgs: team.purgeOrgs,
     sweepExports: exports.retention.sweep,
     exporting: exports.loop,
+    health,
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
     pollDlt: makePollDlt({

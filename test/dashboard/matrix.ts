@@ -72,5 +72,6 @@ export const matrix: Record<string, Line> = {
   'GET /api/internal/org/export/jobs': { gate: 'requireOwnerSession', admitted: 200 },
   'GET /api/internal/org/export/jobs/{id}': { gate: 'requireOwnerSession', admitted: 404 },
   'GET /api/internal/org/export/jobs/{id}/download': { gate: 'requireOwnerSession', admitted: 404 },
+  'GET /api/internal/status': { gate: 'requireSession', admitted: 200 },
   'GET /api/auth/invitation': { gate: 'public', admitted: 422 },
 }

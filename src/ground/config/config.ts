@@ -53,6 +53,8 @@ export type Config = {
   /** The time in force, and the text it was configured with, for display. */
   auditCutover: { text: string; at: Date }
   auditRetentionDays: number
+  /** Variables whose values mean nothing, so that their defaults are in force. */
+  ignoredVariables: string[]
   /** The folder, or the place in an object store, for the files of exports. */
   exportStore: string
   /** Undefined: audit entries are deleted without an archive. */
@@ -230,6 +232,10 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     auditWitness: values.AUDIT_WITNESS,
     auditCutover: auditCutoverOf(values.AUDIT_SIGNING_CUTOVER),
     auditRetentionDays: values.AUDIT_LOG_RETENTION_DAYS ?? 365,
+    ignoredVariables:
+      env.AUDIT_LOG_RETENTION_DAYS?.trim() && values.AUDIT_LOG_RETENTION_DAYS === undefined
+        ? ['AUDIT_LOG_RETENTION_DAYS']
+        : [],
     exportStore: values.EXPORT_STORE ?? join(values.DATA_DIR ?? './.data', 'exports'),
     auditArchiveBucket: values.AUDIT_ARCHIVE_BUCKET,
     messageContentDays: values.MESSAGE_CONTENT_TTL_DAYS,

@@ -116,9 +116,10 @@ export const variables = {
       'Where the worker writes the newest links of the audit chains, at most once a minute: a file to which it appends lines, or a place in an object store where it creates objects. Endpoint, region and credentials of the store come from the variables of the AWS library, such as `AWS_ENDPOINT_URL_S3`. Keep it where someone with access to the database cannot change it. See [Audit log](audit.md#the-witness).',
   }),
   AUDIT_LOG_RETENTION_DAYS: variable({
-    accepts: accept.wholeNumber(1, 36_500),
+    accepts: accept.days,
     fallback: '365',
-    about: 'Deletes audit entries older than this many days. The task runs every hour.',
+    about:
+      'Deletes audit entries older than this many days, once a night. Any other value means 365 and is logged as a warning. See [Retention](retention.md).',
   }),
   AUDIT_ARCHIVE_BUCKET: variable({
     accepts: accept.textMatching(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'the name of a bucket'),

@@ -31,10 +31,13 @@ export class ObjectTooLarge extends Error {}
 
 /** The store could not be reached or did not do what it was asked. */
 export class ObjectStoreFault extends Error {
-  /** Whether the store has no space left. */
-  readonly full: boolean
+  readonly #full: boolean
   constructor(message: string, full = false) {
     super(message)
-    this.full = full
+    this.#full = full
+  }
+  /** Whether the store has no space left. */
+  get full(): boolean {
+    return this.#full
   }
 }
