@@ -16,7 +16,7 @@ import {
   findUnfinishedJob,
   insertExportJob,
   listExportJobs,
-} from './store/job-rows.ts'
+} from './store/export-job-rows.ts'
 
 const dayMs = 86_400_000
 

@@ -3,7 +3,7 @@ import type { Db } from '../db/pool.ts'
 import { type Clock, systemClock } from '../ground/clock.ts'
 import { timeOfId } from '../ground/ids.ts'
 import type { ObjectStore } from '../providers/objects/object-store.ts'
-import { deleteOldJobs, expiredFiles, filesOfOrg, forgetFile, knownFiles } from './store/job-rows.ts'
+import { deleteOldJobs, expiredFiles, filesOfOrg, forgetFile, knownFiles } from './store/export-job-rows.ts'
 
 const chunk = 5_000
 const dayMs = 86_400_000

@@ -16,7 +16,7 @@ import {
   releaseExportJob,
   renewExportJob,
   setRowsExpected,
-} from './store/job-rows.ts'
+} from './store/export-job-rows.ts'
 import type { WriteOrg } from './write-org.ts'
 
 const keptDays = 7

@@ -6,12 +6,12 @@ import type { Db } from '../db/pool.ts'
 import { queryOf } from '../db/statement.ts'
 import type { Clock } from '../ground/clock.ts'
 import { auditLines, withheldEntries } from './store/audit-lines.ts'
-import { exportedTypes, linesOf } from './store/exported-types.ts'
+import { exportedTypes, typeLines } from './store/exported-types.ts'
 import { beginSnapshot } from './store/snapshot.ts'
 
 const auditType = 'audit_entry'
 const types = [...exportedTypes.map(({ type }) => type), auditType]
-const lines = exportedTypes.map(linesOf)
+const lines = exportedTypes.map(typeLines)
 const pageRows = 500
 
 export type WriteOptions = {

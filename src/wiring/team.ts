@@ -1,7 +1,7 @@
 /** Members, invitations, orgs and accounts, as people manage them in the dashboard. */
 import { makeDeleteLog } from '../audit/delete-log.ts'
 import { makeEraseActorWithin } from '../audit/erase-actor.ts'
-import { stopJobsOfOrg } from '../exports/store/job-rows.ts'
+import { stopJobsOfOrg } from '../exports/store/export-job-rows.ts'
 import { assignedNumbers } from '../senders/store/phone-number-rows.ts'
 import { makeAnswerInvitation } from '../team/answer-invitation.ts'
 import { makeBeginOrg } from '../team/begin-org.ts'

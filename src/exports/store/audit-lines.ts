@@ -2,7 +2,7 @@
 import { withheldNames } from '../../audit/shown-entry.ts'
 import type { ListedEntry } from '../../audit/store/list-rows.ts'
 import { statement } from '../../db/statement.ts'
-import { lineOf, plain, text, time, word, wordOrNull } from './line-columns.ts'
+import { anyText, lineOf, plain, time, word, wordOrNull } from './line-columns.ts'
 
 /**
  * Entries from which something may have to be withheld. It finds too many: a name can also be a value. The process
@@ -17,12 +17,12 @@ export const auditLines = statement<{ orgId: string }, { line: string }>(
     word('id', 't.id'),
     word('orgId', 't.org_id'),
     wordOrNull('actorUserId', 't.actor_user_id'),
-    text('action', 't.action'),
-    text('resourceType', 't.resource_type'),
-    text('resourceId', 't.resource_id'),
+    anyText('action', 't.action'),
+    anyText('resourceType', 't.resource_type'),
+    anyText('resourceId', 't.resource_id'),
     plain('metadata', 't.metadata'),
-    text('ipAddress', 't.ip_address'),
-    text('userAgent', 't.user_agent'),
+    anyText('ipAddress', 't.ip_address'),
+    anyText('userAgent', 't.user_agent'),
     time('createdAt', 't.created_at'),
   ])} as line
    from audit_entries t

@@ -2,12 +2,12 @@
 
 import { statement } from '../../db/statement.ts'
 import {
+  anyText,
   gathered,
   type LineColumn,
   lineOf,
   list,
   plain,
-  text,
   time,
   timeOrNull,
   word,
@@ -38,20 +38,20 @@ const org: ExportedType = {
   orgColumn: 'id',
   columns: [
     id,
-    text('name', 't.name'),
-    text('slug', 't.slug'),
+    anyText('name', 't.name'),
+    anyText('slug', 't.slug'),
     word('plan', 't.plan'),
     wordOrNull('owner_user_id', 't.owner_user_id'),
     plain('rate_limit_per_minute', 't.rate_limit_per_minute'),
     plain('email_monthly', 't.email_monthly'),
     plain('sms_monthly', 't.sms_monthly'),
     plain('spend_cap_usd', 'round(t.spend_cap_micros / 1000000.0, 2)'),
-    text('sms_geo', 't.sms_geo'),
+    anyText('sms_geo', 't.sms_geo'),
     plain('sms_quiet_hours', 't.sms_quiet_hours'),
     plain('max_session_age_hours', 't.max_session_age_hours'),
     plain('max_sessions_per_user', 't.max_sessions_per_user'),
     timeOrNull('suspended_at', 't.suspended_at'),
-    text('suspension_reason', 't.suspension_reason'),
+    anyText('suspension_reason', 't.suspension_reason'),
     ...times,
   ],
 }
@@ -63,10 +63,10 @@ const member: ExportedType = {
   columns: [
     id,
     word('user_id', 't.user_id'),
-    text('email', 'u.email'),
-    text('name', 'u.name'),
-    text('role', 't.role'),
-    text('source', 't.source'),
+    anyText('email', 'u.email'),
+    anyText('name', 'u.name'),
+    anyText('role', 't.role'),
+    anyText('source', 't.source'),
     plain('two_factor_enabled', 'u.totp_enabled_at is not null'),
     created,
   ],
@@ -77,7 +77,7 @@ const invitation: ExportedType = {
   table: 'invitations',
   columns: [
     id,
-    text('email', 't.email'),
+    anyText('email', 't.email'),
     word('role', 't.role'),
     wordOrNull('invited_by', 't.invited_by'),
     created,
@@ -91,10 +91,10 @@ const apiKey: ExportedType = {
   table: 'api_keys',
   columns: [
     id,
-    text('name', 't.name'),
+    anyText('name', 't.name'),
     word('environment', 't.environment'),
-    text('prefix', 't.prefix'),
-    text('last_four', 't.last_four'),
+    anyText('prefix', 't.prefix'),
+    anyText('last_four', 't.last_four'),
     list('scopes', 't.scopes'),
     tenantId,
     wordOrNull('project_id', 't.project_id'),
@@ -115,13 +115,13 @@ const domain: ExportedType = {
   table: 'domains',
   columns: [
     id,
-    text('name', 't.name'),
+    anyText('name', 't.name'),
     word('status', 't.status'),
     word('dkim_status', 't.dkim_status'),
-    text('dkim_selector', 't.dkim_selector'),
-    text('dkim_public_key', 't.dkim_public_key'),
-    text('return_path', 't.return_path'),
-    text('region', 't.region'),
+    anyText('dkim_selector', 't.dkim_selector'),
+    anyText('dkim_public_key', 't.dkim_public_key'),
+    anyText('return_path', 't.return_path'),
+    anyText('region', 't.region'),
     word('project_id', 't.project_id'),
     tenantId,
     wordOrNull('ip_pool_id', 't.ip_pool_id'),
@@ -142,8 +142,8 @@ const webhookEndpoint: ExportedType = {
   table: 'webhook_endpoints',
   columns: [
     id,
-    text('url', 't.url'),
-    text('description', 't.description'),
+    anyText('url', 't.url'),
+    anyText('description', 't.description'),
     list('events', 't.events'),
     plain('enabled', 't.enabled'),
     wordOrNull('disabled_reason', 't.disabled_reason'),
@@ -161,11 +161,11 @@ const template: ExportedType = {
   table: 'templates',
   columns: [
     id,
-    text('slug', 't.slug'),
+    anyText('slug', 't.slug'),
     word('channel', 't.channel'),
-    text('subject', 't.subject'),
-    text('html', 't.html'),
-    text('text', 't.text'),
+    anyText('subject', 't.subject'),
+    anyText('html', 't.html'),
+    anyText('text', 't.text'),
     plain('version', 't.version'),
     tenantId,
     madeIn,
@@ -178,8 +178,8 @@ const audience: ExportedType = {
   table: 'audiences',
   columns: [
     id,
-    text('name', 't.name'),
-    text('slug', 't.slug'),
+    anyText('name', 't.name'),
+    anyText('slug', 't.slug'),
     plain('member_count', 't.member_count'),
     tenantId,
     madeIn,
@@ -192,9 +192,9 @@ const contact: ExportedType = {
   table: 'contacts',
   columns: [
     id,
-    text('email', 't.email'),
-    text('phone', 't.phone'),
-    text('name', 't.name'),
+    anyText('email', 't.email'),
+    anyText('phone', 't.phone'),
+    anyText('name', 't.name'),
     plain('metadata', 't.metadata'),
     gathered(
       'audience_ids',
@@ -213,12 +213,12 @@ const suppression: ExportedType = {
   columns: [
     id,
     word('channel', 't.channel'),
-    text('value', 't.value'),
+    anyText('value', 't.value'),
     word('reason', 't.reason'),
     word('source', 't.source'),
     wordOrNull('message_id', 't.message_id'),
     timeOrNull('unsubscribed_at', 't.unsubscribed_at'),
-    text('unsubscribe_source', 't.unsubscribe_source'),
+    anyText('unsubscribe_source', 't.unsubscribe_source'),
     wordOrNull('unsubscribe_message_id', 't.unsubscribe_message_id'),
     tenantId,
     madeIn,
@@ -234,11 +234,11 @@ const inbound = (type: string, channel: string, columns: readonly LineColumn[]):
   where: `t.channel = '${channel}'`,
   columns: [
     id,
-    text('from', 't.from_address'),
+    anyText('from', 't.from_address'),
     list('to', 't.to_addresses'),
     ...columns,
     word('kind', 't.kind'),
-    text('keyword', 't.keyword'),
+    anyText('keyword', 't.keyword'),
     wordOrNull('in_reply_to', 't.in_reply_to'),
     tenantId,
     time('received_at', 't.received_at'),
@@ -249,11 +249,11 @@ const inbound = (type: string, channel: string, columns: readonly LineColumn[]):
 
 /** The content of attachments is not part of the file. It can be read over the API. */
 const inboundTypes = [
-  inbound('inbound_sms', 'sms', [text('body', 't.text'), list('media_url', 't.media_url')]),
+  inbound('inbound_sms', 'sms', [anyText('body', 't.text'), list('media_url', 't.media_url')]),
   inbound('inbound_email', 'email', [
-    text('subject', 't.subject'),
-    text('text', 't.text'),
-    text('html', 't.html'),
+    anyText('subject', 't.subject'),
+    anyText('text', 't.text'),
+    anyText('html', 't.html'),
     plain('attachments', 't.attachments'),
   ]),
 ]
@@ -261,9 +261,9 @@ const inboundTypes = [
 const registration = [
   word('environment', 't.environment'),
   word('status', 't.status'),
-  text('status_reason', 't.status_reason'),
-  text('provider_id', 't.provider_id'),
-  text('provider_status', 't.provider_status'),
+  anyText('status_reason', 't.status_reason'),
+  anyText('provider_id', 't.provider_id'),
+  anyText('provider_status', 't.provider_status'),
 ]
 
 const brand: ExportedType = {
@@ -294,9 +294,9 @@ const phoneNumber: ExportedType = {
     ...registration,
     word('kind', 't.kind'),
     wordOrNull('type', 't.type'),
-    text('e164', 't.e164'),
-    text('sender_id', 't.sender_id'),
-    text('iso_country', 't.iso_country'),
+    anyText('e164', 't.e164'),
+    anyText('sender_id', 't.sender_id'),
+    anyText('iso_country', 't.iso_country'),
     wordOrNull('campaign_id', 't.campaign_id'),
     list('capabilities', 't.capabilities'),
     tenantId,
@@ -310,8 +310,8 @@ const pool: ExportedType = {
   table: 'pools',
   columns: [
     id,
-    text('slug', 't.slug'),
-    text('name', 't.name'),
+    anyText('slug', 't.slug'),
+    anyText('name', 't.name'),
     gathered(
       'phone_number_ids',
       `select p.phone_number_id from pool_members p
@@ -328,8 +328,8 @@ const ipPool: ExportedType = {
   table: 'ip_pools',
   columns: [
     id,
-    text('name', 't.name'),
-    text('region', 't.region'),
+    anyText('name', 't.name'),
+    anyText('region', 't.region'),
     plain('paused', 't.paused'),
     plain('ip_count', 't.ip_count'),
     plain('ips', 't.ips'),
@@ -346,18 +346,18 @@ const dltTemplate: ExportedType = {
   columns: [
     id,
     word('environment', 't.environment'),
-    text('name', 't.name'),
-    text('category', 't.category'),
-    text('content', 't.content'),
+    anyText('name', 't.name'),
+    anyText('category', 't.category'),
+    anyText('content', 't.content'),
     word('status', 't.status'),
-    text('provider_template_id', 't.provider_template_id'),
-    text('rejection_reason', 't.rejection_reason'),
+    anyText('provider_template_id', 't.provider_template_id'),
+    anyText('rejection_reason', 't.rejection_reason'),
     word('entity', 't.entity'),
-    text('entity_id', 'e.entity_id'),
-    text('entity_legal_name', 'e.legal_name'),
+    anyText('entity_id', 'e.entity_id'),
+    anyText('entity_legal_name', 'e.legal_name'),
     word('entity_status', 'e.status'),
     word('header', 't.header'),
-    text('header_name', 'h.header'),
+    anyText('header_name', 'h.header'),
     word('header_status', 'h.status'),
     ...times,
   ],
@@ -368,9 +368,9 @@ const tenant: ExportedType = {
   table: 'tenants',
   columns: [
     id,
-    text('slug', 't.slug'),
-    text('name', 't.name'),
-    text('external_ref', 't.external_ref'),
+    anyText('slug', 't.slug'),
+    anyText('name', 't.name'),
+    anyText('external_ref', 't.external_ref'),
     word('status', 't.status'),
     plain('email_monthly', 't.email_monthly'),
     plain('sms_monthly', 't.sms_monthly'),
@@ -407,7 +407,7 @@ export const exportedTypes: readonly ExportedType[] = [
 ]
 
 /** The rows of a type as lines, one text column each. */
-export const linesOf = ({ type, table, columns, joins = '', where, orgColumn = 'org_id' }: ExportedType) =>
+export const typeLines = ({ type, table, columns, joins = '', where, orgColumn = 'org_id' }: ExportedType) =>
   statement<{ orgId: string }, { line: string }>(
     `exports.lines_of_${type}`,
     `select ${lineOf(type, columns)} as line

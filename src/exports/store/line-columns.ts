@@ -20,7 +20,7 @@ export const wordOrNull = (name: string, source = name): LineColumn =>
   column(name, `coalesce('"' || ${source} || '"', 'null')`)
 
 /** Any text, or null. */
-export const text = (name: string, source = name): LineColumn =>
+export const anyText = (name: string, source = name): LineColumn =>
   column(name, `coalesce(to_json(${source})::text, 'null')`)
 
 /** An array of texts, or null. Most arrays are empty. */

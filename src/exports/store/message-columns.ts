@@ -1,5 +1,5 @@
 /** The columns of exported messages. Names are those of the API where it has them. */
-import { list, plain, text, time, timeOrNull, word, wordOrNull } from './line-columns.ts'
+import { anyText, list, plain, time, timeOrNull, word, wordOrNull } from './line-columns.ts'
 
 export const messageColumns = [
   word('id', 't.id'),
@@ -11,16 +11,16 @@ export const messageColumns = [
   word('project_id', 't.project_id'),
   wordOrNull('key_id', 't.key_id'),
   wordOrNull('job_id', 't.job_id'),
-  text('from', 't.from_address'),
-  text('from_name', 't.from_name'),
+  anyText('from', 't.from_address'),
+  anyText('from_name', 't.from_name'),
   list('to', 't.to_addresses'),
   list('cc', 't.cc'),
   list('bcc', 't.bcc'),
   list('reply_to', 't.reply_to'),
   plain('names', 't.names'),
-  text('subject', 't.subject'),
-  text('html', 't.html'),
-  text('text', 't.text'),
+  anyText('subject', 't.subject'),
+  anyText('html', 't.html'),
+  anyText('text', 't.text'),
   plain('headers', 't.headers'),
   plain('attachments', 't.attachments'),
   plain('track_opens', 't.track_opens'),
@@ -28,8 +28,8 @@ export const messageColumns = [
   list('tags', 't.tags'),
   plain('metadata', 't.metadata'),
   plain('sms', 't.sms'),
-  text('error_message', 't.error_message'),
-  text('provider', 't.provider'),
+  anyText('error_message', 't.error_message'),
+  anyText('provider', 't.provider'),
   plain('provider_response', 't.provider_response'),
   plain('status_history', 't.history'),
   timeOrNull('scheduled_at', 't.scheduled_at'),

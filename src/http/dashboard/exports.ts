@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { ExportJobs } from '../../exports/export-jobs.ts'
 import { ExportJob } from '../../exports/shapes.ts'
-import type { ExportJobRow } from '../../exports/store/job-rows.ts'
+import type { ExportJobRow } from '../../exports/store/export-job-rows.ts'
 import type { StreamOrg } from '../../exports/stream-org.ts'
 import type { Clock } from '../../ground/clock.ts'
 import { keysetOf } from '../../ground/cursor.ts'
