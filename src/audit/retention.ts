@@ -1,24 +1,40 @@
-import type { Db } from '../db/pool.ts'
+import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { timeOfId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import { type ArchiveDay, utcDay } from './archive-day.ts'
 import { digestMatches, faultOfEnds, signEnd } from './chain-ends.ts'
 import { type AuditSecrets, makeJudgeEntry } from './judge-entry.ts'
 import { type ChainRow, type LinkedEntry, type LinkRow, lockChain } from './store/chain-rows.ts'
 import { deleteEntries, oldestEntries, oldestLinks, setPrunedEnd } from './store/prune-rows.ts'
 import { type EntryRow, permitChanges } from './store.ts'
 
-const chunk = 1_000
+const chunk = 5_000
+const dayMs = 86_400_000
 
 /** Removes entries older than the retention period from the old end of each chain. Returns how many. */
 export type PruneAudit = () => Promise<number>
 
-type Needs = { db: Db; clock: Clock; log: Log; secrets: AuditSecrets; cutover: Date; days: number }
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  secrets: AuditSecrets
+  cutover: Date
+  days: number
+  /** Undefined: entries are deleted without an archive. */
+  archive?: ArchiveDay | undefined
+}
+
+/** The days whose entries may be removed. Undefined: all. */
+type Days = ReadonlySet<string> | undefined
+
+const dayOf = (entryId: string): string => utcDay(timeOfId(entryId))
 
 /** The age of an entry is the time in its id, which cannot be changed without breaking the chain. */
 const isExpired = (entryId: string, before: Date): boolean => timeOfId(entryId) < before.getTime()
 
-export const makePruneAudit = ({ db, clock, log, secrets, cutover, days }: Needs): PruneAudit => {
+export const makePruneAudit = ({ db, clock, log, secrets, cutover, days, archive }: Needs): PruneAudit => {
   const judge = makeJudgeEntry({ secrets, cutover })
 
   /** Why a link must be kept although it has expired: it is evidence. */
@@ -32,11 +48,18 @@ export const makePruneAudit = ({ db, clock, log, secrets, cutover, days }: Needs
   }
 
   /** The links before the first one that is kept, because it has not expired or because it does not verify. */
-  const removable = (orgId: string, chain: ChainRow, links: LinkedEntry[], before: Date): LinkRow[] => {
+  const removable = (
+    orgId: string,
+    chain: ChainRow,
+    links: LinkedEntry[],
+    before: Date,
+    archived?: Days,
+  ): LinkRow[] => {
     const found: LinkRow[] = []
     let previous = { seq: chain.pruned_seq, digest: chain.pruned_digest ?? Buffer.alloc(0) }
     for (const link of links) {
       if (!isExpired(link.entry_id, before)) break
+      if (archived && !archived.has(dayOf(link.entry_id))) break
       const fault = faultOf(previous, link)
       if (fault !== undefined) {
         log.error({ org_id: orgId, entry_id: link.entry_id, fault }, 'audit retention stopped')
@@ -48,17 +71,21 @@ export const makePruneAudit = ({ db, clock, log, secrets, cutover, days }: Needs
     return found
   }
 
-  const pruneChunk = (orgId: string, before: Date): Promise<number> =>
+  const nextLinks = async (tx: Tx, orgId: string, before: Date, archived?: Days): Promise<LinkRow[]> => {
+    // While entries are being linked, the chain is locked. The next run prunes it.
+    const chain = await tx.row(lockChain, { orgId })
+    if (!chain) return []
+    const fault = faultOfEnds(secrets, orgId, chain)
+    if (fault !== undefined) {
+      log.error({ org_id: orgId, fault }, 'audit retention stopped')
+      return []
+    }
+    return removable(orgId, chain, await tx.rows(oldestLinks, { orgId, limit: chunk }), before, archived)
+  }
+
+  const pruneChunk = (orgId: string, before: Date, archived: Days): Promise<number> =>
     db.tx(async (tx) => {
-      // While entries are being linked, the chain is locked. The next run prunes it.
-      const chain = await tx.row(lockChain, { orgId })
-      if (!chain) return 0
-      const fault = faultOfEnds(secrets, orgId, chain)
-      if (fault !== undefined) {
-        log.error({ org_id: orgId, fault }, 'audit retention stopped')
-        return 0
-      }
-      const links = removable(orgId, chain, await tx.rows(oldestLinks, { orgId, limit: chunk }), before)
+      const links = await nextLinks(tx, orgId, before, archived)
       const last = links.at(-1)
       if (!last) return 0
       await tx.row(permitChanges, { path: 'retention' })
@@ -69,16 +96,36 @@ export const makePruneAudit = ({ db, clock, log, secrets, cutover, days }: Needs
       return links.length
     })
 
+  /** Adds the days of the entries that are next. Returns false if the archive fails: then the entries stay. */
+  const archiveNext = async (orgId: string, before: Date, archived: Set<string>): Promise<boolean> => {
+    const next = await db.tx((tx) => nextLinks(tx, orgId, before))
+    for (const day of new Set(next.map((link) => dayOf(link.entry_id)))) {
+      if (archived.has(day)) continue
+      try {
+        await archive?.(orgId, day)
+      } catch (error) {
+        log.error({ err: error, org_id: orgId, day }, 'audit archive failed')
+        return false
+      }
+      archived.add(day)
+    }
+    return true
+  }
+
   const pruneOrg = async (orgId: string, before: Date): Promise<number> => {
+    const archived = archive && new Set<string>()
     for (let total = 0; ; ) {
-      const pruned = await pruneChunk(orgId, before)
+      if (archived && !(await archiveNext(orgId, before, archived))) return total
+      const pruned = await pruneChunk(orgId, before, archived)
       total += pruned
       if (pruned < chunk) return total
     }
   }
 
   return async () => {
-    const before = new Date(clock.millis() - days * 86_400_000)
+    const oldest = clock.millis() - days * dayMs
+    // A file of the archive has a whole day.
+    const before = new Date(archive ? Math.floor(oldest / dayMs) * dayMs : oldest)
     let total = 0
     for (let after = ''; ; ) {
       const chains = await db.rows(oldestEntries, { afterOrgId: after, limit: chunk })

@@ -15,7 +15,7 @@ export type ShownEntry = {
 }
 
 /** Entries of earlier versions can contain the token of an invitation. */
-const withheldNames = new Set(['token', 'invite_token', 'invite_url'])
+export const withheldNames = new Set(['token', 'invite_token', 'invite_url'])
 
 /** The service writes nothing that is nested this deeply. */
 const maxDepth = 64

@@ -85,6 +85,7 @@ const openWorkerPort = async ({ host, workerPort: port }: Config, service: Servi
 /** Runs the service in the foreground until it is stopped. Resolves with the exit code. */
 export const serve = async (config: Config, log: Log, parts: ServedParts): Promise<number> => {
   const { host, port } = config
+  for (const variable of config.ignoredVariables) log.warn({ variable }, 'value ignored, default in force')
   for (const warning of productionWarnings(config)) log.warn(warning, 'unsafe setting in production')
   const databaseLost = Promise.withResolvers<void>()
   const stopped = untilStopped([...urgentReasons, 'SIGTERM'], databaseLost.promise)

@@ -239,6 +239,10 @@ export const catalogue = {
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
   DOMAIN_NOT_VERIFIED: at(409, 'The domain is not verified. Verify it first.'),
   PLAN_NOT_HIGHER: at(409, 'Your organisation already has this plan or a higher one'),
+  EXPORT_NOT_READY: at(409, 'Export is not ready'),
+  EXPORT_EXPIRED: at(410, 'The file of this export was deleted. Start another export.'),
+  EXPORT_UNAVAILABLE: at(503, 'The file of this export cannot be read at the moment. Try again in a few minutes.'),
+  RANGE_NOT_SATISFIABLE: at(416, 'The requested range is outside the file'),
   INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
   AUDIT_SIGNING_DISABLED: at(
     503,
@@ -273,6 +277,10 @@ export const dashboardCodes = new Set<Code>([
   'INVITATION_EMAIL_MISMATCH',
   'SOLE_OWNER',
   'PLAN_NOT_HIGHER',
+  'EXPORT_NOT_READY',
+  'EXPORT_EXPIRED',
+  'EXPORT_UNAVAILABLE',
+  'RANGE_NOT_SATISFIABLE',
   'INVALID_TIME_RANGE',
   'AUDIT_SIGNING_DISABLED',
 ])

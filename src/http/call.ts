@@ -17,7 +17,7 @@ import type { Admitted } from './admit-request.ts'
 import { malformed } from './envelope.ts'
 import { largeBody, parseJson, readQuery, validate } from './read-request.ts'
 import type { Route, RouteResponse } from './route.ts'
-import { type ServedFile, serveFile } from './served-file.ts'
+import { type ServedFile, servedFile } from './served-file.ts'
 
 /** A recorded error is about this request too, so it has this request's id. */
 const replayedBody = ({ status, body }: ReplayedResponse, requestId: string): string => {
@@ -151,7 +151,7 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
         if (checkResponses) checkShape(route, response)
         reply.code(response.status)
         if (response.headers) reply.headers(response.headers)
-        if (response.file) return serveFile(response.file, log)
+        if (response.file) return servedFile(response.file, log)
         const text = JSON.stringify(response.body)
         if (claim) await settleClaim(claim, response, text)
         return text

@@ -155,6 +155,10 @@ const added: [code: Code, status: number, type: string][] = [
   ['INVITATION_EMAIL_MISMATCH', 403, 'authentication_error'],
   ['SOLE_OWNER', 409, 'validation_error'],
   ['PLAN_NOT_HIGHER', 409, 'validation_error'],
+  ['EXPORT_NOT_READY', 409, 'validation_error'],
+  ['EXPORT_EXPIRED', 410, 'validation_error'],
+  ['EXPORT_UNAVAILABLE', 503, 'server_error'],
+  ['RANGE_NOT_SATISFIABLE', 416, 'validation_error'],
   ['INVALID_TIME_RANGE', 422, 'validation_error'],
   ['AUDIT_SIGNING_DISABLED', 503, 'server_error'],
 ]

@@ -26,12 +26,14 @@ export type Call<Query, Body> = {
   upload: UploadedFile
 }
 
+export type FileBody = { contentType: string; content: AsyncIterable<string | Buffer> | Buffer }
+
 export type RouteResponse = {
   status: number
   /** Sent as JSON. Undefined when `file` is set. */
   body: unknown
   /** Sent as it is made, in place of a JSON body. */
-  file?: { contentType: string; content: AsyncIterable<string> | Buffer }
+  file?: FileBody
   headers?: Record<string, string>
   /** True when the handler recorded the response for its Idempotency-Key in its own transaction. */
   recorded?: true

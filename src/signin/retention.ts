@@ -7,6 +7,7 @@ import { sweepCodes, sweepResets } from './store/code-rows.ts'
 
 const keptDays = 30
 const dayMs = 86_400_000
+const chunk = 5_000
 
 /** Deletes sessions, codes, challenges and reset links that expired 30 days ago. Returns how many. */
 export type SweepSignIn = () => Promise<number>
@@ -17,7 +18,9 @@ export const makeSweepSignIn =
     const before = new Date(clock.millis() - keptDays * dayMs)
     let swept = 0
     for (const sweep of [sweepSessions, sweepCodes, sweepChallenges, sweepResets]) {
-      swept += await db.change(sweep, { before })
+      for (let changed = chunk; changed === chunk; swept += changed) {
+        changed = await db.change(sweep, { before, limit: chunk })
+      }
     }
     // No limit counts further back than an hour.
     await db.change(sweepAttempts, { before: new Date(clock.millis() - dayMs) })

@@ -2,11 +2,10 @@
 import { verifyPassword } from '../accounts/passwords.ts'
 import type { Actor, Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
-import type { Limiter } from '../limits/limiter.ts'
-import { findAccount } from '../signin/store/user-rows.ts'
+import { type AccountRow, findAccount } from '../signin/store/user-rows.ts'
+import type { Throttle } from '../signin/throttle.ts'
 import type { LeaveOrgs, LeftOrgs } from './leave-orgs.ts'
 import { deleteInvitationsTo } from './store/invitation-rows.ts'
 import { nextOwnOrg } from './store/own-org-rows.ts'
@@ -22,30 +21,32 @@ export type DeleteAccount = (
 
 type Needs = {
   db: Db
-  clock: Clock
-  limiter: Limiter | undefined
+  throttle: Throttle
   log: Log
   audit: Audit
   leave: LeaveOrgs
   eraseActor: (tx: Tx, userId: string) => Promise<number>
 }
 
-export const makeDeleteAccount = ({ db, clock, limiter, log, audit, leave, eraseActor }: Needs): DeleteAccount => {
-  /** A stolen session must not be enough to guess the password. */
-  const countAttempt = async (userId: string): Promise<void> => {
-    const bucket = { name: `{${userId}}:confirmations`, limit: 20, windowMs: 900_000 }
-    const taken = await limiter?.take([bucket], clock.millis())
-    if (!taken || taken.allowed) return
-    const retryAfter = ((taken.states[0]?.resetAt ?? 0) - clock.millis()) / 1_000
-    throw new Failure('RATE_LIMITED', { retryAfter, flatMessage: 'Too many attempts. Try again later.' })
-  }
-
-  const isConfirmed = async (userId: string, { password, email }: Confirmation): Promise<boolean> => {
-    const account = await db.row(findAccount, { userId })
-    if (!account) throw new Failure('UNAUTHORIZED')
+export const makeDeleteAccount = ({ db, throttle, log, audit, leave, eraseActor }: Needs): DeleteAccount => {
+  const isConfirmed = async (account: AccountRow, { password, email }: Confirmation): Promise<boolean> => {
     if (email !== undefined && email.trim().toLowerCase() === account.email) return true
     if (password === undefined || account.password_hash === null) return false
     return verifyPassword(account.password_hash, password)
+  }
+
+  /** Counts with failed sign-ins: a stolen session must not be enough to guess the password. */
+  const confirm = async ({ userId, ip }: UserActor, confirmation: Confirmation): Promise<void> => {
+    const account = await db.row(findAccount, { userId })
+    if (!account) throw new Failure('UNAUTHORIZED')
+    const attempt = await throttle.attempt({ email: account.email, ip })
+    try {
+      if (await isConfirmed(account, confirmation)) return
+      await attempt.failed()
+      throw new Failure('CONFIRMATION_FAILED', { flatMessage: 'Confirmation does not match' })
+    } finally {
+      attempt.end()
+    }
   }
 
   /** Files the entry under the active org if the user still belongs to it, or else under another org of theirs. */
@@ -61,10 +62,7 @@ export const makeDeleteAccount = ({ db, clock, limiter, log, audit, leave, erase
 
   return async (actor, confirmation, { activeOrgId, deleteOwned }) => {
     const { userId } = actor
-    await countAttempt(userId)
-    if (!(await isConfirmed(userId, confirmation))) {
-      throw new Failure('CONFIRMATION_FAILED', { flatMessage: 'Confirmation does not match' })
-    }
+    await confirm(actor, confirmation)
     return db.tx(async (tx) => {
       const left = await leave(tx, actor, { userId, deleteOwned })
       await record(tx, actor, userId, activeOrgId)

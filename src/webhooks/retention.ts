@@ -5,7 +5,7 @@ import { pruneDeliveries } from './store/delivery-rows.ts'
 import { sweepPreviousSecrets } from './store/endpoint-rows.ts'
 
 const day = 86_400_000
-const chunk = 10_000
+const chunk = 5_000
 
 export interface KeepDeliveries {
   /** Creates the partitions of the coming months. */

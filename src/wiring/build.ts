@@ -12,7 +12,9 @@ import type { Submission } from '../submission/smtp-server.ts'
 import { makeBilling } from './billing.ts'
 import { makeDashboardRoutes } from './dashboard.ts'
 import { makeDelivery } from './delivery.ts'
+import { makeExports } from './exports.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
+import { makeHealthOf } from './health.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
 import { makePeople } from './people.ts'
 import { makePlatform } from './platform.ts'
@@ -41,13 +43,18 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
   const billing = makeBilling(foundation, platform, people)
-  const team = makeTeam({ foundation, platform, people, sending, senders, billing })
-  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, billing })
+  const health = makeHealthOf(foundation, sending)
+  const exports = makeExports(foundation, people, replacements)
+  const team = makeTeam({ foundation, platform, people, sending, senders, billing, exports })
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, billing, exports, health })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const resources = makeResources({ foundation, platform, sending, delivery })
   const shared = { foundation, platform, sending, senders, resources }
   const routes = [...makeRoutes(shared), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ ...shared, people, team, billing }), ...addDashboardRoutes]
+  const dashboardRoutes = [
+    ...makeDashboardRoutes({ ...shared, people, team, billing, exports, health }),
+    ...addDashboardRoutes,
+  ]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({

@@ -3,11 +3,13 @@ import { makeListAudit } from '../audit/list-entries.ts'
 import { makeVerifyChainPage } from '../audit/verify-chain-page.ts'
 import { makeVerifyEntries } from '../audit/verify-entries.ts'
 import type { Db } from '../db/pool.ts'
+import type { Health } from '../health/watch-parts.ts'
 import { accountRoutes } from '../http/dashboard/account.ts'
 import { accountDeletionRoutes } from '../http/dashboard/account-deletion.ts'
 import { dashboardKeyRoutes } from '../http/dashboard/api-keys.ts'
 import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
+import { billingRoutes } from '../http/dashboard/billing.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
 import { dashboardAudienceRoutes } from '../http/dashboard/dashboard-audiences.ts'
 import { dashboardBrandRoutes } from '../http/dashboard/dashboard-brands.ts'
@@ -20,13 +22,18 @@ import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers
 import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
+import { dataExportRoutes } from '../http/dashboard/data-export.ts'
+import { exportRoutes } from '../http/dashboard/exports.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
+import { smsGeoRoutes } from '../http/dashboard/sms-geo.ts'
+import { statusRoutes } from '../http/dashboard/status.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
 import { makeTenantScope } from '../http/dashboard/tenant-scope.ts'
 import type { BillingModule } from './billing.ts'
+import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
@@ -76,10 +83,12 @@ type Needs = {
   people: People
   team: Team
   billing: BillingModule
+  exports: Exports
+  health: Health
 }
 
 export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
-  const { foundation, platform, sending, senders, resources, people, team, billing } = needs
+  const { foundation, platform, sending, senders, resources, people, team, billing, exports, health } = needs
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -89,6 +98,9 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...accountRoutes(people),
     ...sessionPolicyRoutes(people),
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
+    ...exportRoutes({ clock, ...exports }),
+    ...dataExportRoutes(exports),
+    ...statusRoutes({ health }),
     ...dashboardKeyRoutes({ db, clock, manage: resources.keys }),
     ...makeAuditRoutes(foundation),
     ...messageRoutes(sending.messages),
@@ -98,6 +110,7 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...webhookDashboardRoutes({ db, ...resources.webhooks }),
     ...makeAudienceRoutes(db, resources),
     ...makeSenderRoutes(db, senders, resources),
-    ...billing.dashboardRoutes,
+    ...billingRoutes(billing),
+    ...smsGeoRoutes(billing),
   ]
 }

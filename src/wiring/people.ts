@@ -67,6 +67,7 @@ export const makePeople = (foundation: Foundation, { sessions }: Platform, sendi
   const logIn = makeLogIn({ ...basis, secondFactor, confirmEmail, completeSignIn, recordFailedLogin })
   return {
     background,
+    throttle,
     mail: basis.mail,
     join,
     recordPersonal,

@@ -1,10 +1,12 @@
 /** Callers and their limits: keys, tenants, sessions, usage, and the audit chain. */
 import { makeSessions } from '../accounts/sessions.ts'
 import { makeAdmission } from '../admission/admit.ts'
+import { makeArchiveDay } from '../audit/archive-day.ts'
 import { makeChain } from '../audit/chain.ts'
 import { openWitness } from '../audit/open-witness.ts'
 import { makePruneAudit } from '../audit/retention.ts'
 import { makeCallers } from '../keys/callers.ts'
+import { openFileStore } from '../providers/objects/open-store.ts'
 import { makeTenantsByReference } from '../tenants/by-reference.ts'
 import { makeCreateTenants } from '../tenants/create.ts'
 import { makeUsage } from '../usage/reserve.ts'
@@ -15,6 +17,9 @@ export const makePlatform = ({ config, db, clock, log, limiter, caches, audit, m
   const { auditSecrets: secrets, auditWitness: name, awsRegion: region, auditRetentionDays: days } = config
   const cutover = config.auditCutover.at
   const witness = name === undefined ? undefined : openWitness({ name, region, clock, log })
+  const bucket = config.auditArchiveBucket
+  const archive =
+    bucket === undefined ? undefined : makeArchiveDay({ db, store: openFileStore(`s3://${bucket}`, region) })
   metrics.gauge(
     'audit_witness_unwritten_seconds',
     'For how long the oldest new head of an audit chain has not been written to the witness',
@@ -31,7 +36,7 @@ export const makePlatform = ({ config, db, clock, log, limiter, caches, audit, m
     sessions: makeSessions({ db, clock, log }),
     admission: makeAdmission({ callers, tenants, limiter, clock }),
     chain: makeChain({ db, clock, log, secrets, cutover, witness }),
-    pruneAudit: makePruneAudit({ db, clock, log, secrets, cutover, days }),
+    pruneAudit: makePruneAudit({ db, clock, log, secrets, cutover, days, archive }),
   }
 }
 

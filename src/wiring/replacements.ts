@@ -2,6 +2,7 @@
 import type { newDkimKey } from '../domains/dkim-key.ts'
 import type { GuardedAgent } from '../outgoing/guarded.ts'
 import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
+import type { ObjectStore } from '../providers/objects/object-store.ts'
 import type { SmsRegistries } from '../providers/registry/open-sms-registry.ts'
 import type { SmsProvider } from '../providers/sms/sms-provider.ts'
 import type { NotifyOwners } from '../webhooks/record-outcome.ts'
@@ -23,6 +24,8 @@ export type Replacements = {
   verificationWindowMs?: number
   /** Where the built dashboard is. From its sources, the service serves none. */
   webFolder?: string
+  /** Keeps the files of exports. */
+  exportStore?: ObjectStore
   /** Emails owners and developers. */
   notify?: NotifyOwners
 }

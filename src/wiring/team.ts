@@ -1,6 +1,7 @@
 /** Members, invitations, orgs and accounts, as people manage them in the dashboard. */
 import { makeDeleteLog } from '../audit/delete-log.ts'
 import { makeEraseActorWithin } from '../audit/erase-actor.ts'
+import { stopJobsOfOrg } from '../exports/store/export-job-rows.ts'
 import { assignedNumbers } from '../senders/store/phone-number-rows.ts'
 import { makeAnswerInvitation } from '../team/answer-invitation.ts'
 import { makeBeginOrg } from '../team/begin-org.ts'
@@ -15,6 +16,7 @@ import { makePurgeOrgs } from '../team/purge-orgs.ts'
 import { makeMovePointer, makeTransferOwnership } from '../team/transfer-ownership.ts'
 import { deleteEndpointsOfOrg } from '../webhooks/store/endpoint-rows.ts'
 import type { BillingModule } from './billing.ts'
+import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
@@ -28,6 +30,7 @@ type Needs = {
   sending: Sending
   senders: SmsRegistration
   billing: BillingModule
+  exports: Exports
 }
 
 const system = { kind: 'system' } as const
@@ -36,8 +39,9 @@ const page = 100
 /** The scope of everything that an org has. */
 const wholeOrg = (orgId: string) => ({ orgId, tenantId: null, environment: 'live', projectId: null }) as const
 
-/** Gives back what a deleted org has at providers: its numbers, and the identities of its domains. */
-const makeRelease = ({ foundation, sending, senders }: Needs) => [
+/** Gives back what a deleted org has elsewhere: the files of its exports, its numbers, the identities of its domains. */
+const makeRelease = ({ foundation, sending, senders, exports }: Needs) => [
+  exports.retention.removeOfOrg,
   async (orgId: string): Promise<void> => {
     for (;;) {
       const numbers = await foundation.db.rows(assignedNumbers, { orgId, limit: page })
@@ -64,7 +68,11 @@ export const makeTeam = (needs: Needs) => {
   const close = makeCloseOrg({
     ...shared,
     // Modules with work under way for an org add themselves to this list.
-    endWork: [sending.messages.cancelOfOrg, (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId })],
+    endWork: [
+      sending.messages.cancelOfOrg,
+      (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId }),
+      (tx, work) => tx.change(stopJobsOfOrg, work),
+    ],
   })
   const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
   return {
@@ -76,6 +84,7 @@ export const makeTeam = (needs: Needs) => {
     deleteOrg: makeDeleteOrg({ db, close, forget: caches.forget }),
     deleteAccount: makeDeleteAccount({
       ...shared,
+      throttle: people.throttle,
       leave: makeLeaveOrgs({ movePointer, close }),
       eraseActor: makeEraseActorWithin({ log, secrets, cutover }),
     }),

@@ -1,5 +1,6 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
 import { makeRollUp } from '../analytics/roll-up.ts'
+import type { Health } from '../health/watch-parts.ts'
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
 import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
 import { makeSweepSignIn } from '../signin/retention.ts'
@@ -13,6 +14,7 @@ import { makeTasks } from '../worker/tasks.ts'
 import { makeWakeOnEvents } from '../worker/wake-on-events.ts'
 import type { BillingModule } from './billing.ts'
 import type { WebhookDelivery } from './delivery.ts'
+import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
@@ -27,9 +29,12 @@ type Needs = {
   senders: SmsRegistration
   team: Team
   billing: BillingModule
+  exports: Exports
+  health: Health
 }
 
-export const makeWorker = ({ foundation, platform, sending, delivery, senders, team, billing }: Needs) => {
+export const makeWorker = (needs: Needs) => {
+  const { foundation, platform, sending, delivery, senders, team, billing, exports, health } = needs
   const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits, followJobs } = sending
@@ -64,6 +69,9 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     sweepInvitations: team.invitations.sweep,
     purgeOrgs: team.purgeOrgs,
     billing: billing.run,
+    sweepExports: exports.retention.sweep,
+    exporting: exports.loop,
+    health,
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,
     pollDlt: makePollDlt({
@@ -92,6 +100,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     rollingUp.start()
     scheduling.start()
     webhooks.start()
+    exports.loop.start()
     running = true
   }
   return {
@@ -111,6 +120,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
         rollingUp.drain(),
         scheduling.drain(),
         webhooks.drain(),
+        exports.drain(),
       ])
     },
   }

@@ -3,6 +3,7 @@ import type { Chain } from '../audit/chain.ts'
 import type { PruneAudit } from '../audit/retention.ts'
 import type { FollowJobs } from '../blasts/follow-jobs.ts'
 import type { CheckDomains } from '../domains/check.ts'
+import type { Health } from '../health/watch-parts.ts'
 import type { Idempotency } from '../idempotency/claims.ts'
 import type { TakeOverdueSms } from '../inbound/long-sms.ts'
 import type { RedactInbound } from '../inbound/retention.ts'
@@ -41,6 +42,9 @@ type Needs = {
   sweepInvitations: () => Promise<number>
   purgeOrgs: PurgeOrgs
   billing: () => Promise<Record<string, number>>
+  sweepExports: () => Promise<number>
+  health: Pick<Health, 'record' | 'sweep'>
+  exporting: ClaimLoop
   messages: MessageRetention
   redactInbound: RedactInbound
   verifications: VerificationRetention
@@ -55,8 +59,23 @@ type Needs = {
   pollDlt: PollDlt
 }
 
+/** What cannot wait for the night: links of the audit chains, partitions, and rows that are of no use after minutes. */
+const upkeep = async ({ chain, messages, deliveries, idempotency, tracking, verifications }: Needs) => {
+  const audit_entries_linked = await chain.link()
+  await chain.register()
+  await messages.ensurePartitions()
+  await deliveries.prepare()
+  return {
+    audit_entries_linked,
+    idempotency_keys_deleted: await idempotency.sweep(),
+    tracking_windows_deleted: await tracking.sweepWindows(),
+    webhook_secrets_dropped: await deliveries.sweepSecrets(),
+    verification_windows_deleted: await verifications.sweepWindows(),
+  }
+}
+
 export const makeTasks = (needs: Needs): Tasks => {
-  const { idempotency, chain, pruneAudit, checkDomains, tracking, sweepReceipts, messages, deliveries } = needs
+  const { checkDomains, tracking, sweepReceipts, messages, deliveries } = needs
   return {
     webhooks: { run: () => needs.webhooks.pass() },
     scheduler: {
@@ -65,9 +84,11 @@ export const makeTasks = (needs: Needs): Tasks => {
         jobs_completed: await needs.followJobs.pass(),
       }),
     },
+    exports: { run: async () => ({ exports_worked_on: await needs.exporting.pass() }) },
     analytics: { run: async () => ({ events_counted: await needs.rollUp.run() }) },
     deletions: { cron: '* * * * *', run: async () => ({ orgs_deleted: await needs.purgeOrgs() }) },
     billing: { cron: '* * * * *', run: needs.billing },
+    health: { cron: '* * * * *', run: async () => ({ parts_down: await needs.health.record() }) },
     usage: { cron: '* * * * *', run: async () => ({ reservations_settled: await needs.settleUsage() }) },
     long_sms: { cron: '* * * * *', run: async () => ({ incomplete_sms_taken: await needs.takeOverdueSms() }) },
     domains: { cron: '* * * * *', run: () => checkDomains.run() },
@@ -83,31 +104,24 @@ export const makeTasks = (needs: Needs): Tasks => {
         inbound_redacted: await needs.redactInbound(),
       }),
     },
+    upkeep: { cron: '7 * * * *', run: () => upkeep(needs) },
     retention: {
-      cron: '7 * * * *',
-      run: async () => {
+      cron: '0 3 * * *',
+      run: async () => ({
         // Audit entries must be linked before they can be pruned.
-        const audit_entries_linked = await chain.link()
-        await chain.register()
-        await messages.ensurePartitions()
-        await deliveries.prepare()
-        return {
-          idempotency_keys_deleted: await idempotency.sweep(),
-          audit_entries_linked,
-          audit_entries_deleted: await pruneAudit(),
-          tracking_marks_deleted: await tracking.sweepMarks(),
-          tracking_windows_deleted: await tracking.sweepWindows(),
-          webhook_deliveries_deleted: await deliveries.prune(),
-          webhook_secrets_dropped: await deliveries.sweepSecrets(),
-          verifications_deleted: await needs.verifications.sweep(),
-          verification_windows_deleted: await needs.verifications.sweepWindows(),
-          provider_notifications_deleted: await messages.sweepNotifications(),
-          sms_receipts_deleted: await sweepReceipts(),
-          analytics_rows_deleted: await needs.rollUp.sweep(),
-          sign_in_rows_deleted: await needs.sweepSignIn(),
-          invitations_deleted: await needs.sweepInvitations(),
-        }
-      },
+        ...(await upkeep(needs)),
+        audit_entries_deleted: await needs.pruneAudit(),
+        tracking_marks_deleted: await tracking.sweepMarks(),
+        webhook_deliveries_deleted: await deliveries.prune(),
+        verifications_deleted: await needs.verifications.sweep(),
+        provider_notifications_deleted: await messages.sweepNotifications(),
+        sms_receipts_deleted: await sweepReceipts(),
+        analytics_rows_deleted: await needs.rollUp.sweep(),
+        sign_in_rows_deleted: await needs.sweepSignIn(),
+        invitations_deleted: await needs.sweepInvitations(),
+        export_files_deleted: await needs.sweepExports(),
+        health_probes_deleted: await needs.health.sweep(),
+      }),
     },
   }
 }

@@ -9,6 +9,8 @@ export type S3Server = {
   url: string
   /** By `bucket/key`, in the order in which they were stored. */
   objects: Map<string, Buffer>
+  /** Unfinished uploads by their ids. */
+  uploads: Map<string, { name: string; parts: Buffer[] }>
   /** Every request, such as `PUT /bucket/key`. */
   requests: string[]
   /** Answers every request with this status while it is set. */
@@ -31,7 +33,8 @@ const isSigned = (request: IncomingMessage, body: Buffer): boolean => {
   const signed = /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/[\w-]+\/s3\/aws4_request, SignedHeaders=([\w;-]+), /
   const names = signed.exec(authorization)?.[1]?.split(';') ?? []
   if (!['host', 'x-amz-content-sha256', 'x-amz-date'].every((name) => names.includes(name))) return false
-  if (request.method === 'PUT' && !names.includes('if-none-match')) return false
+  const isPart = request.url?.includes('uploadId=')
+  if (request.method === 'PUT' && !isPart && !names.includes('if-none-match')) return false
   return date !== undefined && digest === createHash('sha256').update(body).digest('hex')
 }
 
@@ -64,6 +67,54 @@ const put = (server: S3Server, request: IncomingMessage, response: ServerRespons
   return response.destroy()
 }
 
+const xml = (response: ServerResponse, body: string): void => {
+  response.writeHead(200, { 'content-type': 'application/xml' }).end(`<?xml version="1.0" encoding="UTF-8"?>${body}`)
+}
+
+/** Uploads in parts. Returns false for any other request. */
+const takePart = (server: S3Server, request: IncomingMessage, response: ServerResponse, body: Buffer): boolean => {
+  const { pathname, searchParams } = new URL(request.url as string, 'http://localhost')
+  const name = decodeURIComponent(pathname.slice(1))
+  const id = searchParams.get('uploadId')
+  if (searchParams.has('uploads')) {
+    if (request.method === 'POST') {
+      const uploadId = `upload-${server.uploads.size + 1}`
+      server.uploads.set(uploadId, { name, parts: [] })
+      xml(response, `<InitiateMultipartUploadResult><UploadId>${uploadId}</UploadId></InitiateMultipartUploadResult>`)
+      return true
+    }
+    const found = [...server.uploads].map(
+      ([uploadId, upload]) =>
+        `<Upload><Key>${upload.name.slice(upload.name.indexOf('/') + 1)}</Key><UploadId>${uploadId}</UploadId><Initiated>2020-01-01T00:00:00.000Z</Initiated></Upload>`,
+    )
+    xml(response, `<ListMultipartUploadsResult>${found.join('')}</ListMultipartUploadsResult>`)
+    return true
+  }
+  if (id === null) return false
+  const upload = server.uploads.get(id)
+  if (!upload) fail(response, 404, 'NoSuchUpload')
+  else if (request.method === 'PUT') {
+    upload.parts[Number(searchParams.get('partNumber')) - 1] = body
+    response.writeHead(200, { etag: `"part"` }).end()
+  } else if (request.method === 'DELETE') {
+    server.uploads.delete(id)
+    response.writeHead(204).end()
+  } else if (server.objects.has(upload.name)) fail(response, 412, 'PreconditionFailed')
+  else {
+    server.objects.set(upload.name, Buffer.concat(upload.parts))
+    server.uploads.delete(id)
+    xml(response, '<CompleteMultipartUploadResult><ETag>"x"</ETag></CompleteMultipartUploadResult>')
+  }
+  return true
+}
+
+const sendPart = (request: IncomingMessage, response: ServerResponse, content: Buffer): void => {
+  const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
+  const part = from === undefined ? content : content.subarray(Number(from), Number(to) + 1)
+  response.writeHead(from === undefined ? 200 : 206, { 'content-length': part.length })
+  response.end(request.method === 'HEAD' ? undefined : part)
+}
+
 const answer = async (server: S3Server, request: IncomingMessage, response: ServerResponse) => {
   const body = await buffer(request)
   const { pathname, searchParams } = new URL(request.url as string, 'http://localhost')
@@ -71,14 +122,20 @@ const answer = async (server: S3Server, request: IncomingMessage, response: Serv
   if (server.failWith !== undefined) return fail(response, server.failWith, 'SlowDown')
   if (!isSigned(request, body)) return fail(response, 403, 'SignatureDoesNotMatch')
   const name = decodeURIComponent(pathname.slice(1))
+  if (takePart(server, request, response, body)) return
+  if (request.method === 'DELETE') {
+    server.objects.delete(name)
+    return response.writeHead(204).end()
+  }
   if (request.method === 'PUT') return put(server, request, response, name, body)
-  if (request.method !== 'GET') return fail(response, 405, 'MethodNotAllowed')
+  if (!['GET', 'HEAD'].includes(request.method as string)) return fail(response, 405, 'MethodNotAllowed')
   if (searchParams.get('list-type') === '2') {
-    const xml = list(server, name.replace(/\/$/, ''), searchParams)
-    return response.writeHead(200, { 'content-type': 'application/xml' }).end(xml)
+    const found = list(server, name.replace(/\/$/, ''), searchParams)
+    return response.writeHead(200, { 'content-type': 'application/xml' }).end(found)
   }
   const content = server.objects.get(name)
-  return content ? response.writeHead(200).end(content) : fail(response, 404, 'NoSuchKey')
+  if (content) return sendPart(request, response, content)
+  return request.method === 'HEAD' ? response.writeHead(404).end() : fail(response, 404, 'NoSuchKey')
 }
 
 /** The credentials that it accepts. */
@@ -91,6 +148,7 @@ export const startS3Server = async (): Promise<S3Server> => {
   const server: S3Server = {
     url: '',
     objects: new Map(),
+    uploads: new Map(),
     requests: [],
     failWith: undefined,
     loseNext: false,

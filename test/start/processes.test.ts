@@ -65,7 +65,7 @@ test('Two API processes and a worker share one database, and the first start cre
     .toEqual(
       expect.arrayContaining([
         { name: 'domains', cron: '* * * * *' },
-        { name: 'retention', cron: '7 * * * *' },
+        { name: 'retention', cron: '0 3 * * *' },
       ]),
     )
 

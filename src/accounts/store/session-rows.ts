@@ -184,7 +184,8 @@ export const lockUser = statement<{ userId: string }, { id: string }>(
 )
 
 /** Sessions that ended before this time. */
-export const sweepSessions = statement<{ before: Date }>(
+export const sweepSessions = statement<{ before: Date; limit: number }>(
   'accounts.sweep_sessions',
-  'delete from sessions where expires_at < :before',
+  `delete from sessions
+   where (id) in (select id from sessions where expires_at < :before limit :limit)`,
 )

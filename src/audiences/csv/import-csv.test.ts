@@ -213,7 +213,7 @@ describe('A refused file', () => {
     })
   })
 
-  test('S-418 R-30 10,001 rows are 413 and change nothing', async () => {
+  test('A-369 S-418 R-30 10,001 rows are 413 and change nothing', async () => {
     const id = await client.made()
     const csv = `email\n${Array.from({ length: 10_001 }, (_, i) => `over${i}@x.example`).join('\n')}`
     await leavesNoTrace(async () =>

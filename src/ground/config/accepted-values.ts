@@ -169,3 +169,9 @@ export const addressRanges = accepted(
 
 /** Never rejected: a value that is not a timestamp falls back to the default. */
 export const timestamp = accepted('an ISO 8601 timestamp with a time zone; any other value is ignored', z.string())
+
+/** Never rejected: a value that is not a number of days falls back to the default, with a warning. */
+export const days = accepted(
+  'a whole number of at least 1; any other value is ignored',
+  z.string().transform((text) => (/^[1-9]\d{0,4}$/.test(text) ? Number(text) : undefined)),
+)

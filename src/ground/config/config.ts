@@ -1,4 +1,5 @@
 /** Turns the environment into the configuration, once. `main.ts` passes the environment in. */
+import { join } from 'node:path'
 import { type IpRange, parseRange } from '../ip-address.ts'
 import { allVariables, type VariableValues } from './env-variables.ts'
 import { ruleFaults } from './rules.ts'
@@ -66,6 +67,12 @@ export type Config = {
   /** The time in force, and the text it was configured with, for display. */
   auditCutover: { text: string; at: Date }
   auditRetentionDays: number
+  /** Variables whose values mean nothing, so that their defaults are in force. */
+  ignoredVariables: string[]
+  /** The folder, or the place in an object store, for the files of exports. */
+  exportStore: string
+  /** Undefined: audit entries are deleted without an archive. */
+  auditArchiveBucket: string | undefined
   /** Undefined: bodies are kept. */
   messageContentDays: number | undefined
   emailProviders: ('local' | 'smtp' | 'ses')[]
@@ -255,6 +262,12 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     auditWitness: values.AUDIT_WITNESS,
     auditCutover: auditCutoverOf(values.AUDIT_SIGNING_CUTOVER),
     auditRetentionDays: values.AUDIT_LOG_RETENTION_DAYS ?? 365,
+    ignoredVariables:
+      env.AUDIT_LOG_RETENTION_DAYS?.trim() && values.AUDIT_LOG_RETENTION_DAYS === undefined
+        ? ['AUDIT_LOG_RETENTION_DAYS']
+        : [],
+    exportStore: values.EXPORT_STORE ?? join(values.DATA_DIR ?? './.data', 'exports'),
+    auditArchiveBucket: values.AUDIT_ARCHIVE_BUCKET,
     messageContentDays: values.MESSAGE_CONTENT_TTL_DAYS,
     emailProviders: values.EMAIL_PROVIDER ?? ['local'],
     onProviderOutage: values.ON_PROVIDER_OUTAGE ?? 'refuse',

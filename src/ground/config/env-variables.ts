@@ -116,9 +116,21 @@ export const variables = {
       'Where the worker writes the newest links of the audit chains, at most once a minute: a file to which it appends lines, or a place in an object store where it creates objects. Endpoint, region and credentials of the store come from the variables of the AWS library, such as `AWS_ENDPOINT_URL_S3`. Keep it where someone with access to the database cannot change it. See [Audit log](audit.md#the-witness).',
   }),
   AUDIT_LOG_RETENTION_DAYS: variable({
-    accepts: accept.wholeNumber(1, 36_500),
+    accepts: accept.days,
     fallback: '365',
-    about: 'Deletes audit entries older than this many days. The task runs every hour.',
+    about:
+      'Deletes audit entries older than this many days, once a night. Any other value means 365 and is logged as a warning. See [Retention](retention.md).',
+  }),
+  AUDIT_ARCHIVE_BUCKET: variable({
+    accepts: accept.textMatching(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'the name of a bucket'),
+    about:
+      'Bucket of an S3-compatible store that receives audit entries before retention deletes them, one file per org and day. Endpoint, region and credentials come from the variables of the AWS library, such as `AWS_ENDPOINT_URL_S3`. See [Retention](retention.md#the-archive-of-the-audit-log).',
+  }),
+  EXPORT_STORE: variable({
+    accepts: accept.fileOrObjects,
+    fallback: 'the folder `exports` in `DATA_DIR`',
+    about:
+      'Where the files of organisation exports are kept: a folder that all processes share, or `s3://bucket/prefix` of an S3-compatible store with the variables of the AWS library. See [Exports](exports.md).',
   }),
   EMAIL_PROVIDER: variable({
     accepts: accept.providers('smtp', 'ses'),

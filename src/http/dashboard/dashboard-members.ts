@@ -43,7 +43,7 @@ const csvRoutes = ({ importCsv, exportCsv }: Needs): DashboardRoute[] => [
     path: `${path}/export-csv`,
     params,
     gate: 'requireOwnerSession',
-    responses: { 200: z.string() },
+    responses: { 200: 'file' },
     handle: async ({ session, params: { id } }) => csvDownload(await exportCsv(scopeOf(session), id as string)),
   }),
 ]

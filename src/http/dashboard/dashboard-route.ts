@@ -4,7 +4,7 @@ import type { Role, Session } from '../../accounts/sessions.ts'
 import type { UserActor } from '../../audit/append.ts'
 import type { IdKind } from '../../ground/ids.ts'
 import type { JsonBounds } from '../json-scan.ts'
-import type { Method, RouteResponse, UploadedFile } from '../route.ts'
+import type { FileBody, Method, UploadedFile } from '../route.ts'
 
 /** Who may call a route. `public` needs no session and exists only under /api/auth. */
 export const gates = [
@@ -38,6 +38,8 @@ export type DashboardCall<G extends SessionGate, Query, Body> = {
   userAgent: string
   /** The body of a route with `uploads`. */
   upload: UploadedFile
+  /** The value of a header, by its name in lower case. */
+  header: (name: string) => string | undefined
   /** The value of a cookie, if the request has it. */
   cookie: (name: string) => string | undefined
   /** The session of a public route's caller, if they have one. */
@@ -48,8 +50,8 @@ export type DashboardResponse = {
   status: number
   /** Absent for a response without a body, such as a 204 or a redirect. */
   body?: unknown
-  /** Sent as it is made, in place of a JSON body. */
-  file?: NonNullable<RouteResponse['file']>
+  /** Sent as it is made, in place of a JSON body. Its route declares it as `file`. */
+  file?: FileBody
   headers?: Record<string, string>
   /** Values of Set-Cookie headers. */
   cookies?: string[]
@@ -73,8 +75,8 @@ export type DashboardRoute = {
   bodyLimit?: number
   /** How many values the body may have, when that is not the default. */
   bounds?: Pick<JsonBounds, 'elements' | 'values'>
-  /** The schemas of successful responses by HTTP status. Null: without a body. */
-  responses: Record<number, z.ZodType | null>
+  /** The schemas of successful responses by HTTP status. Null: without a body. `file`: not JSON. */
+  responses: Record<number, z.ZodType | 'file' | null>
   // biome-ignore lint/suspicious/noExplicitAny: each route narrows its own call through defineDashboardRoute
   handle: (call: any) => Promise<DashboardResponse>
 }

@@ -1,5 +1,4 @@
 /** Registers the routes of the dashboard: admits each request, validates its input, and sends what the handler returns. */
-import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
@@ -9,7 +8,7 @@ import { jsonType } from '../broken-request.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { acceptEveryType, type ReadBody } from '../read-body.ts'
 import { parseJson, readQuery, validate } from '../read-request.ts'
-import { serveFile } from '../served-file.ts'
+import { type ServedFile, servedFile } from '../served-file.ts'
 import { cookieOf } from './cookies.ts'
 import type { DashboardCall, DashboardResponse, DashboardRoute, SessionGate, UserSession } from './dashboard-route.ts'
 import type { Entrance } from './entrance.ts'
@@ -50,13 +49,14 @@ const readInput = async (route: DashboardRoute, request: FastifyRequest) => {
 const checkShape = (route: DashboardRoute, { status, body, file }: DashboardResponse): void => {
   const schema = route.responses[status]
   if (schema === undefined) throw new Error(`${route.method} ${route.path} does not declare a ${status} response`)
-  if (file) return
-  if (schema === null) {
+  if (file || schema === 'file') {
+    if (!file || schema !== 'file') throw new Error(`${route.method} ${route.path} declares another body for ${status}`)
+  } else if (schema === null) {
     if (body !== undefined) throw new Error(`${route.method} ${route.path} declares no body for ${status}`)
   } else schema.parse(JSON.parse(JSON.stringify(body)))
 }
 
-const send = (reply: FastifyReply, response: DashboardResponse, log: Log): string | Readable | Buffer => {
+const send = (reply: FastifyReply, response: DashboardResponse, log: Log): string | ServedFile['content'] => {
   const { status, body, file, headers, cookies } = response
   reply.code(status)
   // A page of a signed-in user must not be found in a cache by the next user of the machine.
@@ -64,7 +64,7 @@ const send = (reply: FastifyReply, response: DashboardResponse, log: Log): strin
   if (headers) reply.headers(headers)
   for (const cookie of cookies ?? []) reply.header('set-cookie', cookie)
   if (file) {
-    const { contentType, content } = serveFile(file, log)
+    const { contentType, content } = servedFile(file, log)
     reply.type(contentType)
     return content
   }
@@ -93,6 +93,7 @@ const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, adm
           requestId: request.id,
           address: callerAddress(request.raw, proxies),
           userAgent: (request.headers['user-agent'] ?? '').slice(0, 512),
+          header: (name) => request.headers[name]?.toString(),
           cookie: (name) => cookieOf(request.headers.cookie, name),
           findSession: () => entrance.find(request),
         }

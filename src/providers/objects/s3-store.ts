@@ -1,7 +1,9 @@
 /** An object store that speaks the API of Amazon S3. Buckets are part of the path, as most other stores require. */
+import type { Readable } from 'node:stream'
 import type { GetObjectCommandOutput, S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
 import type { ObjectPlace } from '../../ground/object-url.ts'
 import { type ObjectStore, ObjectStoreFault, ObjectTooLarge } from './object-store.ts'
+import { makePartUploads } from './part-uploads.ts'
 
 /** Loaded with the first use, because the SDK is large and most processes never use it. */
 const loadS3Sdk = () => import('@aws-sdk/client-s3')
@@ -14,18 +16,23 @@ type Needs = {
   /** Undefined: the SDK's credential provider chain. */
   credentials?: NonNullable<S3ClientConfig['credentials']>
   timeouts?: { connectMs: number; responseMs: number }
+  /** How often a request is tried. By default once, because the caller decides whether and when to try again. */
+  attempts?: number
 }
 
 type SdkFault = Error & { $metadata?: { httpStatusCode?: number } }
 
 const statusOf = (error: unknown): number | undefined => (error as SdkFault).$metadata?.httpStatusCode
 
+const fullNames = new Set(['QuotaExceeded', 'XMinioStorageFull', 'EntityTooLarge'])
+
 /** Without the other fields of the error, which can quote the signed request. */
 const faultOf = (error: unknown): Error => {
-  if (error instanceof ObjectTooLarge) return error
+  if (error instanceof ObjectTooLarge || error instanceof ObjectStoreFault) return error
   const { name, message } = error as Error
   const status = statusOf(error)
-  return new ObjectStoreFault(`${name}: ${message}${status === undefined ? '' : ` (status ${status})`}`)
+  const full = status === 507 || fullNames.has(name)
+  return new ObjectStoreFault(`${name}: ${message}${status === undefined ? '' : ` (status ${status})`}`, full)
 }
 
 const readBody = async ({ Body }: GetObjectCommandOutput, maxBytes: number): Promise<Buffer> => {
@@ -40,7 +47,7 @@ const readBody = async ({ Body }: GetObjectCommandOutput, maxBytes: number): Pro
 }
 
 export const makeS3Store = (needs: Needs): ObjectStore => {
-  const { place, region, endpoint, credentials, timeouts = { connectMs: 5_000, responseMs: 10_000 } } = needs
+  const { place, region, endpoint, credentials, timeouts = { connectMs: 5_000, responseMs: 10_000 }, attempts } = needs
   const { bucket: Bucket, prefix: ownPrefix } = place
   let opened: S3Client | undefined
 
@@ -51,8 +58,7 @@ export const makeS3Store = (needs: Needs): ObjectStore => {
       ...(endpoint !== undefined && { endpoint }),
       ...(credentials !== undefined && { credentials }),
       forcePathStyle: true,
-      // The caller decides whether and when to try again.
-      maxAttempts: 1,
+      maxAttempts: attempts ?? 1,
       requestHandler: {
         connectionTimeout: timeouts.connectMs,
         requestTimeout: timeouts.responseMs,
@@ -77,28 +83,77 @@ export const makeS3Store = (needs: Needs): ObjectStore => {
     }
   }
 
+  const faultless = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      throw faultOf(error)
+    }
+  }
+
+  /** Undefined if there is no such object. */
+  const orAbsent = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work()
+    } catch (error) {
+      if ((error as Error).name === 'NoSuchKey' || (error as Error).name === 'NotFound') return undefined
+      throw faultOf(error)
+    }
+  }
+
+  /** Returns false if there is an object of this name. */
+  const unlessPresent = async (work: () => Promise<unknown>): Promise<boolean> => {
+    try {
+      await work()
+      return true
+    } catch (error) {
+      if (statusOf(error) === 412) return false
+      throw faultOf(error)
+    }
+  }
+
+  const keyOf = (name: string): string => `${ownPrefix}${name}`
+
+  const put: ObjectStore['put'] = async (name, content) => {
+    const { PutObjectCommand } = await loadS3Sdk()
+    const command = new PutObjectCommand({ Bucket, Key: keyOf(name), Body: content, IfNoneMatch: '*' })
+    return unlessPresent(async () => (await client()).send(command))
+  }
+
+  const find = async (name: string, range?: string): Promise<GetObjectCommandOutput> => {
+    const { GetObjectCommand } = await loadS3Sdk()
+    return (await client()).send(
+      new GetObjectCommand({ Bucket, Key: keyOf(name), ...(range !== undefined && { Range: range }) }),
+    )
+  }
+
+  const uploads = makePartUploads({
+    sdk: loadS3Sdk,
+    client,
+    bucket: Bucket,
+    prefix: ownPrefix,
+    faultless,
+    unlessPresent,
+  })
+
   return {
-    put: async (name, content) => {
-      const { PutObjectCommand } = await loadS3Sdk()
-      const command = new PutObjectCommand({ Bucket, Key: `${ownPrefix}${name}`, Body: content, IfNoneMatch: '*' })
-      try {
-        await (await client()).send(command)
-        return true
-      } catch (error) {
-        if (statusOf(error) === 412) return false
-        throw faultOf(error)
-      }
-    },
-    get: async (name, maxBytes) => {
-      const { GetObjectCommand } = await loadS3Sdk()
-      try {
-        const found = await (await client()).send(new GetObjectCommand({ Bucket, Key: `${ownPrefix}${name}` }))
-        return await readBody(found, maxBytes)
-      } catch (error) {
-        if ((error as Error).name === 'NoSuchKey') return undefined
-        throw faultOf(error)
-      }
-    },
+    put,
+    write: (name, content) => uploads.write(name, content, (whole) => put(name, whole)),
+    get: (name, maxBytes) => orAbsent(async () => readBody(await find(name), maxBytes)),
+    read: (name, range) =>
+      orAbsent(async () => (await find(name, range && `bytes=${range.from}-${range.to}`)).Body as Readable),
+    sizeOf: (name) =>
+      orAbsent(async () => {
+        const { HeadObjectCommand } = await loadS3Sdk()
+        const found = await (await client()).send(new HeadObjectCommand({ Bucket, Key: keyOf(name) }))
+        return found.ContentLength ?? 0
+      }),
+    remove: (name) =>
+      faultless(async () => {
+        const { DeleteObjectCommand } = await loadS3Sdk()
+        await (await client()).send(new DeleteObjectCommand({ Bucket, Key: keyOf(name) }))
+      }),
+    removeUnfinished: uploads.removeUnfinished,
     list,
     close: () => {
       opened?.destroy()

@@ -82,7 +82,8 @@ export const dropChallenges = statement<{ userId: string }>(
   'delete from login_challenges where user_id = :userId',
 )
 
-export const sweepChallenges = statement<{ before: Date }>(
+export const sweepChallenges = statement<{ before: Date; limit: number }>(
   'signin.sweep_challenges',
-  'delete from login_challenges where expires_at < :before',
+  `delete from login_challenges
+   where (id) in (select id from login_challenges where expires_at < :before limit :limit)`,
 )

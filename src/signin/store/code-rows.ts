@@ -81,12 +81,14 @@ export const dropResets = statement<{ userId: string }>(
   'delete from password_resets where user_id = :userId',
 )
 
-export const sweepCodes = statement<{ before: Date }>(
+export const sweepCodes = statement<{ before: Date; limit: number }>(
   'signin.sweep_codes',
-  'delete from account_codes where expires_at < :before',
+  `delete from account_codes
+   where (user_id, channel) in (select user_id, channel from account_codes where expires_at < :before limit :limit)`,
 )
 
-export const sweepResets = statement<{ before: Date }>(
+export const sweepResets = statement<{ before: Date; limit: number }>(
   'signin.sweep_resets',
-  'delete from password_resets where expires_at < :before',
+  `delete from password_resets
+   where (token_hash) in (select token_hash from password_resets where expires_at < :before limit :limit)`,
 )

@@ -464,6 +464,118 @@ export interface paths {
         patch: operations["patchApiInternalOrgSessionPolicy"];
         trace?: never;
     };
+    "/api/internal/org/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOrgExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/org/export/async": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalOrgExportAsync"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/org/export/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOrgExportJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/org/export/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOrgExportJobsById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/org/export/jobs/{id}/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOrgExportJobsByIdDownload"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/user/data-export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalUserDataExport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/internal/api-keys": {
         parameters: {
             query?: never;
@@ -1134,6 +1246,54 @@ export interface paths {
         options?: never;
         head?: never;
         patch: operations["patchApiInternalPoolsById"];
+        trace?: never;
+    };
+    "/api/internal/billing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalBilling"];
+        put?: never;
+        post: operations["postApiInternalBilling"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch: operations["patchApiInternalBilling"];
+        trace?: never;
+    };
+    "/api/internal/billing/portal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalBillingPortal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/org/sms-geo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOrgSmsGeo"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch: operations["patchApiInternalOrgSmsGeo"];
         trace?: never;
     };
 }
@@ -3538,6 +3698,211 @@ export interface operations {
             };
         };
     };
+    getApiInternalOrgExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    postApiInternalOrgExportAsync: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @enum {string} */
+                        status: "queued" | "running" | "completed" | "failed" | "expired";
+                        requested_by: string | null;
+                        /** Format: date-time */
+                        created_at: string;
+                        completed_at: string | null;
+                        expires_at: string | null;
+                        size_bytes: number;
+                        rows: number;
+                        progress: number;
+                        error: string | null;
+                        download_url: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalOrgExportJobs: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            id: string;
+                            /** @enum {string} */
+                            status: "queued" | "running" | "completed" | "failed" | "expired";
+                            requested_by: string | null;
+                            /** Format: date-time */
+                            created_at: string;
+                            completed_at: string | null;
+                            expires_at: string | null;
+                            size_bytes: number;
+                            rows: number;
+                            progress: number;
+                            error: string | null;
+                            download_url: string | null;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalOrgExportJobsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @enum {string} */
+                        status: "queued" | "running" | "completed" | "failed" | "expired";
+                        requested_by: string | null;
+                        /** Format: date-time */
+                        created_at: string;
+                        completed_at: string | null;
+                        expires_at: string | null;
+                        size_bytes: number;
+                        rows: number;
+                        progress: number;
+                        error: string | null;
+                        download_url: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalOrgExportJobsByIdDownload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    postApiInternalUserDataExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    getApiInternalStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        state: "up" | "down" | "unknown";
+                        parts: {
+                            part: string;
+                            /** @enum {string} */
+                            state: "up" | "down" | "unknown";
+                            checked_at: string | null;
+                            last_30_days: {
+                                minutes: number;
+                                up_percent: number | null;
+                                days: {
+                                    /** Format: date */
+                                    day: string;
+                                    minutes: number;
+                                    up_percent: number | null;
+                                }[];
+                            };
+                        }[];
+                    };
+                };
+            };
+        };
+    };
     getApiInternalApiKeys: {
         parameters: {
             query?: {
@@ -5536,9 +5901,7 @@ export interface operations {
                 headers: {
                     [name: string]: unknown;
                 };
-                content: {
-                    "application/json": string;
-                };
+                content?: never;
             };
         };
     };
@@ -6414,6 +6777,247 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
+                };
+            };
+        };
+    };
+    getApiInternalBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        plan: "free" | "payg" | "pro" | "enterprise";
+                        /** @enum {string} */
+                        status: "active" | "past_due" | "unpaid" | "canceling";
+                        period: string;
+                        spend_cap_usd: number | null;
+                        spend: {
+                            /** @constant */
+                            currency: "USD";
+                            used: string;
+                            cap: string | null;
+                            remaining: string | null;
+                        };
+                        usage: {
+                            email: {
+                                used: number;
+                                limit: number | null;
+                                remaining: number | null;
+                            };
+                            sms: {
+                                used: number;
+                                limit: number | null;
+                                remaining: number | null;
+                                segments: number;
+                            };
+                        };
+                        limits: {
+                            api_keys: {
+                                used: number;
+                                max: number | null;
+                            };
+                            domains: {
+                                used: number;
+                                max: number | null;
+                            };
+                            members: {
+                                used: number;
+                                max: number | null;
+                            };
+                        };
+                        payment_method: {
+                            brand: string;
+                            last4: string;
+                        } | null;
+                        next_invoice_at: string | null;
+                        ends_at?: string;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    plan: "free" | "payg" | "pro" | "enterprise";
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        checkout_url: string;
+                    };
+                };
+            };
+        };
+    };
+    patchApiInternalBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    spend_cap_usd?: number | null;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        plan: "free" | "payg" | "pro" | "enterprise";
+                        /** @enum {string} */
+                        status: "active" | "past_due" | "unpaid" | "canceling";
+                        period: string;
+                        spend_cap_usd: number | null;
+                        spend: {
+                            /** @constant */
+                            currency: "USD";
+                            used: string;
+                            cap: string | null;
+                            remaining: string | null;
+                        };
+                        usage: {
+                            email: {
+                                used: number;
+                                limit: number | null;
+                                remaining: number | null;
+                            };
+                            sms: {
+                                used: number;
+                                limit: number | null;
+                                remaining: number | null;
+                                segments: number;
+                            };
+                        };
+                        limits: {
+                            api_keys: {
+                                used: number;
+                                max: number | null;
+                            };
+                            domains: {
+                                used: number;
+                                max: number | null;
+                            };
+                            members: {
+                                used: number;
+                                max: number | null;
+                            };
+                        };
+                        payment_method: {
+                            brand: string;
+                            last4: string;
+                        } | null;
+                        next_invoice_at: string | null;
+                        ends_at?: string;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalBillingPortal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        portal_url: string;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalOrgSmsGeo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        countries: string[] | null;
+                        configured: boolean;
+                        updated_at: string | null;
+                        updated_by: string | null;
+                    };
+                };
+            };
+        };
+    };
+    patchApiInternalOrgSmsGeo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    countries?: string[] | null;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        countries: string[] | null;
+                        configured: boolean;
+                        updated_at: string | null;
+                        updated_by: string | null;
+                    };
                 };
             };
         };

@@ -1,0 +1,104 @@
+/** Export jobs as their owner sees them: asking for one, following it, and the file. */
+import type { Readable } from 'node:stream'
+import type { Audit, UserActor } from '../audit/append.ts'
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import type { Keyset } from '../ground/cursor.ts'
+import { Failure } from '../ground/errors.ts'
+import { newId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import type { ByteRange, ObjectStore } from '../providers/objects/object-store.ts'
+import { takeOne } from './export-limits.ts'
+import {
+  type ExportJobRow,
+  findExportJob,
+  findUnfinishedJob,
+  insertExportJob,
+  listExportJobs,
+} from './store/export-job-rows.ts'
+
+const dayMs = 86_400_000
+
+/** A complete file. Its content never changes, so the id of its job names it. */
+export type ExportFile = {
+  size: number
+  completedAt: Date
+  /** Begins to read. The file can be gone by then. */
+  open(range?: ByteRange): Promise<Readable>
+}
+
+export interface ExportJobs {
+  /** Returns the unfinished job of the org if there is one. */
+  request(orgId: string, actor: UserActor): Promise<ExportJobRow>
+  read(orgId: string, id: string): Promise<ExportJobRow>
+  list(orgId: string, page: Keyset): Promise<ExportJobRow[]>
+  file(orgId: string, id: string): Promise<ExportFile>
+}
+
+type Needs = { db: Db; clock: Clock; log: Log; limiter: Limiter | undefined; audit: Audit; store: ObjectStore }
+
+export const makeExportJobs = ({ db, clock, log, limiter, audit, store }: Needs): ExportJobs => {
+  const read: ExportJobs['read'] = async (orgId, id) => {
+    const job = await db.row(findExportJob, { orgId, id })
+    if (!job) throw new Failure('NOT_FOUND')
+    return job
+  }
+
+  const insert = (orgId: string, actor: UserActor): Promise<ExportJobRow | undefined> =>
+    db.tx(async (tx) => {
+      const at = clock.now()
+      const job = await tx.row(insertExportJob, {
+        orgId,
+        id: newId('exportJob', at.getTime()),
+        userId: actor.userId,
+        at,
+      })
+      if (!job) return undefined
+      await audit(tx, {
+        orgId,
+        actor,
+        action: 'org.exported',
+        resourceType: 'export',
+        resourceId: job.id,
+        metadata: { mode: 'job', job_id: job.id },
+      })
+      return job
+    })
+
+  const fromStore = async <T>(work: () => Promise<T | undefined>): Promise<T> => {
+    const found = await work().catch((error: unknown) => {
+      log.error({ err: error }, 'export file not readable')
+      return undefined
+    })
+    if (found === undefined) throw new Failure('EXPORT_UNAVAILABLE')
+    return found
+  }
+
+  return {
+    request: async (orgId, actor) => {
+      const unfinished = await db.row(findUnfinishedJob, { orgId })
+      if (unfinished) return unfinished
+      await takeOne({ limiter, clock }, { name: `{${orgId}}:export-jobs`, limit: 5, windowMs: dayMs })
+      const job = (await insert(orgId, actor)) ?? (await db.row(findUnfinishedJob, { orgId }))
+      // Another request began a job in between, and it is done already.
+      if (!job) throw new Failure('RATE_LIMITED', { retryAfter: 1 })
+      return job
+    },
+    read,
+    list: (orgId, page) => db.rows(listExportJobs, { orgId, ...page }),
+    file: async (orgId, id) => {
+      const { status, file, size_bytes: size, completed_at, expires_at } = await read(orgId, id)
+      if (status === 'expired') throw new Failure('EXPORT_EXPIRED')
+      if (status !== 'completed' || file === null || completed_at === null) throw new Failure('EXPORT_NOT_READY')
+      // The task that deletes files runs once a night.
+      if (expires_at !== null && expires_at <= clock.now()) throw new Failure('EXPORT_EXPIRED')
+      const stored = await fromStore(() => store.sizeOf(file))
+      if (stored !== size) {
+        log.error({ org_id: orgId, job_id: id, size, stored }, 'export file has another size')
+        throw new Failure('EXPORT_UNAVAILABLE')
+      }
+      return { size, completedAt: completed_at, open: (range) => fromStore(() => store.read(file, range)) }
+    },
+  }
+}

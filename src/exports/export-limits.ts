@@ -1,0 +1,17 @@
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import type { Bucket, Limiter } from '../limits/limiter.ts'
+
+/** Throws RATE_LIMITED if no more fit. While the store of the limiter is unreachable, everything fits. */
+export const takeOne = async (
+  { limiter, clock }: { limiter: Limiter | undefined; clock: Clock },
+  bucket: Bucket,
+): Promise<void> => {
+  const taken = await limiter?.take([bucket], clock.millis())
+  if (!taken || taken.allowed) return
+  const resetAt = taken.states[taken.refusedBy]?.resetAt ?? clock.millis()
+  throw new Failure('RATE_LIMITED', {
+    retryAfter: (resetAt - clock.millis()) / 1_000,
+    flatMessage: 'Too many exports. Try again later.',
+  })
+}

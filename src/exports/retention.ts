@@ -1,0 +1,79 @@
+/** Deletes export files seven days after their completion, and what interrupted exports left behind. */
+import type { Db } from '../db/pool.ts'
+import { type Clock, systemClock } from '../ground/clock.ts'
+import { timeOfId } from '../ground/ids.ts'
+import type { ObjectStore } from '../providers/objects/object-store.ts'
+import { deleteOldJobs, expiredFiles, filesOfOrg, forgetFile, knownFiles } from './store/export-job-rows.ts'
+
+const chunk = 5_000
+const dayMs = 86_400_000
+const keptJobDays = 90
+
+export interface ExportRetention {
+  /** Returns how many files were deleted. */
+  sweep(): Promise<number>
+  /** Deletes the files of a deleted org. May run again. */
+  removeOfOrg(orgId: string): Promise<void>
+}
+
+/** `org/job/claim.ndjson`: a claim is an id, so it has a time. */
+const claimOf = (file: string): string => file.split('/').at(-1)?.split('.', 1)[0] ?? ''
+
+export const makeExportRetention = (needs: { db: Db; clock: Clock; store: ObjectStore }): ExportRetention => {
+  const { db, clock, store } = needs
+
+  /** A row forgets its file only when the file is gone, so the next run takes up what this one could not delete. */
+  const removeFiles = async (files: { org_id: string; id: string; file: string }[]): Promise<void> => {
+    for (const { org_id: orgId, id, file } of files) {
+      await store.remove(file)
+      await db.change(forgetFile, { orgId, id })
+    }
+  }
+
+  const removeExpired = async (): Promise<number> => {
+    for (let total = 0; ; ) {
+      const files = await db.rows(expiredFiles, { now: clock.now(), limit: chunk })
+      await removeFiles(files)
+      total += files.length
+      if (files.length < chunk) return total
+    }
+  }
+
+  /** A worker that dies between the end of its file and the completion of its job leaves a file of no job. */
+  const removeStray = async (): Promise<number> => {
+    const before = systemClock.millis() - dayMs
+    let removed = 0
+    let page: string[] = []
+    const removePage = async (): Promise<void> => {
+      const known = new Set((await db.rows(knownFiles, { files: page })).map(({ file }) => file))
+      for (const name of page.filter((file) => !known.has(file))) {
+        await store.remove(name)
+        removed++
+      }
+      page = []
+    }
+    for await (const name of store.list('org_')) {
+      if (timeOfId(claimOf(name)) < before) page.push(name)
+      if (page.length === 1_000) await removePage()
+    }
+    await removePage()
+    return removed
+  }
+
+  return {
+    sweep: async () => {
+      const removed = (await removeExpired()) + (await removeStray())
+      await store.removeUnfinished(new Date(systemClock.millis() - dayMs))
+      const before = new Date(clock.millis() - keptJobDays * dayMs)
+      while ((await db.change(deleteOldJobs, { before, limit: chunk })) === chunk);
+      return removed
+    },
+    removeOfOrg: async (orgId) => {
+      for (;;) {
+        const files = await db.rows(filesOfOrg, { orgId, limit: chunk })
+        await removeFiles(files)
+        if (files.length < chunk) return
+      }
+    },
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Writes the files of export jobs. A file belongs to one claim: a worker that takes over a job begins another file, and
+ * only the worker that still holds the claim can complete the job. So a completed job always has a whole file.
+ */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import type { Log } from '../ground/log.ts'
+import { type ObjectStore, ObjectStoreFault } from '../providers/objects/object-store.ts'
+import {
+  claimExportJob,
+  completeExportJob,
+  countLargeTypes,
+  type ExportJobRow,
+  failExportJob,
+  releaseExportJob,
+  renewExportJob,
+  setRowsExpected,
+} from './store/export-job-rows.ts'
+import type { WriteOrg } from './write-org.ts'
+
+const keptDays = 7
+const dayMs = 86_400_000
+const leaseMs = 60_000
+const maxAttempts = 3
+const retryMs = 30_000
+
+export interface RunExports {
+  /** Claims at most one job. */
+  claim(): Promise<ExportJobRow[]>
+  work(job: ExportJobRow): Promise<void>
+  /** Stops the job that is being written. Another worker begins it again. */
+  interrupt(): void
+}
+
+type Needs = {
+  db: Db
+  clock: Clock
+  log: Log
+  store: ObjectStore
+  writeOrg: WriteOrg
+  /** How often progress is recorded and the claim is kept. */
+  renewMs?: number
+}
+
+class Interrupted extends Error {}
+
+const reasonOf = (fault: ObjectStoreFault): string =>
+  fault.full
+    ? 'The export store is full. Free some space and start another export.'
+    : 'The export store could not be reached. Start another export when it is back.'
+
+export const makeRunExports = ({ db, clock, log, store, writeOrg, renewMs = 5_000 }: Needs): RunExports => {
+  const stopping = new AbortController()
+  const leaseEnd = (): Date => new Date(clock.millis() + leaseMs)
+
+  const write = async (job: ExportJobRow, claimed: { orgId: string; id: string; claim: string }): Promise<void> => {
+    const { orgId, id, claim } = claimed
+    const file = `${orgId}/${id}/${claim}.ndjson`
+    const written = { rows: 0, bytes: 0 }
+    let stop: Error | undefined
+    const renew = async (): Promise<void> => {
+      const kept = await db.change(renewExportJob, { ...claimed, until: leaseEnd(), ...written })
+      if (kept === 0) stop = new Interrupted('the job belongs to another worker')
+    }
+    const timer = setInterval(
+      () => void renew().catch((error) => log.warn({ err: error }, 'export not renewed')),
+      renewMs,
+    )
+    async function* content(): AsyncGenerator<Buffer> {
+      const rowsWritten = (count: number): void => {
+        written.rows += count
+      }
+      for await (const chunk of writeOrg(orgId, { rowsWritten })) {
+        if (stopping.signal.aborted) throw new Interrupted('the worker stops')
+        if (stop) throw stop
+        written.bytes += chunk.length
+        yield chunk
+      }
+    }
+    try {
+      await store.write(file, content())
+    } finally {
+      clearInterval(timer)
+    }
+    const at = clock.now()
+    const expiresAt = new Date(at.getTime() + keptDays * dayMs)
+    const completed = await db.change(completeExportJob, { ...claimed, file, ...written, at, expiresAt })
+    if (completed === 0) await store.remove(file)
+    else log.info({ org_id: orgId, job_id: id, ...written, attempts: job.attempts }, 'export completed')
+  }
+
+  const countRows = async (claimed: { orgId: string; id: string; claim: string }): Promise<void> => {
+    const counted = await db.row(countLargeTypes, { orgId: claimed.orgId })
+    await db.change(setRowsExpected, { ...claimed, rows: counted?.rows ?? 0 })
+  }
+
+  const end = async (job: ExportJobRow, claimed: { orgId: string; id: string; claim: string }, error: unknown) => {
+    if (error instanceof ObjectStoreFault) {
+      await db.change(failExportJob, { ...claimed, error: reasonOf(error), at: clock.now() })
+    } else if (error instanceof Interrupted) {
+      await db.change(releaseExportJob, { ...claimed, dueAt: clock.now(), attempts: job.attempts - 1 })
+      return
+    } else if (job.attempts >= maxAttempts) {
+      const reason = 'The export failed. Start another one, and contact support if it fails again.'
+      await db.change(failExportJob, { ...claimed, error: reason, at: clock.now() })
+    } else {
+      const dueAt = new Date(clock.millis() + retryMs)
+      await db.change(releaseExportJob, { ...claimed, dueAt, attempts: job.attempts })
+    }
+    log.error({ err: error, org_id: claimed.orgId, job_id: claimed.id, attempts: job.attempts }, 'export failed')
+  }
+
+  return {
+    claim: async () => {
+      if (stopping.signal.aborted) return []
+      const job = await db.row(claimExportJob, { claim: newId('request'), now: clock.now(), until: leaseEnd() })
+      return job ? [job] : []
+    },
+    work: async (job) => {
+      const claimed = { orgId: job.org_id, id: job.id, claim: job.claim as string }
+      // Its last worker was killed before it could say so.
+      if (job.attempts > maxAttempts) {
+        const error = `The export was interrupted ${maxAttempts} times. Start another one.`
+        await db.change(failExportJob, { ...claimed, error, at: clock.now() })
+        return
+      }
+      try {
+        await countRows(claimed)
+        await write(job, claimed)
+      } catch (error) {
+        await end(job, claimed, error)
+      }
+    },
+    interrupt: () => stopping.abort(),
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * Columns of exported rows. PostgreSQL writes the lines itself, because building a million objects in JavaScript would
+ * occupy the process. `concat` with the names as literals takes two thirds of the time of `row_to_json`.
+ */
+
+/** The text before the value, an expression for the value that is never null, and the text after it. */
+export type LineColumn = { name: string; before: string; value: string; after: string }
+
+const column = (name: string, value: string, quote = ''): LineColumn => ({
+  name,
+  before: `"${name}":${quote}`,
+  value,
+  after: quote,
+})
+
+/** Text of the service itself that needs no escaping, such as ids and states. */
+export const word = (name: string, source = name): LineColumn => column(name, source, '"')
+
+export const wordOrNull = (name: string, source = name): LineColumn =>
+  column(name, `coalesce('"' || ${source} || '"', 'null')`)
+
+/** Any text, or null. */
+export const anyText = (name: string, source = name): LineColumn =>
+  column(name, `coalesce(to_json(${source})::text, 'null')`)
+
+/** An array of texts, or null. Most arrays are empty. */
+export const list = (name: string, source = name): LineColumn =>
+  column(name, `case when ${source} = '{}' then '[]' else coalesce(to_json(${source})::text, 'null') end`)
+
+/** An array that a subquery builds. */
+export const gathered = (name: string, query: string): LineColumn => column(name, `to_json(array(${query}))::text`)
+
+/** JSON, a number or a boolean, or null. */
+export const plain = (name: string, source = name): LineColumn => column(name, `coalesce((${source})::text, 'null')`)
+
+const instantText = (source: string): string => `to_char(${source} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+export const time = (name: string, source = name): LineColumn => column(name, instantText(source), '"')
+
+export const timeOrNull = (name: string, source = name): LineColumn =>
+  column(name, `coalesce('"' || ${instantText(source)} || '"', 'null')`)
+
+const literal = (given: string): string => `'${given.replaceAll("'", "''")}'`
+
+/** The expression of a whole line with its line end. A function takes at most 100 arguments. */
+export const lineOf = (type: string, columns: readonly LineColumn[]): string => {
+  const parts: string[] = []
+  let pending = `{"type":"${type}","data":{`
+  for (const [i, { before, value, after }] of columns.entries()) {
+    parts.push(literal(`${pending}${i === 0 ? '' : ','}${before}`), value)
+    pending = after
+  }
+  parts.push(literal(`${pending}}}`), 'chr(10)')
+  if (parts.length > 100) throw new Error(`a line of type ${type} has too many columns`)
+  return `concat(${parts.join(', ')})`
+}

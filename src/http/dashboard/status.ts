@@ -1,0 +1,54 @@
+/** /api/internal/status: which parts of the service work, now and over the last 30 days. */
+import { z } from 'zod'
+import type { Health, PartStatus } from '../../health/watch-parts.ts'
+import { type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
+
+const figures = { minutes: z.number(), up_percent: z.number().min(0).max(100).nullable() }
+
+const Status = z.strictObject({
+  state: z.enum(['up', 'down', 'unknown']),
+  parts: z.array(
+    z.strictObject({
+      part: z.string(),
+      state: z.enum(['up', 'down', 'unknown']),
+      checked_at: z.iso.datetime().nullable(),
+      last_30_days: z.strictObject({
+        ...figures,
+        days: z.array(z.strictObject({ day: z.iso.date(), ...figures })),
+      }),
+    }),
+  ),
+})
+
+/** With two decimals, and 100 only if every minute was up. Null without a probe. */
+const percent = (up: number, minutes: number): number | null =>
+  minutes === 0 ? null : Math.floor((10_000 * up) / minutes) / 100
+
+const shownPart = ({ part, state, checkedAt, minutes, up, days }: PartStatus) => ({
+  part,
+  state,
+  checked_at: checkedAt?.toISOString() ?? null,
+  last_30_days: {
+    minutes,
+    up_percent: percent(up, minutes),
+    days: days.map((row) => ({ day: row.day, minutes: row.minutes, up_percent: percent(row.up, row.minutes) })),
+  },
+})
+
+const stateOf = (parts: PartStatus[]): 'up' | 'down' | 'unknown' => {
+  if (parts.some(({ state }) => state === 'down')) return 'down'
+  return parts.some(({ state }) => state === 'unknown') ? 'unknown' : 'up'
+}
+
+export const statusRoutes = ({ health }: { health: Pick<Health, 'read'> }): DashboardRoute[] => [
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/status',
+    gate: 'requireSession',
+    responses: { 200: Status },
+    handle: async () => {
+      const parts = await health.read()
+      return { status: 200, body: { state: stateOf(parts), parts: parts.map(shownPart) } }
+    },
+  }),
+]
