@@ -156,6 +156,7 @@ const added: [code: Code, status: number, type: string][] = [
   ['SOLE_OWNER', 409, 'validation_error'],
   ['INVALID_TIME_RANGE', 422, 'validation_error'],
   ['AUDIT_SIGNING_DISABLED', 503, 'server_error'],
+  ['SCOPE_NOT_GRANTABLE', 422, 'validation_error'],
 ]
 
 let t: TestService

@@ -13,6 +13,7 @@ import { makeDashboardRoutes } from './dashboard.ts'
 import { makeDelivery } from './delivery.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
+import { makeOAuth } from './oauth.ts'
 import { makePeople } from './people.ts'
 import { makePlatform } from './platform.ts'
 import { makeSmsRegistration } from './registration.ts'
@@ -38,11 +39,12 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
-  const team = makeTeam({ foundation, platform, people, sending, senders })
-  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team })
+  const oauth = makeOAuth(foundation)
+  const team = makeTeam({ foundation, platform, people, sending, senders, oauth })
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, oauth })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people, team }), ...addDashboardRoutes]
+  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people, team, oauth }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({
@@ -57,6 +59,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     sending,
     senders,
     worker,
+    oauth,
     routes,
     dashboardRoutes,
     ready,
@@ -122,6 +125,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await platform.chain.close()
       await Promise.all([
         platform.callers.drained(),
+        platform.tokenCallers.drained(),
         platform.sessions.drained(),
         sending.countHits.drained(),
         sending.verifications.outcomes.drained(),

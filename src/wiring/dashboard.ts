@@ -9,11 +9,13 @@ import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { oauthRoutes } from '../http/dashboard/oauth.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
 import type { Foundation } from './foundation.ts'
+import type { OAuth } from './oauth.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { Team } from './team.ts'
@@ -30,9 +32,9 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
   })
 }
 
-type Needs = { foundation: Foundation; platform: Platform; people: People; team: Team }
+type Needs = { foundation: Foundation; platform: Platform; people: People; team: Team; oauth: OAuth }
 
-export const makeDashboardRoutes = ({ foundation, platform, people, team }: Needs): DashboardRoute[] => {
+export const makeDashboardRoutes = ({ foundation, platform, people, team, oauth }: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -46,5 +48,6 @@ export const makeDashboardRoutes = ({ foundation, platform, people, team }: Need
     ...makeAuditRoutes(foundation),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
+    ...oauthRoutes({ db, clock, ...oauth }),
   ]
 }

@@ -7,11 +7,13 @@ import { systemClock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { readServiceVersion } from '../ground/version.ts'
 import { makeAdmitRequest } from '../http/admit-request.ts'
+import { makeAuthenticate } from '../http/authenticate.ts'
 import { makeServe } from '../http/call.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { makeEntrance } from '../http/dashboard/entrance.ts'
 import { serveDashboard } from '../http/dashboard/serve-routes.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
+import { serveOAuth } from '../http/oauth/serve-oauth.ts'
 import { emailIntake } from '../http/provider/email.ts'
 import { inboundEmailIntake, inboundSmsIntake } from '../http/provider/inbound.ts'
 import { registerIntakes } from '../http/provider/intake.ts'
@@ -45,6 +47,7 @@ import { makeSubmission, type Submission } from '../submission/smtp-server.ts'
 import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
 import { makeDashboardCookies } from './dashboard.ts'
 import type { Foundation } from './foundation.ts'
+import type { OAuth } from './oauth.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
@@ -57,6 +60,7 @@ type Needs = {
   sending: Sending
   senders: SmsRegistration
   worker: Worker
+  oauth: OAuth
   routes: Route[]
   dashboardRoutes: DashboardRoute[]
   ready: () => Promise<void>
@@ -66,11 +70,12 @@ type Needs = {
 
 const makeApi = (needs: Needs, readBody: ReadBody): FastifyInstance => {
   const { foundation, platform, routes, stopping, replacements } = needs
-  const { config, log, metrics, idempotency } = foundation
-  const { admission, tenants } = platform
+  const { config, log, metrics, idempotency, baseUrl } = foundation
+  const { httpAdmission: admission, tenants } = platform
+  const authenticate = makeAuthenticate({ admission, proxies: config, baseUrl: baseUrl.read })
   return makeServer({
     routes,
-    admit: makeAdmitRequest({ admission, proxies: config }),
+    admit: makeAdmitRequest({ admission, authenticate }),
     serve: makeServe({ idempotency, tenants, log, checkResponses: replacements.checkResponses ?? false }),
     log,
     metrics,
@@ -152,15 +157,18 @@ const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): vo
   })
 }
 
-const registerDashboard = (app: FastifyInstance, needs: Needs): void => {
-  const { foundation, platform, dashboardRoutes: routes, replacements } = needs
+const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
+  const { foundation, platform, oauth, dashboardRoutes: routes, replacements } = needs
+  const { config: proxies, clock, limiter } = foundation
+  const baseUrl = foundation.baseUrl.read
   const entrance = makeEntrance({
     sessions: platform.sessions,
     cookies: makeDashboardCookies(foundation),
-    baseUrl: foundation.baseUrl.read,
+    baseUrl,
   })
   const checkResponses = replacements.checkResponses ?? false
-  serveDashboard(app, { routes, entrance, proxies: foundation.config, checkResponses })
+  serveDashboard(app, { routes, entrance, proxies, checkResponses })
+  serveOAuth(app, { ...oauth, findSession: entrance.find, clock, limiter, baseUrl, proxies, readBody })
 }
 
 export const makeHttp = (needs: Needs): FastifyInstance => {
@@ -173,7 +181,7 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   const parser = makeMailParser()
   app.addHook('onClose', () => parser.close())
   registerProviders(app, needs, { readBody, parser })
-  registerDashboard(app, needs)
+  registerDashboard(app, needs, readBody)
   registerDev(app, needs, parser)
   return app
 }

@@ -15,12 +15,20 @@ import { makePurgeOrgs } from '../team/purge-orgs.ts'
 import { makeMovePointer, makeTransferOwnership } from '../team/transfer-ownership.ts'
 import { deleteEndpointsOfOrg } from '../webhooks/store/endpoint-rows.ts'
 import type { Foundation } from './foundation.ts'
+import type { OAuth } from './oauth.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Sending } from './sending.ts'
 
-type Needs = { foundation: Foundation; platform: Platform; people: People; sending: Sending; senders: SmsRegistration }
+type Needs = {
+  foundation: Foundation
+  platform: Platform
+  people: People
+  sending: Sending
+  senders: SmsRegistration
+  oauth: OAuth
+}
 
 const system = { kind: 'system' } as const
 const page = 100
@@ -60,7 +68,7 @@ export const makeTeam = (needs: Needs) => {
   })
   const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
   return {
-    members: makeManageTeam(shared),
+    members: makeManageTeam({ ...shared, endGrants: needs.oauth.endGrants.ofMember }),
     invitations: makeManageInvitations({ ...shared, mail }),
     answer: makeAnswerInvitation({ ...shared, join: people.join }),
     transfer: makeTransferOwnership({ db, movePointer }),

@@ -13,6 +13,7 @@ import { makeTasks } from '../worker/tasks.ts'
 import { makeWakeOnEvents } from '../worker/wake-on-events.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
+import type { OAuth } from './oauth.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Sending } from './sending.ts'
@@ -25,9 +26,10 @@ type Needs = {
   delivery: WebhookDelivery
   senders: SmsRegistration
   team: Team
+  oauth: OAuth
 }
 
-export const makeWorker = ({ foundation, platform, sending, delivery, senders, team }: Needs) => {
+export const makeWorker = ({ foundation, platform, sending, delivery, senders, team, oauth }: Needs) => {
   const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits, followJobs } = sending
@@ -60,6 +62,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     sweepReceipts: makeSweepReceipts({ db, clock }),
     sweepSignIn: makeSweepSignIn({ db, clock }),
     sweepInvitations: team.invitations.sweep,
+    sweepOAuth: oauth.sweep,
     purgeOrgs: team.purgeOrgs,
     pollStatus: senders.pollStatus,
     reconcile: senders.reconcile,

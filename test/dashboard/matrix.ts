@@ -67,4 +67,10 @@ export const matrix: Record<string, Line> = {
   'POST /api/internal/team/decline': { gate: 'requireUserSession', admitted: 422 },
   'DELETE /api/internal/user': { gate: 'requireUserSession', admitted: 422 },
   'GET /api/auth/invitation': { gate: 'public', admitted: 422 },
+  'GET /api/internal/oauth/request': { gate: 'requireUserSession', admitted: 422 },
+  'POST /api/internal/oauth/consent': { gate: 'requireUserSession', admitted: 422 },
+  'GET /api/internal/oauth/grants': { gate: 'requireUserSession', admitted: 200 },
+  'DELETE /api/internal/oauth/grants': { gate: 'requireUserSession', admitted: 422 },
+  'GET /api/internal/org/oauth-grants': { gate: 'requireOwnerSession', admitted: 200 },
+  'DELETE /api/internal/org/oauth-grants': { gate: 'requireOwnerSession', admitted: 422 },
 }
