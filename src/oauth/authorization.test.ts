@@ -221,7 +221,7 @@ test('AD-56 a consent that another site posts is refused', async () => {
 test('AD-147 an unknown client or redirect address gets a page, and the browser is sent nowhere', async () => {
   const clientId = await registerClient(t, { redirect_uris: ['https://app.example/cb', 'http://127.0.0.1/callback'] })
   const path = (more: Record<string, string>) => authorizePath(clientId, newPkce(), { scope: 'read:usage', ...more })
-  const wrong = [
+  const wrong: Record<string, string>[] = [
     { client_id: 'oac_00000000000000000000000000' },
     { client_id: 'nonsense' },
     { client_id: '' },

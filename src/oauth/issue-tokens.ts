@@ -133,9 +133,13 @@ export const makeIssueTokens = ({ db, clock, audit }: Needs): IssueTokens => {
     throw invalidGrant()
   }
 
+  const grants = new Map([
+    ['authorization_code', fromCode],
+    ['refresh_token', fromRefresh],
+  ])
   return async (request, source) => {
     const grantType = required(request, 'grant_type')
-    const issue = { authorization_code: fromCode, refresh_token: fromRefresh }[grantType]
+    const issue = grants.get(grantType)
     if (!issue) throw new OAuthError('unsupported_grant_type', 'Use authorization_code or refresh_token.')
     const clientId = required(request, 'client_id')
     if (!isId('oauthClient', clientId) || !(await db.row(findClient, { id: clientId }))) {

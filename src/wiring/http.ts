@@ -13,6 +13,7 @@ import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { makeEntrance } from '../http/dashboard/entrance.ts'
 import { serveDashboard } from '../http/dashboard/serve-routes.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
+import { serveMcp } from '../http/mcp/serve-mcp.ts'
 import { serveOAuth } from '../http/oauth/serve-oauth.ts'
 import { emailIntake } from '../http/provider/email.ts'
 import { inboundEmailIntake, inboundSmsIntake } from '../http/provider/inbound.ts'
@@ -70,18 +71,35 @@ type Needs = {
 
 const makeApi = (needs: Needs, readBody: ReadBody): FastifyInstance => {
   const { foundation, platform, routes, stopping, replacements } = needs
-  const { config, log, metrics, idempotency, baseUrl } = foundation
+  const { config, log, metrics, idempotency } = foundation
   const { httpAdmission: admission, tenants } = platform
-  const authenticate = makeAuthenticate({ admission, proxies: config, baseUrl: baseUrl.read })
   return makeServer({
     routes,
-    admit: makeAdmitRequest({ admission, authenticate }),
+    admit: makeAdmitRequest({ admission, authenticate: makeHttpAuthenticate(needs) }),
     serve: makeServe({ idempotency, tenants, log, checkResponses: replacements.checkResponses ?? false }),
     log,
     metrics,
     requestTimeoutMs: config.requestTimeoutMs,
     readBody,
     stopping,
+  })
+}
+
+const makeHttpAuthenticate = ({ foundation, platform }: Needs) =>
+  makeAuthenticate({
+    admission: platform.httpAdmission,
+    proxies: foundation.config,
+    baseUrl: foundation.baseUrl.read,
+  })
+
+const registerMcp = (app: FastifyInstance, needs: Needs): void => {
+  const { config, baseUrl } = needs.foundation
+  serveMcp(app, {
+    routes: needs.routes,
+    authenticate: makeHttpAuthenticate(needs),
+    serviceVersion: readServiceVersion(),
+    timeoutMs: config.mcpSelfCallTimeoutMs,
+    baseUrl: baseUrl.read,
   })
 }
 
@@ -182,6 +200,7 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   app.addHook('onClose', () => parser.close())
   registerProviders(app, needs, { readBody, parser })
   registerDashboard(app, needs, readBody)
+  registerMcp(app, needs)
   registerDev(app, needs, parser)
   return app
 }
