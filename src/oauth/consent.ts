@@ -21,7 +21,7 @@ import {
   type RequestRow,
   takeRequest,
 } from './store/request-rows.ts'
-import { newCode } from './token-secret.ts'
+import { newAuthorizationCode } from './token-secret.ts'
 
 const codeMs = 60_000
 /** Grants of one client for one person on one org. */
@@ -53,7 +53,7 @@ export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Cons
     checkScopes(request, org, body.scopes)
     if (org.suspended) throw new Failure('ORG_SUSPENDED')
     const at = clock.now()
-    const code = newCode()
+    const code = newAuthorizationCode()
     const scopes = request.scopes.filter((scope) => body.scopes.includes(scope))
     const grant = { orgId: org.id, id: newId('oauthGrant', at.getTime()), clientId: request.client_id, userId }
     await tx.change(insertGrant, {

@@ -14,7 +14,7 @@ export type Minted = { text: string; hash: Buffer }
 
 const minted = (text: string): Minted => ({ text, hash: sha256(text) })
 
-export const newCode = (): Minted => minted(`svc_oac_${random()}`)
+export const newAuthorizationCode = (): Minted => minted(`svc_oac_${random()}`)
 export const newAccessToken = (): Minted => minted(`svc_oat_${random()}`)
 export const newFamily = (): string => random()
 export const newRefreshToken = (family: string): Minted => minted(`svc_ort_${family}.${random()}`)

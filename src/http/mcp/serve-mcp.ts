@@ -152,7 +152,6 @@ export const serveMcp = (app: FastifyInstance, needs: McpNeeds): void => {
   app.route({
     method: ['GET', 'PUT', 'PATCH', 'DELETE'],
     url,
-    exposeHeadRoute: false,
     onRequest: async () => {
       throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
     },

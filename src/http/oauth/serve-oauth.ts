@@ -121,7 +121,6 @@ const refuseOtherMethods = (scope: FastifyInstance, url: string, allow: string):
   scope.route({
     method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => !allowed.includes(method)),
     url,
-    ...(allowed.includes('GET') ? {} : { exposeHeadRoute: false }),
     onRequest: async () => {
       throw new Failure('METHOD_NOT_ALLOWED', { headers: { allow } })
     },
