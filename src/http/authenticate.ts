@@ -22,12 +22,8 @@ type Needs = {
 }
 
 export const makeAuthenticate = ({ admission, proxies, baseUrl }: Needs): Authenticate => {
-  /** Where a client learns how to get a token (RFC 9728). */
-  const challenge = (key: string | undefined): string =>
-    [
-      ...(key === undefined ? [] : ['error="invalid_token"']),
-      `resource_metadata="${baseUrl()}/.well-known/oauth-protected-resource"`,
-    ].join(', ')
+  /** Where a client learns how to get a token (RFC 9728). The same without a key and with a wrong one. */
+  const challenge = (): string => `Bearer resource_metadata="${baseUrl()}/.well-known/oauth-protected-resource"`
 
   return async (request, onCount) => {
     const selfCall = currentSelfCall()
@@ -37,7 +33,7 @@ export const makeAuthenticate = ({ admission, proxies, baseUrl }: Needs): Authen
       return { caller: await admission.pass({ key, address, ...(onCount && { onCount }) }), address }
     } catch (error) {
       if (!(error instanceof Failure && error.code === 'UNAUTHORIZED')) throw error
-      throw new Failure('UNAUTHORIZED', { headers: { 'www-authenticate': `Bearer ${challenge(key)}` } })
+      throw new Failure('UNAUTHORIZED', { headers: { 'www-authenticate': challenge() } })
     }
   }
 }

@@ -74,10 +74,7 @@ test('AD-146 XD-30 without a valid credential it is 401 with the address of the 
   ])
   for (const key of ['nonsense', `svc_oat_${'x'.repeat(43)}`, `${live}x`]) {
     const reply = await rpc(t, key, 'tools/list')
-    expect([reply.status, reply.headers['www-authenticate']]).toEqual([
-      401,
-      `Bearer error="invalid_token", ${metadata}`,
-    ])
+    expect([reply.status, reply.headers['www-authenticate']]).toEqual([401, `Bearer ${metadata}`])
   }
 })
 
