@@ -139,7 +139,7 @@ test('AD-148 a request belongs to the person who opened it, for ten minutes', as
   expect((await decide(t, ann.cookie, body)).status).toBe(404)
 })
 
-test('AD-152 a decision is made once, and refusing tells the client', async () => {
+test('AD-152 a decision is made once, and the client learns of a refusal', async () => {
   const clientId = await registerClient(t)
   const id = await openRequest(t, ann.cookie, clientId, newPkce(), { scope: 'read:usage' })
   const reply = await decide(t, ann.cookie, { request_id: id, decision: 'deny' })

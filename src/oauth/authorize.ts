@@ -89,7 +89,7 @@ export interface Authorize {
   check(given: GivenParameters): Promise<AuthorizationRequest>
   /** Keeps the request for the person who opened it. Returns the id that the consent page reads it by. */
   begin(userId: string, request: AuthorizationRequest): Promise<string>
-  /** The address that tells the client of a refusal. */
+  /** The address of the client with the error of a refusal. */
   refusal(redirectUri: string, state: string | null, error: OAuthError): string
 }
 
