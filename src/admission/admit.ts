@@ -77,7 +77,12 @@ const checkAccess = (key: Caller, { scope, forbiddenKeys }: AccessRule): void =>
   if (forbiddenKeys.testKey && key.environment === 'test') throw new Failure(forbiddenKeys.testKey)
 }
 
-type Needs = { callers: Callers; tenants: TenantsByReference; limiter: Limiter | undefined; clock: Clock }
+type Needs = {
+  callers: Pick<Callers, 'find' | 'recordUse'>
+  tenants: TenantsByReference
+  limiter: Limiter | undefined
+  clock: Clock
+}
 
 export const makeAdmission = ({ callers, tenants, limiter, clock }: Needs): Admission => {
   const authenticate = async (key: string | undefined, address: string | null, now: number): Promise<Caller> => {

@@ -10,7 +10,8 @@ import { insertEntries } from './store.ts'
 
 /** Who performed an action: a dashboard user, an API key, somebody who is not signed in, or the service itself. */
 export type Actor =
-  | { kind: 'user'; userId: string; ip: string | null; userAgent: string }
+  /** `clientId` is the OAuth client that acts for the user. */
+  | { kind: 'user'; userId: string; clientId?: string; ip: string | null; userAgent: string }
   | { kind: 'key'; keyId: string; ip: string | null; userAgent: string }
   | { kind: 'nobody'; ip: string | null; userAgent: string }
   | { kind: 'system' }
@@ -65,6 +66,9 @@ const withActor = (actor: Actor, metadata: AuditEntry['metadata']): Record<strin
     return Object.assign({ api_key_id: '' }, metadata, { api_key_id: actor.keyId, via: 'api_key' })
   }
   if (actor.kind === 'system') return { ...metadata, via: 'system' }
+  if (actor.kind === 'user' && actor.clientId !== undefined) {
+    return { ...metadata, client_id: actor.clientId, via: 'oauth' }
+  }
   return metadata && Object.keys(metadata).length > 0 ? metadata : null
 }
 

@@ -248,6 +248,7 @@ export const catalogue = {
     503,
     'Audit signing is not configured, so the log cannot be verified. This does not mean the log is clean.',
   ),
+  SCOPE_NOT_GRANTABLE: at(422, 'Scope cannot be granted'),
 } as const satisfies Record<string, Entry>
 
 export type Code = keyof typeof catalogue
@@ -283,6 +284,7 @@ export const dashboardCodes = new Set<Code>([
   'RANGE_NOT_SATISFIABLE',
   'INVALID_TIME_RANGE',
   'AUDIT_SIGNING_DISABLED',
+  'SCOPE_NOT_GRANTABLE',
 ])
 
 export type ErrorType =

@@ -1,7 +1,7 @@
 /** Reads the credentials from the headers of a /api/v1 request and runs the admission checks before its body is read. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AccessRule, Admission, Admitted, Rate } from '../admission/admit.ts'
-import { callerAddress, type ProxyTrust } from './caller-address.ts'
+import type { Authenticate } from './authenticate.ts'
 
 export type { Admitted }
 
@@ -12,9 +12,7 @@ export type AdmitRequest = (
   rule: AccessRule | undefined,
 ) => Promise<Admitted>
 
-const bearer = /^Bearer +(\S+) *$/i
-
-const setRateHeaders = (reply: FastifyReply, { limit, remaining, resetAt, plan, scope }: Rate): void => {
+export const setRateHeaders = (reply: FastifyReply, { limit, remaining, resetAt, plan, scope }: Rate): void => {
   reply.headers({
     'x-ratelimit-limit': limit,
     'x-ratelimit-remaining': remaining,
@@ -24,17 +22,12 @@ const setRateHeaders = (reply: FastifyReply, { limit, remaining, resetAt, plan, 
   })
 }
 
-type Needs = { admission: Admission; proxies: ProxyTrust }
+type Needs = { admission: Pick<Admission, 'narrow'>; authenticate: Authenticate }
 
 export const makeAdmitRequest =
-  ({ admission, proxies }: Needs): AdmitRequest =>
+  ({ admission, authenticate }: Needs): AdmitRequest =>
   async (request, reply, rule) => {
-    const address = callerAddress(request.raw, proxies)
-    const caller = await admission.pass({
-      key: request.headers.authorization?.match(bearer)?.[1],
-      address,
-      onCount: (rate) => setRateHeaders(reply, rate),
-    })
+    const { caller, address } = await authenticate(request, (rate) => setRateHeaders(reply, rate))
     const header = request.headers['x-service-tenant-ref']
     const tenantRef = Array.isArray(header) ? header.join(', ') : header
     return { address, ...(await admission.narrow(caller, tenantRef, rule)) }

@@ -1,6 +1,5 @@
 /** Serves an admitted request: validates its input, claims its Idempotency-Key and calls the route's handler. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Actor } from '../audit/append.ts'
 import { lostConnection } from '../db/faults.ts'
 import { retryOnOutage } from '../db/outage.ts'
 import { canonicalJson, hashCanonical } from '../ground/canonical.ts'
@@ -13,6 +12,7 @@ import { withRequestId } from '../ground/request-context.ts'
 import type { Idempotency, IdempotencyClaim, ReplayedResponse } from '../idempotency/claims.ts'
 import { idempotencyKeyRule, isIdempotencyKey } from '../idempotency/key.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
+import { callerActor } from './actor.ts'
 import type { Admitted } from './admit-request.ts'
 import { malformed } from './envelope.ts'
 import { largeBody, parseJson, readQuery, validate } from './read-request.ts'
@@ -119,7 +119,7 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
 
       let { caller } = admitted
       const userAgent = (request.headers['user-agent'] ?? '').slice(0, 512)
-      const actor: Actor = { kind: 'key', keyId: caller.keyId, ip: admitted.address, userAgent }
+      const actor = callerActor(caller, admitted.address, userAgent)
       if (admitted.newTenantRef !== undefined) {
         caller = { ...caller, tenantId: await tenants.findOrCreate(caller, actor, admitted.newTenantRef) }
       }

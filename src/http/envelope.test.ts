@@ -161,6 +161,7 @@ const added: [code: Code, status: number, type: string][] = [
   ['RANGE_NOT_SATISFIABLE', 416, 'validation_error'],
   ['INVALID_TIME_RANGE', 422, 'validation_error'],
   ['AUDIT_SIGNING_DISABLED', 503, 'server_error'],
+  ['SCOPE_NOT_GRANTABLE', 422, 'validation_error'],
 ]
 
 let t: TestService

@@ -14,6 +14,7 @@ import { bodyTooLarge, envelope, flatBody, flatStatus, fromFramework, headersOf 
 import type { Metrics } from './metrics.ts'
 import { acceptEveryType, isLeftUnread, type ReadBody } from './read-body.ts'
 import type { Route } from './route.ts'
+import { currentSelfCall } from './self-call.ts'
 import { refuseWhileClosing, type Stopping } from './stopping.ts'
 import { codingFault, isUnambiguous } from './unambiguous.ts'
 
@@ -155,7 +156,7 @@ const makeFastify = (
 ): FastifyInstance =>
   Fastify({
     logger: false,
-    genReqId: () => newId('request'),
+    genReqId: () => currentSelfCall()?.requestId ?? newId('request'),
     requestIdHeader: false,
     bodyLimit: defaultBodyLimit,
     requestTimeout: requestTimeoutMs,

@@ -6,9 +6,12 @@ import type { ScopeName } from './scopes.ts'
 
 export type TenantState = 'active' | 'suspended' | 'archived' | 'erased' | 'missing'
 
-/** An authenticated API key: the scope it can reach and its restrictions. */
+/** An authenticated API key or OAuth token: the scope it can reach and its restrictions. */
 export type Caller = Scope & {
+  /** The id of the key, or that of the grant behind a token. */
   keyId: string
+  /** Set for a token: the person it acts for, and the client that has it. */
+  grant?: { userId: string; clientId: string }
   scopes: ReadonlySet<ScopeName>
   /** State of the tenant the key is bound to; undefined for a platform-root key. */
   tenantState: TenantState | undefined

@@ -3,6 +3,7 @@ import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
+import type { EndGrants } from '../oauth/end-grants.ts'
 import { lockAsOwner } from './change-team.ts'
 import {
   countOwners,
@@ -19,9 +20,9 @@ export interface ManageTeam {
   remove(orgId: string, actor: UserActor, id: string): Promise<void>
 }
 
-type Needs = { db: Db; clock: Clock; audit: Audit }
+type Needs = { db: Db; clock: Clock; audit: Audit; endGrants: EndGrants['ofMember'] }
 
-export const makeManageTeam = ({ db, clock, audit }: Needs): ManageTeam => {
+export const makeManageTeam = ({ db, clock, audit, endGrants }: Needs): ManageTeam => {
   const find = async (tx: Tx, orgId: string, id: string): Promise<TeamMemberRow> => {
     const member = await tx.row(findMember, { orgId, id })
     if (!member) throw new Failure('NOT_FOUND')
@@ -65,6 +66,7 @@ export const makeManageTeam = ({ db, clock, audit }: Needs): ManageTeam => {
         const member = await find(tx, orgId, id)
         await assertDispensable(tx, org, member, 'The primary owner cannot be removed')
         if (member.user_id === actor.userId) throw new Failure('SELF_REMOVE')
+        await endGrants(tx, actor, { orgId, userId: member.user_id })
         const removed = await tx.row(deleteMember, { orgId, id })
         if (!removed) throw new Failure('NOT_FOUND')
         await tx.change(leaveDefaultOrg, { orgId, userId: removed.user_id, at: clock.now() })

@@ -16,6 +16,7 @@ import { makeExports } from './exports.ts'
 import { openFoundation, type ServiceConfig } from './foundation.ts'
 import { makeHealthOf } from './health.ts'
 import { makeBounces, makeHttp, makeSmtp, makeWorkerHttp } from './http.ts'
+import { makeOAuth } from './oauth.ts'
 import { makePeople } from './people.ts'
 import { makePlatform } from './platform.ts'
 import { makeSmsRegistration } from './registration.ts'
@@ -42,17 +43,18 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
+  const oauth = makeOAuth(foundation)
   const billing = makeBilling(foundation, platform, people)
   const health = makeHealthOf(foundation, sending)
   const exports = makeExports(foundation, people, replacements)
-  const team = makeTeam({ foundation, platform, people, sending, senders, billing, exports })
-  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, billing, exports, health })
+  const team = makeTeam({ foundation, platform, people, sending, senders, billing, exports, oauth })
+  const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, billing, exports, health, oauth })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const resources = makeResources({ foundation, platform, sending, delivery })
   const shared = { foundation, platform, sending, senders, resources }
   const routes = [...makeRoutes(shared), ...(addRoutes?.(modules) ?? [])]
   const dashboardRoutes = [
-    ...makeDashboardRoutes({ ...shared, people, team, billing, exports, health }),
+    ...makeDashboardRoutes({ ...shared, people, team, billing, exports, health, oauth }),
     ...addDashboardRoutes,
   ]
   let withWorker = false
@@ -70,6 +72,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     senders,
     billing,
     worker,
+    oauth,
     routes,
     dashboardRoutes,
     ready,
@@ -135,6 +138,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await platform.chain.close()
       await Promise.all([
         platform.callers.drained(),
+        platform.tokenCallers.drained(),
         platform.sessions.drained(),
         sending.countHits.drained(),
         sending.verifications.outcomes.drained(),

@@ -25,6 +25,7 @@ import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { dataExportRoutes } from '../http/dashboard/data-export.ts'
 import { exportRoutes } from '../http/dashboard/exports.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
+import { oauthRoutes } from '../http/dashboard/oauth.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
@@ -35,6 +36,7 @@ import { makeTenantScope } from '../http/dashboard/tenant-scope.ts'
 import type { BillingModule } from './billing.ts'
 import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
+import type { OAuth } from './oauth.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
@@ -85,10 +87,11 @@ type Needs = {
   billing: BillingModule
   exports: Exports
   health: Health
+  oauth: OAuth
 }
 
 export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
-  const { foundation, platform, sending, senders, resources, people, team, billing, exports, health } = needs
+  const { foundation, platform, sending, senders, resources, people, team, billing, exports, health, oauth } = needs
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -112,5 +115,6 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...makeSenderRoutes(db, senders, resources),
     ...billingRoutes(billing),
     ...smsGeoRoutes(billing),
+    ...oauthRoutes({ db, clock, ...oauth }),
   ]
 }

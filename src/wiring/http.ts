@@ -9,11 +9,14 @@ import { systemClock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
 import { readServiceVersion } from '../ground/version.ts'
 import { makeAdmitRequest } from '../http/admit-request.ts'
+import { makeAuthenticate } from '../http/authenticate.ts'
 import { makeServe } from '../http/call.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { makeEntrance } from '../http/dashboard/entrance.ts'
 import { serveDashboard } from '../http/dashboard/serve-routes.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
+import { serveMcp } from '../http/mcp/serve-mcp.ts'
+import { serveOAuth } from '../http/oauth/serve-oauth.ts'
 import { registerBillingCallback } from '../http/provider/billing-callback.ts'
 import { emailIntake } from '../http/provider/email.ts'
 import { inboundEmailIntake, inboundSmsIntake } from '../http/provider/inbound.ts'
@@ -51,6 +54,7 @@ import { makeUnsubscribe } from '../tracking/unsubscribe.ts'
 import type { BillingModule } from './billing.ts'
 import { makeDashboardCookies } from './dashboard.ts'
 import type { Foundation } from './foundation.ts'
+import type { OAuth } from './oauth.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
@@ -64,6 +68,7 @@ type Needs = {
   senders: SmsRegistration
   billing: BillingModule
   worker: Worker
+  oauth: OAuth
   routes: Route[]
   dashboardRoutes: DashboardRoute[]
   ready: () => Promise<void>
@@ -74,10 +79,10 @@ type Needs = {
 const makeApi = (needs: Needs, readBody: ReadBody, web: WebPages | undefined): FastifyInstance => {
   const { foundation, platform, routes, stopping, replacements } = needs
   const { config, log, metrics, idempotency } = foundation
-  const { admission, tenants } = platform
+  const { httpAdmission: admission, tenants } = platform
   return makeServer({
     routes,
-    admit: makeAdmitRequest({ admission, proxies: config }),
+    admit: makeAdmitRequest({ admission, authenticate: makeHttpAuthenticate(needs) }),
     serve: makeServe({ idempotency, tenants, log, checkResponses: replacements.checkResponses ?? false }),
     log,
     metrics,
@@ -85,6 +90,24 @@ const makeApi = (needs: Needs, readBody: ReadBody, web: WebPages | undefined): F
     readBody,
     stopping,
     web,
+  })
+}
+
+const makeHttpAuthenticate = ({ foundation, platform }: Needs) =>
+  makeAuthenticate({
+    admission: platform.httpAdmission,
+    proxies: foundation.config,
+    baseUrl: foundation.baseUrl.read,
+  })
+
+const registerMcp = (app: FastifyInstance, needs: Needs): void => {
+  const { config, baseUrl } = needs.foundation
+  serveMcp(app, {
+    routes: needs.routes,
+    authenticate: makeHttpAuthenticate(needs),
+    serviceVersion: readServiceVersion(),
+    timeoutMs: config.mcpSelfCallTimeoutMs,
+    baseUrl: baseUrl.read,
   })
 }
 
@@ -167,15 +190,17 @@ const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): vo
 }
 
 const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
-  const { foundation, platform, dashboardRoutes: routes, replacements } = needs
+  const { foundation, platform, oauth, dashboardRoutes: routes, replacements } = needs
+  const { config: proxies, clock, limiter, log } = foundation
+  const baseUrl = foundation.baseUrl.read
   const entrance = makeEntrance({
     sessions: platform.sessions,
     cookies: makeDashboardCookies(foundation),
-    baseUrl: foundation.baseUrl.read,
+    baseUrl,
   })
   const checkResponses = replacements.checkResponses ?? false
-  const { config: proxies, log } = foundation
   serveDashboard(app, { routes, entrance, proxies, readBody, log, checkResponses })
+  serveOAuth(app, { ...oauth, findSession: entrance.find, clock, limiter, baseUrl, proxies, readBody })
 }
 
 export const makeHttp = (needs: Needs): FastifyInstance => {
@@ -190,6 +215,7 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   app.addHook('onClose', () => parser.close())
   registerProviders(app, needs, { readBody, parser })
   registerDashboard(app, needs, readBody)
+  registerMcp(app, needs)
   registerDev(app, needs, parser)
   return app
 }

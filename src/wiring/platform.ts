@@ -6,6 +6,7 @@ import { makeChain } from '../audit/chain.ts'
 import { openWitness } from '../audit/open-witness.ts'
 import { makePruneAudit } from '../audit/retention.ts'
 import { makeCallers } from '../keys/callers.ts'
+import { makeTokenCallers } from '../oauth/token-callers.ts'
 import { openFileStore } from '../providers/objects/open-store.ts'
 import { makeTenantsByReference } from '../tenants/by-reference.ts'
 import { makeCreateTenants } from '../tenants/create.ts'
@@ -27,14 +28,19 @@ export const makePlatform = ({ config, db, clock, log, limiter, caches, audit, m
   )
   const createTenants = makeCreateTenants({ db, clock, audit })
   const callers = caches.add(makeCallers({ db, log, trusted }))
+  const tokenCallers = makeTokenCallers({ db, log, keys: callers })
   const tenants = caches.add(makeTenantsByReference({ db, create: createTenants, trusted }))
   return {
     callers,
+    tokenCallers,
     tenants,
     createTenants,
     usage: caches.add(makeUsage({ db, clock, log, trusted })),
     sessions: makeSessions({ db, clock, log }),
+    /** Over SMTP, where a password is an API key. */
     admission: makeAdmission({ callers, tenants, limiter, clock }),
+    /** Over HTTP, where OAuth tokens work too. */
+    httpAdmission: makeAdmission({ callers: tokenCallers, tenants, limiter, clock }),
     chain: makeChain({ db, clock, log, secrets, cutover, witness }),
     pruneAudit: makePruneAudit({ db, clock, log, secrets, cutover, days, archive }),
   }

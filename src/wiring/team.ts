@@ -18,6 +18,7 @@ import { deleteEndpointsOfOrg } from '../webhooks/store/endpoint-rows.ts'
 import type { BillingModule } from './billing.ts'
 import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
+import type { OAuth } from './oauth.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
@@ -31,6 +32,7 @@ type Needs = {
   senders: SmsRegistration
   billing: BillingModule
   exports: Exports
+  oauth: OAuth
 }
 
 const system = { kind: 'system' } as const
@@ -76,7 +78,7 @@ export const makeTeam = (needs: Needs) => {
   })
   const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
   return {
-    members: makeManageTeam(shared),
+    members: makeManageTeam({ ...shared, endGrants: needs.oauth.endGrants.ofMember }),
     invitations: makeManageInvitations({ ...shared, mail }),
     answer: makeAnswerInvitation({ ...shared, join: people.join }),
     transfer: makeTransferOwnership({ db, movePointer }),

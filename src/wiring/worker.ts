@@ -16,6 +16,7 @@ import type { BillingModule } from './billing.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Exports } from './exports.ts'
 import type { Foundation } from './foundation.ts'
+import type { OAuth } from './oauth.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Sending } from './sending.ts'
@@ -31,10 +32,11 @@ type Needs = {
   billing: BillingModule
   exports: Exports
   health: Health
+  oauth: OAuth
 }
 
 export const makeWorker = (needs: Needs) => {
-  const { foundation, platform, sending, delivery, senders, team, billing, exports, health } = needs
+  const { foundation, platform, sending, delivery, senders, team, billing, exports, health, oauth } = needs
   const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits, followJobs } = sending
@@ -67,6 +69,7 @@ export const makeWorker = (needs: Needs) => {
     sweepReceipts: makeSweepReceipts({ db, clock }),
     sweepSignIn: makeSweepSignIn({ db, clock }),
     sweepInvitations: team.invitations.sweep,
+    sweepOAuth: oauth.sweep,
     purgeOrgs: team.purgeOrgs,
     billing: billing.run,
     sweepExports: exports.retention.sweep,

@@ -9,6 +9,7 @@ import type { TakeOverdueSms } from '../inbound/long-sms.ts'
 import type { RedactInbound } from '../inbound/retention.ts'
 import type { MessageRetention } from '../messages/retention.ts'
 import type { SettleUsage } from '../messages/settle-usage.ts'
+import type { SweepOAuth } from '../oauth/retention.ts'
 import type { PollDlt } from '../senders/dlt/poll-dlt.ts'
 import type { PollStatus } from '../senders/registration/poll-status.ts'
 import type { Reconcile } from '../senders/registration/reconcile.ts'
@@ -40,6 +41,7 @@ type Needs = {
   sweepReceipts: () => Promise<number>
   sweepSignIn: SweepSignIn
   sweepInvitations: () => Promise<number>
+  sweepOAuth: SweepOAuth
   purgeOrgs: PurgeOrgs
   billing: () => Promise<Record<string, number>>
   sweepExports: () => Promise<number>
@@ -119,6 +121,7 @@ export const makeTasks = (needs: Needs): Tasks => {
         analytics_rows_deleted: await needs.rollUp.sweep(),
         sign_in_rows_deleted: await needs.sweepSignIn(),
         invitations_deleted: await needs.sweepInvitations(),
+        oauth_rows_deleted: await needs.sweepOAuth(),
         export_files_deleted: await needs.sweepExports(),
         health_probes_deleted: await needs.health.sweep(),
       }),

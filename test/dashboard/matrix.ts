@@ -141,4 +141,10 @@ export const matrix: Record<string, Line> = {
   'POST /api/internal/pools': { gate: 'requireDeveloperSession', admitted: 422 },
   'PATCH /api/internal/pools/{id}': { gate: 'requireDeveloperSession', admitted: 422 },
   'DELETE /api/internal/pools/{id}': { gate: 'requireDeveloperSession', admitted: 404 },
+  'GET /api/internal/oauth/request': { gate: 'requireUserSession', admitted: 422 },
+  'POST /api/internal/oauth/consent': { gate: 'requireUserSession', admitted: 422 },
+  'GET /api/internal/oauth/grants': { gate: 'requireUserSession', admitted: 200 },
+  'DELETE /api/internal/oauth/grants': { gate: 'requireUserSession', admitted: 422 },
+  'GET /api/internal/org/oauth-grants': { gate: 'requireOwnerSession', admitted: 200 },
+  'DELETE /api/internal/org/oauth-grants': { gate: 'requireOwnerSession', admitted: 422 },
 }

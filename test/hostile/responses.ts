@@ -64,6 +64,19 @@ const checkFlat = (answer: Answer, body: Record<string, unknown>): Code => {
   return actual as Code
 }
 
+/** Errors in the form of OAuth and of JSON-RPC, which have no code of the catalogue. */
+const isOfStandard = ({ status }: Answer, body: Record<string, unknown>): boolean => {
+  if ('error_description' in body) {
+    expect(body).toEqual({ error: expect.stringMatching(/^[a-z_]+$/), error_description: expect.any(String) })
+    expect([400, 401, 429]).toContain(status)
+    return true
+  }
+  if (!('jsonrpc' in body)) return false
+  const error = { code: expect.any(Number), message: expect.any(String) }
+  expect([status, body]).toEqual([400, { jsonrpc: '2.0', error, id: null }])
+  return true
+}
+
 /** Whether the service could not parse the request as HTTP. */
 export const isNotHttp = ({ body }: Answer): boolean => body.includes('"This is not a valid HTTP request."')
 
@@ -81,7 +94,7 @@ export const checkResponse = (
   if (answer.status < 400) return undefined
   expect(answer.status, 'an internal error').not.toBe(500)
   if (pages && answer.headers['content-type'] === 'text/html; charset=utf-8') {
-    expect([404, 422]).toContain(answer.status)
+    expect([400, 404, 422]).toContain(answer.status)
     return undefined
   }
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
@@ -91,6 +104,7 @@ export const checkResponse = (
   if (answer.status === 405) expect(answer.headers.allow).toMatch(/^[A-Z]+(?:, [A-Z]+)*$/)
   if (toHead) return undefined
   const body = JSON.parse(answer.body.toString('utf8')) as Record<string, unknown>
+  if (isOfStandard(answer, body)) return undefined
   const flat = typeof body.error === 'string'
   if (flatAt.test(target) && !isNotHttp(answer)) expect(flat, 'a flat body').toBe(true)
   if (target.startsWith('/api/v1')) expect(flat, 'a flat body').toBe(false)

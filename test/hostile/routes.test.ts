@@ -87,6 +87,8 @@ const byRule = (code: string | undefined, body: Buffer): boolean => {
   return errors.every((row) => row.code === 'custom')
 }
 
+const isPage = ({ path }: Entry): boolean => /^\/(?:t\/c|u)\/|^\/api\/oauth\/authorize$/.test(path)
+
 const sendAndCheck = async (entry: Entry, request: HostileRequest, before: Record<string, string>) => {
   const toHead = request.method === 'HEAD'
   const received = await exchange(t.url, write(request), { toHead })
@@ -99,7 +101,7 @@ const sendAndCheck = async (entry: Entry, request: HostileRequest, before: Recor
     expect(changedTables(before, after)).toEqual([])
     return after
   }
-  const code = checkResponse(answer, { toHead, target: request.target, pages: /^\/(?:t\/c|u)\//.test(entry.path) })
+  const code = checkResponse(answer, { toHead, target: request.target, pages: isPage(entry) })
   const otherRoute = request.hostile.some((part) => ['path', 'target', 'method'].includes(part))
   // A body that is not valid UTF-8 must not succeed, because the stored text would differ from the sent bytes.
   if (answer.status < 300 && entry.body && request.body && !otherRoute) expect(isUtf8(request.body)).toBe(true)

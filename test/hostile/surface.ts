@@ -66,6 +66,45 @@ const otherEntries: Entry[] = [
     ],
   }),
   entry('POST', '/api/dev/nowhere'),
+  entry('POST', '/api/mcp', {
+    body: {
+      type: 'object',
+      properties: {
+        jsonrpc: { enum: ['2.0'] },
+        id: { type: 'integer', minimum: 0, maximum: 9 },
+        method: { enum: ['initialize', 'tools/list', 'tools/call', 'ping', 'notifications/initialized'] },
+        params: {
+          type: 'object',
+          properties: {
+            name: { enum: ['list_emails', 'get_domain', 'add_suppression'] },
+            arguments: { type: 'object', properties: { id: { type: 'string', maxLength: 50 } } },
+          },
+        },
+      },
+      required: ['jsonrpc', 'method'],
+    },
+  }),
+  entry('GET', '/api/mcp'),
+  entry('POST', '/api/oauth/register', {
+    body: {
+      type: 'object',
+      properties: {
+        client_name: { type: 'string', maxLength: 100 },
+        redirect_uris: { type: 'array', items: { type: 'string', maxLength: 100 }, maxItems: 3 },
+      },
+      required: ['redirect_uris'],
+    },
+  }),
+  entry('GET', '/api/oauth/authorize', {
+    query: ['client_id', 'redirect_uri', 'scope', 'state', 'resource'].map((name) => ({
+      name,
+      required: false,
+      schema: { type: 'string', maxLength: 100 },
+    })),
+  }),
+  entry('POST', '/api/oauth/token'),
+  entry('POST', '/api/oauth/revoke'),
+  entry('GET', '/.well-known/oauth-authorization-server'),
   entry('GET', '/api/openapi.json'),
   entry('GET', '/docs'),
   entry('GET', '/docs/start.js'),

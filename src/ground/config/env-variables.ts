@@ -310,6 +310,12 @@ export const variables = {
     fallback: '60',
     about: 'Seconds within which the headers and body of a request must arrive.',
   }),
+  MCP_SELF_CALL_TIMEOUT_MS: variable({
+    accepts: accept.wholeNumber(1, 600_000),
+    fallback: '60000',
+    about:
+      'Milliseconds that a tool call at `/api/mcp` waits for the API. After that it fails with `MCP_UPSTREAM_TIMEOUT`, although the request may still take effect.',
+  }),
   UPLOAD_MEMORY_PER_KEY_MB: variable({
     accepts: accept.wholeNumber(16, 65_536),
     fallback: '64',

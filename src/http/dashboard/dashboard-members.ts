@@ -1,5 +1,4 @@
 /** /api/internal/audiences/{id}: the members of an audience, one by one and as CSV files. */
-import { z } from 'zod'
 import type { ExportCsv } from '../../audiences/csv/export-csv.ts'
 import { type ImportCsv, maxCsvBytes } from '../../audiences/csv/import-csv.ts'
 import type { ManageMembers } from '../../audiences/manage-members.ts'

@@ -161,3 +161,10 @@ export const makeShapes = (requests: Iterable<z.ZodType>, responses: Iterable<z.
     components: Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1))),
   }
 }
+
+/** The schema of a request on its own, with every named schema written out where it is used. */
+export const standaloneRequest = (schema: z.ZodType): JsonSchema => {
+  const { shape, named = {} } = convert(schema, 'input')
+  const all: Named = new Map(Object.entries(named) as [string, JsonSchema][])
+  return inlined(shape, all, new Set(all.keys()))
+}

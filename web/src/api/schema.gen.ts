@@ -1296,6 +1296,70 @@ export interface paths {
         patch: operations["patchApiInternalOrgSmsGeo"];
         trace?: never;
     };
+    "/api/internal/oauth/request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOauthRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/oauth/consent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalOauthConsent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/oauth/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOauthGrants"];
+        put?: never;
+        post?: never;
+        delete: operations["deleteApiInternalOauthGrants"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/org/oauth-grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOrgOauthGrants"];
+        put?: never;
+        post?: never;
+        delete: operations["deleteApiInternalOrgOauthGrants"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -7017,6 +7081,197 @@ export interface operations {
                         configured: boolean;
                         updated_at: string | null;
                         updated_by: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalOauthRequest: {
+        parameters: {
+            query: {
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        request_id: string;
+                        client: {
+                            id: string;
+                            name: string;
+                            redirect_host: string;
+                        };
+                        scopes: {
+                            name: string;
+                            description: string;
+                            grantable: boolean;
+                        }[];
+                        orgs: {
+                            id: string;
+                            name: string;
+                            role: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalOauthConsent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    decision: "allow";
+                    request_id: string;
+                    org_id: string;
+                    scopes: ("send:email" | "send:sms" | "read:messages" | "write:verifications" | "read:audiences" | "write:audiences" | "read:contacts" | "write:contacts" | "read:templates" | "write:templates" | "read:inbound" | "read:analytics" | "read:usage" | "read:suppressions" | "write:suppressions" | "read:domains" | "write:domains" | "read:webhooks" | "write:webhooks" | "read:brands" | "write:brands" | "read:campaigns" | "write:campaigns" | "read:phone_numbers" | "write:phone_numbers" | "read:pools" | "write:pools" | "read:dlt" | "write:dlt" | "read:ip_pools" | "write:ip_pools" | "read:projects" | "write:projects" | "read:tenants" | "write:tenants" | "read:keys" | "write:keys")[];
+                } | {
+                    /** @constant */
+                    decision: "deny";
+                    request_id: string;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        redirect_to: string;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalOauthGrants: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            id: string;
+                            client_name: string;
+                            user_id: string;
+                            org_id: string;
+                            scopes: string[];
+                            created_at: string;
+                            last_used_at: string | null;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    deleteApiInternalOauthGrants: {
+        parameters: {
+            query: {
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        deleted: true;
+                        id: string;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalOrgOauthGrants: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            id: string;
+                            client_name: string;
+                            user_id: string;
+                            org_id: string;
+                            scopes: string[];
+                            created_at: string;
+                            last_used_at: string | null;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    deleteApiInternalOrgOauthGrants: {
+        parameters: {
+            query: {
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        deleted: true;
+                        id: string;
                     };
                 };
             };

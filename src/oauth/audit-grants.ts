@@ -1,0 +1,32 @@
+/** The audit entries of grants. */
+import type { Actor, Audit } from '../audit/append.ts'
+import type { Tx } from '../db/pool.ts'
+import type { EndedGrantRow } from './store/grant-rows.ts'
+
+/** Why a grant ended. */
+export type GrantEnd =
+  | 'user'
+  | 'owner'
+  | 'client'
+  | 'member_removed'
+  | 'replaced'
+  | 'code_reused'
+  | 'refresh_token_reused'
+
+export const auditEndedGrants = async (
+  audit: Audit,
+  tx: Tx,
+  actor: Actor,
+  reason: GrantEnd,
+  ended: readonly EndedGrantRow[],
+): Promise<void> => {
+  const entries = ended.map((grant) => ({
+    orgId: grant.org_id,
+    actor,
+    action: 'oauth.revoked' as const,
+    resourceType: 'oauth_grant',
+    resourceId: grant.id,
+    metadata: { client_id: grant.client_id, reason, user_id: grant.user_id },
+  }))
+  await audit(tx, ...entries)
+}

@@ -1,0 +1,112 @@
+/** The decision of a person about a client's request. */
+import type { Audit, UserActor } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import { isId, newId } from '../ground/ids.ts'
+import type { ScopeName } from '../keys/scopes.ts'
+import { auditEndedGrants } from './audit-grants.ts'
+import type { Authorize } from './authorize.ts'
+import { isGrantable, roleAllows, scopeSentences } from './grantable.ts'
+import { OAuthError } from './oauth-error.ts'
+import { redirectHost, withParameters } from './redirect-uri.ts'
+import type { ConsentBody } from './shapes.ts'
+import { useClient } from './store/client-rows.ts'
+import { endExcessGrants, insertGrant } from './store/grant-rows.ts'
+import {
+  findRequest,
+  listOrgChoices,
+  lockOrgChoice,
+  type OrgChoiceRow,
+  type RequestRow,
+  takeRequest,
+} from './store/request-rows.ts'
+import { newAuthorizationCode } from './token-secret.ts'
+
+const codeMs = 60_000
+/** Grants of one client for one person on one org. */
+const maxGrants = 20
+/** More than a person can choose from. */
+const maxOrgs = 500
+
+export interface Consent {
+  /** What the consent page shows. */
+  read(userId: string, id: string): Promise<unknown>
+  /** Returns the address that the browser goes to. */
+  decide(actor: UserActor, body: ConsentBody): Promise<string>
+}
+
+type Needs = { db: Db; clock: Clock; audit: Audit; baseUrl: () => string; refusal: Authorize['refusal'] }
+type Allowed = Extract<ConsentBody, { decision: 'allow' }>
+
+/** The page offers only what was asked for and can be granted. Anything else was not chosen on the page. */
+const checkScopes = (asked: RequestRow, org: OrgChoiceRow, chosen: readonly ScopeName[]): void => {
+  const granted = chosen.every((scope) => asked.scopes.includes(scope) && roleAllows(org.role, scope))
+  if (!granted) throw new Failure('SCOPE_NOT_GRANTABLE')
+}
+
+export const makeConsent = ({ db, clock, audit, baseUrl, refusal }: Needs): Consent => {
+  const allow = async (tx: Tx, actor: UserActor, request: RequestRow, body: Allowed): Promise<string> => {
+    const { userId } = actor
+    const org = isId('org', body.org_id) ? await tx.row(lockOrgChoice, { orgId: body.org_id, userId }) : undefined
+    if (!org) throw new Failure('NOT_FOUND')
+    checkScopes(request, org, body.scopes)
+    if (org.suspended) throw new Failure('ORG_SUSPENDED')
+    const at = clock.now()
+    const code = newAuthorizationCode()
+    const scopes = request.scopes.filter((scope) => body.scopes.includes(scope))
+    const grant = { orgId: org.id, id: newId('oauthGrant', at.getTime()), clientId: request.client_id, userId }
+    await tx.change(insertGrant, {
+      ...grant,
+      scopes,
+      redirectUri: request.redirect_uri,
+      codeHash: code.hash,
+      codeChallenge: request.code_challenge,
+      at,
+      codeExpiresAt: new Date(at.getTime() + codeMs),
+    })
+    await tx.change(useClient, { id: request.client_id, at })
+    await audit(tx, {
+      orgId: org.id,
+      actor,
+      action: 'oauth.granted',
+      resourceType: 'oauth_grant',
+      resourceId: grant.id,
+      metadata: { client_id: request.client_id, client_name: request.client_name, scopes },
+    })
+    const { orgId, clientId } = grant
+    const replaced = await tx.rows(endExcessGrants, { orgId, userId, clientId, kept: maxGrants })
+    await auditEndedGrants(audit, tx, actor, 'replaced', replaced)
+    return withParameters(request.redirect_uri, { code: code.text, state: request.state, iss: baseUrl() })
+  }
+
+  return {
+    read: async (userId, id) => {
+      const request = await db.row(findRequest, { userId, id, at: clock.now() })
+      if (!request) throw new Failure('NOT_FOUND')
+      const orgs = await db.rows(listOrgChoices, { userId, limit: maxOrgs })
+      return {
+        request_id: id,
+        client: {
+          id: request.client_id,
+          name: request.client_name,
+          redirect_host: redirectHost(request.redirect_uri),
+        },
+        scopes: request.scopes.filter(isGrantable).map((name) => ({
+          name,
+          description: scopeSentences[name],
+          grantable: orgs.some(({ role }) => roleAllows(role, name)),
+        })),
+        orgs: orgs.map(({ id: orgId, name, role }) => ({ id: orgId, name, role })),
+      }
+    },
+    decide: (actor, body) =>
+      db.tx(async (tx) => {
+        const { userId } = actor
+        const request = await tx.row(takeRequest, { userId, id: body.request_id, at: clock.now() })
+        if (!request) throw new Failure('NOT_FOUND')
+        if (body.decision === 'allow') return allow(tx, actor, request, body)
+        return refusal(request.redirect_uri, request.state, new OAuthError('access_denied', 'Access was not allowed.'))
+      }),
+  }
+}

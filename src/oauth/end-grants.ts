@@ -1,0 +1,67 @@
+/** Ends grants: by the person, by an owner of the org, by the client, and when the person leaves the org. */
+import type { Actor, Audit, UserActor } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sha256 } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import { isId } from '../ground/ids.ts'
+import { auditEndedGrants, type GrantEnd } from './audit-grants.ts'
+import type { TokenSource } from './issue-tokens.ts'
+import {
+  type EndedGrantRow,
+  endGrantOfOrg,
+  endGrantOfUser,
+  endGrantsOfMember,
+  revokeAccessToken,
+  revokeByFamily,
+} from './store/grant-rows.ts'
+import { familyOf, isAccessShaped } from './token-secret.ts'
+
+export interface EndGrants {
+  own(actor: UserActor, id: string): Promise<void>
+  ofOrg(orgId: string, actor: UserActor, id: string): Promise<void>
+  /** In the transaction that removes the member. */
+  ofMember(tx: Tx, actor: Actor, member: { orgId: string; userId: string }): Promise<void>
+  /** A refresh token ends its grant, an access token only itself. An unknown token is not an error. */
+  byToken(token: string, clientId: string | undefined, source: TokenSource): Promise<void>
+}
+
+type Needs = { db: Db; clock: Clock; audit: Audit }
+
+export const makeEndGrants = ({ db, clock, audit }: Needs): EndGrants => {
+  const end = (
+    actor: UserActor,
+    reason: GrantEnd,
+    id: string,
+    run: (tx: Tx) => Promise<EndedGrantRow | undefined>,
+  ): Promise<void> =>
+    db.tx(async (tx) => {
+      const ended = isId('oauthGrant', id) ? await run(tx) : undefined
+      if (!ended) throw new Failure('NOT_FOUND')
+      await auditEndedGrants(audit, tx, actor, reason, [ended])
+    })
+
+  return {
+    own: (actor, id) =>
+      end(actor, 'user', id, (tx) => tx.row(endGrantOfUser, { userId: actor.userId, id, at: clock.now() })),
+    ofOrg: (orgId, actor, id) => end(actor, 'owner', id, (tx) => tx.row(endGrantOfOrg, { orgId, id, at: clock.now() })),
+    ofMember: async (tx, actor, member) => {
+      await auditEndedGrants(audit, tx, actor, 'member_removed', await tx.rows(endGrantsOfMember, member))
+    },
+    byToken: async (token, given, source) => {
+      const clientId = given ?? null
+      if (isAccessShaped(token)) {
+        await db.change(revokeAccessToken, { hash: sha256(token), clientId })
+        return
+      }
+      const family = familyOf(token)
+      if (family === undefined) return
+      await db.tx(async (tx) => {
+        const ended = await tx.row(revokeByFamily, { familyHash: sha256(family), clientId })
+        if (!ended) return
+        const actor: Actor = { kind: 'user', userId: ended.user_id, clientId: ended.client_id, ...source }
+        await auditEndedGrants(audit, tx, actor, 'client', [ended])
+      })
+    },
+  }
+}

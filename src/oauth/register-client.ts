@@ -1,0 +1,97 @@
+/** Dynamic registration of public clients (RFC 7591). Anyone may register, so everything about it is bounded. */
+import { z } from 'zod'
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import type { Limiter } from '../limits/limiter.ts'
+import { OAuthError } from './oauth-error.ts'
+import { isRedirectUri } from './redirect-uri.ts'
+import { insertClient } from './store/client-rows.ts'
+
+const hourMs = 3_600_000
+const perHour = 20
+/** Of all registered clients, how many may wait for the first person who allows them something. */
+const maxUnused = 1_000
+
+const Metadata = z.object({
+  redirect_uris: z.array(z.string().max(2_000)).max(10).min(1),
+  client_name: z
+    .string()
+    .trim()
+    .max(100)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: names with control or bidirectional characters deceive readers
+    .regex(/^[^\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]*$/)
+    .optional(),
+  grant_types: z.array(z.string().max(100)).max(20).optional(),
+  response_types: z.array(z.string().max(100)).max(20).optional(),
+})
+
+export type RegisteredClient = {
+  client_id: string
+  client_name: string
+  redirect_uris: string[]
+  token_endpoint_auth_method: 'none'
+  grant_types: string[]
+  response_types: string[]
+}
+
+export type RegisterClient = (metadata: unknown, address: string | null) => Promise<RegisteredClient>
+
+const lacks = (given: string[] | undefined, needed: string): boolean => given !== undefined && !given.includes(needed)
+
+const read = (metadata: unknown): { name: string; redirectUris: string[] } => {
+  const parsed = Metadata.safeParse(metadata)
+  if (!parsed.success) {
+    const path = parsed.error.issues[0]?.path.join('.') ?? ''
+    const code = path.startsWith('redirect_uris') ? 'invalid_redirect_uri' : 'invalid_client_metadata'
+    throw new OAuthError(code, path === '' ? 'The body must be a JSON object.' : `${path} is missing or invalid.`)
+  }
+  const { redirect_uris: given, client_name, grant_types, response_types } = parsed.data
+  if (lacks(grant_types, 'authorization_code')) {
+    throw new OAuthError('invalid_client_metadata', 'grant_types must include authorization_code.')
+  }
+  if (lacks(response_types, 'code')) {
+    throw new OAuthError('invalid_client_metadata', 'response_types must include code.')
+  }
+  if (!given.every(isRedirectUri)) {
+    throw new OAuthError('invalid_redirect_uri', 'Each redirect URI must be https, or http on a loopback address.')
+  }
+  return { name: client_name || 'Unnamed client', redirectUris: [...new Set(given)] }
+}
+
+type Needs = { db: Db; clock: Clock; limiter: Limiter | undefined }
+
+export const makeRegisterClient = ({ db, clock, limiter }: Needs): RegisterClient => {
+  const countRegistration = async (address: string | null): Promise<void> => {
+    const bucket = { name: `{oauth}:register:${address ?? 'unknown'}`, limit: perHour, windowMs: hourMs }
+    const taken = await limiter?.take([bucket], clock.millis())
+    if (!taken || taken.allowed) return
+    const retryAfter = ((taken.states[0]?.resetAt ?? 0) - clock.millis()) / 1_000
+    throw new OAuthError('temporarily_unavailable', 'Too many registrations from this address. Try again later.', {
+      status: 429,
+      retryAfter,
+    })
+  }
+
+  return async (metadata, address) => {
+    const { name, redirectUris } = read(metadata)
+    await countRegistration(address)
+    const at = clock.now()
+    const id = newId('oauthClient', at.getTime())
+    const staleBefore = new Date(at.getTime() - hourMs)
+    if (!(await db.row(insertClient, { id, name, redirectUris, at, staleBefore, maxUnused }))) {
+      throw new OAuthError('temporarily_unavailable', 'Too many clients wait for their first use. Try again later.', {
+        status: 429,
+        retryAfter: 600,
+      })
+    }
+    return {
+      client_id: id,
+      client_name: name,
+      redirect_uris: redirectUris,
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { sweepClients } from './store/client-rows.ts'
+import { sweepAccessTokens, sweepGrants } from './store/grant-rows.ts'
+import { sweepRequests } from './store/request-rows.ts'
+
+const dayMs = 86_400_000
+
+/** Deletes expired requests, grants and tokens, and clients that nobody uses. Returns how many rows. */
+export type SweepOAuth = () => Promise<number>
+
+export const makeSweepOAuth =
+  ({ db, clock }: { db: Db; clock: Clock }): SweepOAuth =>
+  async () => {
+    const at = clock.now()
+    const before = (days: number): Date => new Date(at.getTime() - days * dayMs)
+    let swept = 0
+    for (const sweep of [sweepRequests, sweepAccessTokens, sweepGrants]) swept += await db.change(sweep, { at })
+    return swept + (await db.change(sweepClients, { unusedBefore: before(1), usedBefore: before(90) }))
+  }
