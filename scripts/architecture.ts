@@ -17,6 +17,7 @@ export const layers: string[][] = [
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
   ['admission', 'audiences', 'domains', 'senders', 'signin', 'templates', 'tracking', 'webhooks'],
   ['team'],
+  ['sso'],
   ['messages'],
   ['analytics', 'blasts', 'inbound', 'verifications'],
   ['operator'],

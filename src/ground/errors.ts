@@ -231,6 +231,9 @@ export const catalogue = {
   INVITATION_EXPIRED: at(410, 'This invitation has expired'),
   INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  SSO_REQUIRED: at(403, 'Your organisation requires single sign-on'),
+  SSO_NOT_TESTED: at(409, 'Sign in once through this configuration before you enforce it'),
+  SSO_NO_DOMAIN: at(409, 'Verify an email domain before you enforce single sign-on'),
   INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
   AUDIT_SIGNING_DISABLED: at(
     503,
@@ -263,6 +266,9 @@ export const dashboardCodes = new Set<Code>([
   'INVITATION_EXPIRED',
   'INVITATION_EMAIL_MISMATCH',
   'SOLE_OWNER',
+  'SSO_REQUIRED',
+  'SSO_NOT_TESTED',
+  'SSO_NO_DOMAIN',
   'INVALID_TIME_RANGE',
   'AUDIT_SIGNING_DISABLED',
 ])

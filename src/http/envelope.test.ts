@@ -154,6 +154,9 @@ const added: [code: Code, status: number, type: string][] = [
   ['INVITATION_EXPIRED', 410, 'validation_error'],
   ['INVITATION_EMAIL_MISMATCH', 403, 'authentication_error'],
   ['SOLE_OWNER', 409, 'validation_error'],
+  ['SSO_REQUIRED', 403, 'authentication_error'],
+  ['SSO_NOT_TESTED', 409, 'validation_error'],
+  ['SSO_NO_DOMAIN', 409, 'validation_error'],
   ['INVALID_TIME_RANGE', 422, 'validation_error'],
   ['AUDIT_SIGNING_DISABLED', 503, 'server_error'],
 ]

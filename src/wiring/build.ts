@@ -19,6 +19,7 @@ import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
 import { type Modules, makeRoutes } from './routes.ts'
 import { makeSending } from './sending.ts'
+import { makeSso } from './sso.ts'
 import { makeTeam } from './team.ts'
 import { makeWorker } from './worker.ts'
 
@@ -39,10 +40,11 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
   const team = makeTeam({ foundation, platform, people, sending, senders })
+  const sso = makeSso(foundation, people, sending)
   const worker = makeWorker({ foundation, platform, sending, delivery, senders, team })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const routes = [...makeRoutes({ foundation, platform, sending, delivery, senders }), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people, team }), ...addDashboardRoutes]
+  const dashboardRoutes = [...makeDashboardRoutes({ foundation, platform, people, team, sso }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({
@@ -75,6 +77,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     dashboardRoutes,
     sessions: platform.sessions,
     people,
+    sso,
     tasks: worker.tasks,
     modules,
     chain: platform.chain,

@@ -12,10 +12,13 @@ import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
+import { ssoRoutes } from '../http/dashboard/sso.ts'
+import { ssoSignInRoutes } from '../http/dashboard/sso-sign-in.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
 import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
+import type { Sso } from './sso.ts'
 import type { Team } from './team.ts'
 
 export const makeDashboardCookies = ({ config, baseUrl }: Foundation): Cookies =>
@@ -30,15 +33,17 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
   })
 }
 
-type Needs = { foundation: Foundation; platform: Platform; people: People; team: Team }
+type Needs = { foundation: Foundation; platform: Platform; people: People; team: Team; sso: Sso }
 
-export const makeDashboardRoutes = ({ foundation, platform, people, team }: Needs): DashboardRoute[] => {
+export const makeDashboardRoutes = ({ foundation, platform, people, team, sso }: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
   return [
     ...authRoutes({ ...people, cookies, sessions: platform.sessions }),
     ...providerRoutes({ ...people, clock, log, vault, cookies, baseUrl: foundation.baseUrl.read }),
+    ...ssoSignInRoutes({ ...sso, db, clock, log, vault, cookies, baseUrl: foundation.baseUrl.read }),
+    ...ssoRoutes({ ...sso, baseUrl: foundation.baseUrl.read }),
     ...accountRoutes(people),
     ...sessionPolicyRoutes(people),
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),

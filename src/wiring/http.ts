@@ -152,7 +152,7 @@ const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): vo
   })
 }
 
-const registerDashboard = (app: FastifyInstance, needs: Needs): void => {
+const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBody): void => {
   const { foundation, platform, dashboardRoutes: routes, replacements } = needs
   const entrance = makeEntrance({
     sessions: platform.sessions,
@@ -160,7 +160,7 @@ const registerDashboard = (app: FastifyInstance, needs: Needs): void => {
     baseUrl: foundation.baseUrl.read,
   })
   const checkResponses = replacements.checkResponses ?? false
-  serveDashboard(app, { routes, entrance, proxies: foundation.config, checkResponses })
+  serveDashboard(app, { routes, entrance, proxies: foundation.config, readBody, checkResponses })
 }
 
 export const makeHttp = (needs: Needs): FastifyInstance => {
@@ -173,7 +173,7 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   const parser = makeMailParser()
   app.addHook('onClose', () => parser.close())
   registerProviders(app, needs, { readBody, parser })
-  registerDashboard(app, needs)
+  registerDashboard(app, needs, readBody)
   registerDev(app, needs, parser)
   return app
 }

@@ -2,6 +2,7 @@
 import { makeDeleteLog } from '../audit/delete-log.ts'
 import { makeEraseActorWithin } from '../audit/erase-actor.ts'
 import { assignedNumbers } from '../senders/store/phone-number-rows.ts'
+import { endSsoOfOrg } from '../sso/end-sso.ts'
 import { makeAnswerInvitation } from '../team/answer-invitation.ts'
 import { makeBeginOrg } from '../team/begin-org.ts'
 import { makeDeleteAccount } from '../team/delete-account.ts'
@@ -56,7 +57,7 @@ export const makeTeam = (needs: Needs) => {
   const close = makeCloseOrg({
     ...shared,
     // Modules with work under way for an org add themselves to this list.
-    endWork: [sending.messages.cancelOfOrg, (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId })],
+    endWork: [sending.messages.cancelOfOrg, (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId }), endSsoOfOrg],
   })
   const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
   return {

@@ -3,6 +3,7 @@ import { makeRollUp } from '../analytics/roll-up.ts'
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
 import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
 import { makeSweepSignIn } from '../signin/retention.ts'
+import { makeSweepSso } from '../sso/retention.ts'
 import { makeClaimLoop } from '../worker/claim-loop.ts'
 import { makeJobLoop } from '../worker/job-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
@@ -41,6 +42,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     concurrency: 200,
   })
   const rollUp = makeRollUp({ db, clock })
+  const [sweepSignIn, sweepSso] = [makeSweepSignIn({ db, clock }), makeSweepSso({ db, clock })]
   const tasks = makeTasks({
     rollUp,
     idempotency,
@@ -58,7 +60,7 @@ export const makeWorker = ({ foundation, platform, sending, delivery, senders, t
     takeOverdueSms: sending.inbound.takeOverdue,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
-    sweepSignIn: makeSweepSignIn({ db, clock }),
+    sweepSignIn: async () => (await sweepSignIn()) + (await sweepSso()),
     sweepInvitations: team.invitations.sweep,
     purgeOrgs: team.purgeOrgs,
     pollStatus: senders.pollStatus,

@@ -45,6 +45,8 @@ export type DashboardResponse = {
   status: number
   /** Absent for a response without a body, such as a 204 or a redirect. */
   body?: unknown
+  /** The body is a text of this type. Without it, the body is sent as JSON. */
+  contentType?: string
   headers?: Record<string, string>
   /** Values of Set-Cookie headers. */
   cookies?: string[]
@@ -60,6 +62,10 @@ export type DashboardRoute = {
   params?: Record<string, IdKind>
   query?: z.ZodType
   body?: z.ZodType
+  /** The body is a form that a browser posts. */
+  form?: true
+  /** Pages of other sites may send it. Only for a route that does not act for the user of the cookie. */
+  fromOtherSites?: true
   /** A `PATCH` without fields has a meaning of its own, such as a check of the present state. */
   emptyPatch?: 'allowed'
   /** In bytes; default 1 MB. */

@@ -1,10 +1,11 @@
 /** Registers the routes of the dashboard: admits each request, validates its input, and sends what the handler returns. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure } from '../../ground/errors.ts'
+import { Failure, malformed } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import { withRequestId } from '../../ground/request-context.ts'
 import { jsonType } from '../broken-request.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
+import type { ReadBody } from '../read-body.ts'
 import { parseJson, readQuery, validate } from '../read-request.ts'
 import { cookieOf } from './cookies.ts'
 import type { DashboardCall, DashboardResponse, DashboardRoute, SessionGate, UserSession } from './dashboard-route.ts'
@@ -14,6 +15,7 @@ type Needs = {
   routes: readonly DashboardRoute[]
   entrance: Entrance
   proxies: ProxyTrust
+  readBody: ReadBody
   /** For tests: checks every response against the schema that its route declares. */
   checkResponses: boolean
 }
@@ -26,10 +28,18 @@ const checkParams = ({ params = {} }: DashboardRoute, given: Record<string, stri
   }
 }
 
+/** A field that is given twice could be read as either of its values. */
+const parseForm = (bytes: Buffer): Record<string, string> => {
+  const fields = [...new URLSearchParams(bytes.toString('utf8'))]
+  if (new Set(fields.map(([name]) => name)).size < fields.length) throw malformed('A field is given twice.')
+  return Object.fromEntries(fields)
+}
+
 const readInput = async (route: DashboardRoute, request: FastifyRequest) => {
   const query = route.query && validate(route.query, readQuery(request.query))
   const bytes = request.body as Buffer | undefined
-  const raw = route.body && bytes && bytes.length > 0 ? await parseJson(bytes) : undefined
+  const parse = route.form ? parseForm : parseJson
+  const raw = route.body && bytes && bytes.length > 0 ? await parse(bytes) : undefined
   const empty = route.emptyPatch === 'allowed' && raw === undefined ? {} : raw
   const body = route.body && validate(route.body, empty)
   if (route.method === 'PATCH' && route.emptyPatch !== 'allowed' && body !== undefined) {
@@ -48,14 +58,16 @@ const checkShape = (route: DashboardRoute, { status, body }: DashboardResponse):
   } else schema.parse(JSON.parse(JSON.stringify(body)))
 }
 
-const send = (reply: FastifyReply, { status, body, headers, cookies }: DashboardResponse): string => {
+const send = (reply: FastifyReply, response: DashboardResponse): string => {
+  const { status, body, contentType, headers, cookies } = response
   reply.code(status)
   // A page of a signed-in user must not be found in a cache by the next user of the machine.
   reply.header('cache-control', 'no-store')
   if (headers) reply.headers(headers)
   for (const cookie of cookies ?? []) reply.header('set-cookie', cookie)
   if (body === undefined) return ''
-  reply.type(jsonType)
+  reply.type(contentType ?? jsonType)
+  if (contentType !== undefined) return String(body)
   return JSON.stringify(body)
 }
 
@@ -119,6 +131,14 @@ const addUnknown = (app: FastifyInstance, { routes, entrance }: Needs): void => 
 
 export const serveDashboard = (app: FastifyInstance, needs: Needs): void => {
   const admitted: Admission = new WeakMap()
-  for (const route of needs.routes) addRoute(app, route, needs, admitted)
+  for (const route of needs.routes) {
+    if (!route.form) addRoute(app, route, needs, admitted)
+    else {
+      app.register(async (scope) => {
+        scope.addContentTypeParser('application/x-www-form-urlencoded', needs.readBody)
+        addRoute(scope, route, needs, admitted)
+      })
+    }
+  }
   addUnknown(app, needs)
 }
