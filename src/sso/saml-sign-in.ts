@@ -33,11 +33,8 @@ type Needs = { db: Db; clock: Clock; baseUrl: () => string; key: () => Promise<S
 
 export const makeSamlSignIn = ({ db, clock, baseUrl, key, signInToOrg }: Needs): SamlSignIn => {
   const connectionOf = async ({ slug, request }: SamlReturn): Promise<NamedConnection> => {
-    const orgId = request?.orgId
-    const found =
-      slug === undefined
-        ? orgId !== undefined && (await db.row(findConnection, { orgId }))
-        : await db.row(findConnectionBySlug, { slug })
+    const find = (orgId: string) => db.row(findConnection, { orgId })
+    const found = await (slug !== undefined ? db.row(findConnectionBySlug, { slug }) : request && find(request.orgId))
     if (found?.protocol !== 'saml') throw new SsoFault('not configured')
     return found
   }
