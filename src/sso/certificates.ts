@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto'
 
 /** Two are enough to roll one over. Some identity providers publish more. */
-export const maxCertificates = 8
+export const maxCertificates = 4
 export const maxCertificateChars = 16_384
 const minBits = 2_048
 

@@ -7,7 +7,13 @@ import { childrenNamed, everyElement, readXml, type XmlElement, XmlFault, type X
 
 export const maxMetadataChars = 524_288
 
-const limits: XmlLimits = { maxChars: maxMetadataChars, maxElements: 10_000, maxDepth: 32, skipRemarks: true }
+const limits: XmlLimits = {
+  maxChars: maxMetadataChars,
+  maxElements: 10_000,
+  maxAttributes: 30_000,
+  maxDepth: 32,
+  skipRemarks: true,
+}
 const fetchTimeoutMs = 10_000
 
 /** The message is for the owner who configures the connection. */

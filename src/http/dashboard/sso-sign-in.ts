@@ -45,7 +45,7 @@ const callbackPath = '/api/auth/sso/callback'
 const responseBytes = 262_144
 const yearSeconds = 31_536_000
 /** Starts and returns, per client address. Each costs a signature, and with OpenID Connect a request to the issuer. */
-const perMinute = 120
+const perMinute = 60
 
 const Start = z.object({ org: slug.optional(), email: z.string().max(400).optional(), redirect_to: redirectPath })
 const text = z.string().max(8_000).optional()

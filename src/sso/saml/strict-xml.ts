@@ -21,12 +21,14 @@ export type XmlElement = {
 export type XmlLimits = {
   maxChars: number
   maxElements: number
+  /** Of all elements together. */
+  maxAttributes: number
   maxDepth: number
   /** Comments and processing instructions are skipped instead of refused. */
   skipRemarks: boolean
 }
 
-const maxAttributes = 32
+const maxAttributesOfElement = 32
 /** Resolving a prefix and canonicalization cost time for each declaration. */
 const maxDeclarations = 64
 
@@ -80,6 +82,7 @@ const makeReader = (xml: string, limits: XmlLimits) => {
   let at = 0
   let elements = 0
   let declarations = 0
+  let attributes = 0
   const stack: Open[] = []
   let root: XmlElement | undefined
 
@@ -100,7 +103,9 @@ const makeReader = (xml: string, limits: XmlLimits) => {
     const given: [string, string][] = []
     for (let found = match(attributePattern); found; found = match(attributePattern)) {
       const name = found[1] as string
-      if (given.length === maxAttributes) throw new XmlFault('too many attributes')
+      if (given.length === maxAttributesOfElement || ++attributes > limits.maxAttributes) {
+        throw new XmlFault('too many attributes')
+      }
       if (given.some(([other]) => other === name)) throw new XmlFault('duplicate attribute')
       if (name.startsWith('xmlns') && ++declarations > maxDeclarations) throw new XmlFault('too many namespaces')
       given.push([name, decoded((found[2] ?? found[3]) as string)])

@@ -1,12 +1,22 @@
 /** Verifies a SAML response. The values it returns come from the signed bytes alone. */
 import { isUtf8 } from 'node:buffer'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SAML, ValidateInResponseTo } from '@node-saml/node-saml'
 import { checkAssertion, type Expected, type ProvenPerson } from './check-assertion.ts'
 import { checkStructure, fail, type ResponseEnvelope } from './response-structure.ts'
 import { readXml, type XmlElement, XmlFault, type XmlLimits } from './strict-xml.ts'
 
-/** Large enough for a person in a few hundred groups. */
-const limits: XmlLimits = { maxChars: 131_072, maxElements: 2_000, maxDepth: 24, skipRemarks: false }
+/**
+ * Large enough for a person in 150 groups. The time that the library takes grows with the square of the number of
+ * elements and with that of attributes, so a response must not have more.
+ */
+const limits: XmlLimits = {
+  maxChars: 131_072,
+  maxElements: 220,
+  maxAttributes: 450,
+  maxDepth: 24,
+  skipRemarks: false,
+}
 
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/
 
@@ -30,9 +40,9 @@ const read = (xml: string): XmlElement => {
  * The library verifies the signatures. Times, audience and ids are judged afterwards with the service's own clock and
  * records, so its own checks of those are off. A signature of the whole response is optional, but it must be right.
  */
-const signedAssertion = async (xml: string, certificates: string[], responseSigned: boolean): Promise<string> => {
+const signedWith = async (xml: string, certificate: string, responseSigned: boolean): Promise<string | undefined> => {
   const saml = new SAML({
-    idpCert: certificates,
+    idpCert: certificate,
     issuer: 'unused',
     callbackUrl: 'https://unused.invalid',
     wantAssertionsSigned: true,
@@ -45,8 +55,18 @@ const signedAssertion = async (xml: string, certificates: string[], responseSign
   const { profile } = await saml
     .validatePostResponseAsync({ SAMLResponse })
     // The messages of the library can quote the document.
-    .catch(() => fail('signature not valid'))
-  return profile?.getAssertionXml?.() ?? fail('signature not valid')
+    .catch(() => ({ profile: undefined }))
+  return profile?.getAssertionXml?.()
+}
+
+/** Other requests are served between two certificates. */
+const signedAssertion = async (xml: string, certificates: string[], responseSigned: boolean): Promise<string> => {
+  for (const certificate of certificates) {
+    const assertion = await signedWith(xml, certificate, responseSigned)
+    if (assertion !== undefined) return assertion
+    await nextTurn()
+  }
+  return fail('signature not valid')
 }
 
 /** `requestIds` has the request of this browser, and undefined where the identity provider may begin a sign-in. */
