@@ -17,6 +17,7 @@ export const layers: string[][] = [
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
   ['admission', 'audiences', 'domains', 'oauth', 'senders', 'signin', 'templates', 'tracking', 'webhooks'],
   ['team'],
+  ['sso'],
   ['billing', 'messages'],
   ['analytics', 'blasts', 'exports', 'inbound', 'verifications'],
   ['operator'],

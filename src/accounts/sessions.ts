@@ -55,7 +55,13 @@ const sessionOf = (row: SessionRow, activeOrg: string | null): Session => {
   }
 }
 
-export type SignInFrom = { method: string; ip: string | null; userAgent: string }
+export type SignInFrom = {
+  method: string
+  ip: string | null
+  userAgent: string
+  /** The org through whose identity provider the person signed in. */
+  ssoOrgId?: string | null
+}
 
 /** `token` is the value of the cookie. Only its hash is stored. */
 export type OpenedSession = { sessionId: string; token: string; maxAgeSeconds: number }
@@ -108,7 +114,7 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
       .finally(() => touching.delete(id))
   }
 
-  const begin: Sessions['begin'] = async (tx, userId, { method, ip, userAgent }) => {
+  const begin: Sessions['begin'] = async (tx, userId, { method, ip, userAgent, ssoOrgId = null }) => {
     await tx.row(lockUser, { userId })
     const token = randomBytes(32).toString('base64url')
     const now = clock.now()
@@ -118,6 +124,7 @@ export const makeSessions = ({ db, clock, log }: { db: Db; clock: Clock; log: Lo
       userId,
       tokenHash: sha256(token),
       method,
+      ssoOrgId,
       ip,
       userAgent: userAgent.slice(0, 512),
       at: now,

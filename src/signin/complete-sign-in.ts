@@ -1,6 +1,7 @@
 /** Opens the session once a person is proven, whichever way they signed in. */
 import type { RecordPersonal } from '../accounts/personal-audit.ts'
 import type { OpenedSession, Sessions } from '../accounts/sessions.ts'
+import { judgeEnforcement, type SsoRequired } from '../accounts/sso-enforcement.ts'
 import type { Actor } from '../audit/append.ts'
 import type { Tx } from '../db/pool.ts'
 import { type AccountRow, findFilingOrg, listMemberships } from './store/user-rows.ts'
@@ -25,27 +26,32 @@ export type SignInDetails = {
   from: From
   /** The active org that the browser remembers. */
   activeOrg: string | undefined
+  /** The org whose identity provider has proven the person. */
+  ssoOrgId?: string | null
 }
 
+/** Opens nothing for a person whose org wants them to use its identity provider. */
 export type CompleteSignIn = (
   tx: Tx,
   account: Pick<AccountRow, 'id' | 'email' | 'name'>,
   details: SignInDetails,
-) => Promise<SignedIn>
+) => Promise<SignedIn | SsoRequired>
 
 type Needs = { sessions: Pick<Sessions, 'begin'>; recordPersonal: RecordPersonal }
 
 export const makeCompleteSignIn =
   ({ sessions, recordPersonal }: Needs): CompleteSignIn =>
-  async (tx, { id, email, name }, { method, from, activeOrg }) => {
-    const session = await sessions.begin(tx, id, { method, ...from })
+  async (tx, { id, email, name }, { method, from, activeOrg, ssoOrgId = null }) => {
+    const { required, breakGlass } = await judgeEnforcement(tx, id, ssoOrgId)
+    if (required) return required
+    const session = await sessions.begin(tx, id, { method, ssoOrgId, ...from })
     const orgs = await tx.rows(listMemberships, { userId: id })
     const filing = await tx.row(findFilingOrg, { userId: id })
     await recordPersonal(tx, filing?.org_id ?? null, {
       userId: id,
       actor: actorFrom(id, from),
       action: 'user.login',
-      metadata: { method },
+      metadata: { method, ...(breakGlass && { break_glass: true }) },
     })
     const remembered = orgs.find((org) => org.id === activeOrg)
     return {

@@ -1,4 +1,5 @@
 /** A link that signs in the owner of the first org once. The first start outside production prints it. */
+import { ssoRequired } from '../accounts/sso-enforcement.ts'
 import type { Db } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
@@ -41,7 +42,9 @@ export const makeFirstSignIn = ({ db, clock, completeSignIn, production }: Needs
       const account = used && (await tx.row(lockAccount, { userId: used.user_id }))
       // A link must not replace the second factor that the owner has set up since.
       if (!account || account.totp_enabled_at !== null) throw new Failure('INVALID_TOKEN')
-      return completeSignIn(tx, account, details)
+      const done = await completeSignIn(tx, account, details)
+      if ('ssoLoginUrl' in done) throw ssoRequired(done)
+      return done
     })
   },
 })

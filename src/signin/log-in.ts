@@ -1,5 +1,6 @@
 /** Sign-in with a password, then the mailed code, then the second factor of an account that has one. */
 import type { Passwords } from '../accounts/passwords.ts'
+import { type SsoRequired, ssoRequired } from '../accounts/sso-enforcement.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { sameBytes } from '../ground/crypto.ts'
@@ -61,6 +62,12 @@ type Needs = {
 
 const wrongPassword = (): Failure => new Failure('UNAUTHORIZED', { flatMessage: 'Invalid email or password' })
 const wrongCode = (): Failure => new Failure('UNAUTHORIZED', { flatMessage: 'Invalid or expired code' })
+
+/** The challenge has ended and its transaction is committed by now, so its code cannot be used again. */
+const signedInOnly = <T extends object | undefined>(done: T | SsoRequired): T => {
+  if (done !== undefined && 'ssoLoginUrl' in done) throw ssoRequired(done as SsoRequired)
+  return done as T
+}
 
 const purposeOf = (challengeId: string): string => `login ${challengeId}`
 
@@ -145,7 +152,7 @@ export const makeLogIn = (needs: Needs): LogIn => {
   const code: LogIn['code'] = ({ challengeId, code: given, activeOrg }, from) =>
     judge(challengeId, 'code', from, async ({ user_id, code_hash, method, redirect_to }) => {
       if (code_hash === null || !sameBytes(code_hash, codes.hash(given, purposeOf(challengeId)))) return undefined
-      return db.tx(async (tx) => {
+      const done = await db.tx(async (tx): Promise<Completed | FactorRequired | SsoRequired> => {
         const account = await lockedAccount(tx, user_id)
         const expiresAt = soon()
         const hasFactor = account.totp_enabled_at !== null
@@ -157,11 +164,13 @@ export const makeLogIn = (needs: Needs): LogIn => {
         if (hasFactor) return { challengeId, expiresAt }
         return { ...(await completeSignIn(tx, account, { method, from, activeOrg })), redirectTo: redirect_to }
       })
+      return signedInOnly(done)
     })
 
   const byFactor: LogIn['secondFactor'] = ({ challengeId, proof, activeOrg }, from) =>
-    judge(challengeId, '2fa', from, ({ user_id, method, redirect_to }) =>
-      db.tx(async (tx) => {
+    judge(challengeId, '2fa', from, async ({ user_id, method, redirect_to }) => {
+      type Done = (Completed & { backupCodesLeft: number }) | SsoRequired | undefined
+      const done = await db.tx(async (tx): Promise<Done> => {
         const account = await lockedAccount(tx, user_id)
         if (!(await secondFactor.use(tx, account, proof))) return undefined
         const ended = await tx.row(endChallenge, { id: challengeId, step: '2fa', codeHash: null, at: clock.now() })
@@ -171,8 +180,9 @@ export const makeLogIn = (needs: Needs): LogIn => {
           redirectTo: redirect_to,
           backupCodesLeft: await secondFactor.backupCodesLeft(tx, user_id),
         }
-      }),
-    )
+      })
+      return signedInOnly(done)
+    })
 
   return {
     start,

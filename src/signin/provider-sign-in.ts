@@ -1,5 +1,5 @@
 /** Signs in the person whom a provider has proven: finds, takes over or makes the account of their address. */
-import { endAllSessions, raiseSessionVersion } from '../accounts/store/session-rows.ts'
+import type { SsoRequired } from '../accounts/sso-enforcement.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
@@ -8,42 +8,38 @@ import { actorFrom, type CompleteSignIn, type SignInDetails } from './complete-s
 import type { ConfirmEmail } from './confirm-email.ts'
 import type { Completed, FactorRequired, LogIn } from './log-in.ts'
 import type { ProviderIdentity } from './providers/sign-in-provider.ts'
-import { dropChallenges } from './store/challenge-rows.ts'
-import { dropCodes, dropResets } from './store/code-rows.ts'
 import { findIdentity, insertIdentity } from './store/factor-rows.ts'
-import {
-  type AccountRow,
-  changeProfile,
-  findAccountByEmail,
-  insertAccount,
-  lockAccount,
-  setPassword,
-} from './store/user-rows.ts'
+import { findAccountByEmail, insertAccount, lockAccount } from './store/user-rows.ts'
+import type { TakeOverAccount } from './take-over-account.ts'
 
 /** Undefined when the provider does not vouch for an address. */
 export type ProviderSignIn = (
   identity: ProviderIdentity,
   details: SignInDetails & { redirectTo: string },
-) => Promise<Completed | FactorRequired | undefined>
+) => Promise<Completed | FactorRequired | SsoRequired | undefined>
 
 type Needs = {
   db: Db
   clock: Clock
   confirmEmail: ConfirmEmail
+  takeOver: TakeOverAccount
   completeSignIn: CompleteSignIn
   logIn: Pick<LogIn, 'askFactor'>
 }
 
 type Proven = ProviderIdentity & { verifiedEmail: string }
 
-const nameOf = ({ name, verifiedEmail }: Proven): string =>
+/** The name that a provider gives, as an account can have it. */
+export const accountName = (name: string, email: string): string =>
   name
     .replace(/\p{Cc}/gu, ' ')
     .trim()
-    .slice(0, 80) || (verifiedEmail.split('@')[0] as string)
+    .slice(0, 80) || (email.split('@')[0] as string)
+
+const nameOf = ({ name, verifiedEmail }: Proven): string => accountName(name, verifiedEmail)
 
 export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
-  const { db, clock, confirmEmail, completeSignIn, logIn } = needs
+  const { db, clock, confirmEmail, takeOver, completeSignIn, logIn } = needs
 
   const create = async (tx: Tx, proven: Proven, details: SignInDetails): Promise<string | undefined> => {
     const at = clock.now()
@@ -64,20 +60,6 @@ export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
     return id
   }
 
-  /** The person who registered the address without proving it loses every way in. */
-  const takeOver = async (tx: Tx, account: AccountRow, proven: Proven, details: SignInDetails): Promise<void> => {
-    const userId = account.id
-    const at = clock.now()
-    await tx.change(setPassword, { userId, passwordHash: null, at })
-    await tx.row(raiseSessionVersion, { userId, at })
-    await tx.change(endAllSessions, { userId })
-    await tx.change(dropCodes, { userId })
-    await tx.change(dropChallenges, { userId })
-    await tx.change(dropResets, { userId })
-    await tx.row(changeProfile, { userId, name: nameOf(proven), defaultOrgId: null, at })
-    await confirmEmail.confirm(tx, account, actorFrom(userId, details.from))
-  }
-
   const userOf = async (tx: Tx, proven: Proven, details: SignInDetails): Promise<string> => {
     const { issuer, subject, verifiedEmail: email } = proven
     const linked = await tx.row(findIdentity, { issuer, subject })
@@ -88,7 +70,9 @@ export const makeProviderSignIn = (needs: Needs): ProviderSignIn => {
     const userId = known?.id ?? created ?? (await tx.row(findAccountByEmail, { email }))?.id
     if (userId === undefined) throw new Error('an account disappeared during sign-in')
     const account = await tx.row(lockAccount, { userId })
-    if (account?.email_verified_at === null) await takeOver(tx, account, proven, details)
+    if (account?.email_verified_at === null) {
+      await takeOver(tx, account, nameOf(proven), actorFrom(userId, details.from))
+    }
     await tx.change(insertIdentity, { issuer, subject, userId, at: clock.now() })
     return userId
   }

@@ -162,7 +162,10 @@ export const makeRegister = (needs: Needs): Register => {
         const locked = used && (await tx.row(lockAccount, { userId: account.id }))
         if (!locked) throw invalidCode()
         await confirmEmail.confirm(tx, locked, actorFrom(account.id, from))
-        return here ? completeSignIn(tx, locked, { method: 'credentials', from, activeOrg }) : undefined
+        if (!here) return undefined
+        const done = await completeSignIn(tx, locked, { method: 'credentials', from, activeOrg })
+        // The address is verified either way.
+        return 'session' in done ? done : undefined
       })
     } finally {
       attempt.end()

@@ -1,4 +1,5 @@
 /** What an invited person does with the link in the mail: look at it, accept it or decline it. */
+import { refuseMembershipOutsideSso } from '../accounts/sso-enforcement.ts'
 import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -52,6 +53,7 @@ export const makeAnswerInvitation = ({ db, clock, audit, join }: Needs): AnswerI
         await find(tx, token)
         const joined = await join(tx, await inviteeOf(tx, actor.userId), sha256(token), actor)
         if (joined.outcome !== 'joined') throw new Failure(refusals[joined.outcome])
+        if (joined.role !== 'owner') await refuseMembershipOutsideSso(tx, joined.orgId)
         return { orgId: joined.orgId, orgName: joined.orgName, role: joined.role }
       }),
 

@@ -24,6 +24,7 @@ import type { Replacements } from './replacements.ts'
 import { makeResources } from './resources.ts'
 import { type Modules, makeRoutes } from './routes.ts'
 import { makeSending } from './sending.ts'
+import { makeSso } from './sso.ts'
 import { makeTeam } from './team.ts'
 import { makeWorker } from './worker.ts'
 
@@ -48,13 +49,14 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const health = makeHealthOf(foundation, sending)
   const exports = makeExports(foundation, people, replacements)
   const team = makeTeam({ foundation, platform, people, sending, senders, billing, exports, oauth })
+  const sso = makeSso(foundation, people, sending)
   const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, billing, exports, health, oauth })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const resources = makeResources({ foundation, platform, sending, delivery })
   const shared = { foundation, platform, sending, senders, resources }
   const routes = [...makeRoutes(shared), ...(addRoutes?.(modules) ?? [])]
   const dashboardRoutes = [
-    ...makeDashboardRoutes({ ...shared, people, team, billing, exports, health, oauth }),
+    ...makeDashboardRoutes({ ...shared, people, team, billing, exports, health, oauth, sso }),
     ...addDashboardRoutes,
   ]
   let withWorker = false
@@ -91,6 +93,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     dashboardRoutes,
     sessions: platform.sessions,
     people,
+    sso,
     tasks: worker.tasks,
     modules,
     chain: platform.chain,

@@ -30,6 +30,8 @@ import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
 import { smsGeoRoutes } from '../http/dashboard/sms-geo.ts'
+import { ssoRoutes } from '../http/dashboard/sso.ts'
+import { ssoSignInRoutes } from '../http/dashboard/sso-sign-in.ts'
 import { statusRoutes } from '../http/dashboard/status.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
 import { makeTenantScope } from '../http/dashboard/tenant-scope.ts'
@@ -42,6 +44,7 @@ import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Resources } from './resources.ts'
 import type { Sending } from './sending.ts'
+import type { Sso } from './sso.ts'
 import type { Team } from './team.ts'
 
 export const makeDashboardCookies = ({ config, baseUrl }: Foundation): Cookies =>
@@ -88,16 +91,20 @@ type Needs = {
   exports: Exports
   health: Health
   oauth: OAuth
+  sso: Sso
 }
 
 export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
-  const { foundation, platform, sending, senders, resources, people, team, billing, exports, health, oauth } = needs
+  const { foundation, platform, sending, senders, resources, people, team } = needs
+  const { billing, exports, health, oauth, sso } = needs
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
   return [
     ...authRoutes({ ...people, cookies, sessions: platform.sessions }),
     ...providerRoutes({ ...people, clock, log, vault, cookies, baseUrl: foundation.baseUrl.read }),
+    ...ssoSignInRoutes({ ...sso, db, clock, log, vault, cookies, baseUrl: foundation.baseUrl.read }),
+    ...ssoRoutes({ ...sso, baseUrl: foundation.baseUrl.read }),
     ...accountRoutes(people),
     ...sessionPolicyRoutes(people),
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),

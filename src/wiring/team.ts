@@ -3,6 +3,7 @@ import { makeDeleteLog } from '../audit/delete-log.ts'
 import { makeEraseActorWithin } from '../audit/erase-actor.ts'
 import { stopJobsOfOrg } from '../exports/store/export-job-rows.ts'
 import { assignedNumbers } from '../senders/store/phone-number-rows.ts'
+import { endSsoOfOrg } from '../sso/end-sso.ts'
 import { makeAnswerInvitation } from '../team/answer-invitation.ts'
 import { makeBeginOrg } from '../team/begin-org.ts'
 import { makeDeleteAccount } from '../team/delete-account.ts'
@@ -73,6 +74,7 @@ export const makeTeam = (needs: Needs) => {
     endWork: [
       sending.messages.cancelOfOrg,
       (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId }),
+      endSsoOfOrg,
       (tx, work) => tx.change(stopJobsOfOrg, work),
     ],
   })

@@ -4,6 +4,7 @@ import type { Health } from '../health/watch-parts.ts'
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
 import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
 import { makeSweepSignIn } from '../signin/retention.ts'
+import { makeSweepSso } from '../sso/retention.ts'
 import { makeClaimLoop } from '../worker/claim-loop.ts'
 import { makeJobLoop } from '../worker/job-loop.ts'
 import { makeLinkLoop } from '../worker/link-audit.ts'
@@ -50,6 +51,7 @@ export const makeWorker = (needs: Needs) => {
     concurrency: 200,
   })
   const rollUp = makeRollUp({ db, clock })
+  const [sweepSignIn, sweepSso] = [makeSweepSignIn({ db, clock }), makeSweepSso({ db, clock })]
   const tasks = makeTasks({
     rollUp,
     idempotency,
@@ -67,7 +69,7 @@ export const makeWorker = (needs: Needs) => {
     takeOverdueSms: sending.inbound.takeOverdue,
     tracking: countHits,
     sweepReceipts: makeSweepReceipts({ db, clock }),
-    sweepSignIn: makeSweepSignIn({ db, clock }),
+    sweepSignIn: async () => (await sweepSignIn()) + (await sweepSso()),
     sweepInvitations: team.invitations.sweep,
     sweepOAuth: oauth.sweep,
     purgeOrgs: team.purgeOrgs,

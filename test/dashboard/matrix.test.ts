@@ -102,8 +102,9 @@ describe('every route of the dashboard', () => {
     const own = routes.filter(({ path }) => !probePaths.has(path))
     expect(own.map(keyOf).sort()).toEqual(Object.keys(matrix).sort())
     for (const route of own) {
-      const { gate, whileSuspended } = lineOf(route)
-      expect([route.gate, route.whileSuspended], keyOf(route)).toEqual([gate, whileSuspended])
+      const { gate, whileSuspended, fromOtherSites } = lineOf(route)
+      const stated = [route.gate, route.whileSuspended, route.fromOtherSites]
+      expect(stated, keyOf(route)).toEqual([gate, whileSuspended, fromOtherSites])
     }
   })
 
@@ -172,7 +173,7 @@ describe('every route of the dashboard', () => {
 
   test('refuses a change that another site sends, before the role gate and the body are judged', async () => {
     await each(
-      routes.filter(({ method }) => method !== 'GET'),
+      routes.filter(({ method, fromOtherSites }) => method !== 'GET' && !fromOtherSites),
       async (route) => {
         for (const site of ['cross-site', 'same-site']) {
           const cookie = await cookieIn(acme.org.id, 'viewer')
@@ -184,6 +185,15 @@ describe('every route of the dashboard', () => {
         expectAnswer(stranger, route, unauthorized, 'a stranger from another site')
       },
     )
+  })
+
+  test('lets other sites send only the response of an identity provider, whatever the session', async () => {
+    const open = routes.filter(({ fromOtherSites }) => fromOtherSites)
+    expect(open.map(keyOf)).toEqual(['POST /api/auth/saml/acs'])
+    for (const route of open) {
+      const reply = await call(route, { 'sec-fetch-site': 'cross-site', origin: 'https://idp.example.com' })
+      expectAnswer(reply, route, undefined, 'another site')
+    }
   })
 
   test('A-029 X-014 a session is not accepted under /api/v1', async () => {

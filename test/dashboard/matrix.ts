@@ -11,6 +11,8 @@ export type Line = {
   query?: string
   /** A change that a suspended org may still make. */
   whileSuspended?: 'open'
+  /** The one change that pages of other sites may send. */
+  fromOtherSites?: true
 }
 
 export const matrix: Record<string, Line> = {
@@ -33,6 +35,17 @@ export const matrix: Record<string, Line> = {
   'GET /api/auth/oidc': { gate: 'public', admitted: 404 },
   'GET /api/auth/oidc/callback': { gate: 'public', admitted: 404 },
   'GET /api/auth/providers': { gate: 'public', admitted: 200 },
+  'GET /api/auth/saml/login': { gate: 'public', admitted: 302 },
+  'GET /api/auth/saml/metadata': { gate: 'public', admitted: 200 },
+  'POST /api/auth/saml/acs': { gate: 'public', admitted: 302, fromOtherSites: true },
+  'GET /api/auth/sso/login': { gate: 'public', admitted: 302 },
+  'GET /api/auth/sso/callback': { gate: 'public', admitted: 302 },
+  'GET /api/internal/sso': { gate: 'requireSession', admitted: 200 },
+  'PUT /api/internal/sso': { gate: 'requireOwnerSession', admitted: 422 },
+  'DELETE /api/internal/sso': { gate: 'requireOwnerSession', admitted: 404 },
+  'POST /api/internal/sso/domains': { gate: 'requireOwnerSession', admitted: 422 },
+  'DELETE /api/internal/sso/domains': { gate: 'requireOwnerSession', admitted: 422 },
+  'POST /api/internal/sso/domains/verify': { gate: 'requireOwnerSession', admitted: 422 },
   'GET /api/auth/session': { gate: 'public', admitted: 200 },
   'GET /api/internal/user': { gate: 'requireUserSession', admitted: 200 },
   'PATCH /api/internal/user': { gate: 'requireUserSession', admitted: 422 },

@@ -18,6 +18,8 @@ const t = await startTestService({
 afterAll(() => t.stop())
 
 const acme = await t.org()
+// The key of the service for SAML is made once, by the first request that needs it.
+await t.service.sso.samlKey()
 const { entries, resolve } = await readSurface(t)
 const digest = await makeDigest(t.database)
 const tenantId = await t.tenant(acme.org.id, { ref: 'known' })

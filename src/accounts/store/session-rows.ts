@@ -6,15 +6,16 @@ export const insertSession = statement<{
   userId: string
   tokenHash: Buffer
   method: string
+  ssoOrgId: string | null
   ip: string | null
   userAgent: string
   at: Date
   expiresAt: Date
 }>(
   'accounts.insert_session',
-  `insert into sessions (id, user_id, token_hash, session_version, method, ip_address, user_agent, created_at,
+  `insert into sessions (id, user_id, token_hash, session_version, method, sso_org_id, ip_address, user_agent, created_at,
      last_active_at, expires_at)
-   select :id, :userId, :tokenHash, session_version, :method, :ip, :userAgent, :at, :at, :expiresAt
+   select :id, :userId, :tokenHash, session_version, :method, :ssoOrgId, :ip, :userAgent, :at, :at, :expiresAt
    from users where id = :userId`,
 )
 
@@ -33,7 +34,8 @@ export type SessionRow = {
 
 /**
  * The signed-in users and their active memberships: the one in the active org, or else in the default org, or else the
- * oldest. A session that is older than an org of its user allows is not found.
+ * oldest. A session that is older than an org of its user allows is not found. Neither is one that was not opened by the
+ * identity provider of an org that enforces it, unless the user is an owner there.
  */
 export const findSessions = statement<{ hashes: Buffer[]; activeOrgs: (string | null)[]; now: Date }, SessionRow>(
   'accounts.find_sessions',
@@ -52,7 +54,12 @@ export const findSessions = statement<{ hashes: Buffer[]; activeOrgs: (string | 
    where s.expires_at > :now
      and not exists (
        select from memberships pm join orgs p on p.id = pm.org_id
-       where pm.user_id = s.user_id and s.created_at + p.max_session_age_hours * interval '1 hour' <= :now
+       where pm.user_id = s.user_id
+         and (s.created_at + p.max_session_age_hours * interval '1 hour' <= :now
+           or (p.sso_enforced and pm.role <> 'owner' and not exists (
+             select from memberships sm join orgs so on so.id = sm.org_id
+             where sm.user_id = s.user_id and sm.org_id = s.sso_org_id and so.sso_enforced
+           )))
      )`,
 )
 

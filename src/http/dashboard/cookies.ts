@@ -16,6 +16,8 @@ export const cookieOf = (header: string | undefined, name: string): string | und
 
 export interface Cookies {
   set(name: string, value: string, maxAgeSeconds: number): string
+  /** A cookie that a form posted from another site brings back too. Browsers take it over https and on this machine. */
+  setCrossSite(name: string, value: string, maxAgeSeconds: number): string
   clear(name: string): string
 }
 
@@ -23,5 +25,7 @@ export interface Cookies {
 export const makeCookies = (secure: () => boolean): Cookies => {
   const set = (name: string, value: string, maxAgeSeconds: number): string =>
     `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=Lax${secure() ? '; Secure' : ''}`
-  return { set, clear: (name) => set(name, '', 0) }
+  const setCrossSite: Cookies['setCrossSite'] = (name, value, maxAgeSeconds) =>
+    `${name}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=None; Secure`
+  return { set, setCrossSite, clear: (name) => set(name, '', 0) }
 }

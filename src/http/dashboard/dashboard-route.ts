@@ -52,6 +52,8 @@ export type DashboardResponse = {
   body?: unknown
   /** Sent as it is made, in place of a JSON body. Its route declares it as `file`. */
   file?: FileBody
+  /** The body is a text of this type. Without it, the body is sent as JSON. */
+  contentType?: string
   headers?: Record<string, string>
   /** Values of Set-Cookie headers. */
   cookies?: string[]
@@ -69,6 +71,10 @@ export type DashboardRoute = {
   body?: z.ZodType
   /** Media types other than JSON that the route accepts. The handler reads the bytes of every body itself. */
   uploads?: readonly string[]
+  /** The body is a form that a browser posts. */
+  form?: true
+  /** Pages of other sites may send it. Only for a route that does not act for the user of the cookie. */
+  fromOtherSites?: true
   /** A `PATCH` without fields has a meaning of its own, such as a check of the present state. */
   emptyPatch?: 'allowed'
   /** In bytes; default 1 MB. */

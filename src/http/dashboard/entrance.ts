@@ -32,7 +32,7 @@ const memberGates: Record<MemberGate, { roles: readonly Role[]; noRole: Code; ot
   requireOwnerSession: { roles: ['owner'], noRole: 'OWNER_ROLE_REQUIRED', otherRole: 'OWNER_ROLE_REQUIRED' },
 }
 
-type AccessRule = Pick<DashboardRoute, 'method' | 'gate' | 'whileSuspended'>
+type AccessRule = Pick<DashboardRoute, 'method' | 'gate' | 'whileSuspended' | 'fromOtherSites'>
 
 export interface Entrance {
   /** The session that a request shows, whatever its org and role. */
@@ -70,9 +70,9 @@ export const makeEntrance = ({ sessions, cookies, baseUrl }: Needs): Entrance =>
 
   return {
     find,
-    admit: async (request, reply, { method, gate, whileSuspended }) => {
+    admit: async (request, reply, { method, gate, whileSuspended, fromOtherSites }) => {
       if (gate === 'public') {
-        refuseCrossSite(request)
+        if (!fromOtherSites) refuseCrossSite(request)
         return undefined
       }
       const session = await find(request)

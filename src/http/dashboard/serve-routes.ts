@@ -1,6 +1,6 @@
 /** Registers the routes of the dashboard: admits each request, validates its input, and sends what the handler returns. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure } from '../../ground/errors.ts'
+import { Failure, malformed } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import type { Log } from '../../ground/log.ts'
 import { withRequestId } from '../../ground/request-context.ts'
@@ -31,10 +31,18 @@ const checkParams = ({ params = {} }: DashboardRoute, given: Record<string, stri
   }
 }
 
+/** A field that is given twice could be read as either of its values. */
+const parseForm = (bytes: Buffer): Record<string, string> => {
+  const fields = [...new URLSearchParams(bytes.toString('utf8'))]
+  if (new Set(fields.map(([name]) => name)).size < fields.length) throw malformed('A field is given twice.')
+  return Object.fromEntries(fields)
+}
+
 const readInput = async (route: DashboardRoute, request: FastifyRequest) => {
   const query = route.query && validate(route.query, readQuery(request.query))
   const bytes = request.body as Buffer | undefined
-  const raw = route.body && bytes && bytes.length > 0 ? await parseJson(bytes, route.bounds) : undefined
+  const parse = route.form ? parseForm : (given: Buffer) => parseJson(given, route.bounds)
+  const raw = route.body && bytes && bytes.length > 0 ? await parse(bytes) : undefined
   const empty = route.emptyPatch === 'allowed' && raw === undefined ? {} : raw
   const body = route.body && validate(route.body, empty)
   if (route.method === 'PATCH' && route.emptyPatch !== 'allowed' && body !== undefined) {
@@ -57,19 +65,20 @@ const checkShape = (route: DashboardRoute, { status, body, file }: DashboardResp
 }
 
 const send = (reply: FastifyReply, response: DashboardResponse, log: Log): string | ServedFile['content'] => {
-  const { status, body, file, headers, cookies } = response
+  const { status, body, file, contentType, headers, cookies } = response
   reply.code(status)
   // A page of a signed-in user must not be found in a cache by the next user of the machine.
   reply.header('cache-control', 'no-store')
   if (headers) reply.headers(headers)
   for (const cookie of cookies ?? []) reply.header('set-cookie', cookie)
   if (file) {
-    const { contentType, content } = servedFile(file, log)
-    reply.type(contentType)
-    return content
+    const served = servedFile(file, log)
+    reply.type(served.contentType)
+    return served.content
   }
   if (body === undefined) return ''
-  reply.type(jsonType)
+  reply.type(contentType ?? jsonType)
+  if (contentType !== undefined) return String(body)
   return JSON.stringify(body)
 }
 
@@ -137,7 +146,12 @@ export const serveDashboard = (app: FastifyInstance, needs: Needs): void => {
   for (const route of needs.routes) {
     const add = (scope: FastifyInstance): void => addRoute(scope, route, needs, admitted)
     if (route.uploads) app.register(async (scope) => add(acceptEveryType(scope, needs.readBody)))
-    else add(app)
+    else if (route.form) {
+      app.register(async (scope) => {
+        scope.addContentTypeParser('application/x-www-form-urlencoded', needs.readBody)
+        add(scope)
+      })
+    } else add(app)
   }
   addUnknown(app, needs)
 }

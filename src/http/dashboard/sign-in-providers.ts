@@ -129,6 +129,7 @@ const routesOf = (id: ProviderId, needs: ProviderNeeds): DashboardRoute[] => {
           const details = { method: id, from: fromOf(call), activeOrg: call.cookie(activeOrgCookie) }
           const done = await providerSignIn(identity, { ...details, redirectTo: trip.redirectTo })
           if (!done) return back('email_unverified')
+          if ('ssoLoginUrl' in done) return back('sso_required')
           if ('session' in done) return redirect(done.redirectTo, [...signedInCookies(cookies, done), forget()])
           return redirect(`/login/2fa?challenge_id=${done.challengeId}`, [forget()])
         } catch (error) {

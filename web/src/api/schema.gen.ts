@@ -304,6 +304,134 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/saml/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiAuthSamlLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/sso/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiAuthSsoLogin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/saml/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiAuthSamlMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/saml/acs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiAuthSamlAcs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/sso/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiAuthSsoCallback"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/sso": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalSso"];
+        put: operations["putApiInternalSso"];
+        post?: never;
+        delete: operations["deleteApiInternalSso"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/sso/domains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalSsoDomains"];
+        delete: operations["deleteApiInternalSsoDomains"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/sso/domains/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalSsoDomainsVerify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/session": {
         parameters: {
             query?: never;
@@ -3328,6 +3456,343 @@ export interface operations {
                             id: string;
                             name: string;
                         }[];
+                    };
+                };
+            };
+        };
+    };
+    getApiAuthSamlLogin: {
+        parameters: {
+            query?: {
+                org?: string;
+                email?: string;
+                redirect_to?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    getApiAuthSsoLogin: {
+        parameters: {
+            query?: {
+                org?: string;
+                email?: string;
+                redirect_to?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    getApiAuthSamlMetadata: {
+        parameters: {
+            query?: {
+                org?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string;
+                };
+            };
+        };
+    };
+    postApiAuthSamlAcs: {
+        parameters: {
+            query?: {
+                org?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    SAMLResponse?: string;
+                    RelayState?: string;
+                };
+            };
+        };
+        responses: {
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    getApiAuthSsoCallback: {
+        parameters: {
+            query?: {
+                code?: string;
+                state?: string;
+                iss?: string;
+                error?: string;
+                error_description?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    getApiInternalSso: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        protocol: string | null;
+                        idp_entity_id: string | null;
+                        idp_sso_url: string | null;
+                        idp_certificates: {
+                            fingerprint_sha256: string;
+                            expires_at: string;
+                        }[];
+                        oidc_issuer: string | null;
+                        oidc_client_id: string | null;
+                        sp: {
+                            entity_id: string;
+                            acs_url: string;
+                            metadata_url: string;
+                            redirect_uri: string;
+                            login_url: string;
+                        };
+                        email_domains: {
+                            domain: string;
+                            verified: boolean;
+                            txt_name: string;
+                            txt_value: string;
+                        }[];
+                        default_role: string;
+                        jit_provisioning: boolean;
+                        allow_idp_initiated: boolean;
+                        enforced: boolean;
+                        tested: boolean;
+                        last_login_at: string | null;
+                        updated_at: string | null;
+                    };
+                };
+            };
+        };
+    };
+    putApiInternalSso: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    protocol?: ("saml" | "oidc") | null;
+                    idp_entity_id?: string | null;
+                    idp_sso_url?: string | null;
+                    idp_certificates?: string[] | null;
+                    idp_metadata_xml?: string | null;
+                    idp_metadata_url?: string | null;
+                    oidc_issuer?: string | null;
+                    oidc_client_id?: string | null;
+                    oidc_client_secret?: string | null;
+                    default_role?: ("developer" | "member" | "viewer") | null;
+                    jit_provisioning?: boolean | null;
+                    allow_idp_initiated?: boolean | null;
+                    enforced?: boolean | null;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        protocol: string | null;
+                        idp_entity_id: string | null;
+                        idp_sso_url: string | null;
+                        idp_certificates: {
+                            fingerprint_sha256: string;
+                            expires_at: string;
+                        }[];
+                        oidc_issuer: string | null;
+                        oidc_client_id: string | null;
+                        sp: {
+                            entity_id: string;
+                            acs_url: string;
+                            metadata_url: string;
+                            redirect_uri: string;
+                            login_url: string;
+                        };
+                        email_domains: {
+                            domain: string;
+                            verified: boolean;
+                            txt_name: string;
+                            txt_value: string;
+                        }[];
+                        default_role: string;
+                        jit_provisioning: boolean;
+                        allow_idp_initiated: boolean;
+                        enforced: boolean;
+                        tested: boolean;
+                        last_login_at: string | null;
+                        updated_at: string | null;
+                    };
+                };
+            };
+        };
+    };
+    deleteApiInternalSso: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    postApiInternalSsoDomains: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    domain: string;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        domain: string;
+                        verified: boolean;
+                        txt_name: string;
+                        txt_value: string;
+                    };
+                };
+            };
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        domain: string;
+                        verified: boolean;
+                        txt_name: string;
+                        txt_value: string;
+                    };
+                };
+            };
+        };
+    };
+    deleteApiInternalSsoDomains: {
+        parameters: {
+            query: {
+                domain: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    postApiInternalSsoDomainsVerify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    domain: string;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        domain: string;
+                        verified: boolean;
+                        txt_name: string;
+                        txt_value: string;
                     };
                 };
             };

@@ -1,0 +1,118 @@
+/**
+ * Domains of people's addresses that an org has proven with a TXT record. Single sign-on and the directory act only for
+ * addresses in them.
+ */
+import type { Audit, UserActor } from '../audit/append.ts'
+import type { Db, Runner, Tx } from '../db/pool.ts'
+import { normaliseName } from '../domains/name.ts'
+import type { Clock } from '../ground/clock.ts'
+import { randomBase62 } from '../ground/crypto.ts'
+import { Failure, invalid } from '../ground/errors.ts'
+import { domainPart } from '../ground/mailbox.ts'
+import { lockAsOwner } from '../team/change-team.ts'
+import type { LookUpTxt } from './look-up-txt.ts'
+import { findSsoOrg } from './store/connection-rows.ts'
+import {
+  deleteEmailDomain,
+  type EmailDomainRow,
+  findEmailDomain,
+  insertEmailDomain,
+  listEmailDomains,
+  listVerifiedDomains,
+  markDomainVerified,
+} from './store/email-domain-rows.ts'
+
+export const maxDomains = 100
+
+const valuePrefix = 'service-sso='
+
+export const txtNameOf = (domain: string): string => `_service-sso.${domain}`
+export const txtValueOf = (token: string): string => `${valuePrefix}${token}`
+
+export interface EmailDomains {
+  list(orgId: string): Promise<EmailDomainRow[]>
+  verifiedDomains(orgId: string): Promise<string[]>
+  /** Whether the address is in a verified domain of the org. A subdomain is a domain of its own. */
+  isVerifiedFor(orgId: string, email: string): Promise<boolean>
+  /** Returns the domain as it is if the org has it already. */
+  add(orgId: string, actor: UserActor, name: string): Promise<{ row: EmailDomainRow; isNew: boolean }>
+  /** Looks for the record now. A domain that is verified stays so. */
+  verify(orgId: string, actor: UserActor, name: string): Promise<EmailDomainRow>
+  remove(orgId: string, actor: UserActor, name: string): Promise<void>
+}
+
+/** The same within a transaction. */
+export const isVerifiedWithin = async (runner: Runner, orgId: string, email: string): Promise<boolean> => {
+  const domain = normaliseName(domainPart(email))
+  if (domain === undefined) return false
+  const found = await runner.row(findEmailDomain, { orgId, domain })
+  return found !== undefined && found.verified_at !== null
+}
+
+const domainNamed = (text: string): string => {
+  const domain = normaliseName(text)
+  if (domain === undefined) throw invalid(['domain'], 'custom', 'Enter a domain such as example.com.')
+  return domain
+}
+
+type Needs = { db: Db; clock: Clock; audit: Audit; lookUpTxt: LookUpTxt }
+
+export const makeEmailDomains = ({ db, clock, audit, lookUpTxt }: Needs): EmailDomains => {
+  const record = (tx: Tx, orgId: string, actor: UserActor, metadata: Record<string, string>): Promise<void> =>
+    audit(tx, { orgId, actor, action: 'org.sso_updated', resourceType: 'sso', resourceId: orgId, metadata })
+
+  const find = async (runner: Runner, orgId: string, domain: string): Promise<EmailDomainRow> => {
+    const found = await runner.row(findEmailDomain, { orgId, domain })
+    if (!found) throw new Failure('NOT_FOUND')
+    return found
+  }
+
+  const add: EmailDomains['add'] = (orgId, actor, name) =>
+    db.tx(async (tx) => {
+      const domain = domainNamed(name)
+      await lockAsOwner(tx, orgId, actor)
+      if ((await tx.rows(listEmailDomains, { orgId, limit: maxDomains })).length === maxDomains) {
+        const known = await tx.row(findEmailDomain, { orgId, domain })
+        if (known) return { row: known, isNew: false }
+        throw invalid(['domain'], 'custom', `An organisation can have ${maxDomains} email domains. Remove one first.`)
+      }
+      const row = await tx.row(insertEmailDomain, { orgId, domain, token: randomBase62(32), at: clock.now() })
+      if (!row) return { row: await find(tx, orgId, domain), isNew: false }
+      await record(tx, orgId, actor, { domain, change: 'domain_added' })
+      return { row, isNew: true }
+    })
+
+  const verify: EmailDomains['verify'] = async (orgId, actor, name) => {
+    const domain = domainNamed(name)
+    const row = await find(db, orgId, domain)
+    if (row.verified_at !== null) return row
+    const texts = await lookUpTxt(txtNameOf(domain))
+    if (!texts.some((text) => text.trim() === txtValueOf(row.token))) return row
+    return db.tx(async (tx) => {
+      await lockAsOwner(tx, orgId, actor)
+      const verified = await tx.row(markDomainVerified, { orgId, domain, token: row.token, at: clock.now() })
+      if (verified) await record(tx, orgId, actor, { domain, change: 'domain_verified' })
+      return find(tx, orgId, domain)
+    })
+  }
+
+  const remove: EmailDomains['remove'] = (orgId, actor, name) =>
+    db.tx(async (tx) => {
+      const domain = domainNamed(name)
+      await lockAsOwner(tx, orgId, actor)
+      if (!(await tx.row(deleteEmailDomain, { orgId, domain }))) throw new Failure('NOT_FOUND')
+      const left = await tx.rows(listVerifiedDomains, { orgId })
+      // Nobody could sign in any more.
+      if (left.length === 0 && (await tx.row(findSsoOrg, { orgId }))?.sso_enforced) throw new Failure('SSO_NO_DOMAIN')
+      await record(tx, orgId, actor, { domain, change: 'domain_removed' })
+    })
+
+  return {
+    list: (orgId) => db.rows(listEmailDomains, { orgId, limit: maxDomains }),
+    verifiedDomains: async (orgId) => (await db.rows(listVerifiedDomains, { orgId })).map(({ domain }) => domain),
+    isVerifiedFor: (orgId, email) => isVerifiedWithin(db, orgId, email),
+    add,
+    verify,
+    remove,
+  }
+}

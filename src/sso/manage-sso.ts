@@ -1,0 +1,203 @@
+/** The settings of single sign-on of an org. */
+import { endSessionsOutsideSso } from '../accounts/store/enforcement-rows.ts'
+import type { Audit, UserActor } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { randomBase62, type Vault } from '../ground/crypto.ts'
+import { Failure, invalid } from '../ground/errors.ts'
+import type { GuardedAgent } from '../outgoing/guarded.ts'
+import { lockAsOwner } from '../team/change-team.ts'
+import { maxDomains } from './email-domains.ts'
+import { type GivenProvider, readGivenProvider } from './given-provider.ts'
+import type { SsoBody } from './shapes.ts'
+import {
+  type ConnectionRow,
+  deleteConnection,
+  findConnection,
+  findSsoOrg,
+  putConnection,
+  setEnforced,
+} from './store/connection-rows.ts'
+import { type EmailDomainRow, listEmailDomains, listVerifiedDomains } from './store/email-domain-rows.ts'
+
+export type SsoSettings = {
+  slug: string
+  enforced: boolean
+  connection: ConnectionRow | undefined
+  domains: EmailDomainRow[]
+}
+
+export interface ManageSso {
+  read(orgId: string): Promise<SsoSettings>
+  /** What the body leaves out stays. */
+  put(orgId: string, actor: UserActor, body: SsoBody): Promise<SsoSettings>
+  remove(orgId: string, actor: UserActor): Promise<void>
+}
+
+/** The context that the client secret of an org is sealed with. */
+export const secretContext = (orgId: string): string => `sso_connections.oidc_client_secret ${orgId}`
+
+type Provider = Pick<
+  ConnectionRow,
+  | 'protocol'
+  | 'idp_entity_id'
+  | 'idp_sso_url'
+  | 'idp_certificates'
+  | 'oidc_issuer'
+  | 'oidc_client_id'
+  | 'oidc_client_secret'
+  | 'configuration'
+  | 'tested_at'
+>
+
+const noSaml = { idp_entity_id: null, idp_sso_url: null, idp_certificates: [] }
+const noOidc = { oidc_issuer: null, oidc_client_id: null, oidc_client_secret: null }
+const untested = () => ({ configuration: randomBase62(16), tested_at: null })
+
+/**
+ * The given identity provider. It counts as tested if it is the one that was tested. A certificate may be added or
+ * removed as long as one of those that were tested stays: that is how a certificate is rolled over.
+ */
+const mergeProvider = (
+  given: GivenProvider | undefined,
+  former: ConnectionRow | undefined,
+  seal: (secret: string) => string,
+): Provider => {
+  if (!given) {
+    if (!former) throw invalid(['idp_metadata_xml'], 'custom', 'Give the identity provider.')
+    return former
+  }
+  if (given.protocol === 'saml') {
+    const same =
+      former?.protocol === 'saml' &&
+      former.idp_entity_id === given.entityId &&
+      former.idp_sso_url === given.ssoUrl &&
+      former.idp_certificates.some((pem) => given.certificates.includes(pem))
+    const { configuration, tested_at } = same ? former : untested()
+    const { entityId, ssoUrl, certificates } = given
+    const saml = { idp_entity_id: entityId, idp_sso_url: ssoUrl, idp_certificates: certificates }
+    return { protocol: 'saml', ...saml, ...noOidc, configuration, tested_at }
+  }
+  const { issuer, clientId, clientSecret } = given
+  const same = former?.oidc_issuer === issuer && former.oidc_client_id === clientId
+  // The secret of one issuer is never sent to another.
+  if (!same && clientSecret === undefined) throw invalid(['oidc_client_secret'], 'custom', 'Give the client secret.')
+  const secret = clientSecret === undefined ? (former?.oidc_client_secret ?? null) : seal(clientSecret)
+  const { configuration, tested_at } = same && former ? former : untested()
+  const oidc = { oidc_issuer: issuer, oidc_client_id: clientId, oidc_client_secret: secret }
+  return { protocol: 'oidc', ...oidc, ...noSaml, configuration, tested_at }
+}
+
+const comparedFields = [
+  'protocol',
+  'idp_entity_id',
+  'idp_sso_url',
+  'idp_certificates',
+  'oidc_issuer',
+  'oidc_client_id',
+  'oidc_client_secret',
+  'default_role',
+  'jit_provisioning',
+  'allow_idp_initiated',
+] as const
+
+type Compared = Pick<ConnectionRow, (typeof comparedFields)[number]>
+
+const changedFields = (next: Compared, former: ConnectionRow | undefined): string[] =>
+  comparedFields.filter((field) => JSON.stringify(next[field]) !== JSON.stringify(former?.[field]))
+
+type Needs = { db: Db; clock: Clock; audit: Audit; vault: Vault; agent: GuardedAgent; allowInsecure: boolean }
+
+export const makeManageSso = (needs: Needs): ManageSso => {
+  const { db, clock, audit, vault } = needs
+
+  const read = async (runner: Pick<Tx, 'row' | 'rows'>, orgId: string): Promise<SsoSettings> => {
+    const org = await runner.row(findSsoOrg, { orgId })
+    if (!org) throw new Failure('NOT_FOUND')
+    const connection = await runner.row(findConnection, { orgId })
+    const domains = await runner.rows(listEmailDomains, { orgId, limit: maxDomains })
+    return { slug: org.slug, enforced: org.sso_enforced, connection, domains }
+  }
+
+  const store = async (tx: Tx, orgId: string, next: Compared & Provider): Promise<void> => {
+    await tx.change(putConnection, {
+      orgId,
+      protocol: next.protocol,
+      idpEntityId: next.idp_entity_id,
+      idpSsoUrl: next.idp_sso_url,
+      idpCertificates: next.idp_certificates,
+      oidcIssuer: next.oidc_issuer,
+      oidcClientId: next.oidc_client_id,
+      oidcClientSecret: next.oidc_client_secret,
+      defaultRole: next.default_role,
+      jitProvisioning: next.jit_provisioning,
+      allowIdpInitiated: next.allow_idp_initiated,
+      configuration: next.configuration,
+      testedAt: next.tested_at,
+      at: clock.now(),
+    })
+  }
+
+  const mayEnforce = async (tx: Tx, orgId: string, { tested_at }: Provider): Promise<void> => {
+    if (tested_at === null) throw new Failure('SSO_NOT_TESTED')
+    if ((await tx.rows(listVerifiedDomains, { orgId })).length === 0) throw new Failure('SSO_NO_DOMAIN')
+  }
+
+  const putWithin = async (tx: Tx, orgId: string, actor: UserActor, body: SsoBody, given?: GivenProvider) => {
+    await lockAsOwner(tx, orgId, actor)
+    const { connection: former, enforced: was } = await read(tx, orgId)
+    const provider = mergeProvider(given, former, (secret) => vault.seal(secret, secretContext(orgId)))
+    const enforced = body.enforced ?? was
+    if (enforced) await mayEnforce(tx, orgId, provider)
+    const next = {
+      ...provider,
+      default_role: body.default_role ?? former?.default_role ?? 'viewer',
+      jit_provisioning: body.jit_provisioning ?? former?.jit_provisioning ?? true,
+      allow_idp_initiated: body.allow_idp_initiated ?? former?.allow_idp_initiated ?? false,
+    }
+    const changed = [...changedFields(next, former), ...(enforced === was ? [] : ['enforced'])]
+    if (changed.length === 0) return
+    await store(tx, orgId, next)
+    await tx.change(setEnforced, { orgId, enforced, at: clock.now() })
+    const ended = enforced && !was ? await tx.rows(endSessionsOutsideSso, { orgId }) : []
+    await audit(tx, {
+      orgId,
+      actor,
+      action: 'org.sso_updated',
+      resourceType: 'sso',
+      resourceId: orgId,
+      metadata: {
+        protocol: next.protocol,
+        enforced,
+        changed,
+        ...(ended.length > 0 && { ended_sessions: ended.length }),
+      },
+    })
+  }
+
+  return {
+    read: (orgId) => read(db, orgId),
+    put: async (orgId, actor, body) => {
+      const given = await readGivenProvider(body, needs)
+      return db.tx(async (tx) => {
+        await putWithin(tx, orgId, actor, body, given)
+        return read(tx, orgId)
+      })
+    },
+    remove: (orgId, actor) =>
+      db.tx(async (tx) => {
+        await lockAsOwner(tx, orgId, actor)
+        const removed = await tx.row(deleteConnection, { orgId })
+        if (!removed) throw new Failure('NOT_FOUND')
+        await tx.change(setEnforced, { orgId, enforced: false, at: clock.now() })
+        await audit(tx, {
+          orgId,
+          actor,
+          action: 'org.sso_removed',
+          resourceType: 'sso',
+          resourceId: orgId,
+          metadata: { protocol: removed.protocol },
+        })
+      }),
+  }
+}

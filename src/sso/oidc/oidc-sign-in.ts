@@ -1,0 +1,137 @@
+/** Sign-in at the OpenID Connect issuer of an org: authorization code flow with PKCE, state and nonce. */
+import * as client from 'openid-client'
+import type { SsoRequired } from '../../accounts/sso-enforcement.ts'
+import type { Db } from '../../db/pool.ts'
+import type { Vault } from '../../ground/crypto.ts'
+import { comparableAddress } from '../../ground/mailbox.ts'
+import type { GuardedAgent } from '../../outgoing/guarded.ts'
+import type { From, SignedIn } from '../../signin/complete-sign-in.ts'
+import { plainHttp, secretAuth } from '../../signin/providers/open-id-connect.ts'
+import { type Checks, providerTimeout } from '../../signin/providers/sign-in-provider.ts'
+import type { EmailDomains } from '../email-domains.ts'
+import { secretContext } from '../manage-sso.ts'
+import { type SignInToOrg, SsoFault, type SsoPerson } from '../sign-in-to-org.ts'
+import { type ConnectionRow, findConnection } from '../store/connection-rows.ts'
+import { makeGuardedFetch } from './guarded-fetch.ts'
+
+export type OidcReturn = { orgId: string; url: URL; checks: Checks; from: From }
+
+export interface OidcSignIn {
+  /** Throws SsoFault if the issuer does not respond as it should. */
+  start(connection: ConnectionRow, redirectUri: string, checks: Checks): Promise<URL>
+  finish(returned: OidcReturn): Promise<SignedIn | SsoRequired>
+}
+
+/** Anyone can have an account there, so the address alone does not show that the org manages it. */
+const google = 'https://accounts.google.com'
+
+const keptMs = 600_000
+const maxKept = 500
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+type Needs = {
+  db: Db
+  vault: Vault
+  agent: GuardedAgent
+  domains: Pick<EmailDomains, 'isVerifiedFor'>
+  signInToOrg: SignInToOrg
+}
+
+/** Metadata of issuers, kept for ten minutes. */
+const makeDiscover = ({ vault, agent }: Needs) => {
+  const fetch = makeGuardedFetch(agent)
+  const kept = new Map<string, { config: client.Configuration; at: number }>()
+  return async (connection: ConnectionRow): Promise<client.Configuration> => {
+    const { org_id: orgId, oidc_issuer: issuer, oidc_client_id: clientId, oidc_client_secret: sealed } = connection
+    if (issuer === null || clientId === null || sealed === null) throw new SsoFault('not configured')
+    const name = `${orgId} ${issuer} ${clientId} ${sealed}`
+    const known = kept.get(name)
+    if (known && performance.now() - known.at < keptMs) return known.config
+    const config = await client.discovery(
+      new URL(issuer),
+      clientId,
+      { [client.clockTolerance]: 60 },
+      secretAuth(vault.open(sealed, secretContext(orgId))),
+      {
+        // The signature of the ID token is checked, although it comes over TLS.
+        execute: [client.enableNonRepudiationChecks, ...plainHttp(issuer)],
+        timeout: providerTimeout,
+        [client.customFetch]: fetch,
+      },
+    )
+    kept.delete(name)
+    if (kept.size >= maxKept) kept.delete(kept.keys().next().value as string)
+    kept.set(name, { config, at: performance.now() })
+    return config
+  }
+}
+
+/** The library's errors can quote tokens, so only the kind of an error is passed on. */
+const faultOf = (error: unknown): SsoFault => {
+  if (error instanceof SsoFault) return error
+  if (error instanceof client.AuthorizationResponseError) return new SsoFault('refused by the identity provider')
+  const { code, name } = error as { code?: unknown; name?: unknown }
+  return new SsoFault(`issuer failed: ${textOf(code) ?? textOf(name) ?? 'unknown'}`)
+}
+
+export const makeOidcSignIn = (needs: Needs): OidcSignIn => {
+  const { db, domains, signInToOrg } = needs
+  const discover = makeDiscover(needs)
+
+  const exchange = async (connection: ConnectionRow, { url, checks }: OidcReturn): Promise<Record<string, unknown>> => {
+    const config = await discover(connection)
+    const tokens = await client.authorizationCodeGrant(config, url, {
+      expectedState: checks.state,
+      expectedNonce: checks.nonce,
+      pkceCodeVerifier: checks.verifier,
+      idTokenExpected: true,
+    })
+    const claims = tokens.claims()
+    if (!claims) throw new SsoFault('no ID token')
+    const lacksAddress = claims.email === undefined && config.serverMetadata().userinfo_endpoint !== undefined
+    const info = lacksAddress ? await client.fetchUserInfo(config, tokens.access_token, claims.sub) : {}
+    return { ...info, ...claims }
+  }
+
+  /** An issuer that says nothing about the address is believed, because the org has proven the domain. */
+  const personIn = async (orgId: string, claims: Record<string, unknown>): Promise<SsoPerson> => {
+    const given = textOf(claims.email)
+    const email = given === undefined || given.includes('<') ? undefined : comparableAddress(given)
+    if (email === undefined) throw new SsoFault('no address')
+    if (claims.email_verified === false || claims.email_verified === 'false') throw new SsoFault('address not verified')
+    if (claims.iss === google && !(await domains.isVerifiedFor(orgId, `any@${textOf(claims.hd) ?? ''}`))) {
+      throw new SsoFault('account outside the verified domains')
+    }
+    return { email, name: textOf(claims.name) ?? '' }
+  }
+
+  return {
+    start: async (connection, redirectUri, { state, nonce, verifier }) => {
+      try {
+        const config = await discover(connection)
+        const url = client.buildAuthorizationUrl(config, {
+          redirect_uri: redirectUri,
+          scope: 'openid email profile',
+          state,
+          nonce,
+          code_challenge: await client.calculatePKCECodeChallenge(verifier),
+          code_challenge_method: 'S256',
+        })
+        if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new SsoFault('invalid address')
+        return url
+      } catch (error) {
+        throw faultOf(error)
+      }
+    },
+    finish: async (returned) => {
+      const { orgId, from } = returned
+      const connection = await db.row(findConnection, { orgId })
+      if (connection?.protocol !== 'oidc') throw new SsoFault('not configured')
+      const claims = await exchange(connection, returned).catch((error: unknown) => {
+        throw faultOf(error)
+      })
+      return signInToOrg(connection, await personIn(orgId, claims), { method: 'oidc', from })
+    },
+  }
+}

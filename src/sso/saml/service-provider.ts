@@ -1,0 +1,49 @@
+/** This service as identity providers see it: its names and addresses, its metadata, and its requests. */
+import { randomBytes } from 'node:crypto'
+import { generateServiceProviderMetadata, SAML } from '@node-saml/node-saml'
+import { emailFormat } from './saml-names.ts'
+import type { SamlKey } from './service-key.ts'
+
+export type ServiceProvider = { entityId: string; acsUrl: string }
+
+/** Without an org, the entity of the whole service. */
+export const serviceProviderOf = (baseUrl: string, slug: string | undefined): ServiceProvider => {
+  const query = slug === undefined ? '' : `?org=${slug}`
+  return {
+    entityId: `${baseUrl}/api/auth/saml/metadata${query}`,
+    acsUrl: `${baseUrl}/api/auth/saml/acs${query}`,
+  }
+}
+
+export const serviceMetadata = ({ entityId, acsUrl }: ServiceProvider, key: SamlKey): string =>
+  generateServiceProviderMetadata({
+    issuer: entityId,
+    callbackUrl: acsUrl,
+    identifierFormat: emailFormat,
+    wantAssertionsSigned: true,
+    privateKey: key.privateKey,
+    publicCerts: key.certificate,
+  })
+
+export const newRequestId = (): string => `_${randomBytes(20).toString('hex')}`
+
+type AuthnRequest = { id: string; provider: ServiceProvider; idpSsoUrl: string; key: SamlKey }
+
+/**
+ * The address at the identity provider, with the signed request in its query. Its time is real, because the identity
+ * provider compares it with its own clock.
+ */
+export const authnRequestUrl = ({ id, provider, idpSsoUrl, key }: AuthnRequest): Promise<string> =>
+  new SAML({
+    entryPoint: idpSsoUrl,
+    issuer: provider.entityId,
+    callbackUrl: provider.acsUrl,
+    // Nothing is verified here, and the library insists on a certificate.
+    idpCert: key.certificate,
+    privateKey: key.privateKey,
+    signatureAlgorithm: 'sha256',
+    identifierFormat: emailFormat,
+    // How people prove themselves is for the identity provider to decide.
+    disableRequestedAuthnContext: true,
+    generateUniqueId: () => id,
+  }).getAuthorizeUrlAsync('', undefined, {})

@@ -1,0 +1,93 @@
+/** Signs in the person whom the identity provider of an org has proven, and makes them a member where that is allowed. */
+import type { SsoRequired } from '../accounts/sso-enforcement.ts'
+import type { Audit } from '../audit/append.ts'
+import type { Db, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import { actorFrom, type CompleteSignIn, type From, type SignedIn } from '../signin/complete-sign-in.ts'
+import { accountName } from '../signin/provider-sign-in.ts'
+import { findAccountByEmail, insertAccount, lockAccount } from '../signin/store/user-rows.ts'
+import type { TakeOverAccount } from '../signin/take-over-account.ts'
+import { findRole, joinTeam, lockTeam, setFirstDefaultOrg } from '../team/store/team-rows.ts'
+import { isVerifiedWithin } from './email-domains.ts'
+import { type ConnectionRow, markSignedIn } from './store/connection-rows.ts'
+import { acceptInvitationTo } from './store/sign-in-rows.ts'
+
+/** Why a sign-in through an identity provider fails. The reason is for the log, and never contains an address. */
+export class SsoFault extends Error {}
+
+export type SsoPerson = { email: string; name: string }
+
+export type SignInToOrg = (
+  connection: ConnectionRow,
+  person: SsoPerson,
+  details: { method: string; from: From },
+) => Promise<SignedIn | SsoRequired>
+
+type Needs = { db: Db; clock: Clock; audit: Audit; takeOver: TakeOverAccount; completeSignIn: CompleteSignIn }
+
+export const makeSignInToOrg = (needs: Needs): SignInToOrg => {
+  const { db, clock, audit, takeOver, completeSignIn } = needs
+
+  /** An invitation names a role, so it comes before the default role. Without it, an org may not want newcomers. */
+  const roleFor = async (tx: Tx, connection: ConnectionRow, email: string): Promise<string> => {
+    const orgId = connection.org_id
+    const invited = await tx.row(acceptInvitationTo, { orgId, email, at: clock.now() })
+    if (invited) return invited.role
+    if (!connection.jit_provisioning) throw new SsoFault('not a member')
+    return connection.default_role
+  }
+
+  const createAccount = async (tx: Tx, orgId: string, { email, name }: SsoPerson, from: From): Promise<string> => {
+    const at = clock.now()
+    const id = newId('user', at.getTime())
+    const row = { id, email, name: accountName(name, email), passwordHash: null, verifiedAt: at, at }
+    const inserted = await tx.row(insertAccount, { ...row, pendingOrgName: null, pendingInviteHash: null })
+    // Another request made the account between the look and the insert.
+    if (!inserted) return (await tx.row(findAccountByEmail, { email }))?.id as string
+    const actor = actorFrom(id, from)
+    await audit(tx, { orgId, actor, action: 'user.registered', resourceType: 'user', resourceId: id })
+    return id
+  }
+
+  const join = async (tx: Tx, orgId: string, userId: string, role: string, from: From): Promise<void> => {
+    const at = clock.now()
+    const id = newId('membership', at.getTime())
+    await tx.change(joinTeam, { orgId, id, userId, role, source: 'sso', at })
+    await tx.change(setFirstDefaultOrg, { orgId, userId, at })
+    await audit(tx, {
+      orgId,
+      actor: actorFrom(userId, from),
+      action: 'member.joined',
+      resourceType: 'membership',
+      resourceId: id,
+      metadata: { role, via: 'sso' },
+    })
+  }
+
+  return (connection, person, details) =>
+    db.tx(async (tx) => {
+      const orgId = connection.org_id
+      const { email } = person
+      const { from } = details
+      if (!(await isVerifiedWithin(tx, orgId, email))) throw new SsoFault('address outside the verified domains')
+      // Two sign-ins of a newcomer, or the deletion of the org, run one after the other.
+      if (!(await tx.row(lockTeam, { orgId }))) throw new SsoFault('org deleted')
+      const known = await tx.row(findAccountByEmail, { email })
+      const member = known && (await tx.row(findRole, { orgId, userId: known.id }))
+      const role = member ? undefined : await roleFor(tx, connection, email)
+      const userId = known?.id ?? (await createAccount(tx, orgId, person, from))
+      const account = await tx.row(lockAccount, { userId })
+      if (!account) throw new SsoFault('account deleted')
+      if (account.email_verified_at === null) {
+        await takeOver(tx, account, accountName(person.name, email), actorFrom(userId, from))
+      }
+      // Taking over an account may have accepted the invitation that it was registered with.
+      if (role !== undefined && !(await tx.row(findRole, { orgId, userId }))) await join(tx, orgId, userId, role, from)
+      const { configuration } = connection
+      if (!(await tx.row(markSignedIn, { orgId, configuration, at: clock.now() }))) {
+        throw new SsoFault('configuration changed')
+      }
+      return completeSignIn(tx, account, { ...details, activeOrg: orgId, ssoOrgId: orgId })
+    })
+}

@@ -1,0 +1,25 @@
+/** What a sign-in through an identity provider uses once, and the invitation that it accepts. */
+import { statement } from '../../db/statement.ts'
+
+/** Returns no row if the id was used before. */
+export const spendId = statement<{ orgId: string; idHash: Buffer; expiresAt: Date }, { org_id: string }>(
+  'sso.spend_id',
+  `insert into sso_used_ids (org_id, id_hash, expires_at) values (:orgId, :idHash, :expiresAt)
+   on conflict (org_id, id_hash) do nothing
+   returning org_id`,
+)
+
+export const sweepUsedIds = statement<{ before: Date; limit: number }>(
+  'sso.sweep_used_ids',
+  `delete from sso_used_ids where (org_id, id_hash) in (
+     select org_id, id_hash from sso_used_ids where expires_at < :before limit :limit
+   )`,
+)
+
+/** Ends the open invitation of the address to the org. */
+export const acceptInvitationTo = statement<{ orgId: string; email: string; at: Date }, { role: string }>(
+  'sso.accept_invitation_to',
+  `update invitations set ended_at = :at
+   where org_id = :orgId and email = :email and ended_at is null and expires_at > :at
+   returning role`,
+)

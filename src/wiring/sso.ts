@@ -1,0 +1,30 @@
+/** Single sign-on of orgs: settings, email domains, SAML and OpenID Connect. */
+import { makeEmailDomains } from '../sso/email-domains.ts'
+import { makeLookUpTxt } from '../sso/look-up-txt.ts'
+import { makeManageSso } from '../sso/manage-sso.ts'
+import { makeOidcSignIn } from '../sso/oidc/oidc-sign-in.ts'
+import { makeSamlKey } from '../sso/saml/service-key.ts'
+import { makeSamlSignIn } from '../sso/saml-sign-in.ts'
+import { makeSignInToOrg } from '../sso/sign-in-to-org.ts'
+import type { Foundation } from './foundation.ts'
+import type { People } from './people.ts'
+import type { Sending } from './sending.ts'
+
+export const makeSso = (foundation: Foundation, people: People, { agent }: Sending) => {
+  const { config, db, clock, audit, vault, baseUrl } = foundation
+  const { throttle, takeOver, completeSignIn } = people
+  const lookUpTxt = makeLookUpTxt({ servers: config.dnsServers })
+  const domains = makeEmailDomains({ db, clock, audit, lookUpTxt })
+  const signInToOrg = makeSignInToOrg({ db, clock, audit, takeOver, completeSignIn })
+  const samlKey = makeSamlKey({ db, vault, clock })
+  return {
+    throttle,
+    domains,
+    samlKey,
+    manage: makeManageSso({ db, clock, audit, vault, agent, allowInsecure: config.webhookAllowInsecure }),
+    saml: makeSamlSignIn({ db, clock, baseUrl: baseUrl.read, key: samlKey, signInToOrg }),
+    oidc: makeOidcSignIn({ db, vault, agent, domains, signInToOrg }),
+  }
+}
+
+export type Sso = ReturnType<typeof makeSso>
