@@ -156,10 +156,21 @@ const entriesOf = (document: OpenApiDocument, routes: readonly Described[]): Sur
   return { entries: [...described, ...otherEntries], resolve: (reference) => partOf(document, reference) as Schema }
 }
 
+/** Replaces the references of a schema to its own definitions by the definitions. */
+const inlined = (part: unknown, definitions: Record<string, unknown>): unknown => {
+  if (Array.isArray(part)) return part.map((item) => inlined(item, definitions))
+  if (typeof part !== 'object' || part === null) return part
+  const { $ref } = part as { $ref?: string }
+  if ($ref !== undefined) return inlined(definitions[$ref.replace('#/$defs/', '')], definitions)
+  return Object.fromEntries(Object.entries(part).map(([name, value]) => [name, inlined(value, definitions)]))
+}
+
 /** The routes of the dashboard, which have schemas but no description. */
 const dashboardEntries = (routes: readonly DashboardRoute[]): Entry[] => {
-  const schemaOf = (type: z.ZodType): Schema =>
-    z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' }) as unknown as Schema
+  const schemaOf = (type: z.ZodType): Schema => {
+    const { $defs = {}, ...schema } = z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' })
+    return inlined(schema, $defs) as Schema
+  }
   return routes.map(({ method, path, params = {}, query, body }) => {
     const parameters = query ? schemaOf(query) : {}
     const required = (parameters.required ?? []) as string[]
