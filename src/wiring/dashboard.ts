@@ -19,6 +19,7 @@ import { dashboardMemberRoutes } from '../http/dashboard/dashboard-members.ts'
 import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers.ts'
 import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { dashboardSuppressionRoutes } from '../http/dashboard/dashboard-suppressions.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
@@ -46,12 +47,13 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
   })
 }
 
-const makeAudienceRoutes = (db: Db, { audiences, blasts, tenants }: Resources): DashboardRoute[] => {
+const makeRecipientRoutes = (db: Db, { audiences, blasts, suppressions, tenants }: Resources): DashboardRoute[] => {
   const tenantScope = makeTenantScope(tenants.lifecycle)
   return [
     ...dashboardAudienceRoutes({ db, manage: audiences.manage, send: blasts.send, tenantScope }),
     ...dashboardMemberRoutes(audiences),
     ...dashboardContactRoutes({ manage: audiences.contacts, find: audiences.findContacts, tenantScope }),
+    ...dashboardSuppressionRoutes({ ...suppressions, tenantScope }),
   ]
 }
 
@@ -101,7 +103,7 @@ export const makeDashboardRoutes = ({
     ...teamRoutes({ db, clock, cookies, ...team }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
     ...webhookDashboardRoutes({ db, ...resources.webhooks }),
-    ...makeAudienceRoutes(db, resources),
+    ...makeRecipientRoutes(db, resources),
     ...makeSenderRoutes(db, senders, resources),
   ]
 }
