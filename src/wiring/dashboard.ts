@@ -15,11 +15,14 @@ import { dashboardCampaignRoutes } from '../http/dashboard/dashboard-campaigns.t
 import { dashboardContactRoutes } from '../http/dashboard/dashboard-contacts.ts'
 import { dashboardDltRoutes } from '../http/dashboard/dashboard-dlt.ts'
 import { domainDashboardRoutes } from '../http/dashboard/dashboard-domains.ts'
+import { dashboardIpPoolRoutes } from '../http/dashboard/dashboard-ip-pools.ts'
 import { dashboardMemberRoutes } from '../http/dashboard/dashboard-members.ts'
 import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers.ts'
 import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
+import { dashboardProjectRoutes } from '../http/dashboard/dashboard-projects.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { dashboardSuppressionRoutes } from '../http/dashboard/dashboard-suppressions.ts'
+import { dashboardTenantRoutes } from '../http/dashboard/dashboard-tenants.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
@@ -105,5 +108,8 @@ export const makeDashboardRoutes = ({
     ...webhookDashboardRoutes({ db, ...resources.webhooks }),
     ...makeRecipientRoutes(db, resources),
     ...makeSenderRoutes(db, senders, resources),
+    ...dashboardTenantRoutes({ db, clock, ...resources.tenants, usage: resources.usage }),
+    ...dashboardProjectRoutes({ db, manage: resources.projects }),
+    ...dashboardIpPoolRoutes({ db, manage: resources.ipPools }),
   ]
 }
