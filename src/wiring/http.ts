@@ -10,6 +10,7 @@ import { makeAdmitRequest } from '../http/admit-request.ts'
 import { makeServe } from '../http/call.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { makeEntrance } from '../http/dashboard/entrance.ts'
+import { makeRunClaimed } from '../http/dashboard/run-claimed.ts'
 import { serveDashboard } from '../http/dashboard/serve-routes.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
 import { emailIntake } from '../http/provider/email.ts'
@@ -160,8 +161,9 @@ const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBod
     baseUrl: foundation.baseUrl.read,
   })
   const checkResponses = replacements.checkResponses ?? false
-  const { config: proxies, log } = foundation
-  serveDashboard(app, { routes, entrance, proxies, readBody, log, checkResponses })
+  const { config: proxies, log, idempotency } = foundation
+  const runClaimed = makeRunClaimed({ idempotency, log })
+  serveDashboard(app, { routes, entrance, proxies, readBody, runClaimed, log, checkResponses })
 }
 
 export const makeHttp = (needs: Needs): FastifyInstance => {

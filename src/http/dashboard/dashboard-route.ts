@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Role, Session } from '../../accounts/sessions.ts'
 import type { UserActor } from '../../audit/append.ts'
 import type { IdKind } from '../../ground/ids.ts'
+import type { IdempotencyClaim } from '../../idempotency/claims.ts'
 import type { JsonBounds } from '../json-scan.ts'
 import type { Method, RouteResponse, UploadedFile } from '../route.ts'
 
@@ -38,6 +39,8 @@ export type DashboardCall<G extends SessionGate, Query, Body> = {
   userAgent: string
   /** The body of a route with `uploads`. */
   upload: UploadedFile
+  /** For an `idempotent` route: the claim on the request's Idempotency-Key. */
+  claim: IdempotencyClaim | undefined
   /** The value of a cookie, if the request has it. */
   cookie: (name: string) => string | undefined
   /** The session of a public route's caller, if they have one. */
@@ -53,6 +56,8 @@ export type DashboardResponse = {
   headers?: Record<string, string>
   /** Values of Set-Cookie headers. */
   cookies?: string[]
+  /** True when the handler recorded the response for its Idempotency-Key in its own transaction. */
+  recorded?: true
 }
 
 export type DashboardRoute = {
@@ -69,6 +74,8 @@ export type DashboardRoute = {
   uploads?: readonly string[]
   /** A `PATCH` without fields has a meaning of its own, such as a check of the present state. */
   emptyPatch?: 'allowed'
+  /** Accepts an Idempotency-Key header. Only for routes of members that respond with JSON. */
+  idempotent?: true
   /** In bytes; default 1 MB. */
   bodyLimit?: number
   /** How many values the body may have, when that is not the default. */
