@@ -10,7 +10,7 @@ import { type SearchedRow, searchContacts } from './store/contact-search.ts'
 import { listMembers } from './store/member-rows.ts'
 
 /** How many contacts one request searches. An audience that can be sent to is searched in one request. */
-export const searchWindow = 10_000
+const searchWindow = 10_000
 
 export type ContactQuery = {
   /** A text in the name, the address or the number. Case does not matter. */

@@ -4,7 +4,7 @@ import { keysetOf, type Position } from '../ground/cursor.ts'
 import { pageOfRows, pageOfSearch, type SearchPage } from '../ground/search-page.ts'
 import { listSuppressions, listTenantSuppressions, type SuppressionRow, searchSuppressions } from './store.ts'
 
-export type SuppressionQuery = {
+type ListedSuppressions = {
   /** A text in the address or the number. Case does not matter. */
   q?: string | undefined
   channel?: SuppressionRow['channel'] | undefined
@@ -14,7 +14,7 @@ export type SuppressionQuery = {
   cursor?: Position | undefined
 }
 
-export type FindSuppressions = (orgId: string, query: SuppressionQuery) => Promise<SearchPage<SuppressionRow>>
+export type FindSuppressions = (orgId: string, query: ListedSuppressions) => Promise<SearchPage<SuppressionRow>>
 
 /** `window` is how many suppressions one request searches. */
 type Needs = { db: Db; window?: number }
