@@ -3,13 +3,14 @@ import type { Db } from '../db/pool.ts'
 import { type Keyset, keysetOf, type Position } from '../ground/cursor.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'
+import { pageOfRows, pageOfSearch, type SearchPage } from '../ground/search-page.ts'
 import { findAudience } from './store/audience-rows.ts'
 import { type ContactRow, listContacts } from './store/contact-rows.ts'
 import { type SearchedRow, searchContacts } from './store/contact-search.ts'
 import { listMembers } from './store/member-rows.ts'
 
 /** How many contacts one request searches. An audience that can be sent to is searched in one request. */
-export const searchWindow = 10_000
+const searchWindow = 10_000
 
 export type ContactQuery = {
   /** A text in the name, the address or the number. Case does not matter. */
@@ -20,19 +21,7 @@ export type ContactQuery = {
   cursor?: Position | undefined
 }
 
-/** A search can end before its page is full. It then goes on from `next`. */
-export type ContactPage = { rows: ContactRow[]; next: Position | null }
-
-export type FindContacts = (scope: Scope, query: ContactQuery) => Promise<ContactPage>
-
-const positionOf = (row: ContactRow | undefined): Position | null =>
-  row ? { createdAt: row.created_at.toISOString(), id: row.id } : null
-
-/** `ended` is the last contact of the window, if the window was full. */
-const pageOfRows = (found: ContactRow[], limit: number, ended?: ContactRow): ContactPage => {
-  const rows = found.slice(0, limit)
-  return { rows, next: positionOf(found.length > limit ? rows.at(-1) : ended) }
-}
+export type FindContacts = (scope: Scope, query: ContactQuery) => Promise<SearchPage<ContactRow>>
 
 type Needs = { db: Db; window?: number }
 
@@ -61,12 +50,6 @@ export const makeFindContacts = ({ db, window = searchWindow }: Needs): FindCont
     if (audience && tenantId !== undefined && audience.tenant_id !== tenantId) return { rows: [], next: null }
     const where = { orgId, tenantId, audienceId, ...keysetOf(query) }
     if (q === undefined) return pageOfRows(await list(where), query.limit)
-    const rows = await search(where, q)
-    const found = rows.filter(({ ends }) => !ends)
-    return pageOfRows(
-      found,
-      query.limit,
-      rows.find(({ ends }) => ends),
-    )
+    return pageOfSearch(await search(where, q), query.limit)
   }
 }

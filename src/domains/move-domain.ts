@@ -7,6 +7,7 @@ import { assertMayChangeDomain, type ChangeDomain } from './change-domain.ts'
 import type { KeepIdentities } from './identities.ts'
 import type { Region } from './region.ts'
 import { bindDomain, type DomainRow, findDomain, moveDomain, shareLockTenant } from './store/domain-rows.ts'
+import { recordIdentity } from './store/identity-rows.ts'
 
 export interface MoveDomain {
   /**
@@ -48,8 +49,11 @@ export const makeMoveDomain = ({ db, audit, change, identities }: Needs): MoveDo
       let left: DomainRow | undefined
       try {
         const moved = await change(scope, id, async (tx, row, at) => {
-          // Another request has moved it there in the meantime.
-          if (row.region === region) return row
+          if (row.region === region) {
+            // Another request has moved it there in the meantime. It found the identity that this one created.
+            if (prepared?.origin === 'created') await tx.change(recordIdentity, { orgId, id, identity: 'created' })
+            return row
+          }
           left = row
           const identity = prepared?.origin ?? null
           const after = (await tx.row(moveDomain, { orgId, id, region, identity, at })) as DomainRow

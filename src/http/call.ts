@@ -1,21 +1,15 @@
 /** Serves an admitted request: validates its input, claims its Idempotency-Key and calls the route's handler. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { lostConnection } from '../db/faults.ts'
-import { retryOnOutage } from '../db/outage.ts'
-import { canonicalJson, hashCanonical } from '../ground/canonical.ts'
-import { sha256 } from '../ground/crypto.ts'
 import { Failure } from '../ground/errors.ts'
 import { isId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
 import { withRequestId } from '../ground/request-context.ts'
 import type { Idempotency, IdempotencyClaim, ReplayedResponse } from '../idempotency/claims.ts'
-import { idempotencyKeyRule, isIdempotencyKey } from '../idempotency/key.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
 import { callerActor } from './actor.ts'
 import type { Admitted } from './admit-request.ts'
-import { malformed } from './envelope.ts'
-import { largeBody, parseJson, readQuery, validate } from './read-request.ts'
+import { fingerprintOf, makeEndClaims, readIdempotencyKey } from './claimed-request.ts'
+import { parseJson, readQuery, validate } from './read-request.ts'
 import type { Route, RouteResponse } from './route.ts'
 import { type ServedFile, servedFile } from './served-file.ts'
 
@@ -24,22 +18,6 @@ const replayedBody = ({ status, body }: ReplayedResponse, requestId: string): st
   if (status < 400) return body
   const { error } = JSON.parse(body)
   return JSON.stringify({ error: { ...error, request_id: requestId } })
-}
-
-const readIdempotencyKey = (request: FastifyRequest): string | undefined => {
-  const header = request.headers['idempotency-key']
-  if (header === undefined || header === '') return undefined
-  const key = Array.isArray(header) ? header.join(', ') : header
-  if (!isIdempotencyKey(key)) throw malformed(idempotencyKeyRule, ['headers', 'Idempotency-Key'])
-  return key
-}
-
-/** The size of a request without a body is 0. */
-const sizeOf = (request: FastifyRequest): number => (request.body as Buffer | undefined)?.length ?? 0
-
-const fingerprintOf = (request: FastifyRequest, body: unknown): MaybePromise<Buffer> => {
-  const target = `${request.method} ${request.url.split('?', 1)[0]}\n`
-  return sizeOf(request) > largeBody ? hashCanonical(target, body) : sha256(`${target}${canonicalJson(body)}`)
 }
 
 /** A body over the size limit is rejected for its size, also when it is not valid JSON or exceeds another bound. */
@@ -80,28 +58,13 @@ export type Served = string | ServedFile
 export type Serve = (route: Route, request: FastifyRequest, reply: FastifyReply, admitted: Admitted) => Promise<Served>
 
 export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs): Serve => {
+  const { settle, release } = makeEndClaims({ idempotency, log })
+
   const checkShape = (route: Route, response: RouteResponse): void => {
     const shape = route.responses[response.status]
     if (shape && response.file) return
     if (!shape) throw new Error(`${route.method} ${route.path} does not declare a ${response.status} response`)
     shape.schema.parse(JSON.parse(JSON.stringify(response.body)))
-  }
-
-  /** The caller gets the response even if recording it fails. The key then stays locked until its lock expires. */
-  const settleClaim = async (claim: IdempotencyClaim, response: RouteResponse, text: string): Promise<void> => {
-    if (response.recorded) return
-    await idempotency.record(claim, response.status, text).catch((error) => {
-      log.error({ err: error }, 'recording an idempotent response failed')
-    })
-  }
-
-  /** The response does not wait for a database that is down. Its key is released once the database is back. */
-  const releaseClaim = async (claim: IdempotencyClaim): Promise<void> => {
-    const logFailure = (error: unknown) => log.error({ err: error }, 'releasing an idempotency key failed')
-    await idempotency.free(claim).catch((error) => {
-      if (!lostConnection(error)) return logFailure(error)
-      void retryOnOutage(() => idempotency.free(claim)).catch(logFailure)
-    })
   }
 
   return (route, request, reply, admitted) =>
@@ -153,11 +116,10 @@ export const makeServe = ({ idempotency, tenants, log, checkResponses }: Needs):
         if (response.headers) reply.headers(response.headers)
         if (response.file) return servedFile(response.file, log)
         const text = JSON.stringify(response.body)
-        if (claim) await settleClaim(claim, response, text)
+        if (claim) await settle(claim, response, text)
         return text
       } catch (error) {
-        const tookEffect = error instanceof Failure && error.detail.done
-        if (claim && !tookEffect) await releaseClaim(claim)
+        if (claim) await release(claim, error)
         throw error
       }
     })

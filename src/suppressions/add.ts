@@ -57,6 +57,7 @@ export const makeAddSuppressions = ({ db, clock, audit }: Needs): AddSuppression
       tenantIds: additions.map(({ scope }) => scope.tenantId),
       channels: additions.map(({ target }) => target.channel),
       values: additions.map(({ target }) => target.value),
+      sources: additions.map(({ actor }) => (actor.kind === 'user' ? 'dashboard' : 'api')),
       environments: additions.map(({ scope }) => scope.environment),
       at: now,
     })

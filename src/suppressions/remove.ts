@@ -14,7 +14,8 @@ export type ToRemove = { id?: string; target?: SuppressionTarget }
 export type RemoveSuppression = (scope: Scope, actor: Actor, toRemove: ToRemove) => Promise<{ id: string }>
 
 /** `stop` and `complaint` come from the recipient and can never be removed. */
-const isProtected = (row: SuppressionRow): boolean => row.reason === 'stop' || row.reason === 'complaint'
+export const isProtected = (row: Pick<SuppressionRow, 'reason'>): boolean =>
+  row.reason === 'stop' || row.reason === 'complaint'
 
 type Needs = { db: Db; clock: Clock; audit: Audit; log: Log }
 

@@ -1,6 +1,8 @@
 import { statement } from '../db/statement.ts'
 import type { Channel } from '../ground/channel.ts'
+import type { Keyset } from '../ground/cursor.ts'
 import type { Environment } from '../ground/scope.ts'
+import type { Searched } from '../ground/search-page.ts'
 
 export type SuppressionRow = {
   id: string
@@ -28,6 +30,7 @@ export const insertManual = statement<
     tenantIds: (string | null)[]
     channels: string[]
     values: string[]
+    sources: SuppressionRow['source'][]
     environments: string[]
     at: Date
   },
@@ -36,10 +39,10 @@ export const insertManual = statement<
   'suppressions.insert_manual',
   `insert into suppressions
      (org_id, id, tenant_id, channel, value, reason, source, created_environment, created_at, updated_at)
-   select org_id, id, tenant_id, channel, value, 'manual', 'api', environment, :at, :at
+   select org_id, id, tenant_id, channel, value, 'manual', source, environment, :at, :at
    from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :channels::text[], :values::text[],
-       :environments::text[])
-     as a (org_id, id, tenant_id, channel, value, environment)
+       :sources::text[], :environments::text[])
+     as a (org_id, id, tenant_id, channel, value, source, environment)
    ${lockOrder}
    on conflict on constraint suppressions_target do nothing
    returning org_id, ${columns}`,
@@ -203,6 +206,38 @@ export const listTenantSuppressions = statement<
    order by created_at desc, id desc
    limit :limit`,
 )
+
+type Search = Keyset & { orgId: string; channel: string | null; reason: string | null; q: string; window: number }
+
+/**
+ * Searches at most `window` rows, newest first, so that its cost does not depend on how many there are. It returns those
+ * that match, and the last row of a full window, where the next search goes on.
+ */
+const searchSql = (inTenant: string): string =>
+  `with scanned as materialized (
+     select ${columns}, strpos(value, lower(:q)) > 0 and (:channel::text is null or channel = :channel)
+         and (:reason::text is null or reason = :reason) as matches,
+       row_number() over (order by created_at desc, id desc) as place
+     from suppressions
+     where org_id = :orgId${inTenant}
+       and (created_at, id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId, 'zzz'))
+     order by created_at desc, id desc
+     limit :window
+   ),
+   found as (
+     (select ${columns}, place, false as ends from scanned where matches order by place limit :limit)
+     union all
+     (select ${columns}, place, true as ends from scanned where place = :window)
+   )
+   select ${columns}, ends from found order by place, ends`
+
+export const searchSuppressions = {
+  all: statement<Search, Searched<SuppressionRow>>('suppressions.search', searchSql('')),
+  byTenant: statement<Search & { tenantId: string }, Searched<SuppressionRow>>(
+    'suppressions.search_tenant',
+    searchSql(' and tenant_id = :tenantId'),
+  ),
+}
 
 /**
  * Deletes the row, or restores the unsubscribe if the recipient had unsubscribed. Applies only while the row still has

@@ -1,11 +1,21 @@
 import { z } from 'zod'
 import { patternText } from '../ground/bounded-text.ts'
+import { Failure } from '../ground/errors.ts'
 
 /** References are case-insensitive. They are lowercased here because databases differ in how they lowercase text. */
 export const foldedRef = (ref: string): string => ref.toLowerCase()
 
 /** In characters, as OpenAPI counts them. JavaScript counts one or two units for each. */
 export const maxRefLength = 200
+
+/** The reference that a list filters by. */
+export const readExternalRef = (text: string | undefined): string | null => {
+  if (text === undefined) return null
+  const ref = text.trim()
+  if (ref === '' || [...ref].length > maxRefLength) throw new Failure('INVALID_EXTERNAL_REF')
+  return foldedRef(ref)
+}
+
 const refTooLong = `Must be at most ${maxRefLength} characters.`
 
 const externalRef = z

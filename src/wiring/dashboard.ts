@@ -17,10 +17,14 @@ import { dashboardCampaignRoutes } from '../http/dashboard/dashboard-campaigns.t
 import { dashboardContactRoutes } from '../http/dashboard/dashboard-contacts.ts'
 import { dashboardDltRoutes } from '../http/dashboard/dashboard-dlt.ts'
 import { domainDashboardRoutes } from '../http/dashboard/dashboard-domains.ts'
+import { dashboardIpPoolRoutes } from '../http/dashboard/dashboard-ip-pools.ts'
 import { dashboardMemberRoutes } from '../http/dashboard/dashboard-members.ts'
 import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers.ts'
 import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
+import { dashboardProjectRoutes } from '../http/dashboard/dashboard-projects.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { dashboardSuppressionRoutes } from '../http/dashboard/dashboard-suppressions.ts'
+import { dashboardTenantRoutes } from '../http/dashboard/dashboard-tenants.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { dataExportRoutes } from '../http/dashboard/data-export.ts'
 import { exportRoutes } from '../http/dashboard/exports.ts'
@@ -59,12 +63,13 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
   })
 }
 
-const makeAudienceRoutes = (db: Db, { audiences, blasts, tenants }: Resources): DashboardRoute[] => {
+const makeRecipientRoutes = (db: Db, { audiences, blasts, suppressions, tenants }: Resources): DashboardRoute[] => {
   const tenantScope = makeTenantScope(tenants.lifecycle)
   return [
     ...dashboardAudienceRoutes({ db, manage: audiences.manage, send: blasts.send, tenantScope }),
     ...dashboardMemberRoutes(audiences),
     ...dashboardContactRoutes({ manage: audiences.contacts, find: audiences.findContacts, tenantScope }),
+    ...dashboardSuppressionRoutes({ ...suppressions, tenantScope }),
   ]
 }
 
@@ -118,10 +123,13 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...teamRoutes({ db, clock, cookies, ...team }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
     ...webhookDashboardRoutes({ db, ...resources.webhooks }),
-    ...makeAudienceRoutes(db, resources),
+    ...makeRecipientRoutes(db, resources),
     ...makeSenderRoutes(db, senders, resources),
     ...billingRoutes(billing),
     ...smsGeoRoutes(billing),
     ...oauthRoutes({ db, clock, ...oauth }),
+    ...dashboardTenantRoutes({ db, clock, ...resources.tenants, usage: resources.usage }),
+    ...dashboardProjectRoutes({ db, manage: resources.projects }),
+    ...dashboardIpPoolRoutes({ db, manage: resources.ipPools }),
   ]
 }

@@ -13,6 +13,7 @@ import { makeAuthenticate } from '../http/authenticate.ts'
 import { makeServe } from '../http/call.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { makeEntrance } from '../http/dashboard/entrance.ts'
+import { makeRunClaimed } from '../http/dashboard/run-claimed.ts'
 import { serveDashboard } from '../http/dashboard/serve-routes.ts'
 import { registerDevTools } from '../http/dev/routes.ts'
 import { serveMcp } from '../http/mcp/serve-mcp.ts'
@@ -199,7 +200,8 @@ const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBod
     baseUrl,
   })
   const checkResponses = replacements.checkResponses ?? false
-  serveDashboard(app, { routes, entrance, proxies, readBody, log, checkResponses })
+  const runClaimed = makeRunClaimed({ idempotency: foundation.idempotency, log })
+  serveDashboard(app, { routes, entrance, proxies, readBody, runClaimed, log, checkResponses })
   serveOAuth(app, { ...oauth, findSession: entrance.find, clock, limiter, baseUrl, proxies, readBody })
 }
 

@@ -23,6 +23,7 @@ import {
   freeTenantSenders,
 } from '../senders/store/pool-rows.ts'
 import { makeAddSuppressions } from '../suppressions/add.ts'
+import { makeFindSuppressions } from '../suppressions/find-suppressions.ts'
 import { makeRemoveSuppression } from '../suppressions/remove.ts'
 import { eraseTenantSuppressions } from '../suppressions/store.ts'
 import { makeManageTemplates } from '../templates/manage.ts'
@@ -120,6 +121,7 @@ export const makeResources = ({ foundation, platform, sending, delivery }: Needs
     suppressions: {
       add: makeAddSuppressions({ db, clock, audit }),
       remove: makeRemoveSuppression({ db, clock, audit, log }),
+      find: makeFindSuppressions({ db }),
     },
     templates: makeManageTemplates({ db, clock, audit, forget }),
     tenants: { create: platform.createTenants, ...makeTenants(foundation, sending) },

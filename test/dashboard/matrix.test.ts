@@ -8,6 +8,7 @@ import {
   type SessionGate,
 } from '../../src/http/dashboard/dashboard-route.ts'
 import { addPerson, askWith, memberCookie, signIn } from '../clients/people.ts'
+import { changedTables, makeDigest } from '../hostile/responses.ts'
 import { type Reply, startTestService } from '../service/service.ts'
 import { type Line, matrix } from './matrix.ts'
 
@@ -108,7 +109,7 @@ describe('every route of the dashboard', () => {
     }
   })
 
-  test('is public only under /api/auth, and A-040 asks for a write session only on the template test send', () => {
+  test('A-040 asks for a write session only on the template test send, and is public only under /api/auth', () => {
     for (const route of routes.filter(({ path }) => !probePaths.has(path))) {
       if (route.gate === 'public') expect(route.path).toMatch(/^\/api\/auth\//)
       if (route.gate === 'requireWriteSession') expect(route.path).toBe('/api/internal/templates/test-send')
@@ -232,6 +233,36 @@ describe('every route of the dashboard', () => {
   test('A-046 is personal when it concerns the own account, the own sessions or the second factor', () => {
     const own = /^\/api\/internal\/(?:user|sessions)(?:\/|$)/
     for (const { path, gate } of routes) if (own.test(path)) expect(gate, path).toBe('requireUserSession')
+  })
+
+  test('A-047 shows and changes no data of an org where identity is enough', async () => {
+    const marker = 'org-data-marker'
+    const owner = { cookie: await cookieIn(acme.org.id, 'owner') }
+    for (const [path, body] of [
+      ['tenants', { name: marker, external_ref: marker }],
+      ['projects', { name: marker }],
+      ['audiences', { name: marker }],
+      ['contacts', { name: marker, email: `${marker}@example.com` }],
+      ['suppressions', { channel: 'email', value: `${marker}@example.com` }],
+      ['domains', { name: `${marker}.test` }],
+      ['api-keys', { name: marker }],
+      ['team/invite', { email: `${marker}@example.com`, role: 'viewer' }],
+    ] as const) {
+      const made = await t.ask('POST', `/api/internal/${path}`, { headers: owner, body })
+      expect(made.status, `${path} ${made.text}`).toBe(201)
+      const listed = await t.ask('GET', `/api/internal/${path}`, { headers: owner })
+      expect(listed.text, path).toContain(marker)
+    }
+    const read = await makeDigest(t.database)
+    const before = await read()
+    await each(routes.filter(isPersonal), async (route) => {
+      const reply = await call(route, { cookie: await cookieIn(acme.org.id, 'owner') })
+      expectAnswer(reply, route, undefined, 'an owner')
+      expect(reply.text, keyOf(route)).not.toContain(marker)
+    })
+    // Each request has its own new user with a membership and a session.
+    const changed = changedTables(before, await read())
+    expect(changed.filter((table) => !['users', 'memberships', 'sessions'].includes(table))).toEqual([])
   })
 
   test('A-034 a membership has one of four roles, strongest first', () => {

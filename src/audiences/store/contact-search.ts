@@ -4,10 +4,11 @@
  */
 import { statement } from '../../db/statement.ts'
 import type { Keyset } from '../../ground/cursor.ts'
+import type { Searched } from '../../ground/search-page.ts'
 import { type ContactRow, contactColumnsOf } from './contact-rows.ts'
 
 /** `ends` marks the end of the window. The row itself was searched like all others. */
-export type SearchedRow = ContactRow & { ends: boolean }
+export type SearchedRow = Searched<ContactRow>
 
 type Search = Keyset & { orgId: string; q: string; window: number }
 

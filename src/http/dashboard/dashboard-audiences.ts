@@ -79,10 +79,11 @@ export const dashboardAudienceRoutes = ({ db, manage, send, tenantScope }: Needs
     body: SendAudienceBody,
     bounds: { elements: maxVariableValues, values: maxVariableValues + 100 },
     responses: { 200: AudienceSent },
+    idempotent: true,
     handle: async (call) => {
-      const { session, body, params } = call
-      const request = { audienceId: params.id as string, body, actor: userActor(call), claim: undefined }
-      return { status: 200, body: await send(senderOf(session), request) }
+      const { session, body, params, claim } = call
+      const request = { audienceId: params.id as string, body, actor: userActor(call), claim }
+      return { status: 200, body: await send(senderOf(session), request), recorded: true }
     },
   }),
 ]

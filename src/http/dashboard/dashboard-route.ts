@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Role, Session } from '../../accounts/sessions.ts'
 import type { UserActor } from '../../audit/append.ts'
 import type { IdKind } from '../../ground/ids.ts'
+import type { IdempotencyClaim } from '../../idempotency/claims.ts'
 import type { JsonBounds } from '../json-scan.ts'
 import type { FileBody, Method, UploadedFile } from '../route.ts'
 
@@ -40,6 +41,8 @@ export type DashboardCall<G extends SessionGate, Query, Body> = {
   upload: UploadedFile
   /** The value of a header, by its name in lower case. */
   header: (name: string) => string | undefined
+  /** For an `idempotent` route: the claim on the request's Idempotency-Key. */
+  claim: IdempotencyClaim | undefined
   /** The value of a cookie, if the request has it. */
   cookie: (name: string) => string | undefined
   /** The session of a public route's caller, if they have one. */
@@ -57,6 +60,8 @@ export type DashboardResponse = {
   headers?: Record<string, string>
   /** Values of Set-Cookie headers. */
   cookies?: string[]
+  /** True when the handler recorded the response for its Idempotency-Key in its own transaction. */
+  recorded?: true
 }
 
 export type DashboardRoute = {
@@ -77,6 +82,8 @@ export type DashboardRoute = {
   fromOtherSites?: true
   /** A `PATCH` without fields has a meaning of its own, such as a check of the present state. */
   emptyPatch?: 'allowed'
+  /** Accepts an Idempotency-Key header. Only for routes of members that respond with JSON. */
+  idempotent?: true
   /** In bytes; default 1 MB. */
   bodyLimit?: number
   /** How many values the body may have, when that is not the default. */

@@ -14,3 +14,11 @@ export const environmentFilter = optionalFilter(z.enum(['live', 'test']))
 
 /** An unknown id matches nothing. */
 export const tenantFilter = optionalFilter(z.string().max(100))
+
+/** A text to search for. A plus sign that is not encoded in a URL arrives as a space. */
+export const searchFilter = optionalFilter(
+  z
+    .string()
+    .max(200)
+    .transform((text) => text.replace(/^ (?=\d)/, '+')),
+)

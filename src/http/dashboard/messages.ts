@@ -15,18 +15,12 @@ import { BrowsedMessage, shownBrowsed } from '../shown-browsed.ts'
 import { shownEmail } from '../shown-email.ts'
 import { shownSms } from '../shown-sms.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
-import { environmentFilter, optionalFilter, tenantFilter, timeFilters } from './filters.ts'
+import { environmentFilter, optionalFilter, searchFilter, tenantFilter, timeFilters } from './filters.ts'
 import { listOf, listQuery } from './list-query.ts'
 import { scopeOf } from './member-scope.ts'
 
 const ListQuery = listQuery().extend({
-  q: optionalFilter(
-    z
-      .string()
-      .max(200)
-      // A plus sign that is not encoded in a URL arrives as a space.
-      .transform((text) => text.replace(/^ (?=\d)/, '+')),
-  ),
+  q: searchFilter,
   channel: optionalFilter(z.enum(channels)),
   status: optionalFilter(statusFilter),
   environment: environmentFilter,

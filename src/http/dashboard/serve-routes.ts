@@ -4,20 +4,30 @@ import { Failure, malformed } from '../../ground/errors.ts'
 import { isId } from '../../ground/ids.ts'
 import type { Log } from '../../ground/log.ts'
 import { withRequestId } from '../../ground/request-context.ts'
+import type { IdempotencyClaim } from '../../idempotency/claims.ts'
 import { jsonType } from '../broken-request.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { acceptEveryType, type ReadBody } from '../read-body.ts'
 import { parseJson, readQuery, validate } from '../read-request.ts'
 import { type ServedFile, servedFile } from '../served-file.ts'
 import { cookieOf } from './cookies.ts'
-import type { DashboardCall, DashboardResponse, DashboardRoute, SessionGate, UserSession } from './dashboard-route.ts'
+import type {
+  DashboardCall,
+  DashboardResponse,
+  DashboardRoute,
+  MemberSession,
+  SessionGate,
+  UserSession,
+} from './dashboard-route.ts'
 import type { Entrance } from './entrance.ts'
+import type { RunClaimed } from './run-claimed.ts'
 
 type Needs = {
   routes: readonly DashboardRoute[]
   entrance: Entrance
   proxies: ProxyTrust
   readBody: ReadBody
+  runClaimed: RunClaimed
   log: Log
   /** For tests: checks every response against the schema that its route declares. */
   checkResponses: boolean
@@ -51,7 +61,7 @@ const readInput = async (route: DashboardRoute, request: FastifyRequest) => {
   const params = request.params as Record<string, string>
   checkParams(route, params)
   const upload = { contentType: request.headers['content-type'] ?? '', bytes: bytes ?? Buffer.alloc(0) }
-  return { query, body, params, upload }
+  return { raw, query, body, params, upload }
 }
 
 const checkShape = (route: DashboardRoute, { status, body, file }: DashboardResponse): void => {
@@ -85,7 +95,7 @@ const send = (reply: FastifyReply, response: DashboardResponse, log: Log): strin
 type Admission = WeakMap<FastifyRequest, UserSession>
 
 const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, admitted: Admission): void => {
-  const { entrance, proxies, log, checkResponses } = needs
+  const { entrance, proxies, log, checkResponses, runClaimed } = needs
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -96,17 +106,25 @@ const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, adm
     },
     handler: (request, reply) =>
       withRequestId(request.id, async () => {
-        const call: DashboardCall<SessionGate, unknown, unknown> = {
-          session: admitted.get(request),
-          ...(await readInput(route, request)),
-          requestId: request.id,
-          address: callerAddress(request.raw, proxies),
-          userAgent: (request.headers['user-agent'] ?? '').slice(0, 512),
-          header: (name) => request.headers[name]?.toString(),
-          cookie: (name) => cookieOf(request.headers.cookie, name),
-          findSession: () => entrance.find(request),
+        const { raw, ...input } = await readInput(route, request)
+        const session = admitted.get(request)
+        const handle = (claim?: IdempotencyClaim): Promise<DashboardResponse> => {
+          const call: DashboardCall<SessionGate, unknown, unknown> = {
+            session,
+            ...input,
+            claim,
+            requestId: request.id,
+            address: callerAddress(request.raw, proxies),
+            userAgent: (request.headers['user-agent'] ?? '').slice(0, 512),
+            header: (name) => request.headers[name]?.toString(),
+            cookie: (name) => cookieOf(request.headers.cookie, name),
+            findSession: () => entrance.find(request),
+          }
+          return route.handle(call)
         }
-        const response = await route.handle(call)
+        const response = route.idempotent
+          ? await runClaimed(request, session as MemberSession, raw, handle)
+          : await handle()
         if (checkResponses) checkShape(route, response)
         return send(reply, response, log)
       }),

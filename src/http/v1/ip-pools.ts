@@ -1,24 +1,13 @@
-import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { CreateIpPool, IpPool, PatchIpPool } from '../../domains/ip-pool-shapes.ts'
 import type { ManageIpPools } from '../../domains/manage-ip-pools.ts'
-import { type IpPoolRow, listIpPools } from '../../domains/store/ip-pool-rows.ts'
+import { listIpPools } from '../../domains/store/ip-pool-rows.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-const show = (row: IpPoolRow): z.output<typeof IpPool> => ({
-  id: row.id,
-  name: row.name,
-  region: row.region,
-  paused: row.paused,
-  ip_count: row.ip_count,
-  ips: row.ips,
-  domain_ids: row.domain_ids,
-  created_at: row.created_at.toISOString(),
-})
+import { shownIpPool } from '../shown-ip-pool.ts'
 
 /** Pools carry only live mail and are managed with platform keys. */
 const forbiddenKeys = { tenantKey: 'TENANT_KEY_FORBIDDEN', testKey: 'ENVIRONMENT_ESCALATION' } as const
@@ -42,7 +31,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       errors: ['DEDICATED_IP_LIMIT_EXCEEDED'],
       handle: async (call) => ({
         status: 201,
-        body: show(await manage.create(call.caller, actorOf(call), call.body)),
+        body: shownIpPool(await manage.create(call.caller, actorOf(call), call.body)),
       }),
     }),
     defineRoute({
@@ -56,7 +45,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       handle: async ({ caller, query }) => {
         const { orgId, projectId } = caller
         const rows = await db.rows(listIpPools, { orgId, projectId, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, show) }
+        return { status: 200, body: page(rows, query.limit, shownIpPool) }
       },
     }),
     defineRoute({
@@ -70,7 +59,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params }) => ({
         status: 200,
-        body: show(await manage.get(caller, params.id as string)),
+        body: shownIpPool(await manage.get(caller, params.id as string)),
       }),
     }),
     defineRoute({
@@ -86,7 +75,7 @@ export const ipPoolRoutes = ({ db, manage }: Needs): Route[] => {
       errors: ['NOT_FOUND', 'DEDICATED_IP_LIMIT_EXCEEDED'],
       handle: async (call) => ({
         status: 200,
-        body: show(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
+        body: shownIpPool(await manage.patch(call.caller, actorOf(call), call.params.id as string, call.body)),
       }),
     }),
     defineRoute({

@@ -1,21 +1,12 @@
-import type { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
 import type { ManageProjects } from '../../projects/manage.ts'
 import { CreateProject, PatchProject, Project } from '../../projects/shapes.ts'
-import { listProjects, type ProjectRow } from '../../projects/store.ts'
+import { listProjects } from '../../projects/store.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-const show = (row: ProjectRow): z.output<typeof Project> => ({
-  id: row.id,
-  name: row.name,
-  slug: row.slug,
-  is_default: row.is_default,
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownProject } from '../shown-project.ts'
 
 const platformOnly = { tenantKey: 'TENANT_KEY_FORBIDDEN' } as const
 
@@ -34,7 +25,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     body: CreateProject,
     responses: { 201: { schema: Project, description: 'The new project.' } },
     errors: ['PROJECT_SLUG_TAKEN', 'PLAN_RESOURCE_LIMIT'],
-    handle: async ({ caller, body }) => ({ status: 201, body: show(await manage.create(caller, body)) }),
+    handle: async ({ caller, body }) => ({ status: 201, body: shownProject(await manage.create(caller, body)) }),
   }),
   defineRoute({
     method: 'GET',
@@ -48,7 +39,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     handle: async ({ caller, query }) => {
       const { orgId, projectId: onlyId } = caller
       const rows = await db.rows(listProjects, { orgId, onlyId, ...keysetOf(query) })
-      return { status: 200, body: page(rows, query.limit, show) }
+      return { status: 200, body: page(rows, query.limit, shownProject) }
     },
   }),
   defineRoute({
@@ -63,7 +54,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     errors: ['NOT_FOUND'],
     handle: async ({ caller, params }) => ({
       status: 200,
-      body: show(await manage.get(caller, params.id as string)),
+      body: shownProject(await manage.get(caller, params.id as string)),
     }),
   }),
   defineRoute({
@@ -80,7 +71,7 @@ export const projectRoutes = ({ db, manage }: Needs): Route[] => [
     errors: ['NOT_FOUND', 'PROJECT_SLUG_TAKEN', 'ENVIRONMENT_ESCALATION'],
     handle: async ({ caller, params, body }) => ({
       status: 200,
-      body: show(await manage.patch(caller, params.id as string, body)),
+      body: shownProject(await manage.patch(caller, params.id as string, body)),
     }),
   }),
   defineRoute({

@@ -17,31 +17,14 @@ import {
   Suppression,
   SuppressionTarget,
 } from '../../suppressions/shapes.ts'
-import {
-  findSuppression,
-  listSuppressions,
-  listTenantSuppressions,
-  type SuppressionRow,
-} from '../../suppressions/store.ts'
+import { findSuppression, listSuppressions, listTenantSuppressions } from '../../suppressions/store.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { malformed } from '../envelope.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { validate } from '../read-request.ts'
 import { defineRoute, type Route } from '../route.ts'
-
-const show = (row: SuppressionRow): z.output<typeof Suppression> => ({
-  id: row.id,
-  channel: row.channel,
-  value: row.value,
-  reason: row.reason,
-  scope: row.reason === 'unsubscribe' ? 'broadcast' : 'all',
-  tenant_id: row.tenant_id,
-  source: row.source,
-  message_id: row.message_id,
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-})
+import { shownSuppression } from '../shown-suppression.ts'
 
 const ListQuery = pageQuery.extend({
   channel: z.enum(channels).optional().describe('Return only suppressions of this channel.'),
@@ -126,7 +109,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
         const { body } = call
         const targets = 'items' in body ? body.items : [body]
         const added = await add(call.caller, actorOf(call), targets)
-        const shown = added.map(({ row }) => show(row))
+        const shown = added.map(({ row }) => shownSuppression(row))
         return {
           status: added.some(({ created }) => created) ? 201 : 200,
           body: 'items' in body ? { data: shown } : shown[0],
@@ -144,7 +127,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
       responses: { 200: { schema: pageOf(Suppression), description: 'A page of suppressions, newest first.' } },
       handle: async ({ caller, query }) => ({
         status: 200,
-        body: page(await list(caller, query), query.limit, show),
+        body: page(await list(caller, query), query.limit, shownSuppression),
       }),
     }),
     defineRoute({
@@ -164,7 +147,7 @@ export const suppressionRoutes = ({ db, add, remove }: Needs): Route[] => {
           id: params.id as string,
         })
         if (!row) throw new Failure('NOT_FOUND')
-        return { status: 200, body: show(row) }
+        return { status: 200, body: shownSuppression(row) }
       },
     }),
     defineRoute({

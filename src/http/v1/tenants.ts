@@ -1,39 +1,25 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
-import { Failure } from '../../ground/errors.ts'
 import type { CreateTenants } from '../../tenants/create.ts'
 import type { EraseTenant } from '../../tenants/erase.ts'
 import type { TenantLifecycle } from '../../tenants/lifecycle.ts'
 import {
   CreateTenant,
   ErasedTenant,
-  foldedRef,
   maxRefLength,
   PatchQuota,
   PatchTenant,
+  readExternalRef,
   Tenant,
   TenantQuota,
   tenantStatuses,
 } from '../../tenants/shapes.ts'
-import { listTenants, type TenantRow } from '../../tenants/store.ts'
+import { listTenants } from '../../tenants/store.ts'
 import { actorOf } from '../actor.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { type Call, defineRoute, type Route } from '../route.ts'
-
-const show = (row: TenantRow): z.output<typeof Tenant> => ({
-  id: row.id,
-  slug: row.slug,
-  name: row.name,
-  external_ref: row.external_ref,
-  status: row.status,
-  quotas: { email_monthly: row.email_monthly, sms_monthly: row.sms_monthly },
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
-  suspended_at: row.suspended_at?.toISOString() ?? null,
-  archived_at: row.archived_at?.toISOString() ?? null,
-  erased_at: row.erased_at?.toISOString() ?? null,
-})
+import { shownQuota, shownTenant } from '../shown-tenant.ts'
 
 const ListQuery = pageQuery.extend({
   external_ref: z
@@ -47,13 +33,6 @@ const ListQuery = pageQuery.extend({
     }),
   status: z.enum(tenantStatuses).optional().describe('Return only tenants with this status.'),
 })
-
-const readRef = (text: string | undefined): string | null => {
-  if (text === undefined) return null
-  const ref = text.trim()
-  if (ref === '' || [...ref].length > maxRefLength) throw new Failure('INVALID_EXTERNAL_REF')
-  return foldedRef(ref)
-}
 
 const platformOnly = { tenantKey: 'TENANT_KEY_FORBIDDEN' } as const
 const platformLive = { ...platformOnly, testKey: 'ENVIRONMENT_ESCALATION' } as const
@@ -72,7 +51,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
   type Move = 'suspend' | 'unsuspend' | 'archive' | 'restore'
   const move = (name: Move) => async (call: Call<unknown, unknown>) => ({
     status: 200,
-    body: show(await lifecycle[name](call.caller, actorOf(call), await targetOf(call))),
+    body: shownTenant(await lifecycle[name](call.caller, actorOf(call), await targetOf(call))),
   })
 
   return [
@@ -90,7 +69,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       errors: ['TENANT_SLUG_CONFLICT', 'TENANT_EXTERNAL_REF_CONFLICT', 'PLAN_RESOURCE_LIMIT'],
       handle: async (call) => ({
         status: 201,
-        body: show(await create.create(call.caller, actorOf(call), call.body)),
+        body: shownTenant(await create.create(call.caller, actorOf(call), call.body)),
       }),
     }),
     defineRoute({
@@ -108,11 +87,11 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
         const rows = await db.rows(listTenants, {
           orgId: caller.orgId,
           id: caller.tenantId,
-          externalRef: readRef(query.external_ref),
+          externalRef: readExternalRef(query.external_ref),
           status: query.status ?? null,
           ...keysetOf(query),
         })
-        return { status: 200, body: page(rows, query.limit, show) }
+        return { status: 200, body: page(rows, query.limit, shownTenant) }
       },
     }),
     defineRoute({
@@ -127,7 +106,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN'],
       handle: async ({ caller, params }) => ({
         status: 200,
-        body: show(await lifecycle.get(caller, params.id as string)),
+        body: shownTenant(await lifecycle.get(caller, params.id as string)),
       }),
     }),
     defineRoute({
@@ -148,7 +127,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       ],
       handle: async (call) => ({
         status: 200,
-        body: show(await lifecycle.patch(call.caller, actorOf(call), await targetOf(call), call.body)),
+        body: shownTenant(await lifecycle.patch(call.caller, actorOf(call), await targetOf(call), call.body)),
       }),
     }),
     defineRoute({
@@ -230,11 +209,7 @@ export const tenantRoutes = ({ db, create, lifecycle, erase }: Needs): Route[] =
       errors: ['NOT_FOUND', 'TENANT_FORBIDDEN', 'TENANT_ERASED', 'ENVIRONMENT_ESCALATION'],
       handle: async (call) => {
         const row = await lifecycle.patchQuota(call.caller, actorOf(call), await targetOf(call), call.body)
-        const { id: tenant_id, email_monthly, sms_monthly, updated_at } = row
-        return {
-          status: 200,
-          body: { tenant_id, email_monthly, sms_monthly, updated_at: updated_at.toISOString() },
-        }
+        return { status: 200, body: shownQuota(row) }
       },
     }),
   ]
