@@ -19,9 +19,12 @@ import { dashboardMemberRoutes } from '../http/dashboard/dashboard-members.ts'
 import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers.ts'
 import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
+import { dashboardTemplateRoutes } from '../http/dashboard/dashboard-templates.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
+import { makeMemberSender } from '../http/dashboard/member-sender.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
+import { sendByMemberRoutes } from '../http/dashboard/send-by-member.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
@@ -52,6 +55,21 @@ const makeAudienceRoutes = (db: Db, { audiences, blasts, tenants }: Resources): 
     ...dashboardAudienceRoutes({ db, manage: audiences.manage, send: blasts.send, tenantScope }),
     ...dashboardMemberRoutes(audiences),
     ...dashboardContactRoutes({ manage: audiences.contacts, find: audiences.findContacts, tenantScope }),
+  ]
+}
+
+const makeMessageRoutes = (
+  db: Db,
+  { messages, templates: render }: Sending,
+  resources: Resources,
+): DashboardRoute[] => {
+  const { templates, tenants } = resources
+  const tenantScope = makeTenantScope(tenants.lifecycle)
+  const senderOf = makeMemberSender(tenants.lifecycle)
+  return [
+    ...messageRoutes(messages),
+    ...dashboardTemplateRoutes({ db, manage: templates, render, tenantScope }),
+    ...sendByMemberRoutes({ ...messages, templates, senderOf }),
   ]
 }
 
@@ -96,7 +114,7 @@ export const makeDashboardRoutes = ({
     ...accountDeletionRoutes({ deleteAccount: team.deleteAccount, cookies }),
     ...dashboardKeyRoutes({ db, clock, manage: resources.keys }),
     ...makeAuditRoutes(foundation),
-    ...messageRoutes(sending.messages),
+    ...makeMessageRoutes(db, sending, resources),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),

@@ -127,4 +127,10 @@ export const matrix: Record<string, Line> = {
   'POST /api/internal/pools': { gate: 'requireDeveloperSession', admitted: 422 },
   'PATCH /api/internal/pools/{id}': { gate: 'requireDeveloperSession', admitted: 422 },
   'DELETE /api/internal/pools/{id}': { gate: 'requireDeveloperSession', admitted: 404 },
+  'GET /api/internal/templates': { gate: 'requireSession', admitted: 200 },
+  'POST /api/internal/templates': { gate: 'requireDeveloperSession', admitted: 422 },
+  'PATCH /api/internal/templates': { gate: 'requireDeveloperSession', admitted: 422 },
+  'DELETE /api/internal/templates': { gate: 'requireDeveloperSession', admitted: 422 },
+  'POST /api/internal/templates/preview': { gate: 'requireSession', admitted: 422, whileSuspended: 'open' },
+  'POST /api/internal/templates/test-send': { gate: 'requireWriteSession', admitted: 422 },
 }
