@@ -15,7 +15,7 @@ import { idempotencyKeyRule, isIdempotencyKey } from '../idempotency/key.ts'
 import type { TenantsByReference } from '../tenants/by-reference.ts'
 import type { Admitted } from './admit-request.ts'
 import { malformed } from './envelope.ts'
-import { largeBody, parseJson, readQuery, validate } from './read-request.ts'
+import { isPosition, largeBody, parseJson, readQuery, validate } from './read-request.ts'
 import type { Route, RouteResponse } from './route.ts'
 import { type ServedFile, serveFile } from './served-file.ts'
 
@@ -54,8 +54,6 @@ const checkChanges = ({ method }: Route, body: unknown): void => {
     throw new Failure('NO_FIELDS')
   }
 }
-
-const isPosition = (text: string): boolean => /^(?:0|[1-9]\d{0,3})$/.test(text)
 
 const checkParams = (route: Route, params: Record<string, string>): void => {
   for (const [name, kind] of Object.entries(route.params ?? {})) {

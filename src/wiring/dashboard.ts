@@ -15,6 +15,8 @@ import { dashboardCampaignRoutes } from '../http/dashboard/dashboard-campaigns.t
 import { dashboardContactRoutes } from '../http/dashboard/dashboard-contacts.ts'
 import { dashboardDltRoutes } from '../http/dashboard/dashboard-dlt.ts'
 import { domainDashboardRoutes } from '../http/dashboard/dashboard-domains.ts'
+import { dashboardInboundRoutes } from '../http/dashboard/dashboard-inbound.ts'
+import { dashboardJobRoutes } from '../http/dashboard/dashboard-jobs.ts'
 import { dashboardMemberRoutes } from '../http/dashboard/dashboard-members.ts'
 import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers.ts'
 import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
@@ -58,17 +60,15 @@ const makeAudienceRoutes = (db: Db, { audiences, blasts, tenants }: Resources): 
   ]
 }
 
-const makeMessageRoutes = (
-  db: Db,
-  { messages, templates: render }: Sending,
-  resources: Resources,
-): DashboardRoute[] => {
-  const { templates, tenants } = resources
+const makeMessageRoutes = (db: Db, sending: Sending, { templates, tenants, blasts }: Resources): DashboardRoute[] => {
+  const { messages, templates: render, inbound } = sending
   const tenantScope = makeTenantScope(tenants.lifecycle)
   const senderOf = makeMemberSender(tenants.lifecycle)
   return [
     ...messageRoutes(messages),
     ...dashboardTemplateRoutes({ db, manage: templates, render, tenantScope }),
+    ...dashboardInboundRoutes(inbound),
+    ...dashboardJobRoutes(blasts),
     ...sendByMemberRoutes({ ...messages, templates, senderOf }),
   ]
 }

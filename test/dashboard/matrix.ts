@@ -133,4 +133,11 @@ export const matrix: Record<string, Line> = {
   'DELETE /api/internal/templates': { gate: 'requireDeveloperSession', admitted: 422 },
   'POST /api/internal/templates/preview': { gate: 'requireSession', admitted: 422, whileSuspended: 'open' },
   'POST /api/internal/templates/test-send': { gate: 'requireWriteSession', admitted: 422 },
+  'GET /api/internal/inbound-sms': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/inbound-emails': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/inbound-emails/{id}/attachments/{position}': { gate: 'requireSession', admitted: 404 },
+  'GET /api/internal/jobs': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/jobs/{id}': { gate: 'requireSession', admitted: 404 },
+  'POST /api/internal/jobs/{id}/cancel': { gate: 'requireDeveloperSession', admitted: 404 },
+  'POST /api/internal/messages/send': { gate: 'requireDeveloperSession', admitted: 422 },
 }

@@ -2,16 +2,18 @@
 import { z } from 'zod'
 import type { Actor } from '../../audit/append.ts'
 import { givenId } from '../../ground/bounded-text.ts'
-import type { Channel } from '../../ground/channel.ts'
+import { type Channel, channels } from '../../ground/channel.ts'
 import { Failure } from '../../ground/errors.ts'
+import type { Draft } from '../../messages/draft.ts'
 import type { DraftEmails } from '../../messages/email/draft-emails.ts'
 import type { EmailDraft } from '../../messages/email/email-draft.ts'
+import { AcceptedEmail } from '../../messages/email/response-shapes.ts'
 import { maxMailboxLength, maxRecipients, SendEmail } from '../../messages/email/shapes.ts'
 import type { SendMessage } from '../../messages/send.ts'
 import type { DraftCaller } from '../../messages/sent-by.ts'
 import type { AcceptedMessage } from '../../messages/sent-message.ts'
 import type { DraftSms } from '../../messages/sms/draft-sms.ts'
-import { assertMedia, SendSms } from '../../messages/sms/shapes.ts'
+import { AcceptedSms, assertMedia, SendSms } from '../../messages/sms/shapes.ts'
 import type { SmsDraft } from '../../messages/sms/sms-draft.ts'
 import { HandoverError } from '../../providers/handover.ts'
 import type { ManageTemplates } from '../../templates/manage.ts'
@@ -20,6 +22,8 @@ import { validate } from '../read-request.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
 import { scopeOf } from './member-scope.ts'
 import type { MemberSender } from './member-sender.ts'
+
+const megabyte = 1_048_576
 
 const address = z.string().min(1).max(maxMailboxLength)
 
@@ -31,16 +35,25 @@ const TestSend = z.object({
   variables: VariablesShape.default({}),
 })
 
+/** The other fields are those of the email or the text message, which the public API's schema validates. */
+const Compose = z.looseObject({
+  channel: z.enum(channels),
+  environment: z.enum(['live', 'test']).default('live'),
+  tenant_id: givenId.nullish(),
+})
+
 const TestSent = z.strictObject({ id: z.string(), status: z.literal('sent') })
 
+type Sends<D extends Draft> = { send: SendMessage<D>; sendAtOnce: SendMessage<D> }
+
 type Channels = {
-  emails: { drafts: DraftEmails; sendAtOnce: SendMessage<EmailDraft> }
-  sms: { drafts: DraftSms; sendAtOnce: SendMessage<SmsDraft> }
+  emails: Sends<EmailDraft> & { drafts: DraftEmails }
+  sms: Sends<SmsDraft> & { drafts: DraftSms }
 }
 
 type Needs = Channels & { templates: Pick<ManageTemplates, 'get'>; senderOf: MemberSender }
 
-/** The fault of the provider, which a member who tries a template wants to see. */
+/** The fault of the provider, which a person wants to see. */
 const providerFault = (error: unknown): unknown => {
   const fault = error instanceof Failure ? error.cause : undefined
   if (!(fault instanceof HandoverError)) return error
@@ -51,17 +64,21 @@ const providerFault = (error: unknown): unknown => {
 type Given = { channel: Channel; caller: DraftCaller; actor: Actor; body: object }
 
 /** Validates the body like a request to the API, and sends the message. */
-const makeSendNow =
-  ({ emails, sms }: Channels) =>
-  async ({ channel, caller, actor, body }: Given): Promise<AcceptedMessage> => {
+const makeSendAs = ({ emails, sms }: Channels, how: keyof Sends<EmailDraft>) => {
+  const send = async ({ channel, caller, actor, body }: Given): Promise<AcceptedMessage> => {
     if (channel === 'email') {
       const draft = await emails.drafts.single(caller, validate(SendEmail, body))
-      return emails.sendAtOnce.single(draft, actor, undefined)
+      return emails[how].single(draft, actor, undefined)
     }
     const given = validate(SendSms, body)
     assertMedia(given.media_url)
-    return sms.sendAtOnce.single(await sms.drafts.single(caller, given), actor, undefined)
+    return sms[how].single(await sms.drafts.single(caller, given), actor, undefined)
   }
+  return (given: Given): Promise<AcceptedMessage> =>
+    send(given).catch((error) => {
+      throw providerFault(error)
+    })
+}
 
 const recipientsFor = (channel: Channel, to: string | string[]) => {
   const list = [to].flat()
@@ -70,7 +87,8 @@ const recipientsFor = (channel: Channel, to: string | string[]) => {
 }
 
 export const sendByMemberRoutes = (needs: Needs): DashboardRoute[] => {
-  const sendNow = makeSendNow(needs)
+  const sendAtOnce = makeSendAs(needs, 'sendAtOnce')
+  const send = makeSendAs(needs, 'send')
   return [
     defineDashboardRoute({
       method: 'POST',
@@ -92,10 +110,22 @@ export const sendByMemberRoutes = (needs: Needs): DashboardRoute[] => {
           metadata: { source: 'test_send' },
         }
         const caller = await needs.senderOf(call.session, { tenantId })
-        const sent = await sendNow({ channel, caller, actor: userActor(call), body }).catch((error) => {
-          throw providerFault(error)
-        })
+        const sent = await sendAtOnce({ channel, caller, actor: userActor(call), body })
         return { status: 200, body: { id: sent.id, status: sent.status } }
+      },
+    }),
+    defineDashboardRoute({
+      method: 'POST',
+      path: '/api/internal/messages/send',
+      gate: 'requireDeveloperSession',
+      body: Compose,
+      bodyLimit: 10 * megabyte,
+      bounds: { values: maxVariableValues + 1_000 },
+      responses: { 200: z.union([AcceptedEmail, AcceptedSms]) },
+      handle: async (call) => {
+        const { channel, environment, tenant_id: tenantId, ...body } = call.body
+        const caller = await needs.senderOf(call.session, { environment, tenantId })
+        return { status: 200, body: await send({ channel, caller, actor: userActor(call), body }) }
       },
     }),
   ]
