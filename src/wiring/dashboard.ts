@@ -9,6 +9,7 @@ import { dashboardKeyRoutes } from '../http/dashboard/api-keys.ts'
 import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
+import { dashboardAnalyticsRoutes } from '../http/dashboard/dashboard-analytics.ts'
 import { dashboardAudienceRoutes } from '../http/dashboard/dashboard-audiences.ts'
 import { dashboardBrandRoutes } from '../http/dashboard/dashboard-brands.ts'
 import { dashboardCampaignRoutes } from '../http/dashboard/dashboard-campaigns.ts'
@@ -26,6 +27,7 @@ import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { makeMemberSender } from '../http/dashboard/member-sender.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
+import { overviewRoutes } from '../http/dashboard/overview.ts'
 import { sendByMemberRoutes } from '../http/dashboard/send-by-member.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
@@ -54,7 +56,7 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
 const makeAudienceRoutes = (db: Db, { audiences, blasts, tenants }: Resources): DashboardRoute[] => {
   const tenantScope = makeTenantScope(tenants.lifecycle)
   return [
-    ...dashboardAudienceRoutes({ db, manage: audiences.manage, send: blasts.send, tenantScope }),
+    ...dashboardAudienceRoutes({ db, manage: audiences.manage, ...blasts, tenantScope }),
     ...dashboardMemberRoutes(audiences),
     ...dashboardContactRoutes({ manage: audiences.contacts, find: audiences.findContacts, tenantScope }),
   ]
@@ -118,7 +120,9 @@ export const makeDashboardRoutes = ({
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
-    ...webhookDashboardRoutes({ db, ...resources.webhooks }),
+    ...webhookDashboardRoutes({ db, messages: sending.messages.read, ...resources.webhooks }),
+    ...dashboardAnalyticsRoutes({ read: resources.analytics }),
+    ...overviewRoutes({ db, clock, ...resources }),
     ...makeAudienceRoutes(db, resources),
     ...makeSenderRoutes(db, senders, resources),
   ]
