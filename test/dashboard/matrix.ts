@@ -143,4 +143,5 @@ export const matrix: Record<string, Line> = {
   'GET /api/internal/overview': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/analytics': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/messages/{id}/deliveries': { gate: 'requireSession', admitted: 404 },
+  'POST /api/internal/audiences/{id}/estimate': { gate: 'requireDeveloperSession', admitted: 422 },
 }
