@@ -12,7 +12,7 @@ const t = await startTestService({ env: { RATE_LIMITER: 'off' } })
 afterAll(() => t.stop())
 const leavesNoTrace = await watchTables(t.database)
 
-const own = await blastClient(t, { plan: 'pro' })
+const own = await blastClient(t, { plan: 'payg' })
 const developer = await person(t, { orgId: own.orgId, role: 'developer' })
 const pathOf = (id: string) => `/api/internal/audiences/${id}/estimate`
 const answer = ({ status, body }: Reply) => [status, body]
@@ -49,7 +49,7 @@ test('shows what the send of emails will do and cost, and stores nothing', async
   expect([sent.total, sent.scheduled, sent.suppressed]).toEqual([4, 3, 1])
   await own.fire()
   expect(micros(await spend()) - before).toBe(micros(reply.body.cost.amount))
-  expect(micros(reply.body.cost.amount)).toBe(3 * emailPrice.pro)
+  expect(micros(reply.body.cost.amount)).toBe(3 * emailPrice.payg)
 })
 
 test('counts the segments of text messages, each with the values of its recipient', async () => {
@@ -60,7 +60,7 @@ test('counts the segments of text messages, each with the values of its recipien
   const body = { channel: 'sms', from: 'TIDINGS', template }
   const reply = await estimated(id, body)
   expect(reply.body).toMatchObject({ recipients: 3, suppressed: 0, segments: 4 })
-  const price = segmentPrice('pro', 'US') + 3 * segmentPrice('pro', 'GB')
+  const price = segmentPrice('payg', 'US') + 3 * segmentPrice('payg', 'GB')
   expect(micros(reply.body.cost.amount)).toBe(price)
 })
 
