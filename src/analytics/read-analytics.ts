@@ -1,10 +1,14 @@
 import type { Db } from '../db/pool.ts'
+import type { Channel } from '../ground/channel.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Scope } from '../ground/scope.ts'
 import { type Analytics, type AnalyticsQuery, type AnalyticsRow, maxFigureRows } from './shapes.ts'
-import { type FiguresRow, figures, type GroupBy, readAnalytics as statements } from './store.ts'
+import { type FiguresRow, figures, type GroupBy, partsOf, readAnalytics as statements } from './store.ts'
 
-export type ReadAnalytics = (scope: Scope, query: AnalyticsQuery) => Promise<Analytics>
+/** Without a channel: all. */
+export type FiguresQuery = AnalyticsQuery & { channel?: Channel | undefined }
+
+export type ReadAnalytics = (scope: Scope, query: FiguresQuery) => Promise<Analytics>
 
 const dayMs = 86_400_000
 
@@ -46,11 +50,12 @@ const statementFor = (by: GroupBy, { job, variant }: AnalyticsQuery) => {
 export const makeReadAnalytics =
   ({ db, clock }: { db: Db; clock: Clock }): ReadAnalytics =>
   async ({ orgId, tenantId, environment, projectId }, query) => {
-    const { days, job, variant } = query
+    const { days, job, variant, channel } = query
     const by = query.group_by ?? 'day'
     const now = clock.millis()
     const start = now - (now % dayMs) - (days - 1) * dayMs
-    const rows = await db.rows(statementFor(by, query), {
+    const statement = statementFor(by, query)
+    const rows = await db.rows(statement, {
       orgId,
       environment,
       tenantId: tenantId ?? '',
@@ -59,6 +64,8 @@ export const makeReadAnalytics =
       by,
       job: job ?? null,
       variant: variant ?? null,
+      channel: channel ?? null,
+      parts: statement === statements.byDay ? partsOf.days(channel) : partsOf.jobs(channel),
       limit: maxFigureRows,
     })
     if (by === 'job' && job === undefined && variant === undefined && rows.at(-1)?.job_id !== null) {

@@ -4,6 +4,7 @@
  * one snapshot, which makes it exact at any moment.
  */
 import { statement } from '../db/statement.ts'
+import type { Channel } from '../ground/channel.ts'
 import type { Environment } from '../ground/scope.ts'
 
 export const figures = [
@@ -31,7 +32,7 @@ const additions = figures.map((kind) => `${kind} = d.${kind} + excluded.${kind}`
  * from reading the messages in any other way, whatever it expects of the queue.
  */
 const itsMessage = `lateral (
-       select id, environment, tenant_id, project_id, job_id, metadata, sent_at, claim, claimed_at
+       select id, environment, tenant_id, project_id, channel, job_id, metadata, sent_at, claim, claimed_at
        from messages
        where org_id = h.org_id and id = h.message_id and created_at = time_of_id(h.message_id)
        limit 1
@@ -50,7 +51,7 @@ const variant = "case when m.job_id is not null then m.metadata ->> 'subject_var
 export const rollUpEvents = statement<{ limit: number; staleBefore: Date }, { events: number }>(
   'analytics.roll_up',
   `with ready as materialized (
-     select h.org_id, h.id, h.message_id, h.kind, m.environment, m.tenant_id, m.project_id, m.job_id,
+     select h.org_id, h.id, h.message_id, h.kind, m.environment, m.tenant_id, m.project_id, m.channel, m.job_id,
        ${variant} as variant, ${day} as day
      from analytics_queue h left join ${itsMessage} on true
      where m.id is null or m.sent_at is not null or m.claim is null or m.claimed_at < :staleBefore
@@ -67,22 +68,22 @@ export const rollUpEvents = statement<{ limit: number; staleBefore: Date }, { ev
      on conflict do nothing
      returning org_id, message_id, kind
    ), counted as (
-     select org_id, environment, tenant_id, project_id, day, job_id, variant, kind
+     select org_id, environment, tenant_id, project_id, channel, day, job_id, variant, kind
      from ready
      where environment is not null and kind not in ${countedOnce}
      union all
-     select org_id, environment, tenant_id, project_id, day, job_id, variant, kind
+     select org_id, environment, tenant_id, project_id, channel, day, job_id, variant, kind
      from firsts join (
        select distinct on (org_id, message_id, kind)
-         org_id, message_id, kind, environment, tenant_id, project_id, day, job_id, variant
+         org_id, message_id, kind, environment, tenant_id, project_id, channel, day, job_id, variant
        from ready
      ) r using (org_id, message_id, kind)
    ), grouped as materialized (
-     select org_id, environment, tenant_id, project_id, day, job_id, variant,
+     select org_id, environment, tenant_id, project_id, channel, day, job_id, variant,
        ${kindCounts}
      from counted
      where org_id in (select id from orgs)
-     group by 1, 2, 3, 4, 5, 6, 7
+     group by 1, 2, 3, 4, 5, 6, 7, 8
    ), added as (
      insert into analytics_days as d
        (org_id, environment, tenant_id, part, day, job_id, variant, project_id, ${columns})
@@ -92,8 +93,9 @@ export const rollUpEvents = statement<{ limit: number; staleBefore: Date }, { ev
        select '' as tenant_id union all select g.tenant_id where g.tenant_id is not null
      ) t
      cross join lateral (
-       select 'other' as part, '' as job_id, '' as variant where g.job_id is null
-       union all select 'jobs', '', '' where g.job_id is not null
+       select of_day.part, '' as job_id, '' as variant
+       from (select case when g.job_id is null then 'other' else 'jobs' end as total) of_either,
+         unnest(array[total, total || '_' || g.channel]) as of_day (part)
        union all select 'job', g.job_id, coalesce(g.variant, '') where g.job_id is not null
      ) p
      group by 1, 2, 3, 4, 5, 6, 7, 8
@@ -118,6 +120,9 @@ type ReadParams = {
   by: GroupBy
   job: string | null
   variant: string | null
+  channel: Channel | null
+  /** The parts of `analytics_days` to read. */
+  parts: string[]
   limit: number
 }
 
@@ -140,6 +145,7 @@ const tail = `select ${day} as day, coalesce(m.job_id, '') as job_id, coalesce($
      where m.environment = :environment
        and (:tenantId = '' or m.tenant_id = :tenantId)
        and (:projectId::text is null or m.project_id = :projectId)
+       and (:channel::text is null or m.channel = :channel)
        and not exists (
          select from analytics_firsts f
          where f.org_id = h.org_id and f.message_id = h.message_id and f.kind = h.kind)`
@@ -169,25 +175,36 @@ const readFigures = (rolledUp: string): string => `with tail as (
 const inScope = `org_id = :orgId and environment = :environment and tenant_id = :tenantId
        and (:projectId::text is null or project_id = :projectId) and day >= :from::date`
 
+const ofChannel = `(:channel::text is null or part <> 'job' or exists (
+         select from jobs j where j.org_id = :orgId and j.id = analytics_days.job_id and j.channel = :channel))`
+
+/** The parts that add up to all messages of a channel, or of all channels. */
+export const partsOf = {
+  days: (channel: Channel | undefined): string[] =>
+    channel === undefined ? ['other', 'jobs'] : [`other_${channel}`, `jobs_${channel}`],
+  jobs: (channel: Channel | undefined): string[] => [channel === undefined ? 'other' : `other_${channel}`, 'job'],
+}
+
 /** One statement per index. */
 export const readAnalytics = {
   /** All messages by day: two rows a day, however many jobs there are. */
   byDay: statement<ReadParams, FiguresRow>(
     'analytics.read_days',
     readFigures(`select day, job_id, variant, ${columns} from analytics_days
-       where ${inScope} and part in ('other', 'jobs')`),
+       where ${inScope} and part = any(:parts::text[])`),
   ),
   /** By job or variant, or by day for all messages with a variant. */
   byJob: statement<ReadParams, FiguresRow>(
     'analytics.read_jobs',
     readFigures(`select day, job_id, variant, ${columns} from analytics_days
-       where ${inScope} and (part = 'job' or (part = 'other' and ${withOther}))
-         and part in ('other', 'job') and (:variant::text is null or variant = :variant)`),
+       where ${inScope} and part = any(:parts::text[]) and (part = 'job' or (${withOther}))
+         and (:variant::text is null or variant = :variant) and ${ofChannel}`),
   ),
   ofJob: statement<ReadParams, FiguresRow>(
     'analytics.read_job',
     readFigures(`select day, job_id, variant, ${columns} from analytics_days
-       where ${inScope} and part = 'job' and job_id = :job and (:variant::text is null or variant = :variant)`),
+       where ${inScope} and part = 'job' and job_id = :job and (:variant::text is null or variant = :variant)
+         and ${ofChannel}`),
   ),
 }
 

@@ -5,7 +5,9 @@
 import type { Db } from '../db/pool.ts'
 import { Failure, invalid } from '../ground/errors.ts'
 import { startSlices } from '../ground/event-loop-turns.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
 import type { BulkChannel, BulkSend } from '../messages/bulk-channel.ts'
+import type { Draft } from '../messages/draft.ts'
 import { scheduledRow } from '../messages/rows.ts'
 import type { TemplateVariables } from '../templates/language.ts'
 import type { OpenTemplate } from '../templates/open-template.ts'
@@ -53,6 +55,8 @@ export type Composition = {
   variables: TemplateVariables
   /** Whether a name that no recipient supplies refuses the send. */
   checksMissing: boolean
+  /** Sees every message that can be sent. */
+  onMessage?: (draft: Draft) => MaybePromise<void>
 }
 
 /** @property deferred How many of the rows quiet hours moved. */
@@ -71,7 +75,7 @@ type Needs = { db: Db }
 
 export const makeComposeRows = (
   { db }: Needs,
-  { channel, send, template, variables: requested, checksMissing }: Composition,
+  { channel, send, template, variables: requested, checksMissing, onMessage }: Composition,
 ): ComposeRows => {
   const measure = makeMeasure()
   const slices = startSlices()
@@ -107,6 +111,8 @@ export const makeComposeRows = (
     if (slices.over()) await slices.next()
     rows.bytes = measure(slot.contactId, content)
     if (slices.over()) await slices.next()
+    const seeing = onMessage?.(draft)
+    if (seeing) await seeing
     draft.scheduledAt = slot.dueAt
     if (slot.variant !== null) draft.metadata = { subject_variant: variantLetter(slot.variant) }
     const row = scheduledRow(draft, content, send.at)

@@ -3,31 +3,16 @@
  * order, while nothing is stored. Then the job is created and the messages are scheduled in portions.
  */
 import type { Actor } from '../audit/append.ts'
-import type { Db } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
-import { Failure } from '../ground/errors.ts'
-import { newId, timeOfId } from '../ground/ids.ts'
-import { instantOfLocal } from '../ground/local-time.ts'
 import type { Log } from '../ground/log.ts'
-import type { MaybePromise } from '../ground/maybe-promise.ts'
 import { makeOrgTurns } from '../ground/org-turns.ts'
 import type { IdempotencyClaim } from '../idempotency/claims.ts'
-import type { BulkChannel, BulkSend } from '../messages/bulk-channel.ts'
-import type { SentBy } from '../messages/draft.ts'
-import { staysScheduled } from '../messages/schedule.ts'
-import type { DraftCaller } from '../messages/sent-by.ts'
-import type { FindSuppressed } from '../suppressions/find-suppressed.ts'
-import type { RenderTemplates } from '../templates/render.ts'
-import type { Reservation, Usage } from '../usage/reserve.ts'
-import { makeChooseRecipients } from './choose-recipients.ts'
+import type { Reservation } from '../usage/reserve.ts'
+import { type AudienceCaller, type CheckedRequest, type CheckNeeds, makeCheckSend, spendOf } from './check-send.ts'
 import { type ComposedRows, makeComposeRows, slicesOfSlots } from './compose-rows.ts'
 import { answerOf, type CreateJob, incompleteSend, type NewJob } from './create-job.ts'
 import { planSlots } from './plan-slots.ts'
-import type { AudienceSent, SendAudienceBody as Body } from './shapes.ts'
+import type { AudienceSent } from './shapes.ts'
 import { openStaging, type StagedMessages } from './stage-messages.ts'
-import { findSendAudience, listSendMembers, type SendAudience, type SendMember } from './store/recipient-rows.ts'
-
-export const maxAudienceSize = 10_000
 
 /** Less than the lock of an Idempotency-Key, so that no other request takes the key over while this one works. */
 const longestMs = 300_000
@@ -37,31 +22,11 @@ const atOnce = 2
 const rowsAtOnce = 1_000
 const bytesAtOnce = 32_000_000
 
-export type AudienceCaller = DraftCaller & {
-  /** Whether the key itself is bound to a tenant. */
-  tenantBound: boolean
-}
-
-export type AudienceSend = {
-  audienceId: string
-  body: Body
-  actor: Actor
-  claim: IdempotencyClaim | undefined
-}
+export type AudienceSend = CheckedRequest & { actor: Actor; claim: IdempotencyClaim | undefined }
 
 export type SendToAudience = (caller: AudienceCaller, request: AudienceSend) => Promise<AudienceSent>
 
-type Needs = {
-  db: Db
-  clock: Clock
-  log: Log
-  channels: Record<'email' | 'sms', BulkChannel>
-  sentBy: (caller: DraftCaller) => MaybePromise<SentBy>
-  templates: RenderTemplates
-  findSuppressed: FindSuppressed
-  usage: Usage
-  jobs: CreateJob
-}
+type Needs = CheckNeeds & { log: Log; jobs: CreateJob }
 
 const makeDeadline = () => {
   const endsAt = performance.now() + longestMs
@@ -70,43 +35,10 @@ const makeDeadline = () => {
   }
 }
 
-const byId = (a: SendMember, b: SendMember): number => (a.id < b.id ? -1 : 1)
-
 export const makeSendToAudience = (needs: Needs): SendToAudience => {
-  const { db, clock, log, channels, usage, jobs } = needs
-  const chooseRecipients = makeChooseRecipients(needs)
+  const { db, log, channels, usage, jobs } = needs
+  const check = makeCheckSend(needs)
   const takeTurn = makeOrgTurns({ what: 'audience sends', running: atOnce, waitingPerOrg: 10 })
-
-  const startOf = ({ scheduled_local: local, scheduled_at_tz: zone }: Body): Date => {
-    const timed = {
-      scheduledAt: local === undefined || zone === undefined ? null : instantOfLocal(local, zone),
-    }
-    return staysScheduled(timed, clock) && timed.scheduledAt ? timed.scheduledAt : clock.now()
-  }
-
-  const audienceOf = async ({ orgId, tenantId }: DraftCaller, id: string): Promise<SendAudience> => {
-    const audience = await db.row(findSendAudience, { orgId, id })
-    if (!audience) throw new Failure('NOT_FOUND')
-    if (tenantId !== null && audience.tenant_id !== tenantId) throw new Failure('TENANT_FORBIDDEN')
-    if (audience.tenant_id !== null && audience.tenant_status !== 'active') throw new Failure('TENANT_NOT_USABLE')
-    return audience
-  }
-
-  const membersOf = async (orgId: string, audience: SendAudience, { channel }: Body): Promise<SendMember[]> => {
-    const tenantId = audience.tenant_id
-    const limit = maxAudienceSize + 1
-    const members = await db.rows(listSendMembers, { orgId, tenantId, audienceId: audience.id, channel, limit })
-    if (members.length > maxAudienceSize) throw new Failure('AUDIENCE_TOO_LARGE')
-    return members.sort(byId)
-  }
-
-  const spendOf = ({ by }: BulkSend, { channel }: Body) => ({
-    orgId: by.orgId,
-    tenantId: by.tenantId,
-    environment: by.environment,
-    keyId: by.keyId,
-    channel,
-  })
 
   /** Test messages use the allowance of the day on which they are accepted. */
   const reserve = async (job: NewJob): Promise<Reservation | undefined> => {
@@ -153,55 +85,11 @@ export const makeSendToAudience = (needs: Needs): SendToAudience => {
     }
   }
 
-  type Checked = Omit<NewJob, 'plan' | 'rows'> & {
-    recipients: Awaited<ReturnType<typeof chooseRecipients>>['recipients']
-    template: Awaited<ReturnType<RenderTemplates['open']>>
-    quietHours: boolean
-    start: Date
-  }
-
-  /** Every check before the recipients' messages are rendered. */
-  const check = async (caller: AudienceCaller, request: AudienceSend): Promise<Checked> => {
-    const { body, audienceId, actor, claim } = request
-    const start = startOf(body)
-    const audience = await audienceOf(caller, audienceId)
-    const members = await membersOf(caller.orgId, audience, body)
-    const by = { ...(await needs.sentBy(caller)), tenantId: audience.tenant_id }
-    const { channel: name, from, template: slug, subject_variants: subjects = [] } = body
-    const channel = channels[name]
-    const jobId = newId('job', clock.millis())
-    const send: BulkSend = {
-      by,
-      // Every message has the same time as its job, so that all of them are in one partition.
-      at: new Date(timeOfId(jobId)),
-      jobId,
-      from,
-      template: slug,
-      trackOpens: body.track_opens,
-      trackClicks: body.track_clicks,
-      dltTemplateId: body.dlt_template_id ?? null,
-    }
-    const template = await needs.templates.open(by, { slug, channel: name, subjects })
-    await channel.checkSender(send)
-    const { recipients, suppressed } = await chooseRecipients({
-      orgId: by.orgId,
-      tenantId: by.tenantId,
-      channel,
-      members,
-    })
-    await channel.checkDestinations(
-      send,
-      recipients.map(({ address }) => address),
-    )
-    await usage.check({ ...spendOf(send, body), units: recipients.length })
-    const total = members.length
-    const quietHours = audience.sms_quiet_hours
-    return { send, audienceId, body, total, suppressed, actor, claim, recipients, template, quietHours, start }
-  }
-
   const prepareAndSend = async (caller: AudienceCaller, request: AudienceSend): Promise<AudienceSent> => {
     const checkDeadline = makeDeadline()
-    const { recipients, template, quietHours, start, ...checked } = await check(caller, request)
+    const { actor, claim } = request
+    const { recipients, template, quietHours, start, ...found } = await check(caller, request)
+    const checked = { ...found, actor, claim }
     const { send, body } = checked
     const plan = await planSlots(recipients, body, { start, quietHours })
     if (recipients.length === 0) {

@@ -147,6 +147,23 @@ export const AudienceSent = z
   })
 export type AudienceSent = z.output<typeof AudienceSent>
 
+export const SendEstimate = z.strictObject({
+  audience_id: z.string(),
+  channel: z.enum(['email', 'sms']),
+  total: z.int(),
+  recipients: z.int(),
+  suppressed: z.int(),
+  /** Null for email. */
+  segments: z.int().nullable(),
+  /** What the contents of all messages count towards the largest send. */
+  bytes: z.int(),
+  cost: z.strictObject({ currency: z.literal('USD'), amount: z.string() }),
+  deferred_quiet_hours: z.int(),
+  starts_at: instant,
+  ends_at: instant,
+})
+export type SendEstimate = z.output<typeof SendEstimate>
+
 const counts = z.strictObject({
   scheduled: z.int().describe('Messages that are not due yet.'),
   sending: z.int().describe('Messages that are being sent.'),

@@ -9,7 +9,7 @@ import type { TenantsByReference } from '../tenants/by-reference.ts'
 import { callerActor } from './actor.ts'
 import type { Admitted } from './admit-request.ts'
 import { fingerprintOf, makeEndClaims, readIdempotencyKey } from './claimed-request.ts'
-import { parseJson, readQuery, validate } from './read-request.ts'
+import { isPosition, parseJson, readQuery, validate } from './read-request.ts'
 import type { Route, RouteResponse } from './route.ts'
 import { type ServedFile, servedFile } from './served-file.ts'
 
@@ -32,8 +32,6 @@ const checkChanges = ({ method }: Route, body: unknown): void => {
     throw new Failure('NO_FIELDS')
   }
 }
-
-const isPosition = (text: string): boolean => /^(?:0|[1-9]\d{0,3})$/.test(text)
 
 const checkParams = (route: Route, params: Record<string, string>): void => {
   for (const [name, kind] of Object.entries(route.params ?? {})) {

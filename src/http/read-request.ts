@@ -97,6 +97,9 @@ export const parseJson = (bytes: Buffer, given: Partial<JsonBounds> = {}): Maybe
   return bytes.length > largeBody ? parseLarge(bytes, bounds) : parseSmall(bytes, bounds)
 }
 
+/** Whether a path parameter is a place in a list, from 0. */
+export const isPosition = (text: string): boolean => /^(?:0|[1-9]\d{0,3})$/.test(text)
+
 /** Query parameters as strings. A repeated parameter is rejected instead of choosing one of its values. */
 export const readQuery = (query: unknown): Record<string, string> => {
   const out: Record<string, string> = {}

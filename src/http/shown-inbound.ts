@@ -1,41 +1,50 @@
 import type { z } from 'zod'
 import { attachmentPath } from '../inbound/attachment-path.ts'
-import type { InboundItem } from '../inbound/shapes.ts'
-import type { InboundRow } from '../inbound/store.ts'
+import type { InboundEmailItem, InboundItem, InboundSmsItem } from '../inbound/shapes.ts'
+import type { AttachmentRow, InboundRow } from '../inbound/store.ts'
+import { downloadHeaders } from './download-headers.ts'
 
-export const shownInbound = (row: InboundRow): z.output<typeof InboundItem> => {
-  const { id, kind, keyword, in_reply_to, tenant_id } = row
-  const times = { received_at: row.received_at.toISOString(), created_at: row.created_at.toISOString() }
-  if (row.channel === 'sms') {
-    return {
-      id,
-      channel: 'sms',
-      from: row.from_address,
-      to: row.to_addresses[0] ?? '',
-      body: row.text,
-      media_url: row.media_url ?? [],
-      kind,
-      keyword,
-      in_reply_to,
-      tenant_id,
-      ...times,
-    }
-  }
-  return {
-    id,
-    channel: 'email',
-    from: row.from_address,
-    to: row.to_addresses,
-    subject: row.subject,
-    text: row.text,
-    html: row.html,
-    attachments: (row.attachments ?? []).map((file, i) => ({
-      ...file,
-      url: row.redacted_at ? null : attachmentPath(id, i),
-    })),
-    kind,
-    in_reply_to,
-    tenant_id,
-    ...times,
-  }
+const commonOf = ({ id, kind, in_reply_to, tenant_id, received_at, created_at }: InboundRow) => ({
+  id,
+  kind,
+  in_reply_to,
+  tenant_id,
+  received_at: received_at.toISOString(),
+  created_at: created_at.toISOString(),
+})
+
+export const shownInboundSms = (row: InboundRow): z.output<typeof InboundSmsItem> => ({
+  ...commonOf(row),
+  channel: 'sms',
+  from: row.from_address,
+  to: row.to_addresses[0] ?? '',
+  body: row.text,
+  media_url: row.media_url ?? [],
+  keyword: row.keyword,
+})
+
+export const shownInboundEmail = (
+  row: InboundRow,
+  pathOf: typeof attachmentPath,
+): z.output<typeof InboundEmailItem> => ({
+  ...commonOf(row),
+  channel: 'email',
+  from: row.from_address,
+  to: row.to_addresses,
+  subject: row.subject,
+  text: row.text,
+  html: row.html,
+  attachments: (row.attachments ?? []).map((file, i) => ({
+    ...file,
+    url: row.redacted_at ? null : pathOf(row.id, i),
+  })),
+})
+
+export const shownInbound = (row: InboundRow): z.output<typeof InboundItem> =>
+  row.channel === 'sms' ? shownInboundSms(row) : shownInboundEmail(row, attachmentPath)
+
+/** The response that has the content of an attachment. */
+export const servedAttachment = ({ content, filename, content_type: type }: AttachmentRow) => {
+  const { 'content-type': contentType, ...headers } = downloadHeaders({ filename, type })
+  return { status: 200, body: undefined, headers, file: { contentType, content } }
 }

@@ -1,5 +1,13 @@
 import { z } from 'zod'
+import { comparableAddress } from '../ground/mailbox.ts'
 import { inboundKinds } from './keywords.ts'
+
+/** In a filter. Compared like stored values. A plus sign that is not encoded in a URL arrives as a space. */
+export const inboundAddress = z
+  .string()
+  .max(320)
+  .transform((text) => text.replace(/^ /, '+'))
+  .transform((text) => comparableAddress(text) ?? text.toLowerCase())
 
 const at = z.iso.datetime()
 const kind = z

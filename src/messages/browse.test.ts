@@ -4,7 +4,7 @@ import { startTestService } from '../../test/service/service.ts'
 import type { Statement } from '../db/statement.ts'
 import { newId } from '../ground/ids.ts'
 import type { Environment } from '../ground/scope.ts'
-import { makeBrowseMessages, searchWindow } from './browse.ts'
+import { makeBrowseMessages, messageSearchWindow } from './browse.ts'
 import { recipientMark, tagMark } from './marks.ts'
 import { type BrowseParams, scanMessages } from './store/browse-messages.ts'
 
@@ -32,7 +32,7 @@ const newOrg = async (count: number): Promise<string> => {
   return orgId
 }
 
-const small = await newOrg(searchWindow + 1_000)
+const small = await newOrg(messageSearchWindow + 1_000)
 const large = await newOrg(50_000)
 await t.database.sql('analyze messages')
 
@@ -108,7 +108,7 @@ describe('a search in many messages', () => {
     const newest = 50_000
     while (page.rows.length === 0 && page.next) {
       expect(page.searchedUntil?.toISOString()).toBe(page.next.createdAt)
-      expect(Number(page.next.id.slice(4))).toBe(newest - pages * searchWindow + 1)
+      expect(Number(page.next.id.slice(4))).toBe(newest - pages * messageSearchWindow + 1)
       page = await browse(large, { q: 'NEEDLE' }, { limit: 20, cursor: page.next })
       pages += 1
     }

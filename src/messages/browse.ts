@@ -50,7 +50,7 @@ export type BrowseMessages = (
 
 /** A request looks at this many messages at most. The first portion is small, because most searches match soon. */
 const portions = [500, 1_500, 3_000]
-export const searchWindow = portions.reduce((sum, portion) => sum + portion, 0)
+export const messageSearchWindow = portions.reduce((sum, portion) => sum + portion, 0)
 
 const environments = ['live', 'test'] as const
 

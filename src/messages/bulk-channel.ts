@@ -3,8 +3,9 @@
  * instead of one message at a time.
  */
 import type { Channel } from '../ground/channel.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
 import type { Rendered } from '../templates/render-parts.ts'
-import type { MessageContent } from './channel-adapter.ts'
+import type { MessageContent, Price } from './channel-adapter.ts'
 import type { Draft, SentBy } from './draft.ts'
 
 /** What all messages of the send have in common. */
@@ -32,4 +33,6 @@ export interface BulkChannel {
   checkDestinations(send: BulkSend, addresses: readonly string[]): Promise<void>
   /** The finished message of one recipient. */
   compose(send: BulkSend, address: string, rendered: Rendered): Promise<{ draft: Draft; content: MessageContent }>
+  /** What a composed message will cost when it is sent. */
+  priceOf(draft: Draft): MaybePromise<Price>
 }

@@ -137,15 +137,18 @@ export const openMessages = (needs: Needs) => {
   const smsPipeline = pipelineOf(sms)
   return {
     outcomes,
+    /** `sendAtOnce` reports an outage of the provider at once, whatever the operator has set. */
     emails: {
       drafts: makeDraftEmails({ clock, defaultProject }),
       send: makeSendMessage(emailPipeline),
+      sendAtOnce: makeSendMessage({ ...emailPipeline, onProviderOutage: 'refuse' }),
       sendBatch: makeSendBatch({ db, audit, concurrency: emailConcurrency, ...emailPipeline }),
       fetchAttachments: makeFetchAttachments(needs.agent),
     },
     sms: {
       drafts: makeDraftSms({ clock, defaultProject }),
       send: makeSendMessage(smsPipeline),
+      sendAtOnce: makeSendMessage({ ...smsPipeline, onProviderOutage: 'refuse' }),
       handovers: sharedHandovers,
       sendBatch: makeSendBatch({ db, audit, concurrency: smsConcurrency, ...smsPipeline }),
     },

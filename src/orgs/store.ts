@@ -129,3 +129,26 @@ export const setSpendCap = statement<{ orgId: string; capMicros: number | null; 
    where id = :orgId and former.spend_cap_micros is distinct from :capMicros::bigint
    returning former.spend_cap_micros as former`,
 )
+
+export type SetupRow = {
+  verify_domain: boolean
+  create_api_key: boolean
+  send_message: boolean
+  add_webhook: boolean
+  verify_sms_sender: boolean
+}
+
+/** Which steps of the setup are done. Each looks for one row by an index. */
+export const findSetup = statement<{ orgId: string }, SetupRow>(
+  'orgs.find_setup',
+  `select
+     exists (select from domains where org_id = :orgId and status = 'verified') as verify_domain,
+     exists (select from api_keys where org_id = :orgId and environment = 'live' and revoked_at is null)
+       as create_api_key,
+     exists (select from messages where org_id = :orgId and channel = 'email' and environment = 'live')
+       or exists (select from messages where org_id = :orgId and channel = 'sms' and environment = 'live')
+       as send_message,
+     exists (select from webhook_endpoints where org_id = :orgId and enabled) as add_webhook,
+     exists (select from phone_numbers where org_id = :orgId and environment = 'live' and status = 'verified')
+       as verify_sms_sender`,
+)

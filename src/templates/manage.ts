@@ -20,7 +20,8 @@ import {
 export interface ManageTemplates {
   create(scope: Scope, actor: Actor, body: CreateTemplate): Promise<TemplateRow>
   get(scope: Scope, id: string): Promise<TemplateRow>
-  getBySlug(scope: Scope, slug: string): Promise<TemplateRow>
+  /** By its id or its slug. */
+  getNamed(scope: Scope, name: { id?: string | undefined; slug?: string | undefined }): Promise<TemplateRow>
   patch(scope: Scope, actor: Actor, id: string, body: PatchTemplate): Promise<TemplateRow>
   remove(scope: Scope, actor: Actor, id: string): Promise<void>
 }
@@ -76,7 +77,15 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
     return result
   }
 
+  const get = async (scope: Scope, id: string): Promise<TemplateRow> => {
+    const row = await db.row(findTemplate, { orgId: scope.orgId, id })
+    if (!row || !isVisible(scope, row)) throw new Failure('NOT_FOUND')
+    return row
+  }
+
   return {
+    get,
+
     create: (scope, actor, body) =>
       change(scope, async (tx) => {
         const at = clock.now()
@@ -100,13 +109,8 @@ export const makeManageTemplates = ({ db, clock, audit, forget }: Needs): Manage
         return row
       }),
 
-    get: async (scope, id) => {
-      const row = await db.row(findTemplate, { orgId: scope.orgId, id })
-      if (!row || !isVisible(scope, row)) throw new Failure('NOT_FOUND')
-      return row
-    },
-
-    getBySlug: async (scope, slug) => {
+    getNamed: async (scope, { id, slug = '' }) => {
+      if (id !== undefined) return get(scope, id)
       const row = await findBySlug(db, scope, slug)
       if (!row) throw new Failure('NOT_FOUND')
       return row

@@ -81,19 +81,26 @@ export const listTemplates = statement<Page & { orgId: string }, TemplateRow>(
    limit :limit`,
 )
 
+const inRange = (owner: string): string =>
+  `select ${columns} from templates
+   where org_id = :orgId and ${owner} and (:channel::text is null or channel = :channel)
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
+   order by created_at desc, id desc
+   limit :limit`
+
+/** Without the org's own templates, which the tenant can use too. */
+export const listOnlyTenantTemplates = statement<Page & { orgId: string; tenantId: string }, TemplateRow>(
+  'templates.list_only_tenant',
+  inRange('tenant_id = :tenantId'),
+)
+
 /** The templates of the tenant and of the org, from separate index ranges, so that other tenants' rows are not read. */
 export const listTenantTemplates = statement<Page & { orgId: string; tenantId: string }, TemplateRow>(
   'templates.list_tenant',
   `select ${columns} from (
-     (select ${columns} from templates
-      where org_id = :orgId and tenant_id = :tenantId and (:channel::text is null or channel = :channel)
-        and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-      order by created_at desc, id desc limit :limit)
+     (${inRange('tenant_id = :tenantId')})
      union all
-     (select ${columns} from templates
-      where org_id = :orgId and tenant_id is null and (:channel::text is null or channel = :channel)
-        and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
-      order by created_at desc, id desc limit :limit)
+     (${inRange('tenant_id is null')})
    ) as visible
    order by created_at desc, id desc
    limit :limit`,

@@ -1,6 +1,7 @@
 /** Sends to audiences and their jobs. */
 import { makeCancelJob } from '../blasts/cancel-job.ts'
 import { makeCreateJob } from '../blasts/create-job.ts'
+import { makeEstimateSend } from '../blasts/estimate-send.ts'
 import { makeReadJobs } from '../blasts/read.ts'
 import { makeSendToAudience } from '../blasts/send-to-audience.ts'
 import type { Foundation } from './foundation.ts'
@@ -11,18 +12,21 @@ export const makeBlasts = (
   { db, clock, log, audit, appendEvents, idempotency }: Foundation,
   { usage }: Platform,
   { messages, templates }: Sending,
-) => ({
-  send: makeSendToAudience({
+) => {
+  const check = {
     db,
     clock,
-    log,
     usage,
     templates,
     channels: messages.bulk,
     sentBy: messages.sentBy,
     findSuppressed: messages.findSuppressed,
-    jobs: makeCreateJob({ db, clock, audit, appendEvents, idempotency }),
-  }),
-  read: makeReadJobs({ db }),
-  cancel: makeCancelJob({ db, clock, audit, appendEvents }),
-})
+  }
+  const jobs = makeCreateJob({ db, clock, audit, appendEvents, idempotency })
+  return {
+    send: makeSendToAudience({ ...check, log, jobs }),
+    estimate: makeEstimateSend(check),
+    read: makeReadJobs({ db }),
+    cancel: makeCancelJob({ db, clock, audit, appendEvents }),
+  }
+}

@@ -11,26 +11,33 @@ import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
 import { billingRoutes } from '../http/dashboard/billing.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
+import { dashboardAnalyticsRoutes } from '../http/dashboard/dashboard-analytics.ts'
 import { dashboardAudienceRoutes } from '../http/dashboard/dashboard-audiences.ts'
 import { dashboardBrandRoutes } from '../http/dashboard/dashboard-brands.ts'
 import { dashboardCampaignRoutes } from '../http/dashboard/dashboard-campaigns.ts'
 import { dashboardContactRoutes } from '../http/dashboard/dashboard-contacts.ts'
 import { dashboardDltRoutes } from '../http/dashboard/dashboard-dlt.ts'
 import { domainDashboardRoutes } from '../http/dashboard/dashboard-domains.ts'
+import { dashboardInboundRoutes } from '../http/dashboard/dashboard-inbound.ts'
 import { dashboardIpPoolRoutes } from '../http/dashboard/dashboard-ip-pools.ts'
+import { dashboardJobRoutes } from '../http/dashboard/dashboard-jobs.ts'
 import { dashboardMemberRoutes } from '../http/dashboard/dashboard-members.ts'
 import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers.ts'
 import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
 import { dashboardProjectRoutes } from '../http/dashboard/dashboard-projects.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { dashboardSuppressionRoutes } from '../http/dashboard/dashboard-suppressions.ts'
+import { dashboardTemplateRoutes } from '../http/dashboard/dashboard-templates.ts'
 import { dashboardTenantRoutes } from '../http/dashboard/dashboard-tenants.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { dataExportRoutes } from '../http/dashboard/data-export.ts'
 import { exportRoutes } from '../http/dashboard/exports.ts'
+import { makeMemberSender } from '../http/dashboard/member-sender.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
 import { oauthRoutes } from '../http/dashboard/oauth.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
+import { overviewRoutes } from '../http/dashboard/overview.ts'
+import { sendByMemberRoutes } from '../http/dashboard/send-by-member.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
 import { smsGeoRoutes } from '../http/dashboard/sms-geo.ts'
@@ -66,10 +73,23 @@ const makeAuditRoutes = ({ config, db, clock, log, audit }: Foundation): Dashboa
 const makeRecipientRoutes = (db: Db, { audiences, blasts, suppressions, tenants }: Resources): DashboardRoute[] => {
   const tenantScope = makeTenantScope(tenants.lifecycle)
   return [
-    ...dashboardAudienceRoutes({ db, manage: audiences.manage, send: blasts.send, tenantScope }),
+    ...dashboardAudienceRoutes({ db, manage: audiences.manage, ...blasts, tenantScope }),
     ...dashboardMemberRoutes(audiences),
     ...dashboardContactRoutes({ manage: audiences.contacts, find: audiences.findContacts, tenantScope }),
     ...dashboardSuppressionRoutes({ ...suppressions, tenantScope }),
+  ]
+}
+
+const makeMessageRoutes = (db: Db, sending: Sending, { templates, tenants, blasts }: Resources): DashboardRoute[] => {
+  const { messages, templates: render, inbound } = sending
+  const tenantScope = makeTenantScope(tenants.lifecycle)
+  const senderOf = makeMemberSender(tenants.lifecycle)
+  return [
+    ...messageRoutes(messages),
+    ...dashboardTemplateRoutes({ db, manage: templates, render, tenantScope }),
+    ...dashboardInboundRoutes(inbound),
+    ...dashboardJobRoutes(blasts),
+    ...sendByMemberRoutes({ ...messages, templates, senderOf }),
   ]
 }
 
@@ -118,11 +138,13 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...statusRoutes({ health }),
     ...dashboardKeyRoutes({ db, clock, manage: resources.keys }),
     ...makeAuditRoutes(foundation),
-    ...messageRoutes(sending.messages),
+    ...makeMessageRoutes(db, sending, resources),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
-    ...webhookDashboardRoutes({ db, ...resources.webhooks }),
+    ...webhookDashboardRoutes({ db, messages: sending.messages.read, ...resources.webhooks }),
+    ...dashboardAnalyticsRoutes({ read: resources.analytics }),
+    ...overviewRoutes({ db, clock, ...resources }),
     ...makeRecipientRoutes(db, resources),
     ...makeSenderRoutes(db, senders, resources),
     ...billingRoutes(billing),

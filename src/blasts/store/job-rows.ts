@@ -118,39 +118,49 @@ export type CountedJob = JobRow & { counts: Partial<MessageCounts> }
 
 type JobScope = { orgId: string; tenantId: string | null; environment: Environment; projectId: string | null }
 
-export const findJob = statement<JobScope & { id: string }, CountedJob>(
+/** A null environment is either. */
+export const findJob = statement<
+  Omit<JobScope, 'environment'> & { environment: Environment | null; id: string },
+  CountedJob
+>(
   'blasts.find_job',
   `select ${jobColumnsOf('j')}, ${countsOf('j')} as counts
    from jobs j
    where j.org_id = :orgId
      and (:tenantId::text is null or j.tenant_id = :tenantId)
-     and j.environment = :environment
+     and (:environment::text is null or j.environment = :environment)
      and (:projectId::text is null or j.project_id = :projectId)
      and j.id = :id`,
 )
 
+/** Each environment is a range of the index. */
 const pageOfJobs = (tenant: string): string =>
   `select ${jobColumnsOf('j')}, ${countsOf('j')} as counts
    from (
      select ${jobColumnsOf('p')}
-     from jobs p
-     where p.org_id = :orgId ${tenant}
-       and p.environment = :environment
-       and (:projectId::text is null or p.project_id = :projectId)
-       and (p.created_at, p.id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId::text, 'zzz'))
+     from unnest(:environments::text[]) as e (of_environment)
+     cross join lateral (
+       select ${jobColumnsOf('q')}
+       from jobs q
+       where q.org_id = :orgId ${tenant}
+         and q.environment = e.of_environment
+         and (:projectId::text is null or q.project_id = :projectId)
+         and (q.created_at, q.id) < (coalesce(:afterAt::timestamptz, 'infinity'), coalesce(:afterId::text, 'zzz'))
+       order by q.created_at desc, q.id desc
+       limit :limit
+     ) p
      order by p.created_at desc, p.id desc
      limit :limit
    ) j
    order by j.created_at desc, j.id desc`
 
-export const listJobs = statement<
-  { orgId: string; environment: Environment; projectId: string | null } & Keyset,
-  CountedJob
->('blasts.list_jobs', pageOfJobs(''))
+type PageScope = { orgId: string; environments: readonly Environment[]; projectId: string | null }
 
-export const listTenantJobs = statement<JobScope & Keyset, CountedJob>(
+export const listJobs = statement<PageScope & Keyset, CountedJob>('blasts.list_jobs', pageOfJobs(''))
+
+export const listTenantJobs = statement<PageScope & Keyset & { tenantId: string }, CountedJob>(
   'blasts.list_tenant_jobs',
-  pageOfJobs('and p.tenant_id = :tenantId'),
+  pageOfJobs('and q.tenant_id = :tenantId'),
 )
 
 /** Returns no row when the job has ended already. */

@@ -3,8 +3,9 @@
 import type { ManageAudiences } from '../../audiences/manage-audiences.ts'
 import { Audience, CreateAudience } from '../../audiences/shapes.ts'
 import { listAudiences, listTenantAudiences } from '../../audiences/store/audience-rows.ts'
+import type { EstimateSend } from '../../blasts/estimate-send.ts'
 import type { SendToAudience } from '../../blasts/send-to-audience.ts'
-import { AudienceSent, SendAudienceBody } from '../../blasts/shapes.ts'
+import { AudienceSent, SendAudienceBody, SendEstimate } from '../../blasts/shapes.ts'
 import type { Db } from '../../db/pool.ts'
 import { givenId } from '../../ground/bounded-text.ts'
 import { keysetOf } from '../../ground/cursor.ts'
@@ -28,9 +29,15 @@ export const senderOf = (session: MemberSession) => ({
   tenantBound: false,
 })
 
-type Needs = { db: Db; manage: ManageAudiences; send: SendToAudience; tenantScope: TenantScope }
+type Needs = {
+  db: Db
+  manage: ManageAudiences
+  send: SendToAudience
+  estimate: EstimateSend
+  tenantScope: TenantScope
+}
 
-export const dashboardAudienceRoutes = ({ db, manage, send, tenantScope }: Needs): DashboardRoute[] => [
+export const dashboardAudienceRoutes = ({ db, manage, send, estimate, tenantScope }: Needs): DashboardRoute[] => [
   defineDashboardRoute({
     method: 'GET',
     path,
@@ -85,5 +92,18 @@ export const dashboardAudienceRoutes = ({ db, manage, send, tenantScope }: Needs
       const request = { audienceId: params.id as string, body, actor: userActor(call), claim }
       return { status: 200, body: await send(senderOf(session), request), recorded: true }
     },
+  }),
+  defineDashboardRoute({
+    method: 'POST',
+    path: `${path}/{id}/estimate`,
+    params: { id: 'audience' },
+    gate: 'requireDeveloperSession',
+    body: SendAudienceBody,
+    bounds: { elements: maxVariableValues, values: maxVariableValues + 100 },
+    responses: { 200: SendEstimate },
+    handle: async ({ session, body, params }) => ({
+      status: 200,
+      body: await estimate(senderOf(session), { audienceId: params.id as string, body }),
+    }),
   }),
 ]

@@ -72,6 +72,8 @@ export type DashboardRoute = {
   /** Changes that stay possible while the org is suspended, such as billing. Reads and personal routes always are. */
   whileSuspended?: 'open'
   params?: Record<string, IdKind>
+  /** Path parameters that are places in a list, from 0. Any other text is not found. */
+  positions?: readonly string[]
   query?: z.ZodType
   body?: z.ZodType
   /** Media types other than JSON that the route accepts. The handler reads the bytes of every body itself. */

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { givenId } from '../../ground/bounded-text.ts'
 import { keysetOf } from '../../ground/cursor.ts'
+import type { ReadMessages } from '../../messages/read.ts'
 import { ById } from '../../team/shapes.ts'
 import { Delivery, deliveryStatuses, Replayed, TestFired } from '../../webhooks/delivery-shapes.ts'
 import type { FireWebhooks } from '../../webhooks/fire.ts'
@@ -18,7 +19,7 @@ import {
   TestFire,
   Webhook,
 } from '../../webhooks/shapes.ts'
-import { listOrgDeliveries } from '../../webhooks/store/delivery-rows.ts'
+import { listMessageDeliveries, listOrgDeliveries } from '../../webhooks/store/delivery-rows.ts'
 import { listEndpoints } from '../../webhooks/store/endpoint-rows.ts'
 import { Deleted } from '../deleted.ts'
 import { page } from '../page.ts'
@@ -36,7 +37,10 @@ const DeliveryQuery = listQuery().extend({
   event: z.enum(knownEvents).optional(),
 })
 
-type Needs = { db: Db; manage: ManageWebhooks; fire: FireWebhooks }
+/** The clocks of two processes can differ by this much. */
+const clockSkewMs = 60_000
+
+type Needs = { db: Db; manage: ManageWebhooks; fire: FireWebhooks; messages: Pick<ReadMessages, 'findInOrg'> }
 
 const endpointRoutes = ({ db, manage, fire }: Needs): DashboardRoute[] => [
   defineDashboardRoute({
@@ -115,7 +119,7 @@ const endpointRoutes = ({ db, manage, fire }: Needs): DashboardRoute[] => [
   }),
 ]
 
-const deliveryRoutes = ({ db, manage, fire }: Needs): DashboardRoute[] => [
+const deliveryRoutes = ({ db, manage, fire, messages }: Needs): DashboardRoute[] => [
   defineDashboardRoute({
     method: 'GET',
     path: '/api/internal/webhook-deliveries',
@@ -126,6 +130,20 @@ const deliveryRoutes = ({ db, manage, fire }: Needs): DashboardRoute[] => [
       const { endpoint_id: endpointId = null, status = null, event = null } = query
       const filters = { orgId: session.orgId, endpointId, status, event }
       const rows = await db.rows(listOrgDeliveries, { ...filters, ...keysetOf(query) })
+      return { status: 200, body: page(rows, query.limit, shownDelivery) }
+    },
+  }),
+  defineDashboardRoute({
+    method: 'GET',
+    path: '/api/internal/messages/{id}/deliveries',
+    gate: 'requireSession',
+    params: { id: 'message' },
+    query: listQuery(),
+    responses: { 200: listOf(Delivery) },
+    handle: async ({ session: { orgId }, params, query }) => {
+      const { id, created_at: sentAt } = await messages.findInOrg(orgId, params.id as string)
+      const since = new Date(sentAt.getTime() - clockSkewMs)
+      const rows = await db.rows(listMessageDeliveries, { orgId, messageId: id, since, ...keysetOf(query) })
       return { status: 200, body: page(rows, query.limit, shownDelivery) }
     },
   }),

@@ -105,7 +105,11 @@ const readRoutes = ({ browse, read }: MessageRouteNeeds): DashboardRoute[] => [
     handle: async ({ session, query }) => {
       const { q, channel, status, environment, tag, ...others } = query
       const filters = {
-        ...{ q, channel, status, environment, tag },
+        q,
+        channel,
+        status,
+        environment,
+        tag,
         tenantId: others.tenant_id,
         jobId: others.job_id,
         createdAfter: others.created_after,

@@ -8,7 +8,7 @@ import type { IdempotencyClaim } from '../../idempotency/claims.ts'
 import { jsonType } from '../broken-request.ts'
 import { callerAddress, type ProxyTrust } from '../caller-address.ts'
 import { acceptEveryType, type ReadBody } from '../read-body.ts'
-import { parseJson, readQuery, validate } from '../read-request.ts'
+import { isPosition, parseJson, readQuery, validate } from '../read-request.ts'
 import { type ServedFile, servedFile } from '../served-file.ts'
 import { cookieOf } from './cookies.ts'
 import type {
@@ -35,10 +35,11 @@ type Needs = {
 
 const megabyte = 1_048_576
 
-const checkParams = ({ params = {} }: DashboardRoute, given: Record<string, string>): void => {
+const checkParams = ({ params = {}, positions = [] }: DashboardRoute, given: Record<string, string>): void => {
   for (const [name, kind] of Object.entries(params)) {
     if (!isId(kind, given[name] ?? '')) throw new Failure('NOT_FOUND')
   }
+  for (const name of positions) if (!isPosition(given[name] ?? '')) throw new Failure('NOT_FOUND')
 }
 
 /** A field that is given twice could be read as either of its values. */

@@ -1,32 +1,22 @@
 import { z } from 'zod'
 import { givenInstant } from '../../ground/bounded-text.ts'
 import { channels } from '../../ground/channel.ts'
-import { comparableAddress } from '../../ground/mailbox.ts'
 import { inboundKinds } from '../../inbound/keywords.ts'
 import type { ReadInbound } from '../../inbound/read.ts'
-import { InboundItem } from '../../inbound/shapes.ts'
-import { downloadHeaders } from '../download-headers.ts'
+import { InboundItem, inboundAddress } from '../../inbound/shapes.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { shownInbound } from '../shown-inbound.ts'
+import { servedAttachment, shownInbound } from '../shown-inbound.ts'
 
 const instant = givenInstant.transform((text) => new Date(text)).optional()
 
-/** Compared like stored values. A plus sign that is not encoded in a URL arrives as a space. */
-const address = z
-  .string()
-  .max(320)
-  .transform((text) => text.replace(/^ /, '+'))
-  .transform((text) => comparableAddress(text) ?? text.toLowerCase())
-  .optional()
-
 const ListQuery = pageQuery.extend({
   channel: z.enum(channels).optional().describe('Return only messages of this channel.'),
-  from: address.meta({
+  from: inboundAddress.optional().meta({
     description: 'Return only messages from this exact number or address.',
     examples: ['+14155550100'],
   }),
-  to: address.meta({
+  to: inboundAddress.optional().meta({
     description: 'Return only messages to this exact number or address.',
     examples: ['+14155550999'],
   }),
@@ -90,14 +80,7 @@ export const inboundRoutes = ({ read }: { read: ReadInbound }): Route[] => [
     positions: { position: 'The place of the attachment in `attachments` of the email, from 0.' },
     responses: { 200: { schema: FileContent, description: 'The content of the attachment.', contentType: '*/*' } },
     errors: ['NOT_FOUND'],
-    handle: async ({ caller, params }) => {
-      const {
-        content,
-        filename,
-        content_type: type,
-      } = await read.attachment(caller, params.id as string, Number(params.position))
-      const { 'content-type': contentType, ...headers } = downloadHeaders({ filename, type })
-      return { status: 200, body: undefined, headers, file: { contentType, content } }
-    },
+    handle: async ({ caller, params }) =>
+      servedAttachment(await read.attachment(caller, params.id as string, Number(params.position))),
   }),
 ]

@@ -2,20 +2,17 @@ import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { channels } from '../../ground/channel.ts'
 import { keysetOf } from '../../ground/cursor.ts'
-import { Failure } from '../../ground/errors.ts'
-import { isId } from '../../ground/ids.ts'
 import type { Scope } from '../../ground/scope.ts'
 import type { ManageTemplates } from '../../templates/manage.ts'
 import type { RenderTemplates } from '../../templates/render.ts'
 import { CreateTemplate, PatchTemplate, PreviewTemplate, Template, TemplatePreview } from '../../templates/shapes.ts'
-import { listTemplates, listTenantTemplates, type TemplateRow } from '../../templates/store.ts'
+import { listTemplates, listTenantTemplates } from '../../templates/store.ts'
 import { maxVariableValues } from '../../templates/variables.ts'
-import { warningsOf } from '../../templates/warnings.ts'
 import { actorOf } from '../actor.ts'
 import { Deleted } from '../deleted.ts'
 import { page, pageOf, pageQuery } from '../page.ts'
 import { defineRoute, type Route } from '../route.ts'
-import { shownTemplate } from '../shown-template.ts'
+import { shownPreview, shownTemplate } from '../shown-template.ts'
 
 const ListQuery = pageQuery.extend({
   channel: z.enum(channels).optional().describe('Return only templates of this channel.'),
@@ -29,12 +26,6 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
     return tenantId === null
       ? db.rows(listTemplates, { orgId, ...page })
       : db.rows(listTenantTemplates, { orgId, tenantId, ...page })
-  }
-
-  const named = (scope: Scope, { id, slug }: PreviewTemplate): Promise<TemplateRow> => {
-    if (id === undefined) return manage.getBySlug(scope, slug as string)
-    if (!isId('template', id)) throw new Failure('NOT_FOUND')
-    return manage.get(scope, id)
   }
 
   return [
@@ -133,10 +124,8 @@ export const templateRoutes = ({ db, manage, render }: Needs): Route[] => {
       responses: { 200: { schema: TemplatePreview, description: 'The rendered template.' } },
       errors: ['NOT_FOUND', 'TEMPLATE_TENANT_SCOPED', 'TEMPLATE_MISSING_VARIABLES'],
       handle: async ({ caller, body }) => {
-        const row = await named(caller, body)
-        const { id, slug, channel } = row
-        const warnings = warningsOf(row)
-        return { status: 200, body: { id, slug, channel, ...render.preview(row, body.variables), warnings } }
+        const row = await manage.getNamed(caller, body)
+        return { status: 200, body: shownPreview(row, render.preview(row, body.variables)) }
       },
     }),
   ]

@@ -81,5 +81,6 @@ export const makeBulkEmails = ({ channel, senders, links }: Needs): BulkChannel 
       if (finishing) await finishing
       return { draft, content: channel.contentOf(draft) }
     },
+    priceOf: (draft) => channel.priceOf(draft as EmailDraft),
   }
 }

@@ -66,5 +66,6 @@ export const makeBulkSms = ({ channel, smsSenders, geo, resolveDlt }: Needs): Bu
       assertRenderedBody(draft.body)
       return { draft, content: channel.contentOf(draft) }
     },
+    priceOf: (draft) => channel.priceOf(draft as SmsDraft),
   }
 }

@@ -48,6 +48,9 @@ export type BrowseParams = {
   limit: number
 }
 
+const shownColumns = `id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id, tags,
+  error_message, created_at, scheduled_at, sent_at, delivered_at, body`
+
 /** Never the html or the text of an email: these are stored apart from the row, and reading them is slow. */
 const browsedColumns = `id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id,
   tags, error_message, created_at, scheduled_at, sent_at, delivered_at,
@@ -83,12 +86,12 @@ const inRange = `created_at >= coalesce(:createdAfter::timestamptz, '-infinity')
  */
 const scan = (indexed: string): string =>
   `with looked_at as materialized (
-     select m.*
-     from unnest(:channels::text[], :environments::text[]) as part (channel, environment)
+     select ${shownColumns}
+     from unnest(:channels::text[], :environments::text[]) as part (of_channel, of_environment)
      cross join lateral (
        select ${browsedColumns}
        from messages
-       where org_id = :orgId and channel = part.channel and environment = part.environment
+       where org_id = :orgId and channel = of_channel and environment = of_environment
          ${indexed}
          and ${inRange}
        order by created_at desc, id desc
@@ -97,15 +100,16 @@ const scan = (indexed: string): string =>
      order by m.created_at desc, m.id desc
      limit :portion
    ), judged as (
-     select *, ${isWanted} as matched,
+     select ${shownColumns}, ${isWanted} as matched,
        row_number() over newest_first as place, count(*) over () as scanned
      from looked_at
      window newest_first as (order by created_at desc, id desc)
    ), counted as (
-     select *, count(*) filter (where matched) over (order by place) as matches from judged
+     select ${shownColumns}, matched, scanned, place,
+       count(*) filter (where matched) over (order by place) as matches
+     from judged
    )
-   select id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id, tags,
-     error_message, created_at, scheduled_at, sent_at, delivered_at, body, matched, scanned
+   select ${shownColumns}, matched, scanned
    from counted
    where (matched and matches <= :limit) or place = scanned
    order by place`
@@ -125,8 +129,7 @@ type FoundParams = Omit<BrowseParams, 'portion'>
 
 /** The bounds are optional on purpose, as in list-messages.ts: few rows have the mark or the job. */
 const find = (indexed: string): string =>
-  `select id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id, tags,
-     error_message, created_at, scheduled_at, sent_at, delivered_at, body
+  `select ${shownColumns}
    from (
      select ${browsedColumns}
      from messages

@@ -1,5 +1,6 @@
 /** Deliveries and their attempts: reading, replaying, canceling and removing them. */
 import { statement } from '../../db/statement.ts'
+import type { Keyset } from '../../ground/cursor.ts'
 import type { Environment } from '../../ground/scope.ts'
 
 export type Attempt = {
@@ -89,6 +90,16 @@ export const listOrgDeliveries = statement<
    order by created_at desc, id desc`,
 )
 
+/** The deliveries about a message, of all endpoints. `since` leaves out the months before the message. */
+export const listMessageDeliveries = statement<{ orgId: string; messageId: string; since: Date } & Keyset, DeliveryRow>(
+  'webhooks.list_message_deliveries',
+  `select ${deliveryColumns} from webhook_deliveries
+   where org_id = :orgId and message_id = :messageId and created_at >= :since
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
+   order by created_at desc, id desc
+   limit :limit`,
+)
+
 /**
  * `from` and `to` select the monthly partition. The caller takes them from the time in the id, which is within a minute
  * of the row's `created_at`.
@@ -158,11 +169,12 @@ export const replayDeliveries = statement<
      update webhook_deliveries d set replayed_as = r.new_id from requested r
      where d.org_id = :orgId and d.endpoint_id = :endpointId and d.id = r.id and d.created_at = r.created_at
        and d.status <> 'pending'
-     returning d.org_id, d.id, d.endpoint_id, d.tenant_id, d.environment, d.event, d.payload, d.replayed_as
+     returning d.org_id, d.id, d.endpoint_id, d.tenant_id, d.environment, d.event, d.message_id, d.payload,
+       d.replayed_as
    ), inserted as (
-     insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload,
-       status, max_attempts, next_attempt_at, replay_of)
-     select org_id, replayed_as, :at, endpoint_id, tenant_id, environment, event,
+     insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, message_id,
+       payload, status, max_attempts, next_attempt_at, replay_of)
+     select org_id, replayed_as, :at, endpoint_id, tenant_id, environment, event, message_id,
        left(payload, -33) || '"' || replayed_as || '"}', 'pending', :maxAttempts, :at, id
      from original
      returning id, replay_of

@@ -90,6 +90,15 @@ export const listEndpoints = statement<
    limit :limit`,
 )
 
+/** Endpoints that were disabled because they kept failing, or whose last delivery failed. The worst are first. */
+export const listUnhealthyEndpoints = statement<{ orgId: string; limit: number }, EndpointRow>(
+  'webhooks.list_unhealthy',
+  `select ${endpointColumns} from webhook_endpoints
+   where org_id = :orgId and (disabled_reason = 'auto' or (enabled and consecutive_failures > 0))
+   order by enabled, consecutive_failures desc, id
+   limit :limit`,
+)
+
 /**
  * A null parameter leaves its field unchanged. Enabling an endpoint clears its streak. Disabling one that is already
  * disabled keeps the first reason and time.

@@ -30,9 +30,10 @@ export const fanOutEvents = statement<
        'whd_' || substr(id, 5, 10) || 'e' || substr(random, 1, 2) || substr(random, 17, 13) as delivery_id
      from matched
    ), inserted as (
-     insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, payload,
-       status, max_attempts, next_attempt_at)
+     insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, message_id,
+       payload, status, max_attempts, next_attempt_at)
      select org_id, delivery_id, created_at, endpoint_id, tenant_id, environment, event,
+       case when event like 'message.%' then data ->> 'message_id' end,
        '{"event":' || to_json(event) || ',"data":' || data
          || ',"timestamp":"' || to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'
          || coalesce(',"environment":"' || environment || '"', '')

@@ -1,0 +1,126 @@
+/** Every check of a send to an audience before the messages of its recipients are rendered. Nothing is stored. */
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure } from '../ground/errors.ts'
+import { newId, timeOfId } from '../ground/ids.ts'
+import { instantOfLocal } from '../ground/local-time.ts'
+import type { MaybePromise } from '../ground/maybe-promise.ts'
+import type { BulkChannel, BulkSend } from '../messages/bulk-channel.ts'
+import type { SentBy } from '../messages/draft.ts'
+import { staysScheduled } from '../messages/schedule.ts'
+import type { DraftCaller } from '../messages/sent-by.ts'
+import type { FindSuppressed } from '../suppressions/find-suppressed.ts'
+import type { OpenTemplate } from '../templates/open-template.ts'
+import type { RenderTemplates } from '../templates/render.ts'
+import type { Usage } from '../usage/reserve.ts'
+import { makeChooseRecipients } from './choose-recipients.ts'
+import type { BlastRecipient } from './plan-slots.ts'
+import type { SendAudienceBody as Body } from './shapes.ts'
+import { findSendAudience, listSendMembers, type SendAudience, type SendMember } from './store/recipient-rows.ts'
+
+export const maxAudienceSize = 10_000
+
+export type AudienceCaller = DraftCaller & {
+  /** Whether the key itself is bound to a tenant. */
+  tenantBound: boolean
+}
+
+export type CheckedRequest = { audienceId: string; body: Body }
+
+export type CheckedSend = CheckedRequest & {
+  send: BulkSend
+  /** The number of members. */
+  total: number
+  suppressed: number
+  recipients: BlastRecipient[]
+  template: OpenTemplate
+  quietHours: boolean
+  start: Date
+}
+
+export type CheckSend = (caller: AudienceCaller, request: CheckedRequest) => Promise<CheckedSend>
+
+export type CheckNeeds = {
+  db: Db
+  clock: Clock
+  channels: Record<'email' | 'sms', BulkChannel>
+  sentBy: (caller: DraftCaller) => MaybePromise<SentBy>
+  templates: RenderTemplates
+  findSuppressed: FindSuppressed
+  usage: Usage
+}
+
+const byId = (a: SendMember, b: SendMember): number => (a.id < b.id ? -1 : 1)
+
+export const spendOf = ({ by }: BulkSend, { channel }: Body) => ({
+  orgId: by.orgId,
+  tenantId: by.tenantId,
+  environment: by.environment,
+  keyId: by.keyId,
+  channel,
+})
+
+export const makeCheckSend = (needs: CheckNeeds): CheckSend => {
+  const { db, clock, channels, usage } = needs
+  const chooseRecipients = makeChooseRecipients(needs)
+
+  const startOf = ({ scheduled_local: local, scheduled_at_tz: zone }: Body): Date => {
+    const timed = {
+      scheduledAt: local === undefined || zone === undefined ? null : instantOfLocal(local, zone),
+    }
+    return staysScheduled(timed, clock) && timed.scheduledAt ? timed.scheduledAt : clock.now()
+  }
+
+  const audienceOf = async ({ orgId, tenantId }: DraftCaller, id: string): Promise<SendAudience> => {
+    const audience = await db.row(findSendAudience, { orgId, id })
+    if (!audience) throw new Failure('NOT_FOUND')
+    if (tenantId !== null && audience.tenant_id !== tenantId) throw new Failure('TENANT_FORBIDDEN')
+    if (audience.tenant_id !== null && audience.tenant_status !== 'active') throw new Failure('TENANT_NOT_USABLE')
+    return audience
+  }
+
+  const membersOf = async (orgId: string, audience: SendAudience, { channel }: Body): Promise<SendMember[]> => {
+    const tenantId = audience.tenant_id
+    const limit = maxAudienceSize + 1
+    const members = await db.rows(listSendMembers, { orgId, tenantId, audienceId: audience.id, channel, limit })
+    if (members.length > maxAudienceSize) throw new Failure('AUDIENCE_TOO_LARGE')
+    return members.sort(byId)
+  }
+
+  const sendOf = (by: SentBy, body: Body): BulkSend => {
+    const jobId = newId('job', clock.millis())
+    return {
+      by,
+      // Every message has the same time as its job, so that all of them are in one partition.
+      at: new Date(timeOfId(jobId)),
+      jobId,
+      from: body.from,
+      template: body.template,
+      trackOpens: body.track_opens,
+      trackClicks: body.track_clicks,
+      dltTemplateId: body.dlt_template_id ?? null,
+    }
+  }
+
+  return async (caller, { body, audienceId }) => {
+    const start = startOf(body)
+    const audience = await audienceOf(caller, audienceId)
+    const members = await membersOf(caller.orgId, audience, body)
+    const by = { ...(await needs.sentBy(caller)), tenantId: audience.tenant_id }
+    const { channel: name, template: slug, subject_variants: subjects = [] } = body
+    const channel = channels[name]
+    const send = sendOf(by, body)
+    const template = await needs.templates.open(by, { slug, channel: name, subjects })
+    await channel.checkSender(send)
+    const { orgId, tenantId } = by
+    const { recipients, suppressed } = await chooseRecipients({ orgId, tenantId, channel, members })
+    await channel.checkDestinations(
+      send,
+      recipients.map(({ address }) => address),
+    )
+    await usage.check({ ...spendOf(send, body), units: recipients.length })
+    const total = members.length
+    const quietHours = audience.sms_quiet_hours
+    return { send, audienceId, body, total, suppressed, recipients, template, quietHours, start }
+  }
+}

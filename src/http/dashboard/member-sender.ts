@@ -1,0 +1,22 @@
+import { Failure } from '../../ground/errors.ts'
+import type { Environment } from '../../ground/scope.ts'
+import type { DraftCaller } from '../../messages/sent-by.ts'
+import type { TenantLifecycle } from '../../tenants/lifecycle.ts'
+import type { MemberSession } from './dashboard-route.ts'
+import { scopeOf } from './member-scope.ts'
+
+type From = { environment?: Environment | undefined; tenantId?: string | null | undefined }
+
+/** A member as the sender of messages, with none of the restrictions that a key can have. The tenant must be active. */
+export type MemberSender = (session: MemberSession, from: From) => Promise<DraftCaller>
+
+export const makeMemberSender =
+  (tenants: Pick<TenantLifecycle, 'get'>): MemberSender =>
+  async (session, { environment, tenantId = null }) => {
+    const scope = scopeOf(session, environment)
+    if (tenantId !== null) {
+      const { status } = await tenants.get(scope, tenantId)
+      if (status !== 'active') throw new Failure('TENANT_NOT_USABLE')
+    }
+    return { ...scope, tenantId, keyId: null, allowedDomainIds: null }
+  }
