@@ -275,7 +275,7 @@ test('S-406 several workers count each event once', async () => {
   expect(await t.database.sql('select 1 from analytics_queue where org_id = $1', [org.id])).toEqual([])
 })
 
-test('S-410 figures of days that are no longer shown are deleted', async () => {
+test('A-364 S-410 figures of days that are no longer shown are deleted', async () => {
   const { org } = await t.org()
   await happened(org.id, { sent: 1, opened: 1 }, { at: new Date(clock.millis() - 182 * dayMs) })
   await happened(org.id, { sent: 1, opened: 1 }, { at: new Date(clock.millis() - 179 * dayMs) })

@@ -5,9 +5,11 @@ import { mail, mailer } from '../../test/clients/mailer.ts'
 import { mailsTo, person } from '../../test/clients/team-client.ts'
 import { text, texter } from '../../test/clients/texter.ts'
 import { expectRefusal } from '../../test/expect/refusal.ts'
+import { beginOtherTransaction } from '../../test/service/other-transaction.ts'
 import { startTestService } from '../../test/service/service.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import type { Plan } from '../orgs/plans.ts'
+import { claimAlertMails } from './store/alert-mail-rows.ts'
 
 const t = await startTestService()
 const second = await startTestService({ database: t.database })
@@ -128,6 +130,38 @@ describe('mails about the cap', () => {
       await expect.poll(async () => (await subjects(email)).sort()).toEqual([hundred, eighty])
     }
     expect(await subjects(developer.email)).toEqual([])
+  })
+})
+
+describe('a claim of a mail about the cap', () => {
+  test('AD-127 waits for a claim in another process and takes the mail only when that claim has expired', async () => {
+    const { orgId, owner, cap, send } = await begin()
+    await cap(0.05)
+    expect((await send(mail({ to: recipients }))).status).toBe(200)
+    const now = t.service.clock.now()
+    const claim = { since: new Date(0), now, until: new Date(now.getTime() + 600_000), attempts: 5, limit: 50 }
+    const other = await beginOtherTransaction(t.database)
+    await other.sql(
+      claimAlertMails.text,
+      claimAlertMails.params.map((name) => claim[name as keyof typeof claim]),
+    )
+    const running = billing()
+    await other.untilWaitedFor()
+    await other.commit()
+    expect((await running).status).toBe(200)
+    const rows = () =>
+      t.database.sql('select user_id, attempts, claimed_until, sent_at from spend_alert_mails where org_id = $1', [
+        orgId,
+      ])
+    const held = { user_id: owner.userId, attempts: 1, claimed_until: claim.until, sent_at: null }
+    const ofOwner = async () => (await rows()).filter(({ user_id }) => user_id === owner.userId)
+    expect(await ofOwner()).toEqual([held])
+    await t.service.modules.outbox.flushed()
+    expect(await mailsTo(t, owner.email)).toEqual([])
+    advance(601)
+    await billing()
+    await expect.poll(() => mailsTo(t, owner.email)).toHaveLength(1)
+    expect(await ofOwner()).toMatchObject([{ attempts: 2, sent_at: expect.any(Date) }])
   })
 })
 

@@ -21,3 +21,10 @@ export const notifyWorkers = statement<{ channel: string }, { sent: string }>(
   'events.notify',
   `select pg_notify(:channel, '')::text as sent`,
 )
+
+/** Waits for rows that fan-out holds, so that none of them becomes a delivery after this. */
+export const eraseTenantOutbox = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'events.erase_tenant',
+  `delete from events where (org_id, id) in (
+     select org_id, id from events where org_id = :orgId and tenant_id = :tenantId order by created_at, id limit :limit)`,
+)

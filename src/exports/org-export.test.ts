@@ -53,6 +53,18 @@ const owned = async () => {
   return { orgId: org.id, keys, owner: await primaryOwner(t, org.id) }
 }
 
+test('AD-133 HEAD is refused and starts no export', async () => {
+  const { orgId, owner } = await owned()
+  const before = await trailOf(t.database, orgId)
+  for (let i = 0; i < 6; i++) {
+    const reply = await owner.ask('HEAD', path)
+    expect([reply.status, reply.headers.allow, reply.text]).toEqual([405, 'GET', ''])
+  }
+  expect(await trailOf(t.database, orgId)).toEqual(before)
+  expect((await owner.ask('GET', path)).status, 'none of them was counted').toBe(200)
+  expect((await owner.ask('HEAD', `${path}/jobs`)).status).toBe(200)
+})
+
 describe('the file', () => {
   test('A-197 starts with a manifest, has a line for each row of each type, and the request is in the audit log', async () => {
     const { orgId, keys, owner } = await owned()

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { trailOf } from '../../test/audit/trail.ts'
+import { withTrail } from '../../test/audit/trail.ts'
 import { person } from '../../test/clients/team-client.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { newId } from '../ground/ids.ts'
@@ -64,8 +64,16 @@ test('A-317 A-318 A-319 A-320 the export has profile, memberships, sessions and 
     audit_entries_truncated: false,
   })
   expect(reply.text).not.toMatch(/hidden|argon2|token_hash/)
-  const trail = (await trailOf(t.database, org.id)).filter(({ action }) => action === 'user.data_exported')
-  expect(trail).toMatchObject([{ actor_user_id: ann.userId, resource_type: 'user', resource_id: ann.userId }])
+})
+
+test('A-137 each export writes one entry under the active org', async () => {
+  const { org } = await t.org()
+  const ann = await person(t, { orgId: org.id, role: 'viewer' })
+  const { result, trail } = await withTrail(t.database, org.id, () => ann.ask('POST', path))
+  expect(result.status).toBe(200)
+  expect(trail).toMatchObject([
+    { action: 'user.data_exported', actor_user_id: ann.userId, resource_type: 'user', resource_id: ann.userId },
+  ])
 })
 
 test('A-321 A-322 it has the newest 10,000 entries of the user over all orgs and none of others', async () => {

@@ -121,3 +121,10 @@ export const sweepKeys = statement<{ now: Date; limit: number }>(
      limit :limit
      for update skip locked)`,
 )
+
+/** Recorded responses can contain addresses. */
+export const eraseTenantClaims = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'idempotency.erase_tenant',
+  `delete from idempotency_keys where ctid in (
+     select ctid from idempotency_keys where org_id = :orgId and tenant_id = :tenantId limit :limit)`,
+)

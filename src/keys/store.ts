@@ -230,3 +230,9 @@ export const listManagedKeys = statement<
    order by created_at desc, id desc
    limit :limit`,
 )
+
+/** In all orgs: a key outlives the membership of the person who created it. */
+export const forgetKeyCreator = statement<{ userId: string }>(
+  'keys.forget_creator',
+  'update api_keys set created_by = null where created_by = :userId',
+)

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { type TrailEntry, trailOf } from '../../test/audit/trail.ts'
 import { addMember, askWith } from '../../test/clients/people.ts'
 import { type Member, person } from '../../test/clients/team-client.ts'
-import { startTestService } from '../../test/service/service.ts'
+import { type Reply, startTestService } from '../../test/service/service.ts'
 import { hashPassword } from '../accounts/passwords.ts'
 import { sha256 } from '../ground/crypto.ts'
 import { newId } from '../ground/ids.ts'
@@ -221,6 +221,62 @@ describe('a deleted account', () => {
     )
     expect(left).toEqual([])
     await person(t, { email: ann.email })
+  })
+
+  test('AD-130 wrong confirmations and failed sign-ins share one count', async () => {
+    const password = 'correct horse battery'
+    const ann = await person(t, { passwordHash: await hashPassword(password) })
+    const limited = [429, 'RATE_LIMITED']
+    const outcome = ({ status, body }: Reply) => [status, body.code]
+    const logIn = (given: string) => t.ask('POST', '/api/auth/login', { body: { email: ann.email, password: given } })
+    for (let i = 0; i < 10; i++) {
+      expect(outcome(await ann.ask('DELETE', path, { password: 'wrong' }))).toEqual([403, 'CONFIRMATION_FAILED'])
+      expect((await logIn('wrong')).status).toBe(401)
+    }
+    expect(outcome(await logIn(password))).toEqual(limited)
+    expect(outcome(await ann.ask('DELETE', path, { password }))).toEqual(limited)
+    expect(outcome(await ann.ask('DELETE', path, { email: ann.email }))).toEqual(limited)
+    expect(await t.database.sql('select 1 from users where id = $1', [ann.userId])).toHaveLength(1)
+    await t.ask('POST', '/api/dev/clock', { body: { advance_seconds: 900 } })
+    expect((await ann.ask('DELETE', path, { password })).status).toBe(200)
+  })
+
+  test('AD-131 leaves the id of the user in no table, except as the subject of audit entries', async () => {
+    const ann = await person(t)
+    const orgId = await ownedOrg(ann)
+    const heir = await join(orgId, 'owner', 1)
+    const keys = '/api/internal/api-keys'
+    const create = async (creator: Member) =>
+      (await creator.ask('POST', keys, { name: 'k', environment: 'live', scopes: ['read:usage'] })).body
+    const [own, other] = [await create(ann), await create(heir)]
+    await ann.ask('POST', '/api/internal/team/invite', { email: 'guest@example.com', role: 'viewer' })
+    await ann.ask('PATCH', '/api/internal/org/sms-geo', { countries: ['GB'] })
+    expect((await ann.ask('POST', '/api/internal/org/export/async')).status).toBe(202)
+    const invitations = async () =>
+      (await trailOf(t.database, orgId))
+        .filter(({ action }) => action === 'member.invited')
+        .map(({ action, resource_id, metadata }) => ({ action, resource_id, metadata }))
+    const before = await invitations()
+    expect(before).toMatchObject([{ resource_id: 'guest@example.com' }])
+    expect((await remove(ann)).status).toBe(200)
+    const columns = await t.database.sql<{ place: string; table_name: string; column_name: string }>(
+      `select c.table_name || '.' || c.column_name as place, c.table_name, c.column_name
+       from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+       where c.table_schema = 'public' and t.table_type = 'BASE TABLE' and c.data_type = 'text'`,
+    )
+    const search = columns.map(
+      ({ place, table_name, column_name }) =>
+        `select '${place}' as place where exists (select 1 from "${table_name}" where "${column_name}" = $1)`,
+    )
+    const found = await t.database.sql(search.join(' union all '), [ann.userId])
+    expect(found).toEqual([{ place: 'audit_entries.resource_id' }])
+    expect(await invitations()).toEqual(before)
+    const shown = (await heir.ask('GET', keys)).body.data
+    const creators = Object.fromEntries(
+      shown.map((key: { id: string; created_by: string | null }) => [key.id, key.created_by]),
+    )
+    expect([creators[own.id], creators[other.id]]).toEqual([null, heir.userId])
+    expect((await t.ask('GET', '/api/v1/usage', { key: own.key })).status).toBe(200)
   })
 
   test('A-323 A-324 A-325 needs the password or the email address', async () => {

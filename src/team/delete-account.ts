@@ -4,6 +4,7 @@ import type { Actor, Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import { Failure } from '../ground/errors.ts'
 import type { Log } from '../ground/log.ts'
+import { forgetKeyCreator } from '../keys/store.ts'
 import { type AccountRow, findAccount } from '../signin/store/user-rows.ts'
 import type { Throttle } from '../signin/throttle.ts'
 import type { LeaveOrgs, LeftOrgs } from './leave-orgs.ts'
@@ -68,6 +69,7 @@ export const makeDeleteAccount = ({ db, throttle, log, audit, leave, eraseActor 
       await record(tx, actor, userId, activeOrgId)
       // After the last entry of this deletion, so that none of them names the user.
       await eraseActor(tx, userId)
+      await tx.change(forgetKeyCreator, { userId })
       const user = await tx.row(deleteUser, { userId })
       if (!user) throw new Failure('UNAUTHORIZED')
       await tx.change(deleteInvitationsTo, { email: user.email })

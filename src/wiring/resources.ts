@@ -7,44 +7,31 @@ import { makeFindOrCreate } from '../audiences/find-or-create.ts'
 import { makeManageAudiences } from '../audiences/manage-audiences.ts'
 import { makeManageContacts } from '../audiences/manage-contacts.ts'
 import { makeManageMembers } from '../audiences/manage-members.ts'
-import { eraseTenantAudiences } from '../audiences/store/audience-rows.ts'
-import { eraseTenantContacts } from '../audiences/store/contact-rows.ts'
-import { eraseTenantSubjects } from '../blasts/store/winner-rows.ts'
 import { makeManageIpPools } from '../domains/manage-ip-pools.ts'
-import { eraseTenantInbound } from '../inbound/store.ts'
 import { makeManageKeys } from '../keys/manage.ts'
 import { makeManageProjects } from '../projects/manage.ts'
 import { makeManageDlt } from '../senders/dlt/manage-dlt.ts'
 import { makeManagePools } from '../senders/pools/manage-pools.ts'
-import {
-  eraseTenantPoolRecipients,
-  eraseTenantPools,
-  eraseTenantRecipients,
-  freeTenantSenders,
-} from '../senders/store/pool-rows.ts'
 import { makeAddSuppressions } from '../suppressions/add.ts'
 import { makeFindSuppressions } from '../suppressions/find-suppressions.ts'
 import { makeRemoveSuppression } from '../suppressions/remove.ts'
-import { eraseTenantSuppressions } from '../suppressions/store.ts'
 import { makeManageTemplates } from '../templates/manage.ts'
-import { eraseTenantTemplates } from '../templates/store.ts'
 import { makeEraseTenant } from '../tenants/erase.ts'
 import { makeTenantLifecycle } from '../tenants/lifecycle.ts'
 import { makeReadUsage } from '../usage/read.ts'
 import { makeFireWebhooks } from '../webhooks/fire.ts'
 import { makeWebhookLimits } from '../webhooks/limits.ts'
 import { makeManageWebhooks } from '../webhooks/manage.ts'
-import { eraseTenantDeliveries } from '../webhooks/store/delivery-rows.ts'
-import { eraseTenantEndpoints } from '../webhooks/store/endpoint-rows.ts'
 import { makeBlasts } from './blasts.ts'
 import type { WebhookDelivery } from './delivery.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { Sending } from './sending.ts'
+import { tenantErasureSteps } from './tenant-erasure.ts'
 
-/** Modules with scheduled work or rows of a tenant add themselves to these lists. */
+/** A module with scheduled work of a tenant adds itself to the list. */
 const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, sending: Sending) => {
-  const { messages, verifications } = sending
+  const { messages } = sending
   const { forget } = caches
   return {
     lifecycle: makeTenantLifecycle({ db, clock, audit, forget, cancelScheduled: [messages.forTenant.cancel] }),
@@ -54,23 +41,7 @@ const makeTenants = ({ db, clock, audit, appendEvents, caches }: Foundation, sen
       audit,
       appendEvents,
       forget,
-      steps: [
-        { counts: 'messages_redacted', run: messages.forTenant.eraseMessages },
-        { counts: 'message_events_deleted', run: messages.forTenant.eraseEvents },
-        { counts: 'inbound_deleted', run: (tx, rows) => tx.change(eraseTenantInbound, rows) },
-        { run: verifications.eraseForTenant },
-        { run: (tx, rows) => tx.change(eraseTenantSubjects, rows) },
-        { run: (tx, rows) => tx.change(eraseTenantAudiences, rows) },
-        { counts: 'contacts_deleted', run: (tx, rows) => tx.change(eraseTenantContacts, rows) },
-        { run: (tx, rows) => tx.change(eraseTenantPoolRecipients, rows) },
-        { run: (tx, rows) => tx.change(eraseTenantRecipients, rows) },
-        { run: (tx, rows) => tx.change(eraseTenantPools, rows) },
-        { run: (tx, rows) => tx.change(freeTenantSenders, rows) },
-        { run: (tx, rows) => tx.change(eraseTenantSuppressions, rows) },
-        { run: (tx, rows) => tx.change(eraseTenantTemplates, rows) },
-        { run: (tx, rows) => tx.change(eraseTenantEndpoints, rows) },
-        { run: (tx, rows) => tx.change(eraseTenantDeliveries, rows) },
-      ],
+      steps: tenantErasureSteps(sending),
     }),
   }
 }

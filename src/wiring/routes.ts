@@ -35,7 +35,15 @@ export type Modules = Pick<Foundation, 'db' | 'clock' | 'audit' | 'writtenEntrie
   Pick<Platform, 'usage'> &
   Pick<
     Sending,
-    'templates' | 'outbox' | 'emailProvider' | 'smsProvider' | 'senders' | 'suppress' | 'links' | 'messages'
+    | 'templates'
+    | 'outbox'
+    | 'emailProvider'
+    | 'smsProvider'
+    | 'senders'
+    | 'suppress'
+    | 'links'
+    | 'messages'
+    | 'verifications'
   >
 
 type Needs = { foundation: Foundation; sending: Sending; senders: SmsRegistration; resources: Resources }

@@ -189,3 +189,13 @@ export const countHandedOver = statement<{ orgId: string; jobId: string }, { sen
   `select count(*)::int as sent from messages
    where org_id = :orgId and job_id = :jobId and status not in ('scheduled', 'sending') and sent_at is not null`,
 )
+
+/** Removes display names of senders. The job and its figures stay, like the messages of the tenant. */
+export const eraseTenantSenderNames = statement<{ orgId: string; tenantId: string; limit: number }>(
+  'blasts.erase_tenant_sender_names',
+  `update jobs set from_address = substring(from_address from '<([^<>]+)>\\s*$')
+   where (org_id, id) in (
+     select org_id, id from jobs
+     where org_id = :orgId and tenant_id = :tenantId and from_address ~ '<[^<>]+>\\s*$'
+     limit :limit)`,
+)

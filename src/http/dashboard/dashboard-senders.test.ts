@@ -37,7 +37,7 @@ test('S-276 AD-125 AD-159 an empty patch asks the registry and records a change 
   expect([checked.status, checked.body.status]).toEqual([200, 'verified'])
 })
 
-test('AD-161 the eleventh registration in an hour over both surfaces is 429 without a code', async () => {
+test('A-358 AD-161 the eleventh registration in an hour over both surfaces is 429 without a code', async () => {
   const acme = await t.org()
   const owner = await primaryOwner(t, acme.org.id)
   for (let i = 0; i < 9; i++) await senderClient(t, acme).made('brands', completeBrand)

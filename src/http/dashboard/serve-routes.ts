@@ -99,6 +99,7 @@ const addRoute = (app: FastifyInstance, route: DashboardRoute, needs: Needs, adm
   const { entrance, proxies, log, checkResponses, runClaimed } = needs
   app.route({
     method: route.method,
+    exposeHeadRoute: route.head !== 'refused',
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     bodyLimit: route.bodyLimit ?? megabyte,
     onRequest: async (request, reply) => {
@@ -144,7 +145,7 @@ const patternOf = (path: string): RegExp =>
 const addUnknown = (app: FastifyInstance, { routes, entrance }: Needs): void => {
   const known = [...Map.groupBy(routes, ({ path }) => path)].map(([path, same]) => {
     const methods: string[] = same.map(({ method }) => method)
-    if (methods.includes('GET')) methods.push('HEAD')
+    if (same.some(({ method, head }) => method === 'GET' && head !== 'refused')) methods.push('HEAD')
     return { pattern: patternOf(path), methods: methods.sort() }
   })
   for (const prefix of ['/api/internal', '/api/auth']) {
