@@ -14,13 +14,16 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const source = join(root, 'src')
 const dist = join(root, 'dist')
 const bundle = join(dist, 'tidings.mjs')
+
+/** Programs of threads, which need a file to start from. Each becomes a bundle of its own next to the service. */
+const threadEntries = ['sso/saml/verify-in-thread.ts']
 
 const filesUnder = (folder) =>
   readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -94,14 +97,23 @@ const publishMigrations = () => {
   for (const name of readdirSync(to)) if (!names.includes(name)) rmSync(join(to, name), { force: true })
 }
 
+const entryPoints = () => [
+  { in: join(source, 'main.ts'), out: basename(bundle, '.mjs') },
+  ...threadEntries
+    .map((path) => join(source, path))
+    .filter((path) => existsSync(path))
+    .map((path) => ({ in: path, out: basename(path, '.ts') })),
+]
+
 export const build = async () => {
   // Computed before the sources are read: an edit during the build then triggers another build at the next start.
   const fingerprint = fingerprintSources()
   // Loaded only here, because most starts have nothing to build.
   const esbuild = await import('esbuild')
   const building = esbuild.build({
-    entryPoints: [join(source, 'main.ts')],
-    outfile: bundle,
+    entryPoints: entryPoints(),
+    outdir: dist,
+    outExtension: { '.js': '.mjs' },
     write: false,
     bundle: true,
     platform: 'node',
@@ -119,9 +131,9 @@ export const build = async () => {
   mkdirSync(dist, { recursive: true })
   sweepAbandonedDrafts()
   publishMigrations()
-  // The source map is published before the bundle that refers to it.
-  const mapFirst = [...outputFiles].sort((a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map')))
-  for (const { path, contents } of mapFirst) publish(path, contents)
+  // A source map is published before the bundle that refers to it, and the service after the threads that it starts.
+  const rank = ({ path }) => (path === bundle ? 2 : path.endsWith('.map') ? 0 : 1)
+  for (const { path, contents } of [...outputFiles].sort((a, b) => rank(a) - rank(b))) publish(path, contents)
 }
 
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) await build()

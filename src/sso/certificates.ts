@@ -1,8 +1,8 @@
 /** Certificates of identity providers. */
 import { X509Certificate } from 'node:crypto'
 
-/** Two are enough to roll one over. Some identity providers publish more. */
-export const maxCertificates = 4
+/** Two are enough to roll one over. Some identity providers publish more. Each takes time with every response. */
+export const maxCertificates = 6
 export const maxCertificateChars = 16_384
 const minBits = 2_048
 

@@ -11,6 +11,7 @@ const limits: XmlLimits = {
   maxChars: maxMetadataChars,
   maxElements: 10_000,
   maxAttributes: 30_000,
+  maxDeclarations: 64,
   maxDepth: 32,
   skipRemarks: true,
 }

@@ -5,9 +5,10 @@ import type { Clock } from '../ground/clock.ts'
 import { sha256 } from '../ground/crypto.ts'
 import type { From, SignedIn } from '../signin/complete-sign-in.ts'
 import { ResponseFault } from './saml/response-structure.ts'
+import type { ResponseVerifier } from './saml/response-verifier.ts'
 import type { SamlKey } from './saml/service-key.ts'
 import { authnRequestUrl, newRequestId, serviceProviderOf } from './saml/service-provider.ts'
-import { type VerifiedPerson, verifyResponse } from './saml/verify-response.ts'
+import type { VerifiedPerson } from './saml/verify-response.ts'
 import { type SignInToOrg, SsoFault } from './sign-in-to-org.ts'
 import { findConnection, findConnectionBySlug, type NamedConnection } from './store/connection-rows.ts'
 import { spendId } from './store/sign-in-rows.ts'
@@ -29,9 +30,16 @@ export interface SamlSignIn {
   finish(returned: SamlReturn): Promise<{ done: SignedIn | SsoRequired; orgId: string; solicited: boolean }>
 }
 
-type Needs = { db: Db; clock: Clock; baseUrl: () => string; key: () => Promise<SamlKey>; signInToOrg: SignInToOrg }
+type Needs = {
+  db: Db
+  clock: Clock
+  baseUrl: () => string
+  key: () => Promise<SamlKey>
+  verifier: Pick<ResponseVerifier, 'verify'>
+  signInToOrg: SignInToOrg
+}
 
-export const makeSamlSignIn = ({ db, clock, baseUrl, key, signInToOrg }: Needs): SamlSignIn => {
+export const makeSamlSignIn = ({ db, clock, baseUrl, key, verifier, signInToOrg }: Needs): SamlSignIn => {
   const connectionOf = async ({ slug, request }: SamlReturn): Promise<NamedConnection> => {
     const find = (orgId: string) => db.row(findConnection, { orgId })
     const found = await (slug !== undefined ? db.row(findConnectionBySlug, { slug }) : request && find(request.orgId))
@@ -53,8 +61,9 @@ export const makeSamlSignIn = ({ db, clock, baseUrl, key, signInToOrg }: Needs):
       ...(connection.allow_idp_initiated && slug !== undefined ? [undefined] : []),
     ]
     const issuer = connection.idp_entity_id as string
-    const acceptable = { issuer, audience, acsUrl, requestIds, now: clock.millis() }
-    return verifyResponse(samlResponse, connection.idp_certificates, acceptable).catch((error: unknown) => {
+    const expected = { issuer, audience, acsUrl, requestIds, now: clock.millis() }
+    const response = { samlResponse, certificates: connection.idp_certificates, expected }
+    return verifier.verify(connection.org_id, response).catch((error: unknown) => {
       throw error instanceof ResponseFault ? new SsoFault(error.message) : error
     })
   }

@@ -148,7 +148,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       ])
       const { emailProvider, smsProvider, closeIdentities, agent } = sending
       await Promise.all([emailProvider.close(), smsProvider.close(), closeIdentities(), agent.close()])
-      await senders.registries.close()
+      await Promise.all([senders.registries.close(), sso.close()])
       await sending.messages.sms.handovers.close()
       await foundation.close()
     },

@@ -3,6 +3,7 @@ import { makeEmailDomains } from '../sso/email-domains.ts'
 import { makeLookUpTxt } from '../sso/look-up-txt.ts'
 import { makeManageSso } from '../sso/manage-sso.ts'
 import { makeOidcSignIn } from '../sso/oidc/oidc-sign-in.ts'
+import { makeResponseVerifier } from '../sso/saml/response-verifier.ts'
 import { makeSamlKey } from '../sso/saml/service-key.ts'
 import { makeSamlSignIn } from '../sso/saml-sign-in.ts'
 import { makeSignInToOrg } from '../sso/sign-in-to-org.ts'
@@ -17,13 +18,15 @@ export const makeSso = (foundation: Foundation, people: People, { agent }: Sendi
   const domains = makeEmailDomains({ db, clock, audit, lookUpTxt })
   const signInToOrg = makeSignInToOrg({ db, clock, audit, takeOver, completeSignIn })
   const samlKey = makeSamlKey({ db, vault, clock })
+  const verifier = makeResponseVerifier()
   return {
     throttle,
     domains,
     samlKey,
     manage: makeManageSso({ db, clock, audit, vault, agent, allowInsecure: config.webhookAllowInsecure }),
-    saml: makeSamlSignIn({ db, clock, baseUrl: baseUrl.read, key: samlKey, signInToOrg }),
+    saml: makeSamlSignIn({ db, clock, baseUrl: baseUrl.read, key: samlKey, verifier, signInToOrg }),
     oidc: makeOidcSignIn({ db, vault, agent, domains, signInToOrg }),
+    close: verifier.close,
   }
 }
 

@@ -23,14 +23,16 @@ export type XmlLimits = {
   maxElements: number
   /** Of all elements together. */
   maxAttributes: number
+  /** Of namespaces, in all elements together. They count as attributes too. */
+  maxDeclarations: number
   maxDepth: number
   /** Comments and processing instructions are skipped instead of refused. */
   skipRemarks: boolean
 }
 
 const maxAttributesOfElement = 32
-/** Resolving a prefix and canonicalization cost time for each declaration. */
-const maxDeclarations = 64
+/** Canonicalization compares every element with each namespace that is in scope. */
+const maxNamespacesInScope = 24
 
 const xmlNamespace = 'http://www.w3.org/XML/1998/namespace'
 const namePattern = /[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?/y
@@ -65,6 +67,7 @@ const scopeOf = (given: [string, string][], outer: Map<string, string>): Map<str
   if (declared.length === 0) return outer
   const scope = new Map(outer)
   for (const [name, value] of declared) scope.set(name === 'xmlns' ? '' : name.slice(6), value)
+  if (scope.size > maxNamespacesInScope) throw new XmlFault('too many namespaces')
   return scope
 }
 
@@ -107,7 +110,7 @@ const makeReader = (xml: string, limits: XmlLimits) => {
         throw new XmlFault('too many attributes')
       }
       if (given.some(([other]) => other === name)) throw new XmlFault('duplicate attribute')
-      if (name.startsWith('xmlns') && ++declarations > maxDeclarations) throw new XmlFault('too many namespaces')
+      if (name.startsWith('xmlns') && ++declarations > limits.maxDeclarations) throw new XmlFault('too many namespaces')
       given.push([name, decoded((found[2] ?? found[3]) as string)])
     }
     return given
