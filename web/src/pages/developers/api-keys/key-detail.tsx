@@ -95,16 +95,17 @@ const Revoke = ({ apiKey }: { apiKey: ApiKey }) => {
     toast(apiKeys.revokedNow)
   }
   return (
-    <Section
-      danger
-      title={apiKeys.revoke}
-      description={apiKeys.revokeHelp}
-      actions={
-        <Button look="danger" gate="requireOwnerSession" onClick={() => setAsking(true)}>
-          {apiKeys.revoke}
-        </Button>
-      }
-    >
+    <>
+      <Section
+        danger
+        title={apiKeys.revoke}
+        description={apiKeys.revokeHelp}
+        actions={
+          <Button look="danger" gate="requireOwnerSession" onClick={() => setAsking(true)}>
+            {apiKeys.revoke}
+          </Button>
+        }
+      />
       <ConfirmDialog
         open={asking}
         onClose={() => setAsking(false)}
@@ -116,7 +117,7 @@ const Revoke = ({ apiKey }: { apiKey: ApiKey }) => {
         {usedLately(apiKey) && <p className="mb-2 font-medium text-bad">{apiKeys.usedLately}</p>}
         {apiKeys.revokeHelp}
       </ConfirmDialog>
-    </Section>
+    </>
   )
 }
 
