@@ -37,7 +37,7 @@ const messageJourneys: Journey = (stage) => {
     await expectNoBarriers(page)
 
     await page.getByRole('tab', { name: 'Timeline' }).click()
-    await page.getByRole('list', { name: 'Timeline' }).getByText('Delivered').waitFor()
+    await page.getByRole('list', { name: 'Timeline' }).getByText('Delivered', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Send again' }).click()
     await page.getByText('A copy is on its way').waitFor()
     const sent = await t.database.sql<{ id: string }>(`select id from messages where metadata ->> 'resent_from' = $1`, [

@@ -9,7 +9,7 @@ import { setTheme } from '../ui/theme.ts'
 import { type Command, findCommands } from './commands.ts'
 import { setMode, useMode } from './mode.ts'
 import { useSwitchOrg } from './org-switcher.tsx'
-import { builtEntries } from './rail.tsx'
+import { useEntries } from './rail.tsx'
 
 type Props = { onClose: () => void; onHelp: () => void }
 
@@ -19,7 +19,7 @@ const useOwnCommands = ({ onHelp }: Props): Command[] => {
   const mode = useMode()
   const org = useOrg()
   const { orgs = [] } = useSession()
-  const pages = builtEntries().flatMap((entry) => (entry.children.length > 0 ? entry.children : [entry]))
+  const pages = useEntries().flatMap((entry) => (entry.children.length > 0 ? entry.children : [entry]))
   const other = mode === 'live' ? 'test' : 'live'
   return [
     ...pages.map(({ id, label, keys }) => ({

@@ -10,13 +10,16 @@ const entriesOf = ({ status_history, events }: ShownMessage): TimelineEntry[] =>
     tone: tones[status],
     children: [recipient, detail].filter(Boolean).join(': '),
   }))
-  const happened = events.map(({ id, kind, at, recipient, url }) => ({
-    key: id,
-    at,
-    title: kind.charAt(0).toUpperCase() + kind.slice(1).replaceAll('_', ' '),
-    tone: 'info' as const,
-    children: [recipient, url].filter(Boolean).join(': '),
-  }))
+  // The log of events repeats the statuses, with less detail.
+  const happened = events
+    .filter(({ kind }) => !(kind in messages.statuses))
+    .map(({ id, kind, at, recipient, url }) => ({
+      key: id,
+      at,
+      title: kind.charAt(0).toUpperCase() + kind.slice(1).replaceAll('_', ' '),
+      tone: 'info' as const,
+      children: [recipient, url].filter(Boolean).join(': '),
+    }))
   return [...statuses, ...happened].sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
 }
 
