@@ -29,6 +29,7 @@ const columns: Column<Delivery>[] = [
   {
     id: 'attempts',
     header: words.columns.attempts,
+    className: 'hidden sm:table-cell',
     align: 'right',
     cell: ({ attempt_count, max_attempts }) => `${attempt_count} / ${max_attempts}`,
   },
