@@ -19,7 +19,12 @@ const columns: Column<ListedMessage>[] = [
   {
     id: 'to',
     header: messages.columns.to,
-    cell: ({ to }) => (to === null ? <span className="text-faint">{messages.erased}</span> : to),
+    cell: ({ to }) =>
+      to === null ? (
+        <span className="text-faint">{messages.erased}</span>
+      ) : (
+        <span className="block max-w-36 truncate sm:max-w-72">{to}</span>
+      ),
   },
   {
     id: 'status',
