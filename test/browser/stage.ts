@@ -62,7 +62,11 @@ const makeContext = async (browser: Browser, url: string, { width = 1280, theme 
 
 export const openStage = async (executablePath: string): Promise<Stage> => {
   const webFolder = buildDashboard()
-  const [t, browser] = await Promise.all([startTestService({ webFolder }), launchBrowser(executablePath)])
+  // Webhooks of journeys go to receivers on loopback.
+  const [t, browser] = await Promise.all([
+    startTestService({ webFolder, env: { WEBHOOK_ALLOW_INSECURE: 'true' } }),
+    launchBrowser(executablePath),
+  ])
   const org = await t.org({ name: 'Acme Mail' })
   const people = await addPeople(t, org.org.id)
   const faults: string[] = []

@@ -12,7 +12,11 @@ const part = process.env.SCREENSHOTS_OF ?? ''
 const widths = [390, 1280, 1920]
 
 const fileOf = (path: string): string =>
-  path.replace(/\?.*/, '').replace(/^\/$/, 'overview').replace(/\W+/g, '-').replace(/^-/, '')
+  path
+    .replace(/=\w+_\w+/g, '')
+    .replace(/^\/$/, 'overview')
+    .replace(/\W+/g, '-')
+    .replace(/^-/, '')
 
 const everyPage: Journey = (stage) => {
   let seeded: Record<string, readonly string[]> = {}

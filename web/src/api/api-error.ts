@@ -21,9 +21,9 @@ export class ApiError extends Error {
     this.body = body
   }
 
-  /** The message for a field, named by its path: `fault('email')`, `fault('limits.daily')`. */
+  /** The message for a field or for something inside it: `fault('email')`, `fault('limits.daily')`. */
   fault(path: string): string | undefined {
-    return this.fields.find((field) => field.path.join('.') === path)?.message
+    return this.fields.find((field) => `${field.path.join('.')}.`.startsWith(`${path}.`))?.message
   }
 }
 

@@ -2,13 +2,14 @@ import { Dialog } from '@base-ui/react/dialog'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useOrg, useSession } from '../api/session.ts'
+import '../pages/messages/find-messages.ts'
 import { pageOf } from '../pages/registry.ts'
 import { shell } from '../strings/shell.ts'
 import { setTheme } from '../ui/theme.ts'
 import { type Command, findCommands } from './commands.ts'
 import { setMode, useMode } from './mode.ts'
 import { useSwitchOrg } from './org-switcher.tsx'
-import { builtEntries } from './rail.tsx'
+import { useEntries } from './rail.tsx'
 
 type Props = { onClose: () => void; onHelp: () => void }
 
@@ -18,7 +19,7 @@ const useOwnCommands = ({ onHelp }: Props): Command[] => {
   const mode = useMode()
   const org = useOrg()
   const { orgs = [] } = useSession()
-  const pages = builtEntries().flatMap((entry) => (entry.children.length > 0 ? entry.children : [entry]))
+  const pages = useEntries().flatMap((entry) => (entry.children.length > 0 ? entry.children : [entry]))
   const other = mode === 'live' ? 'test' : 'live'
   return [
     ...pages.map(({ id, label, keys }) => ({

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useMatches } from '@tanstack/react-router'
 import {
   BarChart3,
@@ -41,11 +42,26 @@ const useOpenEntry = (): RailId | undefined => {
   return page?.rail ?? page?.within
 }
 
+/** Whether the service has its development tools. It never has them in production. */
+const useDevTools = (): boolean =>
+  useQuery({
+    queryKey: ['dev-tools'],
+    queryFn: async () => (await fetch('/api/dev/outbox?limit=1')).ok,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  }).data ?? false
+
 /** Only entries that a page names. Nothing in the rail leads nowhere. */
-export const builtEntries = (): RailEntry[] =>
-  railEntries()
-    .map((entry) => ({ ...entry, children: entry.children.filter(({ id }) => pageOf(id)) }))
-    .filter((entry) => pageOf(entry.id) || entry.children.length > 0)
+export const useEntries = (): RailEntry[] => {
+  const tools = useDevTools()
+  const leadsTo = ({ id }: RailEntry): boolean => {
+    const page = pageOf(id)
+    return page !== undefined && (tools || !page.development)
+  }
+  return railEntries()
+    .map((entry) => ({ ...entry, children: entry.children.filter(leadsTo) }))
+    .filter((entry) => leadsTo(entry) || entry.children.length > 0)
+}
 
 const EntryLink = ({ entry, open, nested }: { entry: RailEntry; open: boolean; nested?: boolean }) => {
   const Icon = icons[entry.id as RailGroup]
@@ -83,10 +99,11 @@ const Group = ({ entry, openId }: { entry: RailEntry; openId: RailId | undefined
 
 export const Rail = () => {
   const openId = useOpenEntry()
+  const entries = useEntries()
   return (
     <nav aria-label={shell.navigation} className="min-h-0 flex-1 overflow-y-auto px-2 pb-4">
       <ul className="flex flex-col gap-px">
-        {builtEntries().map((entry) =>
+        {entries.map((entry) =>
           entry.children.length > 0 ? (
             <Group key={entry.id} entry={entry} openId={openId} />
           ) : (

@@ -8,12 +8,17 @@ export const useFilters = <D extends Values>(defaults: D): [D, (change: Partial<
   const search = useSearch({ strict: false }) as Values
   const navigate = useNavigate()
   const values = Object.fromEntries(Object.keys(defaults).map((name) => [name, search[name] ?? defaults[name]])) as D
-  const change = (changed: Partial<D>): void => {
-    const next: Values = { ...search }
+  // Works on the URL as it is at that time: a search that waited for a pause must not undo what was opened meanwhile.
+  const merged = (changed: Partial<D>, now: Values): Values => {
+    const next: Values = { ...now }
     for (const [name, value] of Object.entries(changed)) {
       if (value === undefined || value === '' || value === defaults[name]) delete next[name]
       else next[name] = value
     }
+    return next
+  }
+  const change = (changed: Partial<D>): void => {
+    const next = (now: Values): Values => merged(changed, now)
     void navigate({ to: '.', search: next as never, replace: true, resetScroll: false })
   }
   return [values, change]

@@ -2,9 +2,11 @@ import { useOrg } from '../../api/session.ts'
 import { overview } from '../../strings/overview.ts'
 import { buttonClasses } from '../../ui/button.tsx'
 import { Page, Section } from '../../ui/templates.tsx'
+import { FirstSteps } from './first-steps.tsx'
 
 const OverviewPage = () => (
   <Page title={overview.title} description={overview.greeting(useOrg()?.name ?? '')}>
+    <FirstSteps />
     <Section
       title={overview.reference}
       description={overview.referenceHelp}

@@ -1,0 +1,98 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { startReceiver } from '../../servers/receiver.ts'
+import { type Journey, visit } from '../journey.ts'
+
+const developerJourneys: Journey = (stage) => {
+  test('An owner creates a key that works, restricts it and revokes it', async () => {
+    const { t, open } = stage()
+    const page = await open('owner')
+    await visit(page, '/api-keys')
+    await page.getByRole('button', { name: 'Create key' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Journey shop')
+    await dialog.getByLabel('Choose scopes').check()
+    await dialog.getByLabel('read:messages', { exact: true }).check()
+    await dialog.getByLabel('Only these IP addresses').fill('not an address')
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    await dialog.getByRole('alert').first().waitFor()
+    await dialog.getByLabel('Only these IP addresses').fill('127.0.0.0/8, ::1')
+    await dialog.getByRole('button', { name: 'Create key' }).click()
+    const secret = await dialog.locator('pre').innerText()
+    const read = async () => (await t.ask('GET', '/api/v1/emails', { key: secret })).status
+    expect(await read()).toBe(200)
+    await dialog.getByLabel('I stored it').check()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+
+    await page.getByText('Journey shop').click()
+    await page.getByRole('tab', { name: 'Edit' }).click()
+    await page.getByLabel('read:messages', { exact: true }).uncheck()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved').waitFor()
+    expect(await read()).toBe(403)
+
+    await page.getByRole('button', { name: 'Revoke key' }).click()
+    await page.getByLabel('Type Journey shop to confirm').fill('Journey shop')
+    await page.getByRole('dialog', { name: 'Revoke Journey shop?' }).getByRole('button', { name: 'Revoke key' }).click()
+    await page.getByText('The key is revoked').waitFor()
+    expect(await read()).toBe(401)
+  })
+
+  test('A developer sees keys and reads which role may create one', async () => {
+    const page = await stage().open('developer')
+    await visit(page, '/api-keys')
+    await page.getByRole('button', { name: 'Create key' }).first().hover()
+    await page.getByText('Needs the owner role').first().waitFor()
+  })
+
+  test('A developer adds an endpoint, fires a test event, sends it again, rotates the secret and deletes it', async () => {
+    const { t, org, open } = stage()
+    const receiver = await startReceiver((_, response) => response.end('thanks'))
+    onTestFinished(() => receiver.stop())
+    const page = await open('developer')
+    await visit(page, '/webhooks?create=1')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('URL').fill('not a url')
+    await dialog.getByRole('button', { name: 'Add endpoint' }).click()
+    await dialog.getByRole('alert').first().waitFor()
+    await dialog.getByLabel('URL').fill(receiver.url)
+    await dialog.getByLabel('Only these events').first().check()
+    await dialog.getByLabel('message.delivered').check()
+    await dialog.getByRole('button', { name: 'Add endpoint' }).click()
+    expect(await dialog.locator('pre').innerText()).toMatch(/^whsec_/)
+    await dialog.getByLabel('I stored it').check()
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    const { body } = await t.ask('GET', '/api/v1/webhooks', { key: org.keys.live })
+    const made = body.data.find(({ url }: { url: string }) => url === receiver.url)
+    expect(made.events).toEqual(['message.delivered'])
+
+    await page.getByText(receiver.url).click()
+    await page.getByRole('tab', { name: 'Test' }).click()
+    await page.getByRole('button', { name: 'Send test event' }).click()
+    await page.getByText('Your endpoint answered 200.').waitFor()
+    expect(receiver.got[0]?.body.event).toBe('webhook.test')
+    await page.getByRole('tab', { name: 'Deliveries' }).click()
+    await page.getByRole('row').filter({ hasText: 'webhook.test' }).click()
+    await page.getByText('Attempt 1: 200').waitFor()
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByText('sent again as a new delivery').waitFor()
+    await t.ask('POST', '/api/dev/run', { body: { task: 'webhooks' } })
+    expect(receiver.got).toHaveLength(2)
+
+    await page.getByRole('tab', { name: 'Settings' }).click()
+    await page.getByRole('button', { name: 'Rotate the secret' }).click()
+    await page
+      .getByRole('dialog', { name: 'Rotate the signing secret?' })
+      .getByRole('button', { name: 'Rotate' })
+      .click()
+    await page.getByLabel('I stored it').check()
+    await page.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('button', { name: 'Delete endpoint' }).click()
+    const confirm = page.getByRole('dialog', { name: 'Delete this endpoint?' })
+    await confirm.getByRole('textbox').fill(new URL(receiver.url).host)
+    await confirm.getByRole('button', { name: 'Delete endpoint' }).click()
+    await page.getByText('The endpoint is deleted').waitFor()
+    expect((await t.ask('GET', `/api/v1/webhooks/${made.id}`, { key: org.keys.live })).status).toBe(404)
+  })
+}
+
+export default developerJourneys

@@ -1,0 +1,39 @@
+import { test } from 'vitest'
+import { addPerson } from '../../clients/people.ts'
+import { type Journey, visit } from '../journey.ts'
+
+const firstStepJourneys: Journey = (stage) => {
+  test('The first steps of a new organisation mark what is done and lead to what is not', async () => {
+    const { t, openAs } = stage()
+    const { org, keys } = await t.org({ name: 'Fresh Start' })
+    const { userId } = await addPerson(t, { orgId: org.id, role: 'owner' })
+    const page = await openAs(userId)
+    await visit(page, '/')
+    const steps = page.getByRole('list', { name: 'First steps' })
+    await steps.getByText('This is my first message').waitFor()
+    const body = { from: 'hello@example.test', to: ['delivered@simulator.tidings.test'], subject: 'One', text: 'One' }
+    await t.ask('POST', '/api/v1/emails', { key: keys.live, body })
+    await page.reload()
+    await steps.getByText('Send a first message: Done').waitFor()
+    await steps.getByRole('link', { name: 'Add an endpoint' }).click()
+    await page.getByRole('dialog', { name: 'Add a webhook endpoint' }).waitFor()
+  })
+
+  test('The outbox shows mail that was sent on this machine', async () => {
+    const { t, org, open } = stage()
+    const to = `outbox-${Date.now()}@example.test`
+    const body = { from: 'hello@example.test', to: [to], subject: 'Into the outbox', html: '<p>Kept here</p>' }
+    await t.ask('POST', '/api/v1/emails', { key: org.keys.live, body })
+    const page = await open('developer')
+    await visit(page, `/outbox?to=${to}`)
+    await page.getByRole('row').filter({ hasText: to }).click()
+    await page.getByRole('tab', { name: 'Source' }).click()
+    await page.getByText('Subject: Into the outbox').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByLabel('Task').selectOption('analytics')
+    await page.getByRole('button', { name: 'Run task' }).click()
+    await page.getByText('analytics has run').waitFor()
+  })
+}
+
+export default firstStepJourneys

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { expectNoBarriers } from '../axe.ts'
+import { type Journey, visit } from '../journey.ts'
+
+const messageJourneys: Journey = (stage) => {
+  const send = async (body: object): Promise<string> => {
+    const { t, org } = stage()
+    const from = 'hello@example.test'
+    const reply = await t.ask('POST', '/api/v1/emails', { key: org.keys.live, body: { from, text: 'Hi', ...body } })
+    expect(reply.status).toBeLessThan(300)
+    return reply.body.id
+  }
+  const html = `<style>h1{color:rgb(1, 2, 3)}</style><h1>Parcel</h1><p style="color:rgb(4, 5, 6)" onclick="x()">On its way</p>
+    <script>parent.document.title = 'bad'</script><img src="https://example.com/a.png" alt="Logo">`
+
+  test('Somebody finds a message by its recipient, reads it as its reader did, and sends it again', async () => {
+    const { t, open } = stage()
+    const to = `delivered+${Date.now()}@simulator.tidings.test`
+    const id = await send({ to: [to], subject: 'Parcel on its way', html })
+    const page = await open('developer')
+    await visit(page, '/messages')
+    await page.keyboard.press('/')
+    await page.keyboard.type(to)
+    await page.getByRole('row').filter({ hasText: to }).click()
+    await page.getByRole('heading', { name: 'Parcel on its way' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('open')).toBe(id)
+    // The frame runs no scripts, not even those of the test.
+    const colorOf = (selector: string) =>
+      page.evaluate(
+        `getComputedStyle(document.querySelector('iframe').contentDocument.querySelector('${selector}')).color`,
+      )
+    await page.locator('iframe[title="Message body"]').waitFor()
+    await expect.poll(() => colorOf('h1')).toBe('rgb(1, 2, 3)')
+    expect(await colorOf('p')).toBe('rgb(4, 5, 6)')
+    await page.getByText('1 picture from other servers not loaded').waitFor()
+    expect(await page.title()).toContain('Messages')
+    await expectNoBarriers(page)
+
+    await page.getByRole('tab', { name: 'Timeline' }).click()
+    await page.getByRole('list', { name: 'Timeline' }).getByText('Delivered', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByText('A copy is on its way').waitFor()
+    const sent = await t.database.sql<{ id: string }>(`select id from messages where metadata ->> 'resent_from' = $1`, [
+      id,
+    ])
+    expect(sent).toHaveLength(1)
+    await expect.poll(() => new URL(page.url()).searchParams.get('open')).toBe(sent[0]?.id)
+  })
+
+  test('A developer cancels a scheduled message, and a viewer reads which role may', async () => {
+    const { t, org, open } = stage()
+    const at = new Date(t.service.clock.millis() + 86_400_000).toISOString()
+    const id = await send({ to: ['later@simulator.tidings.test'], subject: 'Later', scheduled_at: at })
+    const viewer = await open('viewer')
+    await visit(viewer, `/messages?open=${id}`)
+    await viewer.getByRole('button', { name: 'Cancel message' }).hover()
+    await viewer.getByText('Needs the owner or developer role').first().waitFor()
+    const page = await open('developer')
+    await visit(page, `/messages?open=${id}`)
+    await page.getByRole('button', { name: 'Cancel message' }).click()
+    await page
+      .getByRole('dialog', { name: 'Cancel this message?' })
+      .getByRole('button', { name: 'Cancel message' })
+      .click()
+    await page.getByText('The message is canceled').waitFor()
+    expect((await t.ask('GET', `/api/v1/emails/${id}`, { key: org.keys.live })).body.status).toBe('canceled')
+  })
+}
+
+export default messageJourneys

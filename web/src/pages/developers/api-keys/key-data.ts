@@ -1,0 +1,86 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, unwrap } from '../../../api/client.ts'
+import type { components, paths } from '../../../api/schema.gen.ts'
+import type { Mode } from '../../../shell/mode.ts'
+import { entriesOf, numberOf } from '../../../ui/list-text.ts'
+import { usePages } from '../../../ui/use-pages.ts'
+import { allScopes, isFullAccess, type Scope, sendingScopes } from './scope-list.ts'
+
+type KeyList = paths['/api/internal/api-keys']['get']['responses'][200]['content']['application/json']
+export type ApiKey = KeyList['data'][number]
+
+export const useKeys = (environment: Mode) =>
+  usePages(['api-keys', environment], (cursor) =>
+    unwrap(
+      api.GET('/api/internal/api-keys', {
+        params: { query: { environment, limit: '100', ...(cursor && { cursor }) } },
+      }),
+    ),
+  )
+
+export const useDomainChoices = () =>
+  useQuery({
+    queryKey: ['domains', 'choices'],
+    queryFn: () => unwrap(api.GET('/api/internal/domains', { params: { query: { limit: '100' } } })),
+    select: ({ data }) => data.map(({ id, name }) => ({ value: id, label: name })),
+  })
+
+export type KeyValues = {
+  name: string
+  access: 'all' | 'sending' | 'chosen'
+  scopes: string[]
+  domains: string[]
+  cidrs: string
+  expires: string
+  rate: string
+  tenant: string
+}
+
+export const emptyKey: KeyValues = {
+  name: '',
+  access: 'all',
+  scopes: [...sendingScopes],
+  domains: [],
+  cidrs: '',
+  expires: '',
+  rate: '',
+  tenant: '',
+}
+
+export const valuesOf = (key: ApiKey): KeyValues => ({
+  name: key.name,
+  access: isFullAccess(key.scopes) ? 'all' : 'chosen',
+  scopes: [...key.scopes],
+  domains: key.allowed_domain_ids ?? [],
+  cidrs: (key.allowed_cidrs ?? []).join('\n'),
+  expires: '',
+  rate: key.rate_limit_per_minute === null ? '' : String(key.rate_limit_per_minute),
+  tenant: key.tenant_id ?? '',
+})
+
+const scopesOf = ({ access, scopes }: KeyValues): Scope[] => {
+  if (access === 'all') return [...allScopes]
+  return access === 'sending' ? [...sendingScopes] : (scopes as Scope[])
+}
+
+/** The body of a request. A field without a value removes the restriction; an empty expiry leaves it as it is. */
+export const bodyOf = (values: KeyValues): components['schemas']['PatchKey'] => {
+  const cidrs = entriesOf(values.cidrs)
+  const days = numberOf(values.expires)
+  return {
+    name: values.name,
+    scopes: scopesOf(values),
+    tenant_id: values.tenant.trim() || null,
+    allowed_domain_ids: values.domains.length > 0 ? values.domains : null,
+    allowed_cidrs: cidrs.length > 0 ? cidrs : null,
+    rate_limit_per_minute: numberOf(values.rate),
+    ...(days !== null && { expires_in_days: days }),
+  }
+}
+
+export type KeyState = 'active' | 'revoked' | 'expired'
+
+export const stateOf = (key: ApiKey): KeyState => {
+  if (key.revoked_at !== null) return 'revoked'
+  return key.expires_at !== null && Date.parse(key.expires_at) <= Date.now() ? 'expired' : 'active'
+}

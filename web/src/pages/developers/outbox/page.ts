@@ -1,0 +1,10 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/outbox',
+  title: 'Outbox',
+  area: 'app',
+  rail: 'outbox',
+  development: true,
+  load: () => import('./view.tsx'),
+})

@@ -1,0 +1,98 @@
+import { useQuery } from '@tanstack/react-query'
+import { Inbox } from 'lucide-react'
+import { ApiError } from '../../../api/api-error.ts'
+import { messages } from '../../../strings/messages.ts'
+import { outbox } from '../../../strings/outbox.ts'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { Drawer } from '../../../ui/drawer.tsx'
+import { EmptyState } from '../../../ui/empty-state.tsx'
+import { ErrorNote } from '../../../ui/error-note.tsx'
+import { MailFrame } from '../../../ui/mail-frame.tsx'
+import { RelativeTime } from '../../../ui/relative-time.tsx'
+import { SearchInput } from '../../../ui/search-input.tsx'
+import { Select } from '../../../ui/select.tsx'
+import { type Column, Table } from '../../../ui/table.tsx'
+import { Tabs } from '../../../ui/tabs.tsx'
+import { FilterBar, Page } from '../../../ui/templates.tsx'
+import { useFilters } from '../../../ui/use-filters.ts'
+import { ClockAndTasks } from './clock-and-tasks.tsx'
+import { type OutboxEntry, readOutbox } from './dev-tools.ts'
+
+const columns: Column<OutboxEntry>[] = [
+  { id: 'to', header: outbox.columns.to, cell: ({ to }) => to.join(', ') },
+  { id: 'subject', header: outbox.columns.subject, cell: ({ subject, body }) => subject ?? body ?? '–' },
+  { id: 'at', header: outbox.columns.at, align: 'right', cell: ({ at }) => <RelativeTime at={at} /> },
+]
+
+const Entry = ({ entry, tab, onTab }: { entry: OutboxEntry; tab: string; onTab: (tab: string) => void }) => {
+  const text = entry.body ?? entry.text ?? outbox.noText
+  const { tabs: words } = outbox
+  const tabs = [
+    ...(entry.html
+      ? [{ id: 'preview', label: words.preview, panel: <MailFrame html={entry.html} title={messages.bodyTitle} /> }]
+      : []),
+    { id: 'text', label: words.text, panel: <CodeBlock label={words.text} code={text} /> },
+    ...(entry.raw
+      ? [{ id: 'source', label: words.source, panel: <CodeBlock label={words.source} code={entry.raw} /> }]
+      : []),
+  ]
+  const shown = tabs.find(({ id }) => id === tab)?.id ?? (tabs[0]?.id as string)
+  return <Tabs label={outbox.tabsLabel} tabs={tabs} value={shown} onValue={onTab} />
+}
+
+const OutboxPage = () => {
+  const [{ to, channel, open, tab }, change] = useFilters({ to: '', channel: '', open: '', tab: '' })
+  const { data, error } = useQuery({
+    queryKey: ['outbox', channel, to],
+    queryFn: () => readOutbox(channel, to),
+    refetchInterval: ({ state }) => (state.error ? false : 3_000),
+  })
+  if (error instanceof ApiError && error.status === 404) {
+    return (
+      <Page title={outbox.title}>
+        <EmptyState title={outbox.missing}>{outbox.missingWhy}</EmptyState>
+      </Page>
+    )
+  }
+  const opened = data?.data.find(({ id }) => id === open)
+  return (
+    <Page title={outbox.title} description={outbox.about}>
+      <ClockAndTasks />
+      <FilterBar>
+        <SearchInput label={outbox.search} value={to} onValue={(now) => change({ to: now })} />
+        <Select
+          aria-label={outbox.channel}
+          value={channel}
+          onValue={(now) => change({ channel: now })}
+          options={[
+            { value: '', label: outbox.both },
+            ...Object.entries(messages.channels).map(([value, label]) => ({ value, label })),
+          ]}
+        />
+      </FilterBar>
+      <ErrorNote error={error} />
+      <Table
+        label={outbox.title}
+        columns={columns}
+        rows={error ? [] : data?.data}
+        rowKey={({ id }) => id}
+        onOpen={({ id }) => change({ open: id, tab: '' })}
+        openKey={open}
+        empty={
+          <EmptyState icon={<Inbox className="size-6" />} title={outbox.emptyTitle}>
+            {outbox.empty}
+          </EmptyState>
+        }
+      />
+      <Drawer
+        open={opened !== undefined}
+        onClose={() => change({ open: '', tab: '' })}
+        title={opened?.subject ?? outbox.title}
+      >
+        {opened && <Entry entry={opened} tab={tab} onTab={(now) => change({ tab: now })} />}
+      </Drawer>
+    </Page>
+  )
+}
+
+export default OutboxPage

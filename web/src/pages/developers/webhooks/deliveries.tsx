@@ -1,0 +1,152 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { ArrowLeft, RotateCw } from 'lucide-react'
+import { useState } from 'react'
+import { api, unwrap } from '../../../api/client.ts'
+import { webhooks } from '../../../strings/webhooks.ts'
+import { StatusDot } from '../../../ui/badge.tsx'
+import { Button } from '../../../ui/button.tsx'
+import { Copyable } from '../../../ui/copy-button.tsx'
+import { DetailList } from '../../../ui/detail-list.tsx'
+import { EmptyState } from '../../../ui/empty-state.tsx'
+import { ErrorNote } from '../../../ui/error-note.tsx'
+import { RelativeTime } from '../../../ui/relative-time.tsx'
+import { Select } from '../../../ui/select.tsx'
+import { type Column, Table } from '../../../ui/table.tsx'
+import { Timeline } from '../../../ui/timeline.tsx'
+import { toast, toastError } from '../../../ui/toasts.tsx'
+import { useFilters } from '../../../ui/use-filters.ts'
+import { type Delivery, deliveryTones, useDeliveries } from './webhook-data.ts'
+
+const words = webhooks.deliveries
+
+const columns: Column<Delivery>[] = [
+  { id: 'event', header: words.columns.event, cell: ({ event }) => <span className="font-mono text-xs">{event}</span> },
+  {
+    id: 'status',
+    header: words.columns.status,
+    cell: ({ status }) => <StatusDot tone={deliveryTones[status]}>{words.statuses[status]}</StatusDot>,
+  },
+  {
+    id: 'attempts',
+    header: words.columns.attempts,
+    className: 'hidden sm:table-cell',
+    align: 'right',
+    cell: ({ attempt_count, max_attempts }) => `${attempt_count} / ${max_attempts}`,
+  },
+  {
+    id: 'created',
+    header: words.columns.created,
+    align: 'right',
+    cell: ({ created_at }) => <RelativeTime at={created_at} />,
+  },
+]
+
+type Attempt = Delivery['attempts'][number]
+
+const Attempts = ({ attempts }: { attempts: readonly Attempt[] }) => (
+  <Timeline
+    label={words.attempts}
+    entries={attempts.map(({ attempt, at, response_status, response_body, duration_ms, error }) => ({
+      key: String(attempt),
+      at,
+      tone: response_status !== null && response_status >= 200 && response_status < 300 ? 'ok' : 'bad',
+      title: `${words.attempt(attempt)}: ${error ? words.noAnswer[error] : response_status}`,
+      children: (
+        <>
+          {words.took(duration_ms)}
+          {response_body && <pre className="mt-1 whitespace-pre-wrap break-all font-mono text-xs">{response_body}</pre>}
+        </>
+      ),
+    }))}
+  />
+)
+
+const Replay = ({ delivery, onReplayed }: { delivery: Delivery; onReplayed: (id: string) => void }) => {
+  const client = useQueryClient()
+  const [busy, setBusy] = useState(false)
+  const replay = async () => {
+    setBusy(true)
+    try {
+      const params = { path: { id: delivery.id } }
+      const { delivery_id } = await unwrap(api.POST('/api/internal/webhook-deliveries/{id}/replay', { params }))
+      await client.invalidateQueries({ queryKey: ['webhook-deliveries'] })
+      toast(words.replayed)
+      onReplayed(delivery_id)
+    } catch (error) {
+      toastError(error)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <Button
+      gate="requireDeveloperSession"
+      busy={busy}
+      reason={delivery.status === 'pending' ? words.pendingReason : undefined}
+      icon={<RotateCw aria-hidden className="size-3.5" />}
+      onClick={() => void replay()}
+    >
+      {words.replay}
+    </Button>
+  )
+}
+
+type DetailProps = { delivery: Delivery; onOpen: (id: string) => void }
+
+const DeliveryDetail = ({ delivery, onOpen }: DetailProps) => (
+  <div className="flex flex-col gap-4">
+    <div className="flex flex-wrap items-center justify-between gap-2">
+      <Button look="quiet" icon={<ArrowLeft aria-hidden className="size-3.5" />} onClick={() => onOpen('')}>
+        {words.back}
+      </Button>
+      <Replay delivery={delivery} onReplayed={onOpen} />
+    </div>
+    <DetailList
+      facts={[
+        { name: words.columns.event, value: <code>{delivery.event}</code> },
+        {
+          name: words.columns.status,
+          value: <StatusDot tone={deliveryTones[delivery.status]}>{words.statuses[delivery.status]}</StatusDot>,
+        },
+        { name: 'Id', value: <Copyable text={delivery.id} /> },
+        { name: words.columns.created, value: <RelativeTime at={delivery.created_at} /> },
+        ...(delivery.next_attempt_at
+          ? [{ name: words.next, value: <RelativeTime at={delivery.next_attempt_at} /> }]
+          : []),
+        ...(delivery.replay_of ? [{ name: words.replayOf, value: <Copyable text={delivery.replay_of} /> }] : []),
+        ...(delivery.replayed_as ? [{ name: words.replayedAs, value: <Copyable text={delivery.replayed_as} /> }] : []),
+      ]}
+    />
+    <Attempts attempts={delivery.attempts} />
+  </div>
+)
+
+export const Deliveries = ({ endpointId }: { endpointId: string }) => {
+  const [{ status, delivery }, change] = useFilters({ status: '', delivery: '' })
+  const { rows, error, more } = useDeliveries(endpointId, status)
+  const opened = rows?.find(({ id }) => id === delivery)
+  if (opened) return <DeliveryDetail delivery={opened} onOpen={(id) => change({ delivery: id })} />
+  return (
+    <div className="flex flex-col gap-3">
+      <Select
+        aria-label={words.status}
+        value={status}
+        onValue={(value) => change({ status: value })}
+        options={[
+          { value: '', label: words.every },
+          ...Object.entries(words.statuses).map(([value, label]) => ({ value, label })),
+        ]}
+      />
+      <ErrorNote error={error} />
+      <Table
+        label={words.title}
+        columns={columns}
+        rows={error ? [] : rows}
+        rowKey={({ id }) => id}
+        onOpen={({ id }) => change({ delivery: id })}
+        more={more}
+        empty={<EmptyState title={words.empty}>{words.emptyHelp}</EmptyState>}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,9 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/webhooks',
+  title: 'Webhooks',
+  area: 'app',
+  rail: 'webhooks',
+  load: () => import('./view.tsx'),
+})

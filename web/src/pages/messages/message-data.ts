@@ -1,0 +1,71 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, unwrap } from '../../api/client.ts'
+import type { paths } from '../../api/schema.gen.ts'
+import type { Mode } from '../../shell/mode.ts'
+import type { Tone } from '../../ui/badge.tsx'
+import { usePages } from '../../ui/use-pages.ts'
+
+type Responses<P extends keyof paths> = paths[P] extends {
+  get: { responses: { 200: { content: { 'application/json': infer B } } } }
+}
+  ? B
+  : never
+
+export type ListedMessage = Responses<'/api/internal/messages'>['data'][number]
+export type ShownMessage = Responses<'/api/internal/messages/{id}'>
+export type MessageStatus = ListedMessage['status']
+
+export const tones: Record<MessageStatus, Tone> = {
+  scheduled: 'info',
+  sending: 'info',
+  sent: 'info',
+  delivered: 'ok',
+  bounced: 'bad',
+  failed: 'bad',
+  canceled: 'neutral',
+}
+
+export type MessageFilters = { q: string; channel: string; status: string; since: string }
+
+export const noFilters: MessageFilters = { q: '', channel: '', status: '', since: '' }
+
+const hourMs = 3_600_000
+const afterOf = (since: string): string => new Date(Date.now() - Number(since) * hourMs).toISOString()
+
+/** Asks again every few seconds while the page is visible. */
+export const useMessages = (environment: Mode, { q, channel, status, since }: MessageFilters) =>
+  usePages(
+    ['messages', environment, q, channel, status, since],
+    (cursor) =>
+      unwrap(
+        api.GET('/api/internal/messages', {
+          params: {
+            query: {
+              environment,
+              limit: '50',
+              ...(cursor && { cursor }),
+              ...(q && { q }),
+              ...(channel && { channel: channel as ListedMessage['channel'] }),
+              ...(status && { status: status as MessageStatus }),
+              ...(since && { created_after: afterOf(since) }),
+            },
+          },
+        }),
+      ),
+    { refetchInterval: 5_000 },
+  )
+
+const moving: readonly MessageStatus[] = ['scheduled', 'sending', 'sent']
+
+/** A message on its way is read again every two seconds, others every ten: opens and clicks arrive later. */
+export const useMessage = (id: string) =>
+  useQuery({
+    queryKey: ['message', id],
+    // The client loses fields that are always null, such as the subject of an SMS, from the type.
+    queryFn: () =>
+      unwrap(api.GET('/api/internal/messages/{id}', { params: { path: { id } } })) as Promise<ShownMessage>,
+    refetchInterval: ({ state: { data, error } }) => {
+      if (error) return false
+      return data && moving.includes(data.status) ? 2_000 : 10_000
+    },
+  })

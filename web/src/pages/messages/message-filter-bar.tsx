@@ -1,0 +1,35 @@
+import { messages } from '../../strings/messages.ts'
+import { SearchInput } from '../../ui/search-input.tsx'
+import { Select } from '../../ui/select.tsx'
+import { FilterBar } from '../../ui/templates.tsx'
+import type { MessageFilters } from './message-data.ts'
+
+const optionsOf = (words: Record<string, string>) => Object.entries(words).map(([value, label]) => ({ value, label }))
+
+type Props = { filters: MessageFilters; onChange: (change: Partial<MessageFilters>) => void }
+
+export const MessageFilterBar = ({ filters, onChange }: Props) => (
+  <FilterBar>
+    <SearchInput label={messages.search} value={filters.q} onValue={(q) => onChange({ q })} />
+    <Select
+      aria-label={messages.channel}
+      value={filters.channel}
+      onValue={(channel) => onChange({ channel })}
+      options={[{ value: '', label: messages.everyChannel }, ...optionsOf(messages.channels)]}
+    />
+    <Select
+      aria-label={messages.status}
+      value={filters.status}
+      onValue={(status) => onChange({ status })}
+      options={[{ value: '', label: messages.everyStatus }, ...optionsOf(messages.statuses)]}
+    />
+    <Select
+      aria-label={messages.since}
+      value={filters.since}
+      onValue={(since) => onChange({ since })}
+      options={Object.entries(messages.times)
+        .sort(([a], [b]) => Number(a) - Number(b))
+        .map(([value, label]) => ({ value, label }))}
+    />
+  </FilterBar>
+)
