@@ -237,6 +237,8 @@ export const catalogue = {
   INVITATION_EXPIRED: at(410, 'This invitation has expired'),
   INVITATION_EMAIL_MISMATCH: at(403, 'This invitation was sent to another address'),
   SOLE_OWNER: at(409, 'You are the only member of an organisation you own'),
+  SCIM_TOKEN_LIMIT: at(409, 'The organisation has two live directory tokens. Revoke one first.'),
+  OWNER_NOT_MAPPABLE: at(422, 'A directory group cannot grant the owner role'),
   DOMAIN_NOT_VERIFIED: at(409, 'The domain is not verified. Verify it first.'),
   INVALID_TIME_RANGE: at(422, 'The bounds of a range must be ISO 8601 timestamps'),
   AUDIT_SIGNING_DISABLED: at(
@@ -271,6 +273,8 @@ export const dashboardCodes = new Set<Code>([
   'INVITATION_EXPIRED',
   'INVITATION_EMAIL_MISMATCH',
   'SOLE_OWNER',
+  'SCIM_TOKEN_LIMIT',
+  'OWNER_NOT_MAPPABLE',
   'INVALID_TIME_RANGE',
   'AUDIT_SIGNING_DISABLED',
 ])

@@ -154,6 +154,8 @@ const added: [code: Code, status: number, type: string][] = [
   ['INVITATION_EXPIRED', 410, 'validation_error'],
   ['INVITATION_EMAIL_MISMATCH', 403, 'authentication_error'],
   ['SOLE_OWNER', 409, 'validation_error'],
+  ['SCIM_TOKEN_LIMIT', 409, 'validation_error'],
+  ['OWNER_NOT_MAPPABLE', 422, 'validation_error'],
   ['INVALID_TIME_RANGE', 422, 'validation_error'],
   ['AUDIT_SIGNING_DISABLED', 503, 'server_error'],
 ]

@@ -19,6 +19,7 @@ import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
 import { makeResources } from './resources.ts'
 import { type Modules, makeRoutes } from './routes.ts'
+import { makeScim } from './scim.ts'
 import { makeSending } from './sending.ts'
 import { makeTeam } from './team.ts'
 import { makeWorker } from './worker.ts'
@@ -39,13 +40,14 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)
-  const team = makeTeam({ foundation, platform, people, sending, senders })
+  const team = makeTeam({ foundation, platform, people, sending, senders, replacements })
+  const scim = makeScim({ foundation, people, team, replacements })
   const worker = makeWorker({ foundation, platform, sending, delivery, senders, team })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const resources = makeResources({ foundation, platform, sending, delivery })
   const shared = { foundation, platform, sending, senders, resources }
   const routes = [...makeRoutes(shared), ...(addRoutes?.(modules) ?? [])]
-  const dashboardRoutes = [...makeDashboardRoutes({ ...shared, people, team }), ...addDashboardRoutes]
+  const dashboardRoutes = [...makeDashboardRoutes({ ...shared, people, team, scim }), ...addDashboardRoutes]
   let withWorker = false
   const stopping = makeStopping()
   const ready = makeReadiness({
@@ -59,6 +61,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     platform,
     sending,
     senders,
+    scim,
     worker,
     routes,
     dashboardRoutes,

@@ -20,6 +20,7 @@ import { dashboardNumberRoutes } from '../http/dashboard/dashboard-phone-numbers
 import { dashboardPoolRoutes } from '../http/dashboard/dashboard-pools.ts'
 import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
+import { directoryRoutes } from '../http/dashboard/directory.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
@@ -31,6 +32,7 @@ import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Resources } from './resources.ts'
+import type { Scim } from './scim.ts'
 import type { Sending } from './sending.ts'
 import type { Team } from './team.ts'
 
@@ -74,6 +76,7 @@ type Needs = {
   resources: Resources
   people: People
   team: Team
+  scim: Scim
 }
 
 export const makeDashboardRoutes = ({
@@ -84,6 +87,7 @@ export const makeDashboardRoutes = ({
   resources,
   people,
   team,
+  scim,
 }: Needs): DashboardRoute[] => {
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
@@ -99,6 +103,7 @@ export const makeDashboardRoutes = ({
     ...messageRoutes(sending.messages),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
+    ...directoryRoutes({ ...scim, db, baseUrl: foundation.baseUrl.read }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
     ...webhookDashboardRoutes({ db, ...resources.webhooks }),
     ...makeAudienceRoutes(db, resources),

@@ -22,6 +22,8 @@ import { registerRoot } from '../http/public/root.ts'
 import { registerTracking } from '../http/public/tracking.ts'
 import { makeReadBody, type ReadBody } from '../http/read-body.ts'
 import type { Route } from '../http/route.ts'
+import { scimRoutes } from '../http/scim/scim-routes.ts'
+import { serveDirectory } from '../http/scim/serve-directory.ts'
 import { makeServer } from '../http/server.ts'
 import type { Stopping } from '../http/stopping.ts'
 import { makeUploads } from '../http/uploads.ts'
@@ -48,6 +50,7 @@ import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
+import type { Scim } from './scim.ts'
 import type { Sending } from './sending.ts'
 import type { Worker } from './worker.ts'
 
@@ -56,6 +59,7 @@ type Needs = {
   platform: Platform
   sending: Sending
   senders: SmsRegistration
+  scim: Scim
   worker: Worker
   routes: Route[]
   dashboardRoutes: DashboardRoute[]
@@ -164,6 +168,12 @@ const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBod
   serveDashboard(app, { routes, entrance, proxies, readBody, log, checkResponses })
 }
 
+const registerDirectory = (app: FastifyInstance, { foundation, scim }: Needs, readBody: ReadBody): void => {
+  const { config: proxies, limiter, clock, baseUrl } = foundation
+  const { tokens } = scim
+  serveDirectory(app, { routes: scimRoutes(scim), tokens, limiter, clock, proxies, readBody, baseUrl: baseUrl.read })
+}
+
 export const makeHttp = (needs: Needs): FastifyInstance => {
   const { config, metrics } = needs.foundation
   const uploads = makeUploads(config.uploads)
@@ -175,6 +185,7 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   app.addHook('onClose', () => parser.close())
   registerProviders(app, needs, { readBody, parser })
   registerDashboard(app, needs, readBody)
+  registerDirectory(app, needs, readBody)
   registerDev(app, needs, parser)
   return app
 }

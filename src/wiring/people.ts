@@ -20,6 +20,7 @@ import type { SignInProvider } from '../signin/providers/sign-in-provider.ts'
 import { makeSecondFactor } from '../signin/second-factor.ts'
 import { makeCodes } from '../signin/sign-in-code.ts'
 import { makeRegister } from '../signin/sign-up.ts'
+import { makeTakeOverAccount } from '../signin/take-over-account.ts'
 import { makeThrottle } from '../signin/throttle.ts'
 import { makeVerifyPhone } from '../signin/verify-phone.ts'
 import { makeJoinByInvitation } from '../team/join-by-invitation.ts'
@@ -61,11 +62,13 @@ export const makePeople = (foundation: Foundation, { sessions }: Platform, sendi
   }
   const confirmEmail = makeConfirmEmail({ clock, audit, joinInvited })
   const completeSignIn = makeCompleteSignIn({ sessions, recordPersonal })
+  const takeOver = makeTakeOverAccount({ clock, confirmEmail })
   const secondFactor = makeSecondFactor({ ...basis, vault })
   const recordFailedLogin = makeRecordFailedLogin({ db, audit, throttle, background })
   const logIn = makeLogIn({ ...basis, secondFactor, confirmEmail, completeSignIn, recordFailedLogin })
   return {
     background,
+    takeOver,
     mail: basis.mail,
     join,
     recordPersonal,

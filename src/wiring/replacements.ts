@@ -4,6 +4,8 @@ import type { GuardedAgent } from '../outgoing/guarded.ts'
 import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import type { SmsRegistries } from '../providers/registry/open-sms-registry.ts'
 import type { SmsProvider } from '../providers/sms/sms-provider.ts'
+import type { VerifiedFor } from '../scim/directory-accounts.ts'
+import type { EndMemberWork } from '../team/end-membership.ts'
 import type { NotifyOwners } from '../webhooks/record-outcome.ts'
 
 export type Replacements = {
@@ -23,4 +25,8 @@ export type Replacements = {
   verificationWindowMs?: number
   /** Emails owners and developers. */
   notify?: NotifyOwners
+  /** Says whether an address is in a verified email domain of an org. */
+  isVerifiedFor?: VerifiedFor
+  /** Ends what a member has in an org when they leave it. */
+  endMemberWork?: EndMemberWork[]
 }

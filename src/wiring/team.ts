@@ -6,6 +6,7 @@ import { makeAnswerInvitation } from '../team/answer-invitation.ts'
 import { makeBeginOrg } from '../team/begin-org.ts'
 import { makeDeleteAccount } from '../team/delete-account.ts'
 import { makeCloseOrg, makeDeleteOrg } from '../team/delete-org.ts'
+import { makeEndMembership } from '../team/end-membership.ts'
 import { makeMailInvitation } from '../team/invitation-mail.ts'
 import { makeLeaveOrgs } from '../team/leave-orgs.ts'
 import { makeManageInvitations } from '../team/manage-invitations.ts'
@@ -18,9 +19,17 @@ import type { Foundation } from './foundation.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
+import type { Replacements } from './replacements.ts'
 import type { Sending } from './sending.ts'
 
-type Needs = { foundation: Foundation; platform: Platform; people: People; sending: Sending; senders: SmsRegistration }
+type Needs = {
+  foundation: Foundation
+  platform: Platform
+  people: People
+  sending: Sending
+  senders: SmsRegistration
+  replacements: Replacements
+}
 
 const system = { kind: 'system' } as const
 const page = 100
@@ -47,7 +56,7 @@ const makeRelease = ({ foundation, sending, senders }: Needs) => [
 ]
 
 export const makeTeam = (needs: Needs) => {
-  const { foundation, platform, people, sending } = needs
+  const { foundation, platform, people, sending, replacements } = needs
   const { config, db, clock, log, audit, limiter, caches, baseUrl } = foundation
   const { auditSecrets: secrets } = config
   const cutover = config.auditCutover.at
@@ -58,9 +67,12 @@ export const makeTeam = (needs: Needs) => {
     // Modules with work under way for an org add themselves to this list.
     endWork: [sending.messages.cancelOfOrg, (tx, { orgId }) => tx.change(deleteEndpointsOfOrg, { orgId })],
   })
+  // Modules in which a member can have something, such as grants, add themselves to this list.
+  const endMembership = makeEndMembership({ ...shared, endWork: replacements.endMemberWork ?? [] })
   const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
   return {
-    members: makeManageTeam(shared),
+    endMembership,
+    members: makeManageTeam({ ...shared, endMembership }),
     invitations: makeManageInvitations({ ...shared, mail }),
     answer: makeAnswerInvitation({ ...shared, join: people.join }),
     transfer: makeTransferOwnership({ db, movePointer }),
