@@ -8,7 +8,7 @@ import { comparableAddress } from '../ground/mailbox.ts'
 import { findAccountByEmail, insertAccount, lockAccount } from '../signin/store/user-rows.ts'
 import type { TakeOverAccount } from '../signin/take-over-account.ts'
 import { joinTeam, setFirstDefaultOrg } from '../team/store/team-rows.ts'
-import type { GroupMapping } from './group-mapping.ts'
+import type { DirectoryActor, DirectoryChange, GroupMapping } from './group-mapping.ts'
 import type { UserChange } from './read-user.ts'
 import { invalidScimValue } from './scim-fault.ts'
 
@@ -20,12 +20,10 @@ export interface DirectoryAccounts {
   addressOf(orgId: string, userName: string): Promise<string>
   assertVerified(orgId: string, email: string): Promise<void>
   /** The account with this address, which is made without a password if there is none. */
-  openAccount(tx: Tx, email: string, names: UserChange): Promise<string>
+  openAccount(tx: Tx, actor: DirectoryActor, email: string, names: UserChange): Promise<string>
   /** Adds the membership with the role that the groups of the user give. */
-  join(tx: Tx, member: { orgId: string; id: string; userId: string }): Promise<void>
+  join(tx: Tx, change: DirectoryChange, member: { id: string; userId: string }): Promise<void>
 }
-
-const system = { kind: 'system' } as const
 
 const nameFor = ({ displayName, givenName, familyName }: UserChange, email: string): string => {
   const given = displayName ?? [givenName, familyName].filter(Boolean).join(' ')
@@ -66,7 +64,7 @@ export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
       return email
     },
 
-    openAccount: async (tx, email, names) => {
+    openAccount: async (tx, actor, email, names) => {
       const name = nameFor(names, email)
       const known = await tx.row(findAccountByEmail, { email })
       const created = known ? undefined : await createAccount(tx, email, name)
@@ -75,11 +73,11 @@ export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
       const account = userId === undefined ? undefined : await tx.row(lockAccount, { userId })
       if (!account) throw new Error('an account disappeared while the directory linked it')
       // Someone registered the address without proving it. The org has proven that its domain is theirs.
-      if (account.email_verified_at === null) await takeOver(tx, account, name, system)
+      if (account.email_verified_at === null) await takeOver(tx, account, name, actor)
       return account.id
     },
 
-    join: async (tx, { orgId, id, userId }) => {
+    join: async (tx, { orgId, actor }, { id, userId }) => {
       const at = clock.now()
       const role = await mapping.roleOf(tx, orgId, userId)
       await tx.change(joinTeam, { orgId, id, userId, role, source: 'scim', at })
@@ -87,7 +85,7 @@ export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
       // The org may allow fewer sessions than the user has.
       await tx.rows(endExcessSessions, { orgId: null, userId })
       const metadata = { role, via: 'scim' }
-      const entry = { orgId, actor: system, action: 'member.joined', resourceType: 'membership' } as const
+      const entry = { orgId, actor, action: 'member.joined', resourceType: 'membership' } as const
       await audit(tx, { ...entry, resourceId: id, metadata })
     },
   }

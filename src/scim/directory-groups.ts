@@ -3,7 +3,7 @@ import type { Db, Runner, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { isId, newId } from '../ground/ids.ts'
 import { lockTeam } from '../team/store/team-rows.ts'
-import { type GroupMapping, keyOf } from './group-mapping.ts'
+import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
 import { groupFilter } from './list-filters.ts'
 import { assertMatch, type Page, type Paged } from './page-and-version.ts'
 import { type GroupState, patchGroup } from './read-group.ts'
@@ -34,10 +34,15 @@ export type GroupRead = { members: boolean }
 export interface DirectoryGroups {
   list(orgId: string, filter: Condition[], page: Page, read: GroupRead): Promise<Paged<DirectoryGroup>>
   find(orgId: string, id: string, read: GroupRead): Promise<DirectoryGroup>
-  create(orgId: string, given: GroupState): Promise<DirectoryGroup>
-  replace(orgId: string, id: string, given: GroupState, ifMatch: string | undefined): Promise<DirectoryGroup>
-  patch(orgId: string, id: string, operations: PatchOperation[], ifMatch: string | undefined): Promise<DirectoryGroup>
-  remove(orgId: string, id: string, ifMatch: string | undefined): Promise<void>
+  create(by: DirectoryChange, given: GroupState): Promise<DirectoryGroup>
+  replace(by: DirectoryChange, id: string, given: GroupState, ifMatch: string | undefined): Promise<DirectoryGroup>
+  patch(
+    by: DirectoryChange,
+    id: string,
+    operations: PatchOperation[],
+    ifMatch: string | undefined,
+  ): Promise<DirectoryGroup>
+  remove(by: DirectoryChange, id: string, ifMatch: string | undefined): Promise<void>
 }
 
 /** A page ends early rather than show more members than this. It has at least one group. */
@@ -112,20 +117,22 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: Needs): DirectoryGro
     })
 
   const change = (
-    orgId: string,
+    by: DirectoryChange,
     id: string,
     ifMatch: string | undefined,
     nextOf: (state: GroupState) => GroupState,
   ): Promise<DirectoryGroup> =>
-    inTeam(orgId, async (tx) => {
+    inTeam(by.orgId, async (tx) => {
+      const { orgId } = by
       const former = await findIn(tx, orgId, id, whole)
       assertMatch(ifMatch, String(former.version))
-      await mapping.applyRoles(tx, orgId, await apply(tx, orgId, former, nextOf(stateOf(former))))
+      await mapping.applyRoles(tx, by, await apply(tx, orgId, former, nextOf(stateOf(former))))
       return findIn(tx, orgId, id, whole)
     })
 
-  const create: DirectoryGroups['create'] = (orgId, { displayName, externalId, members }) =>
-    inTeam(orgId, async (tx) => {
+  const create: DirectoryGroups['create'] = (by, { displayName, externalId, members }) =>
+    inTeam(by.orgId, async (tx) => {
+      const { orgId } = by
       const none = { orgId, id: null, displayKey: null, externalId: null, memberId: null }
       if (((await tx.row(countDirectoryGroups, none))?.n ?? 0) >= maxGroups) {
         throw invalidScimValue(`A directory can have at most ${maxGroups} groups.`)
@@ -134,7 +141,7 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: Needs): DirectoryGro
       const id = newId('scimGroup', at.getTime())
       const row = { orgId, id, displayName, displayKey: keyOf(displayName), externalId, at }
       if (!(await tx.row(insertDirectoryGroup, row))) throw taken()
-      await mapping.applyRoles(tx, orgId, await addMembers(tx, orgId, id, [...members]))
+      await mapping.applyRoles(tx, by, await addMembers(tx, orgId, id, [...members]))
       return findIn(tx, orgId, id, whole)
     })
 
@@ -150,16 +157,17 @@ export const makeDirectoryGroups = ({ db, clock, mapping }: Needs): DirectoryGro
     },
     find: (orgId, id, read) => findIn(db, orgId, id, read),
     create,
-    replace: (orgId, id, given, ifMatch) => change(orgId, id, ifMatch, () => given),
-    patch: (orgId, id, operations, ifMatch) => change(orgId, id, ifMatch, (state) => patchGroup(state, operations)),
-    remove: (orgId, id, ifMatch) =>
-      inTeam(orgId, async (tx) => {
+    replace: (by, id, given, ifMatch) => change(by, id, ifMatch, () => given),
+    patch: (by, id, operations, ifMatch) => change(by, id, ifMatch, (state) => patchGroup(state, operations)),
+    remove: (by, id, ifMatch) =>
+      inTeam(by.orgId, async (tx) => {
+        const { orgId } = by
         const former = await findIn(tx, orgId, id, whole)
         assertMatch(ifMatch, String(former.version))
         await tx.change(deleteDirectoryGroup, { orgId, id })
         await mapping.applyRoles(
           tx,
-          orgId,
+          by,
           former.members.map(({ user_id }) => user_id),
         )
       }),

@@ -7,7 +7,7 @@ import { findAccountByEmail } from '../signin/store/user-rows.ts'
 import type { EndMembership } from '../team/end-membership.ts'
 import { findRole, lockTeam } from '../team/store/team-rows.ts'
 import type { DirectoryAccounts } from './directory-accounts.ts'
-import { type GroupMapping, keyOf } from './group-mapping.ts'
+import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
 import { userFilter } from './list-filters.ts'
 import { assertMatch, type Page, type Paged } from './page-and-version.ts'
 import type { UserChange } from './read-user.ts'
@@ -31,12 +31,11 @@ export type DirectoryUser = DirectoryUserRow & { groups: { id: string; display_n
 export interface DirectoryUsers {
   list(orgId: string, filter: Condition[], page: Page): Promise<Paged<DirectoryUser>>
   find(orgId: string, id: string): Promise<DirectoryUser>
-  create(orgId: string, given: UserChange & { userName: string }): Promise<DirectoryUser>
-  change(orgId: string, id: string, change: UserChange, ifMatch: string | undefined): Promise<DirectoryUser>
-  remove(orgId: string, id: string, ifMatch: string | undefined): Promise<void>
+  create(by: DirectoryChange, given: UserChange & { userName: string }): Promise<DirectoryUser>
+  change(by: DirectoryChange, id: string, change: UserChange, ifMatch: string | undefined): Promise<DirectoryUser>
+  remove(by: DirectoryChange, id: string, ifMatch: string | undefined): Promise<void>
 }
 
-const system = { kind: 'system' } as const
 const isActive = (row: DirectoryUserRow): boolean => row.membership_id !== null
 
 const taken = (): ScimFault => new ScimFault(409, 'A user with this userName already exists.', 'uniqueness')
@@ -81,6 +80,7 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
   const put = (
     tx: Tx,
     orgId: string,
+    at: Date,
     row: Omit<DirectoryUserRow, 'email' | 'account_name' | 'membership_id' | 'role'>,
   ) =>
     tx.change(putDirectoryUser, {
@@ -94,34 +94,36 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
       familyName: row.family_name,
       displayName: row.display_name,
       createdAt: row.created_at,
-      at: clock.now(),
+      at,
     })
 
-  const leave = async (tx: Tx, orgId: string, row: DirectoryUserRow): Promise<void> => {
+  const leave = async (tx: Tx, { orgId, actor }: DirectoryChange, row: DirectoryUserRow): Promise<void> => {
     if (row.role === 'owner') {
       throw new ScimFault(403, 'An owner of the organisation cannot be deactivated or deleted by the directory.')
     }
     const id = row.membership_id as string
-    await endMembership(tx, system, { orgId, id, userId: row.user_id, via: 'scim' })
+    await endMembership(tx, actor, { orgId, id, userId: row.user_id, via: 'scim' })
   }
 
-  const create: DirectoryUsers['create'] = async (orgId, given) => {
+  const create: DirectoryUsers['create'] = async (by, given) => {
+    const { orgId, actor } = by
     const email = await accounts.addressOf(orgId, given.userName)
     return inTeam(orgId, async (tx) => {
       const known = await tx.row(findAccountByEmail, { email })
       const userKey = keyOf(given.userName)
       if (await tx.row(findTakenUser, { orgId, userKey, userId: known?.id ?? null })) throw taken()
-      const userId = await accounts.openAccount(tx, email, given)
-      return insert(tx, orgId, userId, given)
+      const userId = await accounts.openAccount(tx, actor, email, given)
+      return insert(tx, by, userId, given)
     })
   }
 
-  const insert = async (tx: Tx, orgId: string, userId: string, given: UserChange & { userName: string }) => {
+  const insert = async (tx: Tx, by: DirectoryChange, userId: string, given: UserChange & { userName: string }) => {
+    const { orgId } = by
     const at = clock.now()
     // An account that was never verified may just have joined, through the invitation that it was registered with.
     const member = await tx.row(findRole, { orgId, userId })
     const id = member?.id ?? newId('membership', at.getTime())
-    await put(tx, orgId, {
+    await put(tx, orgId, at, {
       id,
       user_id: userId,
       user_name: given.userName,
@@ -132,7 +134,7 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
       created_at: at,
       updated_at: at,
     })
-    if (!member && given.active !== false) await accounts.join(tx, { orgId, id, userId })
+    if (!member && given.active !== false) await accounts.join(tx, by, { id, userId })
     return findIn(tx, orgId, id)
   }
 
@@ -149,7 +151,7 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
     if (keyOf(userName) !== keyOf(row.user_name)) {
       if (await tx.row(findTakenUser, { orgId, userKey: keyOf(userName), userId: null })) throw taken()
     }
-    await put(tx, orgId, {
+    await put(tx, orgId, clock.now(), {
       ...row,
       user_name: userName,
       external_id: change.externalId === undefined ? row.external_id : change.externalId,
@@ -159,18 +161,19 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
     })
   }
 
-  const change: DirectoryUsers['change'] = async (orgId, id, given, ifMatch) => {
+  const change: DirectoryUsers['change'] = async (by, id, given, ifMatch) => {
+    const { orgId } = by
     await checkAddresses(orgId, await findIn(db, orgId, id), given)
     return inTeam(orgId, async (tx) => {
       const row = await findIn(tx, orgId, id)
       assertMatch(ifMatch, row.version)
       await store(tx, orgId, row, given)
       if (given.active !== undefined && given.active !== isActive(row)) {
-        if (given.active) await accounts.join(tx, { orgId, id, userId: row.user_id })
-        else await leave(tx, orgId, row)
+        if (given.active) await accounts.join(tx, by, { id, userId: row.user_id })
+        else await leave(tx, by, row)
         await tx.change(touchDirectoryUser, { orgId, id, at: clock.now() })
       }
-      await mapping.applyRoles(tx, orgId, [row.user_id])
+      await mapping.applyRoles(tx, by, [row.user_id])
       return findIn(tx, orgId, id)
     })
   }
@@ -185,11 +188,12 @@ export const makeDirectoryUsers = (needs: Needs): DirectoryUsers => {
     find: (orgId, id) => findIn(db, orgId, id),
     create,
     change,
-    remove: (orgId, id, ifMatch) =>
-      inTeam(orgId, async (tx) => {
+    remove: (by, id, ifMatch) =>
+      inTeam(by.orgId, async (tx) => {
+        const { orgId } = by
         const row = await findIn(tx, orgId, id)
         assertMatch(ifMatch, row.version)
-        if (isActive(row)) await leave(tx, orgId, row)
+        if (isActive(row)) await leave(tx, by, row)
         await tx.change(raiseGroupsOf, { orgId, memberId: id, at: clock.now() })
         await tx.change(deleteDirectoryUser, { orgId, id })
       }),

@@ -1,5 +1,5 @@
 /** Which role each group of the directory gives. No group gives the role of an owner. */
-import type { Audit, UserActor } from '../audit/append.ts'
+import type { Actor, Audit, UserActor } from '../audit/append.ts'
 import type { Db, Runner, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { Failure, invalid } from '../ground/errors.ts'
@@ -40,6 +40,10 @@ const ownerNames = new Set(['owner', 'owners'])
 
 export type GivenMapping = { defaultRole?: string; groups?: { displayName: string; role: string }[] }
 
+/** Changes by a directory, or that follow from the mapping, have no user as their actor. */
+export type DirectoryActor = Extract<Actor, { kind: 'nobody' }>
+export type DirectoryChange = { orgId: string; actor: DirectoryActor }
+
 export interface GroupMapping {
   read(orgId: string): Promise<Mapping>
   /** What is left out stays as it is. The list of groups is replaced as a whole. */
@@ -47,7 +51,7 @@ export interface GroupMapping {
   /** The role that the groups of a user give. */
   roleOf(tx: Tx, orgId: string, userId: string): Promise<string>
   /** Works out the roles of these users again, or of all. Only members whose source is `scim` get another role. */
-  applyRoles(tx: Tx, orgId: string, userIds: string[] | null): Promise<void>
+  applyRoles(tx: Tx, change: DirectoryChange, userIds: string[] | null): Promise<void>
 }
 
 const readMapping = async (runner: Runner, orgId: string): Promise<Mapping> => {
@@ -86,12 +90,12 @@ const checked = (given: GivenMapping): Partial<Mapping> => {
 type Needs = { db: Db; clock: Clock; audit: Audit }
 
 export const makeGroupMapping = ({ db, clock, audit }: Needs): GroupMapping => {
-  const applyRoles: GroupMapping['applyRoles'] = async (tx, orgId, userIds) => {
+  const applyRoles: GroupMapping['applyRoles'] = async (tx, { orgId, actor }, userIds) => {
     if (userIds?.length === 0) return
     const changed = await tx.rows(applyMappedRoles, { ...(await mappingFor(tx, orgId)), userIds })
     const entry = {
       orgId,
-      actor: { kind: 'system' },
+      actor,
       action: 'member.role_changed',
       resourceType: 'membership',
     } as const
@@ -126,7 +130,8 @@ export const makeGroupMapping = ({ db, clock, audit }: Needs): GroupMapping => {
         await store(tx, orgId, next)
         const metadata = { scim_default_role: next.defaultRole, scim_groups: next.groups.length }
         await audit(tx, { orgId, actor, action: 'org.updated', resourceType: 'org', resourceId: orgId, metadata })
-        await applyRoles(tx, orgId, null)
+        const { ip, userAgent } = actor
+        await applyRoles(tx, { orgId, actor: { kind: 'nobody', ip, userAgent } }, null)
         return next
       }),
 

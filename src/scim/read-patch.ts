@@ -25,7 +25,8 @@ const isOp = (text: string): text is PatchOperation['op'] => ['add', 'replace', 
 const readOperation = (given: unknown): PatchOperation[] => {
   if (!isObject(given)) throw syntax('An operation must be an object.')
   const members = attributesOf(given)
-  const op = String(members.get('op')).toLowerCase()
+  const verb = members.get('op')
+  const op = typeof verb === 'string' ? verb.toLowerCase() : ''
   if (!isOp(op)) throw syntax('The op of an operation must be add, replace or remove.')
   const path = members.get('path')
   const value = members.get('value')

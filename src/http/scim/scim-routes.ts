@@ -1,6 +1,7 @@
 /** The routes under /scim/v2. */
 import type { DirectoryGroup, DirectoryGroups } from '../../scim/directory-groups.ts'
 import type { DirectoryUser, DirectoryUsers } from '../../scim/directory-users.ts'
+import type { DirectoryActor } from '../../scim/group-mapping.ts'
 import { etagOf, namesVersion } from '../../scim/page-and-version.ts'
 import { readWholeGroup } from '../../scim/read-group.ts'
 import { readPatch } from '../../scim/read-patch.ts'
@@ -12,6 +13,7 @@ import { type Shown, shownGroup, shownList, shownUser } from './shown-directory.
 
 export type ScimCall = {
   orgId: string
+  actor: DirectoryActor
   /** The address of /scim/v2. */
   base: string
   query: ScimQuery
@@ -72,7 +74,7 @@ const userRoutes = (users: DirectoryUsers): ScimRoute[] => [
     method: 'POST',
     path: '/Users',
     handle: async (call) => {
-      const user = await users.create(call.orgId, readWholeUser(call.body))
+      const user = await users.create(call, readWholeUser(call.body))
       return answer(changed(call), userOf(user, call), 201)
     },
   },
@@ -85,7 +87,7 @@ const userRoutes = (users: DirectoryUsers): ScimRoute[] => [
     method: 'PUT',
     path: '/Users/:id',
     handle: async (call) => {
-      const user = await users.change(call.orgId, call.id, readWholeUser(call.body), call.ifMatch)
+      const user = await users.change(call, call.id, readWholeUser(call.body), call.ifMatch)
       return answer(changed(call), userOf(user, call))
     },
   },
@@ -94,14 +96,14 @@ const userRoutes = (users: DirectoryUsers): ScimRoute[] => [
     path: '/Users/:id',
     handle: async (call) => {
       const change = readUserPatch(readPatch(call.body))
-      return answer(changed(call), userOf(await users.change(call.orgId, call.id, change, call.ifMatch), call))
+      return answer(changed(call), userOf(await users.change(call, call.id, change, call.ifMatch), call))
     },
   },
   {
     method: 'DELETE',
     path: '/Users/:id',
     handle: async (call) => {
-      await users.remove(call.orgId, call.id, call.ifMatch)
+      await users.remove(call, call.id, call.ifMatch)
       return { status: 204 }
     },
   },
@@ -124,7 +126,7 @@ const groupRoutes = (groups: DirectoryGroups): ScimRoute[] => [
     method: 'POST',
     path: '/Groups',
     handle: async (call) => {
-      const group = await groups.create(call.orgId, readWholeGroup(call.body))
+      const group = await groups.create(call, readWholeGroup(call.body))
       return answer(changed(call), groupOf(group, call), 201)
     },
   },
@@ -140,7 +142,7 @@ const groupRoutes = (groups: DirectoryGroups): ScimRoute[] => [
     method: 'PUT',
     path: '/Groups/:id',
     handle: async (call) => {
-      const group = await groups.replace(call.orgId, call.id, readWholeGroup(call.body), call.ifMatch)
+      const group = await groups.replace(call, call.id, readWholeGroup(call.body), call.ifMatch)
       return answer(changed(call), groupOf(group, call))
     },
   },
@@ -148,7 +150,7 @@ const groupRoutes = (groups: DirectoryGroups): ScimRoute[] => [
     method: 'PATCH',
     path: '/Groups/:id',
     handle: async (call) => {
-      const group = await groups.patch(call.orgId, call.id, readPatch(call.body), call.ifMatch)
+      const group = await groups.patch(call, call.id, readPatch(call.body), call.ifMatch)
       return answer(changed(call), groupOf(group, call))
     },
   },
@@ -156,7 +158,7 @@ const groupRoutes = (groups: DirectoryGroups): ScimRoute[] => [
     method: 'DELETE',
     path: '/Groups/:id',
     handle: async (call) => {
-      await groups.remove(call.orgId, call.id, call.ifMatch)
+      await groups.remove(call, call.id, call.ifMatch)
       return { status: 204 }
     },
   },

@@ -91,12 +91,17 @@ const sendFault = (reply: FastifyReply, { status, message, scimType }: ScimFault
 const addRoute = (
   scope: FastifyInstance,
   route: ScimRoute,
-  baseUrl: () => string,
+  { baseUrl, proxies }: Needs,
   callers: WeakMap<FastifyRequest, DirectoryCaller>,
 ): void => {
   const run = async (request: FastifyRequest): Promise<ScimAnswer> =>
     route.handle({
       orgId: (callers.get(request) as DirectoryCaller).orgId,
+      actor: {
+        kind: 'nobody',
+        ip: callerAddress(request.raw, proxies),
+        userAgent: request.headers['user-agent'] ?? '',
+      },
       base: `${baseUrl()}${prefix}`,
       query: readQuery(request.query),
       id: (request.params as { id?: string }).id ?? '',
@@ -137,7 +142,7 @@ const makeRefuseUnknown = (routes: readonly ScimRoute[]) => {
 }
 
 export const serveDirectory = (app: FastifyInstance, needs: Needs): void => {
-  const { routes, readBody, baseUrl } = needs
+  const { routes, readBody } = needs
   const admit = makeAdmit(needs)
   const callers = new WeakMap<FastifyRequest, DirectoryCaller>()
   const refuseUnknown = makeRefuseUnknown(routes)
@@ -147,7 +152,7 @@ export const serveDirectory = (app: FastifyInstance, needs: Needs): void => {
       scope.addHook('onRequest', async (request) => {
         callers.set(request, await admit(request))
       })
-      for (const route of routes) addRoute(scope, route, baseUrl, callers)
+      for (const route of routes) addRoute(scope, route, needs, callers)
       for (const url of ['/', '/*']) scope.all(url, { onRequest: refuseUnknown }, refuseUnknown)
     },
     { prefix },
