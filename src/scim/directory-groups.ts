@@ -5,7 +5,7 @@ import { isId, newId } from '../ground/ids.ts'
 import { lockTeam } from '../team/store/team-rows.ts'
 import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
 import { groupFilter } from './list-filters.ts'
-import { assertMatch, type Page, type Paged } from './page-and-version.ts'
+import { assertMatch, type Paged, type ScimPage } from './page-and-version.ts'
 import { type GroupState, patchGroup } from './read-group.ts'
 import type { PatchOperation } from './read-patch.ts'
 import { invalidScimValue, notInDirectory, ScimFault } from './scim-fault.ts'
@@ -32,7 +32,7 @@ export type DirectoryGroup = DirectoryGroupRow & { members: GroupMemberRow[] }
 export type GroupRead = { members: boolean }
 
 export interface DirectoryGroups {
-  list(orgId: string, filter: Condition[], page: Page, read: GroupRead): Promise<Paged<DirectoryGroup>>
+  list(orgId: string, filter: Condition[], page: ScimPage, read: GroupRead): Promise<Paged<DirectoryGroup>>
   find(orgId: string, id: string, read: GroupRead): Promise<DirectoryGroup>
   create(by: DirectoryChange, given: GroupState): Promise<DirectoryGroup>
   replace(by: DirectoryChange, id: string, given: GroupState, ifMatch: string | undefined): Promise<DirectoryGroup>

@@ -9,7 +9,7 @@ import { findRole, lockTeam } from '../team/store/team-rows.ts'
 import type { DirectoryAccounts } from './directory-accounts.ts'
 import { type DirectoryChange, type GroupMapping, keyOf } from './group-mapping.ts'
 import { userFilter } from './list-filters.ts'
-import { assertMatch, type Page, type Paged } from './page-and-version.ts'
+import { assertMatch, type Paged, type ScimPage } from './page-and-version.ts'
 import type { UserChange } from './read-user.ts'
 import { notInDirectory, ScimFault } from './scim-fault.ts'
 import type { Condition } from './scim-filter.ts'
@@ -29,7 +29,7 @@ import {
 export type DirectoryUser = DirectoryUserRow & { groups: { id: string; display_name: string }[]; version: string }
 
 export interface DirectoryUsers {
-  list(orgId: string, filter: Condition[], page: Page): Promise<Paged<DirectoryUser>>
+  list(orgId: string, filter: Condition[], page: ScimPage): Promise<Paged<DirectoryUser>>
   find(orgId: string, id: string): Promise<DirectoryUser>
   create(by: DirectoryChange, given: UserChange & { userName: string }): Promise<DirectoryUser>
   change(by: DirectoryChange, id: string, change: UserChange, ifMatch: string | undefined): Promise<DirectoryUser>

@@ -98,7 +98,7 @@ export const scimSchemas = (base: string): Shown[] => [
 
 export const wholeShownList = (resources: Shown[]): Shown => shownList(resources, resources.length, 1)
 
-export const oneOf = (resources: Shown[], id: string): Shown => {
+export const describedOne = (resources: Shown[], id: string): Shown => {
   const found = resources.find((one) => one.id === id)
   if (!found) throw notInDirectory()
   return found

@@ -1,5 +1,5 @@
 /** The query parameters of SCIM: pages, filters, and which attributes a response has. */
-import type { Page } from '../../scim/page-and-version.ts'
+import type { ScimPage } from '../../scim/page-and-version.ts'
 import { invalidScimValue } from '../../scim/scim-fault.ts'
 import { type Condition, plainAttribute, readFilter } from '../../scim/scim-filter.ts'
 import type { Shown } from './shown-directory.ts'
@@ -19,7 +19,7 @@ const readInteger = (text: string | undefined, name: string, fallback: number): 
 }
 
 /** A number that is too small or too large is taken as the nearest that is allowed (RFC 7644, section 3.4.2.4). */
-export const readPage = (query: ScimQuery): Page => ({
+export const readScimPage = (query: ScimQuery): ScimPage => ({
   startIndex: Math.min(maxStart, Math.max(1, readInteger(query.startIndex, 'startIndex', 1))),
   count: Math.min(maxCount, Math.max(0, readInteger(query.count, 'count', defaultCount))),
 })

@@ -7,8 +7,8 @@ import { readWholeGroup } from '../../scim/read-group.ts'
 import { readPatch } from '../../scim/read-patch.ts'
 import { readUserPatch, readWholeUser } from '../../scim/read-user.ts'
 import type { Method } from '../route.ts'
-import { oneOf, resourceTypes, scimSchemas, serviceProviderConfig, wholeShownList } from './discovery.ts'
-import { makeShows, project, readFilterOf, readPage, type ScimQuery } from './scim-query.ts'
+import { describedOne, resourceTypes, scimSchemas, serviceProviderConfig, wholeShownList } from './discovery.ts'
+import { makeShows, project, readFilterOf, readScimPage, type ScimQuery } from './scim-query.ts'
 import { type Shown, shownGroup, shownList, shownUser } from './shown-directory.ts'
 
 export type ScimCall = {
@@ -63,7 +63,7 @@ const userRoutes = (users: DirectoryUsers): ScimRoute[] => [
     method: 'GET',
     path: '/Users',
     handle: async (call) => {
-      const page = readPage(call.query)
+      const page = readScimPage(call.query)
       const shows = makeShows(call.query)
       const { total, rows } = await users.list(call.orgId, readFilterOf(call.query), page)
       const shown = rows.map((row) => project(shownUser(row, call.base), shows))
@@ -114,7 +114,7 @@ const groupRoutes = (groups: DirectoryGroups): ScimRoute[] => [
     method: 'GET',
     path: '/Groups',
     handle: async (call) => {
-      const page = readPage(call.query)
+      const page = readScimPage(call.query)
       const shows = makeShows(call.query)
       const read = { members: shows('members') }
       const { total, rows } = await groups.list(call.orgId, readFilterOf(call.query), page, read)
@@ -173,9 +173,9 @@ const shownAt = (path: string, show: (call: ScimCall) => Shown): ScimRoute => ({
 const discoveryRoutes: ScimRoute[] = [
   shownAt('/ServiceProviderConfig', ({ base }) => serviceProviderConfig(base)),
   shownAt('/ResourceTypes', ({ base }) => wholeShownList(resourceTypes(base))),
-  shownAt('/ResourceTypes/:id', ({ base, id }) => oneOf(resourceTypes(base), id)),
+  shownAt('/ResourceTypes/:id', ({ base, id }) => describedOne(resourceTypes(base), id)),
   shownAt('/Schemas', ({ base }) => wholeShownList(scimSchemas(base))),
-  shownAt('/Schemas/:id', ({ base, id }) => oneOf(scimSchemas(base), id)),
+  shownAt('/Schemas/:id', ({ base, id }) => describedOne(scimSchemas(base), id)),
 ]
 
 export const scimRoutes = ({ users, groups }: { users: DirectoryUsers; groups: DirectoryGroups }): ScimRoute[] => [
