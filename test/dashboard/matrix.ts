@@ -91,7 +91,7 @@ export const matrix: Record<string, Line> = {
   'POST /api/internal/scim/tokens': { gate: 'requireOwnerSession', admitted: 422 },
   'DELETE /api/internal/scim/tokens': { gate: 'requireOwnerSession', admitted: 422 },
   'GET /api/internal/scim/mapping': { gate: 'requireSession', admitted: 200 },
-  'PUT /api/internal/scim/mapping': { gate: 'requireOwnerSession', admitted: 422 },
+  'PUT /api/internal/scim/mapping': { gate: 'requireOwnerSession', admitted: 200 },
   'DELETE /api/internal/user': { gate: 'requireUserSession', admitted: 422 },
   'GET /api/auth/invitation': { gate: 'public', admitted: 422 },
   'GET /api/internal/audiences': { gate: 'requireSession', admitted: 200 },
