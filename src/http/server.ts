@@ -14,6 +14,7 @@ import { bodyTooLarge, envelope, flatBody, flatStatus, fromFramework, headersOf 
 import type { Metrics } from './metrics.ts'
 import { acceptEveryType, isLeftUnread, type ReadBody } from './read-body.ts'
 import type { Route } from './route.ts'
+import { scimContentType, scimFailureBody, scimStatus } from './scim-error.ts'
 import { currentSelfCall } from './self-call.ts'
 import { refuseWhileClosing, type Stopping } from './stopping.ts'
 import { codingFault, isUnambiguous } from './unambiguous.ts'
@@ -53,6 +54,7 @@ const pathOf = (url: string): string =>
   )
 
 const isFlat = (url: string): boolean => /^\/api\/(?:internal|auth)(?=\/|$)/.test(pathOf(url))
+const isDirectory = (url: string): boolean => /^\/scim\/v2(?=\/|$)/.test(pathOf(url))
 const isPublicApi = (url: string): boolean => /^\/api\/v1(?=\/|$)/.test(pathOf(url))
 
 /** Pages for browsers at paths that no route serves. */
@@ -75,6 +77,14 @@ export type ServerNeeds = {
 
 const sendFailure = (reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply => {
   const flat = isFlat(request.url)
+  if (isDirectory(request.url)) {
+    return reply
+      .code(scimStatus(failure))
+      .headers(headersOf(failure))
+      .header('x-request-id', request.id)
+      .type(scimContentType)
+      .send(scimFailureBody(failure))
+  }
   return reply
     .code(flat ? flatStatus(failure) : failure.status)
     .headers(headersOf(failure))

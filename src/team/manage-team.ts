@@ -1,28 +1,19 @@
 import type { Role } from '../accounts/sessions.ts'
 import type { Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
-import type { Clock } from '../ground/clock.ts'
 import { Failure } from '../ground/errors.ts'
-import type { EndGrants } from '../oauth/end-grants.ts'
 import { lockAsOwner } from './change-team.ts'
-import {
-  countOwners,
-  deleteMember,
-  findMember,
-  type LockedOrg,
-  leaveDefaultOrg,
-  setRole,
-  type TeamMemberRow,
-} from './store/team-rows.ts'
+import type { EndMembership } from './end-membership.ts'
+import { countOwners, findMember, type LockedOrg, setRole, type TeamMemberRow } from './store/team-rows.ts'
 
 export interface ManageTeam {
   changeRole(orgId: string, actor: UserActor, change: { id: string; role: Role }): Promise<TeamMemberRow>
   remove(orgId: string, actor: UserActor, id: string): Promise<void>
 }
 
-type Needs = { db: Db; clock: Clock; audit: Audit; endGrants: EndGrants['ofMember'] }
+type Needs = { db: Db; audit: Audit; endMembership: EndMembership }
 
-export const makeManageTeam = ({ db, clock, audit, endGrants }: Needs): ManageTeam => {
+export const makeManageTeam = ({ db, audit, endMembership }: Needs): ManageTeam => {
   const find = async (tx: Tx, orgId: string, id: string): Promise<TeamMemberRow> => {
     const member = await tx.row(findMember, { orgId, id })
     if (!member) throw new Failure('NOT_FOUND')
@@ -66,18 +57,7 @@ export const makeManageTeam = ({ db, clock, audit, endGrants }: Needs): ManageTe
         const member = await find(tx, orgId, id)
         await assertDispensable(tx, org, member, 'The primary owner cannot be removed')
         if (member.user_id === actor.userId) throw new Failure('SELF_REMOVE')
-        await endGrants(tx, actor, { orgId, userId: member.user_id })
-        const removed = await tx.row(deleteMember, { orgId, id })
-        if (!removed) throw new Failure('NOT_FOUND')
-        await tx.change(leaveDefaultOrg, { orgId, userId: removed.user_id, at: clock.now() })
-        await audit(tx, {
-          orgId,
-          actor,
-          action: 'member.removed',
-          resourceType: 'membership',
-          resourceId: id,
-          metadata: { role: removed.role, user_id: removed.user_id },
-        })
+        if (!(await endMembership(tx, actor, { orgId, id, userId: member.user_id }))) throw new Failure('NOT_FOUND')
       }),
   }
 }

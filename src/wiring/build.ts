@@ -23,6 +23,7 @@ import { makeSmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
 import { makeResources } from './resources.ts'
 import { type Modules, makeRoutes } from './routes.ts'
+import { makeScim } from './scim.ts'
 import { makeSending } from './sending.ts'
 import { makeSso } from './sso.ts'
 import { makeTeam } from './team.ts'
@@ -48,15 +49,16 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const billing = makeBilling(foundation, platform, people)
   const health = makeHealthOf(foundation, sending)
   const exports = makeExports(foundation, people, replacements)
-  const team = makeTeam({ foundation, platform, people, sending, senders, billing, exports, oauth })
+  const team = makeTeam({ foundation, platform, people, sending, senders, billing, exports, oauth, replacements })
   const sso = makeSso(foundation, people, sending)
+  const scim = makeScim({ foundation, people, team, sso, replacements })
   const worker = makeWorker({ foundation, platform, sending, delivery, senders, team, billing, exports, health, oauth })
   const modules: Modules = { ...foundation, ...platform, ...sending }
   const resources = makeResources({ foundation, platform, sending, delivery })
   const shared = { foundation, platform, sending, senders, resources }
   const routes = [...makeRoutes(shared), ...(addRoutes?.(modules) ?? [])]
   const dashboardRoutes = [
-    ...makeDashboardRoutes({ ...shared, people, team, billing, exports, health, oauth, sso }),
+    ...makeDashboardRoutes({ ...shared, people, team, billing, exports, health, oauth, sso, scim }),
     ...addDashboardRoutes,
   ]
   let withWorker = false
@@ -73,6 +75,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     sending,
     senders,
     billing,
+    scim,
     worker,
     oauth,
     routes,

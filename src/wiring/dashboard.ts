@@ -31,6 +31,7 @@ import { dashboardTemplateRoutes } from '../http/dashboard/dashboard-templates.t
 import { dashboardTenantRoutes } from '../http/dashboard/dashboard-tenants.ts'
 import { webhookDashboardRoutes } from '../http/dashboard/dashboard-webhooks.ts'
 import { dataExportRoutes } from '../http/dashboard/data-export.ts'
+import { directoryRoutes } from '../http/dashboard/directory.ts'
 import { exportRoutes } from '../http/dashboard/exports.ts'
 import { makeMemberSender } from '../http/dashboard/member-sender.ts'
 import { messageRoutes } from '../http/dashboard/messages.ts'
@@ -54,6 +55,7 @@ import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Resources } from './resources.ts'
+import type { Scim } from './scim.ts'
 import type { Sending } from './sending.ts'
 import type { Sso } from './sso.ts'
 import type { Team } from './team.ts'
@@ -117,11 +119,12 @@ type Needs = {
   health: Health
   oauth: OAuth
   sso: Sso
+  scim: Scim
 }
 
 export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
   const { foundation, platform, sending, senders, resources, people, team } = needs
-  const { billing, exports, health, oauth, sso } = needs
+  const { billing, exports, health, oauth, sso, scim } = needs
   const { config, db, clock, log, vault } = foundation
   const { serviceDomain } = config
   const cookies = makeDashboardCookies(foundation)
@@ -141,6 +144,7 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...makeMessageRoutes(db, sending, resources),
     ...orgRoutes({ db, manage: team.orgs, transfer: team.transfer, deleteOrg: team.deleteOrg, cookies, serviceDomain }),
     ...teamRoutes({ db, clock, cookies, ...team }),
+    ...directoryRoutes({ ...scim, db, baseUrl: foundation.baseUrl.read }),
     ...domainDashboardRoutes({ manage: sending.manageDomains, hosts: sending.mailHosts }),
     ...webhookDashboardRoutes({ db, messages: sending.messages.read, ...resources.webhooks }),
     ...dashboardAnalyticsRoutes({ read: resources.analytics }),

@@ -30,6 +30,8 @@ import { registerRoot } from '../http/public/root.ts'
 import { registerTracking } from '../http/public/tracking.ts'
 import { makeReadBody, type ReadBody } from '../http/read-body.ts'
 import type { Route } from '../http/route.ts'
+import { scimRoutes } from '../http/scim/scim-routes.ts'
+import { serveDirectory } from '../http/scim/serve-directory.ts'
 import { makeServer, type WebPages } from '../http/server.ts'
 import type { Stopping } from '../http/stopping.ts'
 import { makeUploads } from '../http/uploads.ts'
@@ -59,6 +61,7 @@ import type { OAuth } from './oauth.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
 import type { Replacements } from './replacements.ts'
+import type { Scim } from './scim.ts'
 import type { Sending } from './sending.ts'
 import type { Worker } from './worker.ts'
 
@@ -68,6 +71,7 @@ type Needs = {
   sending: Sending
   senders: SmsRegistration
   billing: BillingModule
+  scim: Scim
   worker: Worker
   oauth: OAuth
   routes: Route[]
@@ -205,6 +209,12 @@ const registerDashboard = (app: FastifyInstance, needs: Needs, readBody: ReadBod
   serveOAuth(app, { ...oauth, findSession: entrance.find, clock, limiter, baseUrl, proxies, readBody })
 }
 
+const registerDirectory = (app: FastifyInstance, { foundation, scim }: Needs, readBody: ReadBody): void => {
+  const { config: proxies, limiter, clock, baseUrl } = foundation
+  const { tokens } = scim
+  serveDirectory(app, { routes: scimRoutes(scim), tokens, limiter, clock, proxies, readBody, baseUrl: baseUrl.read })
+}
+
 export const makeHttp = (needs: Needs): FastifyInstance => {
   const { config, metrics } = needs.foundation
   const uploads = makeUploads(config.uploads)
@@ -218,6 +228,7 @@ export const makeHttp = (needs: Needs): FastifyInstance => {
   registerProviders(app, needs, { readBody, parser })
   registerDashboard(app, needs, readBody)
   registerMcp(app, needs)
+  registerDirectory(app, needs, readBody)
   registerDev(app, needs, parser)
   return app
 }

@@ -5,6 +5,8 @@ import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
 import type { ObjectStore } from '../providers/objects/object-store.ts'
 import type { SmsRegistries } from '../providers/registry/open-sms-registry.ts'
 import type { SmsProvider } from '../providers/sms/sms-provider.ts'
+import type { VerifiedFor } from '../scim/directory-accounts.ts'
+import type { EndMemberWork } from '../team/end-membership.ts'
 import type { NotifyOwners } from '../webhooks/record-outcome.ts'
 
 export type Replacements = {
@@ -28,4 +30,8 @@ export type Replacements = {
   exportStore?: ObjectStore
   /** Emails owners and developers. */
   notify?: NotifyOwners
+  /** Says whether an address is in a verified email domain of an org. */
+  isVerifiedFor?: VerifiedFor
+  /** Ends what a member has in an org when they leave it. */
+  endMemberWork?: EndMemberWork[]
 }

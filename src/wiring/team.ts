@@ -8,6 +8,7 @@ import { makeAnswerInvitation } from '../team/answer-invitation.ts'
 import { makeBeginOrg } from '../team/begin-org.ts'
 import { makeDeleteAccount } from '../team/delete-account.ts'
 import { makeCloseOrg, makeDeleteOrg } from '../team/delete-org.ts'
+import { makeEndMembership } from '../team/end-membership.ts'
 import { makeMailInvitation } from '../team/invitation-mail.ts'
 import { makeLeaveOrgs } from '../team/leave-orgs.ts'
 import { makeManageInvitations } from '../team/manage-invitations.ts'
@@ -23,6 +24,7 @@ import type { OAuth } from './oauth.ts'
 import type { People } from './people.ts'
 import type { Platform } from './platform.ts'
 import type { SmsRegistration } from './registration.ts'
+import type { Replacements } from './replacements.ts'
 import type { Sending } from './sending.ts'
 
 type Needs = {
@@ -34,6 +36,7 @@ type Needs = {
   billing: BillingModule
   exports: Exports
   oauth: OAuth
+  replacements: Replacements
 }
 
 const system = { kind: 'system' } as const
@@ -62,7 +65,7 @@ const makeRelease = ({ foundation, sending, senders, exports }: Needs) => [
 ]
 
 export const makeTeam = (needs: Needs) => {
-  const { foundation, platform, people, sending } = needs
+  const { foundation, platform, people, sending, replacements } = needs
   const { config, db, clock, log, audit, limiter, caches, baseUrl } = foundation
   const { auditSecrets: secrets } = config
   const cutover = config.auditCutover.at
@@ -78,9 +81,15 @@ export const makeTeam = (needs: Needs) => {
       (tx, work) => tx.change(stopJobsOfOrg, work),
     ],
   })
+  // Modules in which a member can have something, such as grants, add themselves to this list.
+  const endMembership = makeEndMembership({
+    ...shared,
+    endWork: [needs.oauth.endGrants.ofMember, ...(replacements.endMemberWork ?? [])],
+  })
   const mail = makeMailInvitation({ handOver: people.mail, baseUrl: baseUrl.read })
   return {
-    members: makeManageTeam({ ...shared, endGrants: needs.oauth.endGrants.ofMember }),
+    endMembership,
+    members: makeManageTeam({ ...shared, endMembership }),
     invitations: makeManageInvitations({ ...shared, mail }),
     answer: makeAnswerInvitation({ ...shared, join: people.join }),
     transfer: makeTransferOwnership({ db, movePointer }),

@@ -1,0 +1,92 @@
+/** The accounts and memberships behind the people of a directory. */
+import { endExcessSessions } from '../accounts/store/session-rows.ts'
+import type { Audit } from '../audit/append.ts'
+import type { Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { newId } from '../ground/ids.ts'
+import { comparableAddress } from '../ground/mailbox.ts'
+import { findAccountByEmail, insertAccount, lockAccount } from '../signin/store/user-rows.ts'
+import type { TakeOverAccount } from '../signin/take-over-account.ts'
+import { joinTeam, setFirstDefaultOrg } from '../team/store/team-rows.ts'
+import type { DirectoryActor, DirectoryChange, GroupMapping } from './group-mapping.ts'
+import type { UserChange } from './read-user.ts'
+import { invalidScimValue } from './scim-fault.ts'
+
+/** Whether an address is in a verified email domain of the org. Never called in a transaction. */
+export type VerifiedFor = (orgId: string, email: string) => Promise<boolean>
+
+export interface DirectoryAccounts {
+  /** The comparable address of a user name. Fails if it is no address of the org. */
+  addressOf(orgId: string, userName: string): Promise<string>
+  assertVerified(orgId: string, email: string): Promise<void>
+  /** The account with this address, which is made without a password if there is none. */
+  openAccount(tx: Tx, actor: DirectoryActor, email: string, names: UserChange): Promise<string>
+  /** Adds the membership with the role that the groups of the user give. */
+  join(tx: Tx, change: DirectoryChange, member: { id: string; userId: string }): Promise<void>
+}
+
+const nameFor = ({ displayName, givenName, familyName }: UserChange, email: string): string => {
+  const given = displayName ?? [givenName, familyName].filter(Boolean).join(' ')
+  const name = given.replace(/\p{Cc}/gu, ' ').trim()
+  // The name of an account has at most 80 characters, and no half of a surrogate pair.
+  return name.slice(0, 80).replace(/[\uD800-\uDBFF]$/, '') || (email.split('@')[0] as string)
+}
+
+type Needs = {
+  clock: Clock
+  audit: Audit
+  mapping: GroupMapping
+  isVerifiedFor: VerifiedFor
+  takeOver: TakeOverAccount
+}
+
+export const makeDirectoryAccounts = (needs: Needs): DirectoryAccounts => {
+  const { clock, audit, mapping, isVerifiedFor, takeOver } = needs
+
+  const assertVerified: DirectoryAccounts['assertVerified'] = async (orgId, email) => {
+    if (await isVerifiedFor(orgId, email)) return
+    throw invalidScimValue('The address is outside the verified email domains of the organisation.')
+  }
+
+  const createAccount = (tx: Tx, email: string, name: string) => {
+    const at = clock.now()
+    const account = { id: newId('user', at.getTime()), email, name, passwordHash: null, verifiedAt: at, at }
+    return tx.row(insertAccount, { ...account, pendingOrgName: null, pendingInviteHash: null })
+  }
+
+  return {
+    assertVerified,
+
+    addressOf: async (orgId, userName) => {
+      const email = userName.includes('<') ? undefined : comparableAddress(userName)
+      if (email === undefined) throw invalidScimValue('userName must be an email address.')
+      await assertVerified(orgId, email)
+      return email
+    },
+
+    openAccount: async (tx, actor, email, names) => {
+      const name = nameFor(names, email)
+      const known = await tx.row(findAccountByEmail, { email })
+      const created = known ? undefined : await createAccount(tx, email, name)
+      // Another request may make the account between the look and the insert.
+      const userId = known?.id ?? created?.id ?? (await tx.row(findAccountByEmail, { email }))?.id
+      const account = userId === undefined ? undefined : await tx.row(lockAccount, { userId })
+      if (!account) throw new Error('an account disappeared while the directory linked it')
+      // Someone registered the address without proving it. The org has proven that its domain is theirs.
+      if (account.email_verified_at === null) await takeOver(tx, account, name, actor)
+      return account.id
+    },
+
+    join: async (tx, { orgId, actor }, { id, userId }) => {
+      const at = clock.now()
+      const role = await mapping.roleOf(tx, orgId, userId)
+      await tx.change(joinTeam, { orgId, id, userId, role, source: 'scim', at })
+      await tx.change(setFirstDefaultOrg, { orgId, userId, at })
+      // The org may allow fewer sessions than the user has.
+      await tx.rows(endExcessSessions, { orgId: null, userId })
+      const metadata = { role, via: 'scim' }
+      const entry = { orgId, actor, action: 'member.joined', resourceType: 'membership' } as const
+      await audit(tx, { ...entry, resourceId: id, metadata })
+    },
+  }
+}

@@ -1,0 +1,143 @@
+/** Which role each group of the directory gives. No group gives the role of an owner. */
+import type { Actor, Audit, UserActor } from '../audit/append.ts'
+import type { Db, Runner, Tx } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { Failure, invalid } from '../ground/errors.ts'
+import { lockAsOwner } from '../team/change-team.ts'
+import {
+  applyMappedRoles,
+  type DirectoryRole,
+  deleteGroupRoles,
+  findMappedRole,
+  findMapping,
+  insertGroupRoles,
+  listGroupRoles,
+  putMapping,
+} from './store/mapping-rows.ts'
+
+export type GroupRole = { displayName: string; role: DirectoryRole }
+export type Mapping = { defaultRole: DirectoryRole; groups: GroupRole[] }
+
+/** Group names are compared without regard to case. */
+export const keyOf = (name: string): string => name.trim().toLowerCase()
+
+const initial: Mapping = {
+  defaultRole: 'viewer',
+  groups: [
+    { displayName: 'developers', role: 'developer' },
+    { displayName: 'developer', role: 'developer' },
+    { displayName: 'engineering', role: 'developer' },
+    { displayName: 'members', role: 'member' },
+    { displayName: 'member', role: 'member' },
+    { displayName: 'viewers', role: 'viewer' },
+    { displayName: 'viewer', role: 'viewer' },
+    { displayName: 'read-only', role: 'viewer' },
+  ],
+}
+
+/** A group with such a name gives nothing, so that nobody takes it for the owners of the org. */
+const ownerNames = new Set(['owner', 'owners'])
+
+export type GivenMapping = { defaultRole?: string; groups?: { displayName: string; role: string }[] }
+
+/** Changes by a directory, or that follow from the mapping, have no user as their actor. */
+export type DirectoryActor = Extract<Actor, { kind: 'nobody' }>
+export type DirectoryChange = { orgId: string; actor: DirectoryActor }
+
+export interface GroupMapping {
+  read(orgId: string): Promise<Mapping>
+  /** What is left out stays as it is. The list of groups is replaced as a whole. */
+  put(orgId: string, actor: UserActor, given: GivenMapping): Promise<Mapping>
+  /** The role that the groups of a user give. */
+  roleOf(tx: Tx, orgId: string, userId: string): Promise<string>
+  /** Works out the roles of these users again, or of all. Only members whose source is `scim` get another role. */
+  applyRoles(tx: Tx, change: DirectoryChange, userIds: string[] | null): Promise<void>
+}
+
+const readMapping = async (runner: Runner, orgId: string): Promise<Mapping> => {
+  const stored = await runner.row(findMapping, { orgId })
+  if (!stored) return initial
+  const rows = await runner.rows(listGroupRoles, { orgId })
+  const groups = rows.map(({ display_name: displayName, role }) => ({ displayName, role }))
+  return { defaultRole: stored.default_role, groups }
+}
+
+const mappingFor = async (tx: Tx, orgId: string) => {
+  const { defaultRole, groups } = await readMapping(tx, orgId)
+  const giving = groups.filter(({ displayName }) => !ownerNames.has(keyOf(displayName)))
+  return {
+    orgId,
+    defaultRole,
+    keys: giving.map(({ displayName }) => keyOf(displayName)),
+    roles: giving.map(({ role }) => role),
+  }
+}
+
+const checked = (given: GivenMapping): Partial<Mapping> => {
+  const roles = [given.defaultRole, ...(given.groups ?? []).map(({ role }) => role)]
+  if (roles.includes('owner')) throw new Failure('OWNER_NOT_MAPPABLE')
+  const seen = new Set<string>()
+  for (const [i, { displayName }] of (given.groups ?? []).entries()) {
+    const key = keyOf(displayName)
+    const path = ['groups', i, 'display_name']
+    if (ownerNames.has(key)) throw invalid(path, 'custom', 'A group of this name gives no role.')
+    if (seen.has(key)) throw invalid(path, 'custom', 'This group is in the list twice. Names have no case.')
+    seen.add(key)
+  }
+  return given as Partial<Mapping>
+}
+
+type Needs = { db: Db; clock: Clock; audit: Audit }
+
+export const makeGroupMapping = ({ db, clock, audit }: Needs): GroupMapping => {
+  const applyRoles: GroupMapping['applyRoles'] = async (tx, { orgId, actor }, userIds) => {
+    if (userIds?.length === 0) return
+    const changed = await tx.rows(applyMappedRoles, { ...(await mappingFor(tx, orgId)), userIds })
+    const entry = {
+      orgId,
+      actor,
+      action: 'member.role_changed',
+      resourceType: 'membership',
+    } as const
+    const entries = changed.map(({ id, user_id, former, role }) => ({
+      ...entry,
+      resourceId: id,
+      metadata: { from: former, to: role, user_id, via: 'scim' },
+    }))
+    await audit(tx, ...entries)
+  }
+
+  const store = async (tx: Tx, orgId: string, { defaultRole, groups }: Mapping): Promise<void> => {
+    await tx.change(putMapping, { orgId, defaultRole, at: clock.now() })
+    await tx.change(deleteGroupRoles, { orgId })
+    await tx.change(insertGroupRoles, {
+      orgId,
+      keys: groups.map(({ displayName }) => keyOf(displayName)),
+      names: groups.map(({ displayName }) => displayName),
+      roles: groups.map(({ role }) => role),
+    })
+  }
+
+  return {
+    read: (orgId) => readMapping(db, orgId),
+
+    put: (orgId, actor, given) =>
+      db.tx(async (tx) => {
+        await lockAsOwner(tx, orgId, actor)
+        const former = await readMapping(tx, orgId)
+        const next: Mapping = { ...former, ...checked(given) }
+        if (JSON.stringify(next) === JSON.stringify(former)) return former
+        await store(tx, orgId, next)
+        const metadata = { scim_default_role: next.defaultRole, scim_groups: next.groups.length }
+        await audit(tx, { orgId, actor, action: 'org.updated', resourceType: 'org', resourceId: orgId, metadata })
+        const { ip, userAgent } = actor
+        await applyRoles(tx, { orgId, actor: { kind: 'nobody', ip, userAgent } }, null)
+        return next
+      }),
+
+    roleOf: async (tx, orgId, userId) =>
+      (await tx.row(findMappedRole, { ...(await mappingFor(tx, orgId)), userId }))?.role as string,
+
+    applyRoles,
+  }
+}

@@ -1,0 +1,83 @@
+/** Tokens of the directory. A token is shown once and stored as a hash. */
+import type { Audit, UserActor } from '../audit/append.ts'
+import type { Db } from '../db/pool.ts'
+import type { Clock } from '../ground/clock.ts'
+import { randomBase62, sha256 } from '../ground/crypto.ts'
+import { Failure } from '../ground/errors.ts'
+import { isId, newId } from '../ground/ids.ts'
+import { lockAsOwner } from '../team/change-team.ts'
+import {
+  deleteScimToken,
+  dropExpiredTokens,
+  findScimToken,
+  insertScimToken,
+  markTokenUsed,
+  type ScimTokenRow,
+} from './store/token-rows.ts'
+
+/** Two, so that one can be replaced without a pause. */
+const maxLiveTokens = 2
+const dayMs = 86_400_000
+const tokenShape = /^scim_[0-9A-Za-z]{43}$/
+
+export type DirectoryCaller = { orgId: string; tokenId: string }
+
+export interface ManageScimTokens {
+  create(
+    orgId: string,
+    actor: UserActor,
+    input: { name: string; expiresInDays: number | null },
+  ): Promise<{ row: ScimTokenRow; token: string }>
+  revoke(orgId: string, actor: UserActor, id: string): Promise<void>
+  /** The org of a token. Undefined if the token is unknown or expired, or if its org is deleted. */
+  find(token: string): Promise<DirectoryCaller | undefined>
+}
+
+type Needs = { db: Db; clock: Clock; audit: Audit }
+
+export const makeManageScimTokens = ({ db, clock, audit }: Needs): ManageScimTokens => ({
+  create: (orgId, actor, { name, expiresInDays }) =>
+    db.tx(async (tx) => {
+      await lockAsOwner(tx, orgId, actor)
+      const at = clock.now()
+      const token = `scim_${randomBase62(43)}`
+      const expiresAt = expiresInDays === null ? null : new Date(at.getTime() + expiresInDays * dayMs)
+      await tx.change(dropExpiredTokens, { orgId, at })
+      const row = await tx.row(insertScimToken, {
+        orgId,
+        id: newId('scimToken', at.getTime()),
+        name,
+        tokenHash: sha256(token),
+        createdBy: actor.userId,
+        at,
+        expiresAt,
+        max: maxLiveTokens,
+      })
+      if (!row) throw new Failure('SCIM_TOKEN_LIMIT')
+      const metadata = { name, expires_at: expiresAt?.toISOString() ?? null }
+      const entry = { orgId, actor, action: 'scim.token_created', resourceType: 'scim_token' } as const
+      await audit(tx, { ...entry, resourceId: row.id, metadata })
+      return { row, token }
+    }),
+
+  revoke: (orgId, actor, id) =>
+    db.tx(async (tx) => {
+      await lockAsOwner(tx, orgId, actor)
+      const revoked = isId('scimToken', id) ? await tx.row(deleteScimToken, { orgId, id }) : undefined
+      if (!revoked) throw new Failure('NOT_FOUND')
+      const entry = { orgId, actor, action: 'scim.token_revoked', resourceType: 'scim_token' } as const
+      await audit(tx, { ...entry, resourceId: id, metadata: { name: revoked.name } })
+    }),
+
+  find: async (token) => {
+    if (!tokenShape.test(token)) return undefined
+    const at = clock.now()
+    const found = await db.row(findScimToken, { tokenHash: sha256(token), at })
+    if (!found) return undefined
+    const { org_id: orgId, id, last_used_at: lastUsed } = found
+    // A directory makes many calls in a row, and each would write the row.
+    const before = new Date(at.getTime() - 60_000)
+    if (lastUsed === null || lastUsed < before) await db.change(markTokenUsed, { orgId, id, at, before })
+    return { orgId, tokenId: id }
+  },
+})

@@ -1,0 +1,21 @@
+/** Pages of a list, and versions of a resource. */
+import { ScimFault } from './scim-fault.ts'
+
+/** `startIndex` counts from 1. */
+export type ScimPage = { startIndex: number; count: number }
+export type Paged<T> = { total: number; rows: T[] }
+
+export const etagOf = (version: string): string => `W/"${version}"`
+
+/** Whether a header with one or more versions, or `*`, names this one. Weak and strong forms are alike here. */
+export const namesVersion = (header: string, version: string): boolean =>
+  header.split(',').some((one) => {
+    const given = one.trim()
+    return given === '*' || given.replace(/^W\//i, '').replace(/^"|"$/g, '') === version
+  })
+
+/** A change on condition that nothing has changed since the caller read the resource. */
+export const assertMatch = (ifMatch: string | undefined, version: string): void => {
+  if (ifMatch === undefined || namesVersion(ifMatch, version)) return
+  throw new ScimFault(412, 'The resource has changed. Read it again and repeat the change.')
+}

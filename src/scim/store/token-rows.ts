@@ -1,0 +1,74 @@
+/** Tokens with which the directory of an org calls. */
+import { statement } from '../../db/statement.ts'
+import type { Keyset } from '../../ground/cursor.ts'
+
+export type ScimTokenRow = {
+  id: string
+  name: string
+  created_by: string | null
+  created_at: Date
+  expires_at: Date | null
+  last_used_at: Date | null
+}
+
+const columns = 'id, name, created_by, created_at, expires_at, last_used_at'
+
+export const listScimTokens = statement<{ orgId: string } & Keyset, ScimTokenRow>(
+  'scim.list_tokens',
+  `select ${columns} from scim_tokens
+   where org_id = :orgId
+     and (:afterAt::timestamptz is null or (created_at, id) < (:afterAt::timestamptz, :afterId))
+   order by created_at desc, id desc
+   limit :limit`,
+)
+
+/** Returns no row if the org already has `max` live tokens. The caller holds the lock of the org. */
+export const insertScimToken = statement<
+  {
+    orgId: string
+    id: string
+    name: string
+    tokenHash: Buffer
+    createdBy: string
+    at: Date
+    expiresAt: Date | null
+    max: number
+  },
+  ScimTokenRow
+>(
+  'scim.insert_token',
+  `insert into scim_tokens (org_id, id, name, token_hash, created_by, created_at, expires_at)
+   select :orgId, :id, :name, :tokenHash, :createdBy, :at, :expiresAt
+   where (
+     select count(*) from scim_tokens where org_id = :orgId and (expires_at is null or expires_at > :at)
+   ) < :max
+   returning ${columns}`,
+)
+
+/** Expired tokens are shown until the next one is made. */
+export const dropExpiredTokens = statement<{ orgId: string; at: Date }>(
+  'scim.drop_expired_tokens',
+  'delete from scim_tokens where org_id = :orgId and expires_at <= :at',
+)
+
+export const deleteScimToken = statement<{ orgId: string; id: string }, { name: string }>(
+  'scim.delete_token',
+  'delete from scim_tokens where org_id = :orgId and id = :id returning name',
+)
+
+/** The org is not known before the token. */
+export const findScimToken = statement<
+  { tokenHash: Buffer; at: Date },
+  { org_id: string; id: string; last_used_at: Date | null }
+>(
+  'scim.find_token',
+  `select t.org_id, t.id, t.last_used_at
+   from scim_tokens t join orgs o on o.id = t.org_id and o.deleted_at is null
+   where t.token_hash = :tokenHash and (t.expires_at is null or t.expires_at > :at)`,
+)
+
+export const markTokenUsed = statement<{ orgId: string; id: string; at: Date; before: Date }>(
+  'scim.mark_token_used',
+  `update scim_tokens set last_used_at = :at
+   where org_id = :orgId and id = :id and (last_used_at is null or last_used_at < :before)`,
+)
