@@ -1,0 +1,22 @@
+/** Words of the consent page and of the list of grants. */
+export const oauth = {
+  consentTitle: (client: string) => `Allow ${client}?`,
+  consentPlain: 'Allow access',
+  wants: (client: string) => `${client} wants to use Tidings in your name.`,
+  sentTo: 'You are sent back to',
+  unverified: 'Anyone can register a client under any name. Allow it only if you started this yourself.',
+  organisation: 'Organisation',
+  orgHelp: 'The client can use this organisation and no other.',
+  orgOption: (name: string, role: string) => `${name} (${role})`,
+  scopes: 'What it may do',
+  scopeNeedsRole: 'Your role in this organisation cannot allow it.',
+  sendsLive: 'The client will send live messages: real people receive them, and they count towards your usage.',
+  liveData: 'The client works with your live data, not with test data.',
+  allow: 'Allow',
+  deny: 'Deny',
+  chooseOne: 'Choose at least one thing that it may do.',
+  noOrgs: 'You are in no organisation, so there is nothing to allow.',
+  signedInAs: (email: string) => `Signed in as ${email}`,
+  gone: 'This request is over',
+  goneHelp: 'It was answered already, is too old, or belongs to another account. Start again in the client.',
+} as const
