@@ -34,6 +34,7 @@ const oauthJourneys: Journey = (stage) => {
     await page.getByLabel('Email address').fill(people.developer.email)
     await page.getByLabel('Password').fill(password)
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByLabel('Code', { exact: true }).waitFor()
     await page.getByLabel('Code', { exact: true }).fill(await mailedCode(t, people.developer.email))
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('heading', { name: 'Allow Desk tool?' }).waitFor()

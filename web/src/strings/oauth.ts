@@ -20,3 +20,26 @@ export const oauth = {
   gone: 'This request is over',
   goneHelp: 'It was answered already, is too old, or belongs to another account. Start again in the client.',
 } as const
+
+export const grants = {
+  title: 'OAuth grants',
+  description: 'Clients, such as desktop assistants, that may use Tidings in the name of a person.',
+  own: 'Yours',
+  ofOrg: 'Of the organisation',
+  client: 'Client',
+  scopes: 'May do',
+  person: 'Person',
+  org: 'Organisation',
+  granted: 'Allowed',
+  used: 'Last used',
+  end: 'End',
+  endLabel: (client: string) => `End the grant of ${client}`,
+  endTitle: (client: string) => `End the grant of ${client}?`,
+  endHelp: 'Its tokens stop working at once. The client can ask again, and somebody has to allow it again.',
+  ended: (client: string) => `The grant of ${client} ended`,
+  actions: 'Actions',
+  more: (count: number) => `and ${count} more`,
+  noneOwn: 'You allowed no client',
+  noneOfOrg: 'No client has access to this organisation',
+  noneHelp: 'A client asks for access through the authorization server of this service. You see it here once allowed.',
+} as const
