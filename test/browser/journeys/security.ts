@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { hashPassword } from '../../../src/accounts/passwords.ts'
 import { getTokens } from '../../clients/oauth-client.ts'
-import { signIn } from '../../clients/people.ts'
-import { idpEntityId, idpKey, idpSsoUrl, newSsoOrg } from '../../clients/sso-client.ts'
+import { addPerson, signIn } from '../../clients/people.ts'
+import { goodPassword, mailedCode } from '../../clients/sign-in-client.ts'
+import { idpEntityId, idpKey, idpSsoUrl, newSamlOrg, newSsoOrg } from '../../clients/sso-client.ts'
 import { type Journey, visit } from '../journey.ts'
 
 const securityJourneys: Journey = (stage) => {
@@ -37,15 +39,43 @@ const securityJourneys: Journey = (stage) => {
     const { t, openAs } = stage()
     const org = await newSsoOrg(t)
     const cookie = await signIn(t, org.ownerId)
-    const { access } = await getTokens(t, { cookie, orgId: org.orgId, scopes: ['read:messages'] })
+    const { access } = await getTokens(t, { cookie, orgId: org.orgId, scopes: ['read:usage'] })
     const headers = { authorization: `Bearer ${access}` }
-    expect((await t.ask('GET', '/api/v1/messages', { headers })).status).toBe(200)
+    expect((await t.ask('GET', '/api/v1/usage', { headers })).status).toBe(200)
     const page = await openAs(org.ownerId)
     await visit(page, '/settings/grants?tab=org')
     await page.getByRole('button', { name: 'End the grant of Desktop assistant' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'End the grant of Desktop assistant' }).click()
     await page.getByRole('heading', { name: 'No client has access to this organisation' }).waitFor()
-    expect((await t.ask('GET', '/api/v1/messages', { headers })).status).toBe(401)
+    expect((await t.ask('GET', '/api/v1/usage', { headers })).status).toBe(401)
+  })
+
+  test('A person is sent to the identity provider by their address, or after a password that is not enough', async () => {
+    const { t, open, takeFaults } = stage()
+    const org = await newSamlOrg(t)
+    await t.database.sql('update orgs set sso_enforced = true where id = $1', [org.orgId])
+    const passwordHash = await hashPassword(goodPassword)
+    const email = `member@${org.domain}`
+    await addPerson(t, { email, orgId: org.orgId, role: 'developer', passwordHash })
+    const page = await open(null)
+    await visit(page, '/login')
+    await page.getByRole('button', { name: 'Sign in with SSO' }).click()
+    await page.getByLabel('Work email address').fill('nobody@elsewhere.example.com')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('The sign-in through your identity provider failed').waitFor()
+    await page.getByLabel('Email address').fill(email)
+    await page.getByLabel('Password').fill(goodPassword)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByLabel('Code', { exact: true }).waitFor()
+    await page.getByLabel('Code', { exact: true }).fill(await mailedCode(t, email))
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('Your organisation requires single sign-on').waitFor()
+    await page.route(`${idpSsoUrl}**`, (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<link rel="icon" href="data:,"><h1>Identity provider</h1>' }),
+    )
+    await page.getByRole('link', { name: 'Sign in with SSO' }).click()
+    await page.getByRole('heading', { name: 'Identity provider' }).waitFor()
+    expect(takeFaults()).toEqual([expect.stringContaining(` requests ${idpSsoUrl}?SAMLRequest=`)])
   })
 }
 

@@ -1,4 +1,4 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRefusal } from '../../../api/can.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import { useSession } from '../../../api/session.ts'
@@ -34,9 +34,20 @@ const OwnGrants = () => {
   )
 }
 
+/** The addresses of members. A person beyond the first hundred is shown by id. */
+const useMemberNames = (enabled: boolean) => {
+  const { data } = useQuery({
+    queryKey: ['member-names'],
+    queryFn: () => unwrap(api.GET('/api/internal/team/members', { params: { query: { limit: '100' } } })),
+    enabled,
+  })
+  return new Map(data?.data.map(({ user_id, email }) => [user_id, email]))
+}
+
 const OrgGrants = () => {
   const client = useQueryClient()
   const refusal = useRefusal('requireOwnerSession')
+  const names = useMemberNames(refusal === undefined)
   const list = usePages(
     [key, 'org'],
     (cursor) => unwrap(api.GET('/api/internal/org/oauth-grants', { params: { query: { ...(cursor && { cursor }) } } })),
@@ -52,7 +63,7 @@ const OrgGrants = () => {
       label={grants.ofOrg}
       empty={grants.noneOfOrg}
       list={list}
-      about={{ header: grants.person, cell: ({ user_id }) => <span className="font-mono text-xs">{user_id}</span> }}
+      about={{ header: grants.person, cell: ({ user_id }) => names.get(user_id) ?? user_id }}
       end={end}
     />
   )

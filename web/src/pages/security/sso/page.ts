@@ -5,6 +5,6 @@ export default definePage({
   title: 'Single sign-on',
   area: 'app',
   rail: 'sso',
-  examples: ['/settings/sso', '/settings/sso?step=provider', '/settings/sso?step=domains', '/settings/sso?step=rules'],
+  examples: ['/settings/sso?step=provider', '/settings/sso?step=rules', '/settings/sso?step=domains'],
   load: () => import('./view.tsx'),
 })
