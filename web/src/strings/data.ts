@@ -42,6 +42,7 @@ export const statusPage = {
   last30: (percent: string) => `${percent} in the last 30 days`,
   noFigure: 'No figures yet',
   checked: 'Checked',
+  refresh: 'Refresh',
   days: (part: string) => `${part}, day by day`,
   day: (day: string, percent: string) => `${day}: ${percent}`,
   notChecked: 'not checked',
