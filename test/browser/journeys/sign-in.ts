@@ -32,7 +32,7 @@ const signInJourneys: Journey = (stage) => {
     await visit(page, '/login')
     await page.getByLabel('Email address').fill(people.viewer.email)
     await page.getByLabel('Password').fill('not the password')
-    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByText('Invalid email or password').waitFor()
     expect(await page.getByRole('alert').innerText()).toMatch(/req_\w+/)
   })

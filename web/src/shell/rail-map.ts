@@ -45,6 +45,7 @@ export const railMap = {
       audit: { label: 'Audit log', keys: 'l' },
       countries: { label: 'SMS countries' },
       exports: { label: 'Exports' },
+      status: { label: 'Service status' },
     },
   },
   personal: {

@@ -10,6 +10,11 @@ export const signIn = {
   haveAccount: 'Already have an account?',
   with: (name: string) => `Continue with ${name}`,
   or: 'or',
+  withSso: 'Sign in with SSO',
+  withPassword: 'Sign in with a password',
+  workEmail: 'Work email address',
+  ssoHelp: 'You continue at the identity provider of your organisation.',
+  ssoEmailMissing: 'Enter your email address.',
   codeTitle: 'Check your email',
   codeSent: (to: string) => `We sent a six-digit code to ${to}. It is valid for ten minutes.`,
   code: 'Code',
@@ -29,6 +34,9 @@ export const signIn = {
     oauth_failed: 'The sign-in with the provider failed. Try again, or sign in with your password.',
     email_unverified:
       'The provider has not verified your email address. Verify it there, or sign in with your password.',
+    sso_failed:
+      'The sign-in through your identity provider failed, or your organisation has not set it up. Try again, or ask an owner.',
+    sso_required: 'Your organisation requires single sign-on. Choose "Sign in with SSO".',
   } as Record<string, string>,
   registerTitle: 'Create your account',
   name: 'Your name',

@@ -18,6 +18,7 @@ export const ui = {
   showTable: 'Show table',
   shownOnce: (name: string) => `${name}: shown only now. Store it before you go on.`,
   stored: 'I stored it',
+  summary: 'Summary',
   typeToConfirm: (text: string) => `Type ${text} to confirm`,
   undo: 'Undo',
   unknownError: 'Something unexpected happened. Nothing was changed.',

@@ -1,5 +1,6 @@
 /** The layouts of pages. Every page is one of these, so that they look and behave alike. */
 import { type ReactNode, useEffect } from 'react'
+import { ui } from '../strings/ui.ts'
 import { ErrorNote } from './error-note.tsx'
 
 type Width = 'wide' | 'form'
@@ -112,6 +113,10 @@ export const Wizard = ({ steps, current, summary, children }: WizardProps) => (
       ))}
     </ol>
     <div className="min-w-0">{children}</div>
-    {summary && <aside className="rounded-md border bg-surface p-4 text-sm">{summary}</aside>}
+    {summary && (
+      <aside aria-label={ui.summary} className="rounded-md border bg-surface p-4 text-sm">
+        {summary}
+      </aside>
+    )}
   </div>
 )

@@ -4,9 +4,11 @@ import { CodeStep } from './steps/code-step.tsx'
 import { FactorStep } from './steps/factor-step.tsx'
 import type { SignedIn } from './steps/outcome.ts'
 import { PasswordStep } from './steps/password-step.tsx'
+import { SsoStep } from './steps/sso-step.tsx'
 
 type Step =
   | { name: 'password' }
+  | { name: 'sso' }
   | { name: 'code'; challengeId: string; sentTo: string }
   | { name: 'factor'; challengeId: string }
 
@@ -24,14 +26,22 @@ export const SignInSteps = ({ redirectTo, challengeId, onDone }: Props) => {
     return (
       <CodeStep
         {...step}
+        redirectTo={redirectTo}
         onRestart={restart}
         onFactor={(id) => setStep({ name: 'factor', challengeId: id })}
         onDone={onDone}
       />
     )
   }
-  if (step.name === 'factor') return <FactorStep challengeId={step.challengeId} onRestart={restart} onDone={onDone} />
+  if (step.name === 'factor') {
+    return <FactorStep challengeId={step.challengeId} redirectTo={redirectTo} onRestart={restart} onDone={onDone} />
+  }
+  if (step.name === 'sso') return <SsoStep redirectTo={redirectTo} onRestart={restart} />
   return (
-    <PasswordStep redirectTo={redirectTo} onCode={(id, sentTo) => setStep({ name: 'code', challengeId: id, sentTo })} />
+    <PasswordStep
+      redirectTo={redirectTo}
+      onCode={(id, sentTo) => setStep({ name: 'code', challengeId: id, sentTo })}
+      onSso={() => setStep({ name: 'sso' })}
+    />
   )
 }

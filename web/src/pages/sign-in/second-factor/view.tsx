@@ -12,6 +12,7 @@ const SecondFactorPage = () => {
     <PublicPage title={signIn.factorTitle}>
       <FactorStep
         challengeId={challengeId}
+        redirectTo={undefined}
         onRestart={() => void navigate({ to: '/login' })}
         onDone={(done) => enterAt(done.redirect_to)}
       />

@@ -2,23 +2,24 @@ import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { signIn } from '../../../strings/sign-in.ts'
 import { Button } from '../../../ui/button.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { CodeInput } from '../../../ui/input.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { PublicForm } from '../public-page.tsx'
 import { useSubmit } from '../use-submit.ts'
 import type { SignedIn } from './outcome.ts'
+import { SignInError } from './sign-in-error.tsx'
 
 type Props = {
   challengeId: string
   sentTo: string
+  redirectTo: string | undefined
   onRestart: () => void
   onFactor: (challengeId: string) => void
   onDone: (done: SignedIn) => void
 }
 
-export const CodeStep = ({ challengeId, sentTo, onRestart, onFactor, onDone }: Props) => {
+export const CodeStep = ({ challengeId, sentTo, redirectTo, onRestart, onFactor, onDone }: Props) => {
   const [code, setCode] = useState('')
   const form = useSubmit()
   const send = () =>
@@ -39,7 +40,7 @@ export const CodeStep = ({ challengeId, sentTo, onRestart, onFactor, onDone }: P
       <Field label={signIn.code} error={form.fault('code')}>
         <CodeInput name="code" autoFocus value={code} onChange={(event) => setCode(event.target.value)} />
       </Field>
-      <ErrorNote error={form.rest} />
+      <SignInError error={form.rest} redirectTo={redirectTo} />
       <Button type="submit" look="primary" busy={form.busy}>
         {signIn.continue}
       </Button>

@@ -2,17 +2,22 @@ import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { signIn } from '../../../strings/sign-in.ts'
 import { Button } from '../../../ui/button.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { CodeInput } from '../../../ui/input.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { PublicForm } from '../public-page.tsx'
 import { useSubmit } from '../use-submit.ts'
 import type { SignedIn } from './outcome.ts'
+import { SignInError } from './sign-in-error.tsx'
 
-type Props = { challengeId: string; onRestart: () => void; onDone: (done: SignedIn) => void }
+type Props = {
+  challengeId: string
+  redirectTo: string | undefined
+  onRestart: () => void
+  onDone: (done: SignedIn) => void
+}
 
-export const FactorStep = ({ challengeId, onRestart, onDone }: Props) => {
+export const FactorStep = ({ challengeId, redirectTo, onRestart, onDone }: Props) => {
   const [backup, setBackup] = useState(false)
   const [code, setCode] = useState('')
   const form = useSubmit()
@@ -37,7 +42,7 @@ export const FactorStep = ({ challengeId, onRestart, onDone }: Props) => {
           onChange={(event) => setCode(event.target.value)}
         />
       </Field>
-      <ErrorNote error={form.rest} />
+      <SignInError error={form.rest} redirectTo={redirectTo} />
       <Button type="submit" look="primary" busy={form.busy}>
         {signIn.continue}
       </Button>

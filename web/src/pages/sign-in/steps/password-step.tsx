@@ -3,11 +3,11 @@ import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { signIn } from '../../../strings/sign-in.ts'
 import { Button, buttonClasses } from '../../../ui/button.tsx'
-import { ErrorNote } from '../../../ui/error-note.tsx'
 import { Field } from '../../../ui/field.tsx'
 import { Input } from '../../../ui/input.tsx'
 import { PublicForm } from '../public-page.tsx'
 import { useSubmit } from '../use-submit.ts'
+import { SignInError } from './sign-in-error.tsx'
 
 const Providers = ({ redirectTo }: { redirectTo: string | undefined }) => {
   const { data } = useQuery({
@@ -29,9 +29,13 @@ const Providers = ({ redirectTo }: { redirectTo: string | undefined }) => {
   )
 }
 
-type Props = { redirectTo: string | undefined; onCode: (challengeId: string, sentTo: string) => void }
+type Props = {
+  redirectTo: string | undefined
+  onCode: (challengeId: string, sentTo: string) => void
+  onSso: () => void
+}
 
-export const PasswordStep = ({ redirectTo, onCode }: Props) => {
+export const PasswordStep = ({ redirectTo, onCode, onSso }: Props) => {
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
   const form = useSubmit()
@@ -63,11 +67,14 @@ export const PasswordStep = ({ redirectTo, onCode }: Props) => {
             onChange={(event) => setPassword(event.target.value)}
           />
         </Field>
-        <ErrorNote error={form.rest} />
+        <SignInError error={form.rest} redirectTo={redirectTo} />
         <Button type="submit" look="primary" busy={form.busy}>
           {signIn.submit}
         </Button>
       </PublicForm>
+      <Button look="quiet" onClick={onSso}>
+        {signIn.withSso}
+      </Button>
       <Providers redirectTo={redirectTo} />
     </>
   )

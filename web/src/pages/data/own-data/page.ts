@@ -1,0 +1,9 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/account/data',
+  title: 'Data export',
+  area: 'app',
+  rail: 'data',
+  load: () => import('./view.tsx'),
+})

@@ -1,0 +1,20 @@
+import { ApiError } from '../../../api/api-error.ts'
+import { signIn } from '../../../strings/sign-in.ts'
+import { buttonClasses } from '../../../ui/button.tsx'
+import { ErrorNote } from '../../../ui/error-note.tsx'
+import { ssoAddress } from './sso-address.ts'
+
+/** An error of sign-in. If the organisation requires single sign-on, with the way there. */
+export const SignInError = ({ error, redirectTo }: { error: unknown; redirectTo: string | undefined }) => {
+  const start = error instanceof ApiError && error.code === 'SSO_REQUIRED' ? error.body.login_url : undefined
+  return (
+    <>
+      <ErrorNote error={error} />
+      {typeof start === 'string' && (
+        <a href={ssoAddress(start, redirectTo)} className={buttonClasses('secondary')}>
+          {signIn.withSso}
+        </a>
+      )}
+    </>
+  )
+}
