@@ -6,9 +6,6 @@ import { makePlayPayments } from '../billing/play-payments.ts'
 import { makeReadBilling } from '../billing/read-billing.ts'
 import { makeSettlePlan } from '../billing/settle-plan.ts'
 import { makeTakeCallback } from '../billing/take-callback.ts'
-import { billingRoutes } from '../http/dashboard/billing.ts'
-import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
-import { smsGeoRoutes } from '../http/dashboard/sms-geo.ts'
 import { makeChangePlan } from '../orgs/change-plan.ts'
 import { makeChangeSmsGeo } from '../orgs/change-sms-geo.ts'
 import { type LocalPayments, makeLocalPayments } from '../providers/payments/local-payments.ts'
@@ -69,7 +66,9 @@ export const makeBilling = (foundation: Foundation, { usage }: Platform, { mail 
       spend_alerts_mailed: await mailAlerts(),
       payment_events_deleted: await sweep(),
     }),
-    dashboardRoutes: [...billingRoutes({ read, manage }), ...smsGeoRoutes({ smsGeo })] as DashboardRoute[],
+    read,
+    manage,
+    smsGeo,
   }
 }
 

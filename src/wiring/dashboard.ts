@@ -8,6 +8,7 @@ import { accountDeletionRoutes } from '../http/dashboard/account-deletion.ts'
 import { dashboardKeyRoutes } from '../http/dashboard/api-keys.ts'
 import { auditRoutes } from '../http/dashboard/audit.ts'
 import { authRoutes } from '../http/dashboard/auth.ts'
+import { billingRoutes } from '../http/dashboard/billing.ts'
 import { type Cookies, makeCookies } from '../http/dashboard/cookies.ts'
 import { dashboardAudienceRoutes } from '../http/dashboard/dashboard-audiences.ts'
 import { dashboardBrandRoutes } from '../http/dashboard/dashboard-brands.ts'
@@ -24,6 +25,7 @@ import { messageRoutes } from '../http/dashboard/messages.ts'
 import { orgRoutes } from '../http/dashboard/orgs.ts'
 import { sessionPolicyRoutes } from '../http/dashboard/session-policy.ts'
 import { providerRoutes } from '../http/dashboard/sign-in-providers.ts'
+import { smsGeoRoutes } from '../http/dashboard/sms-geo.ts'
 import { teamRoutes } from '../http/dashboard/team.ts'
 import { makeTenantScope } from '../http/dashboard/tenant-scope.ts'
 import type { BillingModule } from './billing.ts'
@@ -98,6 +100,7 @@ export const makeDashboardRoutes = (needs: Needs): DashboardRoute[] => {
     ...webhookDashboardRoutes({ db, ...resources.webhooks }),
     ...makeAudienceRoutes(db, resources),
     ...makeSenderRoutes(db, senders, resources),
-    ...billing.dashboardRoutes,
+    ...billingRoutes(billing),
+    ...smsGeoRoutes(billing),
   ]
 }

@@ -1136,6 +1136,54 @@ export interface paths {
         patch: operations["patchApiInternalPoolsById"];
         trace?: never;
     };
+    "/api/internal/billing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalBilling"];
+        put?: never;
+        post: operations["postApiInternalBilling"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch: operations["patchApiInternalBilling"];
+        trace?: never;
+    };
+    "/api/internal/billing/portal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalBillingPortal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/org/sms-geo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOrgSmsGeo"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch: operations["patchApiInternalOrgSmsGeo"];
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -6414,6 +6462,247 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
+                };
+            };
+        };
+    };
+    getApiInternalBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        plan: "free" | "payg" | "pro" | "enterprise";
+                        /** @enum {string} */
+                        status: "active" | "past_due" | "unpaid" | "canceling";
+                        period: string;
+                        spend_cap_usd: number | null;
+                        spend: {
+                            /** @constant */
+                            currency: "USD";
+                            used: string;
+                            cap: string | null;
+                            remaining: string | null;
+                        };
+                        usage: {
+                            email: {
+                                used: number;
+                                limit: number | null;
+                                remaining: number | null;
+                            };
+                            sms: {
+                                used: number;
+                                limit: number | null;
+                                remaining: number | null;
+                                segments: number;
+                            };
+                        };
+                        limits: {
+                            api_keys: {
+                                used: number;
+                                max: number | null;
+                            };
+                            domains: {
+                                used: number;
+                                max: number | null;
+                            };
+                            members: {
+                                used: number;
+                                max: number | null;
+                            };
+                        };
+                        payment_method: {
+                            brand: string;
+                            last4: string;
+                        } | null;
+                        next_invoice_at: string | null;
+                        ends_at?: string;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    plan: "free" | "payg" | "pro" | "enterprise";
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        checkout_url: string;
+                    };
+                };
+            };
+        };
+    };
+    patchApiInternalBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    spend_cap_usd?: number | null;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        plan: "free" | "payg" | "pro" | "enterprise";
+                        /** @enum {string} */
+                        status: "active" | "past_due" | "unpaid" | "canceling";
+                        period: string;
+                        spend_cap_usd: number | null;
+                        spend: {
+                            /** @constant */
+                            currency: "USD";
+                            used: string;
+                            cap: string | null;
+                            remaining: string | null;
+                        };
+                        usage: {
+                            email: {
+                                used: number;
+                                limit: number | null;
+                                remaining: number | null;
+                            };
+                            sms: {
+                                used: number;
+                                limit: number | null;
+                                remaining: number | null;
+                                segments: number;
+                            };
+                        };
+                        limits: {
+                            api_keys: {
+                                used: number;
+                                max: number | null;
+                            };
+                            domains: {
+                                used: number;
+                                max: number | null;
+                            };
+                            members: {
+                                used: number;
+                                max: number | null;
+                            };
+                        };
+                        payment_method: {
+                            brand: string;
+                            last4: string;
+                        } | null;
+                        next_invoice_at: string | null;
+                        ends_at?: string;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalBillingPortal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        portal_url: string;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalOrgSmsGeo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        countries: string[] | null;
+                        configured: boolean;
+                        updated_at: string | null;
+                        updated_by: string | null;
+                    };
+                };
+            };
+        };
+    };
+    patchApiInternalOrgSmsGeo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    countries?: string[] | null;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        countries: string[] | null;
+                        configured: boolean;
+                        updated_at: string | null;
+                        updated_by: string | null;
+                    };
                 };
             };
         };
