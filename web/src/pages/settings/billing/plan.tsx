@@ -44,7 +44,7 @@ const PlanButtons = ({ plan }: { plan: Billing['plan'] }) => {
   const portal = () => leave('portal', async () => (await unwrap(api.POST('/api/internal/billing/portal'))).portal_url)
   return (
     <div className="mt-5 flex flex-col gap-2 border-t pt-4">
-      <div className="flex flex-wrap gap-2">
+      <div className="flex flex-wrap gap-2 empty:hidden">
         {offers[plan].map((offer) => (
           <Button
             key={offer}

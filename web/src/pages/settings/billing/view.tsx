@@ -9,7 +9,8 @@ import { type Billing, PlanSection } from './plan.tsx'
 import { SpendCap } from './spend-cap.tsx'
 
 const figure = (value: number): string => value.toLocaleString('en')
-const ofLimit = (used: string, limit: string | null): string => `${used} ${billing.of(limit ?? billing.unlimited)}`
+const ofLimit = (used: string, limit: string | null): string =>
+  limit === null ? billing.unlimited(used) : billing.of(used, limit)
 const counted = (used: number, limit: number | null): string =>
   ofLimit(figure(used), limit === null ? null : figure(limit))
 const dollars = (amount: string): string => `$${Number(amount).toFixed(2)}`
