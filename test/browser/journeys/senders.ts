@@ -22,6 +22,8 @@ const senderJourneys: Journey = (stage) => {
     await form.getByRole('button', { name: 'Save' }).click()
     const detail = page.getByRole('dialog', { name: 'Journey Shoes', exact: true })
     await detail.waitFor()
+    const missing = detail.getByRole('alert').filter({ hasText: 'The registry needs these fields' })
+    await missing.getByText('Tax id', { exact: true }).waitFor()
     await expectNoBarriers(page)
     const read = async () =>
       (await askWith(t, cookie, 'GET', '/api/internal/brands?limit=100')).body.data.find(
