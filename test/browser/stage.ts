@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { hashPassword } from '../../src/accounts/passwords.ts'
 import type { CreatedOrg } from '../../src/operator/create-org.ts'
+import { draftSecret } from '../audit/entry-drafts.ts'
 import { addPerson, type Person, signIn } from '../clients/people.ts'
 import { goodPassword } from '../clients/sign-in-client.ts'
 import { startTestService, type TestService } from '../service/service.ts'
@@ -63,10 +64,8 @@ const makeContext = async (browser: Browser, url: string, { width = 1280, theme 
 export const openStage = async (executablePath: string): Promise<Stage> => {
   const webFolder = buildDashboard()
   // Webhooks of journeys go to receivers on loopback.
-  const [t, browser] = await Promise.all([
-    startTestService({ webFolder, env: { WEBHOOK_ALLOW_INSECURE: 'true' } }),
-    launchBrowser(executablePath),
-  ])
+  const env = { WEBHOOK_ALLOW_INSECURE: 'true', AUDIT_SIGNING_SECRET: draftSecret }
+  const [t, browser] = await Promise.all([startTestService({ webFolder, env }), launchBrowser(executablePath)])
   const org = await t.org({ name: 'Acme Mail' })
   const people = await addPeople(t, org.org.id)
   const faults: string[] = []

@@ -848,6 +848,166 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/internal/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalTemplates"];
+        put?: never;
+        post: operations["postApiInternalTemplates"];
+        delete: operations["deleteApiInternalTemplates"];
+        options?: never;
+        head?: never;
+        patch: operations["patchApiInternalTemplates"];
+        trace?: never;
+    };
+    "/api/internal/templates/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalTemplatesPreview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/inbound-sms": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalInboundSms"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/inbound-emails": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalInboundEmails"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/inbound-emails/{id}/attachments/{position}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalInboundEmailsByIdAttachmentsByPosition"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalJobsById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/jobs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalJobsByIdCancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/templates/test-send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalTemplatesTestSend"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/messages/send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalMessagesSend"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/internal/orgs": {
         parameters: {
             query?: never;
@@ -986,6 +1146,38 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["postApiInternalTeamDecline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/scim/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalScimTokens"];
+        put?: never;
+        post: operations["postApiInternalScimTokens"];
+        delete: operations["deleteApiInternalScimTokens"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/scim/mapping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalScimMapping"];
+        put: operations["putApiInternalScimMapping"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1136,6 +1328,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/internal/messages/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalMessagesByIdDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/internal/webhook-deliveries/{id}/replay": {
         parameters: {
             query?: never;
@@ -1146,6 +1354,38 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["postApiInternalWebhookDeliveriesByIdReplay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/analytics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalAnalytics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalOverview"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1178,6 +1418,22 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["postApiInternalAudiencesByIdSend"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/audiences/{id}/estimate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["postApiInternalAudiencesByIdEstimate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1246,6 +1502,22 @@ export interface paths {
         options?: never;
         head?: never;
         patch: operations["patchApiInternalContacts"];
+        trace?: never;
+    };
+    "/api/internal/suppressions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalSuppressions"];
+        put?: never;
+        post: operations["postApiInternalSuppressions"];
+        delete: operations["deleteApiInternalSuppressions"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/internal/brands": {
@@ -1488,6 +1760,134 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/internal/tenants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalTenants"];
+        put?: never;
+        post: operations["postApiInternalTenants"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/tenants/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalTenantsById"];
+        put?: never;
+        post?: never;
+        delete: operations["deleteApiInternalTenantsById"];
+        options?: never;
+        head?: never;
+        patch: operations["patchApiInternalTenantsById"];
+        trace?: never;
+    };
+    "/api/internal/tenants/{id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalTenantsByIdUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/tenants/{id}/quota": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch: operations["patchApiInternalTenantsByIdQuota"];
+        trace?: never;
+    };
+    "/api/internal/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalProjects"];
+        put?: never;
+        post: operations["postApiInternalProjects"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/projects/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: operations["deleteApiInternalProjectsById"];
+        options?: never;
+        head?: never;
+        patch: operations["patchApiInternalProjectsById"];
+        trace?: never;
+    };
+    "/api/internal/ip-pools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalIpPools"];
+        put?: never;
+        post: operations["postApiInternalIpPools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/internal/ip-pools/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete: operations["deleteApiInternalIpPoolsById"];
+        options?: never;
+        head?: never;
+        patch: operations["patchApiInternalIpPoolsById"];
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1517,6 +1917,106 @@ export interface components {
             };
             /** @description A phone number of up to 32 characters, as you have it. Messages are sent only to numbers in E.164 format. */
             phone?: string | null;
+        };
+        /**
+         * @example {
+         *       "group_by": null,
+         *       "days": 1,
+         *       "from": "2026-01-15T00:00:00.000Z",
+         *       "to": "2026-01-15T12:00:00.000Z",
+         *       "data": [
+         *         {
+         *           "date": "2026-01-15",
+         *           "job": null,
+         *           "variant": null,
+         *           "sent": 100,
+         *           "delivered": 98,
+         *           "bounced": 1,
+         *           "failed": 1,
+         *           "complained": 0,
+         *           "opened": 40,
+         *           "clicked": 12,
+         *           "unsubscribed": 2,
+         *           "open_rate": 0.4082,
+         *           "click_rate": 0.1224,
+         *           "bounce_rate": 0.01,
+         *           "complaint_rate": 0,
+         *           "unsubscribe_rate": 0.0204
+         *         }
+         *       ]
+         *     }
+         */
+        Analytics: {
+            /** @description The `group_by` of the request, or `null`. */
+            group_by: ("job" | "variant") | null;
+            /** @description The number of days. */
+            days: number;
+            /**
+             * Format: date-time
+             * @description The start of the first day.
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description The time of the request.
+             */
+            to: string;
+            /** @description By day, the oldest first; by job, the newest first and messages of no job last. */
+            data: components["schemas"]["AnalyticsRow"][];
+        };
+        /**
+         * @example {
+         *       "date": "2026-01-15",
+         *       "job": null,
+         *       "variant": null,
+         *       "sent": 100,
+         *       "delivered": 98,
+         *       "bounced": 1,
+         *       "failed": 1,
+         *       "complained": 0,
+         *       "opened": 40,
+         *       "clicked": 12,
+         *       "unsubscribed": 2,
+         *       "open_rate": 0.4082,
+         *       "click_rate": 0.1224,
+         *       "bounce_rate": 0.01,
+         *       "complaint_rate": 0,
+         *       "unsubscribe_rate": 0.0204
+         *     }
+         */
+        AnalyticsRow: {
+            /** @description The UTC day that the messages were sent on. `null` with `group_by`. */
+            date: string | null;
+            /** @description The job. `null` for messages of no job, and without `group_by`. */
+            job: string | null;
+            /** @description The subject variant, with `group_by=variant`. */
+            variant: string | null;
+            /** @description Messages that were handed to a provider. */
+            sent: number;
+            /** @description Messages that were delivered. */
+            delivered: number;
+            /** @description Messages that bounced. */
+            bounced: number;
+            /** @description Messages that could not be sent or delivered. */
+            failed: number;
+            /** @description Messages that a recipient reported as spam. They do not count as bounced. */
+            complained: number;
+            /** @description Messages that were opened, however often. */
+            opened: number;
+            /** @description Messages with a link that was followed, however often. */
+            clicked: number;
+            /** @description Messages through which a recipient unsubscribed. */
+            unsubscribed: number;
+            /** @description `opened` divided by `delivered`. 0 if there are none. Rounded to four decimals. */
+            open_rate: number;
+            /** @description `clicked` divided by `delivered`. 0 if there are none. Rounded to four decimals. */
+            click_rate: number;
+            /** @description `bounced` divided by `sent`. 0 if there are none. Rounded to four decimals. */
+            bounce_rate: number;
+            /** @description `complained` divided by `delivered`. 0 if there are none. Rounded to four decimals. */
+            complaint_rate: number;
+            /** @description `unsubscribed` divided by `delivered`. 0 if there are none. Rounded to four decimals. */
+            unsubscribe_rate: number;
         };
         /**
          * @example {
@@ -2131,6 +2631,32 @@ export interface components {
         };
         /**
          * @example {
+         *       "name": "Shop",
+         *       "slug": "shop"
+         *     }
+         */
+        CreateProject: {
+            /** @description A name for people, 1 to 100 characters. */
+            name: string;
+            /** @description A short name that is unique in your organisation: 1 to 48 lowercase letters, digits or hyphens, not starting or ending with a hyphen. If you omit it, it is derived from `name`. */
+            slug?: string;
+        };
+        /**
+         * @example {
+         *       "name": "Globex",
+         *       "external_ref": "customer-17"
+         *     }
+         */
+        CreateTenant: {
+            /** @description The name of the customer, 1 to 120 characters. */
+            name: string;
+            /** @description A short name that is unique in your organisation: 1 to 48 lowercase letters, digits or hyphens. If you omit it, it is derived from `name`. */
+            slug?: string;
+            /** @description Your own identifier for the tenant, 1 to 200 characters. Upper and lower case are the same. */
+            external_ref?: string | null;
+        };
+        /**
+         * @example {
          *       "id": "whe_01k5w3v8q6e9rbx2t7m4n0c1yz",
          *       "url": "https://example.com/hooks",
          *       "description": null,
@@ -2443,6 +2969,38 @@ export interface components {
         };
         /**
          * @example {
+         *       "id": "msg_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "channel": "email",
+         *       "status": "sent",
+         *       "created_at": "2026-01-15T12:00:00.000Z"
+         *     }
+         */
+        EmailAccepted: {
+            /** @description The id of the email, such as `msg_…`. */
+            id: string;
+            /**
+             * @description Always `email`.
+             * @constant
+             */
+            channel: "email";
+            /**
+             * @description `scheduled` if the email is sent later.
+             * @enum {string}
+             */
+            status: "sent" | "scheduled";
+            /**
+             * Format: date-time
+             * @description When the email was accepted.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the email will be sent. Present only if it is scheduled.
+             */
+            scheduled_at?: string;
+        };
+        /**
+         * @example {
          *       "rows": 5,
          *       "created": 3,
          *       "linked": 1,
@@ -2475,6 +3033,205 @@ export interface components {
                 message: string;
             }[];
         };
+        InboundAttachment: {
+            /** @description The name of the file, or `null`. */
+            filename: string | null;
+            /** @description The media type. */
+            content_type: string;
+            /** @description The size in bytes. */
+            size: number;
+            /** @description The path that returns its content. `null` after the content was redacted. */
+            url: string | null;
+        };
+        /**
+         * @example {
+         *       "id": "iem_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "channel": "email",
+         *       "from": "ann@example.com",
+         *       "to": [
+         *         "help@mail.example.com"
+         *       ],
+         *       "subject": "A question",
+         *       "text": "Hello?",
+         *       "html": null,
+         *       "attachments": [
+         *         {
+         *           "filename": "photo.png",
+         *           "content_type": "image/png",
+         *           "size": 2048,
+         *           "url": "/api/v1/inbound/iem_01k5w3v8q6e9rbx2t7m4n0c1yz/attachments/0"
+         *         }
+         *       ],
+         *       "kind": "reply",
+         *       "in_reply_to": null,
+         *       "tenant_id": null,
+         *       "received_at": "2026-01-15T12:00:00.000Z",
+         *       "created_at": "2026-01-15T12:00:00.200Z"
+         *     }
+         */
+        InboundEmail: {
+            /** @description The id of the email. */
+            id: string;
+            /**
+             * @description `email` for an email.
+             * @constant
+             */
+            channel: "email";
+            /** @description The address that sent it, in lower case. */
+            from: string;
+            /** @description The addresses in To, in lower case, and those that got a blind copy here. */
+            to: string[];
+            /** @description The subject, or `null`. */
+            subject: string | null;
+            /** @description The plain text body, or `null`. Cut after 65,536 characters in lists. */
+            text: string | null;
+            /** @description The HTML body, or `null`. Cut after 65,536 characters in lists. */
+            html: string | null;
+            /** @description Its attachments, at most 100. */
+            attachments: components["schemas"]["InboundAttachment"][];
+            /**
+             * @description `opt_out` for STOP and the like, `help` for HELP and INFO, and `reply` for every other message.
+             * @enum {string}
+             */
+            kind: "reply" | "opt_out" | "help";
+            /** @description The In-Reply-To header, or `null`. */
+            in_reply_to: string | null;
+            /** @description The tenant that it belongs to: that of the message it answers, or else that of the number or domain. */
+            tenant_id: string | null;
+            /**
+             * Format: date-time
+             * @description When the provider received it.
+             */
+            received_at: string;
+            /**
+             * Format: date-time
+             * @description When it was stored.
+             */
+            created_at: string;
+        };
+        /**
+         * @example {
+         *       "id": "ism_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "channel": "sms",
+         *       "from": "+14155550100",
+         *       "to": "+14155550999",
+         *       "body": "stop texting me",
+         *       "media_url": [],
+         *       "kind": "opt_out",
+         *       "keyword": "STOP",
+         *       "in_reply_to": "msg_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "tenant_id": null,
+         *       "received_at": "2026-01-15T12:00:00.000Z",
+         *       "created_at": "2026-01-15T12:00:00.200Z"
+         *     }
+         */
+        InboundSms: {
+            /** @description The id of the text message. */
+            id: string;
+            /**
+             * @description `sms` for a text message.
+             * @constant
+             */
+            channel: "sms";
+            /** @description The number that sent it, in E.164 format if it has that form. */
+            from: string;
+            /** @description The number that received it. */
+            to: string;
+            /** @description The text. `null` after its content was redacted. */
+            body: string | null;
+            /** @description The URLs of its media. Empty after its content was redacted. */
+            media_url: string[];
+            /**
+             * @description `opt_out` for STOP and the like, `help` for HELP and INFO, and `reply` for every other message.
+             * @enum {string}
+             */
+            kind: "reply" | "opt_out" | "help";
+            /** @description The keyword that decided `kind`, in upper case. `null` for a reply. */
+            keyword: string | null;
+            /** @description The id of your last message from that number to the sender, or `null`. */
+            in_reply_to: string | null;
+            /** @description The tenant that it belongs to: that of the message it answers, or else that of the number or domain. */
+            tenant_id: string | null;
+            /**
+             * Format: date-time
+             * @description When the provider received it.
+             */
+            received_at: string;
+            /**
+             * Format: date-time
+             * @description When it was stored.
+             */
+            created_at: string;
+        };
+        /**
+         * @example {
+         *       "id": "ipp_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "name": "Newsletters",
+         *       "region": "us-east-1",
+         *       "paused": false,
+         *       "ip_count": 1,
+         *       "ips": [
+         *         {
+         *           "address": null,
+         *           "status": "provisioning"
+         *         }
+         *       ],
+         *       "domain_ids": [
+         *         "dom_01k5w3v8q6e9rbx2t7m4n0c1yz"
+         *       ],
+         *       "created_at": "2026-01-15T12:00:00.000Z"
+         *     }
+         */
+        IpPool: {
+            /** @description The id of the pool, such as `ipp_…`. */
+            id: string;
+            /** @description The name of the pool. */
+            name: string;
+            /**
+             * @description The region of the pool.
+             * @enum {string}
+             */
+            region: "us-east-1" | "eu-west-1" | "ap-south-1";
+            /** @description Whether live sends from the domains of the pool are refused. */
+            paused: boolean;
+            /** @description The number of IP addresses in the pool. */
+            ip_count: number;
+            /** @description The IP addresses of the pool. */
+            ips: {
+                /** @description The IP address. `null` until the address is provisioned. */
+                address: string | null;
+                /**
+                 * @description The state of the address.
+                 * @enum {string}
+                 */
+                status: "provisioning" | "warming" | "active";
+            }[];
+            /** @description The ids of the domains that use the pool. */
+            domain_ids: string[];
+            /**
+             * Format: date-time
+             * @description When the pool was created.
+             */
+            created_at: string;
+        };
+        /**
+         * @example {
+         *       "id": "job_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "status": "canceled",
+         *       "canceled": 12
+         *     }
+         */
+        JobCanceled: {
+            /** @description The id of the job. */
+            id: string;
+            /**
+             * @description Always `canceled`.
+             * @constant
+             */
+            status: "canceled";
+            /** @description The number of messages that this request canceled. */
+            canceled: number;
+        };
         /**
          * @example {
          *       "name": "Ada King",
@@ -2494,6 +3251,19 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
+        };
+        /**
+         * @example {
+         *       "paused": true
+         *     }
+         */
+        PatchIpPool: {
+            /** @description A name for people, 1 to 100 characters. */
+            name?: string;
+            /** @description The number of IP addresses in the pool, 1 to 50. */
+            ip_count?: number;
+            /** @description Whether live sends from the domains of the pool are refused. */
+            paused?: boolean;
         };
         /**
          * @example {
@@ -2536,6 +3306,45 @@ export interface components {
             name?: string;
             /** @description Phone numbers and sender ids of the organisation, in the order in which they are shown. */
             phone_number_ids?: string[];
+        };
+        /**
+         * @example {
+         *       "name": "Web shop"
+         *     }
+         */
+        PatchProject: {
+            /** @description A name for people, 1 to 100 characters. */
+            name?: string;
+            /** @description A short name that is unique in your organisation: 1 to 48 lowercase letters, digits or hyphens, not starting or ending with a hyphen. */
+            slug?: string;
+        };
+        /**
+         * @example {
+         *       "email_monthly": 10000,
+         *       "sms_monthly": null
+         *     }
+         */
+        PatchQuota: {
+            /** @description Emails per UTC month, 0 to 1,000,000,000. `0` blocks email, and `null` removes the quota. */
+            email_monthly?: number | null;
+            /** @description SMS per UTC month, 0 to 1,000,000,000. `0` blocks SMS, and `null` removes the quota. */
+            sms_monthly?: number | null;
+        };
+        /**
+         * @example {
+         *       "subject": "Welcome to Acme, {{name}}",
+         *       "text": "Hello {{name}}"
+         *     }
+         */
+        PatchTemplate: {
+            /** @description A name to refer to the template by: 1 to 64 lower-case letters and digits, with single dashes between them. */
+            slug?: string;
+            /** @description The subject, up to 998 characters. Required for email, not used for SMS. */
+            subject?: string | null;
+            /** @description The HTML body of an email, up to 1,000,000 characters. Values of variables are escaped in it. */
+            html?: string | null;
+            /** @description The plain text body, up to 1,000,000 characters. Required for SMS. */
+            text?: string | null;
         };
         /**
          * @example {
@@ -2670,6 +3479,36 @@ export interface components {
         };
         /**
          * @example {
+         *       "id": "prj_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "name": "Shop",
+         *       "slug": "shop",
+         *       "is_default": false,
+         *       "created_at": "2026-01-15T12:00:00.000Z",
+         *       "updated_at": "2026-01-15T12:00:00.000Z"
+         *     }
+         */
+        Project: {
+            /** @description The id of the project, such as `prj_…`. */
+            id: string;
+            /** @description The name of the project. */
+            name: string;
+            /** @description The short name of the project, unique in your organisation. */
+            slug: string;
+            /** @description Whether domains that name no project belong to this one. Every organisation has one default project, which cannot be deleted. */
+            is_default: boolean;
+            /**
+             * Format: date-time
+             * @description When the project was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the project was last changed.
+             */
+            updated_at: string;
+        };
+        /**
+         * @example {
          *       "delivery_id": "whd_01k5w3v8q6e9rbx2t7m4n0c1z0",
          *       "replay_of": "whd_01k5w3v8q6e9rbx2t7m4n0c1yz"
          *     }
@@ -2721,6 +3560,208 @@ export interface components {
         };
         /**
          * @example {
+         *       "id": "msg_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "channel": "sms",
+         *       "status": "sent",
+         *       "segments": 1,
+         *       "created_at": "2026-01-15T12:00:00.000Z"
+         *     }
+         */
+        SmsAccepted: {
+            /** @description The id of the message, such as `msg_…`. */
+            id: string;
+            /**
+             * @description Always `sms`.
+             * @constant
+             */
+            channel: "sms";
+            /**
+             * @description `scheduled` if the message is sent later.
+             * @enum {string}
+             */
+            status: "sent" | "scheduled";
+            /** @description The number of SMS parts that the text is sent in. */
+            segments: number;
+            /**
+             * Format: date-time
+             * @description When the message was accepted.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the message will be sent. Present only if it is scheduled.
+             */
+            scheduled_at?: string;
+        };
+        /**
+         * @example {
+         *       "id": "tpl_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "slug": "welcome",
+         *       "channel": "email",
+         *       "subject": "Welcome, {{name}}",
+         *       "html": "<p>Hello {{name}}</p>",
+         *       "text": null,
+         *       "tenant_id": null,
+         *       "created_at": "2026-01-15T12:00:00.000Z",
+         *       "updated_at": "2026-01-15T12:00:00.000Z"
+         *     }
+         */
+        Template: {
+            /** @description The id of the template, such as `tpl_…`. */
+            id: string;
+            /** @description The name to refer to the template by. */
+            slug: string;
+            /**
+             * @description The channel of the messages.
+             * @enum {string}
+             */
+            channel: "email" | "sms";
+            /** @description The subject, or `null` for SMS. */
+            subject: string | null;
+            /** @description The HTML body, or `null` if there is none. */
+            html: string | null;
+            /** @description The plain text body, or `null` if there is none. */
+            text: string | null;
+            /** @description The tenant that the template belongs to. `null` if the whole organisation can use it. */
+            tenant_id: string | null;
+            /**
+             * Format: date-time
+             * @description When the template was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the template was last changed.
+             */
+            updated_at: string;
+        };
+        /**
+         * @example {
+         *       "id": "tpl_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "slug": "welcome",
+         *       "channel": "email",
+         *       "subject": "Welcome, Ada",
+         *       "html": "<p>Hello Ada</p>",
+         *       "text": null,
+         *       "warnings": []
+         *     }
+         */
+        TemplatePreview: {
+            /** @description The id of the template, such as `tpl_…`. */
+            id: string;
+            /** @description The name to refer to the template by. */
+            slug: string;
+            /**
+             * @description The channel of the messages.
+             * @enum {string}
+             */
+            channel: "email" | "sms";
+            /** @description The subject, or `null` for SMS. */
+            subject: string | null;
+            /** @description The HTML body, or `null` if there is none. */
+            html: string | null;
+            /** @description The plain text body, or `null` if there is none. */
+            text: string | null;
+            /** @description Braces that the template language does not know and that are sent as text, in order. */
+            warnings: components["schemas"]["TemplateWarning"][];
+        };
+        TemplateWarning: {
+            /**
+             * @description The part of the template that contains the braces.
+             * @enum {string}
+             */
+            field: "subject" | "html" | "text";
+            /** @description The line of the part, starting at 1. */
+            line: number;
+            /** @description The position in its line, in UTF-16 code units. */
+            column: number;
+            /**
+             * @description What the braces look like.
+             * @enum {string}
+             */
+            code: "comment" | "else_if" | "parent_path" | "triple_braces" | "partial" | "misplaced_tag" | "not_a_tag";
+            /** @description What is wrong and what to write instead. */
+            message: string;
+        };
+        /**
+         * @example {
+         *       "id": "ten_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "slug": "globex",
+         *       "name": "Globex",
+         *       "external_ref": "customer-17",
+         *       "status": "active",
+         *       "quotas": {
+         *         "email_monthly": 10000,
+         *         "sms_monthly": null
+         *       },
+         *       "created_at": "2026-01-15T12:00:00.000Z",
+         *       "updated_at": "2026-01-15T12:00:00.000Z",
+         *       "suspended_at": null,
+         *       "archived_at": null,
+         *       "erased_at": null
+         *     }
+         */
+        Tenant: {
+            /** @description The id of the tenant, such as `ten_…`. */
+            id: string;
+            /** @description The short name of the tenant, unique in your organisation. */
+            slug: string;
+            /** @description The name of the tenant. */
+            name: string;
+            /** @description Your own identifier for the tenant, in lower case, which you can send as `X-Service-Tenant-Ref`. */
+            external_ref: string | null;
+            /**
+             * @description Only an `active` tenant can send and use its API keys. An `erased` tenant has no data left.
+             * @enum {string}
+             */
+            status: "active" | "suspended" | "archived" | "erased";
+            /** @description The monthly quotas of the tenant. `null` means no quota. */
+            quotas: {
+                /** @description The number of emails that the tenant can send per UTC month, or `null`. */
+                email_monthly: number | null;
+                /** @description The number of SMS that the tenant can send per UTC month, or `null`. */
+                sms_monthly: number | null;
+            };
+            /**
+             * Format: date-time
+             * @description When the tenant was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the tenant was last changed.
+             */
+            updated_at: string;
+            /** @description When the tenant was suspended, or `null` if it is not. */
+            suspended_at: string | null;
+            /** @description When the tenant was archived, or `null` if it is not. */
+            archived_at: string | null;
+            /** @description When the tenant was erased, or `null` if it is not. */
+            erased_at: string | null;
+        };
+        /**
+         * @example {
+         *       "tenant_id": "ten_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "email_monthly": 10000,
+         *       "sms_monthly": null,
+         *       "updated_at": "2026-01-15T12:00:00.000Z"
+         *     }
+         */
+        TenantQuota: {
+            /** @description The id of the tenant, such as `ten_…`. */
+            tenant_id: string;
+            /** @description The number of emails that the tenant can send per UTC month, or `null`. */
+            email_monthly: number | null;
+            /** @description The number of SMS that the tenant can send per UTC month, or `null`. */
+            sms_monthly: number | null;
+            /**
+             * Format: date-time
+             * @description When the tenant was last changed.
+             */
+            updated_at: string;
+        };
+        /**
+         * @example {
          *       "delivery_id": "whd_01k5w3v8q6e9rbx2t7m4n0c1yz",
          *       "event": "message.delivered",
          *       "success": true,
@@ -2745,6 +3786,96 @@ export interface components {
             duration_ms: number;
             /** @description Why there was no response, or `null`. */
             error: ("timeout" | "connection" | "tls" | "dns" | "url_not_allowed") | null;
+        };
+        /**
+         * @example {
+         *       "period": "2026-01",
+         *       "environment": "live",
+         *       "plan": "pro",
+         *       "tenant_id": null,
+         *       "email": {
+         *         "used": 1200,
+         *         "limit": 50000,
+         *         "remaining": 48800
+         *       },
+         *       "sms": {
+         *         "used": 0,
+         *         "segments": 0,
+         *         "limit": null,
+         *         "remaining": null
+         *       },
+         *       "spend": {
+         *         "currency": "USD",
+         *         "used": "0.480000",
+         *         "cap": "100.00",
+         *         "remaining": "99.520000"
+         *       }
+         *     }
+         */
+        Usage: {
+            /** @description The UTC month, such as `2026-03`. */
+            period: string;
+            /**
+             * @description The environment that is counted: that of the API key.
+             * @enum {string}
+             */
+            environment: "live" | "test";
+            /**
+             * @description The plan of your organisation.
+             * @enum {string}
+             */
+            plan: "free" | "payg" | "pro" | "enterprise";
+            /** @description The tenant that is counted. `null` for the whole organisation. */
+            tenant_id: string | null;
+            /** @description The usage of email. */
+            email: {
+                /** @description The number of recipients of emails. */
+                used: number;
+                /** @description The number that the plan or the quota allows per month. `null` if unlimited. */
+                limit: number | null;
+                /** @description What is left of the limit this month. `null` if unlimited. */
+                remaining: number | null;
+            };
+            /** @description The usage of SMS. */
+            sms: {
+                /** @description The number of SMS. */
+                used: number;
+                /** @description The number of segments of these SMS, which carriers charge for. */
+                segments: number;
+                /** @description The number that the plan or the quota allows per month. `null` if unlimited. */
+                limit: number | null;
+                /** @description What is left of the limit this month. `null` if unlimited. */
+                remaining: number | null;
+            };
+            /** @description The cost of the month. `null` for a tenant. */
+            spend: {
+                /**
+                 * @description The currency of the amounts, always `USD`.
+                 * @constant
+                 */
+                currency: "USD";
+                /** @description The cost of the month, as a decimal number. */
+                used: string;
+                /** @description The spend cap of your organisation, or `null`. */
+                cap: string | null;
+                /** @description What is left of the cap, or `null`. */
+                remaining: string | null;
+            } | null;
+            /** @description The usage of each API key. Present only with `by_key=true`. */
+            by_key?: {
+                /** @description The id of the API key. `null` for sends without a key. */
+                key_id: string | null;
+                /** @description The name of the API key. */
+                name: string | null;
+                /** @description The number of recipients of emails. */
+                email: number;
+                /** @description The number of SMS. */
+                sms: number;
+                /** @description The number of SMS segments. */
+                segments: number;
+                /** @description The cost in US dollars, as a decimal number. */
+                spend: string;
+            }[];
         };
         /**
          * @example {
@@ -5159,6 +6290,549 @@ export interface operations {
             };
         };
     };
+    getApiInternalTemplates: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+                id?: string;
+                channel?: "email" | "sms";
+                tenant_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Template"] | {
+                        data: components["schemas"]["Template"][];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalTemplates: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description A name to refer to the template by: 1 to 64 lower-case letters and digits, with single dashes between them. */
+                    slug: string;
+                    /**
+                     * @description The channel of the messages. It cannot be changed later.
+                     * @enum {string}
+                     */
+                    channel: "email" | "sms";
+                    /** @description The subject, up to 998 characters. Required for email, not used for SMS. */
+                    subject?: string | null;
+                    /** @description The HTML body of an email, up to 1,000,000 characters. Values of variables are escaped in it. */
+                    html?: string | null;
+                    /** @description The plain text body, up to 1,000,000 characters. Required for SMS. */
+                    text?: string | null;
+                    tenant_id?: string | null;
+                };
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Template"];
+                };
+            };
+        };
+    };
+    deleteApiInternalTemplates: {
+        parameters: {
+            query: {
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+        };
+    };
+    patchApiInternalTemplates: {
+        parameters: {
+            query: {
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PatchTemplate"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Template"];
+                };
+            };
+        };
+    };
+    postApiInternalTemplatesPreview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The id of the template. Set either `id` or `slug`. */
+                    id?: string;
+                    /** @description The slug of the template. Set either `id` or `slug`. */
+                    slug?: string;
+                    /**
+                     * @description The values of the placeholders of the template, as JSON: up to 65,536 bytes and 10 levels deep.
+                     * @default {}
+                     */
+                    variables?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplatePreview"];
+                };
+            };
+        };
+    };
+    getApiInternalInboundSms: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+                from?: string;
+                to?: string;
+                kind?: "reply" | "opt_out" | "help";
+                tenant_id?: string;
+                created_after?: string;
+                created_before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["InboundSms"][];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalInboundEmails: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+                from?: string;
+                to?: string;
+                kind?: "reply" | "opt_out" | "help";
+                tenant_id?: string;
+                created_after?: string;
+                created_before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["InboundEmail"][];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalInboundEmailsByIdAttachmentsByPosition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                position: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    getApiInternalJobs: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+                environment?: "live" | "test";
+                tenant_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @description The id of the job. */
+                            id: string;
+                            /** @description The id of the audience. */
+                            audience_id: string;
+                            /**
+                             * @description The channel of the messages.
+                             * @enum {string}
+                             */
+                            channel: "email" | "sms";
+                            /**
+                             * @description `running` from the first message that is sent until no message is left.
+                             * @enum {string}
+                             */
+                            status: "scheduling" | "scheduled" | "running" | "completed" | "canceled";
+                            /** @description Whether scheduling stopped before all messages were scheduled. */
+                            incomplete: boolean;
+                            /** @description The sender. */
+                            from: string;
+                            /** @description The slug of the template. */
+                            template: string;
+                            /** @description The number of members of the audience when the job was created. */
+                            total: number;
+                            /** @description The number of messages that were scheduled. */
+                            scheduled: number;
+                            /** @description The number of members that were skipped because they are suppressed. */
+                            suppressed: number;
+                            /** @description The number of messages that quiet hours moved when they were scheduled. */
+                            deferred_quiet_hours: number;
+                            /** @description The messages of the job by their present status. */
+                            counts: {
+                                /** @description Messages that are not due yet. */
+                                scheduled: number;
+                                /** @description Messages that are being sent. */
+                                sending: number;
+                                /** @description Messages that the provider accepted, without a report yet. */
+                                sent: number;
+                                /** @description Messages that were delivered. */
+                                delivered: number;
+                                /** @description Messages that bounced. */
+                                bounced: number;
+                                /** @description Messages that could not be sent. */
+                                failed: number;
+                                /** @description Messages that were canceled. */
+                                canceled: number;
+                            };
+                            /** @description The choice of the best subject, or `null`. */
+                            winner: {
+                                /** @description The share of the recipients that get the test, in percent. */
+                                test_percent: number;
+                                /** @description How long results are awaited after the last message of the test. */
+                                wait_minutes: number;
+                                /**
+                                 * @description What the best subject is chosen by.
+                                 * @enum {string}
+                                 */
+                                by: "opened" | "clicked";
+                                /**
+                                 * Format: date-time
+                                 * @description When the best subject is chosen.
+                                 */
+                                decides_at: string;
+                                /** @description The letter of the best subject. `null` until it is chosen. */
+                                variant: string | null;
+                                /** @description When the best subject was chosen, or `null`. */
+                                decided_at: string | null;
+                            } | null;
+                            /** @description When the first message is due, or `null` while it is not known. */
+                            starts_at: string | null;
+                            /** @description When the last message is due, or `null` while it is not known. */
+                            ends_at: string | null;
+                            /**
+                             * Format: date-time
+                             * @description When the job was created.
+                             */
+                            created_at: string;
+                            /** @description When the first message was sent, or `null`. */
+                            started_at: string | null;
+                            /** @description When no message was left, or `null`. */
+                            completed_at: string | null;
+                            /** @description When the job was canceled, or `null`. */
+                            canceled_at: string | null;
+                            /** @description The tenant of the job, or `null`. */
+                            tenant_id: string | null;
+                            /** @enum {string} */
+                            environment: "live" | "test";
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getApiInternalJobsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The id of the job. */
+                        id: string;
+                        /** @description The id of the audience. */
+                        audience_id: string;
+                        /**
+                         * @description The channel of the messages.
+                         * @enum {string}
+                         */
+                        channel: "email" | "sms";
+                        /**
+                         * @description `running` from the first message that is sent until no message is left.
+                         * @enum {string}
+                         */
+                        status: "scheduling" | "scheduled" | "running" | "completed" | "canceled";
+                        /** @description Whether scheduling stopped before all messages were scheduled. */
+                        incomplete: boolean;
+                        /** @description The sender. */
+                        from: string;
+                        /** @description The slug of the template. */
+                        template: string;
+                        /** @description The number of members of the audience when the job was created. */
+                        total: number;
+                        /** @description The number of messages that were scheduled. */
+                        scheduled: number;
+                        /** @description The number of members that were skipped because they are suppressed. */
+                        suppressed: number;
+                        /** @description The number of messages that quiet hours moved when they were scheduled. */
+                        deferred_quiet_hours: number;
+                        /** @description The messages of the job by their present status. */
+                        counts: {
+                            /** @description Messages that are not due yet. */
+                            scheduled: number;
+                            /** @description Messages that are being sent. */
+                            sending: number;
+                            /** @description Messages that the provider accepted, without a report yet. */
+                            sent: number;
+                            /** @description Messages that were delivered. */
+                            delivered: number;
+                            /** @description Messages that bounced. */
+                            bounced: number;
+                            /** @description Messages that could not be sent. */
+                            failed: number;
+                            /** @description Messages that were canceled. */
+                            canceled: number;
+                        };
+                        /** @description The choice of the best subject, or `null`. */
+                        winner: {
+                            /** @description The share of the recipients that get the test, in percent. */
+                            test_percent: number;
+                            /** @description How long results are awaited after the last message of the test. */
+                            wait_minutes: number;
+                            /**
+                             * @description What the best subject is chosen by.
+                             * @enum {string}
+                             */
+                            by: "opened" | "clicked";
+                            /**
+                             * Format: date-time
+                             * @description When the best subject is chosen.
+                             */
+                            decides_at: string;
+                            /** @description The letter of the best subject. `null` until it is chosen. */
+                            variant: string | null;
+                            /** @description When the best subject was chosen, or `null`. */
+                            decided_at: string | null;
+                        } | null;
+                        /** @description When the first message is due, or `null` while it is not known. */
+                        starts_at: string | null;
+                        /** @description When the last message is due, or `null` while it is not known. */
+                        ends_at: string | null;
+                        /**
+                         * Format: date-time
+                         * @description When the job was created.
+                         */
+                        created_at: string;
+                        /** @description When the first message was sent, or `null`. */
+                        started_at: string | null;
+                        /** @description When no message was left, or `null`. */
+                        completed_at: string | null;
+                        /** @description When the job was canceled, or `null`. */
+                        canceled_at: string | null;
+                        /** @description The tenant of the job, or `null`. */
+                        tenant_id: string | null;
+                        /** @enum {string} */
+                        environment: "live" | "test";
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalJobsByIdCancel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCanceled"];
+                };
+            };
+        };
+    };
+    postApiInternalTemplatesTestSend: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    id: string;
+                    from: string;
+                    to: string | string[];
+                    /** @default {} */
+                    variables?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @constant */
+                        status: "sent";
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalMessagesSend: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    channel: "email" | "sms";
+                    /**
+                     * @default live
+                     * @enum {string}
+                     */
+                    environment?: "live" | "test";
+                    tenant_id?: string | null;
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmailAccepted"] | components["schemas"]["SmsAccepted"];
+                };
+            };
+        };
+    };
     getApiInternalOrgs: {
         parameters: {
             query?: {
@@ -5724,6 +7398,163 @@ export interface operations {
             };
         };
     };
+    getApiInternalScimTokens: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            id: string;
+                            name: string;
+                            created_by: string | null;
+                            created_at: string;
+                            expires_at: string | null;
+                            last_used_at: string | null;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalScimTokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name: string;
+                    expires_in_days?: number | null;
+                };
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        name: string;
+                        created_by: string | null;
+                        created_at: string;
+                        expires_at: string | null;
+                        last_used_at: string | null;
+                        token: string;
+                    };
+                };
+            };
+        };
+    };
+    deleteApiInternalScimTokens: {
+        parameters: {
+            query: {
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+        };
+    };
+    getApiInternalScimMapping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        default_role: "developer" | "member" | "viewer";
+                        groups: {
+                            display_name: string;
+                            /** @enum {string} */
+                            role: "developer" | "member" | "viewer";
+                        }[];
+                        scim_base_url: string;
+                    };
+                };
+            };
+        };
+    };
+    putApiInternalScimMapping: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    default_role?: "developer" | "member" | "viewer" | "owner";
+                    groups?: {
+                        display_name: string;
+                        /** @enum {string} */
+                        role: "developer" | "member" | "viewer" | "owner";
+                    }[];
+                    scim_base_url?: string;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        default_role: "developer" | "member" | "viewer";
+                        groups: {
+                            display_name: string;
+                            /** @enum {string} */
+                            role: "developer" | "member" | "viewer";
+                        }[];
+                        scim_base_url: string;
+                    };
+                };
+            };
+        };
+    };
     getApiInternalDomains: {
         parameters: {
             query?: {
@@ -6144,6 +7975,34 @@ export interface operations {
             };
         };
     };
+    getApiInternalMessagesByIdDeliveries: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["WebhookDelivery"][];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
     postApiInternalWebhookDeliveriesByIdReplay: {
         parameters: {
             query?: never;
@@ -6161,6 +8020,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReplayedDelivery"];
+                };
+            };
+        };
+    };
+    getApiInternalAnalytics: {
+        parameters: {
+            query?: {
+                group_by?: "job" | "variant";
+                job?: string;
+                variant?: string;
+                days?: number;
+                channel?: "email" | "sms";
+                environment?: "live" | "test";
+                tenant_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Analytics"];
+                };
+            };
+        };
+    };
+    getApiInternalOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        today_and_yesterday: {
+                            sent: number;
+                            delivered: number;
+                            bounced: number;
+                            failed: number;
+                            complained: number;
+                            opened: number;
+                            clicked: number;
+                            unsubscribed: number;
+                        };
+                        last_30_days: {
+                            sent: number;
+                            delivered: number;
+                            bounced: number;
+                            failed: number;
+                            complained: number;
+                            opened: number;
+                            clicked: number;
+                            unsubscribed: number;
+                        };
+                        open_setup_steps: ("create_api_key" | "verify_domain" | "verify_sms_sender" | "send_message" | "add_webhook")[];
+                        usage: components["schemas"]["Usage"];
+                        unhealthy_webhooks: components["schemas"]["Webhook"][];
+                        pending_registrations: {
+                            brands: number;
+                            campaigns: number;
+                            phone_numbers: number;
+                            dlt: number;
+                        };
+                    };
                 };
             };
         };
@@ -6306,6 +8241,92 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AudienceSent"];
+                };
+            };
+        };
+    };
+    postApiInternalAudiencesByIdEstimate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description The channel of the messages.
+                     * @enum {string}
+                     */
+                    channel: "email" | "sms";
+                    /** @description The sender: an address of a verified domain for email, a number or a sender id for SMS. */
+                    from: string;
+                    /** @description The slug of the template to render for each recipient. */
+                    template: string;
+                    /**
+                     * @description Values for all recipients, up to 65,536 bytes and 10 levels deep. The metadata of a contact overrides them.
+                     * @default {}
+                     */
+                    variables?: {
+                        [key: string]: unknown;
+                    };
+                    /**
+                     * @description Spreads the messages evenly over this time. 0 sends them all at once.
+                     * @default 0
+                     */
+                    ramp_minutes?: number;
+                    /** @description 2 to 5 subjects that replace the subject of the template. Each contact gets one of them. */
+                    subject_variants?: string[];
+                    /** @description The local time of the first message, in the zone `scheduled_at_tz`. Now if you omit it. */
+                    scheduled_local?: string;
+                    /** @description The IANA time zone of `scheduled_local`. */
+                    scheduled_at_tz?: string;
+                    /** @description The approved DLT template, required if a recipient is in India. */
+                    dlt_template_id?: string;
+                    /**
+                     * @description Counts opens of an email. Ignored for SMS.
+                     * @default true
+                     */
+                    track_opens?: boolean;
+                    /**
+                     * @description Counts clicks on links in an email. Ignored for SMS.
+                     * @default true
+                     */
+                    track_clicks?: boolean;
+                    /** @description Sends the subjects to a share of the recipients first, and the best one to the others. */
+                    winner?: components["schemas"]["WinnerRequest"];
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        audience_id: string;
+                        /** @enum {string} */
+                        channel: "email" | "sms";
+                        total: number;
+                        recipients: number;
+                        suppressed: number;
+                        segments: number | null;
+                        bytes: number;
+                        cost: {
+                            /** @constant */
+                            currency: "USD";
+                            amount: string;
+                        };
+                        deferred_quiet_hours: number;
+                        /** Format: date-time */
+                        starts_at: string;
+                        /** Format: date-time */
+                        ends_at: string;
+                    };
                 };
             };
         };
@@ -6549,6 +8570,229 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Contact"];
+                };
+            };
+        };
+    };
+    getApiInternalSuppressions: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+                channel?: "email" | "sms";
+                reason?: "bounce" | "complaint" | "unsubscribe" | "stop" | "manual";
+                q?: string;
+                tenant_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: {
+                            /** @description The id of the suppression, such as `sup_…`. */
+                            id: string;
+                            /**
+                             * @description Whether `value` is an email address or a phone number.
+                             * @enum {string}
+                             */
+                            channel: "email" | "sms";
+                            /** @description The address in lower case, or the number in E.164 format. */
+                            value: string;
+                            /**
+                             * @description Why the target is suppressed. `stop` and `complaint` come from the recipient, and such a suppression cannot be deleted.
+                             * @enum {string}
+                             */
+                            reason: "bounce" | "complaint" | "unsubscribe" | "stop" | "manual";
+                            /**
+                             * @description The messages that are blocked: `broadcast` for an unsubscribe, `all` for every other reason.
+                             * @enum {string}
+                             */
+                            scope: "all" | "broadcast";
+                            /** @description The tenant that the suppression belongs to. `null` if it applies to the whole organisation. */
+                            tenant_id: string | null;
+                            /**
+                             * @description How the suppression was added.
+                             * @enum {string}
+                             */
+                            source: "api" | "dashboard" | "provider" | "one_click" | "email_link" | "sms_reply";
+                            /** @description The message that caused the suppression, or `null`. */
+                            message_id: string | null;
+                            /**
+                             * Format: date-time
+                             * @description When the target was first suppressed.
+                             */
+                            created_at: string;
+                            /**
+                             * Format: date-time
+                             * @description When the suppression was last changed.
+                             */
+                            updated_at: string;
+                            removable: boolean;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalSuppressions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    tenant_id?: string | null;
+                    /**
+                     * @description `email` for an email address.
+                     * @constant
+                     */
+                    channel: "email";
+                    /**
+                     * @description An email address of up to 1,000 characters. Addresses are compared in lower case.
+                     * @example ada@example.com
+                     */
+                    value: string;
+                } | {
+                    tenant_id?: string | null;
+                    /**
+                     * @description `sms` for a phone number.
+                     * @constant
+                     */
+                    channel: "sms";
+                    /** @description A phone number in E.164 format, such as `+14155550100`. */
+                    value: string;
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The id of the suppression, such as `sup_…`. */
+                        id: string;
+                        /**
+                         * @description Whether `value` is an email address or a phone number.
+                         * @enum {string}
+                         */
+                        channel: "email" | "sms";
+                        /** @description The address in lower case, or the number in E.164 format. */
+                        value: string;
+                        /**
+                         * @description Why the target is suppressed. `stop` and `complaint` come from the recipient, and such a suppression cannot be deleted.
+                         * @enum {string}
+                         */
+                        reason: "bounce" | "complaint" | "unsubscribe" | "stop" | "manual";
+                        /**
+                         * @description The messages that are blocked: `broadcast` for an unsubscribe, `all` for every other reason.
+                         * @enum {string}
+                         */
+                        scope: "all" | "broadcast";
+                        /** @description The tenant that the suppression belongs to. `null` if it applies to the whole organisation. */
+                        tenant_id: string | null;
+                        /**
+                         * @description How the suppression was added.
+                         * @enum {string}
+                         */
+                        source: "api" | "dashboard" | "provider" | "one_click" | "email_link" | "sms_reply";
+                        /** @description The message that caused the suppression, or `null`. */
+                        message_id: string | null;
+                        /**
+                         * Format: date-time
+                         * @description When the target was first suppressed.
+                         */
+                        created_at: string;
+                        /**
+                         * Format: date-time
+                         * @description When the suppression was last changed.
+                         */
+                        updated_at: string;
+                        removable: boolean;
+                    };
+                };
+            };
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The id of the suppression, such as `sup_…`. */
+                        id: string;
+                        /**
+                         * @description Whether `value` is an email address or a phone number.
+                         * @enum {string}
+                         */
+                        channel: "email" | "sms";
+                        /** @description The address in lower case, or the number in E.164 format. */
+                        value: string;
+                        /**
+                         * @description Why the target is suppressed. `stop` and `complaint` come from the recipient, and such a suppression cannot be deleted.
+                         * @enum {string}
+                         */
+                        reason: "bounce" | "complaint" | "unsubscribe" | "stop" | "manual";
+                        /**
+                         * @description The messages that are blocked: `broadcast` for an unsubscribe, `all` for every other reason.
+                         * @enum {string}
+                         */
+                        scope: "all" | "broadcast";
+                        /** @description The tenant that the suppression belongs to. `null` if it applies to the whole organisation. */
+                        tenant_id: string | null;
+                        /**
+                         * @description How the suppression was added.
+                         * @enum {string}
+                         */
+                        source: "api" | "dashboard" | "provider" | "one_click" | "email_link" | "sms_reply";
+                        /** @description The message that caused the suppression, or `null`. */
+                        message_id: string | null;
+                        /**
+                         * Format: date-time
+                         * @description When the target was first suppressed.
+                         */
+                        created_at: string;
+                        /**
+                         * Format: date-time
+                         * @description When the suppression was last changed.
+                         */
+                        updated_at: string;
+                        removable: boolean;
+                    };
+                };
+            };
+        };
+    };
+    deleteApiInternalSuppressions: {
+        parameters: {
+            query: {
+                id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
                 };
             };
         };
@@ -7738,6 +9982,384 @@ export interface operations {
                         deleted: true;
                         id: string;
                     };
+                };
+            };
+        };
+    };
+    getApiInternalTenants: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+                external_ref?: string;
+                status?: "active" | "suspended" | "archived" | "erased";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Tenant"][];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalTenants: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateTenant"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+        };
+    };
+    getApiInternalTenantsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+        };
+    };
+    deleteApiInternalTenantsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+        };
+    };
+    patchApiInternalTenantsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The name of the customer, 1 to 120 characters. */
+                    name?: string;
+                    /** @description Your own identifier for the tenant, 1 to 200 characters. Upper and lower case are the same. `null` removes it. */
+                    external_ref?: string | null;
+                    /** @constant */
+                    action?: "unsuspend";
+                };
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+        };
+    };
+    getApiInternalTenantsByIdUsage: {
+        parameters: {
+            query?: {
+                period?: string;
+                environment?: "live" | "test";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+        };
+    };
+    patchApiInternalTenantsByIdQuota: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PatchQuota"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantQuota"];
+                };
+            };
+        };
+    };
+    getApiInternalProjects: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Project"][];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalProjects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateProject"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+        };
+    };
+    deleteApiInternalProjectsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+        };
+    };
+    patchApiInternalProjectsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PatchProject"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+        };
+    };
+    getApiInternalIpPools: {
+        parameters: {
+            query?: {
+                limit?: string;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["IpPool"][];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    postApiInternalIpPools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description A name for people, 1 to 100 characters. */
+                    name: string;
+                    /**
+                     * @description The region of the pool. Only domains of the same region can use it.
+                     * @default us-east-1
+                     * @enum {string}
+                     */
+                    region?: "us-east-1" | "eu-west-1" | "ap-south-1";
+                    /**
+                     * @description The number of IP addresses in the pool, 1 to 50.
+                     * @default 1
+                     */
+                    ip_count?: number;
+                };
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IpPool"];
+                };
+            };
+        };
+    };
+    deleteApiInternalIpPoolsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deleted"];
+                };
+            };
+        };
+    };
+    patchApiInternalIpPoolsById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PatchIpPool"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IpPool"];
                 };
             };
         };

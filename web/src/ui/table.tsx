@@ -70,7 +70,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
                   key={id}
                   scope="col"
                   className={classes(
-                    'h-8 whitespace-nowrap px-3 text-left font-medium text-muted text-xs',
+                    'h-8 whitespace-nowrap px-3 text-left font-medium font-sans! text-muted text-xs',
                     align && 'text-right',
                     className,
                   )}

@@ -21,8 +21,12 @@ export const useSubmit = () => {
   return {
     busy,
     submit,
+    /** Whatever went wrong, for a form whose fields the service does not know. */
+    error,
     clear: () => setError(undefined),
     fault: (path: string) => api?.fault(path),
+    /** The same for a field with parts, such as a list: the first error of the field or of a part. */
+    faultIn: (name: string) => api?.fields.find(({ path }) => path[0] === name)?.message,
     /** Errors that belong to no field. */
     rest: api && api.fields.length > 0 ? undefined : error,
   }

@@ -1,0 +1,9 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/account/deletion',
+  title: 'Delete account',
+  area: 'app',
+  rail: 'deletion',
+  load: () => import('./view.tsx'),
+})

@@ -1,0 +1,9 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/account/password',
+  title: 'Password and two-factor',
+  area: 'app',
+  rail: 'password',
+  load: () => import('./view.tsx'),
+})

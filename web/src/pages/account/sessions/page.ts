@@ -1,0 +1,9 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/account/sessions',
+  title: 'Sessions',
+  area: 'app',
+  rail: 'sessions',
+  load: () => import('./view.tsx'),
+})

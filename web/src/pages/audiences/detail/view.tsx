@@ -1,0 +1,113 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useRefusal } from '../../../api/can.ts'
+import { api, unwrap } from '../../../api/client.ts'
+import { audiences } from '../../../strings/audiences.ts'
+import { Button, buttonClasses } from '../../../ui/button.tsx'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { Copyable } from '../../../ui/copy-button.tsx'
+import { DetailList } from '../../../ui/detail-list.tsx'
+import { ErrorNote } from '../../../ui/error-note.tsx'
+import { RelativeTime } from '../../../ui/relative-time.tsx'
+import { PageSkeleton } from '../../../ui/skeleton.tsx'
+import { Tabs } from '../../../ui/tabs.tsx'
+import { Page, Section } from '../../../ui/templates.tsx'
+import { toast } from '../../../ui/toasts.tsx'
+import { useFilters } from '../../../ui/use-filters.ts'
+import type { Audience } from '../use-contacts.ts'
+import { ImportCsv } from './import-csv.tsx'
+import { AudienceMembers } from './members.tsx'
+
+const ExportLink = ({ id }: { id: string }) => {
+  const refusal = useRefusal('requireOwnerSession')
+  if (refusal) return <Button reason={refusal}>{audiences.export}</Button>
+  return (
+    <a href={`/api/internal/audiences/${id}/export-csv`} download className={buttonClasses()}>
+      {audiences.export}
+    </a>
+  )
+}
+
+const Deletion = ({ audience: { id, name, slug } }: { audience: Audience }) => {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const [asked, setAsked] = useState(false)
+  const remove = async () => {
+    await unwrap(api.DELETE('/api/internal/audiences', { params: { query: { id } } }))
+    toast(audiences.deleted(name))
+    await navigate({ to: '/audiences' as never })
+    client.removeQueries({ queryKey: ['audiences'] })
+  }
+  return (
+    <>
+      <Section
+        danger
+        title={audiences.delete}
+        description={audiences.deleteHelp}
+        actions={
+          <Button look="danger" gate="requireDeveloperSession" onClick={() => setAsked(true)}>
+            {audiences.delete}
+          </Button>
+        }
+      />
+      <ConfirmDialog
+        open={asked}
+        onClose={() => setAsked(false)}
+        title={audiences.deleteTitle(name)}
+        action={audiences.delete}
+        typed={slug}
+        onConfirm={remove}
+      >
+        {audiences.deleteHelp}
+      </ConfirmDialog>
+    </>
+  )
+}
+
+const Facts = ({ audience }: { audience: Audience }) => (
+  <DetailList
+    facts={[
+      { name: audiences.members, value: audience.member_count.toLocaleString('en') },
+      { name: audiences.slug, value: <Copyable text={audience.slug} /> },
+      { name: audiences.id, value: <Copyable text={audience.id} /> },
+      { name: audiences.createdAt, value: <RelativeTime at={audience.created_at} /> },
+    ]}
+  />
+)
+
+const AudiencePage = () => {
+  const { id = '' } = useParams({ strict: false }) as { id?: string }
+  const [{ tab }, change] = useFilters({ tab: 'members' })
+  const { data, error } = useQuery({
+    queryKey: ['audiences', id],
+    queryFn: async () => (await unwrap(api.GET('/api/internal/audiences', { params: { query: { id } } }))) as Audience,
+  })
+  if (error) {
+    return (
+      <Page title={audiences.title}>
+        <ErrorNote error={error} />
+      </Page>
+    )
+  }
+  if (!data) return <PageSkeleton />
+  return (
+    <Page title={data.name} actions={<ExportLink id={id} />}>
+      <Facts audience={data} />
+      <Tabs
+        label={data.name}
+        value={tab}
+        onValue={(next) => change({ tab: next })}
+        tabs={[
+          { id: 'members', label: audiences.members, panel: <AudienceMembers id={id} /> },
+          { id: 'import', label: audiences.import, panel: <ImportCsv audienceId={id} /> },
+          { id: 'api', label: audiences.api, panel: <CodeBlock code={audiences.curlMember(id)} label="curl" /> },
+        ]}
+      />
+      <Deletion audience={data} />
+    </Page>
+  )
+}
+
+export default AudiencePage

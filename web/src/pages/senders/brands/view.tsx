@@ -1,0 +1,26 @@
+import { brands } from '../../../strings/senders.ts'
+import { Tabs } from '../../../ui/tabs.tsx'
+import { Page } from '../../../ui/templates.tsx'
+import { useFilters } from '../../../ui/use-filters.ts'
+import { SenderList } from '../sender-list.tsx'
+import { brandKind } from './brand-kind.ts'
+import { campaignKind } from './campaign-kind.ts'
+
+const BrandsPage = () => {
+  const [{ tab }, change] = useFilters({ tab: 'brands', open: '' })
+  return (
+    <Page title={brands.title} description={brands.help}>
+      <Tabs
+        label={brands.title}
+        value={tab}
+        onValue={(id) => change({ tab: id, open: '' })}
+        tabs={[
+          { id: 'brands', label: brands.brands, panel: <SenderList kind={brandKind} /> },
+          { id: 'campaigns', label: brands.campaigns, panel: <SenderList kind={campaignKind} /> },
+        ]}
+      />
+    </Page>
+  )
+}
+
+export default BrandsPage

@@ -1,0 +1,10 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/senders/dlt',
+  title: 'India DLT',
+  area: 'app',
+  rail: 'dlt',
+  examples: ['/senders/dlt?tab=templates'],
+  load: () => import('./view.tsx'),
+})

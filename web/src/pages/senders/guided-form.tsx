@@ -1,0 +1,69 @@
+import { ApiError } from '../../api/api-error.ts'
+import type { Gate } from '../../api/can.ts'
+import { senders } from '../../strings/senders.ts'
+import { ui } from '../../strings/ui.ts'
+import { Button } from '../../ui/button.tsx'
+import { Form } from '../../ui/templates.tsx'
+import { useDraft } from '../../ui/use-draft.ts'
+import { useSubmit } from '../sign-in/use-submit.ts'
+import { bodyOf, type FieldGroup, FormField, fieldsOf, missingIn, type Values, valueIn } from './form-fields.tsx'
+
+type Props = {
+  label: string
+  draft: string
+  gate: Gate
+  /** The fields, which may depend on what is chosen. */
+  groups: (values: Values) => readonly FieldGroup[]
+  /** The stored values, when something is changed. */
+  before?: Values
+  onSubmit: (body: Record<string, unknown>) => Promise<void>
+}
+
+const Needed = ({ names }: { names: readonly string[] }) => (
+  <p role="status" className="rounded-md border bg-surface px-3 py-2 text-sm">
+    {names.length === 0 ? senders.complete : `${senders.stillNeeded}: ${names.join(', ')}`}
+  </p>
+)
+
+export const GuidedForm = ({ label, draft: name, gate, groups: groupsFor, before, onSubmit }: Props) => {
+  const draft = useDraft<Values>(name, before ?? {})
+  const values = draft.value
+  const groups = groupsFor(values)
+  const form = useSubmit()
+  const send = () =>
+    form.submit(async () => {
+      await onSubmit(bodyOf(groups, values, before))
+      draft.forget()
+    })
+  const known = fieldsOf(groups).map((field) => field.name)
+  const foreign =
+    form.error instanceof ApiError && !form.error.fields.some(({ path }) => known.includes(String(path[0])))
+  return (
+    <Form
+      label={label}
+      onSubmit={send}
+      error={foreign ? form.error : form.rest}
+      actions={
+        <Button type="submit" look="primary" gate={gate} busy={form.busy}>
+          {ui.save}
+        </Button>
+      }
+    >
+      {groups.map(({ title, fields }) => (
+        <fieldset key={title} className="flex flex-col gap-4">
+          <legend className="mb-3 font-semibold text-base">{title}</legend>
+          {fields.map((field) => (
+            <FormField
+              key={field.name}
+              field={field}
+              text={valueIn(values, field)}
+              error={form.faultIn(field.name)}
+              onText={(text) => draft.change({ [field.name]: text })}
+            />
+          ))}
+        </fieldset>
+      ))}
+      <Needed names={missingIn(groups, values).map((field) => field.label)} />
+    </Form>
+  )
+}

@@ -1,0 +1,12 @@
+import { numbers } from '../../../strings/senders.ts'
+import { Page } from '../../../ui/templates.tsx'
+import { SenderList } from '../sender-list.tsx'
+import { numberKind } from './number-kind.ts'
+
+const NumbersPage = () => (
+  <Page title={numbers.title} description={numbers.help}>
+    <SenderList kind={numberKind} />
+  </Page>
+)
+
+export default NumbersPage

@@ -1,0 +1,12 @@
+import { pools } from '../../../strings/senders.ts'
+import { Page } from '../../../ui/templates.tsx'
+import { SenderList } from '../sender-list.tsx'
+import { poolKind } from './pool-kind.ts'
+
+const PoolsPage = () => (
+  <Page title={pools.title} description={pools.help}>
+    <SenderList kind={poolKind} />
+  </Page>
+)
+
+export default PoolsPage

@@ -1,0 +1,88 @@
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useId, useState } from 'react'
+import { api, unwrap } from '../../../api/client.ts'
+import { audit } from '../../../strings/audit.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Input } from '../../../ui/input.tsx'
+import { Select } from '../../../ui/select.tsx'
+import { FilterBar } from '../../../ui/templates.tsx'
+
+export const noFilters = { action: '', actor: '', type: '', resource: '', from: '', until: '' }
+export type AuditFilters = typeof noFilters
+
+type Props = { filters: AuditFilters; onChange: (change: Partial<AuditFilters>) => void }
+
+/** Takes effect a moment after the last key, so that each letter is not a request. */
+const TextFilter = ({ label, value, onValue }: { label: string; value: string; onValue: (text: string) => void }) => {
+  const [text, setText] = useState(value)
+  useEffect(() => setText(value), [value])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the timer
+  useEffect(() => {
+    const timer = setTimeout(() => text !== value && onValue(text.trim()), 300)
+    return () => clearTimeout(timer)
+  }, [text])
+  return (
+    <Input
+      type="search"
+      aria-label={label}
+      placeholder={label}
+      value={text}
+      onChange={(event) => setText(event.target.value)}
+      className="w-full sm:w-44"
+    />
+  )
+}
+
+type DateProps = { label: string; value: string; onValue: (date: string) => void }
+
+const DateFilter = ({ label, value, onValue }: DateProps) => {
+  const id = useId()
+  return (
+    <div className="flex items-center gap-1.5">
+      <label htmlFor={id} className="text-muted text-sm">
+        {label}
+      </label>
+      <Input id={id} type="date" value={value} onChange={(event) => onValue(event.target.value)} className="w-36" />
+    </div>
+  )
+}
+
+const useMembers = () =>
+  useQuery({
+    queryKey: ['team', 'actors'],
+    queryFn: () => unwrap(api.GET('/api/internal/team/members', { params: { query: { limit: '100' } } })),
+  }).data?.data ?? []
+
+export const AuditFilterBar = ({ filters, onChange }: Props) => {
+  const members = useMembers()
+  const people = members.map(({ user_id, name, email }) => ({ value: user_id, label: `${name} (${email})` }))
+  const known = filters.actor === '' || people.some(({ value }) => value === filters.actor)
+  const options = [
+    { value: '', label: audit.anyActor },
+    ...people,
+    // Somebody who has left the org.
+    ...(known ? [] : [{ value: filters.actor, label: filters.actor }]),
+  ]
+  const active = Object.values(filters).some(Boolean)
+  return (
+    <FilterBar>
+      <TextFilter label={audit.actionHint} value={filters.action} onValue={(action) => onChange({ action })} />
+      <Select
+        aria-label={audit.actor}
+        options={options}
+        value={filters.actor}
+        onValue={(actor) => onChange({ actor })}
+        className="w-full sm:w-52"
+      />
+      <TextFilter label={audit.resourceType} value={filters.type} onValue={(type) => onChange({ type })} />
+      <TextFilter label={audit.resourceId} value={filters.resource} onValue={(resource) => onChange({ resource })} />
+      <DateFilter label={audit.from} value={filters.from} onValue={(from) => onChange({ from })} />
+      <DateFilter label={audit.until} value={filters.until} onValue={(until) => onChange({ until })} />
+      {active && (
+        <Button look="quiet" onClick={() => onChange(noFilters)}>
+          {audit.clear}
+        </Button>
+      )}
+    </FilterBar>
+  )
+}

@@ -1,0 +1,9 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/settings/organisation',
+  title: 'Organisation',
+  area: 'app',
+  rail: 'organisation',
+  load: () => import('./view.tsx'),
+})

@@ -1,0 +1,67 @@
+import { api, unwrap } from '../../../api/client.ts'
+import { useUser } from '../../../api/session.ts'
+import { team } from '../../../strings/settings.ts'
+import { Badge, StatusDot } from '../../../ui/badge.tsx'
+import { ErrorNote } from '../../../ui/error-note.tsx'
+import { RelativeTime } from '../../../ui/relative-time.tsx'
+import { type Column, Table } from '../../../ui/table.tsx'
+import { usePages } from '../../../ui/use-pages.ts'
+import { MemberActions } from './member-actions.tsx'
+import { MemberRole, type TeamMember } from './member-role.tsx'
+
+const columnsFor = (userId: string, primaryOwnerId: string | undefined): Column<TeamMember>[] => [
+  {
+    id: 'person',
+    header: team.person,
+    cell: (member) => (
+      <div className="max-w-32 py-1 sm:max-w-none">
+        <div className="flex items-center gap-1.5">
+          <span className="truncate font-medium">{member.name}</span>
+          {member.user_id === userId && <Badge>{team.you}</Badge>}
+          {member.primary_owner && <Badge tone="info">{team.primary}</Badge>}
+        </div>
+        <div className="truncate text-muted text-xs">{member.email}</div>
+      </div>
+    ),
+  },
+  { id: 'role', header: team.role, className: 'min-w-34 md:w-40', cell: (member) => <MemberRole member={member} /> },
+  {
+    id: 'factor',
+    header: team.twoFactor,
+    className: 'hidden w-28 md:table-cell',
+    cell: ({ two_factor_enabled: on }) => <StatusDot tone={on ? 'ok' : 'neutral'}>{on ? team.on : team.off}</StatusDot>,
+  },
+  {
+    id: 'active',
+    header: team.lastActive,
+    className: 'hidden w-32 md:table-cell',
+    cell: ({ last_active_at }) => <RelativeTime at={last_active_at} />,
+  },
+  {
+    id: 'actions',
+    header: <span className="sr-only">{team.actions}</span>,
+    className: 'w-12',
+    align: 'right',
+    cell: (member) => <MemberActions member={member} primaryOwnerId={primaryOwnerId} />,
+  },
+]
+
+export const Members = () => {
+  const user = useUser()
+  const { rows, error, more } = usePages(['team', 'members'], (cursor) =>
+    unwrap(api.GET('/api/internal/team/members', { params: { query: { limit: '50', ...(cursor && { cursor }) } } })),
+  )
+  const primary = rows?.find((member) => member.primary_owner)?.user_id
+  return (
+    <>
+      <ErrorNote error={error} />
+      <Table
+        label={team.members}
+        columns={columnsFor(user.id, primary)}
+        rows={rows}
+        rowKey={({ id }) => id}
+        more={more}
+      />
+    </>
+  )
+}

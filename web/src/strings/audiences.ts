@@ -1,0 +1,96 @@
+/** Words of audiences and contacts. */
+export const audiences = {
+  title: 'Audiences',
+  help: 'Lists of contacts that you send to together.',
+  tab: 'Audiences',
+  contacts: 'Contacts',
+  create: 'New audience',
+  createHelp: 'A list of contacts, such as the readers of a newsletter.',
+  created: (name: string) => `${name} is created`,
+  name: 'Name',
+  slug: 'Slug',
+  slugHelp: 'Refers to the audience in requests. Made from the name by default.',
+  members: 'Members',
+  updated: 'Changed',
+  createdAt: 'Created',
+  id: 'Id',
+  empty: 'No audience yet',
+  emptyHelp: 'An audience is a list of contacts. Send to all of them with one request, and everyone can unsubscribe.',
+  curl: `curl -X POST ${location.origin}/api/v1/audiences \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"name":"Newsletter"}'`,
+  search: 'Search name, address or number',
+  noMatch: 'No contact matches',
+  noMatchHelp: 'Search for a part of a name, an email address or a phone number.',
+  noMembers: 'No members yet',
+  noMembersHelp: 'Add people one by one, or import a CSV file with an email or phone column.',
+  addMember: 'Add a contact',
+  added: (who: string) => `${who} is a member now`,
+  remove: 'Remove from the audience',
+  removed: (who: string) => `${who} is no longer a member`,
+  export: 'Export CSV',
+  delete: 'Delete audience',
+  deleteTitle: (name: string) => `Delete ${name}?`,
+  deleteHelp: 'The list is deleted. Its contacts stay and can be in other audiences.',
+  deleted: (name: string) => `${name} is deleted`,
+  api: 'API',
+  import: 'Import',
+  curlMember: (id: string) => `curl -X POST ${location.origin}/api/v1/audiences/${id}/contacts \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"email":"ada@example.com","name":"Ada Lovelace"}'`,
+} as const
+
+export const contacts = {
+  create: 'New contact',
+  created: (who: string) => `${who} is saved`,
+  name: 'Name',
+  email: 'Email address',
+  phone: 'Phone number',
+  phoneHelp: 'With the country code, such as +14155550100.',
+  metadata: 'Your own fields',
+  metadataHelp: 'One per line, such as plan=pro. Templates can use them.',
+  metadataLine: (line: string) => `This line has no equals sign: ${line}`,
+  createdAt: 'Created',
+  id: 'Id',
+  tenant: 'Tenant',
+  edit: 'Edit',
+  saved: 'The contact is saved',
+  delete: 'Delete contact',
+  deleteTitle: (who: string) => `Delete ${who}?`,
+  deleteHelp: 'The contact is removed from all audiences. Messages that were sent to it stay. This cannot be undone.',
+  deleted: (who: string) => `${who} is deleted`,
+  empty: 'No contacts yet',
+  emptyHelp: 'A contact is a person with an email address or a phone number. Audiences are lists of contacts.',
+  curl: `curl -X POST ${location.origin}/api/v1/contacts \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"email":"ada@example.com","name":"Ada Lovelace"}'`,
+} as const
+
+export const importing = {
+  title: 'Import a CSV file',
+  help: 'UTF-8, up to 10 MB, with a header. Every row needs an email address or a phone number. Known contacts are linked, not changed.',
+  file: 'CSV file',
+  columns: 'What the columns contain',
+  column: (name: string) => `Column ${name}`,
+  targets: { email: 'Email address', phone: 'Phone number', name: 'Name' } as Record<string, string>,
+  own: (name: string) => `Your own field: ${name}`,
+  noTarget: 'Choose a column with email addresses or phone numbers.',
+  twice: 'Two columns have the same meaning.',
+  start: 'Import',
+  uploading: (percent: number) => `Uploading: ${percent} %`,
+  processing: 'Uploaded. The service is reading the rows…',
+  tooLarge: 'The file is larger than 10 MB. Split it.',
+  noHeader: 'The file is empty.',
+  report: 'Report',
+  rows: 'Rows',
+  created: 'New contacts',
+  linked: 'Known contacts that became members',
+  already: 'Were members already',
+  skipped: 'Left out',
+  row: 'Row',
+  reason: 'Reason',
+  allTaken: 'Every row was taken.',
+} as const
