@@ -13,7 +13,7 @@ import {
   insertScimToken,
   markTokenUsed,
   type ScimTokenRow,
-} from './store/token-rows.ts'
+} from './store/scim-token-rows.ts'
 
 /** Two, so that one can be replaced without a pause. */
 const maxLiveTokens = 2

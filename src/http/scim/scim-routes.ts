@@ -7,7 +7,7 @@ import { readWholeGroup } from '../../scim/read-group.ts'
 import { readPatch } from '../../scim/read-patch.ts'
 import { readUserPatch, readWholeUser } from '../../scim/read-user.ts'
 import type { Method } from '../route.ts'
-import { describedOne, resourceTypes, scimSchemas, serviceProviderConfig, wholeShownList } from './discovery.ts'
+import { describedOne, resourceTypes, scimSchemas, serviceProviderConfig, wholeShownList } from './scim-discovery.ts'
 import { makeShows, project, readFilterOf, readScimPage, type ScimQuery } from './scim-query.ts'
 import { type Shown, shownGroup, shownList, shownUser } from './shown-directory.ts'
 
