@@ -164,7 +164,7 @@ describe('an upgrade', () => {
     expect(await planEntries(orgId)).toEqual([])
   })
 
-  test('A-050 A-313 A-314 A-315 a developer, a member and a viewer are refused before the body is read', async () => {
+  test('S-212 A-050 A-313 A-314 a developer, a member and a viewer are refused before the body is read', async () => {
     const { orgId } = await begin('free')
     for (const role of ['developer', 'member', 'viewer']) {
       const other = await person(t, { orgId, role })

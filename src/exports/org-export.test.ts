@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { trailOf } from '../../test/audit/trail.ts'
-import { type Member, primaryOwner } from '../../test/clients/team-client.ts'
+import { type Member, person, primaryOwner } from '../../test/clients/team-client.ts'
 import { startTestService } from '../../test/service/service.ts'
 import type { MovableClock } from '../ground/clock.ts'
 import { makeDiskStore } from '../providers/objects/disk-store.ts'
@@ -52,6 +52,24 @@ const owned = async () => {
   const { org, keys } = await t.org()
   return { orgId: org.id, keys, owner: await primaryOwner(t, org.id) }
 }
+
+test('A-059 a developer, a member and a viewer are refused, and nothing starts', async () => {
+  const { orgId } = await owned()
+  const calls = [
+    ['GET', path],
+    ['POST', `${path}/async`],
+    ['GET', `${path}/jobs`],
+  ] as const
+  for (const role of ['developer', 'member', 'viewer']) {
+    const other = await person(t, { orgId, role })
+    for (const [method, target] of calls) {
+      const reply = await other.ask(method, target)
+      expect([reply.status, reply.body], `${role} ${method} ${target}`).toEqual([403, { error: 'Owner role required' }])
+    }
+  }
+  expect((await trailOf(t.database, orgId)).map(({ action }) => action)).not.toContain('org.exported')
+  expect(await t.database.sql('select id from export_jobs where org_id = $1', [orgId])).toEqual([])
+})
 
 test('AD-133 HEAD is refused and starts no export', async () => {
   const { orgId, owner } = await owned()
@@ -163,7 +181,7 @@ describe('the file', () => {
     }
   })
 
-  test('contains no secret', async () => {
+  test('A-111 A-112 contains no secret, as a stream and as a job', async () => {
     const { orgId, keys, owner } = await owned()
     const made = await t.ask('POST', '/api/v1/webhooks', {
       key: keys.live,
@@ -185,10 +203,15 @@ describe('the file', () => {
     const [key] = await t.database.sql<{ hash: Buffer }>('select hash from api_keys where org_id = $1', [orgId])
     const { text } = await owner.ask('GET', path)
     const secrets = [keys.live, keys.test, made.body.secret, key?.hash.toString('hex'), key?.hash.toString('base64')]
-    for (const secret of secrets) expect(text).not.toContain(secret)
-    expect(text).not.toMatch(/hidden|\$argon2|"(?:hash|secret|token_hash|signature|seal|dkim_private_key)"/)
-    expect(text).toContain('"metadata":{"deep":[{"kept":1}]}')
-    expect(text).toContain('https://hooks.example.com/a')
+    const id = await startJob(owner)
+    await runJobs()
+    const { text: file } = await owner.ask('GET', `${path}/jobs/${id}/download`)
+    for (const content of [text, file]) {
+      for (const secret of secrets) expect(content).not.toContain(secret)
+      expect(content).not.toMatch(/hidden|\$argon2|"(?:hash|secret|token_hash|signature|seal|dkim_private_key)"/)
+      expect(content).toContain('"metadata":{"deep":[{"kept":1}]}')
+      expect(content).toContain('https://hooks.example.com/a')
+    }
   })
 })
 

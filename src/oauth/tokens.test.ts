@@ -155,8 +155,8 @@ test('AD-147 an access token works for one hour', async () => {
 
 test('AD-147 XD-02 an old refresh token ends the grant with every token of it', async () => {
   const tokens = await getTokens(t, await wish())
-  const bystander = await getTokens(t, { ...(await wish()), clientId: tokens.clientId })
   const [{ id } = { id: '' }] = await grantsOf(tokens)
+  const bystander = await getTokens(t, { ...(await wish()), clientId: tokens.clientId })
   const next = await refresh(t, tokens.clientId, tokens.refresh)
   const { result, trail } = await withTrail(t.database, orgId, () => refresh(t, tokens.clientId, tokens.refresh))
   expect([result.status, result.body]).toEqual([400, invalidGrant])

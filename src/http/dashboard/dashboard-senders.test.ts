@@ -16,7 +16,7 @@ const leavesNoTrace = await watchTables(t.database)
 
 const brands = '/api/internal/brands'
 
-test('S-276 AD-125 AD-159 an empty patch asks the registry and records a change under the name of the user', async () => {
+test('S-276 A-311 AD-125 AD-159 an empty patch asks the registry and records a change under the name of the user', async () => {
   const { org } = await t.org()
   const developer = await person(t, { orgId: org.id, role: 'developer' })
   const { id } = (await developer.ask('POST', brands, completeBrand)).body

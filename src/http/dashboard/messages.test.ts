@@ -363,6 +363,36 @@ describe('sending a message again', () => {
   })
 })
 
+test('X-094 a tracked message that a person looks at counts as not opened', async () => {
+  const { own, owner } = await newOrg()
+  const id = await emailed(own, { html: '<p>Hello</p>', track_opens: true })
+  const look = () => owner.ask('GET', `${path}/${id}`)
+  expect((await look()).body.html).toMatch(/\/t\/o\//)
+  await owner.ask('GET', `${path}?q=Hello`)
+  expect((await look()).body.events.map(({ kind }: { kind: string }) => kind)).not.toContain('opened')
+  expect(
+    await t.database.sql(`select id from events where org_id = $1 and event = 'message.opened'`, [own.orgId]),
+  ).toEqual([])
+})
+
+test('A-069 a developer cancels and sends again; a member and a viewer do neither', async () => {
+  const { own } = await newOrg()
+  const id = await emailed(own, { scheduled_at: own.inSeconds(600) })
+  const sent = await emailed(own)
+  for (const role of ['member', 'viewer']) {
+    const other = await person(t, { orgId: own.orgId, role })
+    const before = await rowsOf(own.orgId)
+    for (const target of [`${path}/${id}/cancel`, `${path}/${sent}/resend`]) {
+      const reply = await other.ask('POST', target, {})
+      expect([reply.status, reply.body]).toEqual([403, { error: 'Developer or owner role required' }])
+    }
+    expect(await rowsOf(own.orgId)).toEqual(before)
+  }
+  const developer = await person(t, { orgId: own.orgId, role: 'developer' })
+  expect((await developer.ask('POST', `${path}/${id}/cancel`, {})).status).toBe(200)
+  expect((await developer.ask('POST', `${path}/${sent}/resend`, {})).status).toBe(201)
+})
+
 describe('canceling', () => {
   test('AD-123 cancels a scheduled message once', async () => {
     const { own, owner } = await newOrg()
