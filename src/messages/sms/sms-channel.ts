@@ -4,7 +4,7 @@ import { instantOfLocal } from '../../ground/local-time.ts'
 import { andThen } from '../../ground/maybe-promise.ts'
 import { countryOf } from '../../ground/phone-number.ts'
 import { segmentsOf } from '../../ground/segments.ts'
-import { type Handover, HandoverError } from '../../providers/handover.ts'
+import type { Handover } from '../../providers/handover.ts'
 import type { SmsProvider } from '../../providers/sms/sms-provider.ts'
 import { simulateSms } from '../../providers/sms/sms-simulator.ts'
 import type { FindSuppressed } from '../../suppressions/find-suppressed.ts'
@@ -50,23 +50,12 @@ export const makeSmsChannel = (needs: Needs): ChannelAdapter<SmsDraft> => {
   const { clock, usage, provider, findSuppressed, handovers } = needs
   const recipientsOf = ({ by, to }: SmsDraft) => ({ tenantId: by.tenantId, values: [to], broadcast: false })
 
-  /** Nothing was handed over, so a look-up that fails is like a provider that cannot be reached. */
-  const findSuppressedOf = async (draft: SmsDraft): Promise<ReadonlySet<string>> => {
-    try {
-      return await findSuppressed({ orgId: draft.by.orgId, channel: 'sms', ...recipientsOf(draft) })
-    } catch (cause) {
-      throw new HandoverError('unavailable', 'suppressions', 'The suppressions of the recipient could not be read.', {
-        cause,
-      })
-    }
-  }
-
   /**
    * The recipient may have opted out since the draft was admitted: while it waited for its reservation, or between two
    * attempts. Nothing is handed over after an opt-out was stored.
    */
   const handOverUnlessSuppressed = async (draft: SmsDraft): Promise<Handover> => {
-    const suppressed = await findSuppressedOf(draft)
+    const suppressed = await findSuppressed({ orgId: draft.by.orgId, channel: 'sms', ...recipientsOf(draft) })
     if (suppressed.size > 0) throw new Failure('SUPPRESSED')
     return provider.send(smsOf(draft, clock.now()))
   }
