@@ -42,6 +42,13 @@ const membersOf = (type: Node, source: Source): string[] => {
   if (type.type !== 'TSTypeReference') throw new Error(`${source.file}: ${type.type} does not declare parameters`)
   const name = (type.typeName as Node).name as string
   if (name === 'NoParams') return []
+  if (name === 'Omit') {
+    const [whole, omitted] = (type.typeArguments as Node).params as [Node, Node]
+    const names = (omitted.type === 'TSUnionType' ? (omitted.types as Node[]) : [omitted]).map(
+      (literal) => (literal.literal as Node).value,
+    )
+    return membersOf(whole, source).filter((member) => !names.includes(member))
+  }
   const alias = source.types.get(name)
   if (alias) return membersOf(alias, source)
   const imported = source.imports.get(name)

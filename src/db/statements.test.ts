@@ -72,7 +72,9 @@ describe('the statements of the service', () => {
       ...withoutComments(readFileSync(join(source, file), 'utf8')).matchAll(/\bstatement\s*[<(]/g),
     ])
     expect(written.length).toBeGreaterThan(20)
-    expect(ofStores()).toHaveLength(written.length)
+    // One call makes the statements of every exported type, when an export needs them.
+    const made = ofStores().filter(({ name }) => !name.startsWith('exports.lines_of_'))
+    expect(made).toHaveLength(written.length - 1)
   })
 
   test('are valid on the migrated schema', async () => {

@@ -19,6 +19,7 @@ const boundedElsewhere: Record<string, string> = {
   'body.attachments.0.content': 'the limit of all attachments together',
   'body.variables.(key)': 'the limit of 64 KB for all variables',
   'body.variables.(value)': 'the limits of size and depth for all variables',
+  'body.(value)': 'the schema of the email or text message, which this test walks as well',
   'body.0': 'the schema of a batch item, which this test walks as well',
   'query.cursor': 'the cursor itself, which refuses a longer text with INVALID_CURSOR',
   'query.external_ref': 'the route, which refuses a longer text with INVALID_EXTERNAL_REF',

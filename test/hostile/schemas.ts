@@ -36,6 +36,11 @@ const partsOf = ({ _zod: { def } }: z.core.$ZodTypes): [Step[], z.core.$ZodType]
         [[], def.in],
         [[], def.out],
       ]
+    case 'intersection':
+      return [
+        [[], def.left],
+        [[], def.right],
+      ]
     case 'array':
       return [[[0], def.element]]
     case 'object':

@@ -78,6 +78,7 @@ describe('POST /api/dev/run', () => {
           analytics_rows_deleted: 0,
           sign_in_rows_deleted: 0,
           invitations_deleted: 0,
+          oauth_rows_deleted: 0,
           export_files_deleted: 0,
           health_probes_deleted: 0,
         },

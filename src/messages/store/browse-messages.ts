@@ -29,7 +29,7 @@ export type BrowsedRow = Pick<
 /** A row that was looked at. The last one of a portion is returned even if it does not match. */
 export type ScannedRow = BrowsedRow & { matched: boolean; scanned: number }
 
-export type BrowseParams = {
+type FoundParams = {
   orgId: string
   /** Each pair of a channel and an environment is a range of the index. */
   channels: string[]
@@ -42,10 +42,13 @@ export type BrowseParams = {
   createdBefore: Date | null
   afterAt: string | null
   afterId: string | null
-  /** How many rows to look at. */
-  portion: number
   /** How many matches to return. */
   limit: number
+}
+
+export type BrowseParams = FoundParams & {
+  /** How many rows to look at. */
+  portion: number
 }
 
 const shownColumns = `id, channel, status, environment, from_address, to_addresses, subject, sms, tenant_id, job_id, tags,
@@ -124,8 +127,6 @@ export const scanMessages = {
     scan("and status = :status and status not in ('sent', 'delivered')"),
   ),
 }
-
-type FoundParams = Omit<BrowseParams, 'portion'>
 
 /** The bounds are optional on purpose, as in list-messages.ts: few rows have the mark or the job. */
 const find = (indexed: string): string =>
