@@ -203,8 +203,8 @@ export const readAnalytics = {
   ofJob: statement<ReadParams, FiguresRow>(
     'analytics.read_job',
     readFigures(`select day, job_id, variant, ${columns} from analytics_days
-       where ${inScope} and part = 'job' and job_id = :job and (:variant::text is null or variant = :variant)
-         and ${ofChannel}`),
+       where ${inScope} and part = 'job' and part = any(:parts::text[]) and job_id = :job
+         and (:variant::text is null or variant = :variant) and ${ofChannel}`),
   ),
 }
 

@@ -59,7 +59,7 @@ export const dashboardInboundRoutes = ({ read }: { read: ReadInbound }): Dashboa
       gate: 'requireSession',
       params: { id: 'inboundEmail' },
       positions: ['position'],
-      responses: { 200: null },
+      responses: { 200: 'file' },
       handle: async ({ session, params }) =>
         servedAttachment(await read.attachment(scopeOf(session), params.id as string, Number(params.position))),
     }),
