@@ -160,7 +160,7 @@ export const makeDecide = ({ db, clock }: Needs) => {
           recipients.push({ request, value, recipients: request.recipients })
       }
     }
-    const answer = await db.row(reserveUsage, {
+    const given = {
       ...recipientColumns(recipients),
       ...holdColumns(groups),
       ...lineColumns(
@@ -169,7 +169,12 @@ export const makeDecide = ({ db, clock }: Needs) => {
       ),
       expiresAt: new Date(at.getTime() + reservationLeaseMs),
       at,
-    })
+    }
+    const reserve = () => db.row(reserveUsage, given)
+    // Another process reserved the same message at the same moment. Its reservation is found the second time.
+    const answer = await reserve().catch((error) =>
+      uniqueViolation(error, 'usage_reservations_pkey') ? reserve() : Promise.reject(error),
+    )
     const decided: Answer['decided'] = new Map()
     for (const n of answer?.blocked ?? []) {
       const { request, value } = recipients[n - 1] as Recipient

@@ -1,7 +1,7 @@
 /** The dashboard in a real browser, on the real service. All journeys share one browser and one service. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { findBrowser } from './find-browser.ts'
 import { firstLoads } from './first-load.ts'
 import type { Journey } from './journey.ts'
@@ -17,6 +17,9 @@ const executablePath = await findBrowser()
 if (executablePath === undefined) {
   console.warn('Browser tests are skipped: no Chromium was found. Install one, or name one with CHROME_PATH.')
 }
+
+// On a busy machine a browser takes much longer than the service.
+vi.setConfig({ testTimeout: 120_000 })
 
 test('Every file of journeys registers some', () => {
   expect(journeys.map(([, journey]) => typeof journey)).toEqual(names.map(() => 'function'))

@@ -57,7 +57,7 @@ const makeContext = async (browser: Browser, url: string, { width = 1280, theme 
     reducedMotion: 'reduce',
   })
   // Nothing here waits for the network of another machine.
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(60_000)
   return context
 }
 
