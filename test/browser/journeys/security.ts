@@ -16,7 +16,7 @@ const securityJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Next' }).click()
     await page.getByLabel('How do you enter it?').selectOption('fields')
     await page.getByLabel('Entity id of the identity provider').fill(idpEntityId)
-    await page.getByLabel('Sign-on address').fill('http://idp.example.com/sso')
+    await page.getByLabel('Sign-on address').fill('https://idp.example.com/sso#part')
     await page.getByLabel('Certificate').fill(idpKey.certificate)
     await page.getByRole('button', { name: 'Save and continue' }).click()
     await page.getByText('Enter an https address').waitFor()
