@@ -1,4 +1,4 @@
-/** Requests with an Idempotency-Key: their key, what it stands for, and how a claim on it ends. */
+/** Requests with an Idempotency-Key: their key, the request it belongs to, and how a claim on it ends. */
 import type { FastifyRequest } from 'fastify'
 import { lostConnection } from '../db/faults.ts'
 import { retryOnOutage } from '../db/outage.ts'

@@ -34,7 +34,7 @@ export const pageOf = <T extends z.ZodType>(item: T) =>
     })
     .meta({ examples: examplesOf(item).map((value) => ({ data: [value], has_more: false, next_cursor: null })) })
 
-type Listed = { created_at: Date; id: string }
+export type Listed = { created_at: Date; id: string }
 
 /** Expects up to `limit + 1` rows: the extra row shows that there is another page. */
 export const page = <R extends Listed, T>(rows: R[], limit: number, show: (row: R) => T) => {

@@ -193,7 +193,7 @@ describe('a newcomer', () => {
     expect((await org.ask('GET', '/api/internal/team/invite')).body.data).toEqual([])
   })
 
-  test('R-49 AD-48 is refused with an address outside the verified domains, whoever owns it', async () => {
+  test('R-49 AD-48 is refused with an address outside the verified domains, also if its owner is a member', async () => {
     const org = await newSamlOrg(t)
     const victim = await addPerson(t, { email: newcomer('elsewhere.example.com') })
     await addMember(t, org.orgId, victim.userId, 'viewer')

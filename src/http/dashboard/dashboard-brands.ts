@@ -3,7 +3,6 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
-import { Failure } from '../../ground/errors.ts'
 import type { CorrectBrand } from '../../senders/brands/correct-brand.ts'
 import type { AddBrand } from '../../senders/brands/create-brand.ts'
 import type { RemoveBrand } from '../../senders/brands/remove-brand.ts'
@@ -11,12 +10,11 @@ import { Brand, CorrectedBrand, CreateBrand, PatchBrand } from '../../senders/br
 import type { PollStatus } from '../../senders/registration/poll-status.ts'
 import { brandStatements } from '../../senders/store/brand-rows.ts'
 import { Deleted } from '../deleted.ts'
-import { page } from '../page.ts'
 import { shownBrand } from '../shown-sender.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
 import { environmentFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
-import { idQuery, oneOrListOf, oneOrListQuery } from './one-or-list.ts'
+import { idQuery, oneOrListOf, oneOrListQuery, showOneOrPage } from './one-or-list.ts'
 
 const path = '/api/internal/brands'
 
@@ -29,15 +27,13 @@ export const dashboardBrandRoutes = ({ db, add, correct, remove, check }: Needs)
     gate: 'requireSession',
     query: oneOrListQuery.extend({ environment: environmentFilter }),
     responses: { 200: oneOrListOf(Brand) },
-    handle: async ({ session: { orgId }, query: { id, environment = null, ...query } }) => {
-      if (id === undefined) {
-        const rows = await db.rows(brandStatements.list, { orgId, environment, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, shownBrand) }
-      }
-      const row = await db.row(brandStatements.find, { orgId, id })
-      if (!row) throw new Failure('NOT_FOUND')
-      return { status: 200, body: shownBrand(row) }
-    },
+    handle: ({ session: { orgId }, query }) =>
+      showOneOrPage(query, {
+        find: (id) => db.row(brandStatements.find, { orgId, id }),
+        list: () =>
+          db.rows(brandStatements.list, { orgId, environment: query.environment ?? null, ...keysetOf(query) }),
+        show: shownBrand,
+      }),
   }),
   defineDashboardRoute({
     method: 'POST',

@@ -3,19 +3,17 @@
 import { z } from 'zod'
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
-import { Failure } from '../../ground/errors.ts'
 import type { AddCampaign } from '../../senders/campaigns/create-campaign.ts'
 import type { RemoveCampaign } from '../../senders/campaigns/remove-campaign.ts'
 import { Campaign, CreateCampaign } from '../../senders/campaigns/shapes.ts'
 import type { PollStatus } from '../../senders/registration/poll-status.ts'
 import { campaignStatements } from '../../senders/store/campaign-rows.ts'
 import { Deleted } from '../deleted.ts'
-import { page } from '../page.ts'
 import { shownCampaign } from '../shown-sender.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
 import { environmentFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
-import { idQuery, oneOrListOf, oneOrListQuery } from './one-or-list.ts'
+import { idQuery, oneOrListOf, oneOrListQuery, showOneOrPage } from './one-or-list.ts'
 
 const path = '/api/internal/campaigns'
 
@@ -28,15 +26,13 @@ export const dashboardCampaignRoutes = ({ db, add, remove, check }: Needs): Dash
     gate: 'requireSession',
     query: oneOrListQuery.extend({ environment: environmentFilter }),
     responses: { 200: oneOrListOf(Campaign) },
-    handle: async ({ session: { orgId }, query: { id, environment = null, ...query } }) => {
-      if (id === undefined) {
-        const rows = await db.rows(campaignStatements.list, { orgId, environment, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, shownCampaign) }
-      }
-      const row = await db.row(campaignStatements.find, { orgId, id })
-      if (!row) throw new Failure('NOT_FOUND')
-      return { status: 200, body: shownCampaign(row) }
-    },
+    handle: ({ session: { orgId }, query }) =>
+      showOneOrPage(query, {
+        find: (id) => db.row(campaignStatements.find, { orgId, id }),
+        list: () =>
+          db.rows(campaignStatements.list, { orgId, environment: query.environment ?? null, ...keysetOf(query) }),
+        show: shownCampaign,
+      }),
   }),
   defineDashboardRoute({
     method: 'POST',

@@ -2,19 +2,17 @@
 
 import type { Db } from '../../db/pool.ts'
 import { keysetOf } from '../../ground/cursor.ts'
-import { Failure } from '../../ground/errors.ts'
 import type { AddPhoneNumber } from '../../senders/phone-numbers/create-number.ts'
 import type { RebindNumber } from '../../senders/phone-numbers/rebind-number.ts'
 import type { ReleaseNumber } from '../../senders/phone-numbers/release-number.ts'
 import { CreatePhoneNumber, PatchPhoneNumber, PhoneNumber } from '../../senders/phone-numbers/shapes.ts'
 import { listOrgNumbers, phoneNumberStatements } from '../../senders/store/phone-number-rows.ts'
 import { Deleted } from '../deleted.ts'
-import { page } from '../page.ts'
 import { shownPhoneNumber } from '../shown-sender.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
 import { environmentFilter, tenantFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
-import { idQuery, oneOrListOf, oneOrListQuery } from './one-or-list.ts'
+import { idQuery, oneOrListOf, oneOrListQuery, showOneOrPage } from './one-or-list.ts'
 
 const path = '/api/internal/phone-numbers'
 
@@ -27,15 +25,15 @@ export const dashboardNumberRoutes = ({ db, add, rebind, release }: Needs): Dash
     gate: 'requireSession',
     query: oneOrListQuery.extend({ environment: environmentFilter, tenant_id: tenantFilter }),
     responses: { 200: oneOrListOf(PhoneNumber) },
-    handle: async ({ session: { orgId }, query: { id, environment = null, tenant_id: tenantId = null, ...query } }) => {
-      if (id === undefined) {
-        const rows = await db.rows(listOrgNumbers, { orgId, environment, tenantId, ...keysetOf(query) })
-        return { status: 200, body: page(rows, query.limit, shownPhoneNumber) }
-      }
-      const row = await db.row(phoneNumberStatements.find, { orgId, id })
-      if (!row) throw new Failure('NOT_FOUND')
-      return { status: 200, body: shownPhoneNumber(row) }
-    },
+    handle: ({ session: { orgId }, query }) =>
+      showOneOrPage(query, {
+        find: (id) => db.row(phoneNumberStatements.find, { orgId, id }),
+        list: () => {
+          const { environment = null, tenant_id: tenantId = null } = query
+          return db.rows(listOrgNumbers, { orgId, environment, tenantId, ...keysetOf(query) })
+        },
+        show: shownPhoneNumber,
+      }),
   }),
   defineDashboardRoute({
     method: 'POST',
