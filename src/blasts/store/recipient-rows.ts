@@ -21,7 +21,10 @@ export const findSendAudience = statement<{ orgId: string; id: string }, SendAud
 /** Without name and metadata, which are large and are read for a few contacts at a time. */
 export type SendMember = { id: string; address: string | null; bytes: number }
 
-/** Contacts of another tenant are not members, whatever the link says. */
+/**
+ * Contacts of another tenant are not members, whatever the link says. The limit makes the planner look up each contact:
+ * before the statistics know of a large import, it would read all contacts of the org for every member.
+ */
 export const listSendMembers = statement<
   { orgId: string; tenantId: string | null; audienceId: string; channel: string; limit: number },
   SendMember
@@ -30,7 +33,12 @@ export const listSendMembers = statement<
   `select c.id, case when :channel = 'email' then c.email else c.phone end as address,
      octet_length(c.metadata::text) as bytes
    from audience_members m
-   join contacts c on c.org_id = m.org_id and c.id = m.contact_id
+   cross join lateral (
+     select id, tenant_id, email, phone, metadata
+     from contacts
+     where org_id = m.org_id and id = m.contact_id
+     limit 1
+   ) c
    where m.org_id = :orgId and c.tenant_id is not distinct from :tenantId and m.audience_id = :audienceId
    limit :limit`,
 )
