@@ -4,7 +4,14 @@ import { readArguments } from './arguments.ts'
 const known = ['record', 'render']
 
 test('Without arguments every bench runs at full length', () => {
-  expect(readArguments([], known)).toEqual({ only: [], json: false, list: false, quick: false, help: false })
+  expect(readArguments([], known)).toEqual({
+    only: [],
+    json: false,
+    save: false,
+    list: false,
+    quick: false,
+    help: false,
+  })
 })
 
 test('Benches are selected by repeated options or by comma-separated names', () => {

@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util'
 
-export type Arguments = { only: string[]; json: boolean; list: boolean; quick: boolean; help: boolean }
+export type Arguments = { only: string[]; json: boolean; save: boolean; list: boolean; quick: boolean; help: boolean }
 
 export const usage = `npm run bench -- [options]
   --only <name>  run only this bench; repeat the option or separate names with commas for several
   --json         print only one JSON line per result on standard output
+  --save         with --only, replace the results of these benches in bench/RESULTS.md; a full run always writes it
   --quick        run one short round each, to check that everything works; its figures mean nothing
   --list         list the benches`
 
@@ -16,6 +17,7 @@ export const readArguments = (args: string[], known: string[]): Arguments => {
     options: {
       only: { type: 'string', multiple: true, default: [] },
       json: flag,
+      save: flag,
       list: flag,
       quick: flag,
       help: flag,

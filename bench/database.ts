@@ -47,7 +47,11 @@ const startEmbeddedIn = async (folder: string) => {
     sharedDir: join(folder, 'shared'),
     log: silentLog(),
   })
-  await onServer(embedded.maintenanceUrl ?? '', (client) => client.query('alter role tidings createdb'))
+  await onServer(embedded.maintenanceUrl ?? '', async (client) => {
+    await client.query('alter role tidings createdb')
+    // A database with a running autovacuum cannot be dropped otherwise.
+    await client.query('grant pg_signal_backend to tidings')
+  })
   return embedded
 }
 

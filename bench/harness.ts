@@ -164,6 +164,8 @@ export type ServerSpec<Ready extends { port: number }> = {
   weight?: number
   /** The minimum number of requests in a turn, however long they take. Ignored in a short run. */
   atLeast?: number
+  /** Other work that the program does during a turn. Returns a function that ends it. */
+  meanwhile?: (ready: Ready) => () => Promise<void>
 }
 
 /** A contender that is an HTTP server in its own Node process, with the load of the harness. */
@@ -175,6 +177,7 @@ export const serverContender = <Ready extends { port: number }>({
   flags,
   weight = 1,
   atLeast = 0,
+  meanwhile,
 }: ServerSpec<Ready>): Contender => ({
   name,
   async start(resources) {
@@ -183,6 +186,7 @@ export const serverContender = <Ready extends { port: number }>({
     return {
       async take(turn) {
         const memory = watchMemory(server.pid)
+        const endOther = meanwhile?.(server.ready)
         try {
           const load = () => resources.load.run({ port: server.ready.port, request: shape, ...turn })
           let done = await load()
@@ -197,6 +201,7 @@ export const serverContender = <Ready extends { port: number }>({
           }
         } finally {
           memory.stop()
+          await endOther?.()
         }
       },
       stop: server.stop,

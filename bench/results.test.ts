@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
-import { benchSection, checkTarget, type Outcome, type Row, resultsFile, resultsOf, type Target } from './results.ts'
+import {
+  benchSection,
+  checkTarget,
+  type Outcome,
+  type Row,
+  replaceSections,
+  resultsFile,
+  resultsOf,
+  type Target,
+} from './results.ts'
 
 const row = (contender: string, clients: number, perSecond: number[], more: Partial<Row> = {}): Row => ({
   contender,
@@ -89,6 +98,13 @@ test('A target is met, missed or not measured', () => {
     verdict: 'missed',
   })
   expect(checkTarget({ kind: 'rss', clients: 100, of: 'service', atMost: 81 }, rows).verdict).toBe('met')
+  const above: Target = { kind: 'rss', clients: 100, of: 'service', above: 'plain', atMost: 0 }
+  expect(checkTarget(above, rows)).toEqual({
+    target: 'resident memory of service above plain at 100 clients: at most 0 MB',
+    measured: 0,
+    verdict: 'met',
+  })
+  expect(checkTarget(above, rows.slice(1)).verdict).toBe('not measured')
   expect(checkTarget({ kind: 'rate', clients: 100, of: 'service', atLeast: 1e9 }, rows)).toEqual({
     target: 'service at 100 clients: at least 1000000000 per second',
     measured: expect.any(Number),
@@ -156,4 +172,28 @@ Targets:
 - p50 at 1 client: service at most 1.3 × plain: met (0.50)
 - resident memory of nobody at 100 clients: at most 250 MB: not measured
 `)
+})
+
+test('Some results can be replaced, and say when and how they were measured', () => {
+  const facts = {
+    date: new Date('2026-02-03T04:05:06Z'),
+    nodeVersion: 'v24.1.0',
+    cores: 2,
+    command: 'npm run bench',
+    rounds: 3,
+    measureMs: 2000,
+  }
+  const named = (bench: string, perSecond: number) => ({ ...outcome([row('plain', 1, [perSecond])]), bench })
+  const before = resultsFile(facts, [named('record', 100), named('render', 200)])
+  const command = 'npm run bench -- --only record --save'
+  const later = { ...facts, date: new Date('2026-03-04T00:00:00Z'), command }
+  const after = replaceSections(before, [named('record', 300), named('reads', 400)], later)
+  const noted = (bench: string, perSecond: number) =>
+    benchSection({
+      ...named(bench, perSecond),
+      notes: ['PostgreSQL 18.4', `measured on 2026-03-04 with \`${command}\``],
+    })
+  const head = before.slice(0, before.indexOf('## record'))
+  const sections = [noted('record', 300), benchSection(named('render', 200)), noted('reads', 400)]
+  expect(after).toBe(`${head}${sections.join('\n\n')}\n`)
 })

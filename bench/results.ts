@@ -23,7 +23,8 @@ export type Target = Bound &
     | { kind: 'ratio'; figure: 'perSecond' | 'p50Ms' | 'p99Ms'; clients: number; of: string; to: string }
     /** The ratio of a contender's p99 to its own p50. */
     | { kind: 'spread'; clients: number; of: string }
-    | { kind: 'rss'; clients: number; of: string }
+    /** The peak, or how much more it is than the peak of another contender. */
+    | { kind: 'rss'; clients: number; of: string; above?: string }
     /** The figure itself. It depends on the machine, so use it only where a number is promised. */
     | { kind: 'rate'; clients: number; of: string }
     | { kind: 'p50'; clients: number; of: string }
@@ -107,12 +108,22 @@ const figureNames = { perSecond: 'per second', p50Ms: 'p50', p99Ms: 'p99' }
 const describeTarget = (target: Target): string => {
   const bound = 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`
   const clients = target.clients === 1 ? '1 client' : `${target.clients} clients`
-  if (target.kind === 'rss') return `resident memory of ${target.of} at ${clients}: ${bound} MB`
+  if (target.kind === 'rss') {
+    const above = target.above === undefined ? '' : ` above ${target.above}`
+    return `resident memory of ${target.of}${above} at ${clients}: ${bound} MB`
+  }
   if (target.kind === 'rate') return `${target.of} at ${clients}: ${bound} per second`
   if (target.kind === 'p50') return `p50 of ${target.of} at ${clients}: ${bound} ms`
   if (target.kind === 'growth') return `resident memory of ${target.of} at ${clients}: ${bound} × its first round`
   if (target.kind === 'spread') return `p99 of ${target.of} at ${clients}: ${bound} × its p50`
   return `${figureNames[target.figure]} at ${clients}: ${target.of} ${bound} × ${target.to}`
+}
+
+const memoryAbove = (rows: Row[], row: Row, above: string | undefined): number | undefined => {
+  const peak = peakRss(row.samples)
+  if (above === undefined) return peak
+  const least = peakRss(rowOf(rows, above, row.clients)?.samples ?? [])
+  return peak === undefined || least === undefined ? undefined : peak - least
 }
 
 const measureTarget = (target: Target, rows: Row[]): number | undefined => {
@@ -122,7 +133,8 @@ const measureTarget = (target: Target, rows: Row[]): number | undefined => {
     if (target.kind === 'growth') return growthOf(row.samples)
     if (target.kind === 'rate') return middle(row, 'perSecond')
     if (target.kind === 'p50') return middle(row, 'p50Ms')
-    return target.kind === 'rss' ? peakRss(row.samples) : middle(row, 'p99Ms') / middle(row, 'p50Ms')
+    if (target.kind === 'rss') return memoryAbove(rows, row, target.above)
+    return middle(row, 'p99Ms') / middle(row, 'p50Ms')
   }
   const ratios = ratiosBetween(rows, target)
   return ratios && median(ratios)
@@ -228,4 +240,19 @@ export const resultsFile = (facts: RunFacts, outcomes: Outcome[]): string => {
       'more meaningful than the absolute figures.',
   ]
   return `${[head.join('\n'), ...outcomes.map(benchSection)].join('\n\n')}\n`
+}
+
+const sectionName = (section: string): string => section.slice('## '.length, section.indexOf('\n'))
+
+/** Replaces the sections of some benches in the text of RESULTS.md, and says when and how they were measured. */
+export const replaceSections = (text: string, outcomes: Outcome[], { date, command }: RunFacts): string => {
+  const note = `measured on ${date.toISOString().slice(0, 10)} with \`${command}\``
+  const [head = '', ...sections] = text.trimEnd().split(/\n\n(?=## )/)
+  for (const outcome of outcomes) {
+    const section = benchSection({ ...outcome, notes: [...outcome.notes, note] })
+    const place = sections.findIndex((old) => sectionName(old) === outcome.bench)
+    if (place === -1) sections.push(section)
+    else sections[place] = section
+  }
+  return `${[head, ...sections].join('\n\n')}\n`
 }

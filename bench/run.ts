@@ -1,6 +1,6 @@
 /** The benchmark command. Results go to standard output, progress to standard error. */
 
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,15 +9,16 @@ import { type Arguments, readArguments, usage } from './arguments.ts'
 import { csvImport } from './audiences/audiences.ts'
 import { audit } from './audit/audit.ts'
 import { audienceSend, dispatch } from './blasts/blasts.ts'
-import { dashboard } from './dashboard/dashboard.ts'
+import { auditReads, browse, dashboard } from './dashboard/dashboard.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
-import { batch, email, memory } from './email/email.ts'
+import { batch, email, memory, signIns } from './email/email.ts'
+import { exports } from './exports/exports.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
 import { startLoad } from './load.ts'
 import { reads, scheduler } from './messages/messages.ts'
 import { record } from './record/record.ts'
 import { reserve } from './reserve/reserve.ts'
-import { benchSection, type Outcome, resultsFile, resultsOf } from './results.ts'
+import { benchSection, type Outcome, replaceSections, resultsFile, resultsOf } from './results.ts'
 import { smpp } from './smpp/smpp.ts'
 import { sms, smsBatch } from './sms/sms.ts'
 import { smtp } from './smtp/smtp.ts'
@@ -28,10 +29,13 @@ import { claimWebhooks, deliverWebhooks, failingWebhooks, idleWebhooks } from '.
 const benches: Bench[] = [
   record,
   dashboard,
+  browse,
+  auditReads,
   email,
   batch,
   smtp,
   memory,
+  signIns,
   sms,
   smsBatch,
   startCodes,
@@ -40,6 +44,7 @@ const benches: Bench[] = [
   reads,
   csvImport,
   analytics,
+  exports,
   reserve,
   audit,
   template,
@@ -122,8 +127,9 @@ const main = async (args: string[]): Promise<void> => {
   }
   const outcomes = await runBenches(chosen, wanted, stopping.signal)
   if (!wanted.json) print(outcomes.map(benchSection).join('\n\n'))
-  if (wanted.quick || wanted.only.length) {
-    report('RESULTS.md is unchanged: only a full run of every bench writes it')
+  const partial = wanted.only.length > 0
+  if (wanted.quick || (partial && !wanted.save)) {
+    report('RESULTS.md is unchanged: only a full run, or one with --save, writes it')
     return
   }
   const facts = {
@@ -134,7 +140,9 @@ const main = async (args: string[]): Promise<void> => {
     rounds: fullPace.rounds,
     measureMs: fullPace.measureMs,
   }
-  await writeFile(fileURLToPath(new URL('RESULTS.md', import.meta.url)), resultsFile(facts, outcomes))
+  const file = fileURLToPath(new URL('RESULTS.md', import.meta.url))
+  const text = partial ? replaceSections(await readFile(file, 'utf8'), outcomes, facts) : resultsFile(facts, outcomes)
+  await writeFile(file, text)
   report('bench/RESULTS.md written')
 }
 

@@ -2,13 +2,14 @@ import { serviceFlags } from '../../bin/flags.js'
 import { type Bench, type Contender, fullPace, type Resources, serverContender } from '../harness.ts'
 import { recorded } from '../record/record.ts'
 import { counterSlot } from '../wire.ts'
+import { signInMeanwhile } from './sign-ins.ts'
 
 const withDatabase = async (resources: Resources) => ({ databaseUrl: (await resources.database()).url })
 
 const mail = (to: string) =>
   `{"from":"Bench <hello@example.test>","to":["${to}"],"subject":"A receipt","html":"<p>Thank you, <b>Ada</b>.</p>","text":"Thank you, Ada.","tags":["receipt"],"metadata":{"order":"42"}}`
 
-type More = { weight?: number; atLeast?: number }
+type More = { weight?: number; atLeast?: number; meanwhile?: (ready: { port: number }) => () => Promise<void> }
 
 export const sending = (name: string, path: string, body: string, more: More = {}): Contender =>
   serverContender<{ port: number; key: string }>({
@@ -73,4 +74,19 @@ export const memory: Bench = {
     }),
   ],
   targets: [{ kind: 'growth', clients: 100, of: 'send', atMost: 1.2 }],
+}
+
+/** Hashing a password must not keep sends waiting. */
+export const signIns: Bench = {
+  name: 'sign-ins',
+  about: 'Accept a single email while nobody signs in to the dashboard, and while 20 people a second do; see p99.',
+  clients: [50],
+  baseline: 'send',
+  contenders: [
+    single,
+    sending('send-during-sign-ins', '/api/v1/emails', mail(`user${counterSlot}@example.com`), {
+      meanwhile: ({ port }) => signInMeanwhile(port, 20),
+    }),
+  ],
+  targets: [{ kind: 'ratio', figure: 'p99Ms', clients: 50, of: 'send-during-sign-ins', to: 'send', atMost: 2 }],
 }

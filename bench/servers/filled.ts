@@ -27,9 +27,13 @@ export type Filled = {
 
 const chunk = 10_000
 
+export const benchConfig = () => ({
+  log: makeLog({ level: 'info', format: 'json', destination: '/dev/null' }),
+  config: { ...readConfig({ PORT: '0', AUDIT_SIGNING_SECRET: 'bench' }), masterKey: randomBytes(32) },
+})
+
 export const fill = async (databaseUrl: string): Promise<Filled> => {
-  const log = makeLog({ level: 'info', format: 'json', destination: '/dev/null' })
-  const config = { ...readConfig({ PORT: '0', AUDIT_SIGNING_SECRET: 'bench' }), masterKey: randomBytes(32) }
+  const { log, config } = benchConfig()
   const db = openDb({ url: databaseUrl, log, poolSize: 1 })
   await migrate({ connect: db.connect, clock: systemClock, log })
   const { create } = makeCreateOrg({
