@@ -1,6 +1,5 @@
 /** /api/internal/contacts */
 
-import { z } from 'zod'
 import type { FindContacts } from '../../audiences/find-contacts.ts'
 import type { ManageContacts } from '../../audiences/manage-contacts.ts'
 import { Contact, CreateContact, PatchContact } from '../../audiences/shapes.ts'
@@ -9,7 +8,7 @@ import { encodeCursor } from '../../ground/cursor.ts'
 import { Deleted } from '../deleted.ts'
 import { shownContact } from '../shown-audience.ts'
 import { type DashboardRoute, defineDashboardRoute, userActor } from './dashboard-route.ts'
-import { tenantFilter } from './filters.ts'
+import { searchFilter, tenantFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
 import { idQuery, oneOrListOf, oneOrListQuery } from './one-or-list.ts'
 import type { TenantScope } from './tenant-scope.ts'
@@ -17,7 +16,7 @@ import type { TenantScope } from './tenant-scope.ts'
 const path = '/api/internal/contacts'
 
 const contactsQuery = oneOrListQuery.extend({
-  q: z.string().min(1).max(200).optional(),
+  q: searchFilter,
   audience_id: givenId.optional(),
   tenant_id: tenantFilter,
 })
