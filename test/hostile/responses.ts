@@ -140,7 +140,7 @@ export const makeDigest = async (database: TestDatabase): Promise<() => Promise<
     .join(' union all ')
   return async () => {
     for (const written of database.backgroundWrites) await written()
-    const rows = await database.sql<{ name: string; digest: string }>(text)
+    const rows = await database.prepared<{ name: string; digest: string }>('digest', text)
     return Object.fromEntries(rows.map(({ name, digest }) => [name, digest]))
   }
 }
