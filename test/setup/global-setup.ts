@@ -8,6 +8,7 @@ import { startEmbedded } from '../../src/db/embedded/supervisor.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { systemClock } from '../../src/ground/clock.ts'
 import { silentLog } from '../../src/ground/log.ts'
+import { makeDataFolder } from './data-folder.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -27,7 +28,7 @@ const run = async (url: string | null, sql: string): Promise<void> => {
 const startServer = async (): Promise<{ url: string; stop: () => Promise<void> }> => {
   const given = process.env.DATABASE_URL
   if (given) return { url: given, stop: async () => undefined }
-  const dataDir = await mkdtemp(join(tmpdir(), 'tidings-test-'))
+  const dataDir = await makeDataFolder()
   // Tests of durability start their own servers.
   const settings = {
     fsync: 'off',
