@@ -20,11 +20,12 @@ export interface Passwords {
   matches(stored: string | null, password: string): Promise<boolean>
 }
 
-type Options = { atOnce?: number; waiting?: number; verify?: typeof verifyPassword }
+type Options = { atOnce?: number; waiting?: number; hash?: typeof hashPassword; verify?: typeof verifyPassword }
 
 /** Hashes passwords, a few at a time. Beyond the limits a call is refused. */
 export const makePasswords = (options: Options = {}): Passwords => {
-  const { atOnce = defaultAtOnce, waiting = defaultWaiting, verify: check = verifyPassword } = options
+  const { atOnce = defaultAtOnce, waiting = defaultWaiting } = options
+  const { hash: make = hashPassword, verify: check = verifyPassword } = options
   let running = 0
   const queue: (() => void)[] = []
 
@@ -47,12 +48,12 @@ export const makePasswords = (options: Options = {}): Passwords => {
   /** A hash of a password that nobody knows. Made on first use. */
   let unknown: Promise<string> | undefined
   const nobodys = (): Promise<string> => {
-    unknown ??= hashPassword(randomBytes(32).toString('base64url'))
+    unknown ??= make(randomBytes(32).toString('base64url'))
     return unknown
   }
 
   return {
-    hash: (password) => run(() => hashPassword(password)),
+    hash: (password) => run(() => make(password)),
     matches: async (stored, password) => {
       const compared = stored ?? (await nobodys())
       const matches = await run(() => check(compared, password))

@@ -261,10 +261,10 @@ test('any changed value of any column of any entry is reported with the id of th
   }
   const all = [...ids, ...waiting]
   const cases = fc.record({ entry: fc.constantFrom(...all), column: fc.constantFrom(...columns) })
+  await saveTables(t)
   await fc.assert(
     fc.asyncProperty(cases, async ({ entry, column: { name, type } }) => {
       const value = (changes[type] ?? 'null').replace('VALUE', name)
-      await saveTables(t)
       await tamper(t.database, [`update audit_entries set ${name} = ${value} where id = $1`, [entry]])
       const report = await chain.verify(orgId)
       const { missing, broken, invalid, stripped, misdated, stray } = report

@@ -50,6 +50,8 @@ type Needs = {
   vault: Vault
   /** Generates the DKIM key. Tests share one, because generating a key is slow. */
   newKey?: () => Promise<DkimKey>
+  /** Hashes the owner's password. Tests use a cheaper hash, for the same reason. */
+  hash?: typeof hashPassword
 }
 
 const senderDomain = 'example.test'
@@ -87,9 +89,9 @@ export const issueKey = async (
 
 type Password = { plain: string; hash: string }
 
-const makePassword = async (): Promise<Password> => {
+const makePassword = async (hash: typeof hashPassword): Promise<Password> => {
   const plain = randomBytes(12).toString('base64url')
-  return { plain, hash: await hashPassword(plain) }
+  return { plain, hash: await hash(plain) }
 }
 
 /** Prepared before the transaction, because hashing and key generation are slow. */
@@ -98,9 +100,11 @@ type Prepared = { password: Password; domain: VerifiedDomain | undefined }
 type NewSenders = { orgId: string; projectId: string; domain: VerifiedDomain; at: Date }
 type NewOwner = { orgId: string; email: string; password: Password; at: Date }
 
-export const makeCreateOrg = ({ db, clock, baseUrl, serviceDomain, vault, newKey }: Needs): CreateOrg => {
+export const makeCreateOrg = (needs: Needs): CreateOrg => {
+  const { db, clock, baseUrl, serviceDomain, vault, newKey, hash = hashPassword } = needs
+
   const prepare = async ({ withSenders }: CreateOrgInput): Promise<Prepared> => ({
-    password: await makePassword(),
+    password: await makePassword(hash),
     domain: withSenders ? await makeVerifiedDomain({ clock, vault, newKey }, senderDomain) : undefined,
   })
 

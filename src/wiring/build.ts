@@ -41,7 +41,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const foundation = await openFoundation(config, url, log)
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
-  const people = makePeople(foundation, platform, sending)
+  const people = makePeople(foundation, platform, sending, replacements)
   await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
   const senders = makeSmsRegistration(foundation, sending, replacements)

@@ -27,10 +27,12 @@ import { makeVerifyPhone } from '../signin/verify-phone.ts'
 import { makeJoinByInvitation } from '../team/join-by-invitation.ts'
 import type { Foundation } from './foundation.ts'
 import type { Platform } from './platform.ts'
+import type { Replacements } from './replacements.ts'
 import type { Sending } from './sending.ts'
 
 /** What every part of sign-in uses. */
-const makeBasis = ({ config, db, clock, log, limiter, audit, baseUrl }: Foundation, sending: Sending) => {
+const makeBasis = (foundation: Foundation, sending: Sending, { hashPassword }: Replacements) => {
+  const { config, db, clock, log, limiter, audit, baseUrl } = foundation
   const send = makeSendServiceMail({ clock, provider: sending.emailProvider, serviceDomain: config.serviceDomain })
   return {
     db,
@@ -38,7 +40,7 @@ const makeBasis = ({ config, db, clock, log, limiter, audit, baseUrl }: Foundati
     log,
     baseUrl: baseUrl.read,
     codes: makeCodes(config.masterKey, config.masterKeyPrevious),
-    passwords: makePasswords(),
+    passwords: makePasswords({ hash: hashPassword }),
     throttle: makeThrottle({ db, clock, limiter }),
     background: makeBackground({ log }),
     mail: makeHandOverMail({ send, log }),
@@ -52,9 +54,14 @@ const makeProviders = ({ google, github, oidc }: SignInConfig): SignInProvider[]
   ...(oidc ? [makeOpenIdConnect({ ...oidc, id: 'oidc' })] : []),
 ]
 
-export const makePeople = (foundation: Foundation, { sessions }: Platform, sending: Sending) => {
+export const makePeople = (
+  foundation: Foundation,
+  { sessions }: Platform,
+  sending: Sending,
+  replacements: Replacements,
+) => {
   const { config, db, clock, audit, vault } = foundation
-  const basis = makeBasis(foundation, sending)
+  const basis = makeBasis(foundation, sending, replacements)
   const { throttle, background, recordPersonal } = basis
   const join = makeJoinByInvitation({ clock, audit })
   const joinInvited: JoinInvited = async (tx, { inviteHash, userId, email, actor }) => {

@@ -1,4 +1,5 @@
 /** Parts of the service that tests and benchmarks replace. */
+import type { hashPassword } from '../accounts/passwords.ts'
 import type { newDkimKey } from '../domains/dkim-key.ts'
 import type { GuardedAgent } from '../outgoing/guarded.ts'
 import type { makeSesIntake } from '../providers/email/ses-notifications.ts'
@@ -14,6 +15,8 @@ export type Replacements = {
   checkResponses?: boolean
   /** Makes DKIM keys. Tests share one key, because making one is slow. */
   newDkimKey?: typeof newDkimKey
+  /** Hashes new passwords. Tests use a cheaper hash, because the real one is slow on purpose. */
+  hashPassword?: typeof hashPassword
   /** Fetches the certificates of Amazon SNS and confirms its subscriptions. */
   sns?: Pick<Parameters<typeof makeSesIntake>[0], 'fetchCertificate' | 'confirm'>
   /** Sends live text messages. */

@@ -10,10 +10,10 @@ export const tamper = async (database: TestDatabase, ...statements: [sql: string
   await client.connect()
   try {
     await client.query('begin')
-    for (const table of tables) await client.query(`alter table ${table} disable trigger user`)
+    await client.query(tables.map((table) => `alter table ${table} disable trigger user;`).join(' '))
     let rows: Record<string, unknown>[] = []
     for (const [sql, params] of statements) rows = (await client.query(sql, params)).rows
-    for (const table of tables) await client.query(`alter table ${table} enable trigger user`)
+    await client.query(tables.map((table) => `alter table ${table} enable trigger user;`).join(' '))
     await client.query('commit')
     return rows
   } finally {

@@ -4,16 +4,20 @@ import { gatedProbe, senderProbe } from '../service/probes.ts'
 import { startTestService, testService } from '../service/service.ts'
 import { casesOf, type Place, placesIn, put, putPiece } from './bounds.ts'
 import { echoProbe } from './echo-probe.ts'
-import { checkResponse } from './responses.ts'
+import { checkResponse, expectSame } from './responses.ts'
 import { type Entry, type Named, readSurface } from './surface.ts'
 import { oddCursor, unstorable, validValue } from './values.ts'
-import { type Answer, exchange, type Field, write } from './wire.ts'
+import { type Answer, type Field, keepConnections, write } from './wire.ts'
 
 const t = await startTestService({
   env: { RATE_LIMITER: 'off' },
   routes: (modules) => [echoProbe, gatedProbe(() => undefined), senderProbe(modules)],
 })
-afterAll(() => t.stop())
+const connections = keepConnections(t.url)
+afterAll(async () => {
+  connections.close()
+  await t.stop()
+})
 
 const { keys } = await t.org()
 const { entries, resolve } = await readSurface(t)
@@ -25,8 +29,7 @@ type Given = { query?: string; headers?: Field[]; body?: string | Buffer }
 const send = async (entry: Entry, { query = '', headers = [], body }: Given): Promise<Answer> => {
   const params = (text: string) => text.replace(/\{\w+\}/g, 'x')
   const payload = body ?? (entry.body && JSON.stringify(sampleOf(entry)))
-  const { answers, end } = await exchange(
-    t.url,
+  const { answers, end } = await connections.exchange(
     write({
       method: entry.method,
       target: params(entry.path) + (query && `?${query}`),
@@ -38,7 +41,7 @@ const send = async (entry: Entry, { query = '', headers = [], body }: Given): Pr
       body: payload === undefined ? undefined : Buffer.from(payload),
     }),
   )
-  expect(end).toBe('answered')
+  expectSame(end, 'answered')
   checkResponse(answers[0] as Answer)
   return answers[0] as Answer
 }
@@ -91,7 +94,7 @@ const checkCase = ({ label, refusal: { code = '', errors, ofItem }, path, inside
   const about = errors?.filter((row) => isAbout(row, path)) ?? []
   const refused = inputCodes.includes(code) && (!errors || about.length > 0)
   const forBounds = refused && (!errors || about.some((row) => row.code !== 'custom'))
-  expect([label, inside ? forBounds : refused]).toEqual([label, !inside])
+  expectSame(inside ? forBounds : refused, !inside, label)
 }
 
 const parameterTest = (kind: 'query' | 'headers') => async () => {
@@ -187,7 +190,7 @@ test.for(withBody)(
         const tries = [...never, ...worst].map(async (piece) => {
           const { status } = await send(entry, { body: putPiece(body, path, piece) })
           const label = `${entry.path} ${path.join('.')} ${piece.toString('latin1').slice(0, 40)}`
-          if (never.includes(piece)) expect([label, status === 422 || status === 413]).toEqual([label, true])
+          if (never.includes(piece)) expectSame(status === 422 || status === 413, true, label)
         })
         await Promise.all(tries)
       }

@@ -188,6 +188,43 @@ export const open = async (url: string): Promise<Connection> => {
   }
 }
 
+/** Longer than a test waits between two requests, and shorter than the service keeps an idle connection. */
+const idleMs = 10_000
+
+/**
+ * Like `exchange` for one response, but over connections that it keeps. Opening one takes longer than a request that is
+ * refused.
+ */
+export const keepConnections = (url: string) => {
+  const idle: { connection: Connection; since: number }[] = []
+
+  const take = async (): Promise<Connection> => {
+    const last = idle.pop()
+    if (!last) return open(url)
+    const { connection, since } = last
+    const { destroyed, readableEnded } = connection.socket
+    if (!destroyed && !readableEnded && performance.now() - since < idleMs) return connection
+    connection.close()
+    return take()
+  }
+
+  return {
+    exchange: async (bytes: Buffer): Promise<Exchange> => {
+      const connection = await take()
+      connection.send(bytes)
+      const received = await connection.receive()
+      const closes = received.answers[0]?.headers.connection === 'close'
+      if (received.end === 'answered' && !closes && received.rest.length === 0) {
+        idle.push({ connection, since: performance.now() })
+      } else connection.close()
+      return received
+    },
+    close: (): void => {
+      for (const { connection } of idle.splice(0)) connection.close()
+    },
+  }
+}
+
 /** Sends bytes over a new connection and receives the responses. */
 export const exchange = async (url: string, bytes: Buffer | string, options?: ReceiveOptions): Promise<Exchange> => {
   const connection = await open(url)

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { inject } from 'vitest'
 
 const launcher = join(import.meta.dirname, '../../bin/tidings.js')
 
@@ -10,6 +11,7 @@ const cleanEnv = (env: Record<string, string>): NodeJS.ProcessEnv => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
   TMPDIR: process.env.TMPDIR,
+  NODE_COMPILE_CACHE: inject('compileCache'),
   ...env,
 })
 

@@ -12,6 +12,7 @@ import { scopes } from '../../src/keys/scopes.ts'
 import { type CreatedOrg, makeCreateOrg } from '../../src/operator/create-org.ts'
 import type { Plan } from '../../src/orgs/plans.ts'
 import { build, type Overrides, type Service } from '../../src/wiring/build.ts'
+import { cheapHash } from './cheap-password.ts'
 import { makeTestDatabase, type TestDatabase } from './database.ts'
 
 export type Reply = {
@@ -122,6 +123,7 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
     {
       checkResponses: true,
       newDkimKey: sharedDkimKey,
+      hashPassword: cheapHash,
       ...options,
     },
   )
@@ -130,8 +132,15 @@ export const startTestService = async (options: ServiceOptions = {}): Promise<Te
   const { db, clock } = service
   const { serviceDomain } = config
   const vault = makeVault(testMasterKey)
-  const newKey = sharedDkimKey
-  const { create } = makeCreateOrg({ db, clock, baseUrl: url, serviceDomain, vault, newKey })
+  const { create } = makeCreateOrg({
+    db,
+    clock,
+    baseUrl: url,
+    serviceDomain,
+    vault,
+    newKey: sharedDkimKey,
+    hash: cheapHash,
+  })
 
   return {
     service,

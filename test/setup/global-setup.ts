@@ -8,11 +8,14 @@ import { startEmbedded } from '../../src/db/embedded/supervisor.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { systemClock } from '../../src/ground/clock.ts'
 import { silentLog } from '../../src/ground/log.ts'
+import { makeDataFolder } from './data-folder.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** A server on which tests create databases. `template` is the name of a migrated database. */
     database: { url: string; template: string }
+    /** Where the processes that tests start keep compiled code, because compiling takes a quarter of their start. */
+    compileCache: string
   }
 }
 
@@ -25,7 +28,7 @@ const run = async (url: string | null, sql: string): Promise<void> => {
 const startServer = async (): Promise<{ url: string; stop: () => Promise<void> }> => {
   const given = process.env.DATABASE_URL
   if (given) return { url: given, stop: async () => undefined }
-  const dataDir = await mkdtemp(join(tmpdir(), 'tidings-test-'))
+  const dataDir = await makeDataFolder()
   // Tests of durability start their own servers.
   const settings = {
     fsync: 'off',
@@ -58,9 +61,12 @@ export default async (project: TestProject) => {
     return client
   }
   await migrate({ connect, clock: systemClock, log: silentLog() })
+  const compileCache = await mkdtemp(join(tmpdir(), 'tidings-compiled-'))
   project.provide('database', { url: server.url, template })
+  project.provide('compileCache', compileCache)
   return async () => {
     await admin(`drop database ${template} with (force)`)
     await server.stop()
+    await rm(compileCache, { recursive: true, force: true })
   }
 }
