@@ -11,7 +11,7 @@ import { audit } from './audit/audit.ts'
 import { audienceSend, dispatch } from './blasts/blasts.ts'
 import { dashboard } from './dashboard/dashboard.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
-import { batch, email, memory } from './email/email.ts'
+import { batch, email, memory, several } from './email/email.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
 import { startLoad } from './load.ts'
 import { reads, scheduler } from './messages/messages.ts'
@@ -29,6 +29,7 @@ const benches: Bench[] = [
   record,
   dashboard,
   email,
+  several,
   batch,
   smtp,
   memory,
