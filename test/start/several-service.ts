@@ -40,7 +40,9 @@ const childrenOf = async (parent: number): Promise<string[]> => {
   return children
 }
 
-export const startSeveral = async (env: Record<string, string>): Promise<SeveralService> => {
+type Serves = (output: string, errors: string) => boolean
+
+const start = async (env: Record<string, string>, isServing: Serves): Promise<SeveralService> => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'tidings-several-')))
   // The embedded database may run as another user, who must be able to enter the folder.
   await chmod(folder, 0o755)
@@ -59,7 +61,7 @@ export const startSeveral = async (env: Record<string, string>): Promise<Several
     errors += chunk
   })
   const url = () => output.match(/ready at (http:\S+)/)?.[1] ?? ''
-  const serves = () => errors.includes('"all processes serve"')
+  const serves = () => isServing(output, errors)
   await until('the service is ready', () => serves() || child.exitCode !== null, 280_000)
   if (!serves()) throw new Error(`the service did not start: ${errors}`)
   return {
@@ -87,6 +89,22 @@ export const startSeveral = async (env: Record<string, string>): Promise<Several
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Resolves when every process serves. Needs the log level `info`. */
+export const startSeveral = (env: Record<string, string>): Promise<SeveralService> =>
+  start(env, (_, errors) => errors.includes('"all processes serve"'))
+
+/** The same service in one process. */
+export const startAlone = async (env: Record<string, string>): Promise<SeveralService> => {
+  const service = await start(env, (output) => output.includes('API reference'))
+  const isReady = () =>
+    fetch(`${service.url()}/readyz`).then(
+      ({ status }) => status === 200,
+      () => false,
+    )
+  await until('the worker runs', isReady, 60_000)
+  return service
 }
 
 export type LoadResult = { answered: number; failed: Record<string, number> }
