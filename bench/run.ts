@@ -11,7 +11,7 @@ import { audit } from './audit/audit.ts'
 import { audienceSend, dispatch } from './blasts/blasts.ts'
 import { auditReads, browse, dashboard } from './dashboard/dashboard.ts'
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts'
-import { batch, email, memory, signIns } from './email/email.ts'
+import { batch, email, memory, several, signIns } from './email/email.ts'
 import { exports } from './exports/exports.ts'
 import { type Bench, fullPace, quickPace, runBench } from './harness.ts'
 import { startLoad } from './load.ts'
@@ -32,6 +32,7 @@ const benches: Bench[] = [
   browse,
   auditReads,
   email,
+  several,
   batch,
   smtp,
   memory,

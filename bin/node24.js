@@ -2,7 +2,7 @@
 // Runs a script under Node 24, from any Node version: `node bin/node24.js <script> [arguments]`.
 // Plain JavaScript for Node 18 and newer, because it runs before Node 24 is found.
 import { spawn } from 'node:child_process'
-import { realpathSync } from 'node:fs'
+import { closeSync, openSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -26,17 +26,35 @@ export const findNode24 = () => {
 
 const forwardedAs = { SIGINT: 'SIGINT', SIGTERM: 'SIGTERM', SIGQUIT: 'SIGQUIT', SIGHUP: 'SIGTERM' }
 
+const opensTerminal = () => {
+  try {
+    closeSync(openSync('/dev/tty', 'r'))
+    return true
+  } catch {
+    return false
+  }
+}
+
+const hadTerminal = opensTerminal()
+
+/** Whether SIGHUP means that the terminal of this process was closed. Otherwise someone sent it. */
+export const terminalClosed = () => hadTerminal && !opensTerminal()
+
 /**
  * Runs Node 24 in the foreground and resolves with its exit code. A terminal sends Ctrl-C to the whole process group and
- * npm repeats it, so each kind of signal is forwarded at most once.
+ * npm repeats it, so each kind of signal is forwarded at most once. With `restarts`, the program takes SIGHUP itself.
  */
-export const runInForeground = (args, options = {}) =>
+export const runInForeground = (args, { restarts = false, ...options } = {}) =>
   new Promise((resolve, reject) => {
     const child = spawn(findNode24(), args, { stdio: 'inherit', ...options })
     const sent = new Set()
     for (const [signal, as] of Object.entries(forwardedAs)) {
       const childReceivesIt = !options.detached && signal === 'SIGINT' && process.stdin.isTTY
       process.on(signal, () => {
+        if (signal === 'SIGHUP' && restarts && !terminalClosed()) {
+          child.kill('SIGHUP')
+          return
+        }
         if (!childReceivesIt && !sent.has(as)) child.kill(as)
         sent.add(as)
       })

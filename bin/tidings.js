@@ -2,11 +2,12 @@
 // Starts Tidings: rebuilds the bundle if the sources have changed, then runs it under Node 24.
 // Plain JavaScript for Node 18 and newer, like node24.js.
 import { spawnSync } from 'node:child_process'
+import cluster from 'node:cluster'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { serviceFlags } from './flags.js'
-import { exitWithMessage, findNode24, runInForeground, thisIsNode24 } from './node24.js'
+import { exitWithMessage, findNode24, runInForeground, terminalClosed, thisIsNode24 } from './node24.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const bundle = join(root, 'dist', 'tidings.mjs')
@@ -34,6 +35,9 @@ const updateWeb = async () => {
   const { status } = spawnSync(findNode24(), [script], { stdio: ['ignore', 'inherit', 'inherit'] })
   if (status !== 0) console.error('The dashboard could not be built. The API starts without it; see the lines above.')
 }
+
+/** With several processes, SIGHUP replaces them one after the other. */
+const restarts = Boolean(process.env.API_PROCESSES?.trim() || process.env.WORKER_PROCESSES?.trim())
 
 const readProc = (pid, file) => {
   try {
@@ -68,6 +72,7 @@ const followNpm = () => {
 const runAsChild = () =>
   runInForeground([...serviceFlags, bundle, ...process.argv.slice(2)], {
     detached: true,
+    restarts,
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, TIDINGS_LAUNCHER: '1' },
   }).then((code) => process.exit(code))
@@ -78,7 +83,11 @@ followNpm()
 if (thisIsNode24()) {
   process.setSourceMapsEnabled(true)
   // A closed terminal stops the service like SIGTERM.
-  process.on('SIGHUP', () => process.kill(process.pid, 'SIGTERM'))
+  process.on('SIGHUP', () => {
+    if (!restarts || terminalClosed()) process.kill(process.pid, 'SIGTERM')
+  })
+  // Child processes run the bundle with the flags of the service, and with those of this process.
+  cluster.setupPrimary({ exec: bundle, execArgv: [...new Set([...process.execArgv, ...serviceFlags])] })
   await import(pathToFileURL(bundle).href)
 } else {
   await runAsChild().catch(exitWithMessage)

@@ -12,7 +12,7 @@ export const layers: string[][] = [
   ['db'],
   ['providers', 'outgoing'],
   ['limits', 'settings', 'idempotency', 'events', 'audit', 'health'],
-  ['orgs'],
+  ['orgs', 'processes'],
   ['usage'],
   ['keys', 'accounts', 'projects', 'tenants', 'suppressions'],
   ['admission', 'audiences', 'domains', 'oauth', 'senders', 'signin', 'templates', 'tracking', 'webhooks'],

@@ -1,19 +1,21 @@
 /** The `tidings` command line. */
+import cluster from 'node:cluster'
 import { backupCommand, restoreCommand } from './command/backup-commands.ts'
 import { Fault } from './command/command-fault.ts'
 import { anyDatabase, migrateAll } from './command/database.ts'
 import { ops } from './command/ops.ts'
 import { opsUsage } from './command/ops-context.ts'
-import { serve } from './command/serve.ts'
+import { type ServedParts, serve } from './command/serve.ts'
+import { planOf, serveAsChild, serveSeveral } from './command/serve-several.ts'
 import { EmbeddedFault } from './db/embedded/supervisor.ts'
 import { SchemaFault } from './db/migrate.ts'
-import { ConfigFault, readConfig } from './ground/config/config.ts'
-import { makeLog } from './ground/log.ts'
+import { type Config, ConfigFault, readConfig } from './ground/config/config.ts'
+import { type Log, makeLog } from './ground/log.ts'
 import { readServiceVersion } from './ground/version.ts'
 import { MasterKeyFault } from './operator/master-key.ts'
 import { SubmissionFault } from './submission/listen-smtp.ts'
 
-const usage = `tidings start                    run the whole service in one process
+const usage = `tidings start                    run the whole service
 tidings api                      run only the HTTP and SMTP servers
 tidings worker                   run only the background worker
 tidings --version                print the version and exit
@@ -26,6 +28,15 @@ ${opsUsage}
 
 Configure the service with environment variables. See docs/configuration.md.`
 
+/** A child process of `node:cluster` has a name, by which it knows its part. */
+const processName = cluster.isWorker ? process.env.TIDINGS_PROCESS : undefined
+
+const serveParts = (config: Config, log: Log, parts: ServedParts): Promise<number> => {
+  if (processName !== undefined) return serveAsChild(config, log, parts, processName)
+  const plan = planOf(config, parts)
+  return plan ? serveSeveral(config, log, parts, plan) : serve(config, log, parts)
+}
+
 const run = async (command: string | undefined, args: string[]): Promise<number> => {
   if (command === undefined || command === 'help' || command === '--help' || command === '-h') {
     process.stdout.write(`${usage}\n`)
@@ -37,14 +48,14 @@ const run = async (command: string | undefined, args: string[]): Promise<number>
   }
   const config = readConfig(process.env)
   const quiet = command !== 'start' && command !== 'api' && command !== 'worker' && config.logLevel === 'info'
-  const log = makeLog({ level: quiet ? 'warn' : config.logLevel, format: config.logFormat })
+  const log = makeLog({ level: quiet ? 'warn' : config.logLevel, format: config.logFormat, process: processName })
   switch (command) {
     case 'start':
-      return serve(config, log, { api: true, worker: true })
+      return serveParts(config, log, { api: true, worker: true })
     case 'api':
-      return serve(config, log, { api: true, worker: false })
+      return serveParts(config, log, { api: true, worker: false })
     case 'worker':
-      return serve(config, log, { api: false, worker: true })
+      return serveParts(config, log, { api: false, worker: true })
     case 'migrate': {
       const database = await anyDatabase(config, log, () => undefined)
       const ran = await migrateAll(database.url, log).finally(() => database.close())

@@ -1,13 +1,22 @@
 import { serviceFlags } from '../../bin/flags.js'
 import { type Bench, type Contender, fullPace, type Resources, serverContender } from '../harness.ts'
 import { recorded } from '../record/record.ts'
-import { counterSlot } from '../wire.ts'
+import { counterSlot, type RequestShape } from '../wire.ts'
 import { signInMeanwhile } from './sign-ins.ts'
 
 const withDatabase = async (resources: Resources) => ({ databaseUrl: (await resources.database()).url })
 
 const mail = (to: string) =>
   `{"from":"Bench <hello@example.test>","to":["${to}"],"subject":"A receipt","html":"<p>Thank you, <b>Ada</b>.</p>","text":"Thank you, Ada.","tags":["receipt"],"metadata":{"order":"42"}}`
+
+const postOf =
+  (path: string, body: string) =>
+  ({ key }: { key: string }): RequestShape => ({
+    method: 'POST',
+    path,
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body,
+  })
 
 type More = { weight?: number; atLeast?: number; meanwhile?: (ready: { port: number }) => () => Promise<void> }
 
@@ -18,12 +27,7 @@ export const sending = (name: string, path: string, body: string, more: More = {
     flags: serviceFlags,
     program: new URL('../servers/email.ts', import.meta.url),
     params: withDatabase,
-    request: ({ key }) => ({
-      method: 'POST',
-      path,
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
-      body,
-    }),
+    request: postOf(path, body),
   })
 
 export const single = sending('send', '/api/v1/emails', mail(`user${counterSlot}@example.com`))
@@ -42,6 +46,26 @@ export const email: Bench = {
     { kind: 'ratio', figure: 'perSecond', clients: 100, of: 'send', to: 'record', atLeast: 0.55 },
     { kind: 'spread', clients: 100, of: 'send', atMost: 10 },
   ],
+}
+
+/** Compares one process with two that share a port. The figure depends on idle cores for the second one. */
+export const several: Bench = {
+  name: 'several',
+  about: 'Accept a single email in one API process, and in two API processes of one primary, which counts the limits.',
+  clients: [100],
+  baseline: 'one process',
+  contenders: [
+    { ...single, name: 'one process' },
+    serverContender<{ port: number; key: string }>({
+      name: 'two processes',
+      flags: serviceFlags,
+      program: new URL('../servers/several.ts', import.meta.url),
+      params: async (resources) => ({ databaseUrl: (await resources.database('two')).url, processes: 2 }),
+      request: postOf('/api/v1/emails', mail(`user${counterSlot}@example.com`)),
+    }),
+  ],
+  targets: [{ kind: 'ratio', figure: 'perSecond', clients: 100, of: 'two processes', to: 'one process', atLeast: 1.1 }],
+  rounds: 5,
 }
 
 const batchSize = 100

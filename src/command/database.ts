@@ -40,18 +40,35 @@ const configured = async (url: string, log: Log): Promise<Database> => {
 }
 
 /** Uses the configured database, or starts the embedded server in the data folder for this process alone. */
-export const ownDatabase = async (config: Config, log: Log, onLost: () => void): Promise<Database> => {
+export const ownDatabase = async (config: Config, log: Log, onLost: () => void, connections = 0): Promise<Database> => {
   if (config.databaseUrl !== undefined) return configured(config.databaseUrl, log)
-  const server = await startEmbedded({ dataDir: config.dataDir, log, onLost })
+  // The embedded server allows 100 connections unless more are needed.
+  const settings: Record<string, string> = connections > 100 ? { max_connections: String(connections) } : {}
+  const server = await startEmbedded({ dataDir: config.dataDir, log, onLost, settings })
   if (server.adopted) log.warn('adopted the embedded database server of a killed process')
   return { url: server.url, close: server.stop }
 }
 
 /** Like `ownDatabase`, but shares an embedded server that another process runs in the same data folder. */
-export const anyDatabase = async (config: Config, log: Log, onLost: () => void): Promise<Database> => {
+export const anyDatabase = async (config: Config, log: Log, onLost: () => void, connections = 0): Promise<Database> => {
   if (config.databaseUrl !== undefined) return configured(config.databaseUrl, log)
   const running = await findEmbedded(config.dataDir)
-  return running === null ? ownDatabase(config, log, onLost) : external(running)
+  return running === null ? ownDatabase(config, log, onLost, connections) : external(running)
+}
+
+/** How many connections the server allows. */
+export const connectionsOf = async (url: string, log: Log): Promise<number> => {
+  const db = openDb({ url, log, poolSize: 1 })
+  const client = await db.connect()
+  try {
+    const { rows } = await client.query<{ allowed: number }>(
+      "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as allowed",
+    )
+    return rows[0]?.allowed ?? 0
+  } finally {
+    await client.end()
+    await db.close()
+  }
 }
 
 export const migrateAll = async (url: string, log: Log): Promise<string[]> => {

@@ -59,13 +59,15 @@ export type LogOptions = {
   format: 'json' | 'pretty'
   /** A file descriptor or a path. Default: standard error. */
   destination?: number | string
+  /** Which of several processes writes, such as `api-2`. */
+  process?: string | undefined
 }
 
 /** Logs to standard error, so that the standard output of a command can be piped. */
-export const makeLog = ({ level, format, destination = 2 }: LogOptions): Log => {
+export const makeLog = ({ level, format, destination = 2, process }: LogOptions): Log => {
   const options: pino.LoggerOptions = {
     level,
-    base: undefined,
+    base: process === undefined ? undefined : { process },
     timestamp: pino.stdTimeFunctions.isoTime,
     mixin: () => {
       const id = currentRequestId()

@@ -1,7 +1,14 @@
 /** Closes client connections while the server shuts down. */
-import type { Socket } from 'node:net'
+import { Server, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { responseOn } from './broken-request.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Accepts no more connections, without closing any. Resolves when all of them are closed. */
+    stopListening(): Promise<void>
+  }
+}
 
 /** True while the service works on a complete request. Other connections wait for their client to send or to read. */
 const isWorking = (socket: Socket): boolean => {
@@ -36,4 +43,18 @@ export const closeConnectionsOnStop = (app: FastifyInstance): void => {
     }, tickMs)
   })
   app.addHook('onClose', async () => clearInterval(ticks))
+}
+
+/**
+ * Lets the port go before the server closes. The HTTP server's own `close` would also close idle connections, while
+ * their clients may be sending the next request.
+ */
+export const addStopListening = (app: FastifyInstance): void => {
+  let closed: Promise<void> | undefined
+  app.decorate('stopListening', () => {
+    closed ??= new Promise((resolve) => Server.prototype.close.call(app.server, () => resolve()))
+    return closed
+  })
+  // Node does not wait for connections when it closes a server that no longer listens.
+  app.addHook('preClose', async () => closed)
 }

@@ -1,11 +1,24 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client'
 
 export interface Metrics {
   request(method: string, route: string, status: number, seconds: number): void
-  /** A value that is read on each scrape, such as the age of the oldest queued item. */
-  gauge(name: string, help: string, read: () => number | Promise<number>): void
+  /**
+   * A value that is read on each scrape, such as the age of the oldest queued item. Several processes show the largest
+   * of their values, because most are ages or read from the database they share; `sum` is for amounts that each has.
+   */
+  gauge(name: string, help: string, read: () => number | Promise<number>, over?: 'max' | 'sum'): void
   counter(name: string, help: string): { add(n?: number): void }
   text(): Promise<string>
+  /** The metrics of this process alone, for the sums over several. */
+  values(): Promise<MetricObjectWithValues<MetricValue<string>>[]>
   contentType: string
 }
 
@@ -22,11 +35,12 @@ export const makeMetrics = (): Metrics => {
   })
   return {
     request: (method, route, status, seconds) => requests.labels(method, route, String(status)).observe(seconds),
-    gauge: (name, help, read) => {
+    gauge: (name, help, read, over = 'max') => {
       new Gauge({
         name,
         help,
         registers: [registry],
+        aggregator: over,
         async collect() {
           this.set(await read())
         },
@@ -37,6 +51,7 @@ export const makeMetrics = (): Metrics => {
       return { add: (n = 1) => counter.inc(n) }
     },
     text: () => registry.metrics(),
+    values: () => registry.getMetricsAsJSON(),
     contentType: registry.contentType,
   }
 }

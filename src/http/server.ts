@@ -8,7 +8,7 @@ import type { Log } from '../ground/log.ts'
 import type { AdmitRequest, Admitted } from './admit-request.ts'
 import { jsonType, makeAnswerBrokenRequest, notHttp } from './broken-request.ts'
 import type { Serve } from './call.ts'
-import { closeConnectionsOnStop } from './close-connections.ts'
+import { addStopListening, closeConnectionsOnStop } from './close-connections.ts'
 import { drainBody } from './drain-body.ts'
 import { bodyTooLarge, envelope, flatBody, flatStatus, fromFramework, headersOf } from './envelope.ts'
 import type { Metrics } from './metrics.ts'
@@ -275,6 +275,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   addRequestChecks(app, rejectUnknown, needs.web)
   logResponses(app, needs)
   closeConnectionsOnStop(app)
+  addStopListening(app)
   app.setErrorHandler((error: { code?: string }, request, reply) => {
     // Forms are read by Fastify, all other bodies by `readBody`.
     const tooLarge = error.code === 'FST_ERR_CTP_BODY_TOO_LARGE'

@@ -7,6 +7,8 @@ import type { DashboardRoute } from '../http/dashboard/dashboard-route.ts'
 import type { Route } from '../http/route.ts'
 import { makeStopping } from '../http/stopping.ts'
 import type { InboundSmtp } from '../inbound-smtp/inbound-server.ts'
+import type { Peers } from '../processes/peers.ts'
+import { codeTexts } from '../providers/outbox/read.ts'
 import { makeReadiness } from '../settings/readiness.ts'
 import type { Submission } from '../submission/smtp-server.ts'
 import { makeBilling } from './billing.ts'
@@ -34,13 +36,18 @@ export type Overrides = Replacements & {
   routes?: (modules: Modules) => Route[]
   /** The same for the dashboard. */
   dashboardRoutes?: DashboardRoute[]
+  /** The other processes of the same primary. */
+  peers?: Peers
 }
 
+const retireMs = 2_000
+
 export const build = async (config: ServiceConfig, url: string, log: Log, overrides: Overrides = {}) => {
-  const { routes: addRoutes, dashboardRoutes: addDashboardRoutes = [], ...replacements } = overrides
-  const foundation = await openFoundation(config, url, log)
+  const { routes: addRoutes, dashboardRoutes: addDashboardRoutes = [], peers, ...replacements } = overrides
+  const foundation = await openFoundation(config, url, log, peers)
   const platform = makePlatform(foundation)
   const sending = makeSending(foundation, platform, replacements)
+  peers?.provideCodes(() => codeTexts(sending.outbox))
   const people = makePeople(foundation, platform, sending, replacements)
   await sending.messages.sms.handovers.start()
   const delivery = makeDelivery(foundation, sending, replacements)
@@ -66,7 +73,7 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
   const ready = makeReadiness({
     db: foundation.db,
     clock: foundation.clock,
-    workerRuns: () => !withWorker || worker.isRunning(),
+    workerRuns: () => (!withWorker || worker.isRunning()) && (withWorker || (peers?.workersRun() ?? true)),
     stopping: stopping.begun,
   })
   const parts = {
@@ -123,6 +130,8 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
       await workerHttp.listen({ host: config.host, port })
       return (workerHttp.server.address() as AddressInfo).port
     },
+    /** The port of the API, once it has started. */
+    httpPort: () => (app?.server.address() as AddressInfo | null | undefined)?.port,
     /** The port of SMTP submission, once the API has started; undefined when it is off. */
     submissionPort: () => submission?.port(),
     /** The port that receives bounces, once the API has started; undefined when it is off. */
@@ -132,6 +141,14 @@ export const build = async (config: ServiceConfig, url: string, log: Log, overri
     leave: async (): Promise<void> => {
       stopping.begin()
       if (app) await wait(config.drainDelayMs)
+    },
+    /**
+     * Another process takes over: accepts no more connections, and serves those that are open until their clients have
+     * read a response that closes them. A client that says nothing for `retireMs` has to connect again.
+     */
+    retire: async (): Promise<void> => {
+      stopping.begin()
+      if (app) await Promise.race([app.stopListening(), wait(Math.max(retireMs, config.drainDelayMs))])
     },
     /** Accepts nothing new, finishes what it has accepted, then closes every connection. */
     stop: async (): Promise<void> => {

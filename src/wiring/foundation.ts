@@ -16,22 +16,27 @@ import { makeIdempotency } from '../idempotency/claims.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { makeMemoryLimiter } from '../limits/memory.ts'
 import { makeRedisLimiter } from '../limits/redis.ts'
+import type { Peers } from '../processes/peers.ts'
 import { readSetting } from '../settings/store.ts'
 
 /** The configuration with the master key, which is configured or was made at the first start. */
 export type ServiceConfig = Config & { masterKey: Buffer }
 
-const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
+const openLimiter = async (config: Config, log: Log, peers?: Peers): Promise<Limiter | undefined> => {
   if (config.rateLimiter === 'off') return undefined
   const { redisUrl: url, redisPrefix: prefix } = config
-  return url === undefined ? makeMemoryLimiter() : makeRedisLimiter({ url, log, prefix })
+  return url === undefined ? (peers?.limiter ?? makeMemoryLimiter()) : makeRedisLimiter({ url, log, prefix })
 }
 
 /** Outside production the clock can be moved. A restarted service continues at the moved time. */
-const openClock = async (config: Config, db: Db) => {
+const openClock = async (config: Config, db: Db, peers?: Peers) => {
   if (!config.devTools) return { clock: systemClock, moved: undefined }
   const offset = await db.row(readSetting, { name: 'clock_offset_ms' })
   const moved = movableClock(Number(offset?.value ?? 0))
+  peers?.followOffset((ms) => {
+    moved.reset()
+    moved.advance(ms)
+  })
   return { clock: moved, moved }
 }
 
@@ -45,6 +50,14 @@ const makeBaseUrl = (config: Config) => {
       port = bound
     },
   }
+}
+
+/** One of several processes returns the sums over all of them. */
+const openMetrics = (peers?: Peers): Metrics => {
+  const own = makeMetrics()
+  if (!peers) return own
+  peers.provideMetrics(own.values)
+  return { ...own, text: peers.metricsText }
 }
 
 /** Exports the pauses of the event loop. Each scrape starts a new window. Returns the function that stops measuring. */
@@ -74,13 +87,14 @@ const openAudit = (config: Config, db: Db, clock: Clock, log: Log) => {
   return { audit, writtenEntries }
 }
 
-export const openFoundation = async (config: ServiceConfig, url: string, log: Log) => {
+/** `peers` are the other processes of the same primary, if there is one. */
+export const openFoundation = async (config: ServiceConfig, url: string, log: Log, peers?: Peers) => {
   const db = openDb({ url, log, poolSize: config.databasePoolSize })
   const endGuard = guardNetwork(logOncePerPlace(log))
-  const metrics = makeMetrics()
+  const metrics = openMetrics(peers)
   const stopMeasuring = measurePauses(metrics, log)
-  const { clock, moved } = await openClock(config, db)
-  const limiter = await openLimiter(config, log)
+  const { clock, moved } = await openClock(config, db, peers)
+  const limiter = await openLimiter(config, log, peers)
   const caches = await openOrgCaches({ db, log })
   const { audit, writtenEntries } = openAudit(config, db, clock, log)
   const announcer = makeEventAnnouncer({ db, log })
@@ -89,6 +103,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     url,
     log,
     db,
+    peers,
     clock,
     /** The same clock where it can be moved. */
     moved,

@@ -174,12 +174,12 @@ const registerProviders = (app: FastifyInstance, needs: Needs, { readBody, parse
 
 const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): void => {
   const { foundation, sending, senders, worker } = needs
-  const { db, clock, moved } = foundation
+  const { db, clock, moved, peers } = foundation
   if (!moved) return
   registerDevTools(app, {
     clock: moved,
     tasks: worker.tasks,
-    readOutbox: makeReadOutbox({ db, outbox: sending.outbox }),
+    readOutbox: makeReadOutbox({ db, outbox: sending.outbox, otherCodes: peers?.otherCodes }),
     notify: sending.messages.notify,
     simulateDomain: makeSimulateDomain({ db, clock }),
     simulateRegistration: senders.simulateRegistration,
@@ -190,6 +190,7 @@ const registerDev = (app: FastifyInstance, needs: Needs, parser: MailParser): vo
     parser,
     keepOffset: async (offset) => {
       await db.change(writeSetting, { name: 'clock_offset_ms', value: JSON.stringify(offset), at: moved.now() })
+      await peers?.shareOffset(offset)
     },
   })
 }
@@ -218,7 +219,7 @@ const registerDirectory = (app: FastifyInstance, { foundation, scim }: Needs, re
 export const makeHttp = (needs: Needs): FastifyInstance => {
   const { config, metrics } = needs.foundation
   const uploads = makeUploads(config.uploads)
-  metrics.gauge('http_upload_bytes', 'Bytes of request bodies that have not arrived completely', uploads.held)
+  metrics.gauge('http_upload_bytes', 'Bytes of request bodies that have not arrived completely', uploads.held, 'sum')
   const readBody = makeReadBody({ uploads, proxies: config })
   const web = makeWebFiles(needs.replacements.webFolder ?? webFolderOf(dirname(fileURLToPath(import.meta.url))))
   const app = makeApi(needs, readBody, web)

@@ -19,6 +19,7 @@ const reporter = `
   process.on('SIGINT', () => stop('SIGINT'))
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('disconnect', () => stop('disconnect'))
+  if (process.env.API_PROCESSES) process.on('SIGHUP', () => print({ why: 'SIGHUP' }))
   print({ pid: process.pid, major: Number(process.version.slice(1, 3)), args: process.argv.slice(2), launcher })
   if (how === 'end') process.exit(3)
   if (how === 'die') process.kill(process.pid, 'SIGKILL')
@@ -182,6 +183,18 @@ describe.concurrent('The launcher', { timeout: 30_000 }, () => {
     launched.signalGroup('SIGHUP')
     expect(await launched.ended()).toBe(7)
     expect(signalsOf(launched)).toEqual(['SIGTERM'])
+  })
+
+  test.for(ways)('passes every SIGHUP on to a service of several processes, $name', async ({ node }) => {
+    const launched = launch(await makePackage(), ['start'], { node, env: { API_PROCESSES: '2' } })
+    await started(launched)
+    for (const times of [1, 2]) {
+      launched.signal('SIGHUP')
+      await until('it has received the signal', () => signalsOf(launched).length === times)
+    }
+    launched.signal('SIGTERM')
+    expect(await launched.ended()).toBe(7)
+    expect(signalsOf(launched)).toEqual(['SIGHUP', 'SIGHUP', 'SIGTERM'])
   })
 
   test('is monitored by the service, which stops when the launcher is killed', async () => {

@@ -43,6 +43,18 @@ export const textOfAtLeast = (length: number) =>
 
 export const textMatching = (pattern: RegExp, text: string) => accepted(text, z.string().regex(pattern))
 
+/** At most as many processes as the largest machines have cores. */
+const mostProcesses = 256
+
+export const processes = accepted(
+  `\`auto\` or a whole number from 1 to ${mostProcesses}`,
+  z
+    .string()
+    .regex(/^(auto|[1-9]\d{0,2})$/)
+    .transform((text) => (text === 'auto' ? ('auto' as const) : Number(text)))
+    .refine((count) => count === 'auto' || count <= mostProcesses),
+)
+
 /** Another URL would be taken as the name of a folder. */
 export const fileOrObjects = accepted(
   'a file path or an s3://bucket/prefix URL',

@@ -1,4 +1,5 @@
 /** Turns the environment into the configuration, once. `main.ts` passes the environment in. */
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { type IpRange, parseRange } from '../ip-address.ts'
 import { allVariables, type VariableValues } from './env-variables.ts'
@@ -47,6 +48,9 @@ export type Config = {
   port: number
   /** The port for health and metrics of a process that runs only the worker. Undefined: none. */
   workerPort: number | undefined
+  /** Undefined: the API and the worker run in this process, unless the other one is set. */
+  apiProcesses: number | undefined
+  workerProcesses: number | undefined
   /** Undefined: derived from the host and the port once the service listens. */
   baseUrl: string | undefined
   serviceDomain: string
@@ -141,6 +145,9 @@ const parseVariables = (env: NodeJS.ProcessEnv): { values: VariableValues; fault
   }
   return { values: values as VariableValues, faults }
 }
+
+const processesOf = (count: number | 'auto' | undefined): number | undefined =>
+  count === 'auto' ? availableParallelism() : count
 
 const submissionOf = (values: VariableValues): SubmissionConfig | undefined => {
   const port = values.SMTP_SUBMISSION_PORT
@@ -248,6 +255,8 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     host: values.HOST ?? '127.0.0.1',
     port: values.PORT ?? 3000,
     workerPort: values.WORKER_PORT,
+    apiProcesses: processesOf(values.API_PROCESSES),
+    workerProcesses: processesOf(values.WORKER_PROCESSES),
     baseUrl: values.BASE_URL,
     serviceDomain: values.SERVICE_DOMAIN ?? 'tidings.test',
     databaseUrl: values.DATABASE_URL,

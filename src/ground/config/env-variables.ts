@@ -35,6 +35,17 @@ export const variables = {
     about:
       'Port on which `tidings worker` serves `/healthz`, `/readyz` and `/metrics`, at the address of `HOST`. 0 picks a free port. If not set, the worker opens no port. Other commands ignore it.',
   }),
+  API_PROCESSES: variable({
+    accepts: accept.processes,
+    fallback: '1, in the same process as the worker',
+    about:
+      'Processes that serve the API on one port; `auto` starts one per core. When this or `WORKER_PROCESSES` is set, `tidings start` runs the API and the worker as separate processes, 1 each unless set. `tidings api` uses it too. See [Self-hosting](self-hosting.md#all-cores-of-one-machine).',
+  }),
+  WORKER_PROCESSES: variable({
+    accepts: accept.processes,
+    fallback: '1, in the same process as the API',
+    about: 'Processes that run the worker; `auto` starts one per core. `tidings worker` uses it too.',
+  }),
   BASE_URL: variable({
     accepts: accept.baseUrl,
     fallback: '`http://HOST:PORT`; required in production',

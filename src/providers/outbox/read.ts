@@ -86,15 +86,34 @@ const rowOfCode = ({ id, channel, messageId, verificationId, mail, at }: NewOutb
 /** Messages of so many bytes are returned at most, or one larger message. The response is about three times as large. */
 const maxBytes = 4_194_304
 
-/** Newest first. Codes of other processes are not included. */
+/** Newest first. Of other processes, only those of the same primary have their codes included. */
 export type ReadOutbox = (query: OutboxQuery) => Promise<OutboxEntry[]>
 
+type Needs = {
+  db: Db
+  outbox: Pick<Outbox, 'flushed' | 'codes'>
+  /** The codes in the memory of other processes, as `codeTexts` wrote them. */
+  otherCodes?: (() => Promise<string[]>) | undefined
+}
+
+/** Codes as they are sent to another process. They are never stored. */
+export const codeTexts = async (outbox: Pick<Outbox, 'flushed' | 'codes'>): Promise<string[]> => {
+  // The other process reads stored entries after this.
+  await outbox.flushed()
+  return outbox.codes().map(jsonText)
+}
+
+const codeOfText = (text: string): NewOutboxEntry => {
+  const entry = JSON.parse(text)
+  return { ...entry, at: new Date(entry.at) }
+}
+
 export const makeReadOutbox =
-  ({ db, outbox }: { db: Db; outbox: Pick<Outbox, 'flushed' | 'codes'> }): ReadOutbox =>
+  ({ db, outbox, otherCodes }: Needs): ReadOutbox =>
   async ({ channel, to, limit }) => {
     const recipient = to?.toLowerCase()
-    const codes = outbox
-      .codes()
+    const others = (await otherCodes?.()) ?? []
+    const codes = [...outbox.codes(), ...others.map(codeOfText)]
       .filter((entry) => channel === undefined || entry.channel === channel)
       .filter(({ mail }) => recipient === undefined || mail.recipients.includes(recipient))
       .map(rowOfCode)

@@ -1,0 +1,58 @@
+/** What the service prints once it serves, and what prevents it from listening. */
+import type { Config } from '../ground/config/config.ts'
+import type { Vault } from '../ground/crypto.ts'
+import type { Log } from '../ground/log.ts'
+import { type CreatedOrg, makeCreateOrg } from '../operator/create-org.ts'
+import type { Service } from '../wiring/build.ts'
+import { Fault } from './command-fault.ts'
+import { writeFirstRunFile } from './first-run-file.ts'
+import { welcome } from './welcome.ts'
+
+type Listen = { host: string; port: number; variable: 'PORT' | 'WORKER_PORT' }
+
+export const portFault = ({ host, port, variable }: Listen, error: NodeJS.ErrnoException): unknown => {
+  if (error.code === 'EADDRINUSE') {
+    return new Fault(
+      `Port ${port} on ${host} is in use. Set ${variable} to a free port, or stop the program that uses it.`,
+    )
+  }
+  if (error.code === 'EACCES') {
+    return new Fault(`This user is not allowed to open port ${port}. Set ${variable} to 1024 or higher.`)
+  }
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
+    return new Fault(`HOST ${host} is not an address of this machine.`)
+  }
+  return error
+}
+
+const saveCredentials = async (config: Config, created: CreatedOrg): Promise<void> => {
+  if (config.firstRunFile === undefined) return
+  await writeFirstRunFile(config.firstRunFile, `${JSON.stringify(created)}\n`).catch((error) => {
+    throw new Fault(`FIRST_RUN_FILE ${config.firstRunFile} cannot be written: ${error.message}`)
+  })
+}
+
+/** Prints where the service listens. The first start outside production also creates an org and prints its keys. */
+export const printWelcome = async (config: Config, service: Service, baseUrl: string, vault: Vault): Promise<void> => {
+  const { db, clock } = service
+  const { serviceDomain } = config
+  const created = config.production
+    ? undefined
+    : await makeCreateOrg({ db, clock, baseUrl, serviceDomain, vault }).createFirst()
+  if (created) {
+    const link = await service.people.firstSignIn.makeLink(created.owner.email)
+    process.stdout.write(welcome(created, `${baseUrl}${link}`))
+    await saveCredentials(config, created)
+  } else {
+    process.stdout.write(`\n  Tidings is ready at ${baseUrl}      API reference: ${baseUrl}/docs\n\n`)
+  }
+}
+
+/** Opened before the worker starts, so that `/readyz` shows when it runs. */
+export const openWorkerPort = async ({ host, workerPort: port }: Config, service: Service, log: Log): Promise<void> => {
+  if (port === undefined) return
+  const bound = await service.startWorkerHttp(port).catch((error) => {
+    throw portFault({ host, port, variable: 'WORKER_PORT' }, error)
+  })
+  log.info({ host, port: bound }, 'worker port open')
+}
