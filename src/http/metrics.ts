@@ -1,10 +1,22 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
+export type LabelledValue<Label extends string> = { labels: Record<Label, string>; value: number }
+
 export interface Metrics {
   request(method: string, route: string, status: number, seconds: number): void
   /** A value that is read on each scrape, such as the age of the oldest queued item. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void
+  /** The same by labels. A series that is not read any more disappears. `max` is how several processes are combined. */
+  gauges<Label extends string>(
+    name: string,
+    options: { help: string; labels: readonly Label[]; combine: 'sum' | 'max' },
+    read: () => LabelledValue<Label>[] | Promise<LabelledValue<Label>[]>,
+  ): void
   counter(name: string, help: string): { add(n?: number): void }
+  histogram<Label extends string>(
+    name: string,
+    options: { help: string; labels: readonly Label[]; buckets: number[] },
+  ): { observe(labels: Record<Label, string>, value: number): void }
   text(): Promise<string>
   contentType: string
 }
@@ -31,6 +43,24 @@ export const makeMetrics = (): Metrics => {
           this.set(await read())
         },
       })
+    },
+    gauges: (name, { help, labels, combine }, read) => {
+      new Gauge({
+        name,
+        help,
+        labelNames: labels,
+        aggregator: combine,
+        registers: [registry],
+        async collect() {
+          const values = await read()
+          this.reset()
+          for (const { labels: of, value } of values) this.set(of, value)
+        },
+      })
+    },
+    histogram: (name, { help, labels, buckets }) => {
+      const histogram = new Histogram({ name, help, labelNames: labels, buckets, registers: [registry] })
+      return { observe: (of, value) => histogram.observe(of, value) }
     },
     counter: (name, help) => {
       const counter = new Counter({ name, help, registers: [registry] })

@@ -11,20 +11,23 @@ import type { Config } from '../ground/config/config.ts'
 import { makeVault } from '../ground/crypto.ts'
 import { longPauseMs, watchEventLoop } from '../ground/event-loop.ts'
 import type { Log } from '../ground/log.ts'
+import { startTracing } from '../ground/tracing.ts'
 import { type Metrics, makeMetrics } from '../http/metrics.ts'
 import { makeIdempotency } from '../idempotency/claims.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import { makeMemoryLimiter } from '../limits/memory.ts'
 import { makeRedisLimiter } from '../limits/redis.ts'
 import { readSetting } from '../settings/store.ts'
+import { openTracer } from '../traces/open-tracer.ts'
+import { makeMeasurements, measureDatabase } from './measurements.ts'
 
 /** The configuration with the master key, which is configured or was made at the first start. */
 export type ServiceConfig = Config & { masterKey: Buffer }
 
-const openLimiter = async (config: Config, log: Log): Promise<Limiter | undefined> => {
+const openLimiter = async (config: Config, log: Log, countFault: () => void): Promise<Limiter | undefined> => {
   if (config.rateLimiter === 'off') return undefined
   const { redisUrl: url, redisPrefix: prefix } = config
-  return url === undefined ? makeMemoryLimiter() : makeRedisLimiter({ url, log, prefix })
+  return url === undefined ? makeMemoryLimiter() : makeRedisLimiter({ url, log, prefix, countFault })
 }
 
 /** Outside production the clock can be moved. A restarted service continues at the moved time. */
@@ -75,12 +78,16 @@ const openAudit = (config: Config, db: Db, clock: Clock, log: Log) => {
 }
 
 export const openFoundation = async (config: ServiceConfig, url: string, log: Log) => {
-  const db = openDb({ url, log, poolSize: config.databasePoolSize })
-  const endGuard = guardNetwork(logOncePerPlace(log))
+  const tracer = config.tracing && (await openTracer({ config: config.tracing, log }))
+  const endTracing = tracer && startTracing(tracer)
   const metrics = makeMetrics()
+  const measure = makeMeasurements(metrics)
+  const db = openDb({ url, log, poolSize: config.databasePoolSize, poolWaited: measure.poolWait })
+  const endGuard = guardNetwork(logOncePerPlace(log))
   const stopMeasuring = measurePauses(metrics, log)
   const { clock, moved } = await openClock(config, db)
-  const limiter = await openLimiter(config, log)
+  measureDatabase(metrics, { db, clock })
+  const limiter = await openLimiter(config, log, measure.limiterFault)
   const caches = await openOrgCaches({ db, log })
   const { audit, writtenEntries } = openAudit(config, db, clock, log)
   const announcer = makeEventAnnouncer({ db, log })
@@ -95,6 +102,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     limiter,
     caches,
     metrics,
+    measure,
     vault: makeVault(config.masterKey, config.masterKeyPrevious),
     baseUrl: makeBaseUrl(config),
     audit,
@@ -115,6 +123,8 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
       await limiter?.close()
       await db.close()
       stopMeasuring()
+      endTracing?.()
+      await tracer?.close()
       endGuard()
     },
   }
