@@ -31,7 +31,8 @@ const must = (command: string, args: string[], cwd: string): void => {
   const { status, stderr, stdout } = spawnSync(command, args, {
     cwd,
     encoding: 'utf8',
-    env: { PATH: path, HOME: work },
+    // npm needs the registry, the proxy and the certificates of this machine.
+    env: { ...process.env, PATH: path },
   })
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed with ${status}\n${stdout}\n${stderr}`)
   say(`  ${((performance.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s  ${args.at(-1)}`)
