@@ -10,7 +10,7 @@ import { parseSync } from 'oxc-parser'
 export const layers: string[][] = [
   ['ground'],
   ['db'],
-  ['providers', 'outgoing'],
+  ['providers', 'outgoing', 'traces'],
   ['limits', 'settings', 'idempotency', 'events', 'audit', 'health'],
   ['orgs', 'processes'],
   ['usage'],

@@ -47,10 +47,19 @@ const bannerOf = (fingerprint) => `// built from ${fingerprint}`
 /**
  * Everything else is bundled into one file, because loading a thousand small files took most of the start time. These
  * packages stay external: they contain a binary (argon2), resolve files at run time (Scalar, Fastify), start threads
- * from their own files (pino), are large and rarely loaded (the AWS SDK), or assign undeclared variables, which a module
+ * from their own files (pino), are large and rarely loaded (the AWS SDK, OpenTelemetry), or assign undeclared variables, which a module
  * may not (smpp).
  */
-const externalPackages = ['@aws-sdk/*', '@node-rs/argon2', '@scalar/*', 'fastify', 'pino', 'pg-native', 'smpp']
+const externalPackages = [
+  '@aws-sdk/*',
+  '@node-rs/argon2',
+  '@opentelemetry/*',
+  '@scalar/*',
+  'fastify',
+  'pino',
+  'pg-native',
+  'smpp',
+]
 
 /** CommonJS packages call `require`, which ES modules do not define. */
 const requireForPackages =

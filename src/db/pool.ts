@@ -24,6 +24,7 @@ export interface Db extends Runner {
   tx<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /** A separate connection, for COPY and LISTEN. The caller ends it. */
   connect(): Promise<pg.Client>
+  pool(): PoolState
   close(): Promise<void>
 }
 
@@ -53,12 +54,39 @@ const exactInteger = (text: string): number => {
   return value
 }
 
+/** The connections of the pool now. */
+export type PoolState = { busy: number; idle: number; waiting: number }
+
+/** Calls that find a free connection, or that may open one, do not wait and are not measured. */
+class MeasuredPool extends pg.Pool {
+  waited: ((seconds: number) => void) | undefined
+
+  override connect(): Promise<pg.PoolClient>
+  override connect(done: (error: Error | undefined, client: pg.PoolClient | undefined, release: never) => void): void
+  // biome-ignore lint/suspicious/noExplicitAny: the two signatures of the pool
+  override connect(done?: any): any {
+    // Idle connections go to the calls that wait already, in the next turn.
+    const noneFree = this.waitingCount >= this.idleCount && this.totalCount >= this.options.max
+    const mustWait = this.waited !== undefined && noneFree
+    if (!mustWait) return done === undefined ? super.connect() : super.connect(done)
+    const startedAt = performance.now()
+    const measured = (): void => this.waited?.((performance.now() - startedAt) / 1_000)
+    if (done === undefined) return super.connect().finally(measured)
+    return super.connect((error, client, release) => {
+      measured()
+      done(error, client, release)
+    })
+  }
+}
+
 export type DbOptions = {
   url: string
   log: Log
   poolSize?: number
   /** Shown in pg_stat_activity. */
   name?: string
+  /** Called with the seconds that a call waited for a free connection. */
+  poolWaited?: (seconds: number) => void
 }
 
 const clientOptions = ({ url, name }: DbOptions): pg.ClientConfig => ({
@@ -109,11 +137,12 @@ const transactionOn = (client: pg.PoolClient, scope: TransactionScope, committed
 }
 
 export const openDb = (options: DbOptions): Db => {
-  const pool = new pg.Pool({
+  const pool = new MeasuredPool({
     ...clientOptions(options),
     max: options.poolSize ?? 10,
     idleTimeoutMillis: 30_000,
   })
+  pool.waited = options.poolWaited
   // The server ended an idle connection. The next query opens a new one.
   pool.on('error', ({ message }) => options.log.warn({ reason: message }, 'idle database connection lost'))
 
@@ -168,6 +197,12 @@ export const openDb = (options: DbOptions): Db => {
       await client.connect()
       return client
     },
+
+    pool: () => ({
+      busy: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+    }),
 
     close: () => pool.end(),
   }

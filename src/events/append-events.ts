@@ -2,6 +2,7 @@ import type { Runner, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import { newId } from '../ground/ids.ts'
 import type { Environment } from '../ground/scope.ts'
+import { currentTraceparent } from '../ground/tracing.ts'
 import type { AnnounceEvents } from './announce-events.ts'
 import type { EventName } from './names.ts'
 import { insertEvents } from './store.ts'
@@ -32,6 +33,7 @@ export const makeAppendEvents =
       events: events.map((event) => event.event),
       data: events.map((event) => JSON.stringify(event.data)),
       at: events.map(() => at),
+      traceparent: currentTraceparent() ?? null,
     })
     if ('afterCommit' in tx) tx.afterCommit(() => announce(events.length))
     else announce(events.length)

@@ -8,10 +8,11 @@ export const insertEvents = statement<{
   events: string[]
   data: string[]
   at: Date[]
+  traceparent: string | null
 }>(
   'events.insert',
-  `insert into events (org_id, id, tenant_id, environment, event, data, created_at)
-   select org_id, id, tenant_id, environment, event, data, created_at
+  `insert into events (org_id, id, tenant_id, environment, event, data, created_at, traceparent)
+   select org_id, id, tenant_id, environment, event, data, created_at, :traceparent::text
    from unnest(:orgIds::text[], :ids::text[], :tenantIds::text[], :environments::text[], :events::text[],
      :data::jsonb[], :at::timestamptz[])
      as e (org_id, id, tenant_id, environment, event, data, created_at)`,

@@ -8,6 +8,8 @@ import {
   Registry,
 } from 'prom-client'
 
+export type LabelledValue<Label extends string> = { labels: Record<Label, string>; value: number }
+
 export interface Metrics {
   request(method: string, route: string, status: number, seconds: number): void
   /**
@@ -15,7 +17,17 @@ export interface Metrics {
    * of their values, because most are ages or read from the database they share; `sum` is for amounts that each has.
    */
   gauge(name: string, help: string, read: () => number | Promise<number>, over?: 'max' | 'sum'): void
+  /** The same by labels. A series that is not read any more disappears. */
+  gauges<Label extends string>(
+    name: string,
+    options: { help: string; labels: readonly Label[]; combine: 'sum' | 'max' },
+    read: () => LabelledValue<Label>[] | Promise<LabelledValue<Label>[]>,
+  ): void
   counter(name: string, help: string): { add(n?: number): void }
+  histogram<Label extends string>(
+    name: string,
+    options: { help: string; labels: readonly Label[]; buckets: number[] },
+  ): { observe(labels: Record<Label, string>, value: number): void }
   text(): Promise<string>
   /** The metrics of this process alone, for the sums over several. */
   values(): Promise<MetricObjectWithValues<MetricValue<string>>[]>
@@ -45,6 +57,24 @@ export const makeMetrics = (): Metrics => {
           this.set(await read())
         },
       })
+    },
+    gauges: (name, { help, labels, combine }, read) => {
+      new Gauge({
+        name,
+        help,
+        labelNames: labels,
+        aggregator: combine,
+        registers: [registry],
+        async collect() {
+          const values = await read()
+          this.reset()
+          for (const { labels: of, value } of values) this.set(of, value)
+        },
+      })
+    },
+    histogram: (name, { help, labels, buckets }) => {
+      const histogram = new Histogram({ name, help, labelNames: labels, buckets, registers: [registry] })
+      return { observe: (of, value) => histogram.observe(of, value) }
     },
     counter: (name, help) => {
       const counter = new Counter({ name, help, registers: [registry] })

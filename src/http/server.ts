@@ -5,6 +5,7 @@ import { isDatabaseFault } from '../db/faults.ts'
 import { type Code, Failure } from '../ground/errors.ts'
 import { newId } from '../ground/ids.ts'
 import type { Log } from '../ground/log.ts'
+import { isTracing } from '../ground/tracing.ts'
 import type { AdmitRequest, Admitted } from './admit-request.ts'
 import { jsonType, makeAnswerBrokenRequest, notHttp } from './broken-request.ts'
 import type { Serve } from './call.ts'
@@ -17,6 +18,7 @@ import type { Route } from './route.ts'
 import { scimContentType, scimFailureBody, scimStatus } from './scim-error.ts'
 import { currentSelfCall } from './self-call.ts'
 import { refuseWhileClosing, type Stopping } from './stopping.ts'
+import { traceRequests } from './trace-requests.ts'
 import { codingFault, isUnambiguous } from './unambiguous.ts'
 
 declare module 'fastify' {
@@ -267,6 +269,7 @@ export const makeServer = (needs: ServerNeeds): FastifyInstance => {
   // Bodies stay bytes until the request is admitted. The call parses them.
   app.addContentTypeParser('application/json', needs.readBody)
 
+  if (isTracing()) traceRequests(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     done()

@@ -136,6 +136,8 @@ export type RedisLimiterOptions = {
   timeoutMs?: number
   /** The start of every key, so that several installations can share one Redis. */
   prefix?: string
+  /** Called for each call that passes without a limit because Redis does not respond. */
+  countFault?: () => void
 }
 
 /**
@@ -147,6 +149,7 @@ export const makeRedisLimiter = async ({
   log,
   timeoutMs = 250,
   prefix = 'tidings:',
+  countFault,
 }: RedisLimiterOptions): Promise<Limiter> => {
   const client = connectTo(url, timeoutMs)
   let closed = false
@@ -178,6 +181,7 @@ export const makeRedisLimiter = async ({
     new Promise((resolve) => {
       const allow = (cause: unknown): void => {
         unlimited += 1
+        countFault?.()
         warn(cause)
         resolve(null)
       }

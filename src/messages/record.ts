@@ -7,6 +7,7 @@ import type { Db, Tx } from '../db/pool.ts'
 import type { AnnounceEvents } from '../events/announce-events.ts'
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
+import { currentTraceparent } from '../ground/tracing.ts'
 import type { Idempotency, IdempotencyClaim } from '../idempotency/claims.ts'
 import { type Line, settledUsage } from '../usage/lines.ts'
 import { insertMessages, type LinkedRows, type NewMessage } from './store/insert-messages.ts'
@@ -22,6 +23,8 @@ export type Recording = {
   answer?: { claim: IdempotencyClaim; status: number; body: string }
   /** Usage that was drawn from a lease and is counted with this record. Other usage was counted when it was reserved. */
   drawn?: Line[]
+  /** The trace of the request. A statement serves several requests, so it cannot be read there. */
+  trace?: string
 }
 
 export type RecordMessage = (recording: Recording) => Promise<void>
@@ -29,10 +32,15 @@ export type RecordMessage = (recording: Recording) => Promise<void>
 type Needs = { db: Db; audit: Audit; idempotency: Idempotency; announce: AnnounceEvents }
 
 /** A single object literal, for speed: this runs for every message. */
-const linkedRows = (event: StateEvent | undefined, entry: EntryFields | undefined): LinkedRows => ({
+const linkedRows = (
+  event: StateEvent | undefined,
+  entry: EntryFields | undefined,
+  trace: string | undefined,
+): LinkedRows => ({
   event_id: event && newId('event', event.at.getTime()),
   event_at: event && iso(event.at),
   event_more: event?.more,
+  event_trace: trace,
   entry_id: entry?.id,
   entry_actor: entry?.actorUserId ?? undefined,
   entry_action: entry?.action,
@@ -50,7 +58,7 @@ export const makeRecordMessage = ({ db, audit, idempotency, announce }: Needs): 
     const messages = batch.map(({ message }) => message)
     const reserved = batch.flatMap(({ message, drawn }) => (drawn ? [] : [{ orgId: message.org_id, id: message.id }]))
     const entries = batch.map(({ entry }) => entry && audit.rowOf(entry))
-    const linked = batch.map(({ event }, i) => linkedRows(event, entries[i]))
+    const linked = batch.map(({ event, trace }, i) => linkedRows(event, entries[i], trace))
     await runner.change(insertMessages, {
       ...settledUsage(
         reserved,
@@ -75,9 +83,11 @@ export const makeRecordMessage = ({ db, audit, idempotency, announce }: Needs): 
   }
 
   /** Stores the message even if its audit entry cannot be stored. The audit logs the missing entry. */
-  const recordOne = ({ message, event, entry, answer, drawn }: Recording): Promise<void> =>
+  const recordOne = ({ message, event, entry, answer, drawn, trace }: Recording): Promise<void> =>
     db.tx(async (tx) => {
-      await insert(tx, [{ message, ...(event && { event }), ...(drawn && { drawn }) }])
+      await insert(tx, [
+        { message, ...(event && { event }), ...(drawn && { drawn }), ...(trace !== undefined && { trace }) },
+      ])
       if (entry) await audit(tx, entry)
       if (answer) await idempotency.recordWith(tx, [answer])
     })
@@ -98,5 +108,9 @@ export const makeRecordMessage = ({ db, audit, idempotency, announce }: Needs): 
     },
   })
 
-  return (recording) => insertWithRetry(() => records.submit(recording))
+  return (recording) => {
+    const trace = currentTraceparent()
+    const traced = trace === undefined ? recording : { ...recording, trace }
+    return insertWithRetry(() => records.submit(traced))
+  }
 }

@@ -2,6 +2,7 @@
 import { newId } from '../ground/ids.ts'
 import { iso } from '../ground/instant.ts'
 import { nonEmpty } from '../ground/non-empty.ts'
+import { currentTraceparent } from '../ground/tracing.ts'
 import { type Handover, HandoverError } from '../providers/handover.ts'
 import type { MessageContent } from './channel-adapter.ts'
 import type { Draft } from './draft.ts'
@@ -112,6 +113,7 @@ export const messageEvent = (
   event,
   data: { message_id: id, channel, status: statusOf[event], ...more },
   created_at: iso(at),
+  traceparent: currentTraceparent(),
 })
 
 /** The provider of an error that no provider threw. */

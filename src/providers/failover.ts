@@ -2,7 +2,8 @@
 import { assertNotInTransaction } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
 import type { Log } from '../ground/log.ts'
-import { type Handover, HandoverError } from './handover.ts'
+import { inSpan } from '../ground/tracing.ts'
+import { type Handover, HandoverError, type HandoverFault } from './handover.ts'
 
 export type BreakerState = 'closed' | 'open' | 'half_open'
 
@@ -37,7 +38,24 @@ type Link<M extends Message> = {
   probing: boolean
 }
 
-type Needs = { channel: 'email' | 'sms'; clock: Clock; log: Log; timeoutMs?: number }
+/** How an attempt to hand a message to one provider ended. */
+export type HandoverOutcome = 'accepted' | HandoverFault
+
+/** Called after every attempt, with its duration in seconds. */
+export type MeasureHandover = (attempt: {
+  channel: 'email' | 'sms'
+  provider: string
+  outcome: HandoverOutcome
+  seconds: number
+}) => void
+
+type Needs = {
+  channel: 'email' | 'sms'
+  clock: Clock
+  log: Log
+  timeoutMs?: number
+  measure?: MeasureHandover | undefined
+}
 
 const texts = {
   email: { provider: 'email provider', handingOver: 'handing over an email' },
@@ -71,7 +89,7 @@ export const makeFailoverProvider = <M extends Message>(
   providers: readonly Provider<M>[],
   needs: Needs,
 ): FailoverProvider<M> => {
-  const { channel, clock, log, timeoutMs = defaultTimeoutMs } = needs
+  const { channel, clock, log, timeoutMs = defaultTimeoutMs, measure } = needs
   const text = texts[channel]
   const name = providers.map((provider) => provider.name).join(',')
   const links: Link<M>[] = providers.map((provider) => ({
@@ -105,10 +123,38 @@ export const makeFailoverProvider = <M extends Message>(
     link.openedAt = clock.millis()
   }
 
+  /** One attempt, with its span and its measurement. */
+  const attempt = ({ provider }: Link<M>, message: M): Promise<Handover> => {
+    const startedAt = performance.now()
+    const ended = (outcome: HandoverOutcome): void => {
+      measure?.({ channel, provider: provider.name, outcome, seconds: (performance.now() - startedAt) / 1_000 })
+    }
+    const fields = {
+      'tidings.channel': channel,
+      'tidings.provider': provider.name,
+      'tidings.message_id': message.messageId,
+    }
+    const span = { kind: 'client' as const, name: `${channel} handover`, fields }
+    return inSpan(
+      span,
+      () => sendWithTimeout(provider, message, timeoutMs),
+      (error) => (error as HandoverError).kind,
+    ).then(
+      (handed) => {
+        ended('accepted')
+        return handed
+      },
+      (error: HandoverError) => {
+        ended(error.kind)
+        throw error
+      },
+    )
+  }
+
   const sendThrough = (link: Link<M>, message: M): Promise<Handover> => {
     const probe = link.openedAt !== undefined
     if (probe) link.probing = true
-    return sendWithTimeout(link.provider, message, timeoutMs).then(
+    return attempt(link, message).then(
       (handed) => {
         if (probe) link.probing = false
         closeBreaker(link)

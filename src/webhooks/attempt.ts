@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../ground/clock.ts'
+import { inSpan, type TraceSpan } from '../ground/tracing.ts'
 import { type GuardedAgent, OutgoingFault } from '../outgoing/guarded.ts'
 import { type SignedDelivery, signedHeaders } from './sign-delivery.ts'
 import type { Attempt } from './store/delivery-rows.ts'
@@ -30,9 +31,13 @@ type Needs = {
 }
 
 /** Signs and sends a delivery once. The returned attempt contains the receiver's error; only our own errors throw. */
-export const makeAttemptDelivery =
-  ({ agent, clock, realClock = systemClock }: Needs): AttemptDelivery =>
-  async ({ url, secrets }, delivery, nth) => {
+export const makeAttemptDelivery = ({ agent, clock, realClock = systemClock }: Needs): AttemptDelivery => {
+  const sendOnce = async (
+    { url, secrets }: DeliveryTarget,
+    delivery: SignedDelivery,
+    nth: number,
+    span: TraceSpan | undefined,
+  ): Promise<Attempt> => {
     const at = clock.now()
     const startedAt = performance.now()
     const attemptWith = (result: Pick<Attempt, 'response_status' | 'response_body' | 'error'>): Attempt => ({
@@ -42,9 +47,10 @@ export const makeAttemptDelivery =
       ...result,
     })
     try {
+      const signed = signedHeaders(delivery, secrets, realClock.millis())
       const { status, body } = await agent.request(url, {
         method: 'POST',
-        headers: signedHeaders(delivery, secrets, realClock.millis()),
+        headers: span ? { ...signed, traceparent: span.traceparent } : signed,
         body: delivery.payload,
         timeoutMs,
         maxBytes: keptBytes,
@@ -55,3 +61,15 @@ export const makeAttemptDelivery =
       return attemptWith({ response_status: null, response_body: null, error: error.kind })
     }
   }
+
+  return (target, delivery, nth) => {
+    const fields = { 'tidings.event': delivery.event, 'tidings.delivery_id': delivery.id, 'tidings.attempt': nth }
+    const options = { kind: 'client' as const, name: 'webhook attempt', fields, parent: delivery.traceparent }
+    return inSpan(options, async (span) => {
+      const attempt = await sendOnce(target, delivery, nth, span)
+      if (attempt.response_status !== null) span?.set({ 'http.response.status_code': attempt.response_status })
+      if (!succeeded(attempt)) span?.fail(attempt.error ?? 'rejected')
+      return attempt
+    })
+  }
+}

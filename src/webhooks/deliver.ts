@@ -38,6 +38,8 @@ type Needs = {
   notify: NotifyOwners
   log: Log
   random?: () => number
+  /** Called with how long a delivery was due before its attempt. */
+  measureLag?: (milliseconds: number) => void
 }
 
 const idsOf = (queues: EndpointQueue[]) => ({
@@ -46,7 +48,7 @@ const idsOf = (queues: EndpointQueue[]) => ({
 })
 
 export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
-  const { db, clock, vault, send, audit, appendEvents, notify, log, random = Math.random } = needs
+  const { db, clock, vault, send, audit, appendEvents, notify, log, random = Math.random, measureLag } = needs
   const worker = randomUUID()
   const health = makeEndpointHealth()
 
@@ -78,6 +80,7 @@ export const makeDeliverWebhooks = (needs: Needs): DeliverWebhooks => {
       log,
       health,
       readDue: makeReadDue({ db, clock }),
+      dueFor: (dueAt) => measureLag?.(clock.millis() - dueAt.getTime()),
       decide: makeDecideOutcome({ clock, random }),
       record: makeRecordOutcome({ worker, db, clock, audit, appendEvents, notify, log, onDisabled: health.forget }),
       release,

@@ -41,6 +41,8 @@ type Needs = {
   log: Log
   health: EndpointHealth
   readDue: ReadDue
+  /** Called before each attempt with the time when it was due. */
+  dueFor: (dueAt: Date) => void
   decide: (queue: EndpointQueue, delivery: DueDelivery, attempt: Attempt) => Outcome
   record: (outcome: Outcome) => Promise<void>
   release: (queue: EndpointQueue) => Promise<void>
@@ -48,7 +50,7 @@ type Needs = {
 }
 
 export const makeRunQueue = (needs: Needs): RunQueue => {
-  const { db, vault, send, log, health, readDue, decide, record, release, dropExpiredSecret } = needs
+  const { db, vault, send, log, health, readDue, dueFor, decide, record, release, dropExpiredSecret } = needs
 
   return (queue, shouldStop) => {
     const { org_id: orgId, endpoint_id: endpointId } = queue
@@ -80,12 +82,13 @@ export const makeRunQueue = (needs: Needs): RunQueue => {
     }
 
     const attemptOnce = async (to: DeliveryTarget, delivery: DueDelivery): Promise<Outcome> => {
-      const { id, event, environment, tenant_id: tenantId, payload, attempt_count } = delivery
-      const attempt = await send(to, { id, event, environment, tenantId, payload }, attempt_count + 1)
+      const { id, event, environment, tenant_id: tenantId, payload, attempt_count, traceparent } = delivery
+      const attempt = await send(to, { id, event, environment, tenantId, payload, traceparent }, attempt_count + 1)
       return decide(queue, delivery, attempt)
     }
 
     const deliver = async (to: DeliveryTarget, delivery: DueDelivery): Promise<void> => {
+      dueFor(delivery.next_attempt_at)
       unrecorded.add(delivery.id)
       attempts++
       const freeSlot = takeSlot()

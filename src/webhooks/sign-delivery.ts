@@ -9,6 +9,8 @@ export type SignedDelivery = {
   environment: Environment | null
   tenantId: string | null
   payload: string
+  /** Not signed. The attempt continues this trace. */
+  traceparent?: string | null
 }
 
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text, 'utf8')

@@ -10,18 +10,28 @@ import type { Replacements } from './replacements.ts'
 import type { Sending } from './sending.ts'
 
 export const makeDelivery = (
-  { config, db, clock, log, vault, audit, appendEvents }: Foundation,
+  { config, db, clock, log, vault, audit, appendEvents, measure }: Foundation,
   { agent, emailProvider }: Sending,
   replacements: Replacements,
 ) => {
   const { serviceDomain } = config
-  const attempt = makeAttemptDelivery({ agent, clock })
+  const attempt = measure.webhookAttempts(makeAttemptDelivery({ agent, clock }))
   const notify = replacements.notify ?? makeSendNotice({ db, clock, provider: emailProvider, serviceDomain })
   return {
     attempt,
     webhooks: makeWebhookLoop({
       fanOut: makeFanOut({ db, clock }),
-      deliver: makeDeliverWebhooks({ db, clock, vault, send: attempt, audit, appendEvents, notify, log }),
+      deliver: makeDeliverWebhooks({
+        db,
+        clock,
+        vault,
+        send: attempt,
+        audit,
+        appendEvents,
+        notify,
+        log,
+        measureLag: (lagMs) => measure.claimLag('deliveries', lagMs),
+      }),
       log,
     }),
     deliveries: makeKeepDeliveries({ db, clock }),

@@ -11,6 +11,7 @@ import type { Config } from '../ground/config/config.ts'
 import { makeVault } from '../ground/crypto.ts'
 import { longPauseMs, watchEventLoop } from '../ground/event-loop.ts'
 import type { Log } from '../ground/log.ts'
+import { startTracing } from '../ground/tracing.ts'
 import { type Metrics, makeMetrics } from '../http/metrics.ts'
 import { makeIdempotency } from '../idempotency/claims.ts'
 import type { Limiter } from '../limits/limiter.ts'
@@ -18,14 +19,19 @@ import { makeMemoryLimiter } from '../limits/memory.ts'
 import { makeRedisLimiter } from '../limits/redis.ts'
 import type { Peers } from '../processes/peers.ts'
 import { readSetting } from '../settings/store.ts'
+import { openTracer } from '../traces/open-tracer.ts'
+import { makeMeasurements, measureDatabase } from './measurements.ts'
 
 /** The configuration with the master key, which is configured or was made at the first start. */
 export type ServiceConfig = Config & { masterKey: Buffer }
 
-const openLimiter = async (config: Config, log: Log, peers?: Peers): Promise<Limiter | undefined> => {
+type LimiterNeeds = { config: Config; log: Log; countFault: () => void; peers: Peers | undefined }
+
+const openLimiter = async ({ config, log, countFault, peers }: LimiterNeeds): Promise<Limiter | undefined> => {
   if (config.rateLimiter === 'off') return undefined
   const { redisUrl: url, redisPrefix: prefix } = config
-  return url === undefined ? (peers?.limiter ?? makeMemoryLimiter()) : makeRedisLimiter({ url, log, prefix })
+  if (url === undefined) return peers?.limiter ?? makeMemoryLimiter()
+  return makeRedisLimiter({ url, log, prefix, countFault })
 }
 
 /** Outside production the clock can be moved. A restarted service continues at the moved time. */
@@ -89,12 +95,16 @@ const openAudit = (config: Config, db: Db, clock: Clock, log: Log) => {
 
 /** `peers` are the other processes of the same primary, if there is one. */
 export const openFoundation = async (config: ServiceConfig, url: string, log: Log, peers?: Peers) => {
-  const db = openDb({ url, log, poolSize: config.databasePoolSize })
-  const endGuard = guardNetwork(logOncePerPlace(log))
+  const tracer = config.tracing && (await openTracer({ config: config.tracing, log }))
+  const endTracing = tracer && startTracing(tracer)
   const metrics = openMetrics(peers)
+  const measure = makeMeasurements(metrics)
+  const db = openDb({ url, log, poolSize: config.databasePoolSize, poolWaited: measure.poolWait })
+  const endGuard = guardNetwork(logOncePerPlace(log))
   const stopMeasuring = measurePauses(metrics, log)
   const { clock, moved } = await openClock(config, db, peers)
-  const limiter = await openLimiter(config, log, peers)
+  measureDatabase(metrics, { db, clock })
+  const limiter = await openLimiter({ config, log, countFault: measure.limiterFault, peers })
   const caches = await openOrgCaches({ db, log })
   const { audit, writtenEntries } = openAudit(config, db, clock, log)
   const announcer = makeEventAnnouncer({ db, log })
@@ -110,6 +120,7 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
     limiter,
     caches,
     metrics,
+    measure,
     vault: makeVault(config.masterKey, config.masterKeyPrevious),
     baseUrl: makeBaseUrl(config),
     audit,
@@ -130,6 +141,8 @@ export const openFoundation = async (config: ServiceConfig, url: string, log: Lo
       await limiter?.close()
       await db.close()
       stopMeasuring()
+      endTracing?.()
+      await tracer?.close()
       endGuard()
     },
   }

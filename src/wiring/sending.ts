@@ -87,7 +87,7 @@ const makeTracking = ({ config, db, clock, baseUrl, announcer }: Foundation) => 
 }
 
 export const makeSending = (foundation: Foundation, { usage }: Platform, replacements: Replacements) => {
-  const { config, db, clock, log, caches, metrics, audit, appendEvents, idempotency } = foundation
+  const { config, db, clock, log, caches, metrics, measure, audit, appendEvents, idempotency } = foundation
   const { serviceDomain, dnsServers, webhookAllowInsecure: allowInsecure } = config
   const domains = makeDomains(foundation, replacements)
   const tracking = makeTracking(foundation)
@@ -95,7 +95,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
   const suppress = makeSuppress({ clock })
   const agent = replacements.agent ?? makeGuardedAgent({ allowInsecure, ...(dnsServers && { dnsServers }) })
   const outbox = makeOutbox({ db, log })
-  const emailProvider = signServiceMail(openEmailProvider({ config, outbox, clock, log }), {
+  const emailProvider = signServiceMail(openEmailProvider({ config, outbox, clock, log, measure: measure.handover }), {
     dkim: makeServiceDkim({ db, vault: foundation.vault, clock }),
     serviceDomain,
     log,
@@ -110,6 +110,7 @@ export const makeSending = (foundation: Foundation, { usage }: Platform, replace
     outbox,
     clock,
     log,
+    measure: measure.handover,
     // Receipts and inbound messages arrive only after the connection is open, and the modules exist by then.
     report: (notification) => verifications.outcomes.take(notification),
     onInbound: async (message) => (await inbound.takeSmsPart(message)).status !== 'unknown number',

@@ -1,5 +1,6 @@
 /** Background work: the scheduler, webhook delivery, the audit chain, and recurring tasks. */
 import { makeRollUp } from '../analytics/roll-up.ts'
+import { inSpan, type SpanOptions } from '../ground/tracing.ts'
 import type { Health } from '../health/watch-parts.ts'
 import { makeSweepReceipts } from '../providers/sms/smpp/retention.ts'
 import { makePollDlt } from '../senders/dlt/poll-dlt.ts'
@@ -36,17 +37,27 @@ type Needs = {
   oauth: OAuth
 }
 
+const scheduledSpan = ({ id, org_id, channel }: { id: string; org_id: string; channel: string }): SpanOptions => ({
+  kind: 'consumer',
+  name: 'scheduled message',
+  fields: { 'tidings.message_id': id, 'tidings.org_id': org_id, 'tidings.channel': channel },
+})
+
 export const makeWorker = (needs: Needs) => {
   const { foundation, platform, sending, delivery, senders, team, billing, exports, health, oauth } = needs
-  const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency } = foundation
+  const { config, url, db, clock, log, caches, appendEvents, announcer, idempotency, measure } = foundation
   const { chain, pruneAudit } = platform
   const { messages, checkDomains, countHits, followJobs } = sending
   const { webhooks, deliveries } = delivery
   const scheduling = makeClaimLoop({
     name: 'scheduler',
     log,
-    claim: messages.scheduler.claim,
-    work: messages.scheduler.fire,
+    claim: async (limit) => {
+      const rows = await messages.scheduler.claim(limit)
+      for (const { was_due_at } of rows) measure.claimLag('messages', clock.millis() - was_due_at.getTime())
+      return rows
+    },
+    work: (row) => inSpan(scheduledSpan(row), () => messages.scheduler.fire(row)),
     batch: 200,
     concurrency: 200,
   })

@@ -75,6 +75,23 @@ export const wholeNumber = (min: number, max: number) =>
       .pipe(z.number().int().min(min).max(max)),
   )
 
+export const share = accepted(
+  'a number from 0 to 1',
+  z
+    .string()
+    .regex(/^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?|\.\d{1,9})$/)
+    .transform(Number),
+)
+
+/** Names are HTTP tokens, and values are percent-encoded. */
+export const headerPairs = accepted(
+  'a comma-separated list of `name=value` with percent-encoded values',
+  z
+    .string()
+    .max(8_192)
+    .regex(/^\s*[\w.-]+\s*=(?:[^,%\s]|%[0-7][0-9a-f])*\s*(?:,\s*[\w.-]+\s*=(?:[^,%\s]|%[0-7][0-9a-f])*\s*)*$/i),
+)
+
 export const oneOf = <const T extends Names>(...values: T) => accepted(alternatives(values), z.enum(values))
 
 export const trueOrFalse = accepted(

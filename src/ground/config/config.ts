@@ -5,6 +5,7 @@ import { type IpRange, parseRange } from '../ip-address.ts'
 import { allVariables, type VariableValues } from './env-variables.ts'
 import { ruleFaults } from './rules.ts'
 import { withSecretFiles } from './secret-files.ts'
+import { type TracingConfig, tracingOf } from './tracing-config.ts'
 
 export type SubmissionConfig = {
   host: string
@@ -118,6 +119,8 @@ export type Config = {
   signIn: SignInConfig
   payments: PaymentConfig
   metricsToken: string | undefined
+  /** Undefined: nothing is traced. */
+  tracing: TracingConfig | undefined
   logLevel: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
   logFormat: 'json' | 'pretty'
 }
@@ -315,6 +318,7 @@ export const readConfig = (given: NodeJS.ProcessEnv, terminal = process.stderr.i
     signIn: signInOf(values),
     payments: paymentsOf(values),
     metricsToken: values.METRICS_TOKEN,
+    tracing: tracingOf(values),
     logLevel: values.LOG_LEVEL ?? 'info',
     logFormat: values.LOG_FORMAT ?? (terminal ? 'pretty' : 'json'),
   }

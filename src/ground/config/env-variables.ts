@@ -443,6 +443,26 @@ export const variables = {
     about: 'Bearer token for `/metrics`. If not set, only clients on the same machine can read it.',
     secret: true,
   }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: variable({
+    accepts: accept.url('an http:// or https:// URL', 'http:', 'https:'),
+    about:
+      'Collector of traces, over OTLP with HTTP, for example `http://127.0.0.1:4318`. Spans are sent to `/v1/traces` under it. If not set, nothing is traced and the library for it is not loaded. See [Traces](operations.md#traces).',
+  }),
+  OTEL_EXPORTER_OTLP_HEADERS: variable({
+    accepts: accept.headerPairs,
+    about: 'Headers of requests to the collector, such as its key.',
+    secret: true,
+  }),
+  OTEL_SERVICE_NAME: variable({
+    accepts: accept.textMatching(/^[\x20-\x7e]{1,128}$/, '1 to 128 printable ASCII characters'),
+    fallback: 'tidings',
+    about: 'Name of the service in traces.',
+  }),
+  OTEL_TRACES_SAMPLER_ARG: variable({
+    accepts: accept.share,
+    fallback: '1',
+    about: 'Share of the traces that begin here and are recorded. A request that continues a trace follows its flag.',
+  }),
   LOG_LEVEL: variable({
     accepts: accept.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     fallback: 'info',

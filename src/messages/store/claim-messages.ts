@@ -43,6 +43,8 @@ export type ClaimedRow = MessageRow & {
   job_canceled: boolean
   /** The bytes of the content. */
   bytes: number
+  /** When the message was due before this claim. */
+  was_due_at: Date
 }
 
 /**
@@ -56,7 +58,7 @@ export const claimDue = statement<
 >(
   'messages.claim_due',
   `with due as (
-     select m.org_id, m.id, m.created_at, m.bytes, o.place,
+     select m.org_id, m.id, m.created_at, m.bytes, m.due_at, o.place,
        row_number() over (partition by m.org_id order by m.due_at) as turn
      from unnest(:orgIds::text[]) with ordinality as o (org_id, place)
      cross join lateral (
@@ -68,7 +70,7 @@ export const claimDue = statement<
        for update skip locked
      ) m
    ), fitting as (
-     select org_id, id, created_at, bytes,
+     select org_id, id, created_at, bytes, due_at,
        sum(bytes) over (order by turn, place rows unbounded preceding) - bytes as bytes_before
      from due
      order by turn, place
@@ -77,9 +79,9 @@ export const claimDue = statement<
      update messages m set status = 'sending', claim = :claim, claimed_at = :now, due_at = :staleAt
      from fitting f
      where m.org_id = f.org_id and m.id = f.id and m.created_at = f.created_at and f.bytes_before < :maxBytes
-     returning ${messageColumnsOf('m')}, f.bytes
+     returning ${messageColumnsOf('m')}, f.bytes, f.due_at as was_due_at
    )
-   select ${messageColumnsOf('c')}, c.bytes, o.suspended_at is not null as org_suspended,
+   select ${messageColumnsOf('c')}, c.bytes, c.was_due_at, o.suspended_at is not null as org_suspended,
      o.sms_quiet_hours as org_quiet_hours, t.status as tenant_status,
      coalesce(j.status = 'canceled', false) as job_canceled
    from claimed c
@@ -139,10 +141,10 @@ export const settleClaimed = statement<{ settled: string; events: string }, { id
        s.status <> 'scheduled' as is_final
    ), inserted_events as (
      insert into events (${eventColumns})
-     select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at
+     select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at, e.traceparent
      from json_to_recordset(:events::json) as e (
        org_id text, id text, tenant_id text, environment text, event text, data jsonb, created_at timestamptz,
-       message_id text)
+       traceparent text, message_id text)
      join updated u on u.org_id = e.org_id and u.id = e.message_id and u.event_applies
    )
    select id

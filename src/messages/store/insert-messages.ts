@@ -37,6 +37,7 @@ export type LinkedRows = {
   event_at?: string | undefined
   /** Added to the event's id, channel and status. */
   event_more?: Record<string, string> | undefined
+  event_trace?: string | undefined
   entry_id?: string | undefined
   entry_actor?: string | undefined
   entry_action?: string | undefined
@@ -94,6 +95,7 @@ const linkedTypes: Record<keyof LinkedRows, string> = {
   event_id: 'text',
   event_at: 'timestamptz',
   event_more: 'jsonb',
+  event_trace: 'text',
   entry_id: 'text',
   entry_actor: 'text',
   entry_action: 'text',
@@ -153,6 +155,7 @@ export const insertMessages = statement<SettledUsage & { messages: string; linke
    ), ${insertEntries}
    insert into events (${eventColumns})
    select org_id, event_id, tenant_id, environment, 'message.' || status,
-     jsonb_build_object('message_id', id, 'channel', channel, 'status', status) || coalesce(event_more, '{}'), event_at
+     jsonb_build_object('message_id', id, 'channel', channel, 'status', status) || coalesce(event_more, '{}'), event_at,
+     event_trace
    from input where event_id is not null`,
 )

@@ -133,6 +133,8 @@ export type EventRow = {
   event: string
   data: Record<string, unknown>
   created_at: string
+  /** Absent while nothing is traced. */
+  traceparent?: string | undefined
 }
 
-export const eventColumns = 'org_id, id, tenant_id, environment, event, data, created_at'
+export const eventColumns = 'org_id, id, tenant_id, environment, event, data, created_at, traceparent'

@@ -2,7 +2,7 @@
 import type { Clock } from '../../ground/clock.ts'
 import type { Config } from '../../ground/config/config.ts'
 import type { Log } from '../../ground/log.ts'
-import { type FailoverProvider, makeFailoverProvider } from '../failover.ts'
+import { type FailoverProvider, type MeasureHandover, makeFailoverProvider } from '../failover.ts'
 import type { Outbox } from '../outbox/local-outbox.ts'
 import type { DomainIdentities } from './domain-identities.ts'
 import type { EmailProvider, Mail } from './email-provider.ts'
@@ -11,7 +11,7 @@ import { makeSesProvider } from './ses.ts'
 import { makeSesIdentities } from './ses-identities.ts'
 import { makeSmtpProvider } from './smtp.ts'
 
-type Needs = { config: Config; outbox: Outbox; clock: Clock; log: Log }
+type Needs = { config: Config; outbox: Outbox; clock: Clock; log: Log; measure?: MeasureHandover }
 
 const makers: Record<Config['emailProviders'][number], (needs: Needs) => EmailProvider> = {
   local: ({ config: { serviceDomain }, outbox, clock }) => makeLocalProvider({ outbox, clock, serviceDomain }),
@@ -26,12 +26,12 @@ const makers: Record<Config['emailProviders'][number], (needs: Needs) => EmailPr
 }
 
 export const openEmailProvider = (needs: Needs): FailoverProvider<Mail> => {
-  const { config, clock, log } = needs
+  const { config, clock, log, measure } = needs
   // A provider that is configured twice is opened once: two instances would not share a pool or a circuit breaker.
   const names = [...new Set(config.emailProviders)]
   return makeFailoverProvider(
     names.map((name) => makers[name](needs)),
-    { channel: 'email', clock, log },
+    { channel: 'email', clock, log, measure },
   )
 }
 

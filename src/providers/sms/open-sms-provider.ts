@@ -3,7 +3,7 @@ import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
 import type { Config } from '../../ground/config/config.ts'
 import type { Log } from '../../ground/log.ts'
-import { type FailoverProvider, makeFailoverProvider } from '../failover.ts'
+import { type FailoverProvider, type MeasureHandover, makeFailoverProvider } from '../failover.ts'
 import type { Outbox } from '../outbox/local-outbox.ts'
 import { makeAwsSmsProvider } from './aws-sms.ts'
 import { makeLocalSmsProvider } from './local-sms.ts'
@@ -21,6 +21,7 @@ type Needs = {
   report: ReportSms
   /** Takes the messages of phones that arrive over such a connection. */
   onInbound?: OnInbound
+  measure?: MeasureHandover
 }
 
 const makers: Record<Config['smsProviders'][number], (needs: Needs) => SmsProvider> = {
@@ -42,11 +43,11 @@ const makers: Record<Config['smsProviders'][number], (needs: Needs) => SmsProvid
 }
 
 export const openSmsProvider = (needs: Needs): FailoverProvider<Sms> => {
-  const { config, clock, log } = needs
+  const { config, clock, log, measure } = needs
   // A provider that is configured twice is opened once: two instances would not share a bind or a circuit breaker.
   const names = [...new Set(config.smsProviders)]
   return makeFailoverProvider(
     names.map((name) => makers[name](needs)),
-    { channel: 'sms', clock, log },
+    { channel: 'sms', clock, log, measure },
   )
 }

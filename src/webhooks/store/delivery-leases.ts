@@ -91,6 +91,9 @@ export type DueRow = {
   payload: string
   attempt_count: number
   max_attempts: number
+  next_attempt_at: Date
+  /** The trace of what caused the event. Null if that was not traced. */
+  traceparent: string | null
 }
 
 /** The due deliveries of each queue, oldest first and without those in flight, with the endpoint as it is now. */
@@ -102,12 +105,14 @@ export const readDueDeliveries = statement<
   `select q.n::int as n, w.url, w.secret, w.enabled and w.events <> '{}' as open,
      case when w.previous_secret_until > :at then w.previous_secret end as previous_secret,
      coalesce(w.previous_secret_until <= :at, false) as previous_expired,
-     d.id, d.created_at, d.event, d.environment, d.tenant_id, d.payload, d.attempt_count, d.max_attempts
+     d.id, d.created_at, d.event, d.environment, d.tenant_id, d.payload, d.attempt_count, d.max_attempts,
+     d.next_attempt_at, d.traceparent
    from unnest(:orgIds::text[], :endpointIds::text[], :limits::int[])
      with ordinality as q (org_id, endpoint_id, take, n)
    join webhook_endpoints w on w.org_id = q.org_id and w.id = q.endpoint_id
    left join lateral (
-     select id, created_at, event, environment, tenant_id, payload, attempt_count, max_attempts
+     select id, created_at, event, environment, tenant_id, payload, attempt_count, max_attempts, next_attempt_at,
+       traceparent
      from webhook_deliveries p
      where p.org_id = q.org_id and p.endpoint_id = q.endpoint_id and p.status = 'pending'
        and p.next_attempt_at <= :at and p.id <> all(:inFlight::text[])

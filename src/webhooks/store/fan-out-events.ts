@@ -17,21 +17,21 @@ export const fanOutEvents = statement<
   `with deleted as (
      delete from events where (created_at, id) in (
        select created_at, id from events order by created_at, id limit :limit for update skip locked)
-     returning org_id, id, tenant_id, environment, event, data, created_at
+     returning org_id, id, tenant_id, environment, event, data, created_at, traceparent
    ), matched as materialized (
-     select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at,
+     select e.org_id, e.id, e.tenant_id, e.environment, e.event, e.data, e.created_at, e.traceparent,
        w.id as endpoint_id, replace(gen_random_uuid()::text, '-', '') as random
      from deleted e join webhook_endpoints w on w.org_id = e.org_id and w.enabled
        and (e.event = any(w.events) or '*' = any(w.events))
        and (w.tenant_id is null or w.tenant_id = e.tenant_id)
        and not (e.event = 'webhook.disabled' and e.data ->> 'id' = w.id)
    ), identified as (
-     select org_id, endpoint_id, tenant_id, environment, event, data, created_at,
+     select org_id, endpoint_id, tenant_id, environment, event, data, created_at, traceparent,
        'whd_' || substr(id, 5, 10) || 'e' || substr(random, 1, 2) || substr(random, 17, 13) as delivery_id
      from matched
    ), inserted as (
      insert into webhook_deliveries (org_id, id, created_at, endpoint_id, tenant_id, environment, event, message_id,
-       payload, status, max_attempts, next_attempt_at)
+       payload, status, max_attempts, next_attempt_at, traceparent)
      select org_id, delivery_id, created_at, endpoint_id, tenant_id, environment, event,
        case when event like 'message.%' then data ->> 'message_id' end,
        '{"event":' || to_json(event) || ',"data":' || data
@@ -39,7 +39,7 @@ export const fanOutEvents = statement<
          || coalesce(',"environment":"' || environment || '"', '')
          || ',"tenant_id":' || coalesce('"' || tenant_id || '"', 'null')
          || ',"delivery_id":"' || delivery_id || '"}',
-       'pending', :maxAttempts, :at
+       'pending', :maxAttempts, :at, traceparent
      from identified
    ), queues as (
      select org_id, endpoint_id from webhook_lanes
