@@ -6424,6 +6424,12 @@ export interface operations {
                     variables?: {
                         [key: string]: unknown;
                     };
+                    /** @description The subject, up to 998 characters. Required for email, not used for SMS. */
+                    subject?: string | null;
+                    /** @description The HTML body of an email, up to 1,000,000 characters. Values of variables are escaped in it. */
+                    html?: string | null;
+                    /** @description The plain text body, up to 1,000,000 characters. Required for SMS. */
+                    text?: string | null;
                 };
             };
         };
