@@ -3,13 +3,13 @@ import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { html } from '@codemirror/lang-html'
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
-import { highlightSelectionMatches, searchKeymap } from '@codemirror/search'
-import { EditorState, type Text } from '@codemirror/state'
-import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view'
+import { searchKeymap } from '@codemirror/search'
+import { Compartment, EditorState, Text } from '@codemirror/state'
+import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, type ViewUpdate } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'react'
 
-export type Problem = { line: number; column: number; length: number; message: string; severity: 'warning' | 'error' }
+export type Problem = { line: number; column: number; length: number; message: string; severity: 'warning' | 'info' }
 export type Place = { line: number; column: number }
 
 type Props = {
@@ -49,22 +49,41 @@ const theme = EditorView.theme({
   '.cm-button': { backgroundImage: 'none', backgroundColor: 'var(--c-raised)', color: 'var(--c-text)' },
 })
 
-const extensionsOf = ({ language, label, readOnly }: Props, changed: (view: EditorView) => void) => [
+/** Wrapping a minified mail, which is one long line, makes every key slow. It scrolls to the side instead. */
+const longestWrapped = 2_000
+const wrapping = new Compartment()
+
+const hasLongLine = (doc: Text): boolean => {
+  for (let number = 1; number <= doc.lines; number++) if (doc.line(number).length > longestWrapped) return true
+  return false
+}
+
+const stopWrapping = ({ state, view, changes }: ViewUpdate): void => {
+  if (wrapping.get(state) !== EditorView.lineWrapping) return
+  let isLong = false
+  changes.iterChangedRanges((_from, _to, start, end) => {
+    isLong ||= state.doc.lineAt(start).length > longestWrapped || state.doc.lineAt(end).length > longestWrapped
+  })
+  if (isLong) view.dispatch({ effects: wrapping.reconfigure([]) })
+}
+
+const extensionsOf = ({ language, label, readOnly }: Props, doc: Text, changed: (view: EditorView) => void) => [
   lineNumbers(),
   lintGutter(),
   history(),
   drawSelection(),
   highlightActiveLine(),
-  highlightSelectionMatches(),
   bracketMatching(),
-  EditorView.lineWrapping,
+  wrapping.of(hasLongLine(doc) ? [] : EditorView.lineWrapping),
   keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap]),
   language === 'html' ? [html({ autoCloseTags: true }), syntaxHighlighting(colors)] : [],
   theme,
   EditorState.readOnly.of(readOnly),
   EditorView.contentAttributes.of({ 'aria-label': label }),
   EditorView.updateListener.of((update) => {
-    if (update.docChanged) changed(update.view)
+    if (!update.docChanged) return
+    changed(update.view)
+    stopWrapping(update)
   }),
 ]
 
@@ -91,7 +110,8 @@ const CodeEditor = (props: Props) => {
     // Inside a shadow root its styles are constructed style sheets, which the content security policy allows.
     const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' })
     const changed = ({ state }: EditorView) => onChange.current(() => state.doc.toString())
-    const state = EditorState.create({ doc: props.initial, extensions: extensionsOf(props, changed) })
+    const doc = Text.of(props.initial.split(/\r\n?|\n/))
+    const state = EditorState.create({ doc, extensions: extensionsOf(props, doc, changed) })
     const made = new EditorView({ state, root, parent: root })
     view.current = made
     return () => made.destroy()

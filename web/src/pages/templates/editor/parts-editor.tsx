@@ -51,7 +51,7 @@ const Body = ({ part, content, problems, faultIn, going }: BodyProps) => {
 const Subject = ({ content, problems, faultIn }: Props) => {
   const readOnly = useRefusal('requireDeveloperSession') !== undefined
   const [initial] = useState(() => content.now().subject)
-  const problem = problems.find(({ part }) => part === 'subject')
+  const problem = problems.find(({ part, severity }) => part === 'subject' && severity === 'warning')
   return (
     <Field label={editor.subject} error={faultIn('subject') ?? problem?.message}>
       <Input

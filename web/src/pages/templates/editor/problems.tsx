@@ -1,5 +1,5 @@
 /** Where the template says something that it does not mean, and which values the preview lacks. */
-import { CircleAlert, TriangleAlert } from 'lucide-react'
+import { Info, TriangleAlert } from 'lucide-react'
 import { editor } from '../../../strings/templates.ts'
 import type { Problem } from './code-editor.tsx'
 import { type Part, type Parts, partNames } from './content.ts'
@@ -29,7 +29,7 @@ const tagsOf = (name: string, parts: Parts): FoundProblem[] =>
     if (!found) return []
     const before = parts[part].slice(0, found.index).split('\n')
     const place = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
-    return [{ part, ...place, length: found[0].length, message: editor.noValue(name), severity: 'error' as const }]
+    return [{ part, ...place, length: found[0].length, message: editor.noValue(name), severity: 'info' as const }]
   })
 
 export const problemsOf = ({ parts, result, missing }: Preview): FoundProblem[] => {
@@ -40,6 +40,13 @@ export const problemsOf = ({ parts, result, missing }: Preview): FoundProblem[] 
   return [...warnings, ...missing.flatMap((name) => tagsOf(name, parts))].slice(0, maxProblems)
 }
 
+/** The list names a variable once. The editor marks it in every part. */
+const listed = (problems: readonly FoundProblem[]): FoundProblem[] =>
+  problems.filter(
+    ({ severity, message }, index) =>
+      severity === 'warning' || problems.findIndex((other) => other.message === message) === index,
+  )
+
 type Props = { problems: readonly FoundProblem[]; onGo: (problem: FoundProblem) => void }
 
 export const Problems = ({ problems, onGo }: Props) =>
@@ -47,7 +54,7 @@ export const Problems = ({ problems, onGo }: Props) =>
     <section aria-label={editor.problems}>
       <h2 className="mb-1 font-medium text-sm">{editor.problems}</h2>
       <ul className="max-h-48 overflow-auto rounded-md border">
-        {problems.map((problem) => (
+        {listed(problems).map((problem) => (
           <li
             key={`${problem.part}:${problem.line}:${problem.column}:${problem.message}`}
             className="border-b last:border-b-0"
@@ -57,8 +64,8 @@ export const Problems = ({ problems, onGo }: Props) =>
               onClick={() => onGo(problem)}
               className="flex w-full items-start gap-2 px-3 py-1.5 text-left text-sm outline-offset-[-2px] hover:bg-hover"
             >
-              {problem.severity === 'error' ? (
-                <CircleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />
+              {problem.severity === 'info' ? (
+                <Info aria-hidden className="mt-0.5 size-4 shrink-0 text-info" />
               ) : (
                 <TriangleAlert aria-hidden className="mt-0.5 size-4 shrink-0 text-warn" />
               )}

@@ -48,13 +48,13 @@ export const VariablesField = ({ text, onText, missing, fault }: Props) => {
           className="font-mono"
         />
       </Field>
-      {variables && missing.length > 0 && (
-        <div>
+      <div className="min-h-7">
+        {variables && missing.length > 0 && (
           <Button size="small" onClick={() => onText(JSON.stringify(withNames(variables, missing), null, 2))}>
             {editor.addMissing(named)}
           </Button>
-        </div>
-      )}
+        )}
+      </div>
     </div>
   )
 }
