@@ -6,16 +6,11 @@ import { MailFrame } from '../../../ui/mail-frame.tsx'
 import { Skeleton } from '../../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../../ui/tabs.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
+import { PlainText } from '../../messages/plain-text.tsx'
 import type { Template, TemplatePreview } from '../template-data.ts'
 import type { Variables } from './use-preview.ts'
 
 const Note = ({ children }: { children: string }) => <p className="text-muted text-sm">{children}</p>
-
-const PlainText = ({ text }: { text: string }) => (
-  <pre className="max-h-[40rem] overflow-auto whitespace-pre-wrap break-words rounded-md border bg-surface p-3 font-mono text-sm">
-    {text}
-  </pre>
-)
 
 const curlOf = ({ slug, channel }: Template, variables: Variables): string =>
   channel === 'email'
