@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { startReceiver } from '../../servers/receiver.ts'
 import { expectNoBarriers } from '../axe.ts'
 import { type Journey, visit } from '../journey.ts'
 import { receiveMail, startJob } from '../seeds/messages.ts'
@@ -46,6 +47,27 @@ const messageJourneys: Journey = (stage) => {
     ])
     expect(sent).toHaveLength(1)
     await expect.poll(() => new URL(page.url()).searchParams.get('open')).toBe(sent[0]?.id)
+  })
+
+  test('A message shows what webhooks got about it, and its source', async () => {
+    const { t, org, open } = stage()
+    const receiver = await startReceiver((_, response) => response.end('thanks'))
+    const key = org.keys.live
+    await t.ask('POST', '/api/v1/webhooks', { key, body: { url: receiver.url, events: ['message.delivered'] } })
+    const id = await send({
+      to: ['delivered@simulator.tidings.test'],
+      subject: 'Seen twice',
+      headers: { 'X-Order': '7' },
+    })
+    await t.ask('POST', '/api/dev/run', { body: { task: 'webhooks' } })
+    const page = await open('viewer')
+    await visit(page, `/messages?open=${id}&tab=webhooks`)
+    await page.getByRole('row').filter({ hasText: 'message.delivered' }).first().click()
+    await page.getByText('thanks').waitFor()
+    await page.getByRole('tab', { name: 'Source' }).click()
+    await page.getByRole('row', { name: 'X-Order 7' }).waitFor()
+    await page.getByRole('region', { name: 'Raw source' }).getByText('Subject: Seen twice').waitFor()
+    await receiver.stop()
   })
 
   test('A developer cancels a scheduled message, and a viewer reads which role may', async () => {

@@ -81,6 +81,7 @@ const seedMessages: Seed = async (stage) => {
     '/messages': [
       '/messages',
       `/messages?open=${shipped}`,
+      `/messages?tab=webhooks&open=${shipped}`,
       '/messages?view=scheduled',
       `/messages?view=inbound&open=${received}`,
       `/messages?view=jobs&open=${job}`,

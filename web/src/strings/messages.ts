@@ -1,6 +1,7 @@
 /** Words of the pages of messages. */
 export const messages = {
   title: 'Messages',
+  compose: 'New message',
   views: { '': 'All', scheduled: 'Scheduled', inbound: 'Inbound', jobs: 'Jobs' },
   viewsLabel: 'Kinds of messages',
   search: 'Search by recipient, subject or id',

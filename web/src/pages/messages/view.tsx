@@ -1,5 +1,7 @@
+import { useNavigate } from '@tanstack/react-router'
 import { Radio } from 'lucide-react'
 import { messages } from '../../strings/messages.ts'
+import { Button } from '../../ui/button.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import { Page } from '../../ui/templates.tsx'
 import { useFilters } from '../../ui/use-filters.ts'
@@ -14,16 +16,26 @@ const { views } = messages
 const cleared = { ...noFilters, open: '', tab: '', delivery: '', from: '', kind: '' }
 
 const MessagesPage = () => {
+  const navigate = useNavigate()
   const [{ view }, change] = useFilters({ view: '', ...cleared })
   const shown = view in views ? view : ''
   return (
     <Page
       title={messages.title}
       actions={
-        <span className="inline-flex items-center gap-1.5 text-muted text-xs">
-          <Radio aria-hidden className="size-3.5 text-ok" />
-          {messages.live}
-        </span>
+        <>
+          <span className="inline-flex items-center gap-1.5 text-muted text-xs">
+            <Radio aria-hidden className="size-3.5 text-ok" />
+            {messages.live}
+          </span>
+          <Button
+            look="primary"
+            gate="requireDeveloperSession"
+            onClick={() => void navigate({ to: '/messages/new' as never })}
+          >
+            {messages.compose}
+          </Button>
+        </>
       }
     >
       <Tabs
