@@ -37,6 +37,10 @@ const loadPreview = async (given: Given, signal: AbortSignal): Promise<Preview> 
   }
 }
 
+/** Laying out a large mail takes longer than a key may wait, so it is left to a longer pause. */
+const largeHtml = 30_000
+const largeDelayMs = 1_200
+
 type Shown = { preview?: Preview | undefined; error?: unknown }
 
 /** The last preview stays until the next one is there. While somebody types, none is shown: it would interrupt them. */
@@ -47,11 +51,16 @@ export const usePreview = (content: Content, { id, channel, parts, variables }: 
     const show = (next: Shown) => {
       if (!controller.signal.aborted && !content.isTyping()) setShown((now) => ({ preview: now.preview, ...next }))
     }
-    loadPreview({ id, channel, parts, variables }, controller.signal).then(
-      (preview) => show({ preview, error: undefined }),
-      (error) => show({ error }),
-    )
-    return () => controller.abort()
+    const load = () =>
+      loadPreview({ id, channel, parts, variables }, controller.signal).then(
+        (preview) => show({ preview, error: undefined }),
+        (error) => show({ error }),
+      )
+    const timer = setTimeout(load, parts.html.length > largeHtml ? largeDelayMs : 0)
+    return () => {
+      clearTimeout(timer)
+      controller.abort()
+    }
   }, [content, id, channel, parts, variables])
   return shown
 }
