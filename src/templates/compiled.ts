@@ -16,7 +16,7 @@ export type TemplateParts = {
  */
 export const linkMark = `{{unsubscribe_url ${randomUUID()}}}`
 
-const compileParts = ({ channel, subject, html, text }: TemplateRow): TemplateParts => {
+export const compileParts = ({ channel, subject, html, text }: TemplateRow): TemplateParts => {
   const part = (source: string | null, options: CompileOptions) => (source === null ? null : compile(source, options))
   // SMS templates use only the text.
   if (channel === 'sms')

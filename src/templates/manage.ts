@@ -36,9 +36,9 @@ const assertMayChange = (scope: Scope, row: TemplateRow): void => {
   if (scope.environment === 'test' && row.created_environment === 'live') throw new Failure('ENVIRONMENT_ESCALATION')
 }
 
-/** The content after the change. Fields that the body omits stay unchanged. */
-const contentAfter = (row: TemplateRow, body: PatchTemplate) => ({
-  channel: row.channel,
+/** The template after the change. Fields that the body omits stay unchanged. */
+export const contentAfter = (row: TemplateRow, body: PatchTemplate): TemplateRow => ({
+  ...row,
   slug: body.slug ?? row.slug,
   subject: body.subject === undefined ? row.subject : body.subject,
   html: body.html === undefined ? row.html : body.html,

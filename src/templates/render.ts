@@ -4,7 +4,7 @@ import { makeShortCache } from '../db/short-cache.ts'
 import type { Channel } from '../ground/channel.ts'
 import { invalid } from '../ground/errors.ts'
 import type { Scope } from '../ground/scope.ts'
-import { linkMark, makeCompiledTemplates, type TemplateParts } from './compiled.ts'
+import { compileParts, linkMark, makeCompiledTemplates, type TemplateParts } from './compiled.ts'
 import { findBySlug } from './find-by-slug.ts'
 import type { TemplateVariables } from './language.ts'
 import { type OpenTemplate, openTemplate } from './open-template.ts'
@@ -22,6 +22,8 @@ export interface RenderTemplates {
   render(scope: Scope, request: RenderRequest): Promise<Rendered>
   /** Renders the template alone. The unsubscribe link is shown as its tag. */
   preview(row: TemplateRow, variables: TemplateVariables): Rendered
+  /** The same for content that is not saved, which must not get into the cache of the version. */
+  previewUnsaved(row: TemplateRow, variables: TemplateVariables): Rendered
   /** Finds the template of many sends. Rejects an unknown slug and a template of the other channel. */
   open(scope: Scope, request: OpenRequest): Promise<OpenTemplate>
   forgetOrg(orgId: string): void
@@ -29,6 +31,11 @@ export interface RenderTemplates {
 }
 
 const withTag = (text: string | null): string | null => text?.replaceAll(linkMark, unsubscribeTag) ?? null
+
+const previewParts = (parts: TemplateParts, variables: TemplateVariables): Rendered => {
+  const rendered = renderParts(parts, variables, {})
+  return { ...rendered, html: withTag(rendered.html), text: withTag(rendered.text) }
+}
 
 type Needs = { db: Db; trusted: () => boolean }
 
@@ -63,10 +70,8 @@ export const makeRenderTemplates = ({ db, trusted }: Needs): RenderTemplates => 
       return channel === 'sms' ? { ...rendered, text: withTag(rendered.text) } : rendered
     },
     open: async (scope, { slug, channel, subjects }) => openTemplate(await partsFor(scope, slug, channel), subjects),
-    preview: (row, variables) => {
-      const rendered = renderParts(compiled.of(row), variables, {})
-      return { ...rendered, html: withTag(rendered.html), text: withTag(rendered.text) }
-    },
+    preview: (row, variables) => previewParts(compiled.of(row), variables),
+    previewUnsaved: (row, variables) => previewParts(compileParts(row), variables),
     forgetOrg: versions.forgetOrg,
     forgetAll: versions.clear,
   }

@@ -191,6 +191,7 @@ export const matrix: Record<string, Line> = {
   'POST /api/internal/templates/test-send': { gate: 'requireWriteSession', admitted: 422 },
   'GET /api/internal/inbound-sms': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/inbound-emails': { gate: 'requireSession', admitted: 200 },
+  'GET /api/internal/inbound/{id}': { gate: 'requireSession', admitted: 404 },
   'GET /api/internal/inbound-emails/{id}/attachments/{position}': { gate: 'requireSession', admitted: 404 },
   'GET /api/internal/jobs': { gate: 'requireSession', admitted: 200 },
   'GET /api/internal/jobs/{id}': { gate: 'requireSession', admitted: 404 },

@@ -53,6 +53,16 @@ describe('received text messages', () => {
     expect((await stranger.ask('GET', path)).body.data).toEqual([])
   })
 
+  test('one is read by its id, in its own organisation only', async () => {
+    const [id] = ids as [string]
+    const { body } = await own.inboundOne(id)
+    expect(answer(await viewer.ask('GET', `/api/internal/inbound/${id}`))).toEqual([200, body])
+    expect(answer(await stranger.ask('GET', `/api/internal/inbound/${id}`))).toEqual(notFound)
+    for (const other of [newId('inboundSms'), newId('message'), 'x']) {
+      expect(answer(await viewer.ask('GET', `/api/internal/inbound/${other}`)), other).toEqual(notFound)
+    }
+  })
+
   test('AD-124 are filtered by from, to, kind, tenant and time, and paged', async () => {
     const [hello, stop, help, toTenant] = ids as [string, string, string, string]
     const found = async (query: string) => idsOf(await viewer.ask('GET', `${path}?${query}`))
@@ -102,6 +112,7 @@ describe('received emails', () => {
     const { body: shown } = await own.inboundOne(id)
     const attachments = [{ ...shown.attachments[0], url: pathOf(id) }]
     expect(answer(reply)).toEqual([200, { data: [{ ...shown, attachments }], has_more: false, next_cursor: null }])
+    expect(answer(await viewer.ask('GET', `/api/internal/inbound/${id}`))).toEqual([200, { ...shown, attachments }])
     expect(idsOf(await viewer.ask('GET', `${path}?from=ANN@reader.test&kind=reply`))).toEqual([id])
     expect(idsOf(await viewer.ask('GET', `${path}?to=other@mail.inbox.test`))).toEqual([])
   })

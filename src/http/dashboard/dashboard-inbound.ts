@@ -1,10 +1,10 @@
-/** /api/internal/inbound-sms and /api/internal/inbound-emails: received messages. */
+/** /api/internal/inbound-sms, /api/internal/inbound-emails and /api/internal/inbound: received messages. */
 import { z } from 'zod'
 import type { Channel } from '../../ground/channel.ts'
 import { dashboardAttachmentPath } from '../../inbound/attachment-path.ts'
 import { inboundKinds } from '../../inbound/keywords.ts'
 import type { ReadInbound } from '../../inbound/read.ts'
-import { InboundEmailItem, InboundSmsItem, inboundAddress } from '../../inbound/shapes.ts'
+import { InboundEmailItem, InboundItem, InboundSmsItem, inboundAddress } from '../../inbound/shapes.ts'
 import type { InboundRow } from '../../inbound/store.ts'
 import { page } from '../page.ts'
 import { servedAttachment, shownInboundEmail, shownInboundSms } from '../shown-inbound.ts'
@@ -52,6 +52,18 @@ export const dashboardInboundRoutes = ({ read }: { read: ReadInbound }): Dashboa
         status: 200,
         body: page(await list(session, 'email', query), query.limit, shownEmail),
       }),
+    }),
+    defineDashboardRoute({
+      method: 'GET',
+      path: '/api/internal/inbound/{id}',
+      gate: 'requireSession',
+      // The ids of emails are accepted too.
+      params: { id: 'inboundSms' },
+      responses: { 200: InboundItem },
+      handle: async ({ session, params }) => {
+        const row = await read.find(scopeOf(session), params.id as string)
+        return { status: 200, body: row.channel === 'sms' ? shownInboundSms(row) : shownEmail(row) }
+      },
     }),
     defineDashboardRoute({
       method: 'GET',

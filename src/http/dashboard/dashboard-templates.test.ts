@@ -143,6 +143,26 @@ describe('a preview', () => {
     expect([missing.status, missing.body.code]).toEqual([422, 'TEMPLATE_MISSING_VARIABLES'])
   })
 
+  test('shows parts that are not saved, with their warnings, and neither saves nor sends them', async () => {
+    const id = await templateOf({ slug: 'unsaved', text: 'Bye, {{name}}' })
+    const variables = { name: 'Ada' }
+    const preview = (parts: object) => viewer.ask('POST', `${path}/preview`, { id, variables, ...parts })
+    const changed = await leavesNoTrace(() => preview({ html: '<i>{{name}}</i>\n{{! no }}', text: null }))
+    const warning = {
+      field: 'html',
+      line: 2,
+      column: 1,
+      code: 'comment',
+      message: expect.stringContaining('{{! no }}'),
+    }
+    const shown = { id, slug: 'unsaved', channel: 'email', subject: 'Hello, Ada', text: null }
+    expect(answer(changed)).toEqual([200, { ...shown, html: '<i>Ada</i>\n{{! no }}', warnings: [warning] }])
+    const saved = [200, { ...shown, html: '<p>Ada</p>', text: 'Bye, Ada', warnings: [] }]
+    expect(answer(await preview({}))).toEqual(saved)
+    const tooLong = await preview({ subject: 'x'.repeat(999) })
+    expect([tooLong.status, tooLong.body.errors[0].path]).toEqual([422, ['subject']])
+  })
+
   test('R-27 stays open while the org is suspended', async () => {
     const suspended = await texter(t)
     const owner = await primaryOwner(t, suspended.orgId)

@@ -4,7 +4,7 @@ import type { Db } from '../../db/pool.ts'
 import { givenId } from '../../ground/bounded-text.ts'
 import { channels } from '../../ground/channel.ts'
 import { keysetOf } from '../../ground/cursor.ts'
-import type { ManageTemplates } from '../../templates/manage.ts'
+import { contentAfter, type ManageTemplates } from '../../templates/manage.ts'
 import type { RenderTemplates } from '../../templates/render.ts'
 import { CreateTemplate, PatchTemplate, PreviewTemplate, Template, TemplatePreview } from '../../templates/shapes.ts'
 import { listOnlyTenantTemplates, listTemplates } from '../../templates/store.ts'
@@ -22,10 +22,15 @@ const path = '/api/internal/templates'
 
 const ListQuery = oneOrListQuery.extend({ channel: optionalFilter(z.enum(channels)), tenant_id: tenantFilter })
 
+const { subject, html, text } = PatchTemplate.shape
+
+/** Parts that the body has replace those of the template, so that the editor shows what is not saved yet. */
+const PreviewContent = PreviewTemplate.safeExtend({ subject, html, text })
+
 type Needs = {
   db: Db
   manage: ManageTemplates
-  render: Pick<RenderTemplates, 'preview'>
+  render: Pick<RenderTemplates, 'preview' | 'previewUnsaved'>
   tenantScope: TenantScope
 }
 
@@ -52,12 +57,17 @@ const readRoutes = ({ db, manage, render }: Needs): DashboardRoute[] => [
     gate: 'requireSession',
     // It changes nothing.
     whileSuspended: 'open',
-    body: PreviewTemplate,
+    body: PreviewContent,
     bounds: { values: maxVariableValues + 100 },
     responses: { 200: TemplatePreview },
     handle: async ({ session, body }) => {
-      const row = await manage.getNamed(scopeOf(session), body)
-      return { status: 200, body: shownPreview(row, render.preview(row, body.variables)) }
+      const { variables, subject, html, text } = body
+      const saved = await manage.getNamed(scopeOf(session), body)
+      if ([subject, html, text].every((part) => part === undefined)) {
+        return { status: 200, body: shownPreview(saved, render.preview(saved, variables)) }
+      }
+      const row = contentAfter(saved, { subject, html, text })
+      return { status: 200, body: shownPreview(row, render.previewUnsaved(row, variables)) }
     },
   }),
 ]

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { startReceiver } from '../../servers/receiver.ts'
 import { expectNoBarriers } from '../axe.ts'
 import { type Journey, visit } from '../journey.ts'
+import { receiveMail, startJob } from '../seeds/messages.ts'
 
 const messageJourneys: Journey = (stage) => {
   const send = async (body: object): Promise<string> => {
@@ -47,6 +49,27 @@ const messageJourneys: Journey = (stage) => {
     await expect.poll(() => new URL(page.url()).searchParams.get('open')).toBe(sent[0]?.id)
   })
 
+  test('A message shows what webhooks got about it, and its source', async () => {
+    const { t, org, open } = stage()
+    const receiver = await startReceiver((_, response) => response.end('thanks'))
+    const key = org.keys.live
+    await t.ask('POST', '/api/v1/webhooks', { key, body: { url: receiver.url, events: ['message.delivered'] } })
+    const id = await send({
+      to: ['delivered@simulator.tidings.test'],
+      subject: 'Seen twice',
+      headers: { 'X-Order': '7' },
+    })
+    await t.ask('POST', '/api/dev/run', { body: { task: 'webhooks' } })
+    const page = await open('viewer')
+    await visit(page, `/messages?open=${id}&tab=webhooks`)
+    await page.getByRole('row').filter({ hasText: 'message.delivered' }).first().click()
+    await page.getByText('thanks').waitFor()
+    await page.getByRole('tab', { name: 'Source' }).click()
+    await page.getByRole('row', { name: 'X-Order 7' }).waitFor()
+    await page.getByRole('region', { name: 'Raw source' }).getByText('Subject: Seen twice').waitFor()
+    await receiver.stop()
+  })
+
   test('A developer cancels a scheduled message, and a viewer reads which role may', async () => {
     const { t, org, open } = stage()
     const at = new Date(t.service.clock.millis() + 86_400_000).toISOString()
@@ -64,6 +87,41 @@ const messageJourneys: Journey = (stage) => {
       .click()
     await page.getByText('The message is canceled').waitFor()
     expect((await t.ask('GET', `/api/v1/emails/${id}`, { key: org.keys.live })).body.status).toBe('canceled')
+  })
+
+  test('Somebody reads a received message and saves its file, and watches a job until a developer cancels it', async () => {
+    const { t, org, open } = stage()
+    await receiveMail(stage(), 'journey.acme.test')
+    const id = await startJob(stage(), 'journey-news')
+    const viewer = await open('viewer')
+    await visit(viewer, '/messages')
+    await viewer.getByRole('tab', { name: 'Inbound' }).click()
+    await viewer.getByRole('row').filter({ hasText: 'ada@reader.test' }).first().click()
+    await viewer.getByText('parcel 4711 has not arrived').waitFor()
+    const [saved] = await Promise.all([
+      viewer.waitForEvent('download'),
+      viewer.getByRole('link', { name: 'receipt.txt' }).click(),
+    ])
+    expect(saved.suggestedFilename()).toBe('receipt.txt')
+
+    const page = await open('developer')
+    await visit(page, '/messages?view=jobs')
+    await page.getByRole('row').filter({ hasText: 'journey-news' }).click()
+    const counts = page.getByRole('region', { name: 'Messages by status' })
+    await counts.getByText('3', { exact: true }).waitFor()
+    expect(new URL(page.url()).searchParams.get('open')).toBe(id)
+    await t.database.sql(
+      `update messages set status = 'failed' where job_id = $1 and id = (select min(id) from messages where job_id = $1)`,
+      [id],
+    )
+    await page.getByText('1 of 3').last().waitFor()
+    await page.getByRole('button', { name: 'Cancel job' }).click()
+    await page.getByRole('dialog', { name: 'Cancel this job?' }).getByRole('button', { name: 'Cancel job' }).click()
+    await page.getByText('The job is canceled, with 2 messages').waitFor()
+    expect((await t.ask('GET', `/api/v1/jobs/${id}`, { key: org.keys.live })).body.status).toBe('canceled')
+    await page.getByRole('link', { name: 'Show its messages' }).click()
+    await page.getByRole('button', { name: `Of the job ${id}` }).waitFor()
+    await expect.poll(() => page.getByRole('row').count()).toBe(4)
   })
 }
 

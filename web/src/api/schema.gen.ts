@@ -912,6 +912,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/internal/inbound/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["getApiInternalInboundById"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/internal/inbound-emails/{id}/attachments/{position}": {
         parameters: {
             query?: never;
@@ -3109,6 +3125,47 @@ export interface components {
              */
             created_at: string;
         };
+        /**
+         * @example {
+         *       "id": "ism_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "channel": "sms",
+         *       "from": "+14155550100",
+         *       "to": "+14155550999",
+         *       "body": "stop texting me",
+         *       "media_url": [],
+         *       "kind": "opt_out",
+         *       "keyword": "STOP",
+         *       "in_reply_to": "msg_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "tenant_id": null,
+         *       "received_at": "2026-01-15T12:00:00.000Z",
+         *       "created_at": "2026-01-15T12:00:00.200Z"
+         *     }
+         * @example {
+         *       "id": "iem_01k5w3v8q6e9rbx2t7m4n0c1yz",
+         *       "channel": "email",
+         *       "from": "ann@example.com",
+         *       "to": [
+         *         "help@mail.example.com"
+         *       ],
+         *       "subject": "A question",
+         *       "text": "Hello?",
+         *       "html": null,
+         *       "attachments": [
+         *         {
+         *           "filename": "photo.png",
+         *           "content_type": "image/png",
+         *           "size": 2048,
+         *           "url": "/api/v1/inbound/iem_01k5w3v8q6e9rbx2t7m4n0c1yz/attachments/0"
+         *         }
+         *       ],
+         *       "kind": "reply",
+         *       "in_reply_to": null,
+         *       "tenant_id": null,
+         *       "received_at": "2026-01-15T12:00:00.000Z",
+         *       "created_at": "2026-01-15T12:00:00.200Z"
+         *     }
+         */
+        InboundMessage: components["schemas"]["InboundSms"] | components["schemas"]["InboundEmail"];
         /**
          * @example {
          *       "id": "ism_01k5w3v8q6e9rbx2t7m4n0c1yz",
@@ -6424,6 +6481,12 @@ export interface operations {
                     variables?: {
                         [key: string]: unknown;
                     };
+                    /** @description The subject, up to 998 characters. Required for email, not used for SMS. */
+                    subject?: string | null;
+                    /** @description The HTML body of an email, up to 1,000,000 characters. Values of variables are escaped in it. */
+                    html?: string | null;
+                    /** @description The plain text body, up to 1,000,000 characters. Required for SMS. */
+                    text?: string | null;
                 };
             };
         };
@@ -6498,6 +6561,27 @@ export interface operations {
                         has_more: boolean;
                         next_cursor: string | null;
                     };
+                };
+            };
+        };
+    };
+    getApiInternalInboundById: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InboundMessage"];
                 };
             };
         };

@@ -4,8 +4,11 @@ import { useEffect, useRef } from 'react'
 import { pageOf } from '../pages/registry.ts'
 import { railEntries } from './rail-map.ts'
 
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+/** The target of an event from a shadow root is its host, so the path says where the person types. */
+const isTyping = (event: KeyboardEvent): boolean => {
+  const [target] = event.composedPath()
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+}
 
 export const jumps = (): { keys: string; label: string; path: string }[] =>
   railEntries()
@@ -38,7 +41,7 @@ export const useShortcuts = ({ onPalette, onHelp }: Needs): void => {
         return
       }
       const modal = document.querySelector('[role="dialog"]')
-      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target) || modal) return
+      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event) || modal) return
       if (jumping.current) {
         jumping.current = false
         jump(event.key)

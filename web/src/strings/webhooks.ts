@@ -36,6 +36,7 @@ export const webhooks = {
     columns: { event: 'Event', status: 'Status', attempts: 'Attempts', created: 'Created' },
     empty: 'Nothing was delivered yet',
     emptyHelp: 'Send a test event, or wait for the next event of your messages.',
+    endpoint: 'Endpoint',
     attempts: 'Attempts',
     attempt: (number: number) => `Attempt ${number}`,
     took: (ms: number) => `${ms} ms`,

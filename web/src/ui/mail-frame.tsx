@@ -9,10 +9,10 @@ export const MailFrame = ({ html, title }: { html: string; title: string }) => {
   const frame = useRef<HTMLIFrameElement>(null)
   const [height, setHeight] = useState(320)
   const mail = useMemo(() => safeMail(html), [html])
-  const shown = () => {
+  const shown = async () => {
     if (!frame.current) return
-    applyStyles(frame.current, mail.css)
-    const content = frame.current.contentDocument?.documentElement.scrollHeight ?? 0
+    await applyStyles(frame.current, mail.css)
+    const content = frame.current?.contentDocument?.documentElement.scrollHeight ?? 0
     setHeight(Math.min(Math.max(content, 160), maxHeight))
   }
   return (
@@ -23,7 +23,7 @@ export const MailFrame = ({ html, title }: { html: string; title: string }) => {
         title={title}
         sandbox="allow-same-origin"
         srcDoc={mail.html}
-        onLoad={shown}
+        onLoad={() => void shown()}
         height={height}
         className="w-full rounded-md border bg-white"
       />

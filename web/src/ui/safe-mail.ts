@@ -54,16 +54,25 @@ export const safeMail = (source: string): SafeMail => {
 
 const base = 'a[title]{color:#1a56db;text-decoration:underline}img:not([src]){background:#eee}'
 
-/** Puts the styles back. Style sheets that a script makes are not inline. */
-export const applyStyles = (frame: HTMLIFrameElement, css: string): void => {
+const sliceMs = 10
+
+/**
+ * Puts the styles back. Style sheets that a script makes are not inline. A large mail is styled in slices, because the
+ * person may type in the page around it.
+ */
+export const applyStyles = async (frame: HTMLIFrameElement, css: string): Promise<void> => {
   const { contentDocument: document, contentWindow: view } = frame
   if (!document || !view) return
-  for (const element of document.querySelectorAll<HTMLElement>('[data-mail-style]')) {
-    element.style.cssText = withoutUrls(element.dataset.mailStyle ?? '')
-  }
   const Sheet = (view as unknown as typeof globalThis).CSSStyleSheet
   const sheet = new Sheet()
   sheet.replaceSync(`${base}\n${css}`)
   document.adoptedStyleSheets = [sheet]
   document.documentElement.style.colorScheme = 'light'
+  let end = performance.now() + sliceMs
+  for (const element of document.querySelectorAll<HTMLElement>('[data-mail-style]')) {
+    element.style.cssText = withoutUrls(element.dataset.mailStyle ?? '')
+    if (performance.now() < end) continue
+    await new Promise((done) => setTimeout(done))
+    end = performance.now() + sliceMs
+  }
 }

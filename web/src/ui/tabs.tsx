@@ -1,7 +1,13 @@
 import { Tabs as Base } from '@base-ui/react/tabs'
 import type { ReactNode } from 'react'
 
-export type Tab = { id: string; label: ReactNode; panel: ReactNode }
+export type Tab = {
+  id: string
+  label: ReactNode
+  panel: ReactNode
+  /** Keeps the panel while another tab is open, such as an editor with its history. */
+  keep?: boolean
+}
 
 type Props = { tabs: readonly Tab[]; value: string; onValue: (id: string) => void; label: string }
 
@@ -20,7 +26,7 @@ export const Tabs = ({ tabs, value, onValue, label }: Props) => (
       ))}
     </Base.List>
     {tabs.map((tab) => (
-      <Base.Panel key={tab.id} value={tab.id} className="pt-4 outline-offset-4">
+      <Base.Panel key={tab.id} value={tab.id} keepMounted={tab.keep ?? false} className="pt-4 outline-offset-4">
         {tab.panel}
       </Base.Panel>
     ))}

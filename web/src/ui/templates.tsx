@@ -70,14 +70,16 @@ type FormProps = {
   actions: ReactNode
   children: ReactNode
   label?: string
+  /** As wide as the page, for long texts. */
+  wide?: boolean
 }
 
 /** One column of fields. The service words the errors: those of a field next to it, all others above the buttons. */
-export const Form = ({ onSubmit, error, actions, children, label }: FormProps) => (
+export const Form = ({ onSubmit, error, actions, children, label, wide }: FormProps) => (
   <form
     noValidate
     aria-label={label}
-    className="flex max-w-md flex-col gap-4"
+    className={`flex flex-col gap-4 ${wide ? '' : 'max-w-md'}`}
     onSubmit={(event) => {
       event.preventDefault()
       onSubmit()

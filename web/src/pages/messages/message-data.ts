@@ -5,7 +5,7 @@ import type { Mode } from '../../shell/mode.ts'
 import type { Tone } from '../../ui/badge.tsx'
 import { usePages } from '../../ui/use-pages.ts'
 
-type Responses<P extends keyof paths> = paths[P] extends {
+export type Responses<P extends keyof paths> = paths[P] extends {
   get: { responses: { 200: { content: { 'application/json': infer B } } } }
 }
   ? B
@@ -25,17 +25,17 @@ export const tones: Record<MessageStatus, Tone> = {
   canceled: 'neutral',
 }
 
-export type MessageFilters = { q: string; channel: string; status: string; since: string }
+export type MessageFilters = { q: string; channel: string; status: string; since: string; job: string }
 
-export const noFilters: MessageFilters = { q: '', channel: '', status: '', since: '' }
+export const noFilters: MessageFilters = { q: '', channel: '', status: '', since: '', job: '' }
 
 const hourMs = 3_600_000
 const afterOf = (since: string): string => new Date(Date.now() - Number(since) * hourMs).toISOString()
 
 /** Asks again every few seconds while the page is visible. */
-export const useMessages = (environment: Mode, { q, channel, status, since }: MessageFilters) =>
+export const useMessages = (environment: Mode, { q, channel, status, since, job }: MessageFilters) =>
   usePages(
-    ['messages', environment, q, channel, status, since],
+    ['messages', environment, q, channel, status, since, job],
     (cursor) =>
       unwrap(
         api.GET('/api/internal/messages', {
@@ -47,6 +47,7 @@ export const useMessages = (environment: Mode, { q, channel, status, since }: Me
               ...(q && { q }),
               ...(channel && { channel: channel as ListedMessage['channel'] }),
               ...(status && { status: status as MessageStatus }),
+              ...(job && { job_id: job }),
               ...(since && { created_after: afterOf(since) }),
             },
           },

@@ -9,16 +9,15 @@ import { Skeleton } from '../../ui/skeleton.tsx'
 import { type Tab, Tabs } from '../../ui/tabs.tsx'
 import { MessageActions } from './message-actions.tsx'
 import { type ShownMessage, tones, useMessage } from './message-data.ts'
+import { MessageDeliveries } from './message-deliveries.tsx'
 import { MessageFacts } from './message-facts.tsx'
+import { MessageSource } from './message-source.tsx'
 import { MessageTimeline } from './message-timeline.tsx'
+import { PlainText } from './plain-text.tsx'
 
 type Props = { id: string; tab: string; onTab: (tab: string) => void; onOpen: (id: string) => void }
 
 const Note = ({ children }: { children: string }) => <p className="text-muted text-sm">{children}</p>
-
-const PlainText = ({ text }: { text: string }) => (
-  <pre className="whitespace-pre-wrap break-words rounded-md border bg-surface p-3 font-mono text-sm">{text}</pre>
-)
 
 const Preview = ({ message }: { message: ShownMessage }) => {
   if (message.redacted_at !== null) return <Note>{messages.noBody}</Note>
@@ -44,7 +43,11 @@ const tabsOf = (message: ShownMessage): Tab[] => {
     { id: 'preview', label: words.preview, panel: <Preview message={message} /> },
     ...text,
     { id: 'timeline', label: words.timeline, panel: <MessageTimeline message={message} /> },
+    { id: 'webhooks', label: words.webhooks, panel: <MessageDeliveries id={message.id} /> },
     { id: 'details', label: words.details, panel: <MessageFacts message={message} /> },
+    ...(message.channel === 'email'
+      ? [{ id: 'source', label: words.source, panel: <MessageSource message={message} /> }]
+      : []),
     { id: 'api', label: words.api, panel: <CodeBlock label="curl" code={curl('GET', path)} /> },
   ]
 }

@@ -4,6 +4,7 @@ import { Copyable } from '../../ui/copy-button.tsx'
 import { DetailList, type Fact } from '../../ui/detail-list.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
 import type { ShownMessage } from './message-data.ts'
+import { Pairs } from './pairs.tsx'
 
 const words = messages.facts
 
@@ -25,28 +26,6 @@ const recipientsOf = (message: ShownMessage): Fact[] =>
         { name: words.replyTo, value: addresses(message.reply_to) },
         { name: words.stream, value: message.stream },
       ]
-
-const Pairs = ({ title, pairs }: { title: string; pairs: Record<string, string> }) =>
-  Object.keys(pairs).length === 0 ? null : (
-    <section>
-      <h3 className="mb-1.5 font-medium text-sm">{title}</h3>
-      <table className="w-full rounded-md border text-sm">
-        <tbody>
-          {Object.entries(pairs).map(([name, value]) => (
-            <tr key={name} className="border-b last:border-b-0">
-              <th
-                scope="row"
-                className="w-2/5 break-all px-3 py-1.5 text-left font-mono font-normal text-muted text-xs"
-              >
-                {name}
-              </th>
-              <td className="break-all px-3 py-1.5 font-mono text-xs">{value}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  )
 
 const reportOf = ({ provider_response: report }: ShownMessage): Record<string, string> =>
   Object.fromEntries(Object.entries(report ?? {}).filter((pair): pair is [string, string] => pair[1] !== null))
@@ -77,7 +56,6 @@ export const MessageFacts = ({ message }: { message: ShownMessage }) => (
         },
       ]}
     />
-    {message.channel === 'email' && <Pairs title={messages.headers} pairs={message.headers} />}
     {message.channel === 'email' && (
       <Pairs
         title={messages.attachments}

@@ -1,4 +1,6 @@
+import { X } from 'lucide-react'
 import { messages } from '../../strings/messages.ts'
+import { Button } from '../../ui/button.tsx'
 import { SearchInput } from '../../ui/search-input.tsx'
 import { Select } from '../../ui/select.tsx'
 import { FilterBar } from '../../ui/templates.tsx'
@@ -6,9 +8,14 @@ import type { MessageFilters } from './message-data.ts'
 
 const optionsOf = (words: Record<string, string>) => Object.entries(words).map(([value, label]) => ({ value, label }))
 
-type Props = { filters: MessageFilters; onChange: (change: Partial<MessageFilters>) => void }
+type Props = {
+  filters: MessageFilters
+  onChange: (change: Partial<MessageFilters>) => void
+  /** The list shows one status only. */
+  fixedStatus: boolean
+}
 
-export const MessageFilterBar = ({ filters, onChange }: Props) => (
+export const MessageFilterBar = ({ filters, onChange, fixedStatus }: Props) => (
   <FilterBar>
     <SearchInput label={messages.search} value={filters.q} onValue={(q) => onChange({ q })} />
     <Select
@@ -17,12 +24,14 @@ export const MessageFilterBar = ({ filters, onChange }: Props) => (
       onValue={(channel) => onChange({ channel })}
       options={[{ value: '', label: messages.everyChannel }, ...optionsOf(messages.channels)]}
     />
-    <Select
-      aria-label={messages.status}
-      value={filters.status}
-      onValue={(status) => onChange({ status })}
-      options={[{ value: '', label: messages.everyStatus }, ...optionsOf(messages.statuses)]}
-    />
+    {!fixedStatus && (
+      <Select
+        aria-label={messages.status}
+        value={filters.status}
+        onValue={(status) => onChange({ status })}
+        options={[{ value: '', label: messages.everyStatus }, ...optionsOf(messages.statuses)]}
+      />
+    )}
     <Select
       aria-label={messages.since}
       value={filters.since}
@@ -31,5 +40,10 @@ export const MessageFilterBar = ({ filters, onChange }: Props) => (
         .sort(([a], [b]) => Number(a) - Number(b))
         .map(([value, label]) => ({ value, label }))}
     />
+    {filters.job && (
+      <Button size="small" icon={<X aria-hidden className="size-3.5" />} onClick={() => onChange({ job: '' })}>
+        {messages.ofJob(filters.job)}
+      </Button>
+    )}
   </FilterBar>
 )

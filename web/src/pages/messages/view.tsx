@@ -1,131 +1,54 @@
-import { Mail, MessageSquare, Radio } from 'lucide-react'
-import { useMode } from '../../shell/mode.ts'
+import { useNavigate } from '@tanstack/react-router'
+import { Radio } from 'lucide-react'
 import { messages } from '../../strings/messages.ts'
-import { StatusDot } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { curl } from '../../ui/curl.ts'
-import { Drawer } from '../../ui/drawer.tsx'
-import { EmptyState } from '../../ui/empty-state.tsx'
-import { ErrorNote } from '../../ui/error-note.tsx'
-import { RelativeTime } from '../../ui/relative-time.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { Tabs } from '../../ui/tabs.tsx'
 import { Page } from '../../ui/templates.tsx'
 import { useFilters } from '../../ui/use-filters.ts'
-import { type ListedMessage, noFilters, tones, useMessages } from './message-data.ts'
-import { MessageDetail } from './message-detail.tsx'
-import { MessageFilterBar } from './message-filter-bar.tsx'
+import { InboundList } from './inbound/inbound-list.tsx'
+import { JobList } from './jobs/job-list.tsx'
+import { noFilters } from './message-data.ts'
+import { MessageList } from './message-list.tsx'
 
-const columns: Column<ListedMessage>[] = [
-  {
-    id: 'to',
-    header: messages.columns.to,
-    cell: ({ to }) =>
-      to === null ? (
-        <span className="text-faint">{messages.erased}</span>
-      ) : (
-        <span className="block max-w-36 truncate sm:max-w-72">{to}</span>
-      ),
-  },
-  {
-    id: 'status',
-    header: messages.columns.status,
-    cell: ({ status }) => <StatusDot tone={tones[status]}>{messages.statuses[status]}</StatusDot>,
-  },
-  {
-    id: 'subject',
-    header: messages.columns.subject,
-    className: 'hidden md:table-cell',
-    cell: ({ subject, body_preview }) => subject ?? body_preview ?? '–',
-  },
-  {
-    id: 'channel',
-    header: messages.columns.channel,
-    className: 'hidden lg:table-cell',
-    cell: ({ channel }) => (
-      <span className="inline-flex items-center gap-1.5 text-muted">
-        {channel === 'email' ? (
-          <Mail aria-hidden className="size-3.5" />
-        ) : (
-          <MessageSquare aria-hidden className="size-3.5" />
-        )}
-        {messages.channels[channel]}
-      </span>
-    ),
-  },
-  {
-    id: 'created',
-    header: messages.columns.created,
-    align: 'right',
-    cell: ({ created_at }) => <RelativeTime at={created_at} />,
-  },
-]
+const { views } = messages
 
-const sample = { from: 'hello@example.com', to: ['ann@example.com'], subject: 'Hello', text: 'Hello, Ann' }
-
-const Empty = ({ filtered, onClear }: { filtered: boolean; onClear: () => void }) => {
-  const mode = useMode()
-  return filtered ? (
-    <EmptyState title={messages.noMatch} action={<Button onClick={onClear}>{messages.clear}</Button>}>
-      {messages.noMatchHelp}
-    </EmptyState>
-  ) : (
-    <EmptyState
-      icon={<Mail className="size-6" />}
-      title={messages.emptyTitle(mode)}
-      curl={curl('POST', '/emails', sample)}
-    >
-      {messages.empty}
-    </EmptyState>
-  )
-}
-
-/** A search over many messages stops before it gets slow, and says how far it got. */
-const SearchedUntil = ({ at }: { at: string }) => (
-  <p role="status" className="text-center text-muted text-sm">
-    {messages.searchedUntil} <RelativeTime at={at} />. {messages.searchFurther}
-  </p>
-)
+/** What a view keeps in the URL means nothing in another one. */
+const cleared = { ...noFilters, open: '', tab: '', delivery: '', from: '', kind: '' }
 
 const MessagesPage = () => {
-  const mode = useMode()
-  const [{ open, tab, ...filters }, change] = useFilters({ ...noFilters, open: '', tab: '' })
-  const { rows, error, more, last } = useMessages(mode, filters)
-  const filtered = Object.values(filters).some(Boolean)
-  const until = last?.searched_until
+  const navigate = useNavigate()
+  const [{ view }, change] = useFilters({ view: '', ...cleared })
+  const shown = view in views ? view : ''
   return (
     <Page
       title={messages.title}
       actions={
-        <span className="inline-flex items-center gap-1.5 text-muted text-xs">
-          <Radio aria-hidden className="size-3.5 text-ok" />
-          {messages.live}
-        </span>
+        <>
+          <span className="inline-flex items-center gap-1.5 text-muted text-xs">
+            <Radio aria-hidden className="size-3.5 text-ok" />
+            {messages.live}
+          </span>
+          <Button
+            look="primary"
+            gate="requireDeveloperSession"
+            onClick={() => void navigate({ to: '/messages/new' as never })}
+          >
+            {messages.compose}
+          </Button>
+        </>
       }
     >
-      <MessageFilterBar filters={filters} onChange={change} />
-      <ErrorNote error={error} />
-      <Table
-        label={messages.title}
-        columns={columns}
-        rows={error ? [] : rows}
-        rowKey={({ id }) => id}
-        onOpen={({ id }) => change({ open: id, tab: '' })}
-        openKey={open}
-        more={more}
-        {...(!until && { empty: <Empty filtered={filtered} onClear={() => change(noFilters)} /> })}
+      <Tabs
+        label={messages.viewsLabel}
+        value={shown || 'all'}
+        onValue={(next) => change({ ...cleared, view: next === 'all' ? '' : next })}
+        tabs={[
+          { id: 'all', label: views[''], panel: <MessageList /> },
+          { id: 'scheduled', label: views.scheduled, panel: <MessageList scheduled /> },
+          { id: 'inbound', label: views.inbound, panel: <InboundList /> },
+          { id: 'jobs', label: views.jobs, panel: <JobList /> },
+        ]}
       />
-      {until && <SearchedUntil at={until} />}
-      <Drawer open={open !== ''} onClose={() => change({ open: '', tab: '' })} title={messages.detail}>
-        {open && (
-          <MessageDetail
-            key={open}
-            id={open}
-            tab={tab}
-            onTab={(now) => change({ tab: now })}
-            onOpen={(id) => change({ open: id, tab: '' })}
-          />
-        )}
-      </Drawer>
     </Page>
   )
 }

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { ArrowLeft, RotateCw } from 'lucide-react'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { webhooks } from '../../../strings/webhooks.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
@@ -109,6 +109,7 @@ const DeliveryDetail = ({ delivery, onOpen }: DetailProps) => (
           value: <StatusDot tone={deliveryTones[delivery.status]}>{words.statuses[delivery.status]}</StatusDot>,
         },
         { name: 'Id', value: <Copyable text={delivery.id} /> },
+        { name: words.endpoint, value: <Copyable text={delivery.endpoint_id} /> },
         { name: words.columns.created, value: <RelativeTime at={delivery.created_at} /> },
         ...(delivery.next_attempt_at
           ? [{ name: words.next, value: <RelativeTime at={delivery.next_attempt_at} /> }]
@@ -121,32 +122,56 @@ const DeliveryDetail = ({ delivery, onOpen }: DetailProps) => (
   </div>
 )
 
-export const Deliveries = ({ endpointId }: { endpointId: string }) => {
-  const [{ status, delivery }, change] = useFilters({ status: '', delivery: '' })
-  const { rows, error, more } = useDeliveries(endpointId, status)
-  const opened = rows?.find(({ id }) => id === delivery)
-  if (opened) return <DeliveryDetail delivery={opened} onOpen={(id) => change({ delivery: id })} />
+type BrowserProps = {
+  list: ReturnType<typeof useDeliveries>
+  /** The delivery that is open. */
+  opened: string
+  onOpen: (id: string) => void
+  /** Above the list. */
+  filters?: ReactNode
+  emptyHelp: string
+}
+
+/** A list of deliveries, and one of them with its attempts. */
+export const DeliveryBrowser = ({ list: { rows, error, more }, opened, onOpen, filters, emptyHelp }: BrowserProps) => {
+  const shown = rows?.find(({ id }) => id === opened)
+  if (shown) return <DeliveryDetail delivery={shown} onOpen={onOpen} />
   return (
     <div className="flex flex-col gap-3">
-      <Select
-        aria-label={words.status}
-        value={status}
-        onValue={(value) => change({ status: value })}
-        options={[
-          { value: '', label: words.every },
-          ...Object.entries(words.statuses).map(([value, label]) => ({ value, label })),
-        ]}
-      />
+      {filters}
       <ErrorNote error={error} />
       <Table
         label={words.title}
         columns={columns}
         rows={error ? [] : rows}
         rowKey={({ id }) => id}
-        onOpen={({ id }) => change({ delivery: id })}
+        onOpen={({ id }) => onOpen(id)}
         more={more}
-        empty={<EmptyState title={words.empty}>{words.emptyHelp}</EmptyState>}
+        empty={<EmptyState title={words.empty}>{emptyHelp}</EmptyState>}
       />
     </div>
+  )
+}
+
+export const Deliveries = ({ endpointId }: { endpointId: string }) => {
+  const [{ status, delivery }, change] = useFilters({ status: '', delivery: '' })
+  return (
+    <DeliveryBrowser
+      list={useDeliveries(endpointId, status)}
+      opened={delivery}
+      onOpen={(id) => change({ delivery: id })}
+      emptyHelp={words.emptyHelp}
+      filters={
+        <Select
+          aria-label={words.status}
+          value={status}
+          onValue={(value) => change({ status: value })}
+          options={[
+            { value: '', label: words.every },
+            ...Object.entries(words.statuses).map(([value, label]) => ({ value, label })),
+          ]}
+        />
+      }
+    />
   )
 }

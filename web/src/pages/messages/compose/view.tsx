@@ -1,0 +1,151 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { api, unwrap } from '../../../api/client.ts'
+import { useMode } from '../../../shell/mode.ts'
+import { compose } from '../../../strings/compose.ts'
+import { editor } from '../../../strings/templates.ts'
+import { Button } from '../../../ui/button.tsx'
+import { RadioGroup } from '../../../ui/check-group.tsx'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { curl } from '../../../ui/curl.ts'
+import { Field } from '../../../ui/field.tsx'
+import { Input, TextArea } from '../../../ui/input.tsx'
+import { Select } from '../../../ui/select.tsx'
+import { Form, Page, Section } from '../../../ui/templates.tsx'
+import { toast } from '../../../ui/toasts.tsx'
+import { useDraft } from '../../../ui/use-draft.ts'
+import { useSubmit } from '../../sign-in/use-submit.ts'
+import { readVariables } from '../../templates/editor/variables-field.tsx'
+import { useTemplates } from '../../templates/template-data.ts'
+import { EmailAddresses, EmailContent, type FieldsProps } from './email-fields.tsx'
+import { emptyDraft, faultsIn, type MessageDraft, requestOf } from './message-draft.ts'
+import { SmsAddresses, SmsContent } from './sms-fields.tsx'
+
+const channels = Object.entries(compose.channels).map(([value, label]) => ({ value, label }))
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+const shownFields = (draft: MessageDraft): string[] => [
+  'from',
+  'to',
+  'scheduled_at',
+  'template',
+  ...(draft.channel === 'email' ? ['cc', 'bcc', 'reply_to', 'subject'] : ['dlt_template_id']),
+  ...(draft.template ? ['variables'] : draft.channel === 'email' ? ['html', 'text'] : ['body']),
+]
+
+/** Content that is written here, or one of the newest templates. */
+const ContentFields = (props: FieldsProps) => {
+  const { draft, change, faults } = props
+  const { rows = [] } = useTemplates(draft.channel)
+  const slugs = [...new Set([...rows.map(({ slug }) => slug), draft.template].filter(Boolean))]
+  const { fault } = readVariables(draft.variables)
+  return (
+    <>
+      <Field label={compose.content} error={faults.of('template')}>
+        <Select
+          value={draft.template}
+          onValue={(template) => change({ template })}
+          options={[
+            { value: '', label: compose.write },
+            ...slugs.map((slug) => ({ value: slug, label: `${compose.template}: ${slug}` })),
+          ]}
+        />
+      </Field>
+      {draft.template !== '' && (
+        <Field label={compose.variables} help={compose.variablesHelp} error={fault ?? faults.of('variables')}>
+          <TextArea
+            value={draft.variables}
+            rows={4}
+            spellCheck={false}
+            className="font-mono"
+            onChange={(event) => change({ variables: event.target.value })}
+          />
+        </Field>
+      )}
+      {draft.template === '' && (draft.channel === 'email' ? <EmailContent {...props} /> : <SmsContent {...props} />)}
+    </>
+  )
+}
+
+const useSend = (draft: MessageDraft, forget: () => void) => {
+  const environment = useMode()
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const form = useSubmit()
+  const send = () =>
+    form.submit(async () => {
+      const body = { ...requestOf(draft), channel: draft.channel, environment }
+      const { id, status } = await unwrap(api.POST('/api/internal/messages/send', { body }))
+      toast(status === 'scheduled' ? compose.scheduled : compose.sent)
+      forget()
+      void client.invalidateQueries({ queryKey: ['messages'] })
+      await navigate({ to: '/messages' as never, search: { open: id } as never })
+    })
+  return { ...form, send }
+}
+
+const ComposePage = () => {
+  const mode = useMode()
+  const { value: draft, change, forget } = useDraft('compose', emptyDraft)
+  const form = useSend(draft, forget)
+  const faults = faultsIn(form.error, shownFields(draft))
+  const props = { draft, change, faults }
+  const isInvalid = draft.template !== '' && readVariables(draft.variables).fault !== undefined
+  return (
+    <Page title={compose.title} description={compose.help[mode]} width="form">
+      <Form
+        label={compose.title}
+        wide
+        onSubmit={form.send}
+        error={faults.rest}
+        actions={
+          <>
+            <Button
+              type="submit"
+              look="primary"
+              busy={form.busy}
+              gate="requireDeveloperSession"
+              reason={isInvalid ? editor.fixVariables : undefined}
+            >
+              {draft.when ? compose.schedule : compose.send}
+            </Button>
+            <Button
+              look="quiet"
+              onClick={() => {
+                forget()
+                form.clear()
+              }}
+            >
+              {compose.clear}
+            </Button>
+          </>
+        }
+      >
+        <RadioGroup
+          legend={compose.channel}
+          choices={channels}
+          value={draft.channel}
+          onValue={(channel) => {
+            form.clear()
+            change({ channel: channel as MessageDraft['channel'], template: '' })
+          }}
+        />
+        {draft.channel === 'email' ? <EmailAddresses {...props} /> : <SmsAddresses {...props} />}
+        <ContentFields {...props} />
+        <Field label={compose.when} optional help={compose.whenHelp(zone)} error={faults.of('scheduled_at')}>
+          <Input
+            type="datetime-local"
+            value={draft.when}
+            className="w-60"
+            onChange={(event) => change({ when: event.target.value })}
+          />
+        </Field>
+      </Form>
+      <Section title={compose.api} description={compose.apiHelp}>
+        <CodeBlock label="curl" code={curl('POST', draft.channel === 'email' ? '/emails' : '/sms', requestOf(draft))} />
+      </Section>
+    </Page>
+  )
+}
+
+export default ComposePage

@@ -1,0 +1,152 @@
+import { Clock, Mail, MessageSquare } from 'lucide-react'
+import { useMode } from '../../shell/mode.ts'
+import { messages } from '../../strings/messages.ts'
+import { StatusDot } from '../../ui/badge.tsx'
+import { Button } from '../../ui/button.tsx'
+import { curl } from '../../ui/curl.ts'
+import { Drawer } from '../../ui/drawer.tsx'
+import { EmptyState } from '../../ui/empty-state.tsx'
+import { ErrorNote } from '../../ui/error-note.tsx'
+import { RelativeTime } from '../../ui/relative-time.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { useFilters } from '../../ui/use-filters.ts'
+import { type ListedMessage, noFilters, tones, useMessages } from './message-data.ts'
+import { MessageDetail } from './message-detail.tsx'
+import { MessageFilterBar } from './message-filter-bar.tsx'
+
+const columns: Column<ListedMessage>[] = [
+  {
+    id: 'to',
+    header: messages.columns.to,
+    cell: ({ to }) =>
+      to === null ? (
+        <span className="text-faint">{messages.erased}</span>
+      ) : (
+        <span className="block max-w-36 truncate sm:max-w-72">{to}</span>
+      ),
+  },
+  {
+    id: 'status',
+    header: messages.columns.status,
+    cell: ({ status }) => <StatusDot tone={tones[status]}>{messages.statuses[status]}</StatusDot>,
+  },
+  {
+    id: 'subject',
+    header: messages.columns.subject,
+    className: 'hidden md:table-cell',
+    cell: ({ subject, body_preview }) => subject ?? body_preview ?? '–',
+  },
+  {
+    id: 'channel',
+    header: messages.columns.channel,
+    className: 'hidden lg:table-cell',
+    cell: ({ channel }) => (
+      <span className="inline-flex items-center gap-1.5 text-muted">
+        {channel === 'email' ? (
+          <Mail aria-hidden className="size-3.5" />
+        ) : (
+          <MessageSquare aria-hidden className="size-3.5" />
+        )}
+        {messages.channels[channel]}
+      </span>
+    ),
+  },
+  {
+    id: 'created',
+    header: messages.columns.created,
+    align: 'right',
+    cell: ({ created_at }) => <RelativeTime at={created_at} />,
+  },
+]
+
+const scheduledColumns: Column<ListedMessage>[] = columns
+  .filter(({ id }) => id !== 'status' && id !== 'created')
+  .concat({
+    id: 'due',
+    header: messages.columns.due,
+    align: 'right',
+    cell: ({ scheduled_at }) => <RelativeTime at={scheduled_at} />,
+  })
+
+const sample = { from: 'hello@example.com', to: ['ann@example.com'], subject: 'Hello', text: 'Hello, Ann' }
+
+type EmptyProps = { filtered: boolean; scheduled: boolean; onClear: () => void }
+
+const tomorrow = (): string => new Date(Date.now() + 86_400_000).toISOString()
+
+const Empty = ({ filtered, scheduled, onClear }: EmptyProps) => {
+  const mode = useMode()
+  if (scheduled && !filtered) {
+    return (
+      <EmptyState
+        icon={<Clock className="size-6" />}
+        title={messages.noScheduled}
+        curl={curl('POST', '/emails', { ...sample, scheduled_at: tomorrow() })}
+      >
+        {messages.noScheduledHelp}
+      </EmptyState>
+    )
+  }
+  return filtered ? (
+    <EmptyState title={messages.noMatch} action={<Button onClick={onClear}>{messages.clear}</Button>}>
+      {messages.noMatchHelp}
+    </EmptyState>
+  ) : (
+    <EmptyState
+      icon={<Mail className="size-6" />}
+      title={messages.emptyTitle(mode)}
+      curl={curl('POST', '/emails', sample)}
+    >
+      {messages.empty}
+    </EmptyState>
+  )
+}
+
+/** A search over many messages stops before it gets slow, and says how far it got. */
+const SearchedUntil = ({ at }: { at: string }) => (
+  <p role="status" className="text-center text-muted text-sm">
+    {messages.searchedUntil} <RelativeTime at={at} />. {messages.searchFurther}
+  </p>
+)
+
+/** What belongs to an open message. */
+const closed = { open: '', tab: '', delivery: '' }
+
+/** @property scheduled Only messages that wait for their time. */
+export const MessageList = ({ scheduled = false }: { scheduled?: boolean }) => {
+  const mode = useMode()
+  const [{ open, tab, delivery: _, ...filters }, change] = useFilters({ ...noFilters, ...closed })
+  const { rows, error, more, last } = useMessages(mode, scheduled ? { ...filters, status: 'scheduled' } : filters)
+  const filtered = Object.values(filters).some(Boolean)
+  const until = last?.searched_until
+  return (
+    <div className="flex flex-col gap-4">
+      <MessageFilterBar filters={filters} onChange={change} fixedStatus={scheduled} />
+      <ErrorNote error={error} />
+      <Table
+        label={messages.title}
+        columns={scheduled ? scheduledColumns : columns}
+        rows={error ? [] : rows}
+        rowKey={({ id }) => id}
+        onOpen={({ id }) => change({ ...closed, open: id })}
+        openKey={open}
+        more={more}
+        {...(!until && {
+          empty: <Empty filtered={filtered} scheduled={scheduled} onClear={() => change(noFilters)} />,
+        })}
+      />
+      {until && <SearchedUntil at={until} />}
+      <Drawer open={open !== ''} onClose={() => change(closed)} title={messages.detail}>
+        {open && (
+          <MessageDetail
+            key={open}
+            id={open}
+            tab={tab}
+            onTab={(now) => change({ tab: now })}
+            onOpen={(id) => change({ ...closed, open: id })}
+          />
+        )}
+      </Drawer>
+    </div>
+  )
+}

@@ -1,0 +1,46 @@
+import { useQuery } from '@tanstack/react-query'
+import { messages } from '../../strings/messages.ts'
+import { CodeBlock } from '../../ui/code-block.tsx'
+import { Skeleton } from '../../ui/skeleton.tsx'
+import { readOutbox } from '../developers/outbox/dev-tools.ts'
+import type { ShownMessage } from './message-data.ts'
+import { Pairs } from './pairs.tsx'
+
+type Email = Extract<ShownMessage, { channel: 'email' }>
+
+const headersOf = ({ from, from_name, to, cc, reply_to, subject, headers }: Email): Record<string, string> => {
+  const all = {
+    From: from_name ? `${from_name} <${from}>` : from,
+    To: to.join(', '),
+    Cc: cc.join(', '),
+    'Reply-To': reply_to.join(', '),
+    Subject: subject ?? '',
+    ...headers,
+  }
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''))
+}
+
+/** Only the outbox of the local provider has it, outside production. */
+const readSource = async ({ id, to }: Email): Promise<string | null> => {
+  const { data } = await readOutbox('email', to[0] ?? '')
+  return data.find(({ message_id }) => message_id === id)?.raw ?? null
+}
+
+export const MessageSource = ({ message }: { message: Email }) => {
+  const { data, isPending } = useQuery({
+    queryKey: ['message-source', message.id],
+    queryFn: () => readSource(message).catch(() => null),
+    retry: false,
+  })
+  return (
+    <div className="flex flex-col gap-5">
+      <Pairs title={messages.ownHeaders} pairs={headersOf(message)} />
+      <section>
+        <h3 className="mb-1.5 font-medium text-sm">{messages.rawSource}</h3>
+        {isPending && <Skeleton className="h-40 w-full" />}
+        {!isPending && !data && <p className="text-muted text-sm">{messages.noSource}</p>}
+        {data && <CodeBlock label={messages.rawSource} code={data} />}
+      </section>
+    </div>
+  )
+}

@@ -1,0 +1,9 @@
+import { definePage } from '../../define-page.ts'
+
+export default definePage({
+  path: '/templates/$id',
+  title: 'Template',
+  area: 'app',
+  within: 'templates',
+  load: () => import('./view.tsx'),
+})

@@ -1,0 +1,24 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, unwrap } from '../../api/client.ts'
+import type { components } from '../../api/schema.gen.ts'
+import { type ListPage, usePages } from '../../ui/use-pages.ts'
+
+export type Template = components['schemas']['Template']
+export type TemplatePreview = components['schemas']['TemplatePreview']
+export type Channel = Template['channel']
+
+/** A page is small because it has the whole content of each template. */
+export const useTemplates = (channel: string) =>
+  usePages(['templates', 'list', channel], async (cursor) => {
+    const query = { limit: '25', ...(cursor && { cursor }), ...(channel && { channel: channel as Channel }) }
+    return (await unwrap(api.GET('/api/internal/templates', { params: { query } }))) as ListPage<Template>
+  })
+
+/** Read once: the editor holds what is typed, and saving returns the new version. */
+export const useTemplate = (id: string) =>
+  useQuery({
+    queryKey: ['templates', id],
+    queryFn: async () => (await unwrap(api.GET('/api/internal/templates', { params: { query: { id } } }))) as Template,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  })
