@@ -38,15 +38,22 @@ const suppressionJourneys: Journey = (stage) => {
 
   test('What a recipient asked for cannot be removed, and a viewer cannot remove anything', async () => {
     const { t, openAs, org, open } = stage()
-    const page = await openAs((await addPerson(t, { orgId: org.org.id, role: 'developer' })).userId)
-    await visit(page, '/suppressions?q=complaint%40example.com')
-    const button = page.getByRole('button', { name: 'Remove complaint@example.com' })
+    const { userId } = await addPerson(t, { orgId: org.org.id, role: 'developer' })
+    const cookie = await signIn(t, userId)
+    for (const reason of ['complaint', 'bounce']) {
+      const body = { channel: 'email', value: `${reason}@journey.test` }
+      await askWith(t, cookie, 'POST', '/api/internal/suppressions', { body })
+      await t.database.sql('update suppressions set reason = $2 where value = $1', [body.value, reason])
+    }
+    const page = await openAs(userId)
+    await visit(page, '/suppressions?q=complaint%40journey.test')
+    const button = page.getByRole('button', { name: 'Remove complaint@journey.test' })
     expect(await button.getAttribute('aria-disabled')).toBe('true')
     await button.focus()
     await page.getByText('The recipient asked for it').waitFor()
     const viewer = await open('viewer')
-    await visit(viewer, '/suppressions?q=bounce%40example.com')
-    const removal = viewer.getByRole('button', { name: 'Remove bounce@example.com' })
+    await visit(viewer, '/suppressions?q=bounce%40journey.test')
+    const removal = viewer.getByRole('button', { name: 'Remove bounce@journey.test' })
     expect(await removal.getAttribute('aria-disabled')).toBe('true')
   })
 }
