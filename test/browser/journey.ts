@@ -9,7 +9,7 @@ export type Journey = (stage: () => Stage) => void
 export const visit = async (page: Page, path: string): Promise<void> => {
   await page.goto(path)
   await page.locator('h1').first().waitFor()
-  await page.locator('[aria-busy="true"], [role="status"][aria-label="Loading"]').waitFor({ state: 'detached' })
+  await page.locator('[aria-busy="true"], [role="status"][aria-label="Loading"]').first().waitFor({ state: 'detached' })
 }
 
 /** Opens a page and checks it for barriers in both themes. */

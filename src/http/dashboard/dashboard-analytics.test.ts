@@ -94,8 +94,8 @@ describe('figures', () => {
 })
 
 describe('the overview', () => {
-  const overview = async (who: Member): Promise<Reply['body']> => {
-    const reply = await who.ask('GET', '/api/internal/overview')
+  const overview = async (who: Member, query = ''): Promise<Reply['body']> => {
+    const reply = await who.ask('GET', `/api/internal/overview${query}`)
     expect(reply.status, reply.text).toBe(200)
     return reply.body
   }
@@ -121,7 +121,7 @@ describe('the overview', () => {
     await own.number('+15125550178', { status: 'pending', environment: 'test' })
     await own.dltTemplate({ status: 'submitted' })
     const body = await overview(viewer)
-    const { unhealthy_webhooks: unhealthy, usage, ...others } = body
+    const { unhealthy_webhooks: unhealthy, usage, days, ...others } = body
     const nothing = { bounced: 0, failed: 0, complained: 0, opened: 0, clicked: 0, unsubscribed: 0 }
     const counts = { sent: 6, delivered: expect.any(Number), ...nothing }
     expect(others).toEqual({
@@ -132,6 +132,14 @@ describe('the overview', () => {
     })
     expect(unhealthy.map(({ id }: { id: string }) => id)).toEqual(['whe_c', 'whe_b'])
     expect(usage).toEqual((await t.ask('GET', '/api/v1/usage', { key: own.live })).body)
+    expect(days).toEqual((await read()).data)
+  })
+
+  test('AD-168 shows the test environment on request', async () => {
+    const { last_30_days: month, days, usage } = await overview(viewer, '?environment=test')
+    expect([month.sent, days.at(-1).sent]).toEqual([1, 1])
+    expect(usage).toEqual((await t.ask('GET', '/api/v1/usage', { key: own.test })).body)
+    expect((await viewer.ask('GET', '/api/internal/overview?environment=moon')).status).toBe(422)
   })
 
   test('AD-168 a new org has open setup steps, and a step that is done disappears', async () => {

@@ -1,6 +1,7 @@
 /** /api/internal/overview: what the first page of the dashboard shows, in one call. */
 import { z } from 'zod'
 import type { ReadAnalytics } from '../../analytics/read-analytics.ts'
+import { Analytics } from '../../analytics/shapes.ts'
 import { type Figure, figures } from '../../analytics/store.ts'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
@@ -13,6 +14,7 @@ import { Webhook } from '../../webhooks/shapes.ts'
 import { listUnhealthyEndpoints } from '../../webhooks/store/endpoint-rows.ts'
 import { shownWebhook } from '../shown-webhook.ts'
 import { type DashboardRoute, defineDashboardRoute } from './dashboard-route.ts'
+import { environmentFilter } from './filters.ts'
 import { scopeOf } from './member-scope.ts'
 
 const count = z.int().min(0)
@@ -27,6 +29,8 @@ const Overview = z.strictObject({
   /** By the UTC day on which a message was sent. At least the last 24 hours, at most the last 48. */
   today_and_yesterday: Counts,
   last_30_days: Counts,
+  /** Each of the last 30 days, the oldest first. */
+  days: Analytics.shape.data,
   open_setup_steps: z.array(z.enum(steps)),
   usage: UsageReport,
   unhealthy_webhooks: z.array(Webhook),
@@ -50,9 +54,11 @@ export const overviewRoutes = ({ db, clock, analytics, usage }: Needs): Dashboar
     method: 'GET',
     path: '/api/internal/overview',
     gate: 'requireSession',
+    /** Live unless it says otherwise. */
+    query: z.object({ environment: environmentFilter }),
     responses: { 200: Overview },
-    handle: async ({ session }) => {
-      const scope = scopeOf(session)
+    handle: async ({ session, query }) => {
+      const scope = scopeOf(session, query.environment)
       const { orgId, tenantId, environment } = scope
       const period = monthOf(clock.now())
       const [{ data }, used, setup, unhealthy, pending] = await Promise.all([
@@ -67,6 +73,7 @@ export const overviewRoutes = ({ db, clock, analytics, usage }: Needs): Dashboar
         body: {
           today_and_yesterday: sumOf(data.slice(-2)),
           last_30_days: sumOf(data),
+          days: data,
           open_setup_steps: steps.filter((step) => !(setup as SetupRow)[step]),
           usage: used,
           unhealthy_webhooks: unhealthy.map(shownWebhook),

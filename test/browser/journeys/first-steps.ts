@@ -1,4 +1,4 @@
-import { test } from 'vitest'
+import { expect, test } from 'vitest'
 import { addPerson } from '../../clients/people.ts'
 import { type Journey, visit } from '../journey.ts'
 
@@ -6,15 +6,22 @@ const firstStepJourneys: Journey = (stage) => {
   test('The first steps of a new organisation mark what is done and lead to what is not', async () => {
     const { t, openAs } = stage()
     const { org, keys } = await t.org({ name: 'Fresh Start' })
-    const { userId } = await addPerson(t, { orgId: org.id, role: 'owner' })
+    const { userId, email } = await addPerson(t, { orgId: org.id, role: 'owner' })
     const page = await openAs(userId)
     await visit(page, '/')
     const steps = page.getByRole('list', { name: 'First steps' })
     await steps.getByText('This is my first message').waitFor()
-    const body = { from: 'hello@example.test', to: ['delivered@simulator.tidings.test'], subject: 'One', text: 'One' }
-    await t.ask('POST', '/api/v1/emails', { key: keys.live, body })
+    // The request on the page works as it is, without a verified domain.
+    await t.database.sql('delete from domains where org_id = $1', [org.id])
+    await page.reload()
+    await steps.getByText('It needs no domain').waitFor()
+    const command = await steps.getByRole('region', { name: 'curl' }).innerText()
+    const body = JSON.parse(command.slice(command.indexOf('{'), command.lastIndexOf('}') + 1))
+    expect(body).toMatchObject({ from: expect.stringMatching(/^hello@.*\.sandbox\./), to: [email] })
+    expect((await t.ask('POST', '/api/v1/emails', { key: keys.live, body })).status).toBe(200)
     await page.reload()
     await steps.getByText('Send a first message: Done').waitFor()
+    expect(await page.getByRole('slider', { name: /^Delivery/ }).getAttribute('aria-valuetext')).toMatch(/: Sent 1,/)
     await steps.getByRole('link', { name: 'Add an endpoint' }).click()
     await page.getByRole('dialog', { name: 'Add a webhook endpoint' }).waitFor()
   })

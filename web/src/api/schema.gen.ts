@@ -8137,7 +8137,9 @@ export interface operations {
     };
     getApiInternalOverview: {
         parameters: {
-            query?: never;
+            query?: {
+                environment?: "live" | "test";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -8170,6 +8172,8 @@ export interface operations {
                             clicked: number;
                             unsubscribed: number;
                         };
+                        /** @description By day, the oldest first; by job, the newest first and messages of no job last. */
+                        days: components["schemas"]["AnalyticsRow"][];
                         open_setup_steps: ("create_api_key" | "verify_domain" | "verify_sms_sender" | "send_message" | "add_webhook")[];
                         usage: components["schemas"]["Usage"];
                         unhealthy_webhooks: components["schemas"]["Webhook"][];

@@ -7,13 +7,26 @@ export const overview = {
   stepsHelp: (done: number, all: number) => `${done} of ${all} done. The list goes away when all are.`,
   stepsDone: 'You finished the first steps.',
   showSteps: 'Show them again',
+  attention: 'Needs attention',
+  failing: (times: number) => `Failed ${times} times in a row`,
+  disabled: 'Disabled after failures',
+  pending: {
+    brands: (count: number) => `${count} ${count === 1 ? 'brand waits' : 'brands wait'} for registration`,
+    campaigns: (count: number) => `${count} ${count === 1 ? 'campaign waits' : 'campaigns wait'} for registration`,
+    phone_numbers: (count: number) => `${count} ${count === 1 ? 'number waits' : 'numbers wait'} for registration`,
+    dlt: (count: number) => `${count} DLT ${count === 1 ? 'registration waits' : 'registrations wait'} for approval`,
+  },
+  recent: 'Last 30 days',
+  allFigures: 'All figures',
   done: 'Done',
   open: 'Open',
   steps: {
     key: { title: 'Create an API key', help: 'A program signs in with it. It is shown once.', action: 'Create a key' },
     message: {
       title: 'Send a first message',
-      help: 'Put your key into the variable and run this. To addresses of your team it works before you have a domain.',
+      help: 'Put your key into the variable and run this. The message goes to you.',
+      sandbox:
+        'Put your key into the variable and run this. It needs no domain: the sandbox sender of your organisation can write to you and to other members.',
     },
     arrived: {
       title: 'See it arrive',

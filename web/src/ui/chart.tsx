@@ -1,85 +1,31 @@
-/** A line or bar chart with the same figures as a table. Load it lazily: it brings the chart library. */
-import { useEffect, useRef, useState } from 'react'
-import uPlot from 'uplot'
+/** A line chart of days, with the same figures as a table. Use `LazyChart`: this file brings the chart library. */
+import { useState } from 'react'
 import { ui } from '../strings/ui.ts'
 import { Button } from './button.tsx'
+import { Plot } from './plot.tsx'
 
 export type Series = {
   label: string
   /** Sent, delivered, bounced and complained have the same colours everywhere. */
-  color: 'sent' | 'delivered' | 'bounced' | 'complained' | 'accent' | 'muted'
-  values: readonly (number | null)[]
+  color: 'sent' | 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked' | 'unsubscribed'
+  values: readonly number[]
 }
 
-type Props = {
+export type ChartProps = {
   label: string
-  times: readonly string[]
+  /** UTC days, such as `2026-01-15`. */
+  days: readonly string[]
   series: readonly Series[]
   height?: number
-  kind?: 'lines' | 'bars'
 }
 
-const colorOf = (name: Series['color'], element: Element): string => {
-  const probe = document.createElement('span')
-  probe.style.color = `var(--c-${name})`
-  element.append(probe)
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
-}
-
-const axisOf = (element: Element): uPlot.Axis => ({
-  stroke: colorOf('muted', element),
-  grid: { stroke: getComputedStyle(element).borderTopColor, width: 1 },
-  ticks: { show: false },
-  font: '12px system-ui',
-})
-
-const optionsOf = ({ series, height = 220, kind }: Props, element: HTMLElement): uPlot.Options => {
-  const bars = kind === 'bars' ? uPlot.paths.bars?.({ size: [0.6, 24] }) : undefined
-  return {
-    width: element.clientWidth,
-    height,
-    legend: { live: true },
-    cursor: { y: false },
-    axes: [axisOf(element), { ...axisOf(element), size: 48 }],
-    series: [
-      {},
-      ...series.map(({ label, color }) => ({
-        label,
-        stroke: colorOf(color, element),
-        width: 1.5,
-        points: { show: false },
-        ...(bars && { paths: bars, fill: colorOf(color, element) }),
-      })),
-    ],
-  }
-}
-
-const Plot = (props: Props) => {
-  const box = useRef<HTMLDivElement>(null)
-  useEffect(() => {
-    const element = box.current
-    if (!element) return
-    const x = props.times.map((time) => Date.parse(time) / 1_000)
-    const data = [x, ...props.series.map(({ values }) => [...values])] as uPlot.AlignedData
-    const plot = new uPlot(optionsOf(props, element), data, element)
-    const resize = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: props.height ?? 220 }))
-    resize.observe(element)
-    return () => {
-      resize.disconnect()
-      plot.destroy()
-    }
-  }, [props])
-  return <div ref={box} role="img" aria-label={props.label} className="w-full border-line" />
-}
-
-const Figures = ({ times, series, label }: Props) => (
-  <div className="max-h-72 overflow-auto">
+const Figures = ({ days, series, label }: ChartProps) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable by keyboard
+  <section tabIndex={0} aria-label={label} className="max-h-72 overflow-auto">
     <table aria-label={label} className="w-full text-sm">
-      <thead className="sticky top-0 bg-surface text-left text-muted text-xs">
+      <thead className="sticky top-0 bg-canvas text-left text-muted text-xs">
         <tr>
-          <th scope="col" className="px-2 py-1 font-medium">
+          <th scope="col" className="py-1 pr-2 font-medium">
             {ui.day}
           </th>
           {series.map((one) => (
@@ -90,28 +36,28 @@ const Figures = ({ times, series, label }: Props) => (
         </tr>
       </thead>
       <tbody>
-        {times.map((time, index) => (
-          <tr key={time} className="border-t">
-            <td className="px-2 py-1">{time.slice(0, 10)}</td>
+        {days.map((day, index) => (
+          <tr key={day} className="border-t">
+            <td className="whitespace-nowrap py-1 pr-2">{day}</td>
             {series.map((one) => (
               <td key={one.label} className="px-2 py-1 text-right tabular-nums">
-                {one.values[index] ?? '–'}
+                {(one.values[index] ?? 0).toLocaleString('en')}
               </td>
             ))}
           </tr>
         ))}
       </tbody>
     </table>
-  </div>
+  </section>
 )
 
-const Chart = (props: Props) => {
+const Chart = (props: ChartProps) => {
   const [table, setTable] = useState(false)
   return (
-    <figure className="rounded-md border p-3">
+    <figure className="min-w-0 rounded-md border p-3 sm:p-4">
       <figcaption className="mb-2 flex items-center justify-between gap-2">
         <span className="font-medium text-sm">{props.label}</span>
-        <Button look="quiet" size="small" aria-pressed={table} onClick={() => setTable(!table)}>
+        <Button look="quiet" size="small" className="-mr-2" aria-pressed={table} onClick={() => setTable(!table)}>
           {table ? ui.showChart : ui.showTable}
         </Button>
       </figcaption>

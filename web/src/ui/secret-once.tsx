@@ -4,6 +4,7 @@ import { ui } from '../strings/ui.ts'
 import { Button } from './button.tsx'
 import { Checkbox } from './checkbox.tsx'
 import { CopyButton } from './copy-button.tsx'
+import { download } from './download.ts'
 
 type Props = {
   /** Such as "API key" or "Backup codes". */
@@ -11,15 +12,6 @@ type Props = {
   secret: string | readonly string[]
   fileName: string
   onStored: () => void
-}
-
-const download = (fileName: string, text: string): void => {
-  const url = URL.createObjectURL(new Blob([`${text}\n`], { type: 'text/plain' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = fileName
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 1_000)
 }
 
 /** A secret that the service shows only now. It cannot be left before the person says that they stored it. */
@@ -39,7 +31,7 @@ export const SecretOnce = ({ name, secret, fileName, onStored }: Props) => {
             look="quiet"
             size="small"
             icon={<Download aria-hidden className="size-3.5" />}
-            onClick={() => download(fileName, text)}
+            onClick={() => download(fileName, `${text}\n`)}
           >
             {ui.download}
           </Button>

@@ -116,7 +116,7 @@ export const Wizard = ({ steps, current, summary, children }: WizardProps) => (
     </ol>
     <div className="min-w-0">{children}</div>
     {summary && (
-      <aside aria-label={ui.summary} className="rounded-md border bg-surface p-4 text-sm">
+      <aside aria-label={ui.summary} className="self-start rounded-md border bg-surface p-4 text-sm">
         {summary}
       </aside>
     )}

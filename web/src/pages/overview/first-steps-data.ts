@@ -12,8 +12,10 @@ export type Progress = {
   domain: boolean
   domainWaits: boolean
   webhook: boolean
-  /** A verified domain to send the first message from. */
-  sender: string | undefined
+  /** A domain to send the first message from. */
+  sender: string
+  /** Whether the sender is that of the sandbox, which every organisation has. */
+  sandbox: boolean
 }
 
 /** Undefined until all lists are there. */
@@ -40,9 +42,10 @@ export const useProgress = (): Progress | undefined =>
         queryFn: () => unwrap(api.GET('/api/internal/webhooks', { params: { query } })),
         refetchInterval,
       },
+      { queryKey: ['org'], queryFn: () => unwrap(api.GET('/api/internal/org')) },
     ],
-    combine: ([keys, messages, domains, webhooks]) => {
-      if (!keys.data || !messages.data || !domains.data || !webhooks.data) return undefined
+    combine: ([keys, messages, domains, webhooks, org]) => {
+      if (!keys.data || !messages.data || !domains.data || !webhooks.data || !org.data) return undefined
       const verified = domains.data.data.find(({ status }) => status === 'verified')
       return {
         key: keys.data.data.some(
@@ -53,7 +56,8 @@ export const useProgress = (): Progress | undefined =>
         domain: verified !== undefined,
         domainWaits: verified === undefined && domains.data.data.length > 0,
         webhook: webhooks.data.data.length > 0,
-        sender: verified?.name,
+        sender: verified?.name ?? org.data.sandbox_domain,
+        sandbox: verified === undefined,
       }
     },
   })

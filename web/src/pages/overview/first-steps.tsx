@@ -41,9 +41,9 @@ const Go = ({ to, search, children }: { to: string; search?: Record<string, stri
   </div>
 )
 
-const firstMessage = (sender: string | undefined, to: string): string =>
+const firstMessage = (sender: string, to: string): string =>
   curl('POST', '/emails', {
-    from: `hello@${sender ?? 'example.com'}`,
+    from: `hello@${sender}`,
     to: [to],
     subject: 'Hello',
     html: '<h1>Hello</h1><p>This is my first message.</p>',
@@ -59,7 +59,11 @@ const Steps = ({ progress }: { progress: Progress }) => {
           {words.key.action}
         </Go>
       </Step>
-      <Step {...words.message} done={progress.message}>
+      <Step
+        title={words.message.title}
+        help={progress.sandbox ? words.message.sandbox : words.message.help}
+        done={progress.message}
+      >
         <CodeBlock label="curl" code={firstMessage(progress.sender, email)} />
       </Step>
       <Step {...words.arrived} done={progress.arrived}>

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { useRefusal } from '../../../api/can.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import { audiences } from '../../../strings/audiences.ts'
+import { blasts } from '../../../strings/blasts.ts'
 import { Button, buttonClasses } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
@@ -79,6 +80,7 @@ const Facts = ({ audience }: { audience: Audience }) => (
 
 const AudiencePage = () => {
   const { id = '' } = useParams({ strict: false }) as { id?: string }
+  const navigate = useNavigate()
   const [{ tab }, change] = useFilters({ tab: 'members' })
   const { data, error } = useQuery({
     queryKey: ['audiences', id],
@@ -93,7 +95,21 @@ const AudiencePage = () => {
   }
   if (!data) return <PageSkeleton />
   return (
-    <Page title={data.name} actions={<ExportLink id={id} />}>
+    <Page
+      title={data.name}
+      actions={
+        <>
+          <ExportLink id={id} />
+          <Button
+            look="primary"
+            gate="requireDeveloperSession"
+            onClick={() => void navigate({ to: `/audiences/${id}/send` as never })}
+          >
+            {blasts.send}
+          </Button>
+        </>
+      }
+    >
       <Facts audience={data} />
       <Tabs
         label={data.name}

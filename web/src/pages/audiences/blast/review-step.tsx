@@ -1,0 +1,112 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiError } from '../../../api/api-error.ts'
+import { api, unwrap } from '../../../api/client.ts'
+import type { operations } from '../../../api/schema.gen.ts'
+import { useMode } from '../../../shell/mode.ts'
+import { blasts } from '../../../strings/blasts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { DetailList } from '../../../ui/detail-list.tsx'
+import { ErrorNote } from '../../../ui/error-note.tsx'
+import { RelativeTime } from '../../../ui/relative-time.tsx'
+import { Skeleton } from '../../../ui/skeleton.tsx'
+import { type Blast, bodyOf } from './blast-draft.ts'
+
+type Estimate = operations['postApiInternalAudiencesByIdEstimate']['responses'][200]['content']['application/json']
+
+const count = (value: number): string => value.toLocaleString('en')
+const costOf = ({ cost }: Estimate): string =>
+  Number(cost.amount).toLocaleString('en', { style: 'currency', currency: cost.currency, maximumFractionDigits: 6 })
+
+const sizeOf = (bytes: number): string =>
+  bytes < 1_000_000 ? `${count(Math.ceil(bytes / 1_000))} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`
+
+const Facts = ({ of }: { of: Estimate }) => (
+  <DetailList
+    facts={[
+      { name: blasts.recipients, value: <strong>{count(of.recipients)}</strong> },
+      { name: blasts.cost, value: <strong>{costOf(of)}</strong> },
+      { name: blasts.members, value: count(of.total) },
+      { name: blasts.skipped, value: count(of.suppressed) },
+      ...(of.segments === null ? [] : [{ name: blasts.segments, value: count(of.segments) }]),
+      { name: blasts.size, value: sizeOf(of.bytes) },
+      ...(of.deferred_quiet_hours > 0 ? [{ name: blasts.deferred, value: count(of.deferred_quiet_hours) }] : []),
+      { name: blasts.starts, value: <RelativeTime at={of.starts_at} /> },
+      { name: blasts.ends, value: <RelativeTime at={of.ends_at} /> },
+    ]}
+  />
+)
+
+/** The service names fields as the API does, which the steps follow. */
+const Faults = ({ error }: { error: unknown }) => (
+  <>
+    <ErrorNote error={error} />
+    {error instanceof ApiError && error.fields.length > 0 && (
+      <ul className="list-disc pl-5 text-bad text-sm">
+        {error.fields.map(({ path, message }) => (
+          <li key={path.join('.')}>
+            <span className="font-mono">{path.join('.')}</span>: {message}
+          </li>
+        ))}
+      </ul>
+    )}
+  </>
+)
+
+type Props = { audienceId: string; blast: Blast; ready: boolean; onSent: (jobId: string) => void }
+
+export const ReviewStep = ({ audienceId, blast, ready, onSent }: Props) => {
+  const [asked, setAsked] = useState(false)
+  const mode = useMode()
+  const body = bodyOf(blast)
+  const params = { path: { id: audienceId } }
+  const { data, error } = useQuery({
+    queryKey: ['blast', 'estimate', audienceId, body],
+    queryFn: () => unwrap(api.POST('/api/internal/audiences/{id}/estimate', { params, body })),
+    enabled: ready,
+    staleTime: 0,
+    retry: false,
+  })
+  if (!ready) return <p className="text-sm">{blasts.incomplete}</p>
+  const send = async () => {
+    const headers = { 'idempotency-key': blast.key }
+    const { job_id } = await unwrap(api.POST('/api/internal/audiences/{id}/send', { params, body, headers }))
+    onSent(job_id)
+  }
+  if (error) return <Faults error={error} />
+  if (!data) {
+    return (
+      <div role="status" aria-label="Loading">
+        <p className="mb-3 text-muted text-sm">{blasts.estimating}</p>
+        <Skeleton className="h-32 w-full" />
+      </div>
+    )
+  }
+  return (
+    <>
+      <p className="text-muted text-sm">{blasts.reviewHelp}</p>
+      <Facts of={data} />
+      <div>
+        <Button
+          look="primary"
+          gate="requireDeveloperSession"
+          reason={mode === 'test' ? blasts.onlyLive : undefined}
+          onClick={() => setAsked(true)}
+        >
+          {blasts.sendNow(data.recipients)}
+        </Button>
+      </div>
+      <ConfirmDialog
+        open={asked}
+        danger={false}
+        onClose={() => setAsked(false)}
+        title={blasts.confirmTitle}
+        action={blasts.sendNow(data.recipients)}
+        onConfirm={send}
+      >
+        {blasts.confirm(data.recipients, costOf(data))}
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,87 @@
+import { useQuery } from '@tanstack/react-query'
+import { useId } from 'react'
+import { api, unwrap } from '../../../api/client.ts'
+import type { components } from '../../../api/schema.gen.ts'
+import { blasts } from '../../../strings/blasts.ts'
+import { Field } from '../../../ui/field.tsx'
+import { Input } from '../../../ui/input.tsx'
+import { Select } from '../../../ui/select.tsx'
+import type { ListPage } from '../../../ui/use-pages.ts'
+import type { StepProps } from './blast-steps.ts'
+
+type Schemas = components['schemas']
+
+const first = { params: { query: { limit: '100' } } }
+
+/** Senders that a send can use: addresses of verified domains, or verified numbers and sender ids. */
+const useSenders = (channel: 'email' | 'sms') =>
+  useQuery({
+    queryKey: ['blast', 'senders', channel],
+    queryFn: async () => {
+      if (channel === 'email') {
+        const { data } = await unwrap(api.GET('/api/internal/domains', first))
+        return data.filter(({ status }) => status === 'verified').map(({ name }) => `hello@${name}`)
+      }
+      const { data } = (await unwrap(api.GET('/api/internal/phone-numbers', first))) as ListPage<Schemas['PhoneNumber']>
+      return data
+        .filter(({ status }) => status === 'verified')
+        .flatMap(({ e164, sender_id }) => e164 ?? sender_id ?? [])
+    },
+  })
+
+const useApprovedDlt = (enabled: boolean) =>
+  useQuery({
+    queryKey: ['blast', 'dlt'],
+    enabled,
+    queryFn: async () => {
+      const answer = await unwrap(api.GET('/api/internal/dlt/templates', first))
+      return (answer as ListPage<Schemas['DltTemplate']>).data.filter(({ status }) => status === 'approved')
+    },
+  })
+
+const NoSender = ({ sms }: { sms: boolean }) => (
+  <p className="text-sm text-warn">
+    {sms ? blasts.noNumber : blasts.noDomain}{' '}
+    <a href={sms ? '/senders/numbers' : '/domains'} className="underline">
+      {sms ? blasts.addNumber : blasts.addDomain}
+    </a>
+  </p>
+)
+
+export const SenderStep = ({ blast, change }: StepProps) => {
+  const list = useId()
+  const sms = blast.channel === 'sms'
+  const { data: senders } = useSenders(blast.channel)
+  const { data: templates = [] } = useApprovedDlt(sms)
+  return (
+    <>
+      <Field label={blasts.from} help={sms ? blasts.fromSmsHelp : blasts.fromEmailHelp}>
+        <Input
+          list={list}
+          value={blast.from}
+          maxLength={1_000}
+          autoComplete="off"
+          onChange={(event) => change({ from: event.target.value })}
+        />
+      </Field>
+      <datalist id={list}>
+        {senders?.map((sender) => (
+          <option key={sender} value={sender} />
+        ))}
+      </datalist>
+      {senders?.length === 0 && <NoSender sms={sms} />}
+      {sms && templates.length > 0 && (
+        <Field label={blasts.dlt} help={blasts.dltHelp} optional>
+          <Select
+            value={blast.dlt}
+            onValue={(dlt) => change({ dlt })}
+            options={[
+              { value: '', label: blasts.noDlt },
+              ...templates.map(({ id, name }) => ({ value: id, label: name })),
+            ]}
+          />
+        </Field>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,77 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, unwrap } from '../../../api/client.ts'
+import type { components } from '../../../api/schema.gen.ts'
+import { blasts } from '../../../strings/blasts.ts'
+import { buttonClasses } from '../../../ui/button.tsx'
+import { ErrorNote } from '../../../ui/error-note.tsx'
+import { Field } from '../../../ui/field.tsx'
+import { MailFrame } from '../../../ui/mail-frame.tsx'
+import { Select } from '../../../ui/select.tsx'
+import { Skeleton } from '../../../ui/skeleton.tsx'
+import type { ListPage } from '../../../ui/use-pages.ts'
+import type { StepProps } from './blast-steps.ts'
+
+type Template = components['schemas']['Template']
+
+/** The first hundred are enough for a list of choices. */
+export const useTemplates = () =>
+  useQuery({
+    queryKey: ['templates', 'choices'],
+    queryFn: async () =>
+      (await unwrap(api.GET('/api/internal/templates', { params: { query: { limit: '100' } } }))) as ListPage<Template>,
+  })
+
+const Preview = ({ template: { subject, html, text, slug } }: { template: Template }) => (
+  <section aria-label={blasts.preview} className="flex flex-col gap-2">
+    {subject && (
+      <p className="text-sm">
+        <span className="text-muted">{blasts.subject}: </span>
+        {subject}
+      </p>
+    )}
+    {html ? (
+      <MailFrame html={html} title={slug} />
+    ) : (
+      <pre className="whitespace-pre-wrap rounded-md border bg-surface p-3 font-sans text-sm">{text}</pre>
+    )}
+  </section>
+)
+
+export const TemplateStep = ({ blast, change }: StepProps) => {
+  const { data, error } = useTemplates()
+  if (error) return <ErrorNote error={error} />
+  if (!data) return <Skeleton className="h-40 w-full" />
+  if (data.data.length === 0) {
+    return (
+      <div className="flex flex-col items-start gap-3 text-sm">
+        <p>{blasts.noTemplates}</p>
+        <a href="/templates" className={buttonClasses()}>
+          {blasts.newTemplate}
+        </a>
+      </div>
+    )
+  }
+  const chosen = data.data.find(({ slug, channel }) => slug === blast.template && channel === blast.channel)
+  const choose = (id: string) => {
+    const template = data.data.find((one) => one.id === id)
+    change({ template: template?.slug ?? '', channel: template?.channel ?? 'email', variables: {} })
+  }
+  return (
+    <>
+      <Field label={blasts.template} help={blasts.templateHelp}>
+        <Select
+          value={chosen?.id ?? ''}
+          onValue={choose}
+          options={[
+            { value: '', label: blasts.chooseTemplate },
+            ...data.data.map(({ id, slug, channel }) => ({
+              value: id,
+              label: `${slug} (${blasts.channels[channel]})`,
+            })),
+          ]}
+        />
+      </Field>
+      {chosen && <Preview template={chosen} />}
+    </>
+  )
+}

@@ -1,0 +1,9 @@
+/** Saves a text as a file. */
+export const download = (fileName: string, text: string, type = 'text/plain'): void => {
+  const url = URL.createObjectURL(new Blob([text], { type }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = fileName
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 1_000)
+}
