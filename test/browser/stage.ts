@@ -23,12 +23,14 @@ export type Stage = {
   org: CreatedOrg
   people: Record<StageRole, Person>
   password: string
-  /** A page of somebody with this role, in a browser of their own. Null: nobody is signed in. */
+  /** A page of somebody with this role, who has one browser in each file of journeys. Null: nobody is signed in. */
   open(role: StageRole | null, options?: OpenOptions): Promise<Page>
   /** The same for any person. */
   openAs(userId: string, options?: OpenOptions): Promise<Page>
   /** Faults that pages have reported since the last call: console errors and violations of the security policy. */
   takeFaults(): string[]
+  /** The same service and browser with pages and faults of its own. `close` then closes the pages only. */
+  scene(): Stage
   close(): Promise<void>
 }
 
@@ -61,19 +63,18 @@ const makeContext = async (browser: Browser, url: string, { width = 1280, theme 
   return context
 }
 
-export const openStage = async (executablePath: string): Promise<Stage> => {
-  const webFolder = buildDashboard()
-  // Webhooks of journeys go to receivers on loopback.
-  const env = { WEBHOOK_ALLOW_INSECURE: 'true', AUDIT_SIGNING_SECRET: draftSecret }
-  const [t, browser] = await Promise.all([startTestService({ webFolder, env }), launchBrowser(executablePath)])
-  const org = await t.org({ name: 'Acme Mail' })
-  const people = await addPeople(t, org.org.id)
+type Ground = Pick<Stage, 't' | 'org' | 'people' | 'password'> & { browser: Browser }
+
+const makeScene = (ground: Ground, end: () => Promise<void>): Stage => {
+  const { t, people, browser } = ground
   const faults: string[] = []
   const contexts: BrowserContext[] = []
-
-  const openWith = async (cookie: string | undefined, options: OpenOptions = {}): Promise<Page> => {
+  const newContext = async (options: OpenOptions = {}): Promise<BrowserContext> => {
     const context = await makeContext(browser, t.url, options)
     contexts.push(context)
+    return context
+  }
+  const openIn = async (context: BrowserContext, cookie?: string): Promise<Page> => {
     if (cookie) {
       const [name = '', value = ''] = cookie.split('=')
       await context.addCookies([{ name, value, url: t.url }])
@@ -82,19 +83,38 @@ export const openStage = async (executablePath: string): Promise<Stage> => {
     watchPage(page, t.url, (fault) => faults.push(fault))
     return page
   }
-
+  // Pages of one role share what the browser has loaded.
+  const ofRoles = new Map<StageRole, Promise<BrowserContext>>()
+  const contextOf = (role: StageRole): Promise<BrowserContext> => {
+    const context = ofRoles.get(role) ?? newContext()
+    ofRoles.set(role, context)
+    return context
+  }
   return {
-    t,
-    org,
-    people,
-    password: goodPassword,
-    open: async (role, options) => openWith(role ? await signIn(t, people[role].userId) : undefined, options),
-    openAs: async (userId, options) => openWith(await signIn(t, userId), options),
+    ...ground,
+    open: async (role, options) => {
+      if (role === null) return openIn(await newContext(options))
+      return openIn(await (options ? newContext(options) : contextOf(role)), await signIn(t, people[role].userId))
+    },
+    openAs: async (userId, options) => openIn(await newContext(options), await signIn(t, userId)),
     takeFaults: () => faults.splice(0),
+    scene: () => makeScene(ground, async () => {}),
     close: async () => {
       await Promise.all(contexts.map((context) => context.close()))
-      await browser.close()
-      await t.stop()
+      await end()
     },
   }
+}
+
+export const openStage = async (executablePath: string): Promise<Stage> => {
+  const webFolder = buildDashboard()
+  // Webhooks of journeys go to receivers on loopback.
+  const env = { WEBHOOK_ALLOW_INSECURE: 'true', AUDIT_SIGNING_SECRET: draftSecret }
+  const [t, browser] = await Promise.all([startTestService({ webFolder, env }), launchBrowser(executablePath)])
+  const org = await t.org({ name: 'Acme Mail' })
+  const people = await addPeople(t, org.org.id)
+  return makeScene({ t, org, people, password: goodPassword, browser }, async () => {
+    await browser.close()
+    await t.stop()
+  })
 }
