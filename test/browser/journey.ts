@@ -7,7 +7,7 @@ export type Journey = (stage: () => Stage) => void
 
 const loaded = async (page: Page): Promise<void> => {
   await page.locator('h1').first().waitFor()
-  await page.locator('[aria-busy="true"], [role="status"][aria-label="Loading"]').waitFor({ state: 'detached' })
+  await page.waitForFunction(`!document.querySelector('[aria-busy="true"], [role="status"][aria-label="Loading"]')`)
 }
 
 /** Opens a page and waits until its view is there: a heading, and nothing that still loads. */

@@ -10,7 +10,7 @@ import type { Stage } from './stage.ts'
 
 const pages = await readPages()
 const folder = process.env.SCREENSHOTS
-const part = process.env.SCREENSHOTS_OF ?? ''
+const parts = (process.env.SCREENSHOTS_OF ?? '').split(',')
 const widths = [390, 1280, 1920]
 
 type Check = { faults: string[]; error?: unknown }
@@ -80,7 +80,7 @@ export const registerPageChecks = (stage: () => Stage, checks: () => Checks, see
       if (check?.error) throw check.error
       expect(check?.faults).toEqual([])
     })
-    if (folder !== undefined && page.path.includes(part)) {
+    if (folder !== undefined && parts.some((part) => page.path.includes(part))) {
       test(`Pictures of ${page.path}`, () => takePictures(stage(), page, seeded(), folder))
     }
   }
