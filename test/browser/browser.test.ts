@@ -56,11 +56,11 @@ describe.runIf(executablePath !== undefined)('In a browser', () => {
       beforeAll(() => {
         scene = stage.scene()
       })
-      afterEach(() => {
-        expect(scene.takeFaults()).toEqual([])
+      afterEach(async () => {
+        const faults = scene.takeFaults()
+        await scene.rest()
+        expect(faults).toEqual([])
       })
-      // Open pages go on asking the service for news.
-      afterAll(() => scene.close())
       journey(() => scene)
     })
   }

@@ -23,7 +23,7 @@ export type Stage = {
   org: CreatedOrg
   people: Record<StageRole, Person>
   password: string
-  /** A page of somebody with this role, who has one browser in each file of journeys. Null: nobody is signed in. */
+  /** A page of somebody with this role, who has one browser in each test. Null: nobody is signed in. */
   open(role: StageRole | null, options?: OpenOptions): Promise<Page>
   /** The same for any person. */
   openAs(userId: string, options?: OpenOptions): Promise<Page>
@@ -31,6 +31,8 @@ export type Stage = {
   takeFaults(): string[]
   /** The same service and browser with pages and faults of its own. `close` then closes the pages only. */
   scene(): Stage
+  /** Closes what was opened. Open pages go on asking the service for news. */
+  rest(): Promise<void>
   close(): Promise<void>
 }
 
@@ -63,15 +65,40 @@ const makeContext = async (browser: Browser, url: string, { width = 1280, theme 
   return context
 }
 
-type Ground = Pick<Stage, 't' | 'org' | 'people' | 'password'> & { browser: Browser }
+/** A new window loads the whole dashboard. Used ones have it already: they are emptied and lent again. */
+const makeWindows = (browser: Browser, url: string) => {
+  const free: BrowserContext[] = []
+  return {
+    take: async (): Promise<BrowserContext> => free.pop() ?? makeContext(browser, url, {}),
+    giveBack: async (context: BrowserContext): Promise<void> => {
+      const [page, ...others] = context.pages()
+      await Promise.all(others.map((other) => other.close()))
+      if (page) {
+        const session = await context.newCDPSession(page)
+        const data = { origin: url, storageTypes: 'cookies,local_storage,session_storage' }
+        await session.send('Storage.clearDataForOrigin', data)
+        await page.close()
+      }
+      await context.clearCookies()
+      free.push(context)
+    },
+  }
+}
+
+type Ground = Pick<Stage, 't' | 'org' | 'people' | 'password'> & {
+  browser: Browser
+  windows: ReturnType<typeof makeWindows>
+}
 
 const makeScene = (ground: Ground, end: () => Promise<void>): Stage => {
-  const { t, people, browser } = ground
+  const { t, people, browser, windows } = ground
   const faults: string[] = []
-  const contexts: BrowserContext[] = []
-  const newContext = async (options: OpenOptions = {}): Promise<BrowserContext> => {
-    const context = await makeContext(browser, t.url, options)
-    contexts.push(context)
+  const lent: BrowserContext[] = []
+  const special: BrowserContext[] = []
+  const newContext = async (options?: OpenOptions): Promise<BrowserContext> => {
+    const context = await (options ? makeContext(browser, t.url, options) : windows.take())
+    const list = options ? special : lent
+    list.push(context)
     return context
   }
   const openIn = async (context: BrowserContext, cookie?: string): Promise<Page> => {
@@ -90,6 +117,11 @@ const makeScene = (ground: Ground, end: () => Promise<void>): Stage => {
     ofRoles.set(role, context)
     return context
   }
+  const rest = async (): Promise<void> => {
+    ofRoles.clear()
+    await Promise.all(special.splice(0).map((context) => context.close()))
+    await Promise.all(lent.splice(0).map(windows.giveBack))
+  }
   return {
     ...ground,
     open: async (role, options) => {
@@ -99,8 +131,9 @@ const makeScene = (ground: Ground, end: () => Promise<void>): Stage => {
     openAs: async (userId, options) => openIn(await newContext(options), await signIn(t, userId)),
     takeFaults: () => faults.splice(0),
     scene: () => makeScene(ground, async () => {}),
+    rest,
     close: async () => {
-      await Promise.all(contexts.map((context) => context.close()))
+      await rest()
       await end()
     },
   }
@@ -113,7 +146,8 @@ export const openStage = async (executablePath: string): Promise<Stage> => {
   const [t, browser] = await Promise.all([startTestService({ webFolder, env }), launchBrowser(executablePath)])
   const org = await t.org({ name: 'Acme Mail' })
   const people = await addPeople(t, org.org.id)
-  return makeScene({ t, org, people, password: goodPassword, browser }, async () => {
+  const windows = makeWindows(browser, t.url)
+  return makeScene({ t, org, people, password: goodPassword, browser, windows }, async () => {
     await browser.close()
     await t.stop()
   })

@@ -28,7 +28,7 @@ const scimJourneys: Journey = (stage) => {
     const call = () => fetch(`${t.url}/scim/v2/Users`, { headers: { authorization: `Bearer ${token}` } })
     expect((await call()).status).toBe(200)
     const mapping = page.getByRole('form', { name: 'Roles of groups' })
-    await mapping.getByLabel('Role without a group').selectOption('viewer')
+    await mapping.getByLabel('Role without a group').selectOption('member')
     const before = await mapping.getByRole('listitem').count()
     await mapping.getByRole('button', { name: 'Add a group' }).click()
     await mapping.getByRole('button', { name: 'Save' }).click()
@@ -37,8 +37,10 @@ const scimJourneys: Journey = (stage) => {
     await mapping.getByLabel(`Role of group ${before + 1}`).selectOption('developer')
     await mapping.getByRole('button', { name: 'Save' }).click()
     const stored = async () => (await askWith(t, cookie, 'GET', '/api/internal/scim/mapping')).body
-    await expect.poll(async () => (await stored()).default_role).toBe('viewer')
-    expect((await stored()).groups).toContainEqual({ display_name: 'Platform team', role: 'developer' })
+    await expect
+      .poll(async () => (await stored()).groups)
+      .toContainEqual({ display_name: 'Platform team', role: 'developer' })
+    expect((await stored()).default_role).toBe('member')
 
     await visit(page, '/settings/scim')
     await page.getByText('Connected', { exact: true }).waitFor()

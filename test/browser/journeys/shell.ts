@@ -86,6 +86,22 @@ const shellJourneys: Journey = (stage) => {
     await expectNoBarriers(page)
   })
 
+  test('A violation of the security policy and an error in the console would fail a journey', async () => {
+    const page = await stage().open('viewer')
+    await visit(page, '/orgs/new')
+    await page.evaluate(
+      `document.body.append(Object.assign(document.createElement('script'), { text: 'window.ran = 1' }))`,
+    )
+    await page.evaluate(`console.error('Something broke')`)
+    const faults: string[] = []
+    await expect.poll(() => faults.push(...stage().takeFaults())).toBe(2)
+    expect(faults).toEqual([
+      expect.stringContaining('Content Security Policy'),
+      expect.stringContaining('Something broke'),
+    ])
+    expect(await page.evaluate('window.ran')).toBeUndefined()
+  })
+
   test('A session that ends asks to sign in again in place, and the request then succeeds', async () => {
     const { t, people, password, open } = stage()
     const page = await open('member')
