@@ -1,6 +1,6 @@
 /**
- * `npm run -s screenshots -- <folder> [part of a path]`: takes a picture of every page of the dashboard at three widths
- * in both themes, with the data of test/browser/seeds.
+ * `npm run -s screenshots -- <folder> [parts of paths]`: takes a picture of every page of the dashboard at three widths in
+ * both themes, with the data of test/browser/seeds. Parts are separated by commas: `tenants,projects`.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'

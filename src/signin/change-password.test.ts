@@ -201,7 +201,14 @@ test('the session of a first load shows the user, the active org and all orgs, o
       created_at: expect.any(String),
       expires_at: expect.any(String),
     },
-    active_org: { id: acme.org.id, name: 'Acme', slug: acme.org.slug, role: 'viewer', suspended: false },
+    active_org: {
+      id: acme.org.id,
+      name: 'Acme',
+      slug: acme.org.slug,
+      role: 'viewer',
+      suspended: false,
+      suspension_reason: null,
+    },
     orgs: [{ id: acme.org.id, name: 'Acme', slug: acme.org.slug, role: 'viewer' }],
   })
 })

@@ -133,6 +133,7 @@ export const SessionResponse = z.strictObject({
       slug: z.string(),
       role: z.string(),
       suspended: z.boolean(),
+      suspension_reason: z.string().nullable(),
     })
     .nullable()
     .optional(),

@@ -1,10 +1,12 @@
 /** The dashboard in a real browser, on the real service. All journeys share one browser and one service. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, type RunnerTask, test, vi } from 'vitest'
+import { runSeeds, type SeededPaths } from './every-page.ts'
 import { findBrowser } from './find-browser.ts'
 import { firstLoads } from './first-load.ts'
 import type { Journey } from './journey.ts'
+import { type Checks, registerPageChecks, startChecks } from './page-checks.ts'
 import { buildDashboard, openStage, type Stage } from './stage.ts'
 
 const folder = join(import.meta.dirname, 'journeys')
@@ -33,12 +35,39 @@ test('The first load of every page is under 250 KB of compressed JavaScript', ()
 
 describe.runIf(executablePath !== undefined)('In a browser', () => {
   let stage: Stage
-  beforeAll(async () => {
+  let seeded: SeededPaths = {}
+  let checks: Checks = new Map()
+  // biome-ignore lint/correctness/noEmptyPattern: the runner reads which fixtures a hook wants from its first parameter
+  beforeAll(async ({}, suite) => {
     stage = await openStage(executablePath as string)
+    const runs = (task: RunnerTask): boolean => (task.type === 'suite' ? task.tasks.some(runs) : task.mode === 'run')
+    const last = suite.tasks.at(-1)
+    if (!last || !runs(last)) return
+    seeded = await runSeeds(stage)
+    if (process.env.SCREENSHOTS === undefined) checks = startChecks(stage, seeded)
   }, 120_000)
-  afterAll(() => stage?.close())
-  afterEach(() => {
-    expect(stage.takeFaults()).toEqual([])
+  afterAll(async () => {
+    await Promise.all(checks.values())
+    await stage?.close()
   })
-  for (const [name, journey] of journeys) describe(name, () => journey(() => stage))
+  for (const [name, journey] of journeys) {
+    describe(name, () => {
+      let scene: Stage
+      beforeAll(() => {
+        scene = stage.scene()
+      })
+      afterEach(async () => {
+        const faults = scene.takeFaults()
+        await scene.rest()
+        expect(faults).toEqual([])
+      })
+      journey(() => scene)
+    })
+  }
+  describe('Every page', () =>
+    registerPageChecks(
+      () => stage,
+      () => checks,
+      () => seeded,
+    ))
 })

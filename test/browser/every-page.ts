@@ -14,12 +14,14 @@ export const readPages = async (): Promise<PageDefinition[]> =>
       .map(async (file) => ((await import(join(pagesFolder, file))) as { default: PageDefinition }).default),
   )
 
+export type SeededPaths = Record<string, readonly string[]>
+
 /** Fills pages with data. May return paths of pages with parameters: `{ '/messages/$id': ['/messages/msg_1'] }`. */
-export type Seed = (stage: Stage) => Promise<Record<string, readonly string[]> | undefined>
+export type Seed = (stage: Stage) => Promise<SeededPaths | undefined>
 
 /** Each file in seeds/ exports one. They run once, before the pages are visited. */
-export const runSeeds = async (stage: Stage): Promise<Record<string, readonly string[]>> => {
-  const paths: Record<string, readonly string[]> = {}
+export const runSeeds = async (stage: Stage): Promise<SeededPaths> => {
+  const paths: SeededPaths = {}
   for (const file of readdirSync(seedsFolder).filter((name) => name.endsWith('.ts'))) {
     const { default: seed } = (await import(join(seedsFolder, file))) as { default: Seed }
     Object.assign(paths, await seed(stage))
@@ -28,5 +30,5 @@ export const runSeeds = async (stage: Stage): Promise<Record<string, readonly st
 }
 
 /** The paths of a page. A page with parameters and without an example is left to its own journey. */
-export const pathsOf = (page: PageDefinition, seeded: Record<string, readonly string[]>): readonly string[] =>
+export const pathsOf = (page: PageDefinition, seeded: SeededPaths): readonly string[] =>
   seeded[page.path] ?? page.examples ?? (page.path.includes('$') ? [] : [page.path])

@@ -23,12 +23,16 @@ export type Stage = {
   org: CreatedOrg
   people: Record<StageRole, Person>
   password: string
-  /** A page of somebody with this role, in a browser of their own. Null: nobody is signed in. */
+  /** A page of somebody with this role, who has one browser in each test. Null: nobody is signed in. */
   open(role: StageRole | null, options?: OpenOptions): Promise<Page>
   /** The same for any person. */
   openAs(userId: string, options?: OpenOptions): Promise<Page>
   /** Faults that pages have reported since the last call: console errors and violations of the security policy. */
   takeFaults(): string[]
+  /** The same service and browser with pages and faults of its own. `close` then closes the pages only. */
+  scene(): Stage
+  /** Closes what was opened. Open pages go on asking the service for news. */
+  rest(): Promise<void>
   close(): Promise<void>
 }
 
@@ -61,19 +65,43 @@ const makeContext = async (browser: Browser, url: string, { width = 1280, theme 
   return context
 }
 
-export const openStage = async (executablePath: string): Promise<Stage> => {
-  const webFolder = buildDashboard()
-  // Webhooks of journeys go to receivers on loopback.
-  const env = { WEBHOOK_ALLOW_INSECURE: 'true', AUDIT_SIGNING_SECRET: draftSecret }
-  const [t, browser] = await Promise.all([startTestService({ webFolder, env }), launchBrowser(executablePath)])
-  const org = await t.org({ name: 'Acme Mail' })
-  const people = await addPeople(t, org.org.id)
-  const faults: string[] = []
-  const contexts: BrowserContext[] = []
+/** A new window loads the whole dashboard. Used ones have it already: they are emptied and lent again. */
+const makeWindows = (browser: Browser, url: string) => {
+  const free: BrowserContext[] = []
+  return {
+    take: async (): Promise<BrowserContext> => free.pop() ?? makeContext(browser, url, {}),
+    giveBack: async (context: BrowserContext): Promise<void> => {
+      const [page, ...others] = context.pages()
+      await Promise.all(others.map((other) => other.close()))
+      if (page) {
+        const session = await context.newCDPSession(page)
+        const data = { origin: url, storageTypes: 'cookies,local_storage,session_storage' }
+        await session.send('Storage.clearDataForOrigin', data)
+        await page.close()
+      }
+      await context.clearCookies()
+      free.push(context)
+    },
+  }
+}
 
-  const openWith = async (cookie: string | undefined, options: OpenOptions = {}): Promise<Page> => {
-    const context = await makeContext(browser, t.url, options)
-    contexts.push(context)
+type Ground = Pick<Stage, 't' | 'org' | 'people' | 'password'> & {
+  browser: Browser
+  windows: ReturnType<typeof makeWindows>
+}
+
+const makeScene = (ground: Ground, end: () => Promise<void>): Stage => {
+  const { t, people, browser, windows } = ground
+  const faults: string[] = []
+  const lent: BrowserContext[] = []
+  const special: BrowserContext[] = []
+  const newContext = async (options?: OpenOptions): Promise<BrowserContext> => {
+    const context = await (options ? makeContext(browser, t.url, options) : windows.take())
+    const list = options ? special : lent
+    list.push(context)
+    return context
+  }
+  const openIn = async (context: BrowserContext, cookie?: string): Promise<Page> => {
     if (cookie) {
       const [name = '', value = ''] = cookie.split('=')
       await context.addCookies([{ name, value, url: t.url }])
@@ -82,19 +110,45 @@ export const openStage = async (executablePath: string): Promise<Stage> => {
     watchPage(page, t.url, (fault) => faults.push(fault))
     return page
   }
-
+  // Pages of one role share what the browser has loaded.
+  const ofRoles = new Map<StageRole, Promise<BrowserContext>>()
+  const contextOf = (role: StageRole): Promise<BrowserContext> => {
+    const context = ofRoles.get(role) ?? newContext()
+    ofRoles.set(role, context)
+    return context
+  }
+  const rest = async (): Promise<void> => {
+    ofRoles.clear()
+    await Promise.all(special.splice(0).map((context) => context.close()))
+    await Promise.all(lent.splice(0).map(windows.giveBack))
+  }
   return {
-    t,
-    org,
-    people,
-    password: goodPassword,
-    open: async (role, options) => openWith(role ? await signIn(t, people[role].userId) : undefined, options),
-    openAs: async (userId, options) => openWith(await signIn(t, userId), options),
+    ...ground,
+    open: async (role, options) => {
+      if (role === null) return openIn(await newContext(options))
+      return openIn(await (options ? newContext(options) : contextOf(role)), await signIn(t, people[role].userId))
+    },
+    openAs: async (userId, options) => openIn(await newContext(options), await signIn(t, userId)),
     takeFaults: () => faults.splice(0),
+    scene: () => makeScene(ground, async () => {}),
+    rest,
     close: async () => {
-      await Promise.all(contexts.map((context) => context.close()))
-      await browser.close()
-      await t.stop()
+      await rest()
+      await end()
     },
   }
+}
+
+export const openStage = async (executablePath: string): Promise<Stage> => {
+  const webFolder = buildDashboard()
+  // Webhooks of journeys go to receivers on loopback.
+  const env = { WEBHOOK_ALLOW_INSECURE: 'true', AUDIT_SIGNING_SECRET: draftSecret }
+  const [t, browser] = await Promise.all([startTestService({ webFolder, env }), launchBrowser(executablePath)])
+  const org = await t.org({ name: 'Acme Mail' })
+  const people = await addPeople(t, org.org.id)
+  const windows = makeWindows(browser, t.url)
+  return makeScene({ t, org, people, password: goodPassword, browser, windows }, async () => {
+    await browser.close()
+    await t.stop()
+  })
 }

@@ -55,7 +55,9 @@ const profileRoutes = ({ profiles, changePassword }: AccountNeeds): DashboardRou
           created_at: session.createdAt.toISOString(),
           expires_at: session.expiresAt.toISOString(),
         },
-        active_org: active ? { ...shownOrg(active), suspended: active.suspended } : null,
+        active_org: active
+          ? { ...shownOrg(active), suspended: active.suspended, suspension_reason: active.suspension_reason }
+          : null,
         orgs: orgs.map(shownOrg),
       }
       return { status: 200, body }

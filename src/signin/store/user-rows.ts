@@ -117,6 +117,7 @@ export type MembershipRow = {
   slug: string
   role: string
   suspended: boolean
+  suspension_reason: string | null
   is_default: boolean
   created_at: Date
 }
@@ -124,7 +125,7 @@ export type MembershipRow = {
 /** The orgs of a user, the default one first, then in the order in which they joined. */
 export const listMemberships = statement<{ userId: string }, MembershipRow>(
   'signin.list_memberships',
-  `select o.id, o.name, o.slug, m.role, o.suspended_at is not null as suspended,
+  `select o.id, o.name, o.slug, m.role, o.suspended_at is not null as suspended, o.suspension_reason,
      coalesce(o.id = u.default_org_id, false) as is_default, m.created_at
    from memberships m
    join orgs o on o.id = m.org_id

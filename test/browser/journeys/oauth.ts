@@ -67,6 +67,7 @@ const oauthJourneys: Journey = (stage) => {
     expect([await sending.isDisabled(), await sending.isChecked()]).toEqual([true, false])
     await page.getByRole('button', { name: 'Deny' }).click()
     expect((await returned()).searchParams.get('error')).toBe('access_denied')
+    await page.getByRole('heading', { name: 'Back in the client' }).waitFor()
     expectOnlyReturn()
     await visit(page, `/oauth/consent?id=${id}`)
     await page.getByRole('heading', { name: 'This request is over' }).waitFor()

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { addPerson } from '../../clients/people.ts'
 import { mailedCode } from '../../clients/sign-in-client.ts'
 import { expectNoBarriers } from '../axe.ts'
 import { type Journey, visit, visitAndCheck } from '../journey.ts'
@@ -51,10 +52,54 @@ const shellJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Create organisation' }).click()
     await page.getByText('tries again by itself').waitFor()
     await page.unroute('**/api/**')
-    await page.reload()
     await page.getByText('tries again by itself').waitFor({ state: 'detached' })
     expect(await page.getByLabel('Organisation', { exact: true }).inputValue()).toBe('Typed and kept')
     stage().takeFaults()
+  })
+
+  test('The rail can be narrowed to icons that lead to the same pages, and stays narrow after a reload', async () => {
+    const page = await stage().open('developer')
+    await visit(page, '/orgs/new')
+    await page.getByRole('button', { name: 'Collapse navigation' }).click()
+    await page.getByRole('link', { name: 'Senders' }).click()
+    await page.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
+    await page.reload()
+    expect(await page.getByRole('link', { name: 'Senders' }).getAttribute('aria-current')).toBe('page')
+    await expectNoBarriers(page)
+    await page.getByRole('button', { name: 'Expand navigation' }).click()
+    await page.getByRole('link', { name: 'Numbers and sender ids' }).waitFor()
+  })
+
+  test('A suspended organisation shows the reason of the operator on every page', async () => {
+    const { t, openAs } = stage()
+    const { org } = await t.org({ name: 'Paused Works' })
+    const { userId } = await addPerson(t, { orgId: org.id })
+    await t.database.sql(
+      `update orgs set suspended_at = created_at, suspension_reason = 'Unpaid since May' where id = $1`,
+      [org.id],
+    )
+    const page = await openAs(userId)
+    for (const path of ['/', '/tenants', '/settings/billing']) {
+      await visit(page, path)
+      await page.getByRole('status').getByText('The operator gave this reason: Unpaid since May').waitFor()
+    }
+    await expectNoBarriers(page)
+  })
+
+  test('A violation of the security policy and an error in the console would fail a journey', async () => {
+    const page = await stage().open('viewer')
+    await visit(page, '/orgs/new')
+    await page.evaluate(
+      `document.body.append(Object.assign(document.createElement('script'), { text: 'window.ran = 1' }))`,
+    )
+    await page.evaluate(`console.error('Something broke')`)
+    const faults: string[] = []
+    await expect.poll(() => faults.push(...stage().takeFaults())).toBe(2)
+    expect(faults).toEqual([
+      expect.stringContaining('Content Security Policy'),
+      expect.stringContaining('Something broke'),
+    ])
+    expect(await page.evaluate('window.ran')).toBeUndefined()
   })
 
   test('A session that ends asks to sign in again in place, and the request then succeeds', async () => {

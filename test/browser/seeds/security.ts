@@ -3,7 +3,7 @@ import { askWith, signIn } from '../../clients/people.ts'
 import { idpEntityId, idpKey, idpSsoUrl } from '../../clients/sso-client.ts'
 import type { Seed } from '../every-page.ts'
 
-/** An identity provider, a domain that is not proven yet, and a client that somebody allowed. */
+/** An identity provider, a domain that is not proven yet, a client that somebody allowed, and two tokens of a directory. */
 const seedSecurity: Seed = async ({ t, org, people }) => {
   const at = t.service.clock.now()
   await t.database.sql(
@@ -14,6 +14,9 @@ const seedSecurity: Seed = async ({ t, org, people }) => {
   const provider = { idp_entity_id: idpEntityId, idp_sso_url: idpSsoUrl, idp_certificates: [idpKey.certificate] }
   await askWith(t, cookie, 'PUT', '/api/internal/sso', { body: provider })
   await getTokens(t, { cookie, orgId: org.org.id, scopes: ['send:email', 'read:messages'] })
+  for (const name of ['Okta', 'Okta, next year']) {
+    await askWith(t, cookie, 'POST', '/api/internal/scim/tokens', { body: { name, expires_in_days: 365 } })
+  }
   return undefined
 }
 

@@ -5023,6 +5023,7 @@ export interface operations {
                             slug: string;
                             role: string;
                             suspended: boolean;
+                            suspension_reason: string | null;
                         } | null;
                         orgs?: {
                             id: string;

@@ -15,8 +15,10 @@ import {
   UserRound,
   Users,
 } from 'lucide-react'
+import { useEffect, useRef } from 'react'
 import { pageOf } from '../pages/registry.ts'
 import { shell } from '../strings/shell.ts'
+import { Tooltip } from '../ui/tooltip.tsx'
 import { type RailEntry, type RailGroup, type RailId, railEntries } from './rail-map.ts'
 
 const icons: Record<RailGroup, LucideIcon> = {
@@ -65,8 +67,14 @@ export const useEntries = (): RailEntry[] => {
 
 const EntryLink = ({ entry, open, nested }: { entry: RailEntry; open: boolean; nested?: boolean }) => {
   const Icon = icons[entry.id as RailGroup]
+  const link = useRef<HTMLAnchorElement>(null)
+  // The rail can be longer than the screen.
+  useEffect(() => {
+    if (open) link.current?.scrollIntoView({ block: 'nearest' })
+  }, [open])
   return (
     <Link
+      ref={link}
       to={pageOf(entry.id)?.path as string}
       aria-current={open ? 'page' : undefined}
       activeProps={{}}
@@ -94,6 +102,37 @@ const Group = ({ entry, openId }: { entry: RailEntry; openId: RailId | undefined
         ))}
       </ul>
     </li>
+  )
+}
+
+/** The rail as icons. A group leads to its first page. */
+export const IconRail = () => {
+  const openId = useOpenEntry()
+  return (
+    <nav aria-label={shell.navigation} className="min-h-0 flex-1 overflow-y-auto px-2 pb-4">
+      <ul className="flex flex-col gap-px">
+        {useEntries().map((entry) => {
+          const Icon = icons[entry.id as RailGroup]
+          const target = entry.children[0] ?? entry
+          const open = [entry, ...entry.children].some(({ id }) => id === openId)
+          return (
+            <li key={entry.id}>
+              <Tooltip text={entry.label}>
+                <Link
+                  to={pageOf(target.id)?.path as string}
+                  aria-label={entry.label}
+                  aria-current={open ? 'page' : undefined}
+                  activeProps={{}}
+                  className={`${linkClasses} justify-center`}
+                >
+                  <Icon aria-hidden className="size-4 shrink-0" />
+                </Link>
+              </Tooltip>
+            </li>
+          )
+        })}
+      </ul>
+    </nav>
   )
 }
 

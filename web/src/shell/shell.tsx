@@ -5,42 +5,15 @@ import { lazy, Suspense, useEffect, useState } from 'react'
 import { enableSignInPrompt, useSignInAsked } from '../api/session-expired.ts'
 import { shell } from '../strings/shell.ts'
 import { PageSkeleton } from '../ui/skeleton.tsx'
-import { AccountMenu } from './account-menu.tsx'
 import { useMode } from './mode.ts'
-import { ModeSwitch } from './mode-switch.tsx'
-import { OrgSwitcher } from './org-switcher.tsx'
-import { Rail } from './rail.tsx'
+import { setRailNarrow, useRailNarrow } from './rail-width.ts'
+import { IconPanel, SidePanel } from './side-panel.tsx'
 import { Strips } from './strips.tsx'
 import { useShortcuts } from './use-shortcuts.ts'
 
 const CommandPalette = lazy(() => import('./command-palette.tsx'))
 const KeyHelp = lazy(() => import('./key-help.tsx'))
 const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
-
-const SidePanel = ({ onSearch }: { onSearch: () => void }) => (
-  <>
-    <div className="flex items-center gap-1 px-3 pt-3">
-      <OrgSwitcher />
-    </div>
-    <div className="px-3 pt-2 pb-2">
-      <button
-        type="button"
-        onClick={onSearch}
-        className="flex h-8 w-full items-center gap-2 rounded-md border bg-canvas px-2 text-faint text-sm hover:border-line-strong"
-      >
-        <Search aria-hidden className="size-4" />
-        <span className="flex-1 truncate text-left">{shell.find}</span>
-        <kbd className="rounded-sm border px-1 text-xs">⌘K</kbd>
-      </button>
-    </div>
-    <ModeSwitch />
-    <div className="h-3" />
-    <Rail />
-    <div className="border-t p-2">
-      <AccountMenu />
-    </div>
-  </>
-)
 
 type NarrowProps = { open: boolean; onOpen: (open: boolean) => void; onSearch: () => void; tint: string }
 
@@ -79,6 +52,7 @@ export const Shell = () => {
   const [railOpen, setRailOpen] = useState(false)
   const { pathname } = useLocation()
   const asked = useSignInAsked()
+  const narrow = useRailNarrow()
   const tint = useMode() === 'test' ? 'bg-test' : 'bg-surface'
   useShortcuts({ onPalette: () => setPanel('palette'), onHelp: () => setPanel('keys') })
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the rail of a narrow screen
@@ -99,8 +73,12 @@ export const Shell = () => {
       >
         {shell.skip}
       </a>
-      <aside className={`hidden w-60 shrink-0 flex-col border-r md:flex ${tint}`}>
-        <SidePanel onSearch={search} />
+      <aside className={`hidden shrink-0 flex-col border-r md:flex ${narrow ? 'w-14' : 'w-60'} ${tint}`}>
+        {narrow ? (
+          <IconPanel onSearch={search} onExpand={() => setRailNarrow(false)} />
+        ) : (
+          <SidePanel onSearch={search} onCollapse={() => setRailNarrow(true)} />
+        )}
       </aside>
       <NarrowRail open={railOpen} onOpen={setRailOpen} onSearch={search} tint={tint} />
       <div className="flex min-h-0 min-w-0 flex-1 flex-col">

@@ -4,6 +4,7 @@ import { useReachable } from '../api/connection.ts'
 import { useOrg } from '../api/session.ts'
 import { shell } from '../strings/shell.ts'
 import { useMode } from './mode.ts'
+import { useReconnect } from './use-reconnect.ts'
 
 const Strip = ({ look, icon, children }: { look: string; icon: ReactNode; children: ReactNode }) => (
   <div role="status" className={`flex min-h-8 items-center justify-center gap-2 border-b px-4 py-1 text-sm ${look}`}>
@@ -17,6 +18,7 @@ export const Strips = () => {
   const mode = useMode()
   const org = useOrg()
   const reachable = useReachable()
+  useReconnect(reachable)
   return (
     <>
       {mode === 'test' && (
@@ -27,6 +29,7 @@ export const Strips = () => {
       {org?.suspended && (
         <Strip look="bg-bad-soft text-text" icon={<OctagonAlert aria-hidden className="size-4 text-bad" />}>
           {shell.suspended}
+          {org.suspension_reason && ` ${shell.suspendedFor(org.suspension_reason)}`}
         </Strip>
       )}
       {!reachable && (

@@ -72,6 +72,6 @@ export const Button = (props: ButtonProps) => {
 
 export const IconButton = ({ label, ...props }: Omit<ButtonProps, 'children'> & { label: string }) => (
   <Tooltip text={label}>
-    <Button look="quiet" aria-label={label} {...props} className={classes('w-8 px-0', props.className)} />
+    <Button look="quiet" aria-label={label} {...props} className={classes('w-8 px-0!', props.className)} />
   </Tooltip>
 )

@@ -13,7 +13,7 @@ export type FieldSpec = {
   label: string
   help?: string
   /** `lines` and `many` are lists in the request. */
-  kind?: 'area' | 'select' | 'check' | 'lines' | 'many'
+  kind?: 'area' | 'select' | 'check' | 'lines' | 'many' | 'number'
   options?: readonly Option[]
   required?: true
   /** Cannot be changed later. */
@@ -39,6 +39,7 @@ export const missingIn = (groups: readonly FieldGroup[], values: Values): FieldS
 
 const partOf = (field: FieldSpec, text: string): unknown => {
   if (field.kind === 'lines' || field.kind === 'many') return linesOf(text)
+  if (field.kind === 'number') return Number(text)
   return field.kind === 'check' ? text === 'yes' : text.trim()
 }
 
@@ -50,7 +51,7 @@ export const bodyOf = (groups: readonly FieldGroup[], values: Values, before?: V
       if (before && text === (before[field.name] ?? '')) return []
       if (text.trim() !== '') return [[field.name, partOf(field, text)]]
       if (!before) return []
-      return [[field.name, field.kind ? partOf(field, '') : null]]
+      return [[field.name, field.kind && field.kind !== 'number' ? partOf(field, '') : null]]
     }),
   )
 
@@ -73,7 +74,8 @@ const controlOf = ({ field, text, onText }: ControlProps): ReactElement<{ id?: s
   if (field.kind === 'area' || field.kind === 'lines') {
     return <TextArea value={text} onChange={(event) => onText(event.target.value)} />
   }
-  return <Input value={text} onChange={(event) => onText(event.target.value)} />
+  const numeric = field.kind === 'number' ? { inputMode: 'numeric' as const } : {}
+  return <Input {...numeric} value={text} onChange={(event) => onText(event.target.value)} />
 }
 
 const Many = ({ field, text, onText, error }: ControlProps & { error: string | undefined }) => {

@@ -19,6 +19,9 @@ type Props = {
   onSubmit: (body: Record<string, unknown>) => Promise<void>
 }
 
+/** A short form shows at a glance that it is complete. */
+const shortForm = 4
+
 const Needed = ({ names }: { names: readonly string[] }) => (
   <p role="status" className="rounded-md border bg-surface px-3 py-2 text-sm">
     {names.length === 0 ? senders.complete : `${senders.stillNeeded}: ${names.join(', ')}`}
@@ -36,6 +39,7 @@ export const GuidedForm = ({ label, draft: name, gate, groups: groupsFor, before
       draft.forget()
     })
   const known = fieldsOf(groups).map((field) => field.name)
+  const missing = missingIn(groups, values)
   const foreign =
     form.error instanceof ApiError && !form.error.fields.some(({ path }) => known.includes(String(path[0])))
   return (
@@ -63,7 +67,7 @@ export const GuidedForm = ({ label, draft: name, gate, groups: groupsFor, before
           ))}
         </fieldset>
       ))}
-      <Needed names={missingIn(groups, values).map((field) => field.label)} />
+      {(missing.length > 0 || known.length > shortForm) && <Needed names={missing.map((field) => field.label)} />}
     </Form>
   )
 }

@@ -102,7 +102,7 @@ export const SenderDetail = <Row extends SenderRow>({ kind, row, onDeleted }: Pr
             {senders.check}
           </Button>
         )}
-        <Button look="danger" gate={kind.gate} onClick={() => setAsked(true)}>
+        <Button look="danger" gate={kind.gate} reason={kind.kept?.(row)} onClick={() => setAsked(true)}>
           {senders.delete}
         </Button>
       </div>

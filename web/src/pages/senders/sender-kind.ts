@@ -29,9 +29,11 @@ export type SenderKind<Row extends SenderRow> = {
   change?: (id: string, body: Body) => Promise<unknown>
   /** Whether this one can be changed. Default: yes. */
   canChange?: (row: Row) => boolean
+  /** Why this one cannot be deleted, or undefined when it can. */
+  kept?: (row: Row) => string | undefined
   check?: (id: string) => Promise<{ status: string }>
   missingOf?: (row: Row) => readonly string[]
-  empty: { title: string; help: string }
+  empty: { title: string; help: string; curl?: string }
 }
 
 export const toneOf = (status: string): Tone => {

@@ -54,7 +54,11 @@ export const SenderList = <Row extends SenderRow>({ kind }: { kind: SenderKind<R
           openKey={open}
           onOpen={({ id }) => change({ open: id })}
           more={more}
-          empty={<EmptyState title={kind.empty.title}>{kind.empty.help}</EmptyState>}
+          empty={
+            <EmptyState title={kind.empty.title} {...(kind.empty.curl && { curl: kind.empty.curl })}>
+              {kind.empty.help}
+            </EmptyState>
+          }
         />
       )}
       <Drawer open={open === 'new'} onClose={close} title={kind.create}>

@@ -1,0 +1,23 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, unwrap } from '../../../api/client.ts'
+import type { operations } from '../../../api/schema.gen.ts'
+import { usePages } from '../../../ui/use-pages.ts'
+
+export type ScimToken =
+  operations['getApiInternalScimTokens']['responses'][200]['content']['application/json']['data'][number]
+export type Mapping = operations['getApiInternalScimMapping']['responses'][200]['content']['application/json']
+export type DirectoryRole = Mapping['default_role']
+
+export const tokensKey = ['scim', 'tokens']
+export const mappingKey = ['scim', 'mapping']
+
+export const useTokens = () =>
+  usePages(tokensKey, (cursor) =>
+    unwrap(api.GET('/api/internal/scim/tokens', { params: { query: { limit: '50', ...(cursor && { cursor }) } } })),
+  )
+
+export const useMapping = () =>
+  useQuery({ queryKey: mappingKey, queryFn: () => unwrap(api.GET('/api/internal/scim/mapping')) })
+
+export const hasExpired = ({ expires_at }: ScimToken): boolean =>
+  expires_at !== null && Date.parse(expires_at) <= Date.now()

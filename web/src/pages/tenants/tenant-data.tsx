@@ -1,0 +1,26 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { api, unwrap } from '../../api/client.ts'
+import type { components } from '../../api/schema.gen.ts'
+import { tenants } from '../../strings/tenants.ts'
+import { StatusDot, type Tone } from '../../ui/badge.tsx'
+
+export type Tenant = components['schemas']['Tenant']
+
+const tones: Record<Tenant['status'], Tone> = { active: 'ok', suspended: 'warn', archived: 'neutral', erased: 'bad' }
+
+export const TenantStatus = ({ status }: Pick<Tenant, 'status'>) => (
+  <StatusDot tone={tones[status]}>{tenants.statuses[status]}</StatusDot>
+)
+
+export const useTenant = (id: string) =>
+  useQuery({
+    queryKey: ['tenants', 'one', id],
+    queryFn: () => unwrap(api.GET('/api/internal/tenants/{id}', { params: { path: { id } } })),
+    enabled: id.startsWith('ten_'),
+  })
+
+/** Reads the list and the open tenant again. */
+export const useTenantRefresh = () => {
+  const client = useQueryClient()
+  return () => client.invalidateQueries({ queryKey: ['tenants'] })
+}

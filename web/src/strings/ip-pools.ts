@@ -1,0 +1,30 @@
+/** Words of dedicated IP addresses. */
+export const ipPools = {
+  title: 'Dedicated IPs',
+  help: 'Pools of IP addresses that only your domains send from. Domains of the same region can use a pool.',
+  one: 'IP pool',
+  create: 'New IP pool',
+  empty: 'No IP pool yet',
+  emptyHelp:
+    'With addresses of your own, the mail of others does not affect your reputation. Worth it from about 100,000 emails a month.',
+  region: 'Region',
+  regions: {
+    'us-east-1': 'US East (us-east-1)',
+    'eu-west-1': 'Europe (eu-west-1)',
+    'ap-south-1': 'India (ap-south-1)',
+  },
+  regionHelp: 'Cannot be changed later.',
+  count: 'IP addresses',
+  countHelp: '1 to 50.',
+  domains: 'Domains',
+  domainsNone: 'None. A domain is moved to a pool with the API.',
+  addresses: 'Addresses',
+  waiting: 'Not assigned yet',
+  states: { provisioning: 'Being set up', warming: 'Warming up', active: 'Active' },
+  state: 'State',
+  paused: 'Paused',
+  active: 'Active',
+  pause: 'Pause: refuse live sends from the domains of the pool',
+  delete: 'The addresses are given back. Their reputation is lost, and this cannot be undone.',
+  inUse: 'Domains use this pool. Move them first.',
+} as const
