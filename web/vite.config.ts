@@ -20,5 +20,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // The editor of templates is larger and loads on its own. A test limits what a page loads first.
+    chunkSizeWarningLimit: 1_000,
   },
 })
