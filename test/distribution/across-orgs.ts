@@ -42,6 +42,7 @@ export const acrossOrgs: Record<string, string[]> = {
     'accounts.end_excess_sessions',
   ],
   'A queue or a sweep of the worker. Each node runs it on its own rows.': [
+    'health.oldest_waiting',
     'webhooks.lease_lanes',
     'webhooks.sweep_previous_secrets',
     'webhooks.fan_out',
