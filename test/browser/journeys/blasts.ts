@@ -8,19 +8,19 @@ const blastJourneys: Journey = (stage) => {
     const cookie = await signIn(t, people.developer.userId)
     const post = async (path: string, body: unknown) => (await askWith(t, cookie, 'POST', path, { body })).body
     await post('/api/internal/templates', {
-      slug: 'journey-news',
+      slug: 'journey-season',
       channel: 'email',
       subject: 'News of {{season}}',
       html: '<p>Hello {{first_name}}, it is {{season}}</p><p><a href="{{unsubscribe_url}}">Unsubscribe</a></p>',
     })
     const { id } = await post('/api/internal/audiences', { name: 'Blast readers' })
-    for (const name of ['zoe', 'yan']) {
+    for (const name of ['wim', 'yan']) {
       await post(`/api/internal/audiences/${id}/contacts`, { name, email: `${name}@example.test` })
     }
     const page = await open('developer')
     await visit(page, `/audiences/${id}`)
     await page.getByRole('button', { name: 'Send a message' }).click()
-    await page.getByLabel('Template').selectOption({ label: 'journey-news (Email)' })
+    await page.getByLabel('Template').selectOption({ label: 'journey-season (Email)' })
     await page.getByText('News of {{season}}').waitFor()
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByLabel('From').fill('News <news@example.test>')
@@ -61,7 +61,7 @@ const blastJourneys: Journey = (stage) => {
     await page.getByRole('heading', { name: 'The job is created' }).waitFor()
     const [job, ...others] = await jobs()
     expect(others).toEqual([])
-    expect(job).toMatchObject({ from: 'News <news@example.test>', template: 'journey-news', scheduled: 2 })
+    expect(job).toMatchObject({ from: 'News <news@example.test>', template: 'journey-season', scheduled: 2 })
     const rows = await t.database.sql<{ subject: string; html: string }>(
       'select subject, html from messages where org_id = $1 and job_id = $2',
       [org.org.id, job.id],
@@ -69,10 +69,12 @@ const blastJourneys: Journey = (stage) => {
     expect(rows).toHaveLength(2)
     for (const { subject, html } of rows) {
       expect(['Spring is here', 'Hello spring']).toContain(subject)
-      expect(html).toMatch(/Hello (zoe|yan), it is spring/)
+      expect(html).toMatch(/Hello (wim|yan), it is spring/)
     }
     const link = page.getByRole('link', { name: 'Open the job' })
-    expect(await link.getAttribute('href')).toBe(`/messages/jobs?id=${job.id}`)
+    await link.click()
+    await page.getByRole('region', { name: 'Messages by status' }).getByText('2', { exact: true }).waitFor()
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject({ view: 'jobs', open: job.id })
   })
 }
 

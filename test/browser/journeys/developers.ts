@@ -76,7 +76,8 @@ const developerJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Send again' }).click()
     await page.getByText('sent again as a new delivery').waitFor()
     await t.ask('POST', '/api/dev/run', { body: { task: 'webhooks' } })
-    expect(receiver.got).toHaveLength(2)
+    // Other journeys send messages, whose events arrive here too.
+    expect(receiver.got.filter(({ body }) => body.event === 'webhook.test')).toHaveLength(2)
 
     await page.getByRole('tab', { name: 'Settings' }).click()
     await page.getByRole('button', { name: 'Rotate the secret' }).click()

@@ -21,8 +21,8 @@ const columns: Column<FiguresRow>[] = [
         analytics.otherMessages
       ) : (
         <Link
-          to={'/messages/jobs' as never}
-          search={{ id: job } as never}
+          to={'/messages' as never}
+          search={{ view: 'jobs', open: job } as never}
           className="block max-w-36 truncate font-mono text-accent hover:underline sm:max-w-80"
         >
           {job}

@@ -35,7 +35,7 @@ const Sent = ({ audienceId, jobId }: { audienceId: string; jobId: string }) => (
     title={blasts.sent}
     action={
       <div className="flex flex-wrap justify-center gap-2">
-        <a href={`/messages/jobs?id=${encodeURIComponent(jobId)}`} className={buttonClasses('primary')}>
+        <a href={`/messages?view=jobs&open=${encodeURIComponent(jobId)}`} className={buttonClasses('primary')}>
           {blasts.openJob}
         </a>
         <a href={`/audiences/${audienceId}`} className={buttonClasses()}>

@@ -79,7 +79,8 @@ const extensionsOf = ({ language, label, readOnly }: Props, doc: Text, changed: 
   language === 'html' ? [html({ autoCloseTags: true }), syntaxHighlighting(colors)] : [],
   theme,
   EditorState.readOnly.of(readOnly),
-  EditorView.contentAttributes.of({ 'aria-label': label }),
+  // It is in the order of the Tab key anyway. Tools that check accessibility look for the attribute.
+  EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
   EditorView.updateListener.of((update) => {
     if (!update.docChanged) return
     changed(update.view)
