@@ -65,40 +65,17 @@ const makeContext = async (browser: Browser, url: string, { width = 1280, theme 
   return context
 }
 
-/** A new window loads the whole dashboard. Used ones have it already: they are emptied and lent again. */
-const makeWindows = (browser: Browser, url: string) => {
-  const free: BrowserContext[] = []
-  return {
-    take: async (): Promise<BrowserContext> => free.pop() ?? makeContext(browser, url, {}),
-    giveBack: async (context: BrowserContext): Promise<void> => {
-      const [page, ...others] = context.pages()
-      await Promise.all(others.map((other) => other.close()))
-      if (page) {
-        const session = await context.newCDPSession(page)
-        const data = { origin: url, storageTypes: 'cookies,local_storage,session_storage' }
-        await session.send('Storage.clearDataForOrigin', data)
-        await page.close()
-      }
-      await context.clearCookies()
-      free.push(context)
-    },
-  }
-}
-
 type Ground = Pick<Stage, 't' | 'org' | 'people' | 'password'> & {
   browser: Browser
-  windows: ReturnType<typeof makeWindows>
 }
 
 const makeScene = (ground: Ground, end: () => Promise<void>): Stage => {
-  const { t, people, browser, windows } = ground
+  const { t, people, browser } = ground
   const faults: string[] = []
-  const lent: BrowserContext[] = []
-  const special: BrowserContext[] = []
-  const newContext = async (options?: OpenOptions): Promise<BrowserContext> => {
-    const context = await (options ? makeContext(browser, t.url, options) : windows.take())
-    const list = options ? special : lent
-    list.push(context)
+  const opened: BrowserContext[] = []
+  const newContext = async (options: OpenOptions = {}): Promise<BrowserContext> => {
+    const context = await makeContext(browser, t.url, options)
+    opened.push(context)
     return context
   }
   const openIn = async (context: BrowserContext, cookie?: string): Promise<Page> => {
@@ -119,8 +96,7 @@ const makeScene = (ground: Ground, end: () => Promise<void>): Stage => {
   }
   const rest = async (): Promise<void> => {
     ofRoles.clear()
-    await Promise.all(special.splice(0).map((context) => context.close()))
-    await Promise.all(lent.splice(0).map(windows.giveBack))
+    await Promise.all(opened.splice(0).map((context) => context.close()))
   }
   return {
     ...ground,
@@ -146,8 +122,7 @@ export const openStage = async (executablePath: string): Promise<Stage> => {
   const [t, browser] = await Promise.all([startTestService({ webFolder, env }), launchBrowser(executablePath)])
   const org = await t.org({ name: 'Acme Mail' })
   const people = await addPeople(t, org.org.id)
-  const windows = makeWindows(browser, t.url)
-  return makeScene({ t, org, people, password: goodPassword, browser, windows }, async () => {
+  return makeScene({ t, org, people, password: goodPassword, browser }, async () => {
     await browser.close()
     await t.stop()
   })

@@ -45,6 +45,7 @@ const oauthJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Allow' }).click()
     const { searchParams } = await returned()
     expect([searchParams.get('state'), searchParams.get('code') !== null]).toEqual(['some state', true])
+    await page.getByRole('heading', { name: 'Back in the client' }).waitFor()
     expectOnlyReturn()
     const grants = await t.database.sql('select org_id, user_id, scopes from oauth_grants where client_id = $1', [
       clientId,
