@@ -130,7 +130,7 @@ export const setSpendCap = statement<{ orgId: string; capMicros: number | null; 
    returning former.spend_cap_micros as former`,
 )
 
-export type SetupRow = {
+export type Setup = {
   verify_domain: boolean
   create_api_key: boolean
   send_message: boolean
@@ -138,8 +138,11 @@ export type SetupRow = {
   verify_sms_sender: boolean
 }
 
-/** Which steps of the setup are done. Each looks for one row by an index. */
-export const findSetup = statement<{ orgId: string }, SetupRow>(
+/** How many live registrations of the org wait for a decision. */
+export type PendingRegistrations = { brands: number; campaigns: number; phone_numbers: number; dlt: number }
+
+/** Which steps of the setup are done, and what is pending. Each step looks for one row by an index. */
+export const findSetup = statement<{ orgId: string }, Setup & { pending: PendingRegistrations }>(
   'orgs.find_setup',
   `select
      exists (select from domains where org_id = :orgId and status = 'verified') as verify_domain,
@@ -150,5 +153,19 @@ export const findSetup = statement<{ orgId: string }, SetupRow>(
        as send_message,
      exists (select from webhook_endpoints where org_id = :orgId and enabled) as add_webhook,
      exists (select from phone_numbers where org_id = :orgId and environment = 'live' and status = 'verified')
-       as verify_sms_sender`,
+       as verify_sms_sender,
+     json_build_object(
+       'brands', (select count(*) from brands
+         where org_id = :orgId and environment = 'live' and status = 'pending'),
+       'campaigns', (select count(*) from campaigns
+         where org_id = :orgId and environment = 'live' and status = 'pending'),
+       'phone_numbers', (select count(*) from phone_numbers
+         where org_id = :orgId and environment = 'live' and status = 'pending'),
+       'dlt', (select count(*) from dlt_entities
+           where org_id = :orgId and environment = 'live' and status in ('pending', 'submitted'))
+         + (select count(*) from dlt_headers
+           where org_id = :orgId and environment = 'live' and status in ('pending', 'submitted'))
+         + (select count(*) from dlt_templates
+           where org_id = :orgId and environment = 'live' and status in ('pending', 'submitted'))
+     ) as pending`,
 )

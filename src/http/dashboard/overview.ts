@@ -5,8 +5,7 @@ import { Analytics } from '../../analytics/shapes.ts'
 import { type Figure, figures } from '../../analytics/store.ts'
 import type { Db } from '../../db/pool.ts'
 import type { Clock } from '../../ground/clock.ts'
-import { findSetup, type SetupRow } from '../../orgs/store.ts'
-import { countPendingRegistrations } from '../../senders/store/pending-registrations.ts'
+import { findSetup } from '../../orgs/store.ts'
 import { monthOf } from '../../usage/periods.ts'
 import type { ReadUsage } from '../../usage/read.ts'
 import { UsageReport } from '../../usage/shapes.ts'
@@ -61,12 +60,11 @@ export const overviewRoutes = ({ db, clock, analytics, usage }: Needs): Dashboar
       const scope = scopeOf(session, query.environment)
       const { orgId, tenantId, environment } = scope
       const period = monthOf(clock.now())
-      const [{ data }, used, setup, unhealthy, pending] = await Promise.all([
+      const [{ data }, used, setup, unhealthy] = await Promise.all([
         analytics(scope, { days }),
         usage({ orgId, tenantId, environment, period, byKey: false }),
         db.row(findSetup, { orgId }),
         db.rows(listUnhealthyEndpoints, { orgId, limit: shownUnhealthy }),
-        db.row(countPendingRegistrations, { orgId }),
       ])
       return {
         status: 200,
@@ -74,10 +72,10 @@ export const overviewRoutes = ({ db, clock, analytics, usage }: Needs): Dashboar
           today_and_yesterday: sumOf(data.slice(-2)),
           last_30_days: sumOf(data),
           days: data,
-          open_setup_steps: steps.filter((step) => !(setup as SetupRow)[step]),
+          open_setup_steps: steps.filter((step) => !setup?.[step]),
           usage: used,
           unhealthy_webhooks: unhealthy.map(shownWebhook),
-          pending_registrations: pending,
+          pending_registrations: setup?.pending,
         },
       }
     },
