@@ -12,7 +12,7 @@ const contender = (name: string): Contender =>
     flags: serviceFlags,
     params: async (resources) => ({
       databaseUrl: (await resources.database(name)).url,
-      messages: name === 'idle' ? 0 : resources.quick ? manyWhenQuick : many,
+      messages: resources.quick ? manyWhenQuick : many,
       read: name,
     }),
   })

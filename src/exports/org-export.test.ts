@@ -290,16 +290,16 @@ describe('a job', () => {
     expect((await again.ask('GET', `${path}/jobs/${id}`)).body).toMatchObject({ status: 'expired', download_url: null })
   })
 
-  test('fails with a reason when the store is full, and leaves no file', async () => {
+  test.each([
+    ['full', true, 'The export store is full. Free some space and start another export.'],
+    ['away', false, 'The export store could not be reached. Start another export when it is back.'],
+  ])('fails with a reason when the store is %s, and leaves no file', async (_, full, error) => {
     const { orgId, owner } = await owned()
     const id = await startJob(owner)
-    fault = new ObjectStoreFault('no space', true)
+    fault = new ObjectStoreFault('not written', full)
     await runJobs()
     fault = undefined
-    expect((await owner.ask('GET', `${path}/jobs/${id}`)).body).toMatchObject({
-      status: 'failed',
-      error: 'The export store is full. Free some space and start another export.',
-    })
+    expect((await owner.ask('GET', `${path}/jobs/${id}`)).body).toMatchObject({ status: 'failed', error })
     expect(readdirSync(join(folder, orgId, id))).toEqual([])
     expect((await owner.ask('GET', `${path}/jobs/${id}/download`)).status).toBe(409)
     expect(await startJob(owner)).not.toBe(id)
