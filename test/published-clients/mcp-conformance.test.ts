@@ -43,7 +43,7 @@ afterAll(async () => {
 })
 
 test.each(['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'])(
-  'XD-30 the conformance runner is content with %s',
+  'XD-30 the scenario %s of the conformance runner passes',
   async (scenario) => {
     const args = [runner, 'server', '--url', `${proxyUrl}/api/mcp`, '--scenario', scenario, '--output-dir', folder]
     const { stdout } = await promisify(execFile)(process.execPath, args).catch((error: { stdout: string }) => error)
