@@ -40,10 +40,12 @@ const fingerprintSources = () => {
 /** The published package has no sources, only the result. */
 export const hasWebSources = () => existsSync(join(source, 'index.html'))
 
-export const isWebUpToDate = () => {
-  const file = join(output, fingerprintFile)
-  return existsSync(file) && readFileSync(file, 'utf8') === fingerprintSources()
+const fingerprintOf = (folder) => {
+  const file = join(folder, fingerprintFile)
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
 }
+
+export const isWebUpToDate = () => fingerprintOf(output) === fingerprintSources()
 
 const compressible = new Set(['.js', '.css', '.html', '.svg', '.json'])
 
@@ -57,7 +59,25 @@ const compressAll = (folder) => {
   }
 }
 
-/** Builds into a folder of its own and renames it, so that a starting service never serves a partial build. */
+/**
+ * Puts a finished build in the place of the one before. Files are never removed from a folder that a starting service
+ * may be reading, and a build of the same sources that another process has finished meanwhile stays.
+ */
+export const putInPlace = (draft, folder) => {
+  const isThere = () => fingerprintOf(folder) === fingerprintOf(draft)
+  if (isThere()) return
+  const old = `${draft}-old`
+  try {
+    if (existsSync(folder)) renameSync(folder, old)
+    renameSync(draft, folder)
+  } catch (error) {
+    // Another process put its build there between two of these steps.
+    if (!isThere()) throw error
+  } finally {
+    rmSync(old, { recursive: true, force: true })
+  }
+}
+
 export const buildWeb = async () => {
   const fingerprint = fingerprintSources()
   // Otherwise tests, which set another value, would build the slow development version of React.
@@ -74,8 +94,7 @@ export const buildWeb = async () => {
     compressAll(draft)
     writeFileSync(join(draft, fingerprintFile), fingerprint)
     chmodSync(draft, 0o755)
-    rmSync(output, { recursive: true, force: true })
-    renameSync(draft, output)
+    putInPlace(draft, output)
   } finally {
     rmSync(draft, { recursive: true, force: true })
   }

@@ -1,0 +1,1 @@
+export declare const putInPlace: (draft: string, folder: string) => void
