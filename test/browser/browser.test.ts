@@ -2,11 +2,13 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, type RunnerTask, test, vi } from 'vitest'
+import { registerDocImages } from './doc-images/doc-images.ts'
 import { runSeeds, type SeededPaths } from './every-page.ts'
 import { findBrowser } from './find-browser.ts'
 import { firstLoads } from './first-load.ts'
 import type { Journey } from './journey.ts'
 import { type Checks, registerPageChecks, startChecks } from './page-checks.ts'
+import { registerWalks, startWalks, type Walks } from './role-walk.ts'
 import { buildDashboard, openStage, type Stage } from './stage.ts'
 
 const folder = join(import.meta.dirname, 'journeys')
@@ -37,25 +39,28 @@ describe.runIf(executablePath !== undefined)('In a browser', () => {
   let stage: Stage
   let seeded: SeededPaths = {}
   let checks: Checks = new Map()
+  let walks: Walks = new Map()
   // biome-ignore lint/correctness/noEmptyPattern: the runner reads which fixtures a hook wants from its first parameter
   beforeAll(async ({}, suite) => {
     stage = await openStage(executablePath as string)
     const runs = (task: RunnerTask): boolean => (task.type === 'suite' ? task.tasks.some(runs) : task.mode === 'run')
-    const last = suite.tasks.at(-1)
-    if (!last || !runs(last)) return
+    const [ofPages = false, ofRoles = false] = suite.tasks.slice(-2).map(runs)
+    if (!ofPages && !ofRoles) return
     seeded = await runSeeds(stage)
-    if (process.env.SCREENSHOTS === undefined) checks = startChecks(stage, seeded)
+    if (process.env.SCREENSHOTS !== undefined) return
+    if (ofPages) checks = startChecks(stage, seeded)
+    if (ofRoles) walks = startWalks(stage, seeded, checks.values())
   }, 120_000)
   afterAll(async () => {
-    await Promise.all(checks.values())
+    await Promise.all([...checks.values(), ...walks.values()])
     await stage?.close()
+  })
+  let scene: Stage
+  beforeAll(() => {
+    scene = stage.scene()
   })
   for (const [name, journey] of journeys) {
     describe(name, () => {
-      let scene: Stage
-      beforeAll(() => {
-        scene = stage.scene()
-      })
       afterEach(async () => {
         const faults = scene.takeFaults()
         await scene.rest()
@@ -64,10 +69,13 @@ describe.runIf(executablePath !== undefined)('In a browser', () => {
       journey(() => scene)
     })
   }
+  const images = process.env.DOC_IMAGES
+  if (images !== undefined) registerDocImages(() => stage, images)
   describe('Every page', () =>
     registerPageChecks(
       () => stage,
       () => checks,
       () => seeded,
     ))
+  describe('Every role', () => registerWalks(() => walks))
 })

@@ -7,8 +7,17 @@ export type Journey = (stage: () => Stage) => void
 
 /** The policy of the pages forbids to evaluate text again and again, so these are functions. */
 type Dashboard = {
-  document: { querySelector(selector: string): unknown }
-  __TSR_ROUTER__: { navigate(to: object): unknown; state: { location: unknown; resolvedLocation: unknown } }
+  document: {
+    querySelector(selector: string): unknown
+    querySelectorAll(selector: string): Iterable<{ click(): void }>
+  }
+  localStorage: { clear(): void }
+  sessionStorage: { clear(): void }
+  __TSR_ROUTER__: {
+    navigate(to: object): unknown
+    state: { location: unknown; resolvedLocation: unknown }
+    options: { context: { queryClient: { invalidateQueries(filters: object): unknown } } }
+  }
 }
 
 const loading = '[aria-busy="true"], [role="status"][aria-label="Loading"]'
@@ -21,20 +30,39 @@ const loaded = async (page: Page): Promise<void> => {
   )
 }
 
+/** Pages that stay loaded between tests. */
+export const kept = new WeakSet<Page>()
+
 /** Opens a page and waits until its view is there: a heading, and nothing that still loads. */
 export const visit = async (page: Page, path: string): Promise<void> => {
+  if (kept.has(page) && page.url() !== 'about:blank') return goTo(page, path)
   await page.goto(path)
   await loaded(page)
 }
 
-/** Goes to another page of the dashboard without loading the dashboard again. */
+/** Goes to another page of the dashboard without loading the dashboard again. What it has read before is read again. */
 export const goTo = async (page: Page, path: string): Promise<void> => {
-  await page.evaluate((href) => (globalThis as unknown as Dashboard).__TSR_ROUTER__.navigate({ href }), path)
+  await page.evaluate((href) => {
+    const router = (globalThis as unknown as Dashboard).__TSR_ROUTER__
+    router.options.context.queryClient.invalidateQueries({ refetchType: 'none' })
+    return router.navigate({ href })
+  }, path)
   await page.waitForFunction(() => {
     const { location, resolvedLocation } = (globalThis as unknown as Dashboard).__TSR_ROUTER__.state
     return location === resolvedLocation
   })
   await loaded(page)
+}
+
+/** Leaves the dashboard as a new one would be: no drafts, no messages about what happened, no open form. */
+export const tidy = async (page: Page): Promise<void> => {
+  await page.unrouteAll()
+  await goTo(page, '/orgs/new')
+  await page.evaluate(() => {
+    const { document, localStorage, sessionStorage } = globalThis as unknown as Dashboard
+    for (const storage of [localStorage, sessionStorage]) storage.clear()
+    for (const button of document.querySelectorAll('button[aria-label="Close"]')) button.click()
+  })
 }
 
 /** Opens a page and checks it for barriers in both themes. */

@@ -9,6 +9,7 @@ import { addPerson, type Person, signIn } from '../clients/people.ts'
 import { goodPassword } from '../clients/sign-in-client.ts'
 import { startTestService, type TestService } from '../service/service.ts'
 import { launchBrowser } from './find-browser.ts'
+import { kept, tidy } from './journey.ts'
 import { watchPage } from './watch-page.ts'
 
 const root = dirname(dirname(import.meta.dirname))
@@ -25,6 +26,8 @@ export type Stage = {
   password: string
   /** A page of somebody with this role, who has one browser in each test. Null: nobody is signed in. */
   open(role: StageRole | null, options?: OpenOptions): Promise<Page>
+  /** The same page in every test, which loads the dashboard once. For journeys that leave the shell as it was. */
+  again(role: StageRole): Promise<Page>
   /** The same for any person. */
   openAs(userId: string, options?: OpenOptions): Promise<Page>
   /** Faults that pages have reported since the last call: console errors and violations of the security policy. */
@@ -94,9 +97,25 @@ const makeScene = (ground: Ground, end: () => Promise<void>): Stage => {
     ofRoles.set(role, context)
     return context
   }
+  const keptPages = new Map<StageRole, Page>()
+  /** A page that a failed test left in a state that cannot be tidied is not used again. */
+  const tidyKept = ([role, page]: [StageRole, Page]): Promise<void> =>
+    tidy(page).catch(async () => {
+      keptPages.delete(role)
+      await page.context().close()
+    })
+  const again = async (role: StageRole): Promise<Page> => {
+    const known = keptPages.get(role)
+    if (known) return known
+    const page = await openIn(await makeContext(browser, t.url, {}), await signIn(t, people[role].userId))
+    keptPages.set(role, page)
+    kept.add(page)
+    return page
+  }
   const rest = async (): Promise<void> => {
     ofRoles.clear()
-    await Promise.all(opened.splice(0).map((context) => context.close()))
+    const used = [...keptPages].filter(([, page]) => !page.url().endsWith('/orgs/new'))
+    await Promise.all([...used.map(tidyKept), ...opened.splice(0).map((context) => context.close())])
   }
   return {
     ...ground,
@@ -104,6 +123,7 @@ const makeScene = (ground: Ground, end: () => Promise<void>): Stage => {
       if (role === null) return openIn(await newContext(options))
       return openIn(await (options ? newContext(options) : contextOf(role)), await signIn(t, people[role].userId))
     },
+    again,
     openAs: async (userId, options) => openIn(await newContext(options), await signIn(t, userId)),
     takeFaults: () => faults.splice(0),
     scene: () => makeScene(ground, async () => {}),

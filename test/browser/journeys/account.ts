@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { hashPassword } from '../../../src/accounts/passwords.ts'
 import { addPerson, askWith, signIn } from '../../clients/people.ts'
 import { expectNoBarriers } from '../axe.ts'
-import { type Journey, visit } from '../journey.ts'
+import { goTo, type Journey, visit } from '../journey.ts'
 
 const accountJourneys: Journey = (stage) => {
   test('A person renames themselves, turns on the second factor and ends their other session', async () => {
@@ -17,7 +17,7 @@ const accountJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('button', { name: 'Your account: Ada King' }).waitFor()
 
-    await visit(page, '/account/password')
+    await goTo(page, '/account/password')
     await page.getByRole('button', { name: 'Set up' }).click()
     const setup = page.getByRole('dialog', { name: 'Set up two-factor authentication' })
     const picture = setup.getByRole('img', { name: 'QR code for the authenticator app' })
@@ -38,7 +38,7 @@ const accountJourneys: Journey = (stage) => {
     const state = await askWith(t, mine, 'GET', '/api/internal/user')
     expect(state.body).toMatchObject({ name: 'Ada King', two_factor_enabled: true })
 
-    await visit(page, '/account/sessions')
+    await goTo(page, '/account/sessions')
     await page.getByRole('button', { name: 'End all others' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'End all others' }).click()
     await expect.poll(async () => (await askWith(t, other, 'GET', '/api/internal/user')).status).toBe(401)

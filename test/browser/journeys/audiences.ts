@@ -1,14 +1,42 @@
 import { expect, test } from 'vitest'
-import { askWith, signIn } from '../../clients/people.ts'
+import { addPerson, askWith, signIn } from '../../clients/people.ts'
 import { expectNoBarriers } from '../axe.ts'
 import { type Journey, visit } from '../journey.ts'
 
 const audienceJourneys: Journey = (stage) => {
+  test('A long list keeps ten pages and brings back those before', async () => {
+    const { t, openAs } = stage()
+    const { org } = await t.org({ name: 'Long lists' })
+    await t.database.sql(
+      `insert into contacts (org_id, id, created_environment, email, created_at, updated_at)
+       select $1, 'con_' || lpad(n::text, 26, '0'), 'live', 'reader' || n || '@example.com',
+         $2::timestamptz - n * interval '1 second', $2
+       from generate_series(1, 1100) as n`,
+      [org.id, t.service.clock.now()],
+    )
+    const page = await openAs((await addPerson(t, { orgId: org.id, role: 'viewer' })).userId)
+    await visit(page, '/audiences?tab=contacts')
+    const rows = page.locator('tbody tr')
+    const before = page.getByRole('button', { name: 'Load the rows before' })
+    for (let loaded = 200; loaded <= 1_100; loaded += 100) {
+      expect(await before.count()).toBe(0)
+      await page.getByRole('button', { name: 'Load more' }).click()
+      await page.getByText(`reader${loaded}@example.com`).waitFor()
+    }
+    expect([await rows.count(), await rows.first().textContent()]).toEqual([
+      1_000,
+      expect.stringContaining('reader101@'),
+    ])
+    await before.click()
+    await page.getByText('reader1@example.com').waitFor()
+    expect([await rows.count(), await before.count()]).toEqual([1_000, 0])
+  })
+
   test('A developer makes an audience, imports a CSV file with mapped columns, searches, removes with undo and deletes', async () => {
-    const { t, people, open } = stage()
+    const { t, people, again } = stage()
     const cookie = await signIn(t, people.developer.userId)
     const read = async (path: string) => (await askWith(t, cookie, 'GET', path)).body
-    const page = await open('developer')
+    const page = await again('developer')
     await visit(page, '/audiences?open=audience')
     const dialog = page.getByRole('dialog', { name: 'New audience' })
     await dialog.getByRole('button', { name: 'New audience' }).click()
@@ -56,7 +84,7 @@ const audienceJourneys: Journey = (stage) => {
   }, 60_000)
 
   test('A search goes on when a page of it is empty', async () => {
-    const page = await stage().open('viewer')
+    const page = await stage().again('viewer')
     let calls = 0
     const found = {
       id: 'con_far',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { insertDraft } from '../../audit/entry-drafts.ts'
 import { addPerson, askWith, signIn } from '../../clients/people.ts'
 import { expectNoBarriers } from '../axe.ts'
-import { type Journey, visit } from '../journey.ts'
+import { goTo, type Journey, visit } from '../journey.ts'
 
 const auditAndBillingJourneys: Journey = (stage) => {
   test('The audit log is filtered by the address of the page, verified as intact, and found out after tampering', async () => {
@@ -60,7 +60,7 @@ const auditAndBillingJourneys: Journey = (stage) => {
     await dialog.getByRole('button', { name: 'Refuse all text messages' }).click()
     await expect.poll(stored).toEqual([])
 
-    await visit(page, '/settings/billing')
+    await goTo(page, '/settings/billing')
     await page.getByLabel('Cap in US dollars per month').fill('49.50')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('of $49.50').waitFor()

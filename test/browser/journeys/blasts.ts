@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { askWith, signIn } from '../../clients/people.ts'
-import { type Journey, visit } from '../journey.ts'
+import { goTo, type Journey, visit } from '../journey.ts'
 
 const blastJourneys: Journey = (stage) => {
   test('A developer composes a send to an audience, leaves it, resumes it, sees its cost and sends it once', async () => {
@@ -27,7 +27,7 @@ const blastJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByLabel('season').waitFor()
 
-    await visit(page, `/audiences/${id}/send?step=review`)
+    await goTo(page, `/audiences/${id}/send?step=review`)
     await page.getByText('variables.season').waitFor()
     await page.getByRole('link', { name: 'Variables' }).click()
     await page.getByLabel('season').fill('spring')

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { type Journey, visit } from '../journey.ts'
+import { goTo, type Journey, visit } from '../journey.ts'
 
 const dataJourneys: Journey = (stage) => {
   test('An owner starts an export, sees it finish and downloads the file, and downloads their own data', async () => {
-    const { t, org, people, open } = stage()
-    const page = await open('owner')
+    const { t, org, people, again } = stage()
+    const page = await again('owner')
     await visit(page, '/settings/exports')
     await page.getByRole('button', { name: 'Start an export' }).click()
     await page.getByRole('cell', { name: 'Queued' }).waitFor()
@@ -19,15 +19,15 @@ const dataJourneys: Journey = (stage) => {
       org.org.id,
     ])
     expect(jobs.map(({ status }) => status)).toContain('completed')
-    await visit(page, '/account/data')
+    await goTo(page, '/account/data')
     const download = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Download your data' }).click()
     expect(readFileSync(await (await download).path(), 'utf8')).toContain(people.owner.email)
   })
 
   test('The status of the service names every part', async () => {
-    const { open } = stage()
-    const page = await open('viewer')
+    const { again } = stage()
+    const page = await again('viewer')
     await visit(page, '/settings/status')
     const headings = await page.getByRole('heading', { level: 2 }).allInnerTexts()
     expect(headings).toEqual(['Database', 'Rate limits', 'Email provider', 'SMS provider', 'Worker'])

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { startReceiver } from '../../servers/receiver.ts'
-import { type Journey, visit } from '../journey.ts'
+import { goTo, type Journey, visit } from '../journey.ts'
 
 const developerJourneys: Journey = (stage) => {
   test('An owner creates a key that works, restricts it and revokes it', async () => {
-    const { t, open } = stage()
-    const page = await open('owner')
+    const { t, again } = stage()
+    const page = await again('owner')
     await visit(page, '/api-keys')
     await page.getByRole('button', { name: 'Create key' }).first().click()
     const dialog = page.getByRole('dialog')
@@ -37,18 +37,11 @@ const developerJourneys: Journey = (stage) => {
     expect(await read()).toBe(401)
   })
 
-  test('A developer sees keys and reads which role may create one', async () => {
-    const page = await stage().open('developer')
-    await visit(page, '/api-keys')
-    await page.getByRole('button', { name: 'Create key' }).first().hover()
-    await page.getByText('Needs the owner role').first().waitFor()
-  })
-
   test('A developer adds an endpoint, fires a test event, sends it again, rotates the secret and deletes it', async () => {
-    const { t, org, open } = stage()
+    const { t, org, again } = stage()
     const receiver = await startReceiver((_, response) => response.end('thanks'))
     onTestFinished(() => receiver.stop())
-    const page = await open('developer')
+    const page = await again('developer')
     await visit(page, '/webhooks?create=1')
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('URL').fill('not a url')
@@ -93,6 +86,38 @@ const developerJourneys: Journey = (stage) => {
     await confirm.getByRole('button', { name: 'Delete endpoint' }).click()
     await page.getByText('The endpoint is deleted').waitFor()
     expect((await t.ask('GET', `/api/v1/webhooks/${made.id}`, { key: org.keys.live })).status).toBe(404)
+  })
+
+  test('The catalogue of events and the API reference show what the service describes, and find it by words', async () => {
+    const { t, org, again } = stage()
+    const { body: described } = await t.ask('GET', '/api/openapi.json')
+    const page = await again('viewer')
+    await visit(page, '/events')
+    const rows = page.getByRole('table').getByRole('row')
+    expect(await rows.count()).toBe(Object.keys(described.webhooks).length + 1)
+    await page.getByLabel('Search events').fill('spam')
+    await page.keyboard.press('Enter')
+    await page.getByRole('row').filter({ hasText: 'message.complained' }).click()
+    const drawer = page.getByRole('dialog')
+    const payload = JSON.parse(await drawer.locator('pre').innerText())
+    const { content } = described.webhooks['message.complained'].post.requestBody
+    expect(payload).toEqual(content['application/json'].examples.example1.value)
+    await drawer.getByRole('tab', { name: 'Fields' }).click()
+    await drawer.getByText('The id of the message.').waitFor()
+
+    await goTo(page, '/reference')
+    const operations = Object.values(described.paths as Record<string, object>).flatMap(Object.keys)
+    const copies = page.getByRole('main').getByRole('button', { name: /^Copy the curl command/ })
+    expect(await copies.count()).toBe(operations.length)
+    await page.getByLabel('Search by path, name or purpose').fill('create project')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: /^Create a project/ }).click()
+    const command = await drawer.getByRole('region', { name: 'Request' }).locator('pre').innerText()
+    const [, url] = /^curl -X POST (\S+)/.exec(command) ?? []
+    const [, given = ''] = /-d '([\s\S]*)'$/.exec(command) ?? []
+    const made = await t.ask('POST', String(url).slice(t.url.length), { key: org.keys.live, body: JSON.parse(given) })
+    expect(made.status).toBe(201)
+    expect(await page.getByRole('link', { name: 'Open the full reference' }).getAttribute('href')).toBe('/docs')
   })
 }
 

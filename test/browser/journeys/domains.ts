@@ -4,9 +4,9 @@ import { type Journey, visit } from '../journey.ts'
 
 const domainJourneys: Journey = (stage) => {
   test('A developer adds a domain, has it checked, warms it up, moves it and deletes it', async () => {
-    const { t, org, open } = stage()
+    const { t, org, again } = stage()
     const api = domainClient(t, org)
-    const page = await open('developer')
+    const page = await again('developer')
     await visit(page, '/domains?create=1')
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Domain', { exact: true }).fill('not a domain')

@@ -27,11 +27,11 @@ const firstStepJourneys: Journey = (stage) => {
   })
 
   test('The outbox shows mail that was sent on this machine', async () => {
-    const { t, org, open } = stage()
+    const { t, org, again } = stage()
     const to = `outbox-${Date.now()}@example.test`
     const body = { from: 'hello@example.test', to: [to], subject: 'Into the outbox', html: '<p>Kept here</p>' }
     await t.ask('POST', '/api/v1/emails', { key: org.keys.live, body })
-    const page = await open('developer')
+    const page = await again('developer')
     await visit(page, `/outbox?to=${to}`)
     await page.getByRole('row').filter({ hasText: to }).click()
     await page.getByRole('tab', { name: 'Source' }).click()

@@ -13,13 +13,14 @@ const messageJourneys: Journey = (stage) => {
     return reply.body.id
   }
   const html = `<style>h1{color:rgb(1, 2, 3)}</style><h1>Parcel</h1><p style="color:rgb(4, 5, 6)" onclick="x()">On its way</p>
-    <script>parent.document.title = 'bad'</script><img src="https://example.com/a.png" alt="Logo">`
+    <script>parent.document.title = 'bad'</script><img src="https://example.com/a.png" alt="Logo">
+    ${'<b>…</b>'.repeat(250)}<h2 style="color:rgb(7, 8, 9)">The end</h2>`
 
   test('Somebody finds a message by its recipient, reads it as its reader did, and sends it again', async () => {
-    const { t, open } = stage()
+    const { t, again } = stage()
     const to = `delivered+${Date.now()}@simulator.tidings.test`
     const id = await send({ to: [to], subject: 'Parcel on its way', html })
-    const page = await open('developer')
+    const page = await again('developer')
     await visit(page, '/messages')
     await page.keyboard.press('/')
     await page.keyboard.type(to)
@@ -34,6 +35,8 @@ const messageJourneys: Journey = (stage) => {
     await page.locator('iframe[title="Message body"]').waitFor()
     await expect.poll(() => colorOf('h1')).toBe('rgb(1, 2, 3)')
     expect(await colorOf('p')).toBe('rgb(4, 5, 6)')
+    // A large mail appears slice by slice.
+    await expect.poll(() => colorOf('h2')).toBe('rgb(7, 8, 9)')
     await page.getByText('1 picture from other servers not loaded').waitFor()
     expect(await page.title()).toContain('Messages')
     await expectNoBarriers(page)
@@ -50,7 +53,7 @@ const messageJourneys: Journey = (stage) => {
   })
 
   test('A message shows what webhooks got about it, and its source', async () => {
-    const { t, org, open } = stage()
+    const { t, org, again } = stage()
     const receiver = await startReceiver((_, response) => response.end('thanks'))
     const key = org.keys.live
     await t.ask('POST', '/api/v1/webhooks', { key, body: { url: receiver.url, events: ['message.delivered'] } })
@@ -64,7 +67,7 @@ const messageJourneys: Journey = (stage) => {
       return receiver.got.some(({ body }) => body.data.message_id === id)
     }
     await expect.poll(arrived).toBe(true)
-    const page = await open('viewer')
+    const page = await again('viewer')
     await visit(page, `/messages?open=${id}&tab=webhooks`)
     // The endpoints of other journeys do not answer.
     await page
@@ -80,14 +83,14 @@ const messageJourneys: Journey = (stage) => {
   })
 
   test('A developer cancels a scheduled message, and a viewer reads which role may', async () => {
-    const { t, org, open } = stage()
+    const { t, org, again } = stage()
     const at = new Date(t.service.clock.millis() + 86_400_000).toISOString()
     const id = await send({ to: ['later@simulator.tidings.test'], subject: 'Later', scheduled_at: at })
-    const viewer = await open('viewer')
+    const viewer = await again('viewer')
     await visit(viewer, `/messages?open=${id}`)
     await viewer.getByRole('button', { name: 'Cancel message' }).hover()
     await viewer.getByText('Needs the owner or developer role').first().waitFor()
-    const page = await open('developer')
+    const page = await again('developer')
     await visit(page, `/messages?open=${id}`)
     await page.getByRole('button', { name: 'Cancel message' }).click()
     await page
@@ -99,10 +102,10 @@ const messageJourneys: Journey = (stage) => {
   })
 
   test('Somebody reads a received message and saves its file, and watches a job until a developer cancels it', async () => {
-    const { t, org, open } = stage()
+    const { t, org, again } = stage()
     await receiveMail(stage(), 'journey.acme.test')
     const id = await startJob(stage(), 'journey-news')
-    const viewer = await open('viewer')
+    const viewer = await again('viewer')
     await visit(viewer, '/messages')
     await viewer.getByRole('tab', { name: 'Inbound' }).click()
     await viewer.getByRole('row').filter({ hasText: 'ada@reader.test' }).first().click()
@@ -113,7 +116,7 @@ const messageJourneys: Journey = (stage) => {
     ])
     expect(saved.suggestedFilename()).toBe('receipt.txt')
 
-    const page = await open('developer')
+    const page = await again('developer')
     await visit(page, '/messages?view=jobs')
     await page.getByRole('row').filter({ hasText: 'journey-news' }).click()
     const counts = page.getByRole('region', { name: 'Messages by status' })

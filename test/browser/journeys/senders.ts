@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { askWith, signIn } from '../../clients/people.ts'
 import { expectNoBarriers } from '../axe.ts'
-import { type Journey, visit } from '../journey.ts'
+import { goTo, type Journey, visit } from '../journey.ts'
 
 const senderJourneys: Journey = (stage) => {
   test('A form for a brand names what is still needed, and the brand what the registry misses', async () => {
-    const { t, people, open } = stage()
+    const { t, people, again } = stage()
     const cookie = await signIn(t, people.developer.userId)
-    const page = await open('developer')
+    const page = await again('developer')
     await visit(page, '/senders/brands?open=new')
     const form = page.getByRole('form', { name: 'New brand' })
     await form.getByText('Still needed: Display name, Registered name, Legal form').waitFor()
@@ -38,17 +38,17 @@ const senderJourneys: Journey = (stage) => {
   })
 
   test('An owner registers a DLT entity and a header, and makes a pool of a sender id', async () => {
-    const { t, people, open } = stage()
+    const { t, people, again } = stage()
     const cookie = await signIn(t, people.owner.userId)
     const list = async (path: string) => (await askWith(t, cookie, 'GET', `/api/internal/${path}?limit=100`)).body.data
-    const page = await open('owner')
+    const page = await again('owner')
     await visit(page, '/senders/dlt?open=new')
     const entity = page.getByRole('form', { name: 'New entity' })
     await entity.getByLabel('Registered name').fill('Journey India Ltd')
     await entity.getByLabel('Principal entity id').fill('1101234567890123456')
     await entity.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('dialog', { name: 'Journey India Ltd', exact: true }).waitFor()
-    await visit(page, '/senders/dlt?tab=headers&open=new')
+    await goTo(page, '/senders/dlt?tab=headers&open=new')
     const header = page.getByRole('form', { name: 'New header' })
     const [{ id }] = await list('dlt/entities')
     await header.getByLabel('Entity').selectOption(id)
@@ -58,14 +58,14 @@ const senderJourneys: Journey = (stage) => {
     await page.getByRole('dialog', { name: 'JOURNY', exact: true }).waitFor()
     expect(await list('dlt/headers')).toMatchObject([{ header: 'JOURNY', entity: id }])
 
-    await visit(page, '/senders/numbers?open=new')
+    await goTo(page, '/senders/numbers?open=new')
     const number = page.getByRole('form', { name: 'New number or sender id' })
     await number.getByLabel('Kind').selectOption('alphanumeric')
     await number.getByLabel('Country').fill('GB')
     await number.getByLabel('Sender id').last().fill('Journey')
     await number.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('dialog', { name: 'Journey', exact: true }).waitFor()
-    await visit(page, '/senders/pools?open=new')
+    await goTo(page, '/senders/pools?open=new')
     const pool = page.getByRole('form', { name: 'New pool' })
     await pool.getByLabel('Name').fill('Journey pool')
     await pool.getByLabel('Slug').fill('journey')

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { addPerson, askWith, signIn } from '../../clients/people.ts'
 import { expectNoBarriers } from '../axe.ts'
-import { type Journey, visit } from '../journey.ts'
+import { goTo, type Journey, visit } from '../journey.ts'
 
 const settingsJourneys: Journey = (stage) => {
   test('An owner invites a person, revokes the invitation, and undoes the change of a role', async () => {
-    const { t, org, people, open } = stage()
+    const { t, org, people, again } = stage()
     const cookie = await signIn(t, people.owner.userId)
     const colleague = await addPerson(t, { orgId: org.org.id, role: 'member' })
     await t.database.sql(`update users set name = 'Mary Shelley' where id = $1`, [colleague.userId])
-    const page = await open('owner')
+    const page = await again('owner')
     await visit(page, '/settings/team')
     await page.getByRole('button', { name: 'Invite a person' }).click()
     const dialog = page.getByRole('dialog', { name: 'Invite a person' })
@@ -48,7 +48,7 @@ const settingsJourneys: Journey = (stage) => {
     expect(await invite.getAttribute('aria-disabled')).toBe('true')
     await invite.focus()
     await page.getByText('Needs the owner role').first().waitFor()
-    await visit(page, '/settings/organisation')
+    await goTo(page, '/settings/organisation')
     expect(await page.getByRole('button', { name: 'Delete organisation' }).getAttribute('aria-disabled')).toBe('true')
   })
 

@@ -1,31 +1,10 @@
 import { expect, test } from 'vitest'
-import { addPerson } from '../../clients/people.ts'
-import { mailedCode, otherThan } from '../../clients/sign-in-client.ts'
+import { addPerson, askWith, signIn } from '../../clients/people.ts'
+import { mailedCode, mailsTo } from '../../clients/sign-in-client.ts'
 import { expectNoBarriers } from '../axe.ts'
-import { type Journey, visit, visitAndCheck } from '../journey.ts'
+import { type Journey, visit } from '../journey.ts'
 
 const signInJourneys: Journey = (stage) => {
-  test('A person signs in with the keyboard alone and comes to the page they asked for', async () => {
-    const { t, people, password, open } = stage()
-    const page = await open(null)
-    await visitAndCheck(page, '/orgs/new')
-    expect(new URL(page.url()).pathname).toBe('/login')
-    await page.keyboard.type(people.owner.email)
-    await page.keyboard.press('Tab')
-    await page.keyboard.type(password)
-    await page.keyboard.press('Enter')
-    await page.getByLabel('Code', { exact: true }).waitFor()
-    await expectNoBarriers(page)
-    const code = await mailedCode(t, people.owner.email)
-    await page.keyboard.type(otherThan(code))
-    await page.keyboard.press('Enter')
-    await page.getByText('Invalid or expired code').waitFor()
-    await page.getByLabel('Code', { exact: true }).fill(code)
-    await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Create an organisation' }).waitFor()
-    expect(new URL(page.url()).pathname).toBe('/orgs/new')
-  })
-
   test('A wrong password says so, with the id of the request', async () => {
     const { people, open } = stage()
     const page = await open(null)
@@ -41,7 +20,7 @@ const signInJourneys: Journey = (stage) => {
     const { t, open } = stage()
     const page = await open(null)
     const email = `new-${Date.now()}@example.test`
-    await visitAndCheck(page, '/register')
+    await visit(page, '/register')
     await page.getByLabel('Your name').fill('Grace Hopper')
     await page.getByLabel('Email address').fill(email)
     await page.getByLabel('Password').fill('short')
@@ -52,16 +31,50 @@ const signInJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Create account' }).click()
     await page.getByRole('heading', { name: 'Verify your email address' }).waitFor()
     await expectNoBarriers(page)
+    await page.getByLabel('Code').waitFor()
+    await t.service.people.background.drained()
     await page.getByLabel('Code').fill(await mailedCode(t, email))
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByRole('button', { name: 'Organisation: Hopper Labs' }).waitFor()
+  })
+
+  test('An invited person opens the mailed link, registers and lands in the organisation with the role', async () => {
+    const { t, org, people, open } = stage()
+    const email = `invited-${Date.now()}@example.test`
+    const cookie = await signIn(t, people.owner.userId)
+    const body = { email, role: 'developer' }
+    expect((await askWith(t, cookie, 'POST', '/api/internal/team/invite', { body })).status).toBe(201)
+    await t.service.people.background.drained()
+    const [mail] = await mailsTo(t, email)
+    const link = /\/invite\?token=\S+/.exec(mail?.text ?? '')?.[0] as string
+    const page = await open(null)
+    await visit(page, link)
+    await page.getByRole('heading', { name: 'Acme Mail' }).waitFor()
+    await expectNoBarriers(page)
+    await page.getByRole('link', { name: 'Create an account' }).click()
+    await page.getByLabel('Your name').fill('Katherine Johnson')
+    expect(await page.getByLabel('Email address').inputValue()).toBe(email)
+    await page.getByLabel('Password').fill('correct horse battery')
+    await page.getByRole('button', { name: 'Create account' }).click()
+    await page.getByLabel('Code').waitFor()
+    await t.service.people.background.drained()
+    await page.getByLabel('Code').fill(await mailedCode(t, email))
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: 'Organisation: Acme Mail' }).waitFor()
+    const memberships = await t.database.sql(
+      `select m.org_id, m.role from memberships m join users u on u.id = m.user_id where u.email = $1`,
+      [email],
+    )
+    expect(memberships).toEqual([{ org_id: org.org.id, role: 'developer' }])
+    await visit(page, link)
+    await page.getByRole('heading', { name: 'This invitation cannot be used' }).waitFor()
   })
 
   test('A forgotten password is reset through the mailed link', async () => {
     const { t, open } = stage()
     const { email } = await addPerson(t, { email: `forgetful-${Date.now()}@example.test` })
     const page = await open(null)
-    await visitAndCheck(page, '/forgot-password')
+    await visit(page, '/forgot-password')
     await page.getByLabel('Email address').fill(email)
     await page.getByRole('button', { name: 'Send the link' }).click()
     await page.getByRole('status').getByText(email).waitFor()
@@ -72,7 +85,7 @@ const signInJourneys: Journey = (stage) => {
       return /\/reset-password\?token=\S+/.exec(body.data[0]?.text ?? '')?.[0]
     }
     await expect.poll(linkOf).toBeDefined()
-    await visitAndCheck(page, (await linkOf()) as string)
+    await visit(page, (await linkOf()) as string)
     await page.getByLabel('New password').fill('another correct horse')
     await page.getByRole('button', { name: 'Set the password' }).click()
     await page.getByRole('heading', { name: 'Sign in to Tidings' }).waitFor()
@@ -83,7 +96,7 @@ const signInJourneys: Journey = (stage) => {
     const { t, org, open } = stage()
     const link = await t.service.people.firstSignIn.makeLink(org.owner.email)
     const page = await open(null)
-    await visitAndCheck(page, link)
+    await visit(page, link)
     await page.getByRole('button', { name: 'Open the dashboard' }).click()
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     const again = await open(null)

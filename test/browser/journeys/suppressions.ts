@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { addPerson, askWith, signIn } from '../../clients/people.ts'
-import { type Journey, visit } from '../journey.ts'
+import { goTo, type Journey, visit } from '../journey.ts'
 
 const suppressionJourneys: Journey = (stage) => {
   test('A developer adds a suppression, finds it, removes it and takes that back', async () => {
@@ -26,9 +26,9 @@ const suppressionJourneys: Journey = (stage) => {
     await page.getByRole('cell', { name: '+14155550123', exact: true }).waitFor()
     expect(await stored()).toEqual([['sms', '+14155550123', 'manual']])
 
-    await visit(page, '/suppressions?q=nobody')
+    await goTo(page, '/suppressions?q=nobody')
     await page.getByRole('heading', { name: 'No suppression matches' }).waitFor()
-    await visit(page, '/suppressions?q=5550123&channel=sms')
+    await goTo(page, '/suppressions?q=5550123&channel=sms')
     await page.getByRole('button', { name: 'Remove +14155550123' }).click()
     await expect.poll(stored).toEqual([])
     await page.getByRole('button', { name: 'Undo' }).click()
@@ -37,7 +37,7 @@ const suppressionJourneys: Journey = (stage) => {
   })
 
   test('What a recipient asked for cannot be removed, and a viewer cannot remove anything', async () => {
-    const { t, openAs, org, open } = stage()
+    const { t, openAs, org, again } = stage()
     const { userId } = await addPerson(t, { orgId: org.org.id, role: 'developer' })
     const cookie = await signIn(t, userId)
     for (const reason of ['complaint', 'bounce']) {
@@ -51,7 +51,7 @@ const suppressionJourneys: Journey = (stage) => {
     expect(await button.getAttribute('aria-disabled')).toBe('true')
     await button.focus()
     await page.getByText('The recipient asked for it').waitFor()
-    const viewer = await open('viewer')
+    const viewer = await again('viewer')
     await visit(viewer, '/suppressions?q=bounce%40journey.test')
     const removal = viewer.getByRole('button', { name: 'Remove bounce@journey.test' })
     expect(await removal.getAttribute('aria-disabled')).toBe('true')

@@ -4,10 +4,10 @@ import { type Journey, visit } from '../journey.ts'
 
 const templateJourneys: Journey = (stage) => {
   test('A developer writes a template, sees it with variables and its problems, keeps a draft, tests and deletes it', async () => {
-    const { t, people, open } = stage()
+    const { t, people, again } = stage()
     const cookie = await signIn(t, people.developer.userId)
     const read = async (id: string) => (await askWith(t, cookie, 'GET', `/api/internal/templates?id=${id}`)).body
-    const page = await open('developer')
+    const page = await again('developer')
     await visit(page, '/templates?create=1')
     const dialog = page.getByRole('dialog', { name: 'New template' })
     await dialog.getByLabel('Slug').fill('Not a slug')
@@ -39,6 +39,25 @@ const templateJourneys: Journey = (stage) => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The template is saved').waitFor()
     expect((await read(id)).html).toMatch(/^g m\{\{! note \}\}\n<!doctype html>/)
+
+    const save = page.getByRole('button', { name: 'Save' })
+    const saveElsewhere = (subject: string) =>
+      askWith(t, cookie, 'PATCH', `/api/internal/templates?id=${id}`, { body: { subject } })
+    await saveElsewhere('Of a colleague')
+    const subject = page.getByLabel('Subject', { exact: true })
+    await subject.fill('Of a colleague too')
+    await save.click()
+    const conflict = page.getByRole('dialog', { name: 'Somebody else saved this template' })
+    await conflict.getByRole('button', { name: 'Reload' }).click()
+    await expect.poll(() => subject.inputValue()).toBe('Of a colleague')
+    await saveElsewhere('Another one')
+    await subject.fill('Welcome, {{name}}')
+    await save.click()
+    await conflict.waitFor()
+    expect((await read(id)).subject).toBe('Another one')
+    await conflict.getByRole('button', { name: 'Overwrite' }).click()
+    await conflict.waitFor({ state: 'detached' })
+    expect(await read(id)).toMatchObject({ subject: 'Welcome, {{name}}', html: expect.stringContaining('note') })
 
     await page.getByRole('button', { name: 'Send a test' }).click()
     const test = page.getByRole('dialog', { name: 'Send a test message' })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { askWith, signIn } from '../../clients/people.ts'
-import { type Journey, visit } from '../journey.ts'
+import { goTo, type Journey, visit } from '../journey.ts'
 
 const tenantJourneys: Journey = (stage) => {
   test('An owner makes a tenant, limits it, resumes it after a suspension and archives it by typing its slug', async () => {
@@ -46,12 +46,12 @@ const tenantJourneys: Journey = (stage) => {
   })
 
   test('An owner makes, renames and deletes a project, and pauses a pool of IP addresses', async () => {
-    const { t, people, open } = stage()
+    const { t, people, again } = stage()
     const cookie = await signIn(t, people.owner.userId)
     const list = async (path: string) => (await askWith(t, cookie, 'GET', `/api/internal/${path}?limit=100`)).body.data
     const named = async (path: string, name: string) =>
       (await list(path)).find((row: { name: string }) => row.name === name)
-    const page = await open('owner')
+    const page = await again('owner')
     await visit(page, '/projects?open=new')
     await page.getByLabel('Name').fill('Journey shop')
     await page.getByRole('button', { name: 'Save' }).click()
@@ -66,7 +66,7 @@ const tenantJourneys: Journey = (stage) => {
     await confirm.getByRole('button', { name: 'Delete' }).click()
     await expect.poll(() => named('projects', 'Journey store')).toBeUndefined()
 
-    await visit(page, '/senders/ips?open=new')
+    await goTo(page, '/senders/ips?open=new')
     await page.getByLabel('Name').fill('Journey IPs')
     await page.getByLabel('Region').selectOption('eu-west-1')
     await page.getByLabel('IP addresses').fill('99')

@@ -11,7 +11,7 @@ const seedAnalytics: Seed = async ({ t, org }) => {
          sent, delivered, bounced, failed, complained, opened, clicked, unsubscribed)
        select $1, 'live', '', $2, ($3::timestamptz at time zone 'UTC')::date - n, $4, '', '', sent, sent - sent / 40 - 1,
          sent / 40, 1, sent / 300, sent / 3, sent / 11, sent / 90
-       from generate_series(1, $5::int) as n,
+       from generate_series(0, $5::int) as n,
          lateral (select floor($6 * (220 + 90 * sin(n * 0.9) + 3 * (n % 7) * (n % 5)))::int as sent) as s`,
       [org.org.id, part, now, jobId, days, share],
     )

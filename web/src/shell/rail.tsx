@@ -68,17 +68,19 @@ export const useEntries = (): RailEntry[] => {
 const EntryLink = ({ entry, open, nested }: { entry: RailEntry; open: boolean; nested?: boolean }) => {
   const Icon = icons[entry.id as RailGroup]
   const link = useRef<HTMLAnchorElement>(null)
+  const tools = useDevTools()
   // The rail can be longer than the screen.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the rail grows when the entries of the tools arrive
   useEffect(() => {
     if (open) link.current?.scrollIntoView({ block: 'nearest' })
-  }, [open])
+  }, [open, tools])
   return (
     <Link
       ref={link}
       to={pageOf(entry.id)?.path as string}
       aria-current={open ? 'page' : undefined}
       activeProps={{}}
-      className={`${linkClasses} ${nested ? 'pl-8' : ''}`}
+      className={`${linkClasses} scroll-my-20 ${nested ? 'pl-8' : ''}`}
     >
       {Icon && <Icon aria-hidden className="size-4 shrink-0" />}
       <span className="truncate">{entry.label}</span>

@@ -35,5 +35,4 @@ export const inbound = {
   attachments: 'Attachments',
   media: 'Media',
   noName: 'Without a name',
-  size: (bytes: number) => (bytes < 1_024 ? `${bytes} B` : `${Math.ceil(bytes / 1_024).toLocaleString('en')} KB`),
 } as const

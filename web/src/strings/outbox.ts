@@ -15,7 +15,7 @@ export const outbox = {
   noText: 'There is no text.',
   tools: 'Time and tasks',
   toolsHelp: 'Make happen now what would happen later.',
-  now: (time: string) => `The clock of the service shows ${time}`,
+  now: (time: string) => `The clock of the service shows ${time.slice(0, 10)} ${time.slice(11, 19)} UTC`,
   advance: { '3600': '+1 hour', '86400': '+1 day', '604800': '+7 days' },
   reset: 'Real time',
   run: 'Run task',

@@ -1,6 +1,6 @@
 export const overview = {
   title: 'Overview',
-  greeting: (org: string) => `This is ${org}. Choose a page at the left, or press ⌘K to search.`,
+  about: (org: string) => `What ${org} sends, and how it arrives.`,
   reference: 'API reference',
   referenceHelp: 'Every route with its fields and examples.',
   stepsTitle: 'First steps',

@@ -56,6 +56,8 @@ export const signIn = {
   passwordSet: 'Your password is changed, and you are signed out everywhere. Sign in with the new one.',
   backToSignIn: 'Back to sign-in',
   inviteTitle: (org: string) => `Join ${org}`,
+  inviteGone: 'This invitation cannot be used',
+  inviteGoneHelp: 'It was used, revoked or has expired. Ask the person who invited you for a new one.',
   invitedBy: (who: string | null, org: string, role: string) =>
     `${who ?? 'An owner'} invited you to ${org} as ${role}.`,
   inviteFor: (email: string) => `The invitation is for ${email}.`,

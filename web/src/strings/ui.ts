@@ -13,6 +13,7 @@ export const ui = {
   failed: 'That did not work',
   everyTenant: 'Every tenant',
   loadMore: 'Load more',
+  loadEarlier: 'Load the rows before',
   requestId: 'Request',
   save: 'Save',
   saved: 'Saved',

@@ -56,6 +56,7 @@ export const Button = (props: ButtonProps) => {
       type="button"
       {...rest}
       aria-disabled={off || undefined}
+      aria-description={refusal}
       aria-busy={busy || undefined}
       onClick={(event) => {
         if (off) event.preventDefault()

@@ -54,7 +54,7 @@ const Figures = ({ days, series, label }: ChartProps) => (
 const Chart = (props: ChartProps) => {
   const [table, setTable] = useState(false)
   return (
-    <figure className="min-w-0 rounded-md border p-3 sm:p-4">
+    <figure className="flex min-w-0 flex-col rounded-md border p-3 sm:p-4">
       <figcaption className="mb-2 flex items-center justify-between gap-2">
         <span className="font-medium text-sm">{props.label}</span>
         <Button look="quiet" size="small" className="-mr-2" aria-pressed={table} onClick={() => setTable(!table)}>

@@ -87,7 +87,7 @@ type ReadOutProps = { days: readonly string[]; series: readonly Series[]; index:
 
 /** The values of a day, or of all days while none is chosen. It is the legend too. */
 const ReadOut = ({ days, series, index }: ReadOutProps) => (
-  <div aria-hidden className="mb-2 flex flex-wrap gap-x-4 gap-y-1 text-xs">
+  <div aria-hidden className="mb-2 flex flex-wrap gap-x-3 gap-y-1 text-xs">
     <span className="w-14 text-muted">{index === null ? ui.total : shownDay(days[index] ?? '')}</span>
     {series.map((one) => (
       <span key={one.label} className="inline-flex items-center gap-1.5">
@@ -159,7 +159,8 @@ export const Plot = (props: ChartProps) => {
         aria-valuetext={textOf(props, index)}
         onKeyDown={onKeyDown}
         onBlur={() => plot.current?.setCursor({ left: -10, top: -10 })}
-        className="w-full rounded-sm"
+        // Two charts next to each other line up, however long their legends are.
+        className="mt-auto w-full rounded-sm"
       />
     </>
   )

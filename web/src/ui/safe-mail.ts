@@ -2,7 +2,7 @@
  * Makes the HTML of a mail safe to show. Scripts, remote pictures and links are removed. The content security policy of the
  * dashboard refuses inline styles, so they are taken out here and applied through the style sheets of the frame.
  */
-export type SafeMail = { html: string; css: string; blocked: number }
+export type SafeMail = { root: HTMLElement; css: string; blocked: number }
 
 const cssType = 'text/x-mail-css'
 const unwanted =
@@ -49,30 +49,47 @@ export const safeMail = (source: string): SafeMail => {
   for (const element of document.querySelectorAll('*')) dropAttributes(element)
   disableLinks(document)
   const blocked = blockPictures(document)
-  return { html: `<!doctype html>${document.documentElement.outerHTML}`, css: withoutUrls(css), blocked }
+  return { root: document.documentElement, css: withoutUrls(css), blocked }
 }
 
 const base = 'a[title]{color:#1a56db;text-decoration:underline}img:not([src]){background:#eee}'
+const hiding = '[data-mail-later]{display:none!important}'
 
-const sliceMs = 10
+/** How many elements are styled and laid out before the page around the mail gets its turn again. */
+const slice = 100
+
+const styleElement = (element: HTMLElement): void => {
+  const { mailStyle } = element.dataset
+  if (mailStyle) element.style.cssText = withoutUrls(mailStyle)
+}
 
 /**
- * Puts the styles back. Style sheets that a script makes are not inline. A large mail is styled in slices, because the
- * person may type in the page around it.
+ * Shows the mail in the frame and puts its styles back. Style sheets that a script makes are not inline. Laying out a large
+ * mail takes longer than a key may wait, and the person may type in the page around it: it appears slice by slice.
  */
-export const applyStyles = async (frame: HTMLIFrameElement, css: string): Promise<void> => {
+export const showMail = async (frame: HTMLIFrameElement, { root, css }: SafeMail, signal: AbortSignal) => {
   const { contentDocument: document, contentWindow: view } = frame
   if (!document || !view) return
   const Sheet = (view as unknown as typeof globalThis).CSSStyleSheet
   const sheet = new Sheet()
-  sheet.replaceSync(`${base}\n${css}`)
+  sheet.replaceSync(`${base}\n${css}\n${hiding}`)
+  const { scrollY } = view
+  const copy = document.importNode(root, true)
+  copy.style.colorScheme = 'light'
+  const elements = [...copy.querySelectorAll<HTMLElement>('*')]
+  for (const element of elements.slice(slice)) element.dataset.mailLater = ''
+  for (const element of elements.slice(0, slice)) styleElement(element)
   document.adoptedStyleSheets = [sheet]
-  document.documentElement.style.colorScheme = 'light'
-  let end = performance.now() + sliceMs
-  for (const element of document.querySelectorAll<HTMLElement>('[data-mail-style]')) {
-    element.style.cssText = withoutUrls(element.dataset.mailStyle ?? '')
-    if (performance.now() < end) continue
+  document.replaceChild(copy, document.documentElement)
+  for (let at = slice; at < elements.length; at += slice) {
     await new Promise((done) => setTimeout(done))
-    end = performance.now() + sliceMs
+    if (signal.aborted) return
+    for (const element of elements.slice(at, at + slice)) {
+      styleElement(element)
+      delete element.dataset.mailLater
+    }
+    // Reading the height lays the slice out now, and not together with the next one.
+    void copy.offsetHeight
   }
+  view.scrollTo(0, scrollY)
 }

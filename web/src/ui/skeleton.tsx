@@ -1,4 +1,5 @@
 import { classes } from './classes.ts'
+import { pageClasses } from './page-classes.ts'
 
 /** A grey bar in the place of text that is loading. */
 export const Skeleton = ({ className = 'h-4 w-full' }: { className?: string }) => (
@@ -22,7 +23,7 @@ export const SkeletonRows = ({ columns, rows = 8 }: { columns: number; rows?: nu
   ))
 
 export const PageSkeleton = () => (
-  <div role="status" aria-label="Loading" className="mx-auto w-full max-w-6xl p-4 md:p-6">
+  <div role="status" aria-label="Loading" className={pageClasses}>
     <Skeleton className="h-7 w-48" />
     <Skeleton className="mt-6 h-8 w-full max-w-md" />
     <Skeleton className="mt-4 h-64 w-full" />

@@ -1,5 +1,5 @@
 /** A table with a sticky header, rows that open a detail, and "Load more" paging. */
-import type { ReactNode } from 'react'
+import { memo, type ReactNode, useCallback, useRef } from 'react'
 import { ui } from '../strings/ui.ts'
 import { Button } from './button.tsx'
 import { classes } from './classes.ts'
@@ -24,12 +24,23 @@ export type TableProps<Row> = {
   /** Marks the row whose detail is open. */
   openKey?: string | undefined
   empty?: ReactNode
-  more?: { has: boolean; busy: boolean; load: () => void }
+  more?: Paging & { earlier?: Paging }
 }
+
+type Paging = { has: boolean; busy: boolean; load: () => void }
+
+const PageButton = ({ paging, children }: { paging: Paging | undefined; children: string }) =>
+  paging?.has ? (
+    <div className="flex justify-center">
+      <Button onClick={paging.load} busy={paging.busy}>
+        {children}
+      </Button>
+    </div>
+  ) : null
 
 type RowProps<Row> = Pick<TableProps<Row>, 'columns' | 'onOpen'> & { row: Row; selected: boolean }
 
-const TableRow = <Row,>({ row, columns, onOpen, selected }: RowProps<Row>) => (
+const PlainRow = <Row,>({ row, columns, onOpen, selected }: RowProps<Row>) => (
   <tr
     tabIndex={onOpen ? 0 : undefined}
     onClick={(event) => {
@@ -56,12 +67,26 @@ const TableRow = <Row,>({ row, columns, onOpen, selected }: RowProps<Row>) => (
   </tr>
 )
 
+/** A row is drawn again only when it has changed: a list of many rows asks for news every few seconds. */
+const TableRow = memo(PlainRow) as typeof PlainRow
+
+/** The same function in every render, which calls the latest one. */
+const useStable = <Row,>(onOpen: ((row: Row) => void) | undefined): ((row: Row) => void) | undefined => {
+  const latest = useRef(onOpen)
+  latest.current = onOpen
+  const stable = useCallback((row: Row) => latest.current?.(row), [])
+  return onOpen && stable
+}
+
 export const Table = <Row,>(props: TableProps<Row>) => {
-  const { label, columns, rows, rowKey, onOpen, openKey, empty, more } = props
+  const { label, columns, rows, rowKey, openKey, empty, more } = props
+  const onOpen = useStable(props.onOpen)
   if (rows?.length === 0 && empty) return empty
   return (
-    <div>
-      <div className="overflow-auto rounded-md border">
+    <div className="@container flex flex-col gap-3">
+      <PageButton paging={more?.earlier}>{ui.loadEarlier}</PageButton>
+      {/* With enough space nothing scrolls in here, so that the header sticks to the top of the page. */}
+      <div className="@4xl:overflow-clip overflow-auto rounded-md border">
         <table aria-label={label} aria-busy={rows === undefined} className="w-full border-collapse text-sm">
           <thead className="sticky top-0 z-10 bg-surface">
             <tr className="border-b">
@@ -70,7 +95,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
                   key={id}
                   scope="col"
                   className={classes(
-                    'h-8 whitespace-nowrap px-3 text-left font-medium font-sans! text-muted text-xs',
+                    'h-8 whitespace-nowrap px-3 text-left font-medium font-sans! normal-case! text-muted text-xs',
                     align && 'text-right',
                     className,
                   )}
@@ -100,13 +125,7 @@ export const Table = <Row,>(props: TableProps<Row>) => {
           </tbody>
         </table>
       </div>
-      {more?.has && (
-        <div className="flex justify-center pt-3">
-          <Button onClick={more.load} busy={more.busy}>
-            {ui.loadMore}
-          </Button>
-        </div>
-      )}
+      <PageButton paging={more}>{ui.loadMore}</PageButton>
     </div>
   )
 }

@@ -1,7 +1,8 @@
 /** The layouts of pages. Every page is one of these, so that they look and behave alike. */
-import { type ReactNode, useEffect } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { ui } from '../strings/ui.ts'
 import { ErrorNote } from './error-note.tsx'
+import { pageClasses } from './page-classes.ts'
 
 type Width = 'wide' | 'form'
 
@@ -25,13 +26,15 @@ export const useDocumentTitle = (title: string | undefined): void => {
 export const Page = ({ title, documentTitle, description, actions, width = 'wide', children }: PageProps) => {
   useDocumentTitle(documentTitle ?? (typeof title === 'string' ? title : undefined))
   return (
-    <div className={`mx-auto w-full p-4 md:px-6 md:py-5 ${width === 'form' ? 'max-w-3xl' : 'max-w-7xl'}`}>
-      <header className="flex min-h-8 flex-wrap items-center justify-between gap-x-4 gap-y-2">
-        <h1 className="min-w-0 truncate font-semibold text-lg">{title}</h1>
-        {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
-      </header>
-      {description && <p className="mt-1 max-w-2xl text-muted text-sm">{description}</p>}
-      <div className="mt-4 flex flex-col gap-4">{children}</div>
+    <div className={pageClasses}>
+      <div className={width === 'form' ? 'max-w-3xl' : ''}>
+        <header className="flex min-h-8 flex-wrap items-center justify-between gap-x-4 gap-y-2">
+          <h1 className="min-w-0 truncate font-semibold text-lg">{title}</h1>
+          {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        </header>
+        {description && <p className="mt-1 max-w-2xl text-muted text-sm">{description}</p>}
+        <div className="mt-4 flex flex-col gap-4">{children}</div>
+      </div>
     </div>
   )
 }
@@ -95,10 +98,24 @@ export type WizardStep = { id: string; title: string; done: boolean; href: strin
 
 type WizardProps = { steps: readonly WizardStep[]; current: string; summary?: ReactNode; children: ReactNode }
 
+/** On a phone the steps are in a row that is wider than the screen. The current one is moved into view. */
+const useCurrentInView = (current: string) => {
+  const list = useRef<HTMLOListElement>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of the step moves the row
+  useEffect(() => {
+    const row = list.current
+    const step = row?.querySelector<HTMLElement>('[aria-current]')
+    if (!row || !step) return
+    const [frame, place] = [row.getBoundingClientRect(), step.getBoundingClientRect()]
+    row.scrollLeft += place.left - frame.left - (frame.width - place.width) / 2
+  }, [current])
+  return list
+}
+
 /** Steps at the left, the form in the middle, and at the right what has been chosen so far. Each step has its own URL. */
 export const Wizard = ({ steps, current, summary, children }: WizardProps) => (
-  <div className="grid gap-6 lg:grid-cols-[180px_minmax(0,1fr)_240px]">
-    <ol aria-label="Steps" className="flex gap-4 overflow-x-auto lg:flex-col lg:gap-1">
+  <div className="grid grid-cols-[minmax(0,1fr)] gap-6 lg:grid-cols-[180px_minmax(0,1fr)_240px]">
+    <ol ref={useCurrentInView(current)} aria-label="Steps" className="flex gap-4 overflow-x-auto lg:flex-col lg:gap-1">
       {steps.map(({ id, title, done, href }, index) => (
         <li key={id}>
           <a

@@ -1,7 +1,7 @@
 import { Tooltip as Base } from '@base-ui/react/tooltip'
 import type { ReactElement, ReactNode } from 'react'
 
-/** The trigger keeps its own role and name. The text is also its description for screen readers. */
+/** The trigger keeps its own role and name. */
 export const Tooltip = ({ text, children }: { text: ReactNode; children: ReactElement<Record<string, unknown>> }) => (
   <Base.Root>
     <Base.Trigger render={children} />

@@ -3,6 +3,14 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 
 export type ListPage<Row> = { data: Row[]; has_more: boolean; next_cursor: string | null }
 
+/** A list keeps this many pages. Older ones are dropped, so that a long list takes no more memory than a short one. */
+const maxPages = 10
+
+/** Where a page begins, and where those before it do. */
+type Start = { cursor: string | undefined; before: Start | undefined }
+
+const first: Start = { cursor: undefined, before: undefined }
+
 /** `load` gets the cursor of a page, which is undefined for the first one. */
 export const usePages = <Row, Last extends ListPage<Row> = ListPage<Row>>(
   key: readonly unknown[],
@@ -11,9 +19,12 @@ export const usePages = <Row, Last extends ListPage<Row> = ListPage<Row>>(
 ) => {
   const query = useInfiniteQuery({
     queryKey: key,
-    queryFn: ({ pageParam }) => load(pageParam),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (last) => (last.has_more ? (last.next_cursor ?? undefined) : undefined),
+    queryFn: ({ pageParam }) => load(pageParam.cursor),
+    initialPageParam: first,
+    getNextPageParam: (last, _pages, before): Start | undefined =>
+      last.has_more && last.next_cursor !== null ? { cursor: last.next_cursor, before } : undefined,
+    getPreviousPageParam: (_page, _pages, { before }) => before,
+    maxPages,
     ...options,
   })
   return {
@@ -25,6 +36,11 @@ export const usePages = <Row, Last extends ListPage<Row> = ListPage<Row>>(
       has: query.hasNextPage,
       busy: query.isFetchingNextPage,
       load: () => void query.fetchNextPage(),
+      earlier: {
+        has: query.hasPreviousPage,
+        busy: query.isFetchingPreviousPage,
+        load: () => void query.fetchPreviousPage(),
+      },
     },
   }
 }

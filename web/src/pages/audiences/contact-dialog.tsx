@@ -26,7 +26,7 @@ export const ContactDialog = ({ open, title, onClose, onSubmit }: Props) => {
         onSubmit={submit}
         actions={(busy) => (
           <>
-            <Button type="submit" look="primary" busy={busy}>
+            <Button type="submit" look="primary" gate="requireDeveloperSession" busy={busy}>
               {ui.save}
             </Button>
             <Button onClick={onClose}>{ui.cancel}</Button>

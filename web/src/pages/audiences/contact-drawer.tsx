@@ -76,7 +76,7 @@ export const ContactDrawer = ({ id, onClose, actions }: Props) => {
               contact={data}
               onSubmit={save}
               actions={(busy) => (
-                <Button type="submit" look="primary" busy={busy}>
+                <Button type="submit" look="primary" gate="requireDeveloperSession" busy={busy}>
                   {ui.save}
                 </Button>
               )}

@@ -1,9 +1,9 @@
-import { type ReactNode, useEffect, useState } from 'react'
+import type { ReactNode } from 'react'
 import { audiences, contacts } from '../../strings/audiences.ts'
 import { EmptyState } from '../../ui/empty-state.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
-import { Input } from '../../ui/input.tsx'
 import { RelativeTime } from '../../ui/relative-time.tsx'
+import { SearchInput } from '../../ui/search-input.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { FilterBar } from '../../ui/templates.tsx'
 import { type Contact, useContacts } from './use-contacts.ts'
@@ -20,7 +20,7 @@ const columns: Column<Contact>[] = [
   {
     id: 'created',
     header: contacts.createdAt,
-    className: 'w-28',
+    className: 'hidden w-28 sm:table-cell',
     cell: ({ created_at }) => <RelativeTime at={created_at} />,
   },
 ]
@@ -36,35 +36,17 @@ type Props = {
   actions: ReactNode
 }
 
-const SearchField = ({ q, onSearch }: Pick<Props, 'q' | 'onSearch'>) => {
-  const [text, setText] = useState(q)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the timer
-  useEffect(() => {
-    const timer = setTimeout(() => text !== q && onSearch(text), 300)
-    return () => clearTimeout(timer)
-  }, [text])
-  return (
-    <Input
-      type="search"
-      aria-label={audiences.search}
-      placeholder={audiences.search}
-      value={text}
-      maxLength={200}
-      onChange={(event) => setText(event.target.value)}
-      className="w-full sm:w-72"
-    />
-  )
-}
-
 export const ContactTable = ({ label, q, onSearch, audienceId, openId, onOpen, empty, actions }: Props) => {
   const query = { ...(q && { q }), ...(audienceId && { audience_id: audienceId }) }
   const { rows, error, more } = useContacts(query)
   return (
     <div className="flex flex-col gap-4">
       <div className="flex flex-wrap items-center justify-between gap-2">
-        <FilterBar>
-          <SearchField q={q} onSearch={onSearch} />
-        </FilterBar>
+        <div className="grow">
+          <FilterBar>
+            <SearchInput label={audiences.search} value={q} onValue={onSearch} />
+          </FilterBar>
+        </div>
         {actions}
       </div>
       <ErrorNote error={error} />

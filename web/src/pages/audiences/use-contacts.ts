@@ -10,7 +10,7 @@ export const labelOf = ({ name, email, phone, id }: Contact): string => name ?? 
 type Query = { q?: string; audience_id?: string }
 
 const loadPage = async (query: Query, cursor: string | undefined) => {
-  const params = { query: { ...query, limit: '50', ...(cursor && { cursor }) } }
+  const params = { query: { ...query, limit: '100', ...(cursor && { cursor }) } }
   return (await unwrap(api.GET('/api/internal/contacts', { params }))) as ListPage<Contact>
 }
 

@@ -42,7 +42,7 @@ export const useMessages = (environment: Mode, { q, channel, status, since, job 
           params: {
             query: {
               environment,
-              limit: '50',
+              limit: '100',
               ...(cursor && { cursor }),
               ...(q && { q }),
               ...(channel && { channel: channel as ListedMessage['channel'] }),

@@ -14,17 +14,20 @@ import { type ListedMessage, noFilters, tones, useMessages } from './message-dat
 import { MessageDetail } from './message-detail.tsx'
 import { MessageFilterBar } from './message-filter-bar.tsx'
 
+/** `narrow` is the width of the column on a phone. */
+const toColumn = (narrow: 'max-w-32' | 'max-w-52'): Column<ListedMessage> => ({
+  id: 'to',
+  header: messages.columns.to,
+  cell: ({ to }) =>
+    to === null ? (
+      <span className="text-faint">{messages.erased}</span>
+    ) : (
+      <span className={`block ${narrow} truncate sm:max-w-72 xl:max-w-96`}>{to}</span>
+    ),
+})
+
 const columns: Column<ListedMessage>[] = [
-  {
-    id: 'to',
-    header: messages.columns.to,
-    cell: ({ to }) =>
-      to === null ? (
-        <span className="text-faint">{messages.erased}</span>
-      ) : (
-        <span className="block max-w-36 truncate sm:max-w-72">{to}</span>
-      ),
-  },
+  toColumn('max-w-32'),
   {
     id: 'status',
     header: messages.columns.status,
@@ -59,14 +62,16 @@ const columns: Column<ListedMessage>[] = [
   },
 ]
 
-const scheduledColumns: Column<ListedMessage>[] = columns
-  .filter(({ id }) => id !== 'status' && id !== 'created')
-  .concat({
+const scheduledColumns: Column<ListedMessage>[] = [
+  toColumn('max-w-52'),
+  ...columns.filter(({ id }) => id === 'subject' || id === 'channel'),
+  {
     id: 'due',
     header: messages.columns.due,
     align: 'right',
     cell: ({ scheduled_at }) => <RelativeTime at={scheduled_at} />,
-  })
+  },
+]
 
 const sample = { from: 'hello@example.com', to: ['ann@example.com'], subject: 'Hello', text: 'Hello, Ann' }
 

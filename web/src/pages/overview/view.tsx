@@ -6,7 +6,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { RecentDays } from './recent-days.tsx'
 
 const OverviewPage = () => (
-  <Page title={overview.title} description={overview.greeting(useOrg()?.name ?? '')}>
+  <Page title={overview.title} description={overview.about(useOrg()?.name ?? '')}>
     <FirstSteps />
     <RecentDays />
     <Section

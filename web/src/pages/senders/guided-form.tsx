@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'react'
 import { ApiError } from '../../api/api-error.ts'
 import type { Gate } from '../../api/can.ts'
 import { senders } from '../../strings/senders.ts'
@@ -42,32 +43,39 @@ export const GuidedForm = ({ label, draft: name, gate, groups: groupsFor, before
   const missing = missingIn(groups, values)
   const foreign =
     form.error instanceof ApiError && !form.error.fields.some(({ path }) => known.includes(String(path[0])))
+  const frame = useRef<HTMLDivElement>(null)
+  // A long form leads to the first field that the service refused.
+  useEffect(() => {
+    if (form.error) frame.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [form.error])
   return (
-    <Form
-      label={label}
-      onSubmit={send}
-      error={foreign ? form.error : form.rest}
-      actions={
-        <Button type="submit" look="primary" gate={gate} busy={form.busy}>
-          {ui.save}
-        </Button>
-      }
-    >
-      {groups.map(({ title, fields }) => (
-        <fieldset key={title} className="flex flex-col gap-4">
-          <legend className="mb-3 font-semibold text-base">{title}</legend>
-          {fields.map((field) => (
-            <FormField
-              key={field.name}
-              field={field}
-              text={valueIn(values, field)}
-              error={form.faultIn(field.name)}
-              onText={(text) => draft.change({ [field.name]: text })}
-            />
-          ))}
-        </fieldset>
-      ))}
-      {(missing.length > 0 || known.length > shortForm) && <Needed names={missing.map((field) => field.label)} />}
-    </Form>
+    <div ref={frame}>
+      <Form
+        label={label}
+        onSubmit={send}
+        error={foreign ? form.error : form.rest}
+        actions={
+          <Button type="submit" look="primary" gate={gate} busy={form.busy}>
+            {ui.save}
+          </Button>
+        }
+      >
+        {groups.map(({ title, fields }) => (
+          <fieldset key={title} className="flex flex-col gap-4">
+            <legend className="mb-3 font-semibold text-base">{title}</legend>
+            {fields.map((field) => (
+              <FormField
+                key={field.name}
+                field={field}
+                text={valueIn(values, field)}
+                error={form.faultIn(field.name)}
+                onText={(text) => draft.change({ [field.name]: text })}
+              />
+            ))}
+          </fieldset>
+        ))}
+        {(missing.length > 0 || known.length > shortForm) && <Needed names={missing.map((field) => field.label)} />}
+      </Form>
+    </div>
   )
 }

@@ -25,6 +25,22 @@ const CreateForm = <Row extends SenderRow>({ kind, onDone }: { kind: SenderKind<
   return <GuidedForm label={kind.create} draft={kind.key} gate={kind.gate} groups={groups} onSubmit={create} />
 }
 
+/** Opens the form of the list. It belongs into the header of the page. */
+export const CreateButton = ({ kind }: { kind: Pick<SenderKind<SenderRow>, 'gate' | 'liveOnly' | 'create'> }) => {
+  const mode = useMode()
+  const [, change] = useFilters({ open: '' })
+  return (
+    <Button
+      look="primary"
+      gate={kind.gate}
+      reason={kind.liveOnly && mode === 'test' ? senders.liveOnly : undefined}
+      onClick={() => change({ open: 'new' })}
+    >
+      {kind.create}
+    </Button>
+  )
+}
+
 /** The list of one kind of sender. The URL has what is open: `new`, or the id of a row. */
 export const SenderList = <Row extends SenderRow>({ kind }: { kind: SenderKind<Row> }) => {
   const mode = useMode()
@@ -34,16 +50,6 @@ export const SenderList = <Row extends SenderRow>({ kind }: { kind: SenderKind<R
   const close = () => change({ open: '' })
   return (
     <div className="flex flex-col gap-4">
-      <div className="flex justify-end">
-        <Button
-          look="primary"
-          gate={kind.gate}
-          reason={kind.liveOnly && mode === 'test' ? senders.liveOnly : undefined}
-          onClick={() => change({ open: 'new' })}
-        >
-          {kind.create}
-        </Button>
-      </div>
       <ErrorNote error={error} />
       {!error && (
         <Table

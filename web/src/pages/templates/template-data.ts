@@ -14,11 +14,14 @@ export const useTemplates = (channel: string) =>
     return (await unwrap(api.GET('/api/internal/templates', { params: { query } }))) as ListPage<Template>
   })
 
+export const readTemplate = async (id: string): Promise<Template> =>
+  (await unwrap(api.GET('/api/internal/templates', { params: { query: { id } } }))) as Template
+
 /** Read once: the editor holds what is typed, and saving returns the new version. */
 export const useTemplate = (id: string) =>
   useQuery({
     queryKey: ['templates', id],
-    queryFn: async () => (await unwrap(api.GET('/api/internal/templates', { params: { query: { id } } }))) as Template,
+    queryFn: () => readTemplate(id),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   })

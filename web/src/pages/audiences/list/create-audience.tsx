@@ -35,7 +35,7 @@ export const CreateAudience = ({ open, onClose }: { open: boolean; onClose: () =
         error={form.rest}
         actions={
           <>
-            <Button type="submit" look="primary" busy={form.busy}>
+            <Button type="submit" look="primary" gate="requireDeveloperSession" busy={form.busy}>
               {audiences.create}
             </Button>
             <Button onClick={onClose}>{ui.cancel}</Button>

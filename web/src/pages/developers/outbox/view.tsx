@@ -19,8 +19,13 @@ import { ClockAndTasks } from './clock-and-tasks.tsx'
 import { type OutboxEntry, readOutbox } from './dev-tools.ts'
 
 const columns: Column<OutboxEntry>[] = [
-  { id: 'to', header: outbox.columns.to, cell: ({ to }) => to.join(', ') },
-  { id: 'subject', header: outbox.columns.subject, cell: ({ subject, body }) => subject ?? body ?? '–' },
+  { id: 'to', header: outbox.columns.to, className: 'max-sm:max-w-32', cell: ({ to }) => to.join(', ') },
+  {
+    id: 'subject',
+    header: outbox.columns.subject,
+    className: 'max-sm:max-w-32',
+    cell: ({ subject, body }) => subject ?? body ?? '–',
+  },
   { id: 'at', header: outbox.columns.at, align: 'right', cell: ({ at }) => <RelativeTime at={at} /> },
 ]
 

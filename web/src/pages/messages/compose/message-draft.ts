@@ -1,5 +1,6 @@
 /** What is typed into the form, and the request that it becomes. */
 import { ApiError } from '../../../api/api-error.ts'
+import { compose } from '../../../strings/compose.ts'
 import { readVariables } from '../../templates/editor/variables-field.tsx'
 
 export const emptyDraft = {
@@ -17,20 +18,33 @@ export const emptyDraft = {
   body: '',
   when: '',
   dlt: '',
+  tags: '',
+  metadata: '',
+  tenant: '',
 }
 
 export type MessageDraft = typeof emptyDraft
 
-/** Addresses are separated by commas: a display name contains spaces. */
-const addressesOf = (text: string): string[] =>
+/** Addresses are separated by commas: a display name contains spaces. So are tags. */
+const entriesOf = (text: string): string[] =>
   text
     .split(/[,;\n]+/)
     .map((entry) => entry.trim())
     .filter(Boolean)
 
+/** Lines of name=value. A value may contain the sign. */
+export const readMetadata = (text: string): { metadata: Record<string, string>; fault?: string } => {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const wrong = lines.find((line) => line.indexOf('=') < 1)
+  const pairs = lines.map((line) => [line.slice(0, line.indexOf('=')).trim(), line.slice(line.indexOf('=') + 1).trim()])
+  return { metadata: Object.fromEntries(pairs), ...(wrong && { fault: compose.metadataFault(wrong) }) }
+}
+
+const isEmpty = (value: unknown): boolean => Object.keys(value as object).length === 0
+
 const given = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== '' && !(Array.isArray(value) && value.length === 0)),
+    Object.entries(fields).filter(([, value]) => value !== '' && (typeof value !== 'object' || !isEmpty(value))),
   )
 
 /** The body of a request to the API. Empty fields are left out, so that the service says which it needs. */
@@ -41,18 +55,20 @@ export const requestOf = (draft: MessageDraft): Record<string, unknown> => {
     : channel === 'email'
       ? { html, text }
       : { body }
+  const labels = { tags: entriesOf(draft.tags), metadata: readMetadata(draft.metadata).metadata }
   const scheduled = when && !Number.isNaN(Date.parse(when)) ? new Date(when).toISOString() : ''
   return channel === 'sms'
-    ? given({ from, to: to.trim(), ...content, scheduled_at: scheduled, dlt_template_id: dlt.trim() })
+    ? given({ from, to: to.trim(), ...content, scheduled_at: scheduled, dlt_template_id: dlt.trim(), ...labels })
     : given({
         from,
-        to: addressesOf(to),
-        cc: addressesOf(draft.cc),
-        bcc: addressesOf(draft.bcc),
-        reply_to: addressesOf(draft.replyTo),
+        to: entriesOf(to),
+        cc: entriesOf(draft.cc),
+        bcc: entriesOf(draft.bcc),
+        reply_to: entriesOf(draft.replyTo),
         subject,
         ...content,
         scheduled_at: scheduled,
+        ...labels,
       })
 }
 
@@ -71,6 +87,9 @@ const fieldOfCode: Record<string, string> = {
   SCHEDULED_SINGLE_RECIPIENT: 'to',
   SCHEDULED_AT_IN_PAST: 'scheduled_at',
   SCHEDULED_AT_TOO_FAR: 'scheduled_at',
+  SCHEDULED_NO_ATTACHMENTS: 'attachments',
+  ATTACHMENT_TOO_LARGE: 'attachments',
+  TENANT_NOT_ACTIVE: 'tenant_id',
   DLT_TEMPLATE_REQUIRED: 'dlt_template_id',
   DLT_TEMPLATE_NOT_FOUND: 'dlt_template_id',
   DLT_TEMPLATE_NOT_APPROVED: 'dlt_template_id',

@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
 import { api, unwrap } from '../../../api/client.ts'
 import { useMode } from '../../../shell/mode.ts'
 import { compose } from '../../../strings/compose.ts'
@@ -12,13 +13,17 @@ import { Field } from '../../../ui/field.tsx'
 import { Input, TextArea } from '../../../ui/input.tsx'
 import { Select } from '../../../ui/select.tsx'
 import { Form, Page, Section } from '../../../ui/templates.tsx'
+import { useTenantChoices } from '../../../ui/tenant-filter.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
 import { readVariables } from '../../templates/editor/variables-field.tsx'
 import { useTemplates } from '../../templates/template-data.ts'
+import { attachmentsOf, filesFault, namedAttachments } from './attached-files.ts'
 import { EmailAddresses, EmailContent, type FieldsProps } from './email-fields.tsx'
-import { emptyDraft, faultsIn, type MessageDraft, requestOf } from './message-draft.ts'
+import { FileField } from './file-field.tsx'
+import { LabelFields, TenantField } from './label-fields.tsx'
+import { emptyDraft, faultsIn, type MessageDraft, readMetadata, requestOf } from './message-draft.ts'
 import { SmsAddresses, SmsContent } from './sms-fields.tsx'
 
 const channels = Object.entries(compose.channels).map(([value, label]) => ({ value, label }))
@@ -29,7 +34,10 @@ const shownFields = (draft: MessageDraft): string[] => [
   'to',
   'scheduled_at',
   'template',
-  ...(draft.channel === 'email' ? ['cc', 'bcc', 'reply_to', 'subject'] : ['dlt_template_id']),
+  'tenant_id',
+  'tags',
+  'metadata',
+  ...(draft.channel === 'email' ? ['cc', 'bcc', 'reply_to', 'subject', 'attachments'] : ['dlt_template_id']),
   ...(draft.template ? ['variables'] : draft.channel === 'email' ? ['html', 'text'] : ['body']),
 ]
 
@@ -67,14 +75,21 @@ const ContentFields = (props: FieldsProps) => {
   )
 }
 
-const useSend = (draft: MessageDraft, forget: () => void) => {
+const useSend = (draft: MessageDraft, files: readonly File[], forget: () => void) => {
   const environment = useMode()
   const client = useQueryClient()
   const navigate = useNavigate()
   const form = useSubmit()
   const send = () =>
     form.submit(async () => {
-      const body = { ...requestOf(draft), channel: draft.channel, environment }
+      const { channel, tenant } = draft
+      const body = {
+        ...requestOf(draft),
+        ...(await attachmentsOf(files)),
+        ...(tenant && { tenant_id: tenant }),
+        channel,
+        environment,
+      }
       const { id, status } = await unwrap(api.POST('/api/internal/messages/send', { body }))
       toast(status === 'scheduled' ? compose.scheduled : compose.sent)
       forget()
@@ -84,13 +99,40 @@ const useSend = (draft: MessageDraft, forget: () => void) => {
   return { ...form, send }
 }
 
+/** Why the form cannot be sent yet. */
+const problemOf = (draft: MessageDraft, files: readonly File[]): string | undefined => {
+  if (draft.template !== '' && readVariables(draft.variables).fault !== undefined) return editor.fixVariables
+  return readMetadata(draft.metadata).fault ?? filesFault(files)
+}
+
+/** The API takes the tenant from a header, with the identifier that the customer chose. */
+const ApiRequest = ({ draft, files }: { draft: MessageDraft; files: readonly File[] }) => {
+  const tenant = useTenantChoices()?.data.find(({ id }) => id === draft.tenant)
+  const code = curl(
+    'POST',
+    draft.channel === 'email' ? '/emails' : '/sms',
+    { ...requestOf(draft), ...namedAttachments(files) },
+    tenant?.external_ref ? { 'X-Service-Tenant-Ref': tenant.external_ref } : {},
+  )
+  return (
+    <Section title={compose.api} description={compose.apiHelp}>
+      <CodeBlock label="curl" code={code} />
+    </Section>
+  )
+}
+
 const ComposePage = () => {
   const mode = useMode()
   const { value: draft, change, forget } = useDraft('compose', emptyDraft)
-  const form = useSend(draft, forget)
+  const [chosen, setChosen] = useState<File[]>([])
+  const files = draft.channel === 'email' ? chosen : []
+  const clear = () => {
+    forget()
+    setChosen([])
+  }
+  const form = useSend(draft, files, clear)
   const faults = faultsIn(form.error, shownFields(draft))
   const props = { draft, change, faults }
-  const isInvalid = draft.template !== '' && readVariables(draft.variables).fault !== undefined
   return (
     <Page title={compose.title} description={compose.help[mode]} width="form">
       <Form
@@ -105,14 +147,14 @@ const ComposePage = () => {
               look="primary"
               busy={form.busy}
               gate="requireDeveloperSession"
-              reason={isInvalid ? editor.fixVariables : undefined}
+              reason={problemOf(draft, files)}
             >
               {draft.when ? compose.schedule : compose.send}
             </Button>
             <Button
               look="quiet"
               onClick={() => {
-                forget()
+                clear()
                 form.clear()
               }}
             >
@@ -132,6 +174,9 @@ const ComposePage = () => {
         />
         {draft.channel === 'email' ? <EmailAddresses {...props} /> : <SmsAddresses {...props} />}
         <ContentFields {...props} />
+        {draft.channel === 'email' && <FileField files={files} onFiles={setChosen} error={faults.of('attachments')} />}
+        <LabelFields {...props} />
+        <TenantField {...props} />
         <Field label={compose.when} optional help={compose.whenHelp(zone)} error={faults.of('scheduled_at')}>
           <Input
             type="datetime-local"
@@ -141,9 +186,7 @@ const ComposePage = () => {
           />
         </Field>
       </Form>
-      <Section title={compose.api} description={compose.apiHelp}>
-        <CodeBlock label="curl" code={curl('POST', draft.channel === 'email' ? '/emails' : '/sms', requestOf(draft))} />
-      </Section>
+      <ApiRequest draft={draft} files={files} />
     </Page>
   )
 }

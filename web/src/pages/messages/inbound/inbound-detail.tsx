@@ -3,6 +3,7 @@ import { Download } from 'lucide-react'
 import { inbound } from '../../../strings/inbound.ts'
 import { StatusDot } from '../../../ui/badge.tsx'
 import { buttonClasses } from '../../../ui/button.tsx'
+import { byteSize } from '../../../ui/byte-size.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Copyable } from '../../../ui/copy-button.tsx'
 import { curl } from '../../../ui/curl.ts'
@@ -33,7 +34,7 @@ const Attachments = ({ attachments }: Pick<Email, 'attachments'>) =>
           >
             <span className="min-w-0 truncate">{filename ?? inbound.noName}</span>
             <span className="flex shrink-0 items-center gap-3 text-muted text-xs">
-              {content_type}, {inbound.size(size)}
+              {content_type}, {byteSize(size)}
               {url && (
                 <a
                   href={url}

@@ -30,7 +30,11 @@ type About = { header: string; cell: (grant: Grant) => ReactNode }
 
 const columnsOf = (about: About, onEnd: (grant: Grant) => void): Column<Grant>[] => [
   { id: 'client', header: grants.client, cell: ({ client_name }) => client_name },
-  { id: 'about', ...about },
+  {
+    id: 'about',
+    header: about.header,
+    cell: (grant) => <span className="block max-w-32 truncate sm:max-w-72">{about.cell(grant)}</span>,
+  },
   {
     id: 'scopes',
     header: grants.scopes,
@@ -43,7 +47,12 @@ const columnsOf = (about: About, onEnd: (grant: Grant) => void): Column<Grant>[]
     className: 'hidden md:table-cell',
     cell: ({ created_at }) => <RelativeTime at={created_at} />,
   },
-  { id: 'used', header: grants.used, cell: ({ last_used_at }) => <RelativeTime at={last_used_at} /> },
+  {
+    id: 'used',
+    header: grants.used,
+    className: 'hidden sm:table-cell',
+    cell: ({ last_used_at }) => <RelativeTime at={last_used_at} />,
+  },
   {
     id: 'actions',
     header: <span className="sr-only">{grants.actions}</span>,

@@ -2,14 +2,18 @@ import { brands } from '../../../strings/senders.ts'
 import { Tabs } from '../../../ui/tabs.tsx'
 import { Page } from '../../../ui/templates.tsx'
 import { useFilters } from '../../../ui/use-filters.ts'
-import { SenderList } from '../sender-list.tsx'
+import { CreateButton, SenderList } from '../sender-list.tsx'
 import { brandKind } from './brand-kind.ts'
 import { campaignKind } from './campaign-kind.ts'
 
 const BrandsPage = () => {
   const [{ tab }, change] = useFilters({ tab: 'brands', open: '' })
   return (
-    <Page title={brands.title} description={brands.help}>
+    <Page
+      title={brands.title}
+      description={brands.help}
+      actions={<CreateButton kind={tab === 'campaigns' ? campaignKind : brandKind} />}
+    >
       <Tabs
         label={brands.title}
         value={tab}

@@ -1,10 +1,10 @@
 import { ipPools } from '../../../strings/ip-pools.ts'
 import { Page } from '../../../ui/templates.tsx'
-import { SenderList } from '../sender-list.tsx'
+import { CreateButton, SenderList } from '../sender-list.tsx'
 import { ipPoolKind } from './ip-pool-kind.tsx'
 
 const IpPoolsPage = () => (
-  <Page title={ipPools.title} description={ipPools.help}>
+  <Page title={ipPools.title} description={ipPools.help} actions={<CreateButton kind={ipPoolKind} />}>
     <SenderList kind={ipPoolKind} />
   </Page>
 )

@@ -1,10 +1,10 @@
 import { numbers } from '../../../strings/senders.ts'
 import { Page } from '../../../ui/templates.tsx'
-import { SenderList } from '../sender-list.tsx'
+import { CreateButton, SenderList } from '../sender-list.tsx'
 import { numberKind } from './number-kind.ts'
 
 const NumbersPage = () => (
-  <Page title={numbers.title} description={numbers.help}>
+  <Page title={numbers.title} description={numbers.help} actions={<CreateButton kind={numberKind} />}>
     <SenderList kind={numberKind} />
   </Page>
 )

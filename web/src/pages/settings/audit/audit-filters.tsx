@@ -10,10 +10,15 @@ import { FilterBar } from '../../../ui/templates.tsx'
 export const noFilters = { action: '', actor: '', type: '', resource: '', from: '', until: '' }
 export type AuditFilters = typeof noFilters
 
+/** Two of them fit next to each other on a phone. */
+const half = 'max-sm:w-[calc(50%-4px)]'
+
 type Props = { filters: AuditFilters; onChange: (change: Partial<AuditFilters>) => void }
 
+type TextProps = { label: string; value: string; onValue: (text: string) => void; className?: string }
+
 /** Takes effect a moment after the last key, so that each letter is not a request. */
-const TextFilter = ({ label, value, onValue }: { label: string; value: string; onValue: (text: string) => void }) => {
+const TextFilter = ({ label, value, onValue, className = 'sm:w-32' }: TextProps) => {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
   // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the timer
@@ -28,7 +33,7 @@ const TextFilter = ({ label, value, onValue }: { label: string; value: string; o
       placeholder={label}
       value={text}
       onChange={(event) => setText(event.target.value)}
-      className="w-full sm:w-44"
+      className={`${half} ${className}`}
     />
   )
 }
@@ -38,16 +43,16 @@ type DateProps = { label: string; value: string; onValue: (date: string) => void
 const DateFilter = ({ label, value, onValue }: DateProps) => {
   const id = useId()
   return (
-    <div className="flex items-center gap-1.5">
+    <div className="flex items-center gap-1.5 max-sm:flex-1">
       <label htmlFor={id} className="text-muted text-sm">
         {label}
       </label>
-      <Input id={id} type="date" value={value} onChange={(event) => onValue(event.target.value)} className="w-36" />
+      <Input id={id} type="date" value={value} onChange={(event) => onValue(event.target.value)} className="sm:w-32" />
     </div>
   )
 }
 
-const useMembers = () =>
+export const useMembers = () =>
   useQuery({
     queryKey: ['team', 'actors'],
     queryFn: () => unwrap(api.GET('/api/internal/team/members', { params: { query: { limit: '100' } } })),
@@ -66,13 +71,18 @@ export const AuditFilterBar = ({ filters, onChange }: Props) => {
   const active = Object.values(filters).some(Boolean)
   return (
     <FilterBar>
-      <TextFilter label={audit.actionHint} value={filters.action} onValue={(action) => onChange({ action })} />
+      <TextFilter
+        label={audit.actionHint}
+        value={filters.action}
+        onValue={(action) => onChange({ action })}
+        className="sm:w-44"
+      />
       <Select
         aria-label={audit.actor}
         options={options}
         value={filters.actor}
         onValue={(actor) => onChange({ actor })}
-        className="w-full sm:w-52"
+        className={`${half} sm:w-44`}
       />
       <TextFilter label={audit.resourceType} value={filters.type} onValue={(type) => onChange({ type })} />
       <TextFilter label={audit.resourceId} value={filters.resource} onValue={(resource) => onChange({ resource })} />

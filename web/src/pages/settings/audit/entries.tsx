@@ -10,7 +10,7 @@ import { ErrorNote } from '../../../ui/error-note.tsx'
 import { RelativeTime } from '../../../ui/relative-time.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
 import { usePages } from '../../../ui/use-pages.ts'
-import type { AuditFilters } from './audit-filters.tsx'
+import { type AuditFilters, useMembers } from './audit-filters.tsx'
 
 type Entry = operations['getApiInternalAudit']['responses'][200]['content']['application/json']['data'][number]
 
@@ -20,9 +20,17 @@ const actorOf = ({ actorUserId, metadata }: Entry): string => {
   return metadata?.via === 'api_key' ? `${audit.apiKey} ${metadata.api_key_id ?? ''}` : audit.system
 }
 
-const columns: Column<Entry>[] = [
+const columnsFor = (names: ReadonlyMap<string, string>): Column<Entry>[] => [
   { id: 'action', header: audit.action, className: 'font-mono', cell: ({ action }) => action },
-  { id: 'actor', header: audit.actor, className: 'hidden font-mono md:table-cell', cell: actorOf },
+  {
+    id: 'actor',
+    header: audit.actor,
+    className: 'hidden md:table-cell',
+    cell: (entry) => {
+      const name = names.get(entry.actorUserId ?? '')
+      return name ? <span title={actorOf(entry)}>{name}</span> : <span className="font-mono">{actorOf(entry)}</span>
+    },
+  },
   {
     id: 'resource',
     header: audit.resource,
@@ -82,6 +90,8 @@ export const Entries = ({ filters, openId, onOpen }: Props) => {
     }
     return unwrap(api.GET('/api/internal/audit', { params: { query } }))
   })
+  const members = useMembers()
+  const columns = columnsFor(new Map(members.map(({ user_id, name, email }) => [user_id, name || email])))
   const filtered = Object.values(filters).some(Boolean)
   const open = rows?.find(({ id }) => id === openId)
   return (

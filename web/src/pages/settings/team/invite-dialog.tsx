@@ -35,7 +35,7 @@ export const InviteDialog = ({ open, onClose }: { open: boolean; onClose: () => 
         error={form.rest}
         actions={
           <>
-            <Button type="submit" look="primary" busy={form.busy}>
+            <Button type="submit" look="primary" gate="requireOwnerSession" busy={form.busy}>
               {team.sendInvitation}
             </Button>
             <Button onClick={onClose}>{ui.cancel}</Button>

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
+import { ApiError } from '../../../api/api-error.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import type { operations } from '../../../api/schema.gen.ts'
 import { sessionQuery } from '../../../api/session.ts'
@@ -78,6 +79,15 @@ const InvitePage = () => {
     queryKey: ['invitation', token],
     queryFn: () => unwrap(api.GET('/api/auth/invitation', { params: { query: { token } } })),
   })
+  if (error instanceof ApiError && error.status === 404) {
+    return (
+      <PublicPage title={signIn.inviteGone} description={signIn.inviteGoneHelp}>
+        <Link to="/login" className={buttonClasses('secondary')}>
+          {signIn.backToSignIn}
+        </Link>
+      </PublicPage>
+    )
+  }
   if (error) {
     return (
       <PublicPage title={signIn.inviteTitle('Tidings')}>

@@ -21,6 +21,9 @@ export const changesIn = (parts: Parts, saved: Template): Partial<Record<Part, s
     partNames.filter((name) => parts[name] !== partsOf(saved)[name]).map((name) => [name, parts[name] || null]),
   )
 
+/** Whether somebody else saved other parts in the meantime. A new slug is no reason to stop. */
+export const isChangedSince = (base: Parts, saved: Template): boolean => Object.keys(changesIn(base, saved)).length > 0
+
 const pauseMs = 300
 
 export type Content = {
@@ -67,15 +70,18 @@ export const makeContent = (initial: Parts): Content => {
 
 const keyOf = (id: string): string => `draft:template:${id}`
 
-export const readDraft = (id: string): Parts | undefined => {
+/** What is not saved yet, and the saved parts that it was made from. */
+export type EditorDraft = { parts: Parts; base: Parts }
+
+export const readDraft = (id: string): EditorDraft | undefined => {
   const stored = sessionStorage.getItem(keyOf(id))
-  return stored === null ? undefined : (JSON.parse(stored) as Parts)
+  return stored === null ? undefined : (JSON.parse(stored) as EditorDraft)
 }
 
-export const keepDraft = (id: string, parts: Parts | undefined): void => {
+export const keepDraft = (id: string, draft: EditorDraft | undefined): void => {
   try {
-    if (parts === undefined) sessionStorage.removeItem(keyOf(id))
-    else sessionStorage.setItem(keyOf(id), JSON.stringify(parts))
+    if (draft === undefined) sessionStorage.removeItem(keyOf(id))
+    else sessionStorage.setItem(keyOf(id), JSON.stringify(draft))
   } catch {
     // The storage of the browser is full. The content stays on the page.
   }

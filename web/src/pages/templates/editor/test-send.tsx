@@ -38,7 +38,7 @@ const TestForm = ({ template: { id, channel }, variables, onClose }: Props & { o
       error={form.faultIn('variables') ? form.error : form.rest}
       actions={
         <>
-          <Button type="submit" look="primary" busy={form.busy}>
+          <Button type="submit" look="primary" gate="requireWriteSession" busy={form.busy}>
             {editor.test}
           </Button>
           <Button onClick={onClose}>{ui.close}</Button>

@@ -12,11 +12,21 @@ import { Page } from '../../../ui/templates.tsx'
 import { toast } from '../../../ui/toasts.tsx'
 import { useDraft } from '../../../ui/use-draft.ts'
 import { useSubmit } from '../../sign-in/use-submit.ts'
-import { type Template, useTemplate } from '../template-data.ts'
-import { type Content, changesIn, keepDraft, makeContent, partsOf, readDraft } from './content.ts'
+import { readTemplate, type Template, useTemplate } from '../template-data.ts'
+import {
+  type Content,
+  changesIn,
+  isChangedSince,
+  keepDraft,
+  makeContent,
+  type Parts,
+  partsOf,
+  readDraft,
+} from './content.ts'
 import { PartsEditor } from './parts-editor.tsx'
 import { PreviewPane } from './preview-pane.tsx'
 import { type FoundProblem, problemsOf } from './problems.tsx'
+import { SaveConflict } from './save-conflict.tsx'
 import { TemplateSettings } from './template-settings.tsx'
 import { TestSend } from './test-send.tsx'
 import { usePreview, type Variables } from './use-preview.ts'
@@ -46,30 +56,43 @@ const useVariables = (id: string) => {
   }
 }
 
-const useSave = ({ template, onSaved }: Props, content: Content) => {
+/** Saves, unless somebody else has saved something since this editor read the template. */
+const useSave = ({ template: { id }, onSaved }: Props, content: Content, given: Parts) => {
   const form = useSubmit()
+  const [base, setBase] = useState(given)
+  const [conflict, setConflict] = useState<Template>()
+  const write = async (saved: Template) => {
+    const body = changesIn(content.now(), saved)
+    const params = { query: { id } }
+    const isNew = Object.keys(body).length > 0
+    const after = isNew ? await unwrap(api.PATCH('/api/internal/templates', { params, body })) : saved
+    setConflict(undefined)
+    setBase(partsOf(after))
+    onSaved(after)
+    toast(editor.saved)
+  }
   const save = () =>
     form.submit(async () => {
-      const body = changesIn(content.now(), template)
-      if (Object.keys(body).length === 0) return
-      const params = { query: { id: template.id } }
-      onSaved(await unwrap(api.PATCH('/api/internal/templates', { params, body })))
-      toast(editor.saved)
+      const saved = await readTemplate(id)
+      if (isChangedSince(base, saved)) setConflict(saved)
+      else await write(saved)
     })
-  return { ...form, save }
+  return { ...form, save, base, conflict, keepEditing: () => setConflict(undefined), overwrite: write }
 }
 
 const Editor = (props: Props) => {
   const { template, onSaved, onDiscard } = props
   const { id, channel, slug } = template
-  const [content] = useState(() => makeContent(readDraft(id) ?? partsOf(template)))
+  const [draft] = useState(() => readDraft(id) ?? { parts: partsOf(template), base: partsOf(template) })
+  const [content] = useState(() => makeContent(draft.parts))
   const parts = useSyncExternalStore(content.subscribe, content.settled)
   const variables = useVariables(id)
   const { preview, error } = usePreview(content, { id, channel, parts, variables: variables.settled })
   const problems = useMemo(() => (preview ? problemsOf(preview) : noProblems), [preview])
-  const form = useSave(props, content)
+  const form = useSave(props, content, draft.base)
   const dirty = Object.keys(changesIn(parts, template)).length > 0
-  useEffect(() => keepDraft(id, dirty ? parts : undefined), [id, dirty, parts])
+  const { base } = form
+  useEffect(() => keepDraft(id, dirty ? { parts, base } : undefined), [id, dirty, parts, base])
   const why = variables.fault ? editor.fixVariables : undefined
   return (
     <Page
@@ -118,6 +141,15 @@ const Editor = (props: Props) => {
         </div>
       </div>
       <TemplateSettings key={slug} template={template} onSaved={onSaved} />
+      <SaveConflict
+        saved={form.conflict}
+        onClose={form.keepEditing}
+        onReload={(saved) => {
+          onSaved(saved)
+          onDiscard()
+        }}
+        onOverwrite={form.overwrite}
+      />
     </Page>
   )
 }

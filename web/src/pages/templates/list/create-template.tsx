@@ -39,7 +39,7 @@ export const CreateTemplate = ({ open, onClose }: { open: boolean; onClose: () =
         error={form.rest}
         actions={
           <>
-            <Button type="submit" look="primary" busy={form.busy}>
+            <Button type="submit" look="primary" gate="requireDeveloperSession" busy={form.busy}>
               {templates.create}
             </Button>
             <Button onClick={onClose}>{ui.cancel}</Button>
