@@ -1,0 +1,120 @@
+/** Counts what became of the sends of a drill. */
+
+export type Acknowledged = { reference: string; id: string; at: number; scheduled: boolean }
+export type HandedOver = { reference: string; at: number }
+
+/** The time from the start of a fault until the next one starts. */
+export type Phase = { name: string; from: number; to: number }
+
+export type Outcome = {
+  acknowledged: readonly Acknowledged[]
+  handedOver: readonly HandedOver[]
+  /** The ids of messages that the database has as sent. */
+  storedAsSent: ReadonlySet<string>
+}
+
+export type PhaseTally = {
+  name: string
+  acknowledged: number
+  /** References that were acknowledged, but not handed over or not stored. */
+  lost: string[]
+  /** References that were handed over again after the claim of a worker had become stale. */
+  sentTwice: string[]
+  /** References that were handed over again for no known reason. */
+  unexplained: string[]
+  secondsWithout: number
+}
+
+/** A claim becomes stale after five minutes. It begins shortly before the first handover. */
+const staleClaimMs = 4 * 60_000
+
+/** An outage of this length is a failure. */
+export const outageLimitSeconds = 30
+
+/** The longest time within a phase in which nothing was acknowledged, in seconds. */
+export const longestGap = (acknowledgedAt: readonly number[], { from, to }: Phase): number => {
+  const inside = acknowledgedAt.filter((at) => at > from && at < to).sort((a, b) => a - b)
+  let longest = 0
+  let last = from
+  for (const at of [...inside, to]) {
+    longest = Math.max(longest, at - last)
+    last = at
+  }
+  return longest / 1_000
+}
+
+/** The times of the handovers of each reference, in order. */
+const timesOf = (handedOver: readonly HandedOver[]): Map<string, number[]> => {
+  const times = new Map<string, number[]>()
+  for (const { reference, at } of [...handedOver].sort((a, b) => a.at - b.at)) {
+    const known = times.get(reference)
+    if (known) known.push(at)
+    else times.set(reference, [at])
+  }
+  return times
+}
+
+const afterStaleClaim = (times: readonly number[]): boolean =>
+  times.every((at, i) => i === 0 || at - (times[i - 1] as number) >= staleClaimMs)
+
+export const tallyPhases = (phases: readonly Phase[], outcome: Outcome): PhaseTally[] => {
+  const handovers = timesOf(outcome.handedOver)
+  const immediate = new Set(
+    outcome.acknowledged.filter(({ scheduled }) => !scheduled).map(({ reference }) => reference),
+  )
+  const acknowledgedAt = outcome.acknowledged.map(({ at }) => at)
+  const isWithin = ({ from, to }: Phase, at: number): boolean => at >= from && at < to
+  return phases.map((phase) => {
+    const acknowledged = outcome.acknowledged.filter(({ at }) => isWithin(phase, at))
+    const twice = [...handovers].filter(([, times]) => times.length > 1 && isWithin(phase, times[0] as number))
+    const isExplained = ([reference, times]: [string, number[]]): boolean =>
+      !immediate.has(reference) && afterStaleClaim(times)
+    return {
+      name: phase.name,
+      acknowledged: acknowledged.length,
+      lost: acknowledged
+        .filter(({ reference, id }) => !handovers.has(reference) || !outcome.storedAsSent.has(id))
+        .map(({ reference }) => reference),
+      sentTwice: twice.filter(isExplained).map(([reference]) => reference),
+      unexplained: twice.filter((one) => !isExplained(one)).map(([reference]) => reference),
+      secondsWithout: longestGap(acknowledgedAt, phase),
+    }
+  })
+}
+
+/** Why the drill failed. Empty if it passed. */
+export const failuresOf = (tallies: readonly PhaseTally[]): string[] =>
+  tallies.flatMap(({ name, lost, unexplained, secondsWithout }) => [
+    ...lost.map((reference) => `${name}: ${reference} was acknowledged and is lost`),
+    ...unexplained.map((reference) => `${name}: ${reference} was sent twice without a stale claim`),
+    ...(secondsWithout >= outageLimitSeconds
+      ? [`${name}: no send was accepted for ${secondsWithout.toFixed(1)} s; the limit is ${outageLimitSeconds} s`]
+      : []),
+  ])
+
+const totalOf = (tallies: readonly PhaseTally[]): PhaseTally => ({
+  name: 'total',
+  acknowledged: tallies.reduce((sum, { acknowledged }) => sum + acknowledged, 0),
+  lost: tallies.flatMap(({ lost }) => lost),
+  sentTwice: tallies.flatMap(({ sentTwice }) => sentTwice),
+  unexplained: tallies.flatMap(({ unexplained }) => unexplained),
+  secondsWithout: tallies.reduce((longest, { secondsWithout }) => Math.max(longest, secondsWithout), 0),
+})
+
+/** A line for each phase and one for all. The total has the longest of the outages. */
+export const reportLines = (tallies: readonly PhaseTally[]): string[] => {
+  const head = ['fault', 'acknowledged', 'lost', 'sent twice', 'seconds without an accepted send']
+  const rows = [...tallies, totalOf(tallies)].map(
+    ({ name, acknowledged, lost, sentTwice, unexplained, secondsWithout }) => [
+      name,
+      String(acknowledged),
+      String(lost.length),
+      String(sentTwice.length + unexplained.length),
+      secondsWithout.toFixed(1),
+    ],
+  )
+  const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => (row[i] as string).length)))
+  return [head, ...rows].map((row) =>
+    row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] as number) : cell.padStart(widths[i] as number))).join('  '),
+  )
+}
