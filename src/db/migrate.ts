@@ -5,6 +5,8 @@ import type { Clock } from '../ground/clock.ts'
 import { sha256Hex } from '../ground/crypto.ts'
 import type { Log } from '../ground/log.ts'
 import { sqlState } from './faults.ts'
+import { runApart } from './run-apart.ts'
+import { splitMigration } from './split-migration.ts'
 
 /** Relative to this file in the source tree, and to the bundle once built. */
 const folder = new URL('./migrations/', import.meta.url)
@@ -29,11 +31,20 @@ export const readMigrations = async (): Promise<Migration[]> => {
 
 export type Applied = { name: string; checksum: string }
 
-/** Waits for the schema lock, which is released when the connection ends. Every schema change holds it. */
+const schemaLockPauseMs = 50
+
+/**
+ * Waits for the schema lock, which is released when the connection ends. Every schema change holds it. A statement that
+ * waits for the lock would in turn block the process that has it, when that builds an index concurrently.
+ */
 export const lockSchema = async (client: pg.ClientBase): Promise<void> => {
   // The default timeout is made for requests. A migration of a large table may take longer.
   await client.query('set statement_timeout = 0')
-  await client.query('select pg_advisory_lock($1)', [lockId])
+  for (;;) {
+    const { rows } = await client.query('select pg_try_advisory_lock($1) as locked', [lockId])
+    if (rows[0].locked) return
+    await wait(schemaLockPauseMs)
+  }
 }
 
 export const appliedMigrations = async (client: pg.ClientBase): Promise<Applied[]> =>
@@ -57,20 +68,30 @@ export const assertSameHistory = (done: Applied[], known: Migration[]): void => 
   })
 }
 
-/** The caller holds the schema lock and has opened a transaction. */
+/** Earlier releases created the table without the last column. */
+const makeHistory = async (client: pg.ClientBase): Promise<void> => {
+  await client.query(`create table if not exists public.schema_migrations (
+    name text primary key, checksum text not null, applied_at timestamptz(3) not null)`)
+  const { rows } = await client.query(
+    "select from pg_attribute where attrelid = 'public.schema_migrations'::regclass and attname = 'unfinished'",
+  )
+  if (rows.length > 0) return
+  await client.query("alter table public.schema_migrations add column unfinished text[] not null default '{}'")
+}
+
+/** The caller holds the schema lock and has opened a transaction. `apart` are the statements that `sql` leaves out. */
 export const applyMigration = async (
   client: pg.ClientBase,
   { name, sql, checksum }: Migration,
   at: Date,
+  apart: string[] = [],
 ): Promise<void> => {
-  await client.query(`create table if not exists public.schema_migrations (
-    name text primary key, checksum text not null, applied_at timestamptz(3) not null)`)
+  await makeHistory(client)
   await client.query(sql)
-  await client.query('insert into public.schema_migrations (name, checksum, applied_at) values ($1, $2, $3)', [
-    name,
-    checksum,
-    at,
-  ])
+  await client.query(
+    'insert into public.schema_migrations (name, checksum, applied_at, unfinished) values ($1, $2, $3, $4)',
+    [name, checksum, at, apart],
+  )
 }
 
 const appliedIfAny = async (client: pg.ClientBase): Promise<Applied[]> => {
@@ -83,7 +104,7 @@ const appliedIfAny = async (client: pg.ClientBase): Promise<Applied[]> => {
  * those of requests to processes of the previous release included. It is shorter than `deadlock_timeout`, so in a
  * deadlock with requests the migration usually gives way.
  */
-const lockTimeoutMs = 500
+const lockTimeoutMs = 50
 const retryPauseMs = 500
 /** Longer than a backup of a large table, which also holds its lock. */
 const defaultPatienceMs = 15 * 60_000
@@ -101,34 +122,82 @@ type Needs = {
   patienceMs?: number
 }
 
-/** Applies a migration in a transaction. It is rolled back and tried again while other sessions lock its tables. */
-const applyWhenUnlocked = async (client: pg.Client, migration: Migration, needs: Needs): Promise<void> => {
-  const { clock, log, patienceMs = defaultPatienceMs } = needs
+type Step = { migration: string; work: () => Promise<unknown> }
+
+/** Repeats a step that can be repeated while other sessions have the locks that it needs. */
+const whenUnlocked = async (
+  { migration, work }: Step,
+  { log, patienceMs = defaultPatienceMs }: Needs,
+): Promise<void> => {
   const giveUpAt = performance.now() + patienceMs
   for (;;) {
-    await client.query('begin')
     try {
-      await client.query(`set local lock_timeout = ${lockTimeoutMs}`)
-      await applyMigration(client, migration, clock.now())
-      await client.query('commit')
+      await work()
       return
     } catch (error) {
-      // If the rollback fails too, the connection is lost and the server rolls back by itself.
-      await client.query('rollback').catch(() => undefined)
-      if (!isLocked(error) || performance.now() >= giveUpAt) {
-        throw new SchemaFault(`migration ${migration.name} failed and was rolled back: ${(error as Error).message}`, {
-          cause: error,
-        })
-      }
-      log.warn({ migration: migration.name, reason: (error as Error).message }, 'migration waits for a lock')
+      if (!isLocked(error) || performance.now() >= giveUpAt) throw error
+      log.warn({ migration, reason: (error as Error).message }, 'migration waits for a lock')
       await wait(retryPauseMs)
     }
   }
 }
 
+const inTransaction = async (client: pg.Client, work: () => Promise<unknown>): Promise<void> => {
+  await client.query('begin')
+  try {
+    await client.query(`set local lock_timeout = ${lockTimeoutMs}`)
+    await work()
+    await client.query('commit')
+  } catch (error) {
+    // If the rollback fails too, the connection is lost and the server rolls back by itself.
+    await client.query('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+/** Runs what applied migrations have left to be run apart, also those of a process that died meanwhile. */
+const finish = async (client: pg.Client, needs: Needs): Promise<void> => {
+  await makeHistory(client)
+  const { rows } = await client.query<{ name: string; statement: string }>(
+    'select name, unnest(unfinished) as statement from public.schema_migrations order by name collate "C"',
+  )
+  for (const { name, statement } of rows) {
+    needs.log.info({ migration: name, statement }, 'finishing migration')
+    const unlocked = (work: Step['work']) => whenUnlocked({ migration: name, work }, needs)
+    const briefly = (brief: string) => unlocked(() => inTransaction(client, () => client.query(brief)))
+    try {
+      await unlocked(() => runApart(client, statement, briefly))
+    } catch (error) {
+      throw new SchemaFault(`migration ${name} was not finished: ${(error as Error).message}`, {
+        cause: error,
+      })
+    }
+    await client.query(
+      'update public.schema_migrations set unfinished = array_remove(unfinished, $2) where name = $1',
+      [name, statement],
+    )
+  }
+}
+
+/** Applies a migration in a transaction, then runs what it leaves to be run apart. */
+const apply = async (client: pg.Client, migration: Migration, needs: Needs): Promise<void> => {
+  const { name } = migration
+  const work = async () => {
+    const { sql, apart } = await splitMigration(client, migration.sql)
+    await inTransaction(client, () => applyMigration(client, { ...migration, sql }, needs.clock.now(), apart))
+  }
+  try {
+    await whenUnlocked({ migration: name, work }, needs)
+  } catch (error) {
+    throw new SchemaFault(`migration ${name} failed and was rolled back: ${(error as Error).message}`, { cause: error })
+  }
+  await finish(client, needs)
+}
+
 /**
  * Applies the migrations up to `upTo` (default: all) and returns the names of those it applied. Each runs in its own
- * transaction, and only one process migrates at a time.
+ * transaction, except that indexes of large tables are built and checks of them validated after it. Only one process
+ * migrates at a time.
  */
 export const migrate = async (needs: Needs, upTo?: string): Promise<string[]> => {
   const { connect, log, migrations } = needs
@@ -139,11 +208,12 @@ export const migrate = async (needs: Needs, upTo?: string): Promise<string[]> =>
     await lockSchema(client)
     const done = await appliedIfAny(client)
     assertSameHistory(done, known)
+    if (done.length > 0) await finish(client, needs)
     for (const migration of known.slice(done.length)) {
       const { name } = migration
       if (upTo !== undefined && name > upTo) break
       log.info({ migration: name }, 'applying migration')
-      await applyWhenUnlocked(client, migration, needs)
+      await apply(client, migration, needs)
       ran.push(name)
     }
   } finally {

@@ -1,6 +1,7 @@
 /** Judges the statements of migrations: none may block a send for long on a table that every send writes or reads. */
 import { expect, test } from 'vitest'
 import { readMigrations } from './migrate.ts'
+import { splitStatements } from './split-statements.ts'
 
 /** Tables that sends, their events and their webhooks use all the time, and that can have millions of rows. */
 const hot = [
@@ -13,23 +14,16 @@ const hot = [
   'suppressions',
 ]
 
-/** Applied before the first release, when no installation had many rows. Later migrations have no exception. */
-const beforeFirstRelease = new Set([
-  '0007_lean_writes',
-  '0008_unsubscribed',
-  '0015_sms',
-  '0017_audiences',
-  '0024_team',
-  // Its index is on a hot table and blocks writes while it is built: fan-out waits, sends do not.
-  '0032_delivery_messages',
-])
+/** Part of the previous release already, so an upgrade does not run them. Later migrations have no exception. */
+const beforePreviousRelease = new Set(['0007_lean_writes', '0008_unsubscribed'])
 
 type Rule = { fault: string; pattern: (table: string) => RegExp }
 
 const rules: Rule[] = [
+  // Other indexes of large tables are built apart, see split-migration.ts.
   {
-    fault: 'builds an index',
-    pattern: (table) => new RegExp(`^create (unique )?index (?!concurrently)\\S+ on ${table}\\b`),
+    fault: 'builds a unique index',
+    pattern: (table) => new RegExp(`^create unique index (?!concurrently)\\S+ on ${table}\\b`),
   },
   {
     fault: 'rewrites a column',
@@ -52,11 +46,7 @@ const rules: Rule[] = [
 ]
 
 const statementsOf = (sql: string): string[] =>
-  sql
-    .replace(/--[^\n]*/g, '')
-    .replace(/\$\w*\$[\s\S]*?\$\w*\$/g, "''")
-    .split(';')
-    .map((text) => text.replace(/\s+/g, ' ').trim().toLowerCase())
+  splitStatements(sql).map((text) => text.replace(/\s+/g, ' ').toLowerCase())
 
 /** A table that the migration creates itself has no rows. */
 const faultsOf = (sql: string): string[] => {
@@ -70,20 +60,20 @@ const faultsOf = (sql: string): string[] => {
   )
 }
 
-test('no migration since the first release blocks sends on a table with many rows', async () => {
+test('no migration since the previous release blocks sends on a table with many rows', async () => {
   const migrations = await readMigrations()
-  const blocking = migrations.filter(({ name, sql }) => !beforeFirstRelease.has(name) && faultsOf(sql).length > 0)
+  const blocking = migrations.filter(({ name, sql }) => !beforePreviousRelease.has(name) && faultsOf(sql).length > 0)
   expect(blocking.map(({ name, sql }) => [name, faultsOf(sql)])).toEqual([])
 })
 
 test('every exception is a migration that would be refused today', async () => {
   const refused = (await readMigrations()).filter(({ sql }) => faultsOf(sql).length > 0).map(({ name }) => name)
-  expect(refused.sort()).toEqual([...beforeFirstRelease].sort())
+  expect(refused.sort()).toEqual([...beforePreviousRelease].sort())
 })
 
 test.each([
-  ['create index a on messages (org_id)', ['messages: builds an index']],
-  ['create unique index a on events (id);', ['events: builds an index']],
+  ['create index a on messages (org_id)', []],
+  ['create unique index a on events (id);', ['events: builds a unique index']],
   ['alter table messages alter column subject type text', ['messages: rewrites a column']],
   ['alter table messages alter subject_id set not null', ['messages: checks every row']],
   ["alter table messages add constraint c check (id <> '')", ['messages: checks every row']],
