@@ -209,8 +209,8 @@ export const serverContender = <Ready extends { port: number }>({
   },
 })
 
-/** Long enough to fill a table with a million rows. */
-const readyWithinMs = 600_000
+/** Long enough to fill a database with ten million events. */
+const readyWithinMs = 3_600_000
 const endWithinMs = 10_000
 
 /** Parameters are passed in the environment, because every user of the machine can read command lines. */

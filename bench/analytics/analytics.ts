@@ -1,30 +1,37 @@
 import { serviceFlags } from '../../bin/flags.js'
-import type { Bench, Contender } from '../harness.ts'
-import { workContender } from '../work.ts'
+import { type Bench, type Contender, serverContender } from '../harness.ts'
 
 const many = 10_000_000
 const manyWhenQuick = 8_000
 
-const reading = (name: string, read: 'row' | 'days' | 'jobs'): Contender =>
-  workContender({
+const reading = (name: string, path: string): Contender =>
+  serverContender<{ port: number; session: string }>({
     name,
-    program: new URL('../servers/analytics.ts', import.meta.url),
     flags: serviceFlags,
+    program: new URL('../servers/analytics.ts', import.meta.url),
     params: async (resources) => ({
-      databaseUrl: (await resources.database(name)).url,
-      read,
+      databaseUrl: (await resources.database()).url,
       events: resources.quick ? manyWhenQuick : many,
+    }),
+    request: ({ session }) => ({
+      method: 'GET',
+      path,
+      headers: { cookie: `service_session=${session}` },
     }),
   })
 
 export const analytics: Bench = {
   name: 'analytics',
-  about: 'Read the figures of 30 days after ten million events; the baseline reads one message by its id.',
+  about: 'Read one row, and the figures of 30 days by day and by job after ten million events, in the dashboard.',
   clients: [10],
-  baseline: 'row',
-  contenders: [reading('row', 'row'), reading('days', 'days'), reading('jobs', 'jobs')],
+  baseline: 'org',
+  contenders: [
+    reading('org', '/api/internal/org'),
+    reading('days', '/api/internal/analytics?days=30'),
+    reading('jobs', '/api/internal/analytics?days=30&group_by=job'),
+  ],
   targets: [
-    { kind: 'ratio', figure: 'p50Ms', clients: 10, of: 'days', to: 'row', atMost: 3 },
-    { kind: 'ratio', figure: 'p50Ms', clients: 10, of: 'jobs', to: 'row', atMost: 3 },
+    { kind: 'ratio', figure: 'p50Ms', clients: 10, of: 'days', to: 'org', atMost: 3 },
+    { kind: 'ratio', figure: 'p50Ms', clients: 10, of: 'jobs', to: 'org', atMost: 3 },
   ],
 }

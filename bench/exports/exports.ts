@@ -11,7 +11,7 @@ const contender = (name: string): Contender =>
     program: new URL('../servers/exports.ts', import.meta.url),
     flags: serviceFlags,
     params: async (resources) => ({
-      databaseUrl: (await resources.database(name)).url,
+      databaseUrl: (await resources.database()).url,
       messages: resources.quick ? manyWhenQuick : many,
       read: name,
     }),
@@ -23,7 +23,7 @@ export const exports: Bench = {
     'Export an org with a million messages, counted in whole exports; `copy` reads the same rows with a plain `COPY TO`, and `idle` does nothing, so that its memory can be subtracted.',
   clients: [1],
   baseline: 'copy',
-  contenders: [contender('export'), contender('copy'), contender('idle')],
+  contenders: [contender('copy'), contender('export'), contender('idle')],
   targets: [
     { kind: 'ratio', figure: 'perSecond', clients: 1, of: 'export', to: 'copy', atLeast: 0.5 },
     { kind: 'rss', clients: 1, of: 'export', above: 'idle', atMost: 100 },

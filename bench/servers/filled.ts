@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/pool.ts'
+import { statement } from '../../src/db/statement.ts'
 import { systemClock } from '../../src/ground/clock.ts'
 import { type Config, readConfig } from '../../src/ground/config/config.ts'
 import { makeVault } from '../../src/ground/crypto.ts'
@@ -11,6 +12,9 @@ import { makeCreateOrg } from '../../src/operator/create-org.ts'
 import { setPlan } from '../../src/orgs/store.ts'
 import { findDefaultProject } from '../../src/projects/store.ts'
 
+/** Sent over this many days up to now, and every second message by one of this many jobs. */
+export type Spread = { days: number; jobs: number }
+
 export type Filled = {
   config: Config & { masterKey: Buffer }
   log: Log
@@ -19,7 +23,7 @@ export type Filled = {
   key: string
   ids: string[]
   /** Adds messages: scheduled for `dueAt`, or already sent if it is null. */
-  add(count: number, dueAt: Date | null): Promise<void>
+  add(count: number, dueAt: Date | null, spread?: Spread): Promise<void>
   /** Makes all messages part of one job. */
   joinToJob(): Promise<void>
   close(): Promise<void>
@@ -31,6 +35,23 @@ export const benchConfig = () => ({
   log: makeLog({ level: 'info', format: 'json', destination: '/dev/null' }),
   config: { ...readConfig({ PORT: '0', AUDIT_SIGNING_SECRET: 'bench' }), masterKey: randomBytes(32) },
 })
+
+const findOrg = statement<object, { id: string; owner_user_id: string }>(
+  'bench.find_org',
+  'select id, owner_user_id from orgs limit 1',
+)
+
+/** For contenders that share a database: the first one fills it, which leaves memory behind in its process. */
+export const fillOnce = async (databaseUrl: string, fillIt: () => Promise<void>) => {
+  const { config, log } = benchConfig()
+  const db = openDb({ url: databaseUrl, log, poolSize: 1 })
+  await migrate({ connect: db.connect, clock: systemClock, log })
+  if (!(await db.row(findOrg))) await fillIt()
+  const org = await db.row(findOrg)
+  await db.close()
+  if (!org) throw new Error('the database has no org')
+  return { config, log, org }
+}
 
 export const fill = async (databaseUrl: string): Promise<Filled> => {
   const { log, config } = benchConfig()
@@ -62,18 +83,28 @@ export const fill = async (databaseUrl: string): Promise<Filled> => {
     orgId: org.id,
     key: keys.live,
     ids,
-    add: async (count, dueAt) => {
+    add: async (count, dueAt, spread = { days: 1, jobs: 0 }) => {
       const status = dueAt ? 'scheduled' : 'sent'
       for (let made = 0; made < count; made += chunk) {
         const some = Array.from({ length: Math.min(chunk, count - made) }, () => newId('message'))
         ids.push(...some)
         await client.query(
           `insert into messages (org_id, id, created_at, environment, project_id, channel, status, from_address,
-             to_addresses, subject, html, text, scheduled_at, due_at, sent_at, history)
+             to_addresses, subject, html, text, scheduled_at, due_at, sent_at, job_id, history)
            select $1, id, at, 'live', $2, 'email', $5, 'hello@example.test', array['user' || n || '@example.com'],
-             'A receipt', '<p>Thank you.</p>', 'Thank you.', $6, $6, case when $5 = 'sent' then at end, '[]'
+             'A receipt', '<p>Thank you.</p>', 'Thank you.', $6, $6, case when $5 = 'sent' then at - n % $7 * interval '1 day' end,
+             case when n % 2 = 0 and $8 > 0 then 'job_' || n / 2 % $8 end, '[]'
            from unnest($3::text[], $4::timestamptz[]) with ordinality as i (id, at, n)`,
-          [org.id, project?.id, some, some.map((id) => new Date(timeOfId(id))), status, dueAt],
+          [
+            org.id,
+            project?.id,
+            some,
+            some.map((id) => new Date(timeOfId(id))),
+            status,
+            dueAt,
+            spread.days,
+            spread.jobs,
+          ],
         )
       }
     },

@@ -15,3 +15,13 @@ test('Rejected statements, lost connections and swallowed errors are faults of t
   expect(isDatabaseFault(new TypeError('x is undefined'))).toBe(false)
   expect(isDatabaseFault(coded('ENOSPC'))).toBe(false)
 })
+
+test('A read-only server and a server that does not reply count as a lost connection', () => {
+  expect(lostConnection(coded('25006'))).toBe(true)
+  expect(hadNoEffect(coded('25006'))).toBe(true)
+  for (const message of ['Query read timeout', 'timeout expired', 'Connection terminated due to connection timeout']) {
+    expect(lostConnection(new Error(message))).toBe(true)
+    expect(hadNoEffect(new Error(message))).toBe(false)
+  }
+  expect(lostConnection(coded('25001'))).toBe(false)
+})

@@ -24,15 +24,21 @@ export const hadNoEffect = (error: unknown): boolean => {
   return state !== undefined && !/^(08|53|57|58|XX)/.test(state)
 }
 
-/** Whether the connection failed or the server is shutting down. The statement may or may not have taken effect. */
+/** The server is a replica, such as a former primary, or has been made read-only. */
+const readOnlyServer = '25006'
+
+/**
+ * Whether the connection failed, or its server is shutting down or accepts no changes. The statement may or may not have
+ * taken effect. A new connection may lead to another server.
+ */
 export const lostConnection = (error: unknown): boolean => {
   const state = sqlState(error)
-  if (state !== undefined) return /^(08|57P)/.test(state) || state === '53300'
+  if (state !== undefined) return /^(08|57P)/.test(state) || state === '53300' || state === readOnlyServer
   const code = (error as Coded | null)?.code
   if (typeof code === 'string' && /^E(CONN|PIPE|TIMEDOUT|HOSTUNREACH|AI_AGAIN|NOTFOUND)/.test(code)) return true
   return (
     error instanceof Error &&
-    /connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after/i.test(
+    /connection terminated|timeout exceeded when trying to connect|timeout expired|query read timeout|Client has encountered a connection error|Cannot use a pool after/i.test(
       error.message,
     )
   )

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startFreezingProxy } from '../../test/servers/freezing-proxy.ts'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { silentLog } from '../ground/log.ts'
 import { type Listener, listen } from './listen.ts'
@@ -32,7 +33,7 @@ beforeEach(() => {
   }
 })
 
-const start = async (connect = db.connect) => {
+const start = async (connect = db.connect, replyTimeoutMs?: number) => {
   listener = await listen({
     connect: async () => {
       if (databaseDown) throw new Error('the database is down')
@@ -44,6 +45,7 @@ const start = async (connect = db.connect) => {
     onGap: () => {
       gaps++
     },
+    ...(replyTimeoutMs !== undefined && { replyTimeoutMs }),
   })
   return listener
 }
@@ -107,6 +109,27 @@ describe('a lost connection', () => {
       await notify(String(time))
       await expect.poll(() => received.at(-1)).toBe(String(time))
     }
+  })
+
+  test('reconnects after an attempt at a server that accepts the connection and never replies', async () => {
+    const proxy = await startFreezingProxy(database.url)
+    const proxied = openDb({ url: proxy.url, log: silentLog(), name: 'listen test' })
+    let freezes = 0
+    const connect = async () => {
+      const client = await proxied.connect()
+      if (gaps === 2 && freezes++ === 0) proxy.freeze()
+      return client
+    }
+    const { healthy } = await start(connect, 200)
+    await endSessions()
+    await expect.poll(() => gaps).toBe(3)
+    expect(freezes).toBe(2)
+    expect(healthy()).toBe(true)
+    await notify('received')
+    await expect.poll(() => received).toEqual(['received'])
+    await listener?.close()
+    await proxied.close()
+    await proxy.close()
   })
 
   test('at the first attempt makes the start fail', async () => {

@@ -19,6 +19,8 @@ type Needs = {
   onMessage: (payload: string) => void
   /** Called when the connection is lost and when it is up (again): notifications may have been missed. */
   onGap: () => void
+  /** How long a new connection waits for the reply to its statements. */
+  replyTimeoutMs?: number
 }
 
 /** The lock is shared and has the number of its own connection, so it never waits. */
@@ -31,7 +33,8 @@ const showPresence = async (client: pg.Client, presence: number): Promise<number
 }
 
 /** Listens for NOTIFY on a channel, on one connection that reconnects by itself. */
-export const listen = async ({ connect, log, channel, presence, onMessage, onGap }: Needs): Promise<Listener> => {
+export const listen = async (needs: Needs): Promise<Listener> => {
+  const { connect, log, channel, presence, onMessage, onGap, replyTimeoutMs = 10_000 } = needs
   let client: pg.Client | undefined
   let healthy = false
   let pid: number | undefined
@@ -51,12 +54,16 @@ export const listen = async ({ connect, log, channel, presence, onMessage, onGap
     fresh.on('error', onLost)
     fresh.on('end', onLost)
     let ownPid: number | undefined
+    // A server that accepts connections and never replies would otherwise be the last one that is tried.
+    const unanswered = setTimeout(() => void fresh.end().catch(() => undefined), replyTimeoutMs)
     try {
       await fresh.query(`listen ${channel}`)
       if (presence !== undefined) ownPid = await showPresence(fresh, presence)
     } catch (error) {
       await fresh.end().catch(() => undefined)
       throw error
+    } finally {
+      clearTimeout(unanswered)
     }
     // The listener was closed while this connection was being made, so nothing else ends it.
     if (closed) return fresh.end()

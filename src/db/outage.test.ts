@@ -49,3 +49,22 @@ test('an existing row counts as written on a retry and is an error on the first 
   await expect(insertWithRetry(write(firstTry.work))).rejects.toBe(duplicate)
   expect(firstTry.again).toHaveLength(1)
 })
+
+test('work is retried for as long as a failover takes, and then its error is thrown', async () => {
+  let waited = 0
+  const wait = async (ms: number) => {
+    waited += ms
+  }
+  const { again, work } = failingWith(...Array.from({ length: 100 }, connectionRefused))
+  await expect(retryOnOutage(work, wait)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  expect(waited).toBeGreaterThanOrEqual(30_000)
+  // Well below the five minutes after which another worker takes over a claimed message.
+  expect(waited).toBeLessThan(60_000)
+  expect(again.filter((isAgain) => !isAgain)).toHaveLength(1)
+})
+
+test('work is retried after a server turned out to be read-only', async () => {
+  const { again, work } = failingWith(Object.assign(new Error('read-only transaction'), { code: '25006' }))
+  expect(await retryOnOutage(work, async () => undefined)).toBe('done')
+  expect(again).toEqual([false, true])
+})

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startFreezingProxy } from '../../test/servers/freezing-proxy.ts'
 import { makeTestDatabase, type TestDatabase } from '../../test/service/database.ts'
 import { silentLog } from '../ground/log.ts'
 import { assertNotInTransaction, type Db, inTransaction, openDb, type Tx } from './pool.ts'
@@ -22,6 +23,11 @@ const find = statement<{ note: string }, { note: string }>(
 const rename = statement<{ from: string; to: string }>('test.rename', 'update notes set note = :to where note = :from')
 const backend = statement<NoParams, { pid: number }>('test.backend', 'select pg_backend_pid() as pid')
 const asBigint = statement<{ text: string }, { value: number }>('test.int8', 'select :text::int8 as value')
+/** What a connection to a former primary is like. */
+const readOnly = statement<NoParams, { value: string }>(
+  'test.read_only',
+  "select set_config('default_transaction_read_only', 'on', false) as value",
+)
 const nap = statement<NoParams, { slept: string }>('test.nap', 'select pg_sleep(30)::text as slept')
 
 let database: TestDatabase
@@ -312,6 +318,42 @@ describe('a lost connection', () => {
     await expect(lost).rejects.toThrow(/connection|terminat/i)
     expect((await one.row(backend))!.pid).not.toBe(lostPid)
     expect(await notes()).toEqual([])
+    await one.close()
+  })
+
+  test('to a server that stopped replying is replaced, for single statements and for transactions', async () => {
+    const proxy = await startFreezingProxy(database.url)
+    const one = openDb({ url: proxy.url, log: silentLog(), poolSize: 1, replyTimeoutMs: 300 })
+    const first = (await one.row(backend))!.pid
+    proxy.freeze()
+    await expect(one.change(insert, { note: 'unanswered' })).rejects.toThrow('Query read timeout')
+    const second = (await one.row(backend))!.pid
+    expect(second).not.toBe(first)
+    const lost = one.tx(async (tx) => {
+      await tx.change(insert, { note: 'rolled back' })
+      proxy.freeze()
+      await tx.change(insert, { note: 'unanswered' })
+    })
+    await expect(lost).rejects.toThrow('Query read timeout')
+    expect((await one.row(backend))!.pid).not.toBe(second)
+    await one.close()
+    await proxy.close()
+    expect(await notes()).toEqual([])
+  })
+
+  test('to a server that became read-only is replaced, for single statements and for transactions', async () => {
+    const one = openDb({ url: database.url, log: silentLog(), poolSize: 1 })
+    const makeReadOnly = () => one.row(readOnly)
+    const first = (await one.row(backend))!.pid
+    await makeReadOnly()
+    await expect(one.change(insert, { note: 'a' })).rejects.toMatchObject({ code: '25006' })
+    const second = (await one.row(backend))!.pid
+    await makeReadOnly()
+    await expect(one.tx((tx) => tx.change(insert, { note: 'b' }))).rejects.toMatchObject({ code: '25006' })
+    await one.tx((tx) => tx.change(insert, { note: 'c' }))
+    const third = (await one.row(backend))!.pid
+    expect(new Set([first, second, third]).size).toBe(3)
+    expect(await notes()).toEqual(['c'])
     await one.close()
   })
 

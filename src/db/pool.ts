@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
 import type { Log } from '../ground/log.ts'
-import { RolledBackAtCommit } from './faults.ts'
+import { lostConnection, RolledBackAtCommit } from './faults.ts'
 import { type ParamsOf, queryOf, type Statement } from './statement.ts'
 
 export interface Runner {
@@ -81,22 +81,28 @@ class MeasuredPool extends pg.Pool {
 
 export type DbOptions = {
   url: string
-  log: Log
+  log: Pick<Log, 'warn'>
   poolSize?: number
   /** Shown in pg_stat_activity. */
   name?: string
   /** Called with the seconds that a call waited for a free connection. */
   poolWaited?: (seconds: number) => void
+  /** A connection whose server does not reply to a statement for this long is replaced. */
+  replyTimeoutMs?: number
 }
+
+const statementTimeoutMs = 60_000
 
 const clientOptions = ({ url, name }: DbOptions): pg.ClientConfig => ({
   connectionString: url,
   application_name: name ?? 'tidings',
   connectionTimeoutMillis: 5_000,
   // Cancels a runaway statement before the caller's own timeouts.
-  statement_timeout: 60_000,
+  statement_timeout: statementTimeoutMs,
   idle_in_transaction_session_timeout: 60_000,
   keepAlive: true,
+  // Notices within 20 seconds that the machine of an idle connection is gone. The default of Linux is two hours.
+  keepAliveInitialDelayMillis: 10_000,
   types,
 })
 
@@ -139,6 +145,8 @@ const transactionOn = (client: pg.PoolClient, scope: TransactionScope, committed
 export const openDb = (options: DbOptions): Db => {
   const pool = new MeasuredPool({
     ...clientOptions(options),
+    // Longer than the server's own limit: it is reached only when the server or the network is gone.
+    query_timeout: options.replyTimeoutMs ?? statementTimeoutMs + 5_000,
     max: options.poolSize ?? 10,
     idleTimeoutMillis: 30_000,
   })
@@ -179,9 +187,13 @@ export const openDb = (options: DbOptions): Db => {
         for (const notify of committed) notify()
         return result
       } catch (error) {
-        await client.query('rollback').catch((rollbackError: Error) => {
-          broken = rollbackError
-        })
+        // A server that is gone or read-only stays so: the pool must not use this connection again.
+        if (lostConnection(error)) broken = error as Error
+        else {
+          await client.query('rollback').catch((rollbackError: Error) => {
+            broken = rollbackError
+          })
+        }
         throw error
       } finally {
         client.off('error', onLost)

@@ -39,6 +39,8 @@ type Needs = {
   log: Log
   store: ObjectStore
   writeOrg: WriteOrg
+  /** Writes after a failed attempt. A replica may cancel a long statement; the primary does not. */
+  writeAgain: WriteOrg
   /** How often progress is recorded and the claim is kept. */
   renewMs?: number
 }
@@ -50,7 +52,8 @@ const reasonOf = (fault: ObjectStoreFault): string =>
     ? 'The export store is full. Free some space and start another export.'
     : 'The export store could not be reached. Start another export when it is back.'
 
-export const makeRunExports = ({ db, clock, log, store, writeOrg, renewMs = 5_000 }: Needs): RunExports => {
+export const makeRunExports = (needs: Needs): RunExports => {
+  const { db, clock, log, store, writeOrg, writeAgain, renewMs = 5_000 } = needs
   const stopping = new AbortController()
   const leaseEnd = (): Date => new Date(clock.millis() + leaseMs)
 
@@ -71,7 +74,8 @@ export const makeRunExports = ({ db, clock, log, store, writeOrg, renewMs = 5_00
       const rowsWritten = (count: number): void => {
         written.rows += count
       }
-      for await (const chunk of writeOrg(orgId, { rowsWritten })) {
+      const parts = job.attempts > 1 ? writeAgain(orgId, { rowsWritten }) : writeOrg(orgId, { rowsWritten })
+      for await (const chunk of parts) {
         if (stopping.signal.aborted) throw new Interrupted('the worker stops')
         if (stop) throw stop
         written.bytes += chunk.length

@@ -25,12 +25,8 @@ type Needs = {
 }
 
 async function* startingWith(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  try {
-    yield first
-    yield* rest
-  } finally {
-    await rest.return(undefined)
-  }
+  yield first
+  yield* rest
 }
 
 /** Otherwise a client that never reads would keep a connection and a snapshot of the database. */
@@ -72,7 +68,11 @@ export const makeStreamOrg = (needs: Needs): StreamOrg => {
       const first = await parts.next()
       const stream = Readable.from(startingWith(first.value as Buffer, parts), { objectMode: false })
       endWhenStalled(stream, limits)
-      stream.on('close', ended)
+      stream.on('close', () => {
+        ended()
+        // A stream that nobody has read from ends without its generator, which would keep the connection.
+        parts.return(undefined).catch(() => undefined)
+      })
       return stream
     } catch (error) {
       ended()

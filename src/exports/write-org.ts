@@ -34,7 +34,7 @@ async function* writeWithheld(client: pg.Client, orgId: string, wrote: (rows: nu
   }
 }
 
-export const makeWriteOrg = ({ db, clock }: { db: Db; clock: Clock }): WriteOrg =>
+export const makeWriteOrg = ({ db, clock }: { db: Pick<Db, 'connect'>; clock: Clock }): WriteOrg =>
   async function* writeOrg(orgId, { rowsWritten: wrote = () => undefined } = {}) {
     const client = await db.connect()
     try {

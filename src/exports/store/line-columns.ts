@@ -1,6 +1,6 @@
 /**
  * Columns of exported rows. PostgreSQL writes the lines itself, because building a million objects in JavaScript would
- * occupy the process. `concat` with the names as literals takes two thirds of the time of `row_to_json`.
+ * occupy the process. Joining values and literal names with `||` takes two thirds of the time of `row_to_json`.
  */
 
 /** The text before the value, an expression for the value that is never null, and the text after it. */
@@ -42,7 +42,14 @@ export const timeOrNull = (name: string, source = name): LineColumn =>
 
 const literal = (given: string): string => `'${given.replaceAll("'", "''")}'`
 
-/** The expression of a whole line with its line end. A function takes at most 100 arguments. */
+/** Joins halves of halves, so that each character is copied only a few times. `concat` takes a sixth longer. */
+const joined = (parts: readonly string[]): string => {
+  if (parts.length === 1) return parts[0] as string
+  const middle = Math.ceil(parts.length / 2)
+  return `(${joined(parts.slice(0, middle))} || ${joined(parts.slice(middle))})`
+}
+
+/** The expression of a whole line with its line end. */
 export const lineOf = (type: string, columns: readonly LineColumn[]): string => {
   const parts: string[] = []
   let pending = `{"type":"${type}","data":{`
@@ -50,7 +57,5 @@ export const lineOf = (type: string, columns: readonly LineColumn[]): string => 
     parts.push(literal(`${pending}${i === 0 ? '' : ','}${before}`), value)
     pending = after
   }
-  parts.push(literal(`${pending}}}`), 'chr(10)')
-  if (parts.length > 100) throw new Error(`a line of type ${type} has too many columns`)
-  return `concat(${parts.join(', ')})`
+  return joined([...parts, literal(`${pending}}}`), 'chr(10)'])
 }
