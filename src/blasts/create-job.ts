@@ -54,7 +54,7 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
     const { send, body, plan } = job
     const { orgId, tenantId, environment, projectId, keyId } = send.by
     const winner = completed ? null : winnerOf(job)
-    await tx.change(insertJob, {
+    const inserted = await tx.change(insertJob, {
       orgId,
       id: send.jobId,
       tenantId,
@@ -74,6 +74,8 @@ export const makeCreateJob = ({ db, clock, audit, appendEvents, idempotency }: N
       createdAt: send.at,
       completedAt: completed ? clock.now() : null,
     })
+    // The org was deleted meanwhile, and its keys with it.
+    if (inserted === 0) throw new Failure('UNAUTHORIZED')
     // The day's allowance of test messages stays used from here on.
     await tx.row(settleUsage, settledUsage([{ orgId, id: send.jobId }], []))
     await audit(tx, {

@@ -9,6 +9,7 @@ export type GrantEnd =
   | 'owner'
   | 'client'
   | 'member_removed'
+  | 'account_deleted'
   | 'replaced'
   | 'code_reused'
   | 'refresh_token_reused'
@@ -26,7 +27,12 @@ export const auditEndedGrants = async (
     action: 'oauth.revoked' as const,
     resourceType: 'oauth_grant',
     resourceId: grant.id,
-    metadata: { client_id: grant.client_id, reason, user_id: grant.user_id },
+    // A deleted person stays in no entry.
+    metadata: {
+      client_id: grant.client_id,
+      reason,
+      ...(reason !== 'account_deleted' && { user_id: grant.user_id }),
+    },
   }))
   await audit(tx, ...entries)
 }

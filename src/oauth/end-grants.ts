@@ -1,4 +1,4 @@
-/** Ends grants: by the person, by an owner of the org, by the client, and when the person leaves the org. */
+/** Ends grants: by the person, an owner of the org or the client, and when the person leaves the org or the service. */
 import type { Actor, Audit, UserActor } from '../audit/append.ts'
 import type { Db, Tx } from '../db/pool.ts'
 import type { Clock } from '../ground/clock.ts'
@@ -11,6 +11,7 @@ import {
   type EndedGrantRow,
   endGrantOfOrg,
   endGrantOfUser,
+  endGrantsOfAccount,
   endGrantsOfMember,
   revokeAccessToken,
   revokeByFamily,
@@ -22,6 +23,8 @@ export interface EndGrants {
   ofOrg(orgId: string, actor: UserActor, id: string): Promise<void>
   /** In the transaction that removes the member. */
   ofMember(tx: Tx, actor: Actor, member: { orgId: string; userId: string }): Promise<void>
+  /** In the transaction that deletes the account. Orgs that are deleted along with it have ended their grants already. */
+  ofAccount(tx: Tx, actor: UserActor): Promise<void>
   /** A refresh token ends its grant, an access token only itself. An unknown token is not an error. */
   byToken(token: string, clientId: string | undefined, source: TokenSource): Promise<void>
 }
@@ -47,6 +50,10 @@ export const makeEndGrants = ({ db, clock, audit }: Needs): EndGrants => {
     ofOrg: (orgId, actor, id) => end(actor, 'owner', id, (tx) => tx.row(endGrantOfOrg, { orgId, id, at: clock.now() })),
     ofMember: async (tx, actor, member) => {
       await auditEndedGrants(audit, tx, actor, 'member_removed', await tx.rows(endGrantsOfMember, member))
+    },
+    ofAccount: async (tx, actor) => {
+      const { userId } = actor
+      await auditEndedGrants(audit, tx, actor, 'account_deleted', await tx.rows(endGrantsOfAccount, { userId }))
     },
     byToken: async (token, given, source) => {
       const clientId = given ?? null

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
-import { trailOf, withTrail } from '../../test/audit/trail.ts'
+import { type TrailEntry, trailOf, withTrail } from '../../test/audit/trail.ts'
 import { getCode, getTokens, refresh, type Tokens } from '../../test/clients/oauth-client.ts'
-import { signIn } from '../../test/clients/people.ts'
+import { addMember, signIn } from '../../test/clients/people.ts'
 import { person, primaryOwner } from '../../test/clients/team-client.ts'
 import { startTestService } from '../../test/service/service.ts'
 
@@ -35,7 +35,7 @@ const grantAs = async (role: string, scopes: string[]) => {
 }
 
 test('AD-150 a token loses at its next use what the role no longer allows, and gets it back with the role', async () => {
-  const { who, tokens } = await grantAs('developer', ['send:email', 'read:suppressions', 'write:suppressions'])
+  const { who, tokens } = await grantAs('owner', ['send:email', 'read:suppressions', 'write:suppressions'])
   const write = () => t.ask('DELETE', '/api/v1/suppressions/sup_00000000000000000000000000', { key: tokens.access })
   expect((await write()).status).toBe(404)
   const owner = await primaryOwner(t, orgId)
@@ -75,12 +75,40 @@ test('AD-78 AD-150 XD-02 leaving the org ends the grant at once and for good, an
   expect((await refresh(t, tokens.clientId, tokens.refresh)).body).toEqual(invalidGrant)
 })
 
-test('AD-131 deleting the account or the org ends its grants', async () => {
+test('AD-131 deleting the account ends every grant, and the audit log of each org that stays has it', async () => {
   const { who, tokens } = await grantAs('viewer', ['read:usage'])
-  expect((await who.ask('DELETE', '/api/internal/user', { email: who.email })).status).toBe(200)
-  expect(await statusWith(tokens.access)).toBe(401)
-  expect(await grantsOf(tokens)).toEqual([])
+  const other = await t.org({ name: 'Other' })
+  await addMember(t, other.org.id, who.userId, 'developer')
+  const own = (await who.ask('POST', '/api/internal/org', { name: 'Own' })).body.id
+  const grantFor = (org: string) => getTokens(t, { cookie: who.cookie, orgId: org, scopes: ['read:usage'] })
+  const all = [tokens, await grantFor(orgId), await grantFor(other.org.id), await grantFor(own)]
+  const bystander = await grantAs('viewer', ['read:usage'])
+  const ids = await Promise.all(all.map(async (one) => (await grantsOf(one))[0]?.id))
+  for (const { access } of all) expect(await statusWith(access)).toBe(200)
 
+  const deletion = { email: who.email, delete_owned_orgs: true }
+  const remove = async () => expect((await who.ask('DELETE', '/api/internal/user', deletion)).status).toBe(200)
+  const { result, trail } = await withTrail(t.database, orgId, () => withTrail(t.database, other.org.id, remove))
+  for (const { access, refresh: old, clientId } of all) {
+    expect(await statusWith(access)).toBe(401)
+    expect((await refresh(t, clientId, old)).body).toEqual(invalidGrant)
+  }
+  expect((await Promise.all(all.map(grantsOf))).flat()).toEqual([])
+  const revoked = (entries: TrailEntry[]) => entries.filter(({ action }) => action === 'oauth.revoked')
+  const entry = (i: number) => ({
+    actor_user_id: null,
+    resource_type: 'oauth_grant',
+    resource_id: ids[i],
+    metadata: { client_id: all[i]?.clientId, reason: 'account_deleted' },
+  })
+  const byId = (a: TrailEntry, b: TrailEntry) => String(a.resource_id).localeCompare(String(b.resource_id))
+  expect(revoked(trail).sort(byId)).toMatchObject([entry(0), entry(1)])
+  expect(revoked(result.trail)).toMatchObject([entry(2)])
+  expect(revoked(await trailOf(t.database, own))).toEqual([])
+  expect(await statusWith(bystander.tokens.access)).toBe(200)
+})
+
+test('AD-131 deleting the org ends its grants', async () => {
   const { org } = await t.org({ name: 'Closing' })
   const owner = await primaryOwner(t, org.id)
   const last = await getTokens(t, { cookie: owner.cookie, orgId: org.id, scopes: ['read:usage'] })

@@ -34,7 +34,7 @@ export const PutScimMapping = z.object({
   default_role: givenRole.optional(),
   groups: z
     .array(z.object({ display_name: groupName, role: givenRole }))
-    .max(200)
+    .max(1_000)
     .optional(),
   /** Ignored, so that a mapping that was read can be sent back. */
   scim_base_url: z.string().max(2_000).optional(),

@@ -2,22 +2,32 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { addMember, addPerson, askWith, signIn } from '../../test/clients/people.ts'
 import { entriesAbout, goodPassword, logInPerson, mailedCode, mailsTo } from '../../test/clients/sign-in-client.ts'
 import { idpKey, newSamlOrg, type SsoOrg, signInWithSaml, ssoBrowser } from '../../test/clients/sso-client.ts'
+import { startGitHub } from '../../test/servers/github.ts'
 import { signInAtIssuer, startIssuer } from '../../test/servers/issuer.ts'
 import { startTestService } from '../../test/service/service.ts'
 import { makePasswords } from '../accounts/passwords.ts'
 
-const google = await startIssuer()
+const [google, issuer, github] = [await startIssuer(), await startIssuer(), await startGitHub()]
 const t = await startTestService({
   env: {
     GOOGLE_CLIENT_ID: google.clientId,
     GOOGLE_CLIENT_SECRET: google.clientSecret,
     GOOGLE_ISSUER: google.url,
+    OIDC_NAME: 'Acme',
+    OIDC_CLIENT_ID: issuer.clientId,
+    OIDC_CLIENT_SECRET: issuer.clientSecret,
+    OIDC_ISSUER: issuer.url,
+    GITHUB_CLIENT_ID: github.clientId,
+    GITHUB_CLIENT_SECRET: github.clientSecret,
+    GITHUB_URL: github.url,
+    GITHUB_API_URL: github.url,
   },
 })
+issuer.serve(`${t.url}/api/auth/oidc/callback`)
 google.serve(`${t.url}/api/auth/google/callback`)
 afterAll(async () => {
   await t.stop()
-  await google.stop()
+  await Promise.all([google.stop(), issuer.stop(), github.stop()])
 })
 
 const passwordHash = await makePasswords().hash(goodPassword)
@@ -50,13 +60,26 @@ const ssoRequired = ({ slug }: SsoOrg) => [
   },
 ]
 
-const throughGoogle = async (email: string) => {
+type ProviderId = 'google' | 'oidc' | 'github'
+
+/** Where the provider sends the browser back to. */
+const atProvider = async (id: ProviderId, start: string, email: string): Promise<string> => {
+  if (id === 'github') {
+    const emails = [{ email, primary: true, verified: true, visibility: null }]
+    return github.authorize(start, { id: ++people, login: 'ann', name: null, emails })
+  }
+  const at = id === 'google' ? google : issuer
+  at.people.set(email, { sub: email, email, email_verified: true })
+  return signInAtIssuer(at, start, email)
+}
+
+const throughProvider = async (id: ProviderId, email: string) => {
   const who = ssoBrowser(t)
-  google.people.set(email, { sub: email, email, email_verified: true })
-  const start = await who.ask('GET', '/api/auth/google')
-  const back = await signInAtIssuer(google, start.headers.location as string, email)
+  const start = await who.ask('GET', `/api/auth/${id}`)
+  const back = await atProvider(id, start.headers.location as string, email)
   return { who, reply: await who.ask('GET', back.replace(t.url, '')) }
 }
+const throughGoogle = (email: string) => throughProvider('google', email)
 
 describe('setting enforcement', () => {
   test('AD-138 is 409 before a sign-in through the configuration, and without a verified domain', async () => {
@@ -164,6 +187,27 @@ describe('while single sign-on is enforced', () => {
     const logins = (await entriesAbout(t, member.userId)).filter(({ action }) => action === 'user.login')
     expect(logins.map(({ metadata }) => metadata)).toEqual([{ method: 'saml' }])
   })
+
+  test.each<ProviderId>(['google', 'github', 'oidc'])(
+    'A-332 A-333 AD-49 sign-in with %s sends a member to single sign-on and lets an owner in',
+    async (id) => {
+      const org = await enforcingOrg()
+      const [member, owner] = [await newPerson(org, 'member'), await newPerson(org, 'owner')]
+      const refused = await throughProvider(id, member.email)
+      expect([refused.reply.status, refused.reply.headers.location]).toEqual([302, '/login?error=sso_required'])
+      expect(refused.who.cookie('service_session')).toBeUndefined()
+      expect(await t.database.sql('select id from sessions where user_id = $1', [member.userId])).toEqual([])
+      const entries = await entriesAbout(t, member.userId)
+      expect(entries.filter(({ action }) => action === 'user.login')).toEqual([])
+      const allowed = await throughProvider(id, owner.email)
+      expect([allowed.reply.status, allowed.reply.headers.location]).toEqual([302, '/'])
+      expect((await allowed.who.ask('GET', '/api/internal/user')).status).toBe(200)
+      const logins = (await entriesAbout(t, owner.userId)).filter(({ action }) => action === 'user.login')
+      expect(logins.map(({ metadata }) => metadata)).toEqual([{ method: id, break_glass: true }])
+      // The refused person signs in where the page sends them.
+      expect((await signInWithSaml(t, ssoBrowser(t), org, member.email)).headers.location).toBe('/')
+    },
+  )
 
   test('AD-49 a wrong password reveals nothing, and a code that was refused cannot be used again', async () => {
     const org = await enforcingOrg()

@@ -20,16 +20,20 @@ export type DeleteAccount = (
   options: { activeOrgId: string | null; deleteOwned: boolean },
 ) => Promise<LeftOrgs>
 
+/** Ends what a person has in another module, such as grants, in the transaction of the deletion. */
+export type EndAccountWork = (tx: Tx, actor: UserActor) => Promise<unknown>
+
 type Needs = {
   db: Db
   throttle: Throttle
   log: Log
   audit: Audit
   leave: LeaveOrgs
+  endWork: EndAccountWork[]
   eraseActor: (tx: Tx, userId: string) => Promise<number>
 }
 
-export const makeDeleteAccount = ({ db, throttle, log, audit, leave, eraseActor }: Needs): DeleteAccount => {
+export const makeDeleteAccount = ({ db, throttle, log, audit, leave, endWork, eraseActor }: Needs): DeleteAccount => {
   const isConfirmed = async (account: AccountRow, { password, email }: Confirmation): Promise<boolean> => {
     if (email !== undefined && email.trim().toLowerCase() === account.email) return true
     if (password === undefined || account.password_hash === null) return false
@@ -66,6 +70,7 @@ export const makeDeleteAccount = ({ db, throttle, log, audit, leave, eraseActor 
     await confirm(actor, confirmation)
     return db.tx(async (tx) => {
       const left = await leave(tx, actor, { userId, deleteOwned })
+      for (const end of endWork) await end(tx, actor)
       await record(tx, actor, userId, activeOrgId)
       // After the last entry of this deletion, so that none of them names the user.
       await eraseActor(tx, userId)

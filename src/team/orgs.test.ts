@@ -284,6 +284,14 @@ describe('a deleted org', () => {
     await owner.ask('PATCH', '/api/internal/org', { name: 'Beta' })
     await t.service.chain.link()
     await remove(owner, slug)
+    await t.service.modules.outbox.flushed()
+    const mails = () =>
+      t.database.sql<{ message_id: string }>(
+        `select o.message_id from local_outbox o join unnest($1::text[]) as own (id) on own.id = o.message_id`,
+        [ownMessages.map(({ id }) => id)],
+      )
+    const ownMessages = await t.database.sql<{ id: string }>('select id from messages where org_id = $1', [orgId])
+    expect(await mails()).toHaveLength(1)
     const counts = async () => {
       const tables = await t.database.sql<{ name: string }>(
         `select c.table_name as name from information_schema.columns c
@@ -305,6 +313,7 @@ describe('a deleted org', () => {
     // Requests that began before the deletion may still write for a while, so the org and its log stay until then.
     expect(await counts()).toMatchObject({ audit_entries: expect.any(Number), projects: 1 })
     expect(await counts()).not.toHaveProperty('messages')
+    expect(await mails()).toEqual([])
     // As the worker and each process do by themselves.
     await t.service.chain.link()
     await t.service.modules.writtenEntries.check()
@@ -383,5 +392,32 @@ describe('a deleted org', () => {
     const audit = ['audit_entries', 'audit_links', 'audit_unlinked', 'audit_chains', 'audit_register']
     const covered = new Set([...Object.keys(purges), 'events', ...audit, ...cascading.map(({ name }) => name)])
     expect(tables.map(({ name }) => name).filter((name) => !covered.has(name))).toEqual([])
+  })
+
+  test('has no rows in a table without an org, unless its people or messages have them', async () => {
+    /** Tables without an org whose rows no org owns. Accounts belong to people, who can be in several orgs. */
+    const ofNoOrg = [
+      'audit_register_head',
+      'health_probes',
+      'oauth_clients',
+      'orgs',
+      'provider_notifications',
+      'schema_migrations',
+      'settings',
+      'sign_in_attempts',
+      'simulated_registry',
+      'users',
+    ]
+    const tables = await t.database.sql<{ name: string }>(
+      `select t.table_name as name from information_schema.tables t
+       where t.table_schema = 'public' and t.table_type = 'BASE TABLE'
+         and not exists (select 1 from pg_inherits i where i.inhrelid = t.table_name::regclass)
+         and not exists (select 1 from information_schema.columns c
+           where c.table_schema = 'public' and c.table_name = t.table_name and c.column_name in ('org_id', 'user_id'))
+       order by 1`,
+    )
+    const names = tables.map(({ name }) => name)
+    expect(names.filter((name) => !(name in purges) && !ofNoOrg.includes(name))).toEqual([])
+    expect(ofNoOrg.filter((name) => !names.includes(name))).toEqual([])
   })
 })

@@ -66,6 +66,7 @@ const jobColumns = [
 ]
 export const jobColumnsOf = (alias: string): string => jobColumns.map((column) => `${alias}.${column}`).join(', ')
 
+/** Inserts nothing if the org was deleted. A deletion that runs at the same time waits, and then cancels the job. */
 export const insertJob = statement<{
   orgId: string
   id: string
@@ -89,8 +90,11 @@ export const insertJob = statement<{
   'blasts.insert_job',
   `insert into jobs (org_id, id, tenant_id, environment, project_id, key_id, audience_id, channel, status,
      from_address, template, total, suppressed, winner, starts_at, ends_at, created_at, completed_at)
-   values (:orgId, :id, :tenantId, :environment, :projectId, :keyId, :audienceId, :channel, :status, :from, :template,
-     :total, :suppressed, :winner::jsonb, :startsAt, :endsAt, :createdAt, :completedAt)`,
+   select :orgId, :id, :tenantId, :environment, :projectId, :keyId, :audienceId, :channel, :status, :from, :template,
+     :total, :suppressed, :winner::jsonb, :startsAt::timestamptz, :endsAt::timestamptz, :createdAt::timestamptz,
+     :completedAt::timestamptz
+   from orgs where id = :orgId and deleted_at is null
+   for share`,
 )
 
 /** Ends scheduling. Changes nothing if the job was canceled or given up meanwhile. */
@@ -174,6 +178,16 @@ export const markCanceled = statement<JobScope & { id: string; at: Date }, JobRo
      and j.id = :id
      and j.status in ('scheduling', 'scheduled', 'running')
    returning ${jobColumnsOf('j')}`,
+)
+
+/**
+ * For an org that is deleted. Waits for a portion of messages that is being moved, which locks its job, so that the
+ * messages can be canceled afterwards.
+ */
+export const cancelJobsOfOrg = statement<{ orgId: string; at: Date }>(
+  'blasts.cancel_jobs_of_org',
+  `update jobs set status = 'canceled', canceled_at = :at
+   where org_id = :orgId and status in ('scheduling', 'scheduled', 'running')`,
 )
 
 /** Messages that the scheduler has claimed stay as they are. */

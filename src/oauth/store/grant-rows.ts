@@ -167,6 +167,12 @@ export const endGrantsOfMember = statement<{ orgId: string; userId: string }, En
   `delete from oauth_grants where org_id = :orgId and user_id = :userId returning ${ended}`,
 )
 
+/** For a person whose account is deleted, over all their orgs. */
+export const endGrantsOfAccount = statement<{ userId: string }, EndedGrantRow>(
+  'oauth.end_grants_of_account',
+  `delete from oauth_grants where user_id = :userId returning ${ended}`,
+)
+
 export type GrantRow = {
   id: string
   client_name: string

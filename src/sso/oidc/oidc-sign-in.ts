@@ -2,6 +2,7 @@
 import * as client from 'openid-client'
 import type { SsoRequired } from '../../accounts/sso-enforcement.ts'
 import type { Db } from '../../db/pool.ts'
+import { normaliseName } from '../../domains/name.ts'
 import type { Vault } from '../../ground/crypto.ts'
 import { comparableAddress } from '../../ground/mailbox.ts'
 import type { GuardedAgent } from '../../outgoing/guarded.ts'
@@ -34,7 +35,7 @@ type Needs = {
   db: Db
   vault: Vault
   agent: GuardedAgent
-  domains: Pick<EmailDomains, 'isVerifiedFor'>
+  domains: Pick<EmailDomains, 'verifiedDomains'>
   signInToOrg: SignInToOrg
 }
 
@@ -94,15 +95,23 @@ export const makeOidcSignIn = (needs: Needs): OidcSignIn => {
     return { ...info, ...claims }
   }
 
+  /**
+   * `hd` names the Google Workspace that manages the account. A Workspace can have several domains, so it need not be the
+   * domain of the address, but the org must have proven it too.
+   */
+  const isManaged = async (orgId: string, { iss, hd }: Record<string, unknown>): Promise<boolean> => {
+    if (hd === undefined || hd === null) return iss !== google
+    const domain = normaliseName(textOf(hd) ?? '')
+    return domain !== undefined && (await domains.verifiedDomains(orgId)).includes(domain)
+  }
+
   /** An issuer that says nothing about the address is believed, because the org has proven the domain. */
   const personIn = async (orgId: string, claims: Record<string, unknown>): Promise<SsoPerson> => {
     const given = textOf(claims.email)
     const email = given === undefined || given.includes('<') ? undefined : comparableAddress(given)
     if (email === undefined) throw new SsoFault('no address')
     if (claims.email_verified === false || claims.email_verified === 'false') throw new SsoFault('address not verified')
-    if (claims.iss === google && !(await domains.isVerifiedFor(orgId, `any@${textOf(claims.hd) ?? ''}`))) {
-      throw new SsoFault('account outside the verified domains')
-    }
+    if (!(await isManaged(orgId, claims))) throw new SsoFault('account outside the verified domains')
     return { email, name: textOf(claims.name) ?? '' }
   }
 

@@ -1,8 +1,10 @@
 /** This service as identity providers see it: its names and addresses, its metadata, and its requests. */
 import { randomBytes } from 'node:crypto'
-import { generateServiceProviderMetadata, SAML } from '@node-saml/node-saml'
 import { emailFormat } from './saml-names.ts'
 import type { SamlKey } from './service-key.ts'
+
+/** Most processes never need the library, which loads parsers of XML. */
+const loadSaml = () => import('@node-saml/node-saml')
 
 export type ServiceProvider = { entityId: string; acsUrl: string }
 
@@ -15,8 +17,9 @@ export const serviceProviderOf = (baseUrl: string, slug: string | undefined): Se
   }
 }
 
-export const serviceMetadata = ({ entityId, acsUrl }: ServiceProvider, key: SamlKey): string =>
-  generateServiceProviderMetadata({
+export const serviceMetadata = async ({ entityId, acsUrl }: ServiceProvider, key: SamlKey): Promise<string> => {
+  const { generateServiceProviderMetadata } = await loadSaml()
+  return generateServiceProviderMetadata({
     issuer: entityId,
     callbackUrl: acsUrl,
     identifierFormat: emailFormat,
@@ -24,6 +27,7 @@ export const serviceMetadata = ({ entityId, acsUrl }: ServiceProvider, key: Saml
     privateKey: key.privateKey,
     publicCerts: key.certificate,
   })
+}
 
 export const newRequestId = (): string => `_${randomBytes(20).toString('hex')}`
 
@@ -33,8 +37,9 @@ type AuthnRequest = { id: string; provider: ServiceProvider; idpSsoUrl: string; 
  * The address at the identity provider, with the signed request in its query. Its time is real, because the identity
  * provider compares it with its own clock.
  */
-export const authnRequestUrl = ({ id, provider, idpSsoUrl, key }: AuthnRequest): Promise<string> =>
-  new SAML({
+export const authnRequestUrl = async ({ id, provider, idpSsoUrl, key }: AuthnRequest): Promise<string> => {
+  const { SAML } = await loadSaml()
+  const saml = new SAML({
     entryPoint: idpSsoUrl,
     issuer: provider.entityId,
     callbackUrl: provider.acsUrl,
@@ -46,4 +51,6 @@ export const authnRequestUrl = ({ id, provider, idpSsoUrl, key }: AuthnRequest):
     // How people prove themselves is for the identity provider to decide.
     disableRequestedAuthnContext: true,
     generateUniqueId: () => id,
-  }).getAuthorizeUrlAsync('', undefined, {})
+  })
+  return saml.getAuthorizeUrlAsync('', undefined, {})
+}

@@ -9,10 +9,16 @@ const deleteSome = (table: string, column: string): string =>
    where org_id = :orgId and ${column} = any (array(select ${column} from ${table} where org_id = :orgId limit :limit))`
 
 /**
- * Tables without a foreign key to the org, and tables that can have very many rows. A test compares the list with the
+ * In this order: tables without a foreign key to the org, and tables that can have very many rows. A test compares the list with the
  * schema. The audit log has its own way: see audit/delete-log.ts.
  */
 export const purges = {
+  // Before the messages, which say whose mails they are.
+  local_outbox: statement<Part>(
+    'team.purge_local_outbox',
+    `delete from local_outbox where id in (
+       select e.id from local_outbox e join messages m on m.org_id = :orgId and m.id = e.message_id limit :limit)`,
+  ),
   messages: statement<Part>('team.purge_messages', deleteSome('messages', 'id')),
   message_events: statement<Part>('team.purge_message_events', deleteSome('message_events', 'id')),
   tracking_marks: statement<Part>('team.purge_tracking_marks', deleteSome('tracking_marks', 'message_id')),
